@@ -1,0 +1,33 @@
+// Looking helpers up. The ids of helpers.def are dense from 1, which makes the table its own index; a test holds it to that.
+#include "asm/helpers.h"
+
+namespace rawbpf::inline v0 {
+
+namespace {
+
+constexpr bool any = false, gpl = true;
+
+constexpr HelperInfo kHelpers[] = {
+#define RAWBPF_HELPER(id, name, major, minor, license, returns, arguments)                                                       \
+    {id, {major, minor}, license, #name, #returns, #arguments},
+#include "asm/helpers.def"
+};
+
+} // namespace
+
+std::span<const HelperInfo> all_helpers() { return kHelpers; }
+
+const HelperInfo *find_helper(int64_t id) {
+    if (id < 1 || static_cast<uint64_t>(id) > std::size(kHelpers)) return nullptr;
+    return &kHelpers[id - 1];
+}
+
+const HelperInfo *find_helper(std::string_view name) {
+    if (name.starts_with("bpf_"))
+        if (const HelperInfo *found = find_helper(name.substr(4))) return found;
+    for (const HelperInfo &helper : kHelpers)
+        if (helper.name == name) return &helper;
+    return nullptr;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,69 @@
+// What the builder and the assembler produce: instructions with symbolic references.
+//
+// A Unit knows no fds, no kernel and no BTF ids. It says "this ld_imm64 means map `events`", "this call means function `walk`".
+// object/ turns it into an ObjectSpec, the same thing that an ELF file becomes, and from there both take one road.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "asm/insn.h"
+
+namespace rawbpf::inline v0 {
+
+/// What a reference points at; the instruction it sits in decides how it is patched.
+enum class RefKind : uint8_t {
+    map,       ///< ld_imm64: the map named `symbol`
+    map_value, ///< ld_imm64: address of the value of `symbol` (a one-entry array: .rodata, .bss ...) plus `addend`
+    call,      ///< call: the function `symbol` of this unit
+    function,  ///< ld_imm64: address of the function `symbol` (a callback)
+    field,     ///< CO-RE: byte offset of `symbol` ("task_struct.mm.pgd") in the running kernel, into off or imm
+    kfunc,     ///< call: the kernel function `symbol`
+    ksym,      ///< ld_imm64: address of the kernel variable `symbol`
+};
+
+struct Ref {
+    uint32_t insn = 0; ///< index into Function::insns
+    RefKind kind = RefKind::map;
+    std::string symbol;
+    int64_t addend = 0;
+};
+
+/// Where an instruction comes from.
+struct SourceLine {
+    uint32_t insn = 0;
+    std::string file;
+    uint32_t line = 0;
+    uint32_t column = 0;
+    std::string text; ///< the line itself, where it is known
+};
+
+struct Function {
+    std::string name;
+    std::string section; ///< SEC name ("perf_event"); empty for a subprogram
+    std::vector<Insn> insns;
+    std::vector<Ref> refs;          ///< ascending by insn
+    std::vector<SourceLine> lines;  ///< ascending by insn
+    std::vector<std::string> notes; ///< comments, one an instruction or none; for printing only
+};
+
+struct MapDef {
+    std::string name;
+    uint32_t type = 0; ///< BPF_MAP_TYPE_*
+    uint32_t key_size = 0;
+    uint32_t value_size = 0;
+    uint32_t max_entries = 0;
+    uint32_t flags = 0;
+    std::vector<uint8_t> contents; ///< initial value of a one-entry array (globals); may be empty
+    bool read_only = false;        ///< frozen after it is filled (.rodata)
+};
+
+struct Unit {
+    std::string name;
+    std::string license = "Dual MIT/GPL";
+    std::vector<Function> functions;
+    std::vector<MapDef> maps;
+};
+
+} // namespace rawbpf::inline v0

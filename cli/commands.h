@@ -1,0 +1,23 @@
+// Every command, and what they share. To add one: a file with its table and its run function, and a line in commands.cpp.
+#pragma once
+
+#include <span>
+
+#include "cli/options.h"
+
+namespace rawbpf::inline v0::cli {
+
+extern const Command kProfile, kReport, kDoctor, kCompletion, kHelp, kVersion, kMan;
+
+/// In the order in which help lists them.
+[[nodiscard]] std::span<const Command *const> all_commands();
+/// nullptr: no such command.
+[[nodiscard]] const Command *find_command(std::string_view name);
+
+/// The error for a command that doesn't exist, with the nearest one in its hint.
+[[nodiscard]] Error unknown_command(std::string_view name);
+
+/// Runs rawbpf with the words behind argv[0]; returns the exit status.
+[[nodiscard]] int run(std::span<const std::string_view> words);
+
+} // namespace rawbpf::inline v0::cli

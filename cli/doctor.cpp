@@ -1,0 +1,77 @@
+// `rawbpf doctor`: what this kernel and these privileges allow. It looks and changes nothing, needs no privileges to start (what
+// can't be asked is said), and succeeds whatever it finds.
+#include "programs/doctor/doctor.h"
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf doctor";
+
+constexpr Option kOptions[] = {
+    {.name = "format",
+     .letter = 'f',
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "how to show it",
+     .section = "Output",
+     .fallback = "text",
+     .choices = "text json"},
+    kJsonOption,
+    kOutputOption,
+    {.name = "verbose", .letter = 'v', .help = "list every program, map, attach and link type and every helper"},
+    kSyscallsOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf doctor", "what works here, and what would make the rest work"},
+    {"sudo rawbpf doctor -v", "each type and helper too"},
+    {"rawbpf doctor --json", "one JSON object a check, for scripts"},
+};
+
+int run_doctor(const Arguments &a) {
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+    RunInfo run = doctor::describe_run();
+    run.command = {"rawbpf", "doctor"};
+    run.command.insert(run.command.end(), a.words().begin(), a.words().end());
+    run.version = RAWBPF_VERSION;
+    std::vector<doctor::Check> checks = doctor::examine();
+    narrator.reset();
+
+    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    output->keep();
+    bool json = a.text(option("format")) == "json";
+    output->writer().write(json ? doctor::as_json(checks, run) : doctor::as_text(checks, run, a.has(option("verbose"))));
+    Result<void> written = output->writer().flush();
+    if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
+    return 0;
+}
+
+} // namespace
+
+const Command kDoctor{
+    .name = "doctor",
+    .summary = "tell what this kernel and these privileges allow",
+    .description =
+        "Asks the running kernel for everything that the tools may want: BTF, ring buffers, every type of program, map, "
+        "attachment "
+        "and link, every helper function, performance counters; and looks at privileges, sysctls, lockdown, security modules and "
+        "mounts. Nothing is guessed from the version: each answer is a system call's. What is missing comes with what would help."
+        "\n\n"
+        "It needs no privileges: a question that these privileges can't ask is answered with a question mark (null in JSON). The "
+        "exit status is 0 whatever is found.",
+    .options = kOptions,
+    .examples = kExamples,
+    .run = run_doctor,
+};
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,43 @@
+// What is made from the tables: --help, man pages, completions. All PURE: text out, nothing else.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/options.h"
+
+namespace rawbpf::inline v0::cli {
+
+/// Text wrapped to `width` columns; lines after the first are indented by `indent`. Paragraphs are separated by "\n\n".
+[[nodiscard]] std::string wrapped(std::string_view text, size_t width, size_t indent);
+
+/// "rawbpf profile [OPTION]... [-- COMMAND [ARG]...]"
+[[nodiscard]] std::string synopsis(const Command &command);
+/// What `rawbpf COMMAND --help` prints, at most 80 columns. `bold`: headings for a terminal.
+[[nodiscard]] std::string help_text(const Command &command, bool bold = false);
+/// What `rawbpf --help` prints.
+[[nodiscard]] std::string help_text(std::span<const Command *const> commands, bool bold = false);
+
+/// rawbpf-COMMAND.1 in roff (the man macros of groff and mandoc).
+[[nodiscard]] std::string man_page(const Command &command);
+/// rawbpf.1.
+[[nodiscard]] std::string man_page(std::span<const Command *const> commands);
+
+/// A completion script for "bash", "zsh" or "fish"; empty for another shell.
+[[nodiscard]] std::string completion_script(std::string_view shell, std::span<const Command *const> commands);
+
+/// What each exit status means, in the order of the numbers.
+struct ExitStatus {
+    int status;
+    std::string_view meaning;
+};
+inline constexpr ExitStatus kExitStatuses[] = {
+    {0, "done"},
+    {1, "failed"},
+    {2, "wrong usage"},
+    {3, "this kernel, this build or these privileges can't do it; the message says which, and what would"},
+    {4, "an expectation of an experiment did not hold"},
+};
+
+} // namespace rawbpf::inline v0::cli

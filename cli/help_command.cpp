@@ -1,0 +1,27 @@
+// `rawbpf help [COMMAND]`: the same text as --help, for those who look for it there.
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/help.h"
+#include "cli/suggest.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+int run_help(const Arguments &arguments) {
+    bool bold = color_wanted("auto", 1);
+    if (arguments.operands().empty()) return print(help_text(all_commands(), bold));
+    std::string_view name = arguments.operands()[0];
+    if (const Command *command = find_command(name)) return print(help_text(*command, bold));
+    return complain("rawbpf help", unknown_command(name), 2);
+}
+
+} // namespace
+
+const Command kHelp{.name = "help",
+                    .summary = "explain rawbpf, or one of its commands",
+                    .description = "Explains rawbpf, or one of its commands: the same text as --help prints.",
+                    .operand = "COMMAND",
+                    .most_operands = 1,
+                    .run = run_help};
+
+} // namespace rawbpf::inline v0::cli

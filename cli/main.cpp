@@ -1,0 +1,16 @@
+// rawbpf's entry: argv in, exit status out. All else is in commands.cpp, where tests reach it.
+#include <csignal>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+
+int main(int argc, char **argv) {
+    // A handler, not SIG_IGN: write(2) returns EPIPE either way, but exec gives a workload the default back only from a handler.
+    struct sigaction quiet {};
+    quiet.sa_handler = [](int) {};
+    quiet.sa_flags = SA_RESTART;
+    sigaction(SIGPIPE, &quiet, nullptr);
+    std::vector<std::string_view> words(argv + (argc > 0), argv + argc);
+    return rawbpf::cli::run(words);
+}

@@ -1,0 +1,26 @@
+// The narrator prints what runtime/sys/describe.h makes of a call, at once: when a later call hangs or the machine stops, the
+// last line is the one that did it. It writes with write(2) through the same choke point that it listens to; write(2) isn't
+// narrated, so this ends.
+#include "cli/narrator.h"
+
+#include <string>
+
+#include "cli/console.h"
+#include "runtime/sys/describe.h"
+
+namespace rawbpf::inline v0::cli {
+
+Narrator::Narrator(bool color) : color_(color), before_(sys::observe(this)) {}
+Narrator::~Narrator() { sys::observe(before_); }
+
+void Narrator::after(const sys::Call &call, long result) {
+    if (!sys::is_narrated(call)) return;
+    std::string line = sys::describe(call, result);
+    if (color_) { // the clause on why, behind the '#', steps back
+        size_t why = line.rfind("   # ");
+        if (why != std::string::npos) line.insert(why, "\x1b[2m"), line += "\x1b[0m";
+    }
+    say(line + "\n");
+}
+
+} // namespace rawbpf::inline v0::cli

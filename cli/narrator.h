@@ -1,0 +1,22 @@
+// --syscalls: every system call that matters, as it is made, on standard error.
+#pragma once
+
+#include "runtime/sys/choke.h"
+
+namespace rawbpf::inline v0::cli {
+
+/// Prints bpf(2), perf_event_open(2), ioctl(2) and mmap(2) while it lives; the observer before it comes back afterwards.
+class Narrator final : public sys::Observer {
+  public:
+    explicit Narrator(bool color);
+    ~Narrator() override;
+    Narrator(const Narrator &) = delete;
+    Narrator &operator=(const Narrator &) = delete;
+    void after(const sys::Call &call, long result) override;
+
+  private:
+    bool color_;
+    sys::Observer *before_;
+};
+
+} // namespace rawbpf::inline v0::cli

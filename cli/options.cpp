@@ -1,0 +1,295 @@
+// Parsing, driven by the tables.
+//
+//      --freq=99   --freq 99   -F99   -F 99   -freq 99   -freq=99       one option, six spellings
+//      -qv         --json                                                a cluster of flags; a flag that stands for -f json
+//      --          all that follows is the command to run
+//
+// A long name behind a single dash is the same option, as in Go's programs, so `-pid 7` is a process and not `-p id`. A value is
+// checked where it is taken, against its row: what comes out of here is valid, and a message can name the option as it was typed.
+// A word that starts with '-' is never taken as a value, because a forgotten value is far more common than a file called "-x";
+// `--output=-x` still says that.
+#include "cli/options.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/suggest.h"
+#include "runtime/sys/cpus.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+template <class... Args> Unexpected usage(std::string hint, fmt::format_string<Args...> text, Args &&...args) {
+    std::string context;
+    vformat_to(context, text, fmt::make_format_args(args...));
+    return Unexpected(make_error(Errc::invalid_argument, std::move(context), std::move(hint)));
+}
+
+template <class T> bool parse_whole(std::string_view text, T &out) {
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+std::string joined(std::string_view words, std::string_view between) {
+    std::string out;
+    for (std::string_view word : split(words, ' ')) append(out, "{}{}", out.empty() ? "" : between, word);
+    return out;
+}
+
+// An option as messages name it: as typed, with its long name where that was a letter.
+std::string shown(const Option &option, const std::string &spelling) {
+    return spelling.size() == 2 ? format("{} (--{})", spelling, option.name) : spelling;
+}
+
+// A row's check; the message starts with the option.
+Result<void> check_value(const Option &option, std::string_view spelling, std::string_view value) {
+    switch (option.kind) {
+    case Kind::flag:
+    case Kind::text: break;
+    case Kind::file:
+    case Kind::directory:
+        if (value.empty()) return usage("", "{}: the path is empty", spelling);
+        break;
+    case Kind::count: {
+        uint64_t n = 0;
+        if (!parse_whole(value, n))
+            return usage("", "{}: '{}' isn't a whole number ({} is expected)", spelling, value, option.argument);
+        if (n < option.least) return usage("", "{}: {} is below {}, the least that works", spelling, value, option.least);
+        if (n > option.most) return usage("", "{}: {} is above {}, the most that works", spelling, value, option.most);
+        break;
+    }
+    case Kind::seconds:
+        if (Result<double> seconds = parse_seconds(value); !seconds)
+            return usage("", "{}: {}", spelling, seconds.error().context);
+        else if (*seconds <= 0)
+            return usage("", "{}: {} is no time at all", spelling, value);
+        break;
+    case Kind::choice: {
+        std::vector<std::string_view> choices = split(option.choices, ' ');
+        if (std::find(choices.begin(), choices.end(), value) != choices.end()) break;
+        Suggestion near = nearest(value, choices);
+        return usage(near.close ? format("did you mean {}?", near.word) : "", "{}: '{}' isn't one of {}", spelling, value,
+                     joined(option.choices, ", "));
+    }
+    case Kind::pids:
+        if (split(value, ',').empty()) return usage("", "{}: a process id is expected", spelling);
+        for (std::string_view part : split(value, ',')) {
+            int pid = 0;
+            if (!parse_whole(part, pid) || pid <= 0)
+                return usage("", "{}: '{}' isn't a process id (a whole number from 1)", spelling, part);
+        }
+        break;
+    case Kind::cpus:
+        if (Result<std::vector<int>> cpus = parse_cpu_list(value); !cpus)
+            return usage("a list looks like 0-3,8", "{}: {}", spelling, cpus.error().context);
+        break;
+    }
+    return {};
+}
+
+// Every spelling of every option, for the search of the nearest.
+std::vector<std::string_view> long_names(std::span<const Option> options) {
+    std::vector<std::string_view> names{"help"};
+    for (const Option &option : options) names.push_back(option.name);
+    return names;
+}
+
+Unexpected unknown_option(const Command &command, std::string_view word) {
+    std::string_view bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+    bare = bare.substr(0, bare.find('='));
+    std::vector<std::string_view> names = long_names(command.options);
+    Suggestion near = nearest(bare, names);
+    std::string hint = near.close ? format("did you mean --{}?", near.word) : format("the nearest option is --{}", near.word);
+    append(hint, "\nrawbpf {} --help lists them all", command.name);
+    return usage(hint, "unknown option {}", word.substr(0, word.find('=')));
+}
+
+constexpr size_t kNone = SIZE_MAX;
+
+size_t with_name(std::span<const Option> options, std::string_view name) {
+    for (size_t i = 0; i < options.size(); ++i)
+        if (options[i].name == name) return i;
+    return kNone;
+}
+size_t with_letter(std::span<const Option> options, char letter) {
+    for (size_t i = 0; i < options.size(); ++i)
+        if (options[i].letter == letter) return i;
+    return kNone;
+}
+
+} // namespace
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    while (!text.empty()) {
+        size_t end = std::min(text.find(separator), text.size());
+        if (end > 0) parts.push_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return parts;
+}
+
+Result<double> parse_seconds(std::string_view text) {
+    // By hand: std::from_chars for double came with g++ 11 but not with every library that clang uses.
+    constexpr std::string_view expected = "isn't a time (expected: 3, 0.5, 200ms, 5s, 2m or 1h)";
+    size_t digits = text.find_first_not_of("0123456789.");
+    std::string_view number = text.substr(0, digits), unit = digits == text.npos ? "" : text.substr(digits);
+    double factor = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+    size_t point = number.find('.');
+    std::string_view whole = number.substr(0, point), part = point == number.npos ? "" : number.substr(point + 1);
+    uint64_t w = 0, p = 0;
+    bool good = factor != 0 && (!whole.empty() || !part.empty()) && (whole.empty() || parse_whole(whole, w)) &&
+                (part.empty() || parse_whole(part, p)) && part.size() <= 9 && w <= 1'000'000'000;
+    if (!good) return fail(Errc::invalid_argument, "'{}' {}", text, expected);
+    double fraction = static_cast<double>(p);
+    for (size_t i = 0; i < part.size(); ++i) fraction /= 10;
+    return (static_cast<double>(w) + fraction) * factor;
+}
+
+Result<void> Arguments::take(size_t option, const std::string &spelling, std::string_view value) {
+    const Option &row = command_->options[option];
+    if (!row.stands_for.empty()) { // --json is -f json
+        size_t equals = row.stands_for.find('=');
+        size_t target = with_name(command_->options, row.stands_for.substr(0, equals));
+        values_[target].push_back({spelling, row.stands_for.substr(equals + 1)});
+    }
+    TRY(check_value(row, shown(row, spelling), value));
+    values_[option].push_back({spelling, value});
+    return {};
+}
+
+Result<void> Arguments::check_groups() const {
+    std::span<const Option> options = command_->options;
+    for (size_t i = 0; i < options.size(); ++i)
+        for (size_t j = i + 1; j < options.size(); ++j)
+            if (!options[i].excludes.empty() && options[i].excludes == options[j].excludes && has({i}) && has({j}))
+                return usage("", "{} and {} exclude each other", values_[i].back().spelling, values_[j].back().spelling);
+    return {};
+}
+
+Result<Arguments> Arguments::parse(const Command &command, std::span<const std::string_view> words) {
+    Arguments out;
+    out.command_ = &command;
+    out.values_.resize(command.options.size());
+    out.words_.assign(words.begin(), words.end());
+    std::span<const Option> options = command.options;
+
+    for (size_t at = 0; at < words.size(); ++at) {
+        std::string_view word = words[at];
+        if (word == "--") {
+            if (!command.workload && command.operand.empty()) return usage("", "unexpected --: there is no command to run here");
+            std::span<const std::string_view> rest = words.subspan(at + 1);
+            if (!command.workload) {
+                out.operands_.insert(out.operands_.end(), rest.begin(), rest.end());
+            } else {
+                if (rest.empty()) return usage("", "a command to run is missing behind --");
+                out.workload_.assign(rest.begin(), rest.end());
+            }
+            break;
+        }
+        if (word.size() < 2 || word.front() != '-') {
+            out.operands_.push_back(word);
+            continue;
+        }
+        if (word == "--help" || word == "-h" || word == "-help") {
+            out.wants_help_ = true;
+            return out;
+        }
+        // The value behind '=', or the next word.
+        size_t equals = word.find('=');
+        auto take_word = [&](size_t option, const std::string &spelling) -> Result<void> {
+            const Option &row = options[option];
+            if (row.kind == Kind::flag) {
+                if (equals != word.npos)
+                    return usage("", "{} takes no value, but was given '{}'", spelling, word.substr(equals + 1));
+                return out.take(option, spelling, "");
+            }
+            if (equals != word.npos) return out.take(option, spelling, word.substr(equals + 1));
+            bool present = at + 1 < words.size() && (words[at + 1].size() < 2 || words[at + 1].front() != '-');
+            if (!present && row.kind == Kind::choice)
+                return usage("", "{} needs a value: one of {}", shown(row, spelling), joined(row.choices, ", "));
+            if (!present) return usage("", "{} needs a value: {}", shown(row, spelling), row.argument);
+            return out.take(option, spelling, words[++at]);
+        };
+        std::string spelling(word.substr(0, equals));
+        bool double_dash = word.starts_with("--");
+        size_t named = with_name(options, std::string_view(spelling).substr(double_dash ? 2 : 1));
+        if (named != kNone) {
+            TRY(take_word(named, spelling));
+            continue;
+        }
+        if (double_dash) return unknown_option(command, word);
+        // A cluster: flags, and at most one option with a value, which ends it.
+        for (size_t i = 1; i < word.size(); ++i) {
+            size_t option = with_letter(options, word[i]);
+            if (option == kNone) return unknown_option(command, word);
+            std::string letter{'-', word[i]};
+            std::string_view rest = word.substr(i + 1);
+            if (options[option].kind == Kind::flag) {
+                if (rest.starts_with('=')) return usage("", "{} takes no value, but was given '{}'", letter, rest.substr(1));
+                TRY(out.take(option, letter, ""));
+                continue;
+            }
+            if (rest.empty()) {
+                TRY(take_word(option, letter));
+            } else {
+                TRY(out.take(option, letter, rest.substr(rest.front() == '=' ? 1 : 0)));
+            }
+            break;
+        }
+    }
+    TRY(out.check_groups());
+    size_t n = out.operands_.size();
+    if (n > command.most_operands) {
+        std::string_view extra = out.operands_[command.most_operands];
+        return usage(command.workload
+                         ? format("to run a command and profile it, put -- in front of it: rawbpf {} -- {}", command.name, extra)
+                         : "",
+                     "unexpected argument '{}'", extra);
+    }
+    if (n < command.least_operands) return usage("", "{} is missing", command.operand);
+    if (!command.operand_choices.empty())
+        for (std::string_view operand : out.operands_) {
+            std::vector<std::string_view> choices = split(command.operand_choices, ' ');
+            if (std::find(choices.begin(), choices.end(), operand) != choices.end()) continue;
+            Suggestion near = nearest(operand, choices);
+            return usage(near.close ? format("did you mean {}?", near.word) : "", "'{}' isn't one of {}", operand,
+                         joined(command.operand_choices, ", "));
+        }
+    return out;
+}
+
+std::string_view Arguments::text(Id option) const {
+    return has(option) ? values_[option.index].back().value : command_->options[option.index].fallback;
+}
+
+std::vector<std::string_view> Arguments::all(Id option) const {
+    std::vector<std::string_view> out;
+    for (const Given &given : values_[option.index]) {
+        if (command_->options[option.index].kind == Kind::pids) {
+            std::vector<std::string_view> parts = split(given.value, ',');
+            out.insert(out.end(), parts.begin(), parts.end());
+        } else {
+            out.push_back(given.value);
+        }
+    }
+    return out;
+}
+
+uint64_t Arguments::count(Id option) const {
+    uint64_t n = 0;
+    return parse_whole(text(option), n) ? n : 0;
+}
+
+double Arguments::seconds(Id option) const { return text(option).empty() ? 0 : parse_seconds(text(option)).value_or(0.0); }
+
+std::vector<int> Arguments::pids(Id option) const {
+    std::vector<int> out;
+    for (std::string_view part : all(option)) {
+        int pid = 0;
+        if (parse_whole(part, pid)) out.push_back(pid);
+    }
+    return out;
+}
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,123 @@
+// The command line's grammar: one constexpr table a command, from which parsing, --help, the man pages and the shells'
+// completions are made. Nothing about an option stands anywhere else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::cli {
+
+/// What an option's value is: how it is checked, and how a shell completes it.
+enum class Kind : uint8_t {
+    flag,      ///< takes no value
+    text,      ///< anything
+    count,     ///< a whole number from `least` to `most`
+    seconds,   ///< "3", "0.5", "200ms", "5s", "2m", "1h"
+    choice,    ///< one of `choices`
+    file,      ///< a path; "-" for standard input or output where the help says so
+    directory, ///< a path
+    pids,      ///< process ids, separated by commas
+    cpus,      ///< a list as the kernel writes it: "0-3,8"
+};
+
+/// One option, one row of a table.
+struct Option {
+    std::string_view name; ///< long spelling, without "--"
+    char letter = 0;       ///< short spelling, 0: none
+    Kind kind = Kind::flag;
+    bool repeatable = false;          ///< all values count; else the last one does
+    std::string_view argument = {};   ///< what the value is called in help: "HZ"
+    std::string_view help = {};       ///< one or two sentences, no full stop at the end of one
+    std::string_view section = {};    ///< heading in help; empty: that of the row above
+    std::string_view fallback = {};   ///< the value when the option isn't given, shown in help; empty: none
+    std::string_view choices = {};    ///< for Kind::choice, separated by spaces
+    std::string_view excludes = {};   ///< name of a group; at most one option of a group may be given
+    std::string_view stands_for = {}; ///< a flag that is short for another option with a value: "format=json"
+    uint64_t least = 0, most = UINT64_MAX;
+};
+
+struct Example {
+    std::string_view command; ///< as typed, without a prompt
+    std::string_view what;    ///< what it does
+};
+
+class Arguments;
+
+/// One command: its table, its words, and the function that carries it out.
+struct Command {
+    std::string_view name;
+    std::string_view summary;     ///< one clause, for the list of commands
+    std::string_view description; ///< paragraphs separated by "\n\n"
+    std::span<const Option> options = {};
+    std::span<const Example> examples = {};
+    std::string_view operand = {}; ///< what an operand is called; empty: takes none
+    size_t least_operands = 0, most_operands = 0;
+    std::string_view operand_choices = {}; ///< separated by spaces; empty: anything
+    bool operand_is_file = false;
+    bool workload = false;                   ///< takes `-- COMMAND [ARG]...`
+    bool hidden = false;                     ///< not in the list of commands
+    int (*run)(const Arguments &) = nullptr; ///< returns the exit status
+};
+
+/// An option's place in its command's table.
+struct Id {
+    size_t index;
+};
+
+/// The place of the option with that name: `constexpr auto id = [](auto name) consteval { return find(kOptions, name); }`.
+/// A name that isn't in the table doesn't compile.
+template <size_t N> consteval Id find(const Option (&table)[N], std::string_view name) {
+    for (size_t i = 0; i < N; ++i)
+        if (table[i].name == name) return Id{i};
+    __builtin_abort(); // not a constant expression: the compiler stops here
+}
+
+/// What was given on a command line, checked against the table.
+class Arguments {
+  public:
+    /// Parses what follows the command's name. Errors: invalid_argument with a message that names the option, the value and what
+    /// was expected, and a hint with the nearest spelling. `--help` stops the parsing and sets wants_help().
+    [[nodiscard]] static Result<Arguments> parse(const Command &command, std::span<const std::string_view> words);
+
+    [[nodiscard]] const Command &command() const { return *command_; }
+    [[nodiscard]] bool wants_help() const { return wants_help_; }
+    /// Whether the option was given.
+    [[nodiscard]] bool has(Id option) const { return !values_[option.index].empty(); }
+    /// The last value given, or the fallback.
+    [[nodiscard]] std::string_view text(Id option) const;
+    /// Every value given, pids split at commas.
+    [[nodiscard]] std::vector<std::string_view> all(Id option) const;
+    [[nodiscard]] uint64_t count(Id option) const; ///< Kind::count; 0 without value and fallback
+    [[nodiscard]] double seconds(Id option) const; ///< Kind::seconds; 0 without value and fallback
+    [[nodiscard]] std::vector<int> pids(Id option) const;
+    [[nodiscard]] const std::vector<std::string_view> &operands() const { return operands_; }
+    [[nodiscard]] const std::vector<std::string> &workload() const { return workload_; } ///< what stands behind --
+    [[nodiscard]] const std::vector<std::string> &words() const { return words_; }       ///< everything, as typed
+
+  private:
+    [[nodiscard]] Result<void> take(size_t option, const std::string &spelling, std::string_view value);
+    [[nodiscard]] Result<void> check_groups() const;
+
+    const Command *command_ = nullptr;
+    bool wants_help_ = false;
+    struct Given {
+        std::string spelling; ///< as on the command line, for messages
+        std::string_view value;
+    };
+    std::vector<std::vector<Given>> values_; ///< by option
+    std::vector<std::string_view> operands_;
+    std::vector<std::string> workload_, words_;
+};
+
+/// Cuts at every `separator`; empty parts are left out.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+/// "3", "0.5", "200ms", "5s", "2m", "1h" as seconds; invalid_argument for anything else, and below 0.
+[[nodiscard]] Result<double> parse_seconds(std::string_view text);
+
+} // namespace rawbpf::inline v0::cli

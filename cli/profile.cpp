@@ -1,0 +1,233 @@
+// `rawbpf profile`: options in, a ProfileOptions out, a View to receive what comes, and the ledger at the end. The profiler
+// itself is in programs/profile. Everything that can be wrong with the command line, the output among it, is found before
+// anything is attached.
+#include <csignal>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+#include "cli/view.h"
+#include "runtime/sys/cpus.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf profile";
+
+constexpr Option kOptions[] = {
+    {.name = "freq",
+     .letter = 'F',
+     .kind = Kind::count,
+     .argument = "HZ",
+     .help = "samples a second on each CPU, up to the kernel's "
+             "perf_event_max_sample_rate",
+     .section = "What to sample",
+     .fallback = "99",
+     .least = 1},
+    {.name = "hw", .help = "let the CPU's cycle counter be the clock; needs a PMU, which many virtual machines lack"},
+    {.name = "pid",
+     .letter = 'p',
+     .kind = Kind::pids,
+     .repeatable = true,
+     .argument = "PID",
+     .help = "only this process, or a list 1,2,3; ends with the last of them"},
+    {.name = "cpu", .letter = 'C', .kind = Kind::cpus, .argument = "LIST", .help = "only these CPUs: 0-3,8"},
+    {.name = "cgroup", .kind = Kind::directory, .argument = "PATH", .help = "only tasks in this cgroup (v2) or below it"},
+    {.name = "user", .letter = 'U', .help = "only user stacks", .excludes = "stacks"},
+    {.name = "kernel", .letter = 'K', .help = "only kernel stacks", .excludes = "stacks"},
+    {.name = "idle", .letter = 'I', .help = "show samples of idle CPUs too; otherwise they are filtered, and counted"},
+    {.name = "duration",
+     .letter = 'd',
+     .kind = Kind::seconds,
+     .argument = "SECONDS",
+     .help = "how long: 3, 0.5, 200ms, 2m; otherwise until "
+             "COMMAND ends, the processes given have ended, or Ctrl-C",
+     .section = "How long"},
+    {.name = "as-root", .help = "under sudo: run COMMAND as root, not as the user who called sudo"},
+    {.name = "ready-fd",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "write a byte to this descriptor when everything is attached",
+     .most = 1 << 20},
+    kFormatOption,
+    kJsonOption,
+    kOutputOption,
+    kPsOption,
+    kDelimiterOption,
+    kTitleOption,
+    {.name = "record",
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "write the capture, for rawbpf report here or on another machine; - is "
+             "standard output. Nothing else is shown unless -f asks"},
+    kColorOption,
+    kVerboseOption,
+    kQuietOption,
+    kSyscallsOption,
+    {.name = "bpf",
+     .kind = Kind::choice,
+     .argument = "SOURCE",
+     .help = "which BPF program: the one compiled from C, or its twin in the C++ DSL",
+     .fallback = "auto",
+     .choices = "auto clang dsl"},
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf profile", "the whole machine at 99 Hz, a line a sample, until Ctrl-C"},
+    {"sudo rawbpf profile -f svg -o flame.svg -d 10", "ten seconds of it as a flame graph; open the file in a browser"},
+    {"sudo rawbpf profile -F 999 -f top -- ./server --port 80", "run a command and show its hottest functions"},
+    {"sudo rawbpf profile --ps -p 1234", "one process, with the stack under each sample"},
+    {"sudo rawbpf profile --json -d 5 | jq -r 'select(.comm).comm' | sort | uniq -c", "who was on the CPU, counted"},
+    {"sudo rawbpf profile --record board.rbpf -d 30",
+     "capture on one machine; rawbpf report board.rbpf names and shows it on another"},
+    {"sudo rawbpf profile --syscalls -d 1 -o /dev/null", "see how it is done, call by call"},
+};
+
+volatile std::sig_atomic_t stop_wanted = 0;
+
+// The first Ctrl-C ends the run with all its output; a second one, while something hangs, ends the program.
+void stop_on_signals() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { stop_wanted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a wait ends at once
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
+Unexpected wrong_usage(std::string text, std::string hint = {}) {
+    return Unexpected(make_error(Errc::invalid_argument, std::move(text), std::move(hint)));
+}
+
+// What can't be said row by row in the table.
+Result<void> check(const Arguments &a) {
+    if (a.has(option("pid")) && !a.workload().empty())
+        return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
+    if (a.has(option("as-root")) && a.workload().empty())
+        return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");
+    bool viewed = a.has(option("format")) || !a.has(option("record"));
+    bool to_stdout = a.text(option("output")).empty() || a.text(option("output")) == "-";
+    if (a.text(option("record")) == "-" && viewed && to_stdout)
+        return wrong_usage("--record - and the results both want standard output", "send the results to a file with -o FILE");
+    if (a.has(option("output")) && !viewed)
+        return wrong_usage("-o has nothing to write: --record alone shows nothing", "choose a format with -f, or leave -o out");
+    return {};
+}
+
+Result<ProfileOptions> profile_options(const Arguments &a) {
+    ProfileOptions o;
+    o.frequency = a.count(option("freq"));
+    o.hardware = a.has(option("hw"));
+    o.pids = a.pids(option("pid"));
+    if (a.has(option("cpu"))) o.cpus = TRY(parse_cpu_list(a.text(option("cpu"))));
+    o.cgroup = a.text(option("cgroup"));
+    o.kernel_stacks = !a.has(option("user"));
+    o.user_stacks = !a.has(option("kernel"));
+    o.idle = a.has(option("idle"));
+    o.duration_s = a.seconds(option("duration"));
+    o.workload = a.workload();
+    o.as_root = a.has(option("as-root"));
+    if (a.has(option("ready-fd"))) o.ready_fd = static_cast<int>(a.count(option("ready-fd")));
+    std::string_view bpf = a.text(option("bpf"));
+    o.bpf = bpf == "clang" ? BpfSource::clang : bpf == "dsl" ? BpfSource::dsl : BpfSource::automatic;
+    o.stop = &stop_wanted;
+    o.command = {"rawbpf", "profile"};
+    o.command.insert(o.command.end(), a.words().begin(), a.words().end());
+    o.version = RAWBPF_VERSION;
+    return o;
+}
+
+// A view that may be absent (--record alone), the capture file beside it, and the line of progress.
+class Receiver final : public Sink {
+  public:
+    Receiver(View *view, Output *record, bool progress, std::string_view note)
+        : view_(view), record_(record), line_(progress, note) {}
+    Result<void> start(const RunInfo &run) override {
+        if (record_) record_->keep();
+        return view_ ? view_->start(run) : Result<void>();
+    }
+    Result<void> samples(std::span<const NamedSample> samples) override {
+        return view_ ? view_->samples(samples) : Result<void>();
+    }
+    Result<void> stacks(std::span<const CountedSample> stacks) override { return view_ ? view_->stacks(stacks) : Result<void>(); }
+    void progress(const Progress &progress) override { line_.show(progress); }
+    void clear_line() { line_.clear(); }
+
+  private:
+    View *view_;
+    Output *record_;
+    ProgressLine line_;
+};
+
+int run_profile_command(const Arguments &a) {
+    if (Result<void> good = check(a); !good) return complain(kWho, good.error(), 2);
+    Result<ProfileOptions> options = profile_options(a);
+    if (!options) return complain(kWho, options.error(), 2);
+
+    // Outputs first: whatever is wrong with a path is no matter of privileges, so its status is 1.
+    bool viewed = a.has(option("format")) || !a.has(option("record"));
+    std::unique_ptr<View> view;
+    if (viewed) {
+        Result<std::unique_ptr<View>> opened = View::open(view_options(a, view_ids(kOptions)));
+        if (!opened) return complain(kWho, opened.error(), opened.error().kind == Errc::unsupported ? 3 : 1);
+        view = std::move(*opened);
+        options->delivery = view->delivery();
+        options->names = view->wants_names();
+    } else {
+        options->delivery = Delivery::none;
+    }
+    std::optional<Output> record;
+    if (a.has(option("record"))) {
+        Result<Output> opened = Output::open(a.text(option("record")));
+        if (!opened) return complain(kWho, opened.error(), 1);
+        record.emplace(std::move(*opened));
+        if (Result<void> emptied = record->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+        options->record_fd = record->fd();
+    }
+
+    bool quiet = a.has(option("quiet")), verbose = a.has(option("verbose"));
+    bool streaming = view && view->delivery() == Delivery::each;
+    bool progress = !quiet && !a.has(option("syscalls")) && !streaming && is_terminal(2);
+    bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
+    Receiver receiver(view.get(), record ? &*record : nullptr, progress, endless ? "Ctrl-C ends it" : "");
+    stop_on_signals();
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
+
+    Result<Outcome> outcome = run_profile(*options, receiver);
+    receiver.clear_line();
+    narrator.reset();
+    if (!outcome) {
+        if (reader_gone(outcome.error())) return 0;
+        return complain(kWho, outcome.error());
+    }
+    if (view)
+        if (Result<void> written = view->finish(outcome->ledger); !written) {
+            if (reader_gone(written.error())) return 0;
+            return complain(kWho, written.error(), 1);
+        }
+    say_outcome(kWho, *outcome, options->workload.empty() ? "" : options->workload[0], quiet, verbose);
+    return 0;
+}
+
+} // namespace
+
+const Command kProfile{
+    .name = "profile",
+    .summary = "sample what runs on the CPUs, with kernel and user stacks",
+    .description =
+        "Samples what runs: on each CPU a clock interrupts so many times a second, and a BPF program notes the process, the "
+        "thread "
+        "and both stacks. Idle CPUs are filtered unless --idle asks for them.\n\n"
+        "With -- COMMAND it runs a command, samples it and its children from the first instruction on, and ends with it. "
+        "At the end a ledger on standard error accounts for every sample, and says what the profile itself cost.\n\n"
+        "The formats: table is a line a sample as it comes; folded has equal stacks counted, one a line, for flame "
+        "graph tools; folded-ext is a line a sample with time, comm, pid, tid, CPU and frames; json is an object a "
+        "line; svg is a flame graph for a browser; top lists the hottest functions and stacks.",
+    .options = kOptions,
+    .examples = kExamples,
+    .workload = true,
+    .run = run_profile_command,
+};
+
+} // namespace rawbpf::inline v0::cli

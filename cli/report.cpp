@@ -1,0 +1,104 @@
+// `rawbpf report`: names and shows a capture that `rawbpf profile --record` wrote, here or on another machine, without
+// privileges.
+#include <fcntl.h>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/view.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf report";
+
+constexpr Option kOptions[] = {
+    {.name = "symfs",
+     .kind = Kind::directory,
+     .argument = "DIR",
+     .help = "look for programs, libraries and debug files under this folder first: by "
+             "path, then by build-id as .build-id/xx/yyyy.debug",
+     .section = "Names"},
+    kFormatOption,
+    kJsonOption,
+    kOutputOption,
+    kPsOption,
+    kDelimiterOption,
+    kTitleOption,
+    kColorOption,
+    kVerboseOption,
+    kQuietOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"rawbpf report run.rbpf -f svg -o flame.svg", "a flame graph of a capture"},
+    {"rawbpf report board.rbpf --symfs ~/board/rootfs -f top", "a board's capture, named with the files it was built from"},
+    {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded", "capture there, name and show here"},
+};
+
+// The whole capture: a file is mapped, a pipe is read.
+struct Capture {
+    sys::Mapping mapping;
+    std::string text;
+    [[nodiscard]] Bytes bytes() const { return mapping ? mapping.bytes() : bytes_of(text); }
+};
+
+Result<Capture> read_capture(const std::string &path) {
+    Capture capture;
+    if (path == "-") {
+        capture.text = TRY_IN(sys::read_file("/dev/stdin", size_t{4} << 30), "standard input");
+    } else {
+        struct stat st = TRY(sys::stat_file(path));
+        if (S_ISREG(st.st_mode))
+            capture.mapping = TRY(sys::map_file(path));
+        else
+            capture.text = TRY(sys::read_file(path, size_t{4} << 30));
+    }
+    return capture;
+}
+
+int run_report(const Arguments &a) {
+    std::string path(a.operands()[0]);
+    Result<Capture> capture = read_capture(path);
+    if (!capture) return complain(kWho, capture.error(), 1);
+    ReportOptions options;
+    options.symfs = a.text(option("symfs"));
+    if (!options.symfs.empty())
+        if (Result<struct stat> st = sys::stat_file(options.symfs); !st)
+            return complain(kWho, in_context(std::move(st).error(), "--symfs"), 1);
+
+    Result<std::unique_ptr<View>> view = View::open(view_options(a, view_ids(kOptions)));
+    if (!view) return complain(kWho, view.error(), view.error().kind == Errc::unsupported ? 3 : 1);
+    options.delivery = (*view)->delivery();
+    options.names = (*view)->wants_names();
+
+    Result<Outcome> outcome = report_capture(capture->bytes(), path == "-" ? "standard input" : path, options, **view);
+    if (!outcome) return reader_gone(outcome.error()) ? 0 : complain(kWho, outcome.error(), 1);
+    Result<void> written = (*view)->finish(outcome->ledger);
+    if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
+    say_outcome(kWho, *outcome, "the command", a.has(option("quiet")), a.has(option("verbose")));
+    return 0;
+}
+
+} // namespace
+
+const Command kReport{
+    .name = "report",
+    .summary = "name and show a capture of rawbpf profile --record",
+    .description = "Names the addresses in a capture with the symbols of this machine, or of a folder that looks like the "
+                   "recording one's root, "
+                   "and shows it in any format of rawbpf profile. It needs no privileges, and not the machine that recorded. A "
+                   "file is used only "
+                   "where its build-id is the recorded one.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "FILE",
+    .least_operands = 1,
+    .most_operands = 1,
+    .operand_is_file = true,
+    .run = run_report,
+};
+
+} // namespace rawbpf::inline v0::cli

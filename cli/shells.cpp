@@ -1,0 +1,199 @@
+// Completion scripts for bash, zsh and fish, from the tables. Each is self-contained: installed where the shell looks for it, or
+//
+//      source <(rawbpf completion bash)
+//
+// Options and choices are known from the tables; files, directories, process ids and programs are left to the shell, since it
+// knows how to quote them. Behind `--` stands a command of its own, completed as at a prompt.
+#include "cli/help.h"
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+using Commands = std::span<const Command *const>;
+
+std::string shown_names(Commands commands) {
+    std::string out;
+    for (const Command *command : commands)
+        if (!command->hidden) append(out, "{}{}", out.empty() ? "" : " ", command->name);
+    return out;
+}
+
+// ---- bash -----------------------------------------------------------------------------------------------------------------
+
+std::string_view bash_values(Kind kind) {
+    switch (kind) {
+    case Kind::file: return "COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames 2>/dev/null";
+    case Kind::directory: return "COMPREPLY=($(compgen -d -- \"$cur\")); compopt -o filenames 2>/dev/null";
+    case Kind::pids: return "COMPREPLY=($(cd /proc && compgen -G '[0-9]*' | grep -- \"^$cur\"))";
+    default: return "COMPREPLY=()";
+    }
+}
+
+std::string bash(Commands commands) {
+    std::string out = "# bash completion for rawbpf\n_rawbpf() {\n"
+                      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} i\n"
+                      "  COMPREPLY=()\n"
+                      "  if [ \"$COMP_CWORD\" = 1 ]; then\n";
+    append(out, "    COMPREPLY=($(compgen -W '{} --help --version' -- \"$cur\"))\n    return\n  fi\n", shown_names(commands));
+    out += "  for ((i = 2; i < COMP_CWORD; ++i)); do\n"
+           "    if [ \"${COMP_WORDS[i]}\" = -- ]; then\n"
+           "      if declare -F _command_offset >/dev/null; then _command_offset $((i + 1)); else COMPREPLY=($(compgen -c -- "
+           "\"$cur\")); fi\n"
+           "      return\n    fi\n  done\n"
+           "  if [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+           "  if [ \"$cur\" = = ]; then cur=; fi\n"
+           "  case $command in\n";
+    for (const Command *command : commands) {
+        if (command->hidden) continue;
+        append(out, "  {})\n    case $prev in\n", command->name);
+        std::string words = "--help";
+        for (const Option &option : command->options) {
+            append(words, " --{}", option.name);
+            if (option.kind == Kind::flag) continue;
+            append(out, "    --{}", option.name);
+            if (option.letter) append(out, " | -{}", option.letter);
+            if (option.kind == Kind::choice)
+                append(out, ") COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", option.choices);
+            else
+                append(out, ") {}; return ;;\n", bash_values(option.kind));
+        }
+        append(out, "    esac\n    case $cur in\n    -*) COMPREPLY=($(compgen -W '{}{}' -- \"$cur\")) ;;\n", words,
+               command->workload ? " --" : "");
+        if (!command->operand_choices.empty())
+            append(out, "    *) COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n", command->operand_choices);
+        else if (command->operand_is_file)
+            append(out, "    *) {} ;;\n", bash_values(Kind::file));
+        out += "    esac ;;\n";
+    }
+    out += "  esac\n}\ncomplete -F _rawbpf rawbpf\n";
+    return out;
+}
+
+// ---- zsh ------------------------------------------------------------------------------------------------------------------
+
+// Inside '...' and inside an _arguments specification: quotes, colons and brackets have meanings.
+std::string zsh_text(std::string_view text) {
+    std::string out;
+    for (char c : text) {
+        if (c == '\'')
+            out += "'\\''";
+        else if (c == ':' || c == '[' || c == ']' || c == '\\')
+            out += {'\\', c};
+        else
+            out += c;
+    }
+    return out;
+}
+
+std::string zsh_value(const Option &option) {
+    std::string name = zsh_text(option.argument);
+    switch (option.kind) {
+    case Kind::flag: return "";
+    case Kind::choice: return format(":{}:({})", name, option.choices);
+    case Kind::file: return format(":{}:_files", name);
+    case Kind::directory: return format(":{}:_files -/", name);
+    case Kind::pids: return format(":{}:_pids", name);
+    default: return format(":{}:", name);
+    }
+}
+
+// Behind the first --, everything is another command's line.
+constexpr std::string_view kZshWorkload = "      local -i dashes=${words[(i)--]}\n"
+                                          "      if (( dashes < CURRENT )); then\n"
+                                          "        shift dashes words; (( CURRENT -= dashes )); _normal; return\n"
+                                          "      fi\n";
+
+std::string zsh(Commands commands) {
+    std::string out =
+        "#compdef rawbpf\n# zsh completion for rawbpf\n_rawbpf() {\n  local context state line\n  typeset -A opt_args\n"
+        "  _arguments -C '--help[show help]' '--version[print the version]' '1:command:->command' '*::argument:->argument'\n"
+        "  case $state in\n  command)\n    local -a commands=(\n";
+    for (const Command *command : commands)
+        if (!command->hidden) append(out, "      '{}:{}'\n", command->name, zsh_text(command->summary));
+    out += "    )\n    _describe command commands ;;\n  argument)\n    case $words[1] in\n";
+    for (const Command *command : commands) {
+        if (command->hidden) continue;
+        append(out, "    {})\n{}      _arguments \\\n        '--help[show help]' \\\n", command->name,
+               command->workload ? kZshWorkload : "");
+        for (const Option &option : command->options) {
+            std::string_view equals = option.kind == Kind::flag ? "" : "=";
+            std::string spec = format("[{}]{}' \\\n", zsh_text(option.help), zsh_value(option));
+            if (option.letter && !option.repeatable)
+                append(out, "        '(-{0} --{1})'{{-{0}{3},--{1}{2}}}'{4}", option.letter, option.name, equals,
+                       equals.empty() ? "" : "+", spec);
+            else if (option.letter)
+                append(out, "        '*'{{-{}{},--{}{}}}'{}", option.letter, equals.empty() ? "" : "+", option.name, equals,
+                       spec);
+            else
+                append(out, "        '{}--{}{}{}", option.repeatable ? "*" : "", option.name, equals, spec);
+        }
+        if (!command->operand_choices.empty())
+            append(out, "        '1:{}:({})' ;;\n", zsh_text(command->operand), command->operand_choices);
+        else if (command->operand_is_file)
+            append(out, "        '1:{}:_files' ;;\n", zsh_text(command->operand));
+        else
+            out += "        && return ;;\n";
+    }
+    out += "    esac ;;\n  esac\n}\n"
+           "# Autoloaded, this file is the function's body; sourced, it registers the function.\n"
+           "if [ \"$funcstack[1]\" = _rawbpf ]; then _rawbpf \"$@\"; else compdef _rawbpf rawbpf; fi\n";
+    return out;
+}
+
+// ---- fish -----------------------------------------------------------------------------------------------------------------
+
+std::string fish_text(std::string_view text) {
+    std::string out;
+    for (char c : text) {
+        if (c == '\'' || c == '\\') out += '\\';
+        out += c;
+    }
+    return out;
+}
+
+std::string fish(Commands commands) {
+    std::string out = "# fish completion for rawbpf\ncomplete -c rawbpf -f\n";
+    append(out, "complete -c rawbpf -n __fish_use_subcommand -l help -d 'Show help'\n"
+                "complete -c rawbpf -n __fish_use_subcommand -l version -d 'Print the version'\n");
+    for (const Command *command : commands)
+        if (!command->hidden)
+            append(out, "complete -c rawbpf -n __fish_use_subcommand -a {} -d '{}'\n", command->name,
+                   fish_text(command->summary));
+    for (const Command *command : commands) {
+        if (command->hidden) continue;
+        std::string when = format("complete -c rawbpf -n '__fish_seen_subcommand_from {}'", command->name);
+        for (const Option &option : command->options) {
+            append(out, "{} -l {}", when, option.name);
+            if (option.letter) append(out, " -s {}", option.letter);
+            switch (option.kind) {
+            case Kind::flag: break;
+            case Kind::choice: append(out, " -x -a '{}'", option.choices); break;
+            case Kind::file: out += " -r -F"; break;
+            case Kind::directory: out += " -x -a '(__fish_complete_directories)'"; break;
+            case Kind::pids: out += " -x -a '(__fish_complete_pids)'"; break;
+            default: out += " -x";
+            }
+            append(out, " -d '{}'\n", fish_text(option.help));
+        }
+        if (!command->operand_choices.empty()) append(out, "{} -a '{}'\n", when, command->operand_choices);
+        if (command->operand_is_file) append(out, "{} -F\n", when);
+        if (command->workload)
+            append(out,
+                   "complete -c rawbpf -n '__fish_seen_subcommand_from {}; and contains -- -- (commandline -opc)' -x -a "
+                   "'(complete -C (string replace -r \"^.*? -- \" \"\" -- (commandline -cp)))'\n",
+                   command->name);
+    }
+    return out;
+}
+
+} // namespace
+
+std::string completion_script(std::string_view shell, Commands commands) {
+    if (shell == "bash") return bash(commands);
+    if (shell == "zsh") return zsh(commands);
+    if (shell == "fish") return fish(commands);
+    return {};
+}
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,26 @@
+// `rawbpf version`, also `rawbpf --version`: one line, nothing asked of the kernel, so that a script can call it freely.
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr Option kOptions[] = {{.name = "verbose", .letter = 'v', .help = "also what this build can and can't do"}};
+
+int run_version(const Arguments &arguments) {
+    bool verbose = arguments.has(find(kOptions, "verbose"));
+    return print(verbose ? "rawbpf " RAWBPF_VERSION "\n" RAWBPF_FEATURES "\n" : "rawbpf " RAWBPF_VERSION "\n");
+}
+
+} // namespace
+
+const Command kVersion{
+    .name = "version",
+    .summary = "print the version",
+    .description = "Prints the version of rawbpf. rawbpf --version does the same.",
+    .options = kOptions,
+    .run = run_version,
+};
+
+} // namespace rawbpf::inline v0::cli

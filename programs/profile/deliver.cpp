@@ -1,0 +1,154 @@
+// Delivery. Naming kernel frames means a pass over /proc/kallsyms, ten megabytes of text that the kernel has to print: some tens
+// of milliseconds. So a sample with an unknown kernel address waits, in numbered form (64 bytes), until a pass is affordable:
+// passes take at most a twentieth of the time, and no sample waits for more than two seconds. After the first seconds nearly
+// every address is known and samples go straight through.
+#include "programs/profile/deliver.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/sys/clock.h"
+
+namespace rawbpf::inline v0::profile {
+
+namespace {
+
+constexpr uint64_t kPassShare = 20;
+constexpr uint64_t kLongestWaitNs = 2'000'000'000;
+constexpr size_t kBatch = 256;
+
+} // namespace
+
+void Deliverer::add(const InternedSample &sample) {
+    switch (delivery_) {
+    case Delivery::each: pending_.push_back(sample); break;
+    case Delivery::counted: counts_.add(sample); break;
+    case Delivery::none: break;
+    }
+    if (sample.kernel_bytes >= most_bytes_ || sample.user_bytes >= most_bytes_) ++truncated_;
+    if (sample.kernel_bytes < 0) ++kernel_unreadable_;
+    if (sample.user_bytes < 0 && !sample.kernel_thread) ++user_unreadable_;
+    ++shown_;
+}
+
+std::vector<uint32_t> Deliverer::unnamed_kernel_places() {
+    std::vector<uint32_t> places;
+    for (const InternedSample &sample : pending_) {
+        tree_.walk(sample.kernel, [&](uint32_t place) {
+            if (!namer_.named(place)) places.push_back(place);
+        });
+    }
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    return places;
+}
+
+Result<void> Deliverer::flush(uint64_t now_ns) {
+    if (delivery_ != Delivery::each || pending_.empty()) return {};
+    if (names_) {
+        const std::vector<uint32_t> unnamed = unnamed_kernel_places();
+        if (!unnamed.empty()) {
+            const bool affordable = kernel_passed_at_ == 0 || now_ns - kernel_passed_at_ >= kPassShare * kernel_pass_ns_;
+            const bool waited = now_ns > pending_.front().t_ns + kLongestWaitNs;
+            if (!affordable && !waited) return {};
+            const uint64_t start = sys::monotonic_ns();
+            namer_.name_kernel(unnamed);
+            kernel_passed_at_ = now_ns;
+            kernel_pass_ns_ = sys::monotonic_ns() - start;
+        }
+    }
+    return emit();
+}
+
+Result<void> Deliverer::emit() {
+    if (pending_.empty()) return {};
+    if (names_) namer_.name_kernel(unnamed_kernel_places());
+    std::vector<NamedSample> batch;
+    for (size_t at = 0; at < pending_.size(); at += kBatch) {
+        batch.clear();
+        for (size_t i = at; i < std::min(pending_.size(), at + kBatch); ++i) {
+            batch.push_back(name(pending_[i]));
+            count_incomplete(pending_[i], 1);
+        }
+        TRY(sink_.samples(batch));
+    }
+    pending_.clear();
+    return {};
+}
+
+Result<void> Deliverer::finish() {
+    TRY(emit());
+    TRY(emit_counted());
+    namer_.clear();
+    return {};
+}
+
+Result<void> Deliverer::emit_counted() {
+    if (counts_.entries().empty()) return {};
+    if (names_) namer_.name_all();
+    std::vector<CountedSample> batch;
+    const auto &entries = counts_.entries();
+    for (size_t at = 0; at < entries.size(); at += kBatch) {
+        batch.clear();
+        for (size_t i = at; i < std::min(entries.size(), at + kBatch); ++i) {
+            batch.push_back({name(entries[i].first), entries[i].count});
+            count_incomplete(entries[i].first, entries[i].count);
+        }
+        TRY(sink_.stacks(batch));
+    }
+    counts_.clear();
+    return {};
+}
+
+NamedSample Deliverer::name(const InternedSample &sample) {
+    NamedSample out;
+    out.t_ns = sample.t_ns > clock_.start_ns ? sample.t_ns - clock_.start_ns : 0;
+    out.wall_ns = clock_.start_wall_ns + out.t_ns;
+    out.pid = sample.pid;
+    out.tid = sample.tid;
+    out.cpu = sample.cpu;
+    out.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
+    out.kernel_bytes = static_cast<uint32_t>(std::max(sample.kernel_bytes, 0));
+    out.user_bytes = static_cast<uint32_t>(std::max(sample.user_bytes, 0));
+    out.kernel_missed = sample.kernel_bytes < 0;
+    out.user_missed = sample.user_bytes < 0 && !sample.kernel_thread;
+    if (!names_) return out;
+    out.kernel.reserve(out.kernel_bytes / 8);
+    out.user.reserve(out.user_bytes / 8);
+    tree_.walk(sample.kernel, [&](uint32_t place) { out.kernel.push_back(namer_.frame(place)); });
+    tree_.walk(sample.user, [&](uint32_t place) { out.user.push_back(namer_.frame(place)); });
+    return out;
+}
+
+void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
+    if (!names_ || sample.user == kNone || sample.user_bytes >= most_bytes_) return;
+    bool complete = false;
+    uint32_t outer = kNone, next = kNone, known = kNone;
+    tree_.walk(sample.user, [&](uint32_t place) {
+        next = outer;
+        outer = place;
+        if (tree_.places()[place].module != kNone) known = place;
+    });
+    for (uint32_t place : {outer, next}) {
+        if (place != kNone && namer_.begins(place)) complete = true;
+    }
+    if (complete) return;
+    early_ += count;
+    ended_early_[known == kNone ? "[unknown]" : namer_.frame(known)->module] += count;
+}
+
+std::vector<std::pair<std::string, uint64_t>> Deliverer::degraded() const {
+    return {{"stack_truncated", truncated_},
+            {"user_stack_unreadable", user_unreadable_},
+            {"kernel_stack_unreadable", kernel_unreadable_},
+            {"user_stack_ended_early", early_}};
+}
+
+std::vector<std::pair<std::string, uint64_t>> Deliverer::ended_early() const {
+    std::vector<std::pair<std::string, uint64_t>> out(ended_early_.begin(), ended_early_.end());
+    std::sort(out.begin(), out.end(),
+              [](const auto &a, const auto &b) { return a.second > b.second || (a.second == b.second && a.first < b.first); });
+    return out;
+}
+
+} // namespace rawbpf::inline v0::profile

@@ -1,0 +1,65 @@
+// What happens to a sample once its stacks are numbers: handed on one by one with names, or counted and handed on at the end. A
+// live run and a report from a capture file both end here, so they can't differ.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "programs/profile/namer.h"
+#include "programs/profile/profiler.h"
+#include "programs/profile/record.h"
+#include "programs/profile/stacks.h"
+
+namespace rawbpf::inline v0::profile {
+
+class Deliverer {
+  public:
+    struct Clock {
+        uint64_t start_ns = 0;      ///< CLOCK_MONOTONIC when the run began
+        uint64_t start_wall_ns = 0; ///< CLOCK_REALTIME at the same moment
+    };
+    Deliverer(StackTree &tree, Namer &namer, Delivery delivery, bool names, Sink &sink)
+        : tree_(tree), namer_(namer), delivery_(delivery), names_(names), sink_(sink) {}
+    void set_clock(const Clock &clock) { clock_ = clock; }
+    /// Stacks of this many frames count as truncated.
+    void set_most_frames(int frames) { most_bytes_ = frames * 8; }
+
+    void add(const InternedSample &sample);
+    /// Delivery::each: hands on what can be named without a new pass over the kernel's symbols, or everything that is old enough
+    /// to be worth one. `now_ns` is CLOCK_MONOTONIC.
+    Result<void> flush(uint64_t now_ns);
+    /// Hands on all that is left, named: at the end, or because the tree is about to be cleared (then the namer is, too).
+    Result<void> finish();
+
+    [[nodiscard]] uint64_t shown() const { return shown_; }
+    [[nodiscard]] size_t pending() const { return pending_.size(); }
+    [[nodiscard]] size_t distinct() const { return counts_.entries().size(); }
+    [[nodiscard]] size_t memory() const { return counts_.memory() + pending_.capacity() * sizeof(InternedSample); }
+    /// Shown but incomplete, by reason.
+    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> degraded() const;
+    /// Modules that user stacks ended early in, most first.
+    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> ended_early() const;
+
+  private:
+    Result<void> emit();
+    Result<void> emit_counted();
+    [[nodiscard]] NamedSample name(const InternedSample &sample);
+    void count_incomplete(const InternedSample &sample, uint64_t count);
+    [[nodiscard]] std::vector<uint32_t> unnamed_kernel_places();
+
+    StackTree &tree_;
+    Namer &namer_;
+    Delivery delivery_;
+    bool names_;
+    Sink &sink_;
+    Clock clock_;
+    int32_t most_bytes_ = PROFILE_STACK_BYTES;
+    std::vector<InternedSample> pending_;
+    CountTable counts_;
+    uint64_t shown_ = 0, truncated_ = 0, user_unreadable_ = 0, kernel_unreadable_ = 0, early_ = 0;
+    uint64_t kernel_pass_ns_ = 0, kernel_passed_at_ = 0;    // what the last pass cost, and when it was
+    std::unordered_map<std::string, uint64_t> ended_early_; // by module
+};
+
+} // namespace rawbpf::inline v0::profile

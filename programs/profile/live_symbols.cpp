@@ -1,0 +1,142 @@
+// Naming while processes come and go. A mapped file is opened at the first sample in it, while its process most likely lives, and
+// held by descriptor: then it doesn't matter that the process ends, its container is removed, or a package upgrade replaces the
+// file. Reading the symbols waits until a name is asked for. For outputs made at the end that keeps the capture small (a
+// descriptor a module), and one module's symbols are in memory at a time.
+//
+// The file is the right one when its inode is the mapped one; /proc/PID/map_files leads to it even when it was deleted. Some file
+// systems (overlayfs, btrfs) tell another inode there than stat does: then the path is believed, unless it was said to be
+// deleted.
+#include "programs/profile/live_symbols.h"
+
+#include <algorithm>
+
+#include <fcntl.h>
+
+#include "programs/xz.h"
+#include "runtime/elf/elf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::profile {
+
+namespace {
+
+constexpr size_t kMostHeld = 400; // descriptors; the usual limit of a process is 1024
+constexpr uint64_t kReadAgainNs = 1'000'000'000;
+constexpr size_t kMostWarnings = 20;
+constexpr size_t kMostJits = 64; // perf maps in memory
+
+/// True when a process's root directory is ours: then its path works as well after its end.
+bool same_root(const std::string &root) {
+    if (root.empty()) return true;
+    auto its = sys::stat_file(root + "/"), ours = sys::stat_file("/");
+    return its && ours && its->st_ino == ours->st_ino && its->st_dev == ours->st_dev;
+}
+
+} // namespace
+
+Result<symbols::ProcessMaps> LiveSymbols::maps(uint32_t pid) {
+    sys::Because why("the code that a process has mapped, to find the file behind an address");
+    return symbols::read_maps(static_cast<int>(pid));
+}
+
+void LiveSymbols::met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
+    if (module.kind != ModuleKind::file) return;
+    Table &table = tables_[module_id];
+    hold(table, module, pids, start, end);
+    if (!build_ids_ || !table.file) return;
+    if (auto image = sys::map_file(table.file, module.path)) {
+        if (auto elf = elf::Elf::parse(image->bytes(), module.path)) module.build_id = elf->build_id().value_or("");
+    }
+    table.build_id = module.build_id;
+}
+
+void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
+    if (held_ >= kMostHeld) return;
+    sys::Because why("held open, so that its symbols can be read after the process has ended");
+    symbols::Region region;
+    region.path = module.path;
+    const bool deleted = region.kind() != symbols::RegionKind::file;
+    const std::string path = region.file();
+    struct Way {
+        std::string root, path;
+    };
+    std::vector<Way> ways{{"", format("/proc/{}/map_files/{:x}-{:x}", pids.front(), start, end)}};
+    for (uint32_t pid : pids) ways.push_back({format("/proc/{}/root", pid), path});
+    ways.push_back({"", path});
+    for (bool exact : {true, false}) {
+        if (!exact && deleted) break;
+        for (const Way &way : ways) {
+            auto file = sys::open_under(way.root, way.path, O_RDONLY | O_NONBLOCK);
+            if (!file) continue;
+            auto st = sys::stat_fd(file->get());
+            if (!st || !S_ISREG(st->st_mode) || (exact && st->st_ino != module.inode)) continue;
+            table.file = std::move(*file);
+            table.root = &way == &ways.front() ? format("/proc/{}/root", pids.front()) : way.root;
+            if (same_root(table.root)) table.root.clear();
+            ++held_;
+            return;
+        }
+    }
+}
+
+void LiveSymbols::load(Table &table, const Module &module) {
+    table.loaded = true;
+    if (module.kind == ModuleKind::vdso) {
+        if (auto symbols = symbols::load_vdso()) table.symbols = std::move(*symbols);
+        return;
+    }
+    // The table keeps its descriptor: symbols may be dropped and loaded again.
+    Result<Fd> again =
+        table.file ? sys::open(format("/proc/self/fd/{}", table.file.get()), O_RDONLY) : sys::open(module.path, O_RDONLY);
+    Result<symbols::ElfSymbols> symbols = again ? symbols::ElfSymbols::load(std::move(*again), module.path, table.root, unpack_xz)
+                                                : Unexpected(std::move(again).error());
+    if (!symbols) {
+        if (warnings_.size() < kMostWarnings)
+            warnings_.push_back(format("{}: its functions have no names: {}", module.path, symbols.error().message()));
+        return;
+    }
+    table.build_id = symbols->build_id();
+    table.symbols = std::move(*symbols);
+}
+
+std::vector<symbols::KernelName> LiveSymbols::kernel(std::vector<uint64_t> addresses) {
+    sys::Because why("names of kernel functions, in one pass");
+    auto names = symbols::name_kernel_addresses(std::move(addresses));
+    if (names) return std::move(*names);
+    if (!kernel_warned_) warnings_.push_back(format("kernel functions have no names: {}", names.error().message()));
+    kernel_warned_ = true;
+    return {};
+}
+
+std::optional<symbols::Name> LiveSymbols::in_module(uint32_t module_id, const Module &module, uint64_t file_offset) {
+    Table &table = tables_[module_id];
+    if (!table.loaded) load(table, module);
+    return table.symbols ? table.symbols->find(file_offset) : std::nullopt;
+}
+
+std::string LiveSymbols::build_id(uint32_t module_id, const Module &) { return tables_[module_id].build_id; }
+
+void LiveSymbols::done_with(uint32_t module_id) {
+    Table &table = tables_[module_id];
+    table.symbols.reset();
+    table.loaded = false;
+}
+
+std::optional<symbols::Name> LiveSymbols::in_memory(uint32_t pid, uint64_t address) {
+    if (jits_.size() > kMostJits) jits_.clear();
+    Jit &jit = jits_[pid];
+    if (jit.map) {
+        if (auto name = jit.map->find(address)) return name;
+    }
+    // A JIT appends to its map as it compiles.
+    const uint64_t now = sys::monotonic_ns();
+    if (jit.read_ns != 0 && now - jit.read_ns < kReadAgainNs) return std::nullopt;
+    jit.read_ns = now;
+    sys::Because why("the names that a just-in-time compiler wrote down for its code");
+    if (auto map = symbols::PerfMap::load(static_cast<int>(pid), {}, owner_)) jit.map = std::move(*map);
+    return jit.map ? jit.map->find(address) : std::nullopt;
+}
+
+} // namespace rawbpf::inline v0::profile

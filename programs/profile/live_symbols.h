@@ -1,0 +1,56 @@
+// Names on the machine where the samples are taken, from processes that may end at any moment.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "programs/profile/namer.h"
+#include "programs/profile/process_table.h"
+#include "runtime/base/fd.h"
+
+namespace rawbpf::inline v0::profile {
+
+class LiveSymbols : public MapsSource, public SymbolSource {
+  public:
+    /// `build_ids`: read each module's build-id when it is met (for a capture file).
+    explicit LiveSymbols(bool build_ids = false) : build_ids_(build_ids) {}
+    /// Whose perf-PID.map is believed after a process has gone (the workload's user), beside root's and our own.
+    void set_owner(uint32_t uid) { owner_ = uid; }
+
+    Result<symbols::ProcessMaps> maps(uint32_t pid) override;
+    void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) override;
+
+    std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;
+    std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
+    std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) override;
+    std::string build_id(uint32_t module_id, const Module &module) override;
+    void done_with(uint32_t module_id) override;
+    /// What could not be named, and why; one sentence each.
+    [[nodiscard]] const std::vector<std::string> &warnings() const { return warnings_; }
+
+  private:
+    struct Table {
+        Fd file;          // the very file, held open since a process was seen to run it
+        std::string root; // the file system it came from, for its separate debug file
+        bool loaded = false;
+        std::optional<symbols::ElfSymbols> symbols;
+        std::string build_id;
+    };
+    struct Jit {
+        std::optional<symbols::PerfMap> map;
+        uint64_t read_ns = 0;
+    };
+    void hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end);
+    void load(Table &table, const Module &module);
+
+    bool build_ids_;
+    std::optional<uint32_t> owner_;
+    std::unordered_map<uint32_t, Table> tables_; // by module
+    std::unordered_map<uint32_t, Jit> jits_;     // by pid
+    size_t held_ = 0;
+    bool kernel_warned_ = false;
+    std::vector<std::string> warnings_;
+};
+
+} // namespace rawbpf::inline v0::profile

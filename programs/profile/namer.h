@@ -1,0 +1,69 @@
+// Places to frames with names: the second of the three stages, capture -> name -> render.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "programs/profile/stacks.h"
+#include "programs/render/frame.h"
+#include "runtime/symbols/symbols.h"
+
+namespace rawbpf::inline v0::profile {
+
+/// Where names come from: this machine (live.h), a capture file with a directory of binaries (capture.h), or a fake.
+class SymbolSource {
+  public:
+    virtual ~SymbolSource() = default;
+    /// Names of kernel addresses, in one pass; those without a name are left out.
+    virtual std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) = 0;
+    /// The function at `file_offset` of a file or the vdso.
+    virtual std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) = 0;
+    /// The function at an address that some process made at run time.
+    virtual std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) = 0;
+    /// The module's build-id, empty when it has none or can't be read.
+    virtual std::string build_id(uint32_t module_id, const Module &module) = 0;
+    /// This module's symbols won't be asked for again: they may be dropped.
+    virtual void done_with(uint32_t module_id) = 0;
+};
+
+/// Gives each place its frame, once.
+class Namer {
+  public:
+    Namer(const StackTree &tree, const ModuleTable &modules, SymbolSource &source)
+        : tree_(tree), modules_(modules), source_(source) {}
+
+    /// Kernel places that have no frame yet: found in one pass over the kernel's symbols, so ask for many at once.
+    void name_kernel(const std::vector<uint32_t> &places);
+    /// Every place of the tree, module by module, so that one module's symbols are in memory at a time.
+    void name_all();
+    /// The frame of a place; named now if it wasn't.
+    [[nodiscard]] const FramePtr &frame(uint32_t place);
+    [[nodiscard]] bool named(uint32_t place) const { return place < frames_.size() && frames_[place].frame != nullptr; }
+    /// Takes a name from elsewhere (symbol, symbol_offset and module are used): the capture's own.
+    void give(uint32_t place, Frame &&name);
+    /// True where a walk that ends here is complete: the function that a thread or a process begins in.
+    [[nodiscard]] bool begins(uint32_t place) const { return frames_[place].begins; }
+    /// The tree was cleared.
+    void clear() { frames_ = {}; }
+
+  private:
+    struct Slot {
+        FramePtr frame;
+        bool begins = false;
+    };
+    Slot &slot(uint32_t place);
+    void name_user(uint32_t place);
+    void set_kernel(uint32_t place, const symbols::KernelName *name);
+
+    const StackTree &tree_;
+    const ModuleTable &modules_;
+    SymbolSource &source_;
+    std::vector<Slot> frames_; // by place
+};
+
+/// True for a symbol at the outer end of a complete user stack: "_start", "main", "start_thread", "clone3" ...
+[[nodiscard]] bool begins_thread(std::string_view symbol);
+
+} // namespace rawbpf::inline v0::profile

@@ -1,0 +1,95 @@
+// Which code each process had mapped, as time went on.
+//
+//      address in process 4711  -->  mapping [7f10..7f35) of libm.so.6 at 0xe000  -->  Place {module, file offset}
+//
+// What is known of a process comes from two sides. Processes that ran before us: /proc/PID/maps, read when one is first seen.
+// Everything that changes afterwards: the kernel's own events (fork, exec, mmap, exit), which are also all that is left of a
+// process that lived for a millisecond. Both arrive here in the order of time; samples are located in between.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "programs/profile/stacks.h"
+#include "runtime/symbols/symbols.h"
+
+namespace rawbpf::inline v0::profile {
+
+/// Where a first look at a process comes from: /proc, or a fake.
+class MapsSource {
+  public:
+    virtual ~MapsSource() = default;
+    /// The process's executable regions now. Error: it is gone.
+    virtual Result<symbols::ProcessMaps> maps(uint32_t pid) = 0;
+    /// A module that a sample lies in, met for the first time, while the process (or the ones it was forked from, nearest first)
+    /// may still be alive: the chance to get hold of its file. [start, end) is where the first of `pids` has it mapped.
+    virtual void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) = 0;
+};
+
+class ProcessTable {
+  public:
+    explicit ProcessTable(MapsSource &source) : source_(source) {}
+
+    /// From now on every change is told by the calls below, so an address in no mapping is no reason to look again.
+    void all_changes_are_told() { told_ = true; }
+    /// A new executable mapping; what lay there before is cut.
+    void map(uint32_t pid, const symbols::Region &region);
+    /// The child starts with what its parent has.
+    void fork(uint32_t parent, uint32_t child);
+    /// Everything that was mapped is gone.
+    void exec(uint32_t pid);
+    /// Forgets the process, though not at once: samples of its last moments may still be on their way.
+    void exit(uint32_t pid);
+    /// Events were lost: what is known may be old, so every process is looked at again when it is next sampled, if it still is.
+    void doubt();
+    /// Reads the maps of a process at once (those that are profiled from the start).
+    void look_at(uint32_t pid, uint64_t now_ns);
+    /// To be called now and then, after the samples that had been taken at the time of an exit(): forgets for good.
+    void sweep();
+
+    /// The user frame at `address`. A place with module kNone: in no mapping known of.
+    [[nodiscard]] Place locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns);
+    /// True when the process has no user memory at all, so that no user stack of it can be missing.
+    [[nodiscard]] bool kernel_thread(uint32_t pid, uint64_t now_ns);
+    /// Processes that samples were located in.
+    [[nodiscard]] size_t sampled() const { return sampled_; }
+    [[nodiscard]] const ModuleTable &modules() const { return modules_; }
+    [[nodiscard]] ModuleTable &modules() { return modules_; }
+
+  private:
+    struct Mapping {
+        uint64_t start, end, file_offset;
+        uint32_t module;
+    };
+    using Image = std::vector<Mapping>; // ascending, not overlapping
+    struct Process {
+        std::shared_ptr<Image> image; // shared with forked children until one of them changes it
+        uint32_t parent = 0;
+        bool looked = false; // its maps were read, or its exec was seen, so the image is complete
+        bool sampled = false;
+        bool no_user_memory = false; // its maps could be read and were empty: a kernel thread
+        uint8_t vain_looks = 0;      // how often reading the maps again explained nothing
+        uint64_t looked_ns = 0;
+        uint8_t exits = 0; // sweeps since its exit; 0: alive
+    };
+    [[nodiscard]] const Mapping *find(const Process &process, uint64_t address) const;
+    Process &known(uint32_t pid, uint64_t now_ns);
+    Image &own_image(Process &process);
+    void insert(Image &image, const symbols::Region &region);
+    void look(uint32_t pid, Process &process, uint64_t now_ns);
+    void meet(const Mapping &mapping, uint32_t pid, const Process &process);
+
+    MapsSource &source_;
+    ModuleTable modules_;
+    std::vector<bool> met_; // by module
+    std::unordered_map<uint32_t, Process> processes_;
+    size_t sampled_ = 0;
+    bool told_ = false;
+};
+
+/// What a mapping's path says about where its code comes from.
+[[nodiscard]] ModuleKind kind_of_path(std::string_view path);
+
+} // namespace rawbpf::inline v0::profile

@@ -1,0 +1,150 @@
+// The profile program, instruction by instruction. Read it beside profile.bpf.c: the same steps in the same order, and the same
+// maps and records, so that the controller can't tell which of the two it loaded.
+//
+//      r6  the context            [pid] [tid] [zero]  on the stack, where the helpers can take their addresses
+//      r7  this CPU's counts
+//      r8  this CPU's scratch:    | record, 48 bytes | kernel frames | user frames |
+//      r9  bytes of frames captured so far            +----- r9 ----->
+//
+// The configuration is known here, so a step that is switched off leaves no instruction behind: a profile of everything is 90
+// slots long. Helpers needed: ring buffers, kernel 5.8.
+#include "programs/profile/profile_dsl.h"
+
+#include <cstdlib>
+
+#include <linux/bpf.h>
+
+#include "asm/builder.h"
+
+namespace rawbpf::inline v0 {
+
+namespace {
+
+/// *counter += 1, by way of r1.
+void count(Code &f, Mem counter) {
+    f.load<uint64_t>(r1, counter);
+    f.add(r1, 1);
+    f.store<uint64_t>(counter, r1);
+}
+
+} // namespace
+
+Unit profile_unit(const ProfileConfig &config) {
+    Builder b("profile_dsl");
+    const MapRef events = b.ringbuf("profile_events", 1 << 20);
+    const MapRef counts = b.percpu_array<ProfileCounts>("profile_counts", 1);
+    const MapRef scratch = b.percpu_array<ProfileScratch>("profile_scratch", 1);
+
+    Code &f = b.program("perf_event", "profile");
+    const Slot pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid"), zero = f.stack<uint32_t>("zero");
+    const Label done = f.label("done");
+
+    f.mov(r6, r1);
+    f.store<uint32_t>(zero, 0);
+    f.call(helper::map_lookup_elem, counts, zero);
+    f.jump_if(r0 == 0, done);
+    f.mov(r7, r0);
+    count(f, RAWBPF_AT(r7, ProfileCounts, fired));
+
+    f.call(helper::get_current_pid_tgid);
+    f.store<uint32_t>(tid, r0);
+    f.rsh(r0, 32);
+    f.store<uint32_t>(pid, r0);
+    if (config.skip_idle) {
+        f.load<uint32_t>(r1, tid);
+        f.if_(r1 == 0, [&] {
+            count(f, RAWBPF_AT(r7, ProfileCounts, filtered_idle));
+            f.jump(done);
+        });
+    }
+    if (config.pidns_ino) {
+        f.load<uint32_t>(r1, tid);
+        f.if_(r1 != 0, [&] {
+            const Slot numbers = f.stack<bpf_pidns_info>("numbers");
+            f.call(helper::get_ns_current_pid_tgid, config.pidns_dev, config.pidns_ino, numbers, sizeof(bpf_pidns_info));
+            f.if_(r0 != 0, [&] {
+                count(f, RAWBPF_AT(r7, ProfileCounts, filtered_pid_namespace));
+                f.jump(done);
+            });
+            f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
+            f.store<uint32_t>(pid, r1);
+            f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, pid));
+            f.store<uint32_t>(tid, r1);
+        });
+    }
+    if (config.filter_pid) {
+        const MapRef pids = b.hash<uint32_t, uint8_t>("profile_pids", 1024);
+        f.call(helper::map_lookup_elem, pids, pid);
+        f.if_(r0 == 0, [&] {
+            count(f, RAWBPF_AT(r7, ProfileCounts, filtered_pid));
+            f.jump(done);
+        });
+    }
+    if (config.filter_cgroup) {
+        const MapRef cgroup = b.cgroup_array("profile_cgroup", 1);
+        f.call(helper::current_task_under_cgroup, cgroup, 0);
+        f.if_(r0 != 1, [&] {
+            count(f, RAWBPF_AT(r7, ProfileCounts, filtered_cgroup));
+            f.jump(done);
+        });
+    }
+
+    f.call(helper::map_lookup_elem, scratch, zero);
+    f.jump_if(r0 == 0, done);
+    f.mov(r8, r0);
+    f.call(helper::ktime_get_ns);
+    f.store<uint64_t>(RAWBPF_AT(r8, ProfileRecord, t_ns), r0);
+    f.load<uint32_t>(r1, pid);
+    f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, pid), r1);
+    f.load<uint32_t>(r1, tid);
+    f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, tid), r1);
+    f.call(helper::get_smp_processor_id);
+    f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, cpu), r0);
+    f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, flags), 0);
+    f.call(helper::get_current_comm, RAWBPF_AT(r8, ProfileRecord, comm), sizeof(ProfileRecord::comm));
+
+    // bpf_get_stack returns at most the size that it was given, which the verifier knows; so r9 stays within the scratch.
+    const Mem frames = RAWBPF_AT(r8, ProfileScratch, frames);
+    f.mov(r9, 0);
+    if (config.want_kernel) {
+        const auto capture = [&] {
+            f.call(helper::get_stack, r6, frames, PROFILE_STACK_BYTES, 0);
+            f.mov(r9, r0);
+        };
+#ifdef PROFILE_MODE_OFFSET
+        f.load<uint64_t>(r1, Mem(r6, PROFILE_MODE_OFFSET));
+        f.and_(r1, PROFILE_MODE_MASK);
+        f.if_(r1 != PROFILE_MODE_USER, capture); // in user code there is no kernel stack
+#else
+        capture();
+#endif
+    }
+    f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, kernel_bytes), r9);
+    if (config.want_kernel) f.if_(as_signed(r9) < 0, [&] { f.mov(r9, 0); });
+    if (config.want_user) {
+        f.address(r2, frames);
+        f.add(r2, r9);
+        f.call(helper::get_stack, r6, r2, PROFILE_STACK_BYTES, BPF_F_USER_STACK);
+        f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, user_bytes), r0);
+        f.if_(as_signed(r0) > 0, [&] { f.add(r9, r0); });
+    } else {
+        f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, user_bytes), 0);
+    }
+
+    f.call(helper::ringbuf_query, events, BPF_RB_AVAIL_DATA);
+    f.mov(r4, BPF_RB_NO_WAKEUP);
+    f.load_imm64(r1, config.wakeup_bytes); // a u32 may be beyond what a comparison takes
+    f.if_(r0 >= r1, [&] { f.mov(r4, BPF_RB_FORCE_WAKEUP); });
+    f.add(r9, sizeof(ProfileRecord));
+    f.call(helper::ringbuf_output, events, r8, r9, r4);
+    f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, ProfileCounts, lost_ring_full)); });
+
+    f.bind(done);
+    f.ret(0);
+
+    Built built = b.finish();
+    if (!built) std::abort(); // a mistake in this file; the unit tests build every configuration
+    return std::move(*built);
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,572 @@
+// The controller: from options to samples, and away again without a trace.
+//
+//      load program --> ring --> process events --> clocks (disabled) --> [workload waits] --> armed --> ready byte --> go
+//                                                                                               |
+//      +----------------------------------------------------------------------------------------+
+//      |   every 100 ms, or when the ring is a quarter full:
+//      |       news of processes, samples, in the order of time --> places --> stacks --> deliver / count / record
+//      +-- until the workload ends, the processes are gone, the time is up, or somebody says stop
+//
+//      clocks off --> the rest of the ring --> counters --> names --> delivery --> ledger
+//
+// The order at the end makes the ledger exact: switching an event off waits until no CPU runs its program any more, so after the
+// ring is drained the counters are final, and each firing is in exactly one of them.
+//
+// Who samples what: for the whole machine one clock a CPU; for a process one clock for each of its threads, inherited by those to
+// come; for a workload one clock on a child that waits before its exec, switched on by that exec. Children that a profiled
+// process forks inherit the clock, too; with --pid the program filters them by process, and counts them.
+#include "programs/profile/profiler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <signal.h>
+#include <sys/sysmacros.h>
+
+#include "programs/profile/capture.h"
+#include "programs/profile/deliver.h"
+#include "programs/profile/live_symbols.h"
+#include "programs/profile/process_events.h"
+#include "programs/profile/program.h"
+#include "programs/profile/sample.h"
+#include "runtime/events/ring_buffer.h"
+#include "runtime/kernel/loader.h"
+#include "runtime/kernel/stats.h"
+#include "runtime/link/perf_event.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/cpus.h"
+#include "runtime/sys/epoll.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace rawbpf::inline v0 {
+
+namespace {
+
+using namespace profile;
+
+constexpr int kTickMs = 100, kFirstTickMs = 5;
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kGraceNs = 2 * kSecond;  // for a workload that was told to end
+constexpr uint64_t kInFlightNs = 1'000'000; // a record may become visible this much later than its time
+constexpr size_t kTypicalRecord = 600;      // bytes: 70 frames
+constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
+constexpr size_t kMostNodes = 1 << 20;                // of the stack tree, before it starts anew; about 20 MB
+constexpr size_t kWriteAt = 64 << 10;                 // bytes of capture waiting
+constexpr uint64_t kInitialPidNamespace = 0xeffffffc; // PROC_PID_INIT_INO, kernel include/linux/proc_ns.h
+
+/// A power of two that holds two seconds of samples.
+size_t ring_size(const ProfileOptions &options, size_t cpus) {
+    if (options.ring_bytes) return options.ring_bytes;
+    const size_t wanted = cpus * options.frequency * kTypicalRecord * 2;
+    size_t size = std::max(kLeastRing, sys::page_size());
+    while (size < wanted && size < kMostRing) size *= 2;
+    return size;
+}
+
+uint64_t rss_anon() {
+    auto status = sys::read_file("/proc/self/status");
+    if (!status) return 0;
+    const size_t at = status->find("RssAnon:");
+    if (at == std::string::npos) return 0;
+    return std::strtoull(status->c_str() + at + 8, nullptr, 10) * 1024;
+}
+
+std::string first_line(const std::string &path) {
+    auto text = sys::read_file(path);
+    return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+constexpr std::string_view kArch =
+#if defined(__x86_64__)
+    "x86_64";
+#elif defined(__aarch64__)
+    "aarch64";
+#else
+    "unknown";
+#endif
+
+Result<void> check(const ProfileOptions &options, const std::vector<int> &online) {
+    if (!options.workload.empty() && !options.pids.empty())
+        return fail(Errc::invalid_argument, "either processes or a command can be profiled, not both");
+    if (!options.kernel_stacks && !options.user_stacks)
+        return fail(Errc::invalid_argument, "neither kernel nor user stacks are wanted: nothing would be left");
+    if (options.frequency == 0) return fail(Errc::invalid_argument, "a frequency of 0 Hz takes no samples");
+    if (options.duration_s < 0 || !std::isfinite(options.duration_s))
+        return fail(Errc::invalid_argument, "a duration of {} s", options.duration_s);
+    for (int cpu : options.cpus) {
+        if (std::find(online.begin(), online.end(), cpu) == online.end())
+            return fail(Errc::invalid_argument, "CPU {} isn't online", cpu);
+    }
+    for (int pid : options.pids) {
+        const auto status = sys::read_file(format("/proc/{}/status", pid));
+        if (pid <= 0 || !status) return fail(Errc::not_found, "there is no process {}", pid);
+        const size_t at = status->find("\nTgid:");
+        const long process = at == std::string::npos ? pid : std::strtol(status->c_str() + at + 6, nullptr, 10);
+        if (process != pid) return fail(Errc::not_found, "there is no process {}: that is a thread of process {}", pid, process);
+    }
+    return {};
+}
+
+class Run {
+  public:
+    Run(const ProfileOptions &options, Sink &sink)
+        : options_(options), sink_(sink), symbols_(options.record_fd >= 0), table_(symbols_),
+          tree_(options.delivery == Delivery::counted && options.record_fd < 0 ? Sharing::by_offset : Sharing::by_address),
+          namer_(tree_, table_.modules(), symbols_), deliverer_(tree_, namer_, options.delivery, options.names, sink),
+          writer_(options.record_fd) {}
+
+    Result<Outcome> run() {
+        called_ns_ = sys::monotonic_ns();
+        cpu_before_ns_ = sys::process_cpu_ns();
+        online_ = TRY(online_cpus());
+        TRY(check(options_, online_));
+        TRY(load_program());
+        TRY(open_events());
+        TRY(attach());
+        TRY(start());
+        TRY(loop());
+        TRY(stop());
+        TRY(finish());
+        return std::move(outcome_);
+    }
+
+  private:
+    // --- Before -------------------------------------------------------------------------------------------------------------
+
+    Result<void> load_program() {
+        ProgramOptions program;
+        ProfileConfig &config = program.config;
+        config.want_kernel = options_.kernel_stacks;
+        config.want_user = options_.user_stacks;
+        config.skip_idle = !options_.idle;
+        config.filter_pid = !options_.pids.empty();
+        config.filter_cgroup = !options_.cgroup.empty();
+        const size_t ring = ring_size(options_, options_.cpus.empty() ? online_.size() : options_.cpus.size());
+        program.ring_bytes = static_cast<uint32_t>(ring);
+        program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
+        program.pids = static_cast<uint32_t>(std::max<size_t>(1, options_.pids.size()));
+        if (auto ns = sys::stat_file("/proc/self/ns/pid"); ns && ns->st_ino != kInitialPidNamespace) {
+            config.pidns_dev = uint64_t{major(ns->st_dev)} << 20 | minor(ns->st_dev); // as the kernel keeps it
+            config.pidns_ino = ns->st_ino;
+        }
+        Fd cgroup;
+        if (config.filter_cgroup) cgroup = TRY_IN(sys::open(options_.cgroup, O_RDONLY | O_DIRECTORY), "the cgroup to profile");
+
+        {
+            sys::Because why("the run time of each program is counted while this is open: its cost goes into the ledger");
+            if (auto stats = RunStats::enable()) stats_ = std::move(*stats); // worth no failure
+        }
+        object_ = TRY(rawbpf::load(TRY(program_spec(options_.bpf, program))));
+        const auto map = [&](std::string_view name) -> Result<Map *> {
+            if (Map *found = object_.find_map(name)) return found;
+            return fail(Errc::internal, "the profile program has no map {}", name);
+        };
+        for (int pid : options_.pids) TRY(TRY(map("profile_pids"))->put(static_cast<uint32_t>(pid), uint8_t{1}));
+        if (cgroup) {
+            const uint32_t slot = 0;
+            const uint32_t fd = static_cast<uint32_t>(cgroup.get());
+            TRY_IN(TRY(map("profile_cgroup"))->update(&slot, &fd), "{} (a cgroup v2 directory is needed)", options_.cgroup);
+        }
+        counts_ = TRY(map("profile_counts"));
+        program_ = object_.find_program("profile");
+        if (!program_) return fail(Errc::internal, "no program profile");
+        sys::Because why(
+            "the ring in our memory: our position, the kernel's, and the records, twice in a row so that none is torn");
+        for (uint32_t i = 0; i < std::min<uint32_t>(program.cpus, PROFILE_RINGS); ++i) {
+            const Map *ring_map = object_.find_map(format("profile_ring_{}", i));
+            if (!ring_map) ring_map = TRY(map("profile_events")); // the twin's only one
+            rings_.push_back(TRY(RingBuffer::open(ring_map->fd(), ring_map->max_entries())));
+            if (ring_map->name() == "profile_events") break;
+        }
+        waiting_.resize(rings_.size());
+        return {};
+    }
+
+    Result<void> open_events() {
+        if (!options_.workload.empty()) {
+            std::optional<sys::User> user;
+            if (!options_.as_root) user = sys::invoking_user();
+            symbols_.set_owner(user ? user->uid : sys::effective_uid());
+            child_ = TRY(sys::Child::spawn(options_.workload, user));
+        }
+        if (options_.names || options_.record_fd >= 0) {
+            ProcessEvents::Options watch;
+            watch.follow = options_.workload.empty() ? -1 : child_.pid();
+            if (auto opened = events_.open(watch); opened)
+                table_.all_changes_are_told();
+            else
+                outcome_.warnings.push_back(
+                    format("processes that end early may go without names: {}", opened.error().message()));
+        }
+        for (int pid : options_.pids) table_.look_at(static_cast<uint32_t>(pid), sys::monotonic_ns());
+        return {};
+    }
+
+    Result<void> add_link(int pid, int cpu) {
+        SamplingEvent event;
+        event.hardware = options_.hardware;
+        event.frequency = options_.frequency;
+        event.pid = pid;
+        event.cpu = cpu;
+        event.inherit = pid >= 0;
+        event.enable_on_exec = !options_.workload.empty();
+        links_.push_back(TRY(PerfEventLink::open(event, program_->fd.get())));
+        return {};
+    }
+
+    /// One clock for a thread, or one for it on each CPU wanted.
+    Result<void> add_thread(int tid) {
+        if (options_.cpus.empty()) return add_link(tid, -1);
+        for (int cpu : options_.cpus) TRY(add_link(tid, cpu));
+        return {};
+    }
+
+    /// Threads may start others while we look: list again until nothing is new. (Those started by a thread that we have already
+    /// inherit.)
+    Result<void> add_process(int pid) {
+        std::vector<std::string> known;
+        for (;;) {
+            auto threads = sys::list_directory(format("/proc/{}/task", pid));
+            bool news = false;
+            if (threads) {
+                for (const std::string &thread : *threads) {
+                    if (std::find(known.begin(), known.end(), thread) != known.end()) continue;
+                    known.push_back(thread);
+                    news = true;
+                    auto added = add_thread(static_cast<int>(std::strtol(thread.c_str(), nullptr, 10)));
+                    if (!added && added.error().kind != Errc::not_found) return Unexpected(std::move(added).error());
+                }
+            }
+            if (!news) break;
+        }
+        if (known.empty()) return fail(Errc::not_found, "there is no process {}: it has just ended", pid);
+        if (auto end = sys::pidfd_open(pid)) targets_.push_back(std::move(*end));
+        return {};
+    }
+
+    Result<void> attach() {
+        sys::Because why("the clock whose ticks run the program");
+        if (!options_.workload.empty()) return add_thread(child_.pid());
+        if (!options_.pids.empty()) sys::raise_open_files(); // a clock a thread takes two descriptors
+        for (int pid : options_.pids) TRY(add_process(pid));
+        if (!options_.pids.empty()) return {};
+        for (int cpu : options_.cpus.empty() ? online_ : options_.cpus) TRY(add_link(-1, cpu));
+        return {};
+    }
+
+    Result<void> start() {
+        epoll_ = TRY(sys::epoll_create());
+        // Edge-triggered: a ring has something to read nearly always; what is wanted is the wake-up of one that fills.
+        for (const RingBuffer &ring : rings_) TRY(sys::epoll_add(epoll_.get(), ring.poll_fd(), EPOLLIN | EPOLLET, 0));
+        for (const SidebandRing &ring : events_.rings()) TRY(sys::epoll_add(epoll_.get(), ring.poll_fd(), EPOLLIN | EPOLLET, 0));
+        if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll_.get(), child_.pidfd(), EPOLLIN, 0));
+        for (const Fd &target : targets_) TRY(sys::epoll_add(epoll_.get(), target.get(), EPOLLIN | EPOLLET, 1));
+
+        RunInfo &run = outcome_.run;
+        run.command = options_.command;
+        run.version = options_.version;
+        run.kernel = first_line("/proc/sys/kernel/osrelease");
+        run.arch = kArch;
+        run.cpus = static_cast<uint32_t>(online_.size());
+        run.frequency = static_cast<double>(options_.frequency);
+        start_ns_ = sys::monotonic_ns();
+        run.start_wall_ns = start_ns_ + static_cast<uint64_t>(sys::realtime_offset_ns());
+        deliverer_.set_clock({start_ns_, run.start_wall_ns});
+        // Lower than usual, it is where stacks are cut. (Higher makes no difference: our records end at 127.)
+        const std::string frames = first_line("/proc/sys/kernel/perf_event_max_stack");
+        if (const int most = std::atoi(frames.c_str()); most > 0 && most < PROFILE_MAX_FRAMES) deliverer_.set_most_frames(most);
+        if (options_.record_fd >= 0) {
+            writer_.begin({run, start_ns_});
+            TRY(writer_.flush());
+        }
+        TRY(sink_.start(run));
+        if (options_.workload.empty())
+            for (const PerfEventLink &link : links_) TRY(link.enable());
+        outcome_.cost.armed_ns = sys::monotonic_ns() - called_ns_;
+        if (options_.ready_fd >= 0)
+            TRY_IN(sys::write_all(options_.ready_fd, "", 1), "telling descriptor {} to be ready", options_.ready_fd);
+        if (!options_.workload.empty()) TRY_IN(child_.start(), "{}", options_.workload[0]);
+        return {};
+    }
+
+    // --- Meanwhile ----------------------------------------------------------------------------------------------------------
+
+    [[nodiscard]] bool told_to_stop() const { return options_.stop && *options_.stop != 0; }
+
+    Result<void> loop() {
+        const uint64_t duration = static_cast<uint64_t>(options_.duration_s * 1e9);
+        std::vector<epoll_event> ready(16);
+        for (;;) {
+            const uint64_t now = sys::monotonic_ns();
+            // Most processes are met right after the start. Those that were there before are looked up in /proc: soon, lest they
+            // end.
+            int wait_ms =
+                std::clamp(static_cast<int>(std::min<uint64_t>(now - start_ns_, kSecond) / 10'000'000), kFirstTickMs, kTickMs);
+            if (duration != 0) {
+                if (now - start_ns_ >= duration) return {};
+                wait_ms = std::min<int>(wait_ms, static_cast<int>((start_ns_ + duration - now) / 1'000'000) + 1);
+            }
+            if (told_to_stop()) return {};
+            for (RingBuffer &ring : rings_)
+                (void)ring.prepare_wait(); // gives back what was read; whatever lies there already can wait for the tick
+            const size_t count = TRY(sys::epoll_wait(epoll_.get(), ready, wait_ms));
+            for (size_t i = 0; i < count; ++i) ended_targets_ += ready[i].data.u64 == 1;
+            TRY(tick());
+            if (child_.pid() >= 0 && TRY(child_.poll())) return {};
+            if (!targets_.empty() && ended_targets_ >= targets_.size()) return {};
+        }
+    }
+
+    Result<void> tick() {
+        drain();
+        const uint64_t now = sys::monotonic_ns();
+        if (now - swept_ns_ >= kSecond) {
+            swept_ns_ = now;
+            table_.sweep();
+        }
+        TRY(deliverer_.flush(now));
+        if (writer_.waiting() >= kWriteAt) TRY(writer_.flush());
+        if (tree_.nodes().size() > kMostNodes) TRY(start_anew());
+        Progress progress;
+        progress.seconds = static_cast<double>(now - start_ns_) / 1e9;
+        progress.samples = deliverer_.shown();
+        progress.processes = table_.sampled();
+        progress.distinct_stacks = deliverer_.distinct();
+        sink_.progress(progress);
+        return {};
+    }
+
+    /// All news and samples there are now. Returns the number of samples.
+    size_t drain() {
+        events_.gather();
+        const size_t count = rings_.size() == 1 ? rings_[0].consume([this](Bytes record) { take(record); }) : drain_merged();
+        if (events_.gathered_ns() > kInFlightNs) events_.apply(events_.gathered_ns() - kInFlightNs, table_);
+        return count;
+    }
+
+    /// The next record of a ring, copied into its place in waiting_; false when the ring is empty.
+    bool fetch(size_t ring) {
+        waiting_[ring].clear();
+        while (waiting_[ring].empty() && // a discarded record counts as consumed and gives nothing
+               rings_[ring].consume([&](Bytes record) { waiting_[ring].assign(record.begin(), record.end()); }, 1) == 1) {
+        }
+        return !waiting_[ring].empty();
+    }
+
+    /// The rings' records in the order of their times. Each ring is in order by itself, so the next one is the least of the
+    /// heads.
+    size_t drain_merged() {
+        const auto time_of = [this](size_t ring) {
+            const std::vector<std::byte> &head = waiting_[ring];
+            return head.size() >= sizeof(uint64_t) ? load<uint64_t>(head.data())
+                                                   : 0; // a malformed one comes first, and is counted
+        };
+        const auto later = [&](size_t a, size_t b) { return time_of(a) > time_of(b); };
+        heap_.clear();
+        for (size_t ring = 0; ring < rings_.size(); ++ring)
+            if (fetch(ring)) heap_.push_back(ring);
+        std::make_heap(heap_.begin(), heap_.end(), later);
+        size_t count = 0;
+        while (!heap_.empty()) {
+            std::pop_heap(heap_.begin(), heap_.end(), later);
+            const size_t ring = heap_.back();
+            take(waiting_[ring]);
+            ++count;
+            if (fetch(ring))
+                std::push_heap(heap_.begin(), heap_.end(), later);
+            else
+                heap_.pop_back();
+        }
+        return count;
+    }
+
+    void take(Bytes record) {
+        const auto sample = profile::parse_record(record);
+        if (!sample) {
+            ++malformed_;
+            return;
+        }
+        if (sample->head.t_ns > events_.gathered_ns()) events_.gather();
+        events_.apply(sample->head.t_ns, table_);
+        const InternedSample interned = intern(*sample);
+        deliverer_.add(interned);
+        if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules());
+    }
+
+    InternedSample intern(const RawSample &sample) {
+        InternedSample out;
+        const ProfileRecord &head = sample.head;
+        out.t_ns = head.t_ns;
+        out.pid = head.pid;
+        out.tid = head.tid;
+        out.cpu = head.cpu;
+        out.kernel_bytes = head.kernel_bytes;
+        out.user_bytes = head.user_bytes;
+        std::memcpy(out.comm, head.comm, strnlen(head.comm, sizeof out.comm));
+        if (head.user_bytes < 0) out.kernel_thread = table_.kernel_thread(head.pid, head.t_ns);
+        if (!options_.names && options_.record_fd < 0) return out;
+        for (size_t i = sample.kernel.size(); i-- > 0;) {
+            Place place;
+            place.address = sample.kernel[i];
+            place.kernel = true;
+            place.caller = i > 0;
+            out.kernel = tree_.intern_node(out.kernel, tree_.intern_place(place));
+        }
+        for (size_t i = sample.user.size(); i-- > 0;)
+            out.user = tree_.intern_node(out.user, tree_.intern_place(table_.locate(head.pid, sample.user[i], i > 0, head.t_ns)));
+        return out;
+    }
+
+    /// Names that no other machine can find: of the kernel, of the vdso, of code made at run time.
+    void record_names() {
+        std::vector<uint32_t> kernel;
+        for (uint32_t i = 0; i < tree_.places().size(); ++i)
+            if (tree_.places()[i].kernel && !namer_.named(i)) kernel.push_back(i);
+        namer_.name_kernel(kernel);
+        for (uint32_t i = 0; i < tree_.places().size(); ++i) {
+            const Place &place = tree_.places()[i];
+            const bool file = place.module == kNone || table_.modules()[place.module].kind == ModuleKind::file;
+            if (place.kernel || !file) writer_.name(i, *namer_.frame(i));
+        }
+    }
+
+    Result<void> start_anew() {
+        if (options_.record_fd >= 0) {
+            record_names();
+            writer_.reset();
+            TRY(writer_.flush());
+        }
+        TRY(deliverer_.finish());
+        tree_.clear();
+        return {};
+    }
+
+    // --- Afterwards ---------------------------------------------------------------------------------------------------------
+
+    Result<void> stop() {
+        {
+            sys::Because why("no more samples; when this returns, no CPU runs the program any more");
+            for (const PerfEventLink &link : links_) TRY(link.disable());
+        }
+        outcome_.elapsed_ns = sys::monotonic_ns() - start_ns_;
+        while (drain() > 0) {
+        }
+        end_workload();
+        TRY(read_ledger());
+        Cost &cost = outcome_.cost;
+        if (stats_) {
+            if (auto spent = run_cost(program_->fd.get())) {
+                cost.bpf_runs = spent->runs;
+                cost.bpf_ns = spent->ns;
+            }
+        }
+        cost.ring_bytes = events_.bytes();
+        for (const RingBuffer &ring : rings_) cost.ring_bytes += ring.size();
+        cost.cpu_ns = sys::process_cpu_ns() - cpu_before_ns_;
+        cost.rss_anon_bytes = rss_anon();
+        if (events_.lost() > 0)
+            outcome_.warnings.push_back(format("{} process events were lost: some names may be missing", events_.lost()));
+        return {};
+    }
+
+    /// A workload outlives the measurement only when it doesn't listen.
+    void end_workload() {
+        if (child_.pid() < 0) return;
+        if (!child_.ended()) {
+            // Ctrl-C at a terminal has reached the workload as well: it may be on its way out by itself.
+            const bool interrupted = told_to_stop();
+            const uint64_t begin = sys::monotonic_ns();
+            bool told = false;
+            for (;;) {
+                auto ended = child_.poll();
+                if (!ended || *ended) break;
+                const uint64_t waited = sys::monotonic_ns() - begin;
+                if (!told && (!interrupted || waited > kSecond / 4)) {
+                    (void)child_.kill(SIGTERM);
+                    told = true;
+                }
+                if (waited > kGraceNs) break;
+                std::vector<epoll_event> ready(1);
+                (void)sys::epoll_wait(epoll_.get(), ready, 10);
+            }
+        }
+        auto exit = child_.poll();
+        outcome_.workload_status = exit && *exit ? (*exit)->text() : format("runs on as process {}", child_.pid());
+    }
+
+    Result<void> read_ledger() {
+        Ledger &ledger = outcome_.ledger;
+        sys::Because why("what each CPU counted: fired, filtered, lost; with the samples shown it has to add up");
+        // The counts stand first in each CPU's value, whatever else the program keeps there.
+        const uint32_t slot = 0;
+        std::vector<std::byte> values(counts_->lookup_size());
+        TRY(counts_->lookup(&slot, values.data()));
+        const size_t stride = (counts_->value_size() + 7) / 8 * 8;
+        std::vector<ProfileCounts> counts;
+        for (size_t at = 0; at + sizeof(ProfileCounts) <= values.size(); at += stride)
+            counts.push_back(load<ProfileCounts>(values.data() + at));
+        uint64_t ring_full = 0;
+        for (const ProfileCounts &cpu : counts) {
+            ledger.fired += cpu.fired;
+            ledger.filtered += cpu.filtered_idle + cpu.filtered_pid + cpu.filtered_cgroup + cpu.filtered_pid_namespace;
+            ring_full += cpu.lost_ring_full;
+        }
+        ledger.shown = deliverer_.shown();
+        ledger.lost = {{"ring_full", ring_full}};
+        if (malformed_ > 0) ledger.lost.emplace_back("malformed", malformed_);
+        return {};
+    }
+
+    Result<void> finish() {
+        links_.clear();
+        if (options_.record_fd >= 0) record_names();
+        TRY(deliverer_.finish());
+        outcome_.ledger.degraded = deliverer_.degraded();
+        outcome_.ended_early = deliverer_.ended_early();
+        for (const std::string &warning : symbols_.warnings()) outcome_.warnings.push_back(warning);
+        if (options_.record_fd >= 0) {
+            writer_.end(outcome_);
+            TRY(writer_.flush());
+        }
+        return {};
+    }
+
+    const ProfileOptions &options_;
+    Sink &sink_;
+    Outcome outcome_;
+
+    LiveSymbols symbols_;
+    ProcessTable table_;
+    StackTree tree_;
+    Namer namer_;
+    Deliverer deliverer_;
+    CaptureWriter writer_;
+    ProcessEvents events_;
+
+    std::optional<RunStats> stats_;
+    LoadedObject object_;
+    Map *counts_ = nullptr;
+    Program *program_ = nullptr;
+    std::vector<RingBuffer> rings_;
+    std::vector<std::vector<std::byte>> waiting_; // by ring: its next record, while rings are merged
+    std::vector<size_t> heap_;                    // rings with a record waiting
+    sys::Child child_;
+    std::vector<PerfEventLink> links_;
+    std::vector<Fd> targets_; // pidfds
+    size_t ended_targets_ = 0;
+    Fd epoll_;
+
+    std::vector<int> online_;
+    uint64_t called_ns_ = 0, cpu_before_ns_ = 0, start_ns_ = 0, swept_ns_ = 0, malformed_ = 0;
+};
+
+} // namespace
+
+Result<Outcome> run_profile(const ProfileOptions &options, Sink &sink) { return Run(options, sink).run(); }
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,126 @@
+// The profiler, as the command line (or any other program) uses it.
+//
+//      ProfileOptions --> run_profile() ----> Sink: named samples, or named stacks with counts
+//                             |                       ^
+//                             +--> capture file --> report_capture()   (another machine, no privileges)
+//
+// run_profile loads the BPF program, attaches it, starts the workload if there is one, reads until the end, names, and hands
+// over; it prints nothing and installs no signal handler: `stop` ends it.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "programs/render/frame.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0 {
+
+/// What the renderer wants to be given.
+enum class Delivery : uint8_t {
+    each,    ///< every sample, a fraction of a second after it was taken, nearly in the order of time: table, folded-ext, json
+    counted, ///< equal stacks counted together and handed over at the end: folded, svg
+    none,    ///< nothing (only a capture file is written)
+};
+
+/// Which of the program's two sources to load.
+enum class BpfSource : uint8_t {
+    automatic, ///< what the build was configured for (-Dbpf)
+    clang,     ///< profile.bpf.c, compiled at build time
+    dsl,       ///< profile_dsl.cpp
+};
+
+/// How a run is set up. The defaults profile the whole machine at 99 Hz until `stop`.
+struct ProfileOptions {
+    uint64_t frequency = 99; ///< Hz a CPU
+    bool hardware = false;   ///< CPU cycles (needs a PMU) instead of the kernel's cpu clock
+    std::vector<int> pids;   ///< processes to profile; empty: all
+    std::vector<int> cpus;   ///< only on these; empty: all that are online
+    std::string cgroup;      ///< path of a cgroup v2 directory; empty: any
+    bool kernel_stacks = true;
+    bool user_stacks = true;
+    bool idle = false;                 ///< show samples of the idle task too
+    double duration_s = 0;             ///< 0: until the workload ends, the processes given have all exited, or `stop`
+    std::vector<std::string> workload; ///< started, profiled from its exec to its end; excludes pids
+    bool as_root = false;              ///< the workload keeps root under sudo, instead of becoming $SUDO_UID
+    int ready_fd = -1;                 ///< a byte is written here when everything is attached (the workload not yet released)
+    int record_fd = -1;                ///< a capture file is written here
+    Delivery delivery = Delivery::each;
+    bool names = true; ///< name the frames; false: samples carry only sizes, no frames (table without --ps)
+    BpfSource bpf = BpfSource::automatic;
+    size_t ring_bytes = 0;                            ///< size of the ring, a power of two of pages; 0: by CPUs and frequency
+    const volatile std::sig_atomic_t *stop = nullptr; ///< ends the run cleanly when it becomes nonzero; may be nullptr
+    std::vector<std::string> command;                 ///< rawbpf's own command line, for RunInfo
+    std::string version;                              ///< rawbpf's version, for RunInfo
+};
+
+/// Equal samples: same process, thread name and stacks.
+struct CountedSample {
+    NamedSample sample; ///< of the first of them (t_ns, tid, cpu are that one's)
+    uint64_t count = 0;
+};
+
+/// For a line of progress on a terminal.
+struct Progress {
+    double seconds = 0; ///< since the start
+    uint64_t samples = 0, processes = 0, distinct_stacks = 0, lost = 0;
+};
+
+/// Receives the results. An Error from it ends the run and is returned by run_profile.
+class Sink {
+  public:
+    virtual ~Sink() = default;
+    /// Once, when everything is attached, before the first sample.
+    virtual Result<void> start(const RunInfo &) { return {}; }
+    /// Delivery::each: some samples. Called at most about ten times a second.
+    virtual Result<void> samples(std::span<const NamedSample>) { return {}; }
+    /// Delivery::counted: some of the stacks with their counts, usually after the end of the capture. Called several times; in
+    /// very long captures a stack may come again with a further count.
+    virtual Result<void> stacks(std::span<const CountedSample>) { return {}; }
+    /// About every 100 ms during the capture.
+    virtual void progress(const Progress &) {}
+};
+
+/// What the run itself cost; for a report zero where it isn't known.
+struct Cost {
+    uint64_t bpf_runs = 0, bpf_ns = 0; ///< BPF_ENABLE_STATS (5.8): runs of the program, and time in it
+    uint64_t cpu_ns = 0;               ///< user + system time of rawbpf itself, from load to the end of the capture
+    uint64_t rss_anon_bytes = 0;       ///< RssAnon at the end of the capture, before the final naming
+    uint64_t ring_bytes = 0;           ///< memory of the rings (samples and process events)
+    uint64_t armed_ns = 0;             ///< from the call of run_profile until everything was attached
+    [[nodiscard]] double ns_per_run() const { return bpf_runs ? double(bpf_ns) / double(bpf_runs) : 0; }
+};
+
+/// How it went. The ledger is exact (Ledger::adds_up()).
+struct Outcome {
+    RunInfo run;
+    Ledger ledger;
+    Cost cost;
+    uint64_t elapsed_ns = 0; ///< from armed to disabled
+    /// Where user stacks ended before a thread's first function: module of the outermost frame, samples; most first.
+    std::vector<std::pair<std::string, uint64_t>> ended_early;
+    std::optional<std::string> workload_status; ///< "exited with status 3", "was killed by SIGSEGV"; nullopt: no workload
+    std::vector<std::string> warnings;          ///< sentences for stderr ("3 modules could not be read: ...")
+};
+
+/// Captures, names and delivers. Errors: invalid_argument (a frequency above the limit, which is named; a process that doesn't
+/// exist, which is named), unsupported (no PMU, no ring buffer), permission (names CAP_BPF and CAP_PERFMON).
+[[nodiscard]] Result<Outcome> run_profile(const ProfileOptions &options, Sink &sink);
+
+struct ReportOptions {
+    std::string symfs; ///< files are looked for under this directory first: by path, then as .build-id/xx/yyyy.debug
+    Delivery delivery = Delivery::each;
+    bool names = true;
+};
+
+/// Reads a capture (written by ProfileOptions::record_fd), names it with the files of this machine or of `symfs`, and delivers.
+/// `name` is for messages. Errors: bad_input with the offset for a capture that is cut or hostile.
+[[nodiscard]] Result<Outcome> report_capture(Bytes capture, const std::string &name, const ReportOptions &options, Sink &sink);
+
+} // namespace rawbpf::inline v0

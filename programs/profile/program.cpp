@@ -1,0 +1,71 @@
+// From either source to the same spec: an ELF object that clang made when rawbpf was built, embedded in this binary as bytes, or
+// the DSL's instructions made here and now. What differs is when the configuration takes effect. In the object it is a read-only
+// global, written into the initial contents of .rodata before loading: the kernel freezes that map, so the verifier knows its
+// values and drops the branches that they close. In the DSL twin it is an `if` in C++.
+#include "programs/profile/program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "programs/profile/profile_dsl.h"
+#include "runtime/object/elf_object.h"
+#include "runtime/object/unit_object.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0 {
+
+#ifdef RAWBPF_BPF_CLANG
+extern const std::span<const std::byte> profile_object; // programs/embed.py
+#endif
+
+namespace profile {
+
+BpfSource default_source() {
+#ifdef RAWBPF_BPF_CLANG
+    return BpfSource::clang;
+#else
+    return BpfSource::dsl;
+#endif
+}
+
+namespace {
+
+Result<ObjectSpec> from_clang([[maybe_unused]] const ProfileConfig &config) {
+#ifdef RAWBPF_BPF_CLANG
+    ObjectSpec spec = TRY(parse_object(profile_object, "profile.bpf.o"));
+    const std::span<std::byte> global = spec.find_global("profile_config");
+    if (global.size() != sizeof config) return fail(Errc::internal, "profile.bpf.o: profile_config has {} bytes", global.size());
+    std::memcpy(global.data(), &config, sizeof config);
+    return spec;
+#else
+    return fail(Errc::unsupported, "this rawbpf was built without clang: it has only the DSL's profile program");
+#endif
+}
+
+Result<ObjectSpec> from_dsl(const ProfileConfig &config) { return object_of(profile_unit(config)); }
+
+} // namespace
+
+Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options) {
+    if (source == BpfSource::automatic) source = default_source();
+    // The C program has several rings, so that CPUs don't share one; its twin has one for all.
+    const bool many = source == BpfSource::clang;
+    const uint32_t used = many ? std::min<uint32_t>(options.cpus, PROFILE_RINGS) : 1;
+    uint32_t share = options.ring_bytes;
+    while (share > sys::page_size() && share > options.ring_bytes / used) share /= 2;
+    ProfileConfig config = options.config;
+    config.wakeup_bytes = share / 4;
+    ObjectSpec spec = TRY(many ? from_clang(config) : from_dsl(config));
+    for (uint32_t i = 0; i < (many ? PROFILE_RINGS : 1); ++i) {
+        const std::string name = many ? format("profile_ring_{}", i) : "profile_events";
+        MapSpec *ring = spec.find_map(name);
+        if (!ring) return fail(Errc::internal, "{}: no map {}", spec.name, name);
+        ring->max_entries = i < used ? share : static_cast<uint32_t>(sys::page_size());
+    }
+    if (MapSpec *pids = spec.find_map("profile_pids")) pids->max_entries = options.pids;
+    return spec;
+}
+
+} // namespace profile
+} // namespace rawbpf::inline v0

@@ -1,0 +1,71 @@
+// What the BPF side and the C++ side of the profiler agree on. Compiled by both: C with clang -target bpf, and C++.
+//
+//      a record in the ring:
+//      +---------------+------+------+-----+-------------+------------+-------+------+------------------+------------------+
+//      | t_ns u64      | pid  | tid  | cpu | kernel_bytes| user_bytes | flags | comm | kernel addresses | user addresses   |
+//      +---------------+------+------+-----+-------------+------------+-------+------+------------------+------------------+
+//      0               8      12     16    20            24           28      32..47 48                 48 + kernel_bytes
+//
+// Only what was captured is sent: a sample with 3 kernel and 12 user frames takes 48 + 15 * 8 = 168 bytes, not 2,080.
+#pragma once
+
+#include <linux/types.h>
+
+/// The kernel's default limit of frames a stack (kernel.perf_event_max_stack); more are cut, and counted as truncated.
+#define PROFILE_MAX_FRAMES 127
+#define PROFILE_RINGS 8 /* of the C program, named profile_ring_0 and so on; its twin has one, profile_events */
+#define PROFILE_STACK_BYTES (PROFILE_MAX_FRAMES * 8)
+
+/* Where the interrupted registers, which the program's context (struct bpf_perf_event_data) starts with, say that user code ran:
+ * the context's 8 bytes at OFFSET, masked. Then there is no kernel stack to ask for. The BPF side is told the machine by the
+ * build. */
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+#define PROFILE_MODE_OFFSET 136 /* cs of struct pt_regs: the low two bits are the privilege ring */
+#define PROFILE_MODE_MASK 3
+#define PROFILE_MODE_USER 3
+#elif defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
+#define PROFILE_MODE_OFFSET 264 /* pstate of struct user_pt_regs: the low four bits are the exception level */
+#define PROFILE_MODE_MASK 15
+#define PROFILE_MODE_USER 0
+#endif
+
+/// The fixed part of a record; the captured addresses (8 bytes each, leaf first) follow: kernel, then user.
+struct ProfileRecord {
+    __u64 t_ns;         ///< CLOCK_MONOTONIC
+    __u32 pid;          ///< the process (tgid), as rawbpf's pid namespace numbers it
+    __u32 tid;          ///< the thread
+    __u32 cpu;          ///<
+    __s32 kernel_bytes; ///< captured; negative: -errno; 0: none or not wanted
+    __s32 user_bytes;   ///< the same for the user stack
+    __u32 flags;        ///< 0 for now
+    char comm[16];      ///< the thread's name, NUL-terminated
+};
+
+/// Where the program builds a record: one a CPU.
+struct ProfileScratch {
+    struct ProfileRecord record;
+    __u64 frames[2 * PROFILE_MAX_FRAMES];
+};
+
+/// Decided before loading. In the C program it is the read-only global `profile_config`, so that the verifier removes what is
+/// switched off; the DSL twin only generates what is switched on.
+struct ProfileConfig {
+    __u32 want_kernel;   ///< capture kernel stacks
+    __u32 want_user;     ///< capture user stacks
+    __u32 skip_idle;     ///< don't send samples of pid 0 (count them)
+    __u32 filter_pid;    ///< send only processes in the map `profile_pids`
+    __u32 filter_cgroup; ///< send only tasks under the cgroup in `profile_cgroup`[0]
+    __u32 wakeup_bytes;  ///< wake the reader at once when this much is waiting in the ring; below it, the reader's clock does
+    __u64 pidns_dev;     ///< device and inode of rawbpf's pid namespace, or 0, 0 in the initial one
+    __u64 pidns_ino;
+};
+
+/// One a CPU in `profile_counts`[0]. fired = sent + all the others, exact: the program isn't re-entered on a CPU.
+struct ProfileCounts {
+    __u64 fired;
+    __u64 filtered_idle;
+    __u64 filtered_pid;
+    __u64 filtered_cgroup;
+    __u64 filtered_pid_namespace; ///< the task isn't in rawbpf's pid namespace, so it has no number here
+    __u64 lost_ring_full;
+};

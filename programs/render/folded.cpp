@@ -1,0 +1,107 @@
+// The folded formats: a stack a line, ready for grep, sort and every flame graph tool.
+//
+//      folded       split;main;workload(double);hot_a(long) 2245              as bcc's `profile -f` prints it
+//      folded-ext   1763612456123456789 split 4242 4243 1 main;workload(double);hot_a(long)
+//
+// Frames stand root to leaf: user frames, then kernel frames, whose names end in `_[k]` (bcc's --annotations). A frame without
+// a name is `[unknown]`, as in bcc; a user stack that couldn't be read is `[Missed User Stack]`. Symbols may hold spaces
+// ("operator new(unsigned long)"), so a reader takes the count after the LAST space, and the frames after the fifth.
+//
+// folded merges, and is sorted by its bytes, so that two profiles can be compared with diff and comm. folded-ext has a line a
+// sample, in the order of arrival, times in Unix nanoseconds. Its fields split on single spaces, so a comm is escaped into one
+// word (see text.cpp), tid is the thread and not the process, and the list of frames is never empty.
+#include <algorithm>
+#include <vector>
+
+#include "programs/render/renderer.h"
+#include "programs/render/stack_tree.h"
+#include "programs/render/text.h"
+
+namespace rawbpf::inline v0::render {
+namespace {
+
+class Folded final : public Renderer {
+  public:
+    Folded(const RenderOptions &options, Writer &out) : out_(out), tree_({.modules = false, .delimiter = options.delimiter}) {}
+
+    void begin(const RunInfo &) override {}
+    void sample(const NamedSample &sample, uint64_t count) override { tree_.add(sample, count); }
+    void end(const Ledger &) override {
+        struct Line {
+            std::string stack;
+            uint64_t count;
+        };
+        std::vector<Line> lines;
+        const auto &nodes = tree_.nodes();
+        std::vector<uint32_t> path;
+        for (uint32_t i = 1; i < nodes.size(); ++i) {
+            if (nodes[i].self == 0) continue;
+            path.clear();
+            for (uint32_t at = i; at != 0; at = nodes[at].parent) path.push_back(at);
+            Line &line =
+                lines.emplace_back(Line{std::string(), nodes[i].self}); // braces: clang 14 can't make an aggregate in place
+            for (auto at = path.rbegin(); at != path.rend(); ++at) append_node(line.stack, nodes[*at]);
+        }
+        // Escaping maps some different names to one ("a;b" and "a:b"): equal lines are one stack.
+        std::sort(lines.begin(), lines.end(), [](const Line &a, const Line &b) { return a.stack < b.stack; });
+        for (size_t i = 0; i < lines.size();) {
+            uint64_t count = 0;
+            const std::string &stack = lines[i].stack;
+            for (; i < lines.size() && lines[i].stack == stack; ++i) count += lines[i].count;
+            append(out_.text(), "{} {}\n", stack, count);
+            out_.commit();
+        }
+    }
+
+  private:
+    void append_node(std::string &out, const StackTree::Node &node) const {
+        using Kind = StackTree::Kind;
+        if (!out.empty()) out += ';';
+        switch (tree_.kind(node)) {
+        case Kind::process: append_comm(out, tree_.name(node)); break;
+        case Kind::kernel: append_symbol(out, tree_.name(node)), out += "_[k]"; break;
+        default: append_symbol(out, tree_.name(node));
+        }
+    }
+    Writer &out_;
+    StackTree tree_;
+};
+
+class FoldedExt final : public Renderer {
+  public:
+    explicit FoldedExt(Writer &out) : out_(out) {}
+
+    void begin(const RunInfo &) override {}
+    void sample(const NamedSample &s, uint64_t) override {
+        std::string &text = out_.text();
+        append(text, "{} ", s.wall_ns);
+        append_comm(text, s.comm);
+        append(text, " {} {} {} ", s.pid, s.tid, s.cpu);
+        bool first = true;
+        auto separate = [&] {
+            if (!first) text += ';';
+            first = false;
+        };
+        if (s.user_missed && s.user.empty()) separate(), text += "[Missed User Stack]";
+        for (auto frame = s.user.rbegin(); frame != s.user.rend(); ++frame) separate(), append_symbol(text, (*frame)->symbol);
+        if (s.kernel_missed && s.kernel.empty()) separate(), text += "[Missed Kernel Stack]";
+        for (auto frame = s.kernel.rbegin(); frame != s.kernel.rend(); ++frame)
+            separate(), append_symbol(text, (*frame)->symbol), text += "_[k]";
+        if (first) text += "[unknown]";
+        text += '\n';
+        out_.commit();
+    }
+    void end(const Ledger &) override {}
+
+  private:
+    Writer &out_;
+};
+
+} // namespace
+
+std::unique_ptr<Renderer> make_folded(const RenderOptions &options, Writer &out) {
+    return std::make_unique<Folded>(options, out);
+}
+std::unique_ptr<Renderer> make_folded_ext(const RenderOptions &, Writer &out) { return std::make_unique<FoldedExt>(out); }
+
+} // namespace rawbpf::inline v0::render

@@ -1,0 +1,57 @@
+// What the render stage works on: samples whose frames already have names. Between capture, name and render stands this format,
+// so that a board can capture, a host can name, and each output is one pure function.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rawbpf::inline v0 {
+
+/// One named frame. Shared: the same address in the same module is one object, however many samples it appears in.
+struct Frame {
+    uint64_t address = 0;
+    std::string symbol; ///< empty: unknown
+    uint64_t symbol_offset = 0;
+    std::string module; ///< path, "vmlinux", a kernel module's name, "[vdso]"; empty: unknown
+    uint64_t file_offset = 0;
+    std::string build_id; ///< hex; empty: unknown
+    bool kernel = false;
+};
+using FramePtr = std::shared_ptr<const Frame>;
+
+/// One sample with named stacks, leaf first.
+struct NamedSample {
+    uint64_t wall_ns = 0; ///< Unix time
+    uint64_t t_ns = 0;    ///< since the start of the recording
+    uint32_t pid = 0, tid = 0, cpu = 0;
+    std::string comm;
+    std::vector<FramePtr> kernel, user;
+    uint32_t kernel_bytes = 0, user_bytes = 0; ///< as captured
+    bool user_missed = false;                  ///< a user stack was wanted and could not be read
+    bool kernel_missed = false;
+};
+
+/// fired = shown + filtered + sampled_out + the sum of lost, exact.
+struct Ledger {
+    uint64_t fired = 0, shown = 0, filtered = 0, sampled_out = 0;
+    std::vector<std::pair<std::string, uint64_t>> lost;     ///< by reason, e.g. "ring_full"
+    std::vector<std::pair<std::string, uint64_t>> degraded; ///< shown but incomplete; outside the sum
+    [[nodiscard]] bool adds_up() const {
+        uint64_t sum = shown + filtered + sampled_out;
+        for (auto &[reason, n] : lost) sum += n;
+        return sum == fired;
+    }
+};
+
+/// What the json header says.
+struct RunInfo {
+    std::vector<std::string> command;
+    std::string version, kernel, arch;
+    uint32_t cpus = 0;
+    uint64_t start_wall_ns = 0;
+    double frequency = 0; ///< Hz, for the graphs' captions; 0 unknown
+};
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,57 @@
+// The output stage: named samples in, text out.
+//
+//      begin(run)  sample(s) sample(s) ... end(ledger)
+//
+// Streaming formats (table, folded-ext, json) write a line a sample; aggregating ones (folded, svg, top) keep one tree of the
+// distinct stacks and write at the end. Neither keeps the samples.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "programs/render/frame.h"
+#include "programs/render/writer.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::render {
+
+enum class Format { table, folded, folded_ext, json, svg, top };
+
+/// Every format's name as -f takes it, in the order of Format.
+inline constexpr std::string_view kFormatNames[] = {"table", "folded", "folded-ext", "json", "svg", "top"};
+[[nodiscard]] std::optional<Format> format_named(std::string_view name);
+/// Whether the format writes only at the end, so that progress is worth showing meanwhile.
+[[nodiscard]] constexpr bool aggregates(Format format) {
+    return format == Format::folded || format == Format::svg || format == Format::top;
+}
+
+struct RenderOptions {
+    bool stacks = false;    ///< table: the frames under each sample
+    bool delimiter = false; ///< folded: "-" between user and kernel frames
+    bool color = false;     ///< top: for a terminal
+    std::string title = {}; ///< svg; empty: made from the command
+};
+
+/// One output format at work. Calls come in the order of the picture above, begin and end once each.
+class Renderer {
+  public:
+    virtual ~Renderer() = default;
+    virtual void begin(const RunInfo &run) = 0;
+    /// `count`: so many equal samples; only the aggregating formats are given more than one at a time.
+    virtual void sample(const NamedSample &sample, uint64_t count = 1) = 0;
+    virtual void end(const Ledger &ledger) = 0;
+};
+
+/// The renderer for a format, writing to `out`, which must outlive it. Errors: unsupported (json left out of this build).
+[[nodiscard]] Result<std::unique_ptr<Renderer>> make_renderer(Format format, const RenderOptions &options, Writer &out);
+
+// One factory a format; make_renderer chooses.
+[[nodiscard]] std::unique_ptr<Renderer> make_table(const RenderOptions &options, Writer &out);
+[[nodiscard]] std::unique_ptr<Renderer> make_folded(const RenderOptions &options, Writer &out);
+[[nodiscard]] std::unique_ptr<Renderer> make_folded_ext(const RenderOptions &options, Writer &out);
+[[nodiscard]] std::unique_ptr<Renderer> make_json(const RenderOptions &options, Writer &out); ///< nullptr: not in this build
+[[nodiscard]] std::unique_ptr<Renderer> make_svg(const RenderOptions &options, Writer &out);
+[[nodiscard]] std::unique_ptr<Renderer> make_top(const RenderOptions &options, Writer &out);
+
+} // namespace rawbpf::inline v0::render

@@ -1,0 +1,162 @@
+// Escaping. A process chooses its own comm (prctl(PR_SET_NAME): any 15 bytes without a NUL), a JIT writes its own symbol names, a
+// file system allows any path. All of it ends up in formats that split on spaces, semicolons and newlines, or in an XML document
+// that one bad byte makes unreadable. So nothing is printed raw:
+//
+//      comm     bytes <= 0x20, 0x7f, '\' and ';'   ->  \xNN      reversible, one word
+//      symbol   ';' -> ':', other controls         ->  \xNN      a ';' in Java's "Lfoo;" is no frame border
+//      XML      & < > " '                          ->  entities; what isn't UTF-8 or is forbidden by XML 1.0, 2.2 -> U+FFFD
+#include "programs/render/text.h"
+
+#include <ctime>
+
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0::render {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd"; // U+FFFD
+
+void append_hex_escape(std::string &out, unsigned char byte) {
+    constexpr char digits[] = "0123456789abcdef";
+    out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+}
+
+bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
+
+struct Character {
+    uint32_t code = 0;
+    size_t size = 1; ///< bytes used
+    bool valid = false;
+};
+
+// The next character of UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
+Character next_character(std::string_view text) {
+    auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+    uint32_t lead = byte(0);
+    if (lead < 0x80) return {lead, 1, true};
+    size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (lead < 0xc2 || lead > 0xf4) return {};
+    uint32_t code = lead & (0x7fu >> size);
+    for (size_t i = 1; i < size; ++i) {
+        if ((byte(i) & 0xc0) != 0x80) return {};
+        code = code << 6 | (byte(i) & 0x3f);
+    }
+    constexpr uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (code < least[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
+    return {code, size, true};
+}
+
+bool xml_allows(uint32_t code) {
+    return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code != 0x7f && code != 0xfffe && code != 0xffff);
+}
+
+} // namespace
+
+void append_comm(std::string &out, std::string_view comm) {
+    if (comm.empty()) out += "[unknown]";
+    for (unsigned char c : comm) {
+        if (c <= 0x20 || c == 0x7f || c == '\\' || c == ';')
+            append_hex_escape(out, c);
+        else
+            out += static_cast<char>(c);
+    }
+}
+
+void append_symbol(std::string &out, std::string_view symbol) {
+    if (symbol.empty()) out += "[unknown]";
+    for (unsigned char c : symbol) {
+        if (c == ';')
+            out += ':';
+        else if (is_control(c))
+            append_hex_escape(out, c);
+        else
+            out += static_cast<char>(c);
+    }
+}
+
+void append_xml(std::string &out, std::string_view text) {
+    while (!text.empty()) {
+        Character c = next_character(text);
+        std::string_view raw = text.substr(0, c.size);
+        text.remove_prefix(c.size);
+        if (!c.valid || !xml_allows(c.code))
+            out += kReplacement;
+        else if (c.code == '&')
+            out += "&amp;";
+        else if (c.code == '<')
+            out += "&lt;";
+        else if (c.code == '>')
+            out += "&gt;";
+        else if (c.code == '"')
+            out += "&quot;";
+        else if (c.code == '\'')
+            out += "&#39;";
+        else if (c.code < 0x20)
+            append(out, "&#{};", c.code); // tab and line ends would be normalised to spaces in an attribute
+        else
+            out += raw;
+    }
+}
+
+void append_printable(std::string &out, std::string_view text) {
+    while (!text.empty()) {
+        Character c = next_character(text);
+        bool control = c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0);
+        out += c.valid && !control ? text.substr(0, c.size) : kReplacement;
+        text.remove_prefix(c.size);
+    }
+}
+
+size_t columns(std::string_view text) {
+    size_t n = 0;
+    for (; !text.empty(); ++n) text.remove_prefix(next_character(text).size);
+    return n;
+}
+
+std::string cut(std::string_view text, size_t wanted, std::string_view ellipsis) {
+    if (columns(text) <= wanted) return std::string(text);
+    size_t keep = wanted > columns(ellipsis) ? wanted - columns(ellipsis) : 0;
+    size_t bytes = 0;
+    for (size_t n = 0; n < keep; ++n) bytes += next_character(text.substr(bytes)).size;
+    return std::string(text.substr(0, bytes)) + std::string(ellipsis);
+}
+
+std::string_view base_name(std::string_view path) {
+    size_t slash = path.rfind('/');
+    return slash == std::string_view::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
+}
+
+std::string grouped(uint64_t number) {
+    std::string digits = format("{}", number);
+    for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+    return digits;
+}
+
+std::string rfc3339(uint64_t wall_ns) {
+    time_t seconds = static_cast<time_t>(wall_ns / 1'000'000'000);
+    tm parts{};
+    gmtime_r(&seconds, &parts);
+    return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                  parts.tm_hour, parts.tm_min, parts.tm_sec, wall_ns % 1'000'000'000);
+}
+
+std::string shell_words(const std::vector<std::string> &words) {
+    std::string out;
+    for (const std::string &word : words) {
+        if (!out.empty()) out += ' ';
+        bool plain = !word.empty();
+        for (unsigned char c : word)
+            plain = plain && (isalnum(c) || c >= 0x80 ||
+                              std::string_view("_-+=./:,@%^").find(static_cast<char>(c)) != std::string_view::npos);
+        if (plain) {
+            out += word;
+            continue;
+        }
+        out += '\'';
+        for (char c : word) c == '\'' ? out += "'\\''" : out += c;
+        out += '\'';
+    }
+    return out;
+}
+
+} // namespace rawbpf::inline v0::render

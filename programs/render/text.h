@@ -1,0 +1,40 @@
+// Making text that somebody else chose (comms, symbols, paths) safe to stand in a line, a column or an XML document.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "programs/render/frame.h"
+
+namespace rawbpf::inline v0::render {
+
+/// A comm as one word: bytes up to 0x20, DEL, `\` and `;` as `\xNN`; "[unknown]" for an empty one. Other bytes stay as they are.
+void append_comm(std::string &out, std::string_view comm);
+
+/// A symbol as one element of a `;`-separated list: `;` becomes `:` as in stackcollapse-perf, control bytes `\xNN`. Spaces stay
+/// (C++ names have them). "[unknown]" for an empty one.
+void append_symbol(std::string &out, std::string_view symbol);
+
+/// Text for XML content or an attribute: & < > " ' escaped; bytes that aren't UTF-8, and characters that XML 1.0 forbids,
+/// replaced by U+FFFD.
+void append_xml(std::string &out, std::string_view text);
+
+/// Text for a terminal: control characters (escape sequences among them) and bytes that aren't UTF-8 replaced by U+FFFD.
+void append_printable(std::string &out, std::string_view text);
+
+/// At most `columns` characters of UTF-8 text; a longer one ends in `ellipsis`.
+[[nodiscard]] std::string cut(std::string_view text, size_t columns, std::string_view ellipsis = "...");
+/// Number of characters of UTF-8 text (each taken as one column).
+[[nodiscard]] size_t columns(std::string_view text);
+
+/// "/usr/lib/libc.so.6" -> "libc.so.6".
+[[nodiscard]] std::string_view base_name(std::string_view path);
+/// 1187 -> "1,187".
+[[nodiscard]] std::string grouped(uint64_t number);
+/// Nanoseconds of Unix time as "2026-11-20T04:20:56.123456789Z" (RFC 3339, UTC).
+[[nodiscard]] std::string rfc3339(uint64_t wall_ns);
+/// A command line as a shell would take it: words with anything special in single quotes.
+[[nodiscard]] std::string shell_words(const std::vector<std::string> &words);
+
+} // namespace rawbpf::inline v0::render

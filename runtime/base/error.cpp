@@ -1,0 +1,85 @@
+// Errors as text. strerrorname_np(3) (glibc 2.32) gives the symbolic name, which is what a person searches for;
+// strerror's sentence follows it.
+#include "runtime/base/error.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "runtime/base/format.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0 {
+
+Errc kind_of_errno(int os) {
+    switch (os) {
+    case EPERM:
+    case EACCES: return Errc::permission;
+    case ENOENT:
+    case ESRCH:
+    case ENXIO:
+    case ENODEV: return Errc::not_found;
+    case EINVAL:
+    case EBADF:
+    case ERANGE: return Errc::invalid_argument;
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case E2BIG:
+    case 524: return Errc::unsupported; // 524 is the kernel's own ENOTSUPP, which leaks out of bpf(2)
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC: return Errc::no_memory;
+    case EBUSY:
+    case EAGAIN:
+    case EEXIST: return Errc::busy;
+    case EIO:
+    case EPIPE:
+    case EISDIR:
+    case ENOTDIR:
+    case EROFS: return Errc::io;
+    default: return Errc::kernel;
+    }
+}
+
+std::string errno_name(int os) {
+    if (os == 524) return "ENOTSUPP";
+    const char *name = strerrorname_np(os);
+    return name ? std::string(name) : format("errno {}", os);
+}
+
+std::string Error::message() const {
+    if (os == 0) return context;
+    const char *sentence = os == 524 ? "Operation is not supported" : strerrordesc_np(os);
+    std::string out = context;
+    if (!out.empty()) out += ": ";
+    out += sentence ? sentence : "unknown error";
+    append(out, " ({})", errno_name(os));
+    return out;
+}
+
+Error::Error() = default;
+Error::Error(Errc kind, int os, std::string context, std::string hint, std::string log)
+    : kind(kind), os(os), context(std::move(context)), hint(std::move(hint)), log(std::move(log)) {}
+Error::Error(const Error &) = default;
+Error::Error(Error &&) noexcept = default;
+Error &Error::operator=(const Error &) = default;
+Error &Error::operator=(Error &&) noexcept = default;
+Error::~Error() = default;
+
+Error make_error(Errc kind, std::string context, std::string hint) {
+    return Error{kind, 0, std::move(context), std::move(hint), {}};
+}
+
+Error os_error(int os, std::string context, std::string hint) {
+    return Error{kind_of_errno(os), os, std::move(context), std::move(hint), {}};
+}
+
+Error vmake_error(Errc kind, fmt::string_view text, fmt::format_args args) { return make_error(kind, format_from(text, args)); }
+Error vmake_os_error(int os, fmt::string_view text, fmt::format_args args) { return os_error(os, format_from(text, args)); }
+
+Error &&in_context(Error &&error, std::string_view phrase) {
+    error.context = error.context.empty() ? std::string(phrase) : format("{}: {}", phrase, error.context);
+    return std::move(error);
+}
+
+} // namespace rawbpf::inline v0

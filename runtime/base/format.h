@@ -1,0 +1,32 @@
+// Formatting without paying for it in every file.
+//
+// fmt's full header costs two seconds a translation unit; its core header, which checks the format string at compile time,
+// costs 0.1 s. So everybody includes only the core header, and the formatting engine is compiled once, in format.cpp.
+// Nothing links against libfmt.
+#pragma once
+
+#if __has_include(<fmt/base.h>)
+#include <fmt/base.h>
+#else
+#include <fmt/core.h>
+#endif
+#include <string>
+
+namespace rawbpf::inline v0 {
+
+/// Appends the formatted text to `out`.
+void vformat_to(std::string &out, fmt::string_view text, fmt::format_args args);
+/// The formatted text as a new string.
+[[nodiscard]] std::string format_from(fmt::string_view text, fmt::format_args args);
+
+/// `append(out, "{} of {:#x}", n, x)`: fmt's format strings, checked at compile time.
+template <class... Args> void append(std::string &out, fmt::format_string<Args...> text, Args &&...args) {
+    vformat_to(out, text, fmt::make_format_args(args...));
+}
+
+/// The formatted text as a new string.
+template <class... Args> [[nodiscard]] std::string format(fmt::format_string<Args...> text, Args &&...args) {
+    return format_from(text, fmt::make_format_args(args...));
+}
+
+} // namespace rawbpf::inline v0

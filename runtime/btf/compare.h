@@ -1,0 +1,26 @@
+// Whether two types, each in its own BTF, agree: what CO-RE asks before it moves an access from the types that a program was
+// compiled with to those of the running kernel. Three questions, three strictnesses:
+//
+//      fields_compatible   may a field of this type be read as one of that type?          (field relocations)
+//      types_compatible    is there a type like this?  shapes agree, names inside don't count   (bpf_core_type_exists, _size)
+//      types_match         is it this very type?       names, members, sizes agree              (bpf_core_type_matches)
+#pragma once
+
+#include "runtime/btf/btf.h"
+
+namespace rawbpf::inline v0::btf {
+
+/// Field accesses: any two structs or unions agree, any two ints (but for old-style bitfields), pointers, floats; enums and
+/// forward declarations when their essential names do or one has none; arrays when their elements do.
+[[nodiscard]] Result<bool> fields_compatible(const Btf &local, TypeId l, const Btf &target, TypeId t);
+
+/// Types as a whole: kinds agree (an enum is as good as an enum64), behind pointers, arrays and typedefs too; function prototypes
+/// when all parameters and the result do. Names are the caller's concern. Errors: broken BTF, nesting deeper than 32.
+[[nodiscard]] Result<bool> types_compatible(const Btf &local, TypeId l, const Btf &target, TypeId t);
+
+/// The strictest: essential names agree; ints in size and sign; every local member exists in the target and matches; every local
+/// enumerator exists there (values don't count). Behind a pointer a struct need only agree in name, and may be a forward
+/// declaration.
+[[nodiscard]] Result<bool> types_match(const Btf &local, TypeId l, const Btf &target, TypeId t);
+
+} // namespace rawbpf::inline v0::btf

@@ -1,0 +1,75 @@
+// A small writer of ELF files: sections, symbols, relocations, segments. The assembler makes its .o files with it and the tests
+// their synthetic ones, in both classes and byte orders.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "runtime/elf/elf.h"
+
+namespace rawbpf::inline v0::elf {
+
+/// What a file is, beside its contents.
+struct Target {
+    uint16_t machine = 247; ///< EM_*; 247 is EM_BPF
+    uint16_t type = 1;      ///< ET_*; 1 is ET_REL
+    bool is_64 = true;
+    bool big_endian = false;
+    uint64_t entry = 0;
+};
+
+/// Collects the parts; finish() lays them out. Symbols and sections are referred to by what add_*() returned.
+class Writer {
+  public:
+    explicit Writer(Target target = {}) : target_(target) {}
+
+    /// Appends a section and returns its index (the first is 1). index, name and size of `like` are set from the other arguments,
+    /// its offset is chosen by finish().
+    uint32_t add_section(std::string_view name, Section like, Bytes contents);
+    /// SHT_PROGBITS with these SHF_* flags.
+    uint32_t add_section(std::string_view name, uint64_t flags, Bytes contents, uint64_t alignment = 8);
+    /// SHT_NOBITS: takes memory, not room in the file.
+    uint32_t add_nobits(std::string_view name, uint64_t flags, uint64_t size, uint64_t alignment = 8);
+    /// Returns a handle; in the file, local symbols come first, as the format demands.
+    uint32_t add_symbol(const Symbol &symbol);
+    /// A relocation in section `in`; relocation.symbol is a handle. A section has either kind: SHT_REL unless one has an addend.
+    void add_relocation(uint32_t in, const Relocation &relocation);
+    /// A segment over section `section`, at that section's address.
+    void add_segment(uint32_t type, uint32_t flags, uint32_t section, uint64_t alignment = 0);
+
+    /// The index of the symbol in the finished file.
+    [[nodiscard]] uint32_t symbol_index(uint32_t handle) const;
+    [[nodiscard]] std::vector<std::byte> finish() const;
+
+  private:
+    /// Handle to index: locals first.
+    [[nodiscard]] std::vector<uint32_t> symbol_order() const;
+
+    struct Part {
+        Section header;
+        std::string name;
+        std::vector<std::byte> contents;
+    };
+    struct NamedSymbol {
+        Symbol symbol;
+        std::string name;
+    };
+    struct Relocations {
+        uint32_t section;
+        std::vector<Relocation> entries;
+    };
+    struct SegmentOver {
+        Segment header;
+        uint32_t section;
+    };
+    Target target_;
+    std::vector<Part> parts_;
+    std::vector<NamedSymbol> symbols_;
+    std::vector<Relocations> relocations_;
+    std::vector<SegmentOver> segments_;
+};
+
+} // namespace rawbpf::inline v0::elf

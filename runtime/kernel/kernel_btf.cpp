@@ -1,0 +1,67 @@
+// The running kernel's own BTF: 5 MB of types in /sys/kernel/btf/vmlinux, the target of CO-RE relocations.
+//
+// Since Linux 6.16 the file can be mapped (privately and read-only; kernel/bpf/sysfs_btf.c): the kernel's own pages, nothing is
+// copied and only what is looked at is touched. Before, it has to be read: into anonymous pages of exactly its size, so that
+// they go back to the system when the last user drops the BTF. It is opened when a relocation first needs it and shared
+// between all who ask while one of them holds it. A file of another kernel's BTF, raw or as an ELF's .BTF section, works too.
+#include "runtime/kernel/loader.h"
+
+#include <cerrno>
+#include <optional>
+
+#include "runtime/elf/elf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0 {
+
+struct KernelBtf {
+    sys::Mapping bytes;
+    std::optional<btf::Btf> btf; // over the bytes
+};
+
+namespace {
+
+constexpr const char *kVmlinux = "/sys/kernel/btf/vmlinux";
+Result<sys::Mapping> map_or_read(const std::string &path) {
+    {
+        sys::Because why("the kernel's own types, mapped where the kernel allows it (6.16)");
+        if (Result<sys::Mapping> mapped = sys::map_file(path)) return mapped;
+    }
+    sys::Because why("room for the kernel's own types, which this kernel doesn't let us map");
+    return sys::read_into_mapping(path);
+}
+
+} // namespace
+
+Result<std::shared_ptr<const btf::Btf>> kernel_btf(const std::string &path) {
+    static std::weak_ptr<const btf::Btf> shared; // of the running kernel
+    const bool own = path.empty();
+    if (own)
+        if (std::shared_ptr<const btf::Btf> alive = shared.lock()) return alive;
+    const std::string &file = own ? std::string(kVmlinux) : path;
+    Result<sys::Mapping> mapping = map_or_read(file);
+    if (!mapping) {
+        Error error = std::move(mapping).error();
+        if (own && error.os == ENOENT) {
+            error.kind = Errc::unsupported;
+            error.hint = "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF, 5.4); the BTF of such a kernel can be given as a file";
+        }
+        return Unexpected(in_context(std::move(error), "the kernel's BTF"));
+    }
+    auto holder = std::make_shared<KernelBtf>();
+    holder->bytes = std::move(*mapping);
+    Bytes bytes = holder->bytes.bytes();
+    if (bytes.size() > 4 && load<uint32_t>(bytes.data()) == 0x464c457f) { // "\x7fELF": a vmlinux or a .btf.o
+        elf::Elf image = TRY(elf::Elf::parse(bytes, file));
+        const elf::Section *section = image.find_section(".BTF");
+        if (!section) return fail(Errc::bad_input, "{}: no section .BTF", file);
+        bytes = image.contents(*section);
+    }
+    holder->btf = TRY(btf::Btf::parse(bytes, own ? "vmlinux" : file));
+    std::shared_ptr<const btf::Btf> out(holder, &*holder->btf);
+    if (own) shared = out;
+    return out;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,57 @@
+// ObjectSpec -> LoadedObject: maps created and filled, BTF loaded, programs verified.
+//
+// Everything made here is owned by the LoadedObject; dropping it closes every descriptor and the kernel frees the rest.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/btf/btf.h"
+#include "runtime/kernel/map.h"
+#include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0 {
+
+/// A loaded program.
+struct Program {
+    std::string name;
+    std::string section;
+    uint32_t type = 0;
+    uint32_t expected_attach_type = 0;
+    std::string attach_target;
+    Fd fd;
+    std::string log; ///< the verifier's log when LoadOptions::log_level asked for one
+};
+
+struct LoadOptions {
+    std::string btf_path;              ///< kernel BTF to relocate against; empty: the running kernel's
+    std::vector<std::string> programs; ///< load only these (with the maps they need); empty: all with autoload
+    std::vector<std::pair<std::string, int>> replace_maps; ///< use this fd (borrowed) for the map of that name
+    std::string pin_directory = "/sys/fs/bpf";             ///< where maps that are pinned by name live
+    uint32_t log_level = 0;
+};
+
+struct LoadedObject {
+    std::string name;
+    std::vector<Map> maps;          ///< in the spec's order
+    std::vector<Program> programs;  ///< those that were loaded
+    Fd btf;                         ///< invalid when the kernel takes no BTF
+    std::vector<std::string> notes; ///< what was left out because this kernel lacks it; sentences for -v
+
+    [[nodiscard]] Map *find_map(std::string_view name);
+    [[nodiscard]] Program *find_program(std::string_view name);
+};
+
+/// Creates, fills, relocates and loads. On failure nothing stays behind. Errors: permission (names the capability), unsupported
+/// (names the feature and its kernel version), rejected (log: the verifier's, hint: what it means), bad_input.
+[[nodiscard]] Result<LoadedObject> load(ObjectSpec spec, const LoadOptions &options = {});
+
+/// The running kernel's BTF (/sys/kernel/btf/vmlinux), mapped where the kernel allows it (6.16), else read. Shared, lazily made.
+struct KernelBtf;
+[[nodiscard]] Result<std::shared_ptr<const btf::Btf>> kernel_btf(const std::string &path = {});
+
+} // namespace rawbpf::inline v0

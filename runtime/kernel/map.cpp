@@ -1,0 +1,268 @@
+// Maps: created from a spec, and talked to.
+//
+// Creation gives the kernel all that the spec knows and takes back what this kernel can't take: BTF type ids first (several
+// map types refuse them, others only on older kernels), then the name (before 4.15). What is left to fail is the spec's fault
+// or the kernel's age, and the error says which: the map type is tried alone, in its smallest form.
+//
+// A per-CPU map has one value for each POSSIBLE cpu, each padded to 8 bytes:
+//
+//      lookup(key) ->  [ value cpu 0 |pad][ value cpu 1 |pad] ...
+//
+// Sources: kernel/bpf/syscall.c (map_create, generic_map_lookup_batch), hashtab.c, arraymap.c.
+#include "runtime/kernel/map.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "runtime/kernel/probes.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/cpus.h"
+#include "runtime/sys/names.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+// These have a map_check_btf that says no: their values are references to kernel objects, not data.
+bool takes_btf(uint32_t type) {
+    switch (type) {
+    case BPF_MAP_TYPE_PROG_ARRAY:
+    case BPF_MAP_TYPE_PERF_EVENT_ARRAY:
+    case BPF_MAP_TYPE_STACK_TRACE:
+    case BPF_MAP_TYPE_CGROUP_ARRAY:
+    case BPF_MAP_TYPE_ARRAY_OF_MAPS:
+    case BPF_MAP_TYPE_HASH_OF_MAPS:
+    case BPF_MAP_TYPE_DEVMAP:
+    case BPF_MAP_TYPE_DEVMAP_HASH:
+    case BPF_MAP_TYPE_CPUMAP:
+    case BPF_MAP_TYPE_XSKMAP:
+    case BPF_MAP_TYPE_SOCKMAP:
+    case BPF_MAP_TYPE_SOCKHASH:
+    case BPF_MAP_TYPE_QUEUE:
+    case BPF_MAP_TYPE_STACK:
+    case BPF_MAP_TYPE_RINGBUF:
+    case uapi::BPF_MAP_TYPE_USER_RINGBUF: return false;
+    default: return true;
+    }
+}
+
+// A ring must be a power of two and whole pages, and pages are 64 KiB on some arm64 kernels: rounded up here, so that one
+// program fits all.
+Result<uint32_t> ring_size(uint32_t wanted, std::string_view name) {
+    uint64_t size = std::bit_ceil(std::max<uint64_t>(wanted, sys::page_size()));
+    if (size > 1U << 31) return fail(Errc::invalid_argument, "map {}: a ring of {} bytes is too large", name, wanted);
+    return static_cast<uint32_t>(size);
+}
+
+bool per_cpu_type(uint32_t type) {
+    return type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_LRU_PERCPU_HASH ||
+           type == BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE;
+}
+
+Result<Fd> create_adapting(sys::MapCreateAttr &attr) {
+    Result<Fd> fd = sys::map_create(attr);
+    if (fd || fd.error().os == EPERM || fd.error().os == ENOMEM) return fd;
+    if (attr.btf_fd != 0) {
+        sys::Because why("again without BTF types: this kernel may not take them for such a map");
+        attr.btf_fd = attr.btf_key_type_id = attr.btf_value_type_id = 0;
+        Result<Fd> plain = sys::map_create(attr);
+        if (plain) return plain;
+    }
+    // The type comes first: without it, nothing else could help, and with it the name is old news.
+    if (attr.map_name[0] != '\0' && !has_feature(Feature::object_name)) {
+        sys::Because why("again without a name: this kernel has no names for maps");
+        std::memset(attr.map_name, 0, sizeof attr.map_name);
+        return sys::map_create(attr);
+    }
+    return fd;
+}
+
+} // namespace
+
+Result<Map> Map::create(const MapSpec &spec, int btf_fd) {
+    Map map;
+    map.name_ = spec.name;
+    map.type_ = spec.type;
+    map.key_size_ = spec.key_size;
+    map.value_size_ = spec.value_size;
+    map.max_entries_ = spec.max_entries;
+    map.flags_ = spec.flags;
+    if (spec.type == BPF_MAP_TYPE_RINGBUF || spec.type == uapi::BPF_MAP_TYPE_USER_RINGBUF)
+        map.max_entries_ = TRY(ring_size(spec.max_entries, spec.name));
+    if (spec.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY) {
+        map.key_size_ = map.value_size_ = 4;
+        if (map.max_entries_ == 0) map.max_entries_ = static_cast<uint32_t>(TRY(possible_cpu_count()));
+    }
+
+    Fd inner; // only a template: the kernel copies its properties
+    if (spec.inner) inner = std::move(TRY_IN(create(*spec.inner), "map {}: its inner map", spec.name).fd_);
+
+    sys::MapCreateAttr attr;
+    attr.map_type = map.type_;
+    attr.key_size = map.key_size_;
+    attr.value_size = map.value_size_;
+    attr.max_entries = map.max_entries_;
+    attr.map_flags = spec.flags;
+    attr.map_extra = spec.map_extra;
+    if (spec.flags & BPF_F_NUMA_NODE) attr.numa_node = spec.numa_node;
+    if (inner) attr.inner_map_fd = static_cast<uint32_t>(inner.get());
+    sys::legal_name(spec.name, attr.map_name);
+    if (btf_fd >= 0 && spec.value_type != 0 && takes_btf(spec.type)) {
+        attr.btf_fd = static_cast<uint32_t>(btf_fd);
+        attr.btf_key_type_id = spec.key_type;
+        attr.btf_value_type_id = spec.value_type;
+    }
+    Result<Fd> fd = create_adapting(attr);
+    if (!fd) {
+        Error error = in_context(std::move(fd).error(),
+                                 format("creating map {} ({}, key {} bytes, value {} bytes, {} entries)", spec.name,
+                                        sys::map_type_name(spec.type), map.key_size_, map.value_size_, map.max_entries_));
+        if (error.os == EINVAL && !has_map_type(spec.type)) {
+            error.kind = Errc::unsupported;
+            error.hint = format("needs {}", map_type_needs(spec.type));
+        }
+        return Unexpected(std::move(error));
+    }
+    map.fd_ = std::move(*fd);
+    return map;
+}
+
+Result<Map> Map::from_fd(Fd fd) {
+    sys::MapInfo info = TRY_IN(sys::map_info(fd.get()), "asking what map descriptor {} is", fd.get());
+    Map map;
+    map.fd_ = std::move(fd);
+    map.name_ = std::string(info.name, strnlen(info.name, sizeof info.name));
+    map.type_ = info.type;
+    map.key_size_ = info.key_size;
+    map.value_size_ = info.value_size;
+    map.max_entries_ = info.max_entries;
+    map.flags_ = info.map_flags;
+    return map;
+}
+
+bool Map::per_cpu() const { return per_cpu_type(type_); }
+
+size_t Map::lookup_size() const {
+    if (!per_cpu()) return value_size_;
+    return ((size_t{value_size_} + 7) & ~size_t{7}) * static_cast<size_t>(possible_cpu_count().value_or(0));
+}
+
+Result<void> Map::lookup(const void *key, void *value) const {
+    TRY_IN(sys::map_lookup_elem(fd_.get(), key, value), "map {}", name_);
+    return {};
+}
+
+Result<void> Map::update(const void *key, const void *value, uint64_t flags) const {
+    TRY_IN(sys::map_update_elem(fd_.get(), key, value, flags), "map {}", name_);
+    return {};
+}
+
+Result<void> Map::erase(const void *key) const {
+    TRY_IN(sys::map_delete_elem(fd_.get(), key), "map {}", name_);
+    return {};
+}
+
+Result<void> Map::next_key(const void *key, void *next) const {
+    TRY_IN(sys::map_get_next_key(fd_.get(), key, next), "map {}", name_);
+    return {};
+}
+
+Result<void> Map::freeze() const {
+    TRY_IN(sys::map_freeze(fd_.get()), "map {}", name_);
+    return {};
+}
+
+Result<void> Map::pin(const std::string &path) const {
+    TRY_IN(sys::obj_pin(fd_.get(), path), "pinning map {}", name_);
+    return {};
+}
+
+namespace {
+
+// A queue or stack has no keys; taking everything out is the only way to see it.
+Result<Map::Entries> drain_queue(int fd, size_t value_size, uint32_t limit) {
+    Map::Entries out;
+    std::vector<std::byte> value(value_size);
+    while (out.count < limit) {
+        Result<void> r = sys::map_lookup_and_delete_elem(fd, nullptr, value.data());
+        if (!r && r.error().os == ENOENT) break;
+        if (!r) return Unexpected(std::move(r).error());
+        out.values.insert(out.values.end(), value.begin(), value.end());
+        ++out.count;
+    }
+    return out;
+}
+
+// Key after key. When the current key is deleted under our hands the kernel starts over from the first, so the number of
+// steps is bounded by the map's size instead of by its end.
+Result<Map::Entries> read_one_by_one(int fd, size_t key_size, size_t value_size, uint32_t limit, bool and_delete) {
+    Map::Entries out;
+    std::vector<std::byte> key(key_size), next(key_size), value(value_size);
+    bool first = true;
+    for (uint64_t steps = 0; steps < uint64_t{limit} * (and_delete ? 2 : 1); ++steps) {
+        Result<void> r = sys::map_get_next_key(fd, first ? nullptr : key.data(), next.data());
+        if (!r && r.error().os == ENOENT) break;
+        if (!r) return Unexpected(std::move(r).error());
+        Result<void> found = sys::map_lookup_elem(fd, next.data(), value.data());
+        if (!found && found.error().os != ENOENT) return Unexpected(std::move(found).error());
+        if (found) {
+            out.keys.insert(out.keys.end(), next.begin(), next.end());
+            out.values.insert(out.values.end(), value.begin(), value.end());
+            ++out.count;
+        }
+        if (and_delete) { // what is first now is gone afterwards, so the next one is first again
+            Result<void> gone = sys::map_delete_elem(fd, next.data());
+            if (!gone && gone.error().os != ENOENT) return Unexpected(std::move(gone).error());
+        } else {
+            key.swap(next);
+            first = false;
+        }
+    }
+    return out;
+}
+
+bool no_such_command(int os) { return os == EINVAL || os == EOPNOTSUPP || os == 524 /* the kernel's ENOTSUPP */; }
+
+Result<Map::Entries> read_batches(int fd, size_t key_size, size_t value_size, uint32_t max_entries, bool and_delete) {
+    constexpr size_t kChunkBytes = 256 << 10;
+    size_t chunk = std::clamp<size_t>(kChunkBytes / (key_size + value_size), 16, std::max<size_t>(max_entries, 16));
+    std::vector<std::byte> position(std::max<size_t>(key_size, 4));
+    Map::Entries out;
+    bool first = true;
+    for (;;) {
+        out.keys.resize((out.count + chunk) * key_size);
+        out.values.resize((out.count + chunk) * value_size);
+        Result<sys::Batch> batch =
+            sys::map_lookup_batch(fd, first ? nullptr : position.data(), position.data(), out.keys.data() + out.count * key_size,
+                                  out.values.data() + out.count * value_size, static_cast<uint32_t>(chunk), and_delete);
+        if (!batch && batch.error().os == ENOSPC && chunk < (1U << 24)) { // one bucket holds more than the chunk
+            chunk *= 2;
+            continue;
+        }
+        if (!batch) return Unexpected(std::move(batch).error());
+        out.count += std::min<size_t>(batch->count, chunk);
+        first = false;
+        if (batch->end) break;
+    }
+    out.keys.resize(out.count * key_size);
+    out.values.resize(out.count * value_size);
+    return out;
+}
+
+} // namespace
+
+Result<Map::Entries> Map::read_all(bool and_delete) const {
+    if (type_ == BPF_MAP_TYPE_QUEUE || type_ == BPF_MAP_TYPE_STACK) {
+        if (!and_delete) return fail(Errc::invalid_argument, "map {}: a queue can only be read by taking things out", name_);
+        return TRY_IN(drain_queue(fd_.get(), value_size_, max_entries_), "reading map {}", name_);
+    }
+    Result<Entries> batches = read_batches(fd_.get(), key_size_, lookup_size(), max_entries_, and_delete);
+    if (!batches && no_such_command(batches.error().os))
+        return TRY_IN(read_one_by_one(fd_.get(), key_size_, lookup_size(), max_entries_, and_delete), "reading map {}", name_);
+    return TRY_IN(std::move(batches), "reading map {}", name_);
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,80 @@
+// A BPF map: its descriptor and what has to be known to talk to it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/object/spec.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0 {
+
+class Map {
+  public:
+    Map() = default;
+    /// Creates the map in the kernel. Errors name the map and what it needs.
+    [[nodiscard]] static Result<Map> create(const MapSpec &spec, int btf_fd = -1);
+    /// Adopts a descriptor; asks the kernel for the map's properties.
+    [[nodiscard]] static Result<Map> from_fd(Fd fd);
+
+    [[nodiscard]] int fd() const { return fd_.get(); }
+    [[nodiscard]] const std::string &name() const { return name_; }
+    [[nodiscard]] uint32_t type() const { return type_; }
+    [[nodiscard]] uint32_t key_size() const { return key_size_; }
+    [[nodiscard]] uint32_t value_size() const { return value_size_; } ///< of one CPU's value
+    [[nodiscard]] uint32_t max_entries() const { return max_entries_; }
+    [[nodiscard]] bool per_cpu() const;
+    /// Bytes that a lookup fills: value_size, or round_up(value_size, 8) x possible CPUs for a per-CPU map.
+    [[nodiscard]] size_t lookup_size() const;
+
+    /// not_found when the key isn't there; `value` must hold lookup_size() bytes.
+    [[nodiscard]] Result<void> lookup(const void *key, void *value) const;
+    [[nodiscard]] Result<void> update(const void *key, const void *value, uint64_t flags = 0) const;
+    [[nodiscard]] Result<void> erase(const void *key) const;
+    /// The key after `key` (nullptr: the first); not_found at the end.
+    [[nodiscard]] Result<void> next_key(const void *key, void *next) const;
+    [[nodiscard]] Result<void> freeze() const;
+    [[nodiscard]] Result<void> pin(const std::string &path) const;
+
+    template <class K, class V> [[nodiscard]] Result<V> get(const K &key) const {
+        V value{};
+        if (lookup_size() != sizeof(V) || key_size_ != sizeof(K))
+            return fail(Errc::invalid_argument, "map {}: wrong key or value size", name_);
+        TRY(lookup(&key, &value));
+        return value;
+    }
+    /// Every CPU's value; index = possible CPU.
+    template <class K, class V> [[nodiscard]] Result<std::vector<V>> get_per_cpu(const K &key) const {
+        std::vector<std::byte> raw(lookup_size());
+        if (value_size_ != sizeof(V) || key_size_ != sizeof(K))
+            return fail(Errc::invalid_argument, "map {}: wrong key or value size", name_);
+        TRY(lookup(&key, raw.data()));
+        std::vector<V> out;
+        for (size_t at = 0; at + sizeof(V) <= raw.size(); at += (sizeof(V) + 7) / 8 * 8) out.push_back(load<V>(raw.data() + at));
+        return out;
+    }
+    template <class K, class V> [[nodiscard]] Result<void> put(const K &key, const V &value, uint64_t flags = 0) const {
+        if (lookup_size() != sizeof(V) || key_size_ != sizeof(K))
+            return fail(Errc::invalid_argument, "map {}: wrong key or value size", name_);
+        return update(&key, &value, flags);
+    }
+
+    /// Keys and values, concatenated, in batches (BPF_MAP_LOOKUP_BATCH, 5.6) or one by one where there is no batch command.
+    struct Entries {
+        std::vector<std::byte> keys, values;
+        size_t count = 0;
+    };
+    [[nodiscard]] Result<Entries> read_all(bool and_delete = false) const;
+
+  private:
+    Fd fd_;
+    std::string name_;
+    uint32_t type_ = 0, key_size_ = 0, value_size_ = 0, max_entries_ = 0, flags_ = 0;
+};
+
+} // namespace rawbpf::inline v0

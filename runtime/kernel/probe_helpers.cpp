@@ -1,0 +1,146 @@
+// Helpers: a program of two instructions, `call HELPER; exit`, and what the verifier says of it.
+//
+// The arguments are not set, so it is refused either way; the log tells for which reason:
+//
+//      invalid func unknown#209                                   a number above all that this kernel knows
+//      unknown func bpf_get_stack#67                              known, but not to this type of program
+//      program of this type cannot use helper bpf_get_stack#67    the same since 6.9
+//      helper call is not allowed in probe                        known to the type, not at this target
+//      R1 !read_ok, R1 type=ctx expected=map_ptr ...              there it is
+//
+// Which helpers exist depends on the type, on what it is attached to, on sleepable or not, on privileges and on lockdown
+// (bpf_probe_read_kernel() disappears under lockdown=confidentiality). So a helper is asked of one representative after
+// another until one may call it; the first in the list know most of them, which keeps it to some two loads a helper.
+#include "runtime/kernel/probe_helpers.h"
+
+#include <map>
+#include <vector>
+
+#include <linux/bpf.h>
+
+#include "runtime/kernel/probe_load.h"
+#include "runtime/sys/choke.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+struct Representative {
+    ProgramType type;
+    AttachType attach;
+    bool sleepable;
+    std::string_view target; ///< in the kernel's BTF; empty: needs none
+    std::string_view words;  ///< "may be called from ..."
+};
+using A = AttachType;
+using P = ProgramType;
+constexpr A kNone{0};
+constexpr Representative kRepresentatives[] = {
+    {P::KPROBE, kNone, false, "", "kprobe"},
+    {P::SCHED_CLS, kNone, false, "", "sched_cls"},
+    {P::XDP, kNone, false, "", "xdp"},
+    {P::PERF_EVENT, kNone, false, "", "perf_event"},
+    {P::SYSCALL, kNone, true, "", "syscall"},
+    {P::LWT_XMIT, kNone, false, "", "lwt_xmit"},
+    {P::LWT_IN, kNone, false, "", "lwt_in"},
+    {P::LWT_SEG6LOCAL, kNone, false, "", "lwt_seg6local"},
+    {P::SK_SKB, kNone, false, "", "sk_skb"},
+    {P::SK_MSG, kNone, false, "", "sk_msg"},
+    {P::SOCK_OPS, A::CGROUP_SOCK_OPS, false, "", "sock_ops"},
+    {P::SK_REUSEPORT, A::SK_REUSEPORT_SELECT, false, "", "sk_reuseport"},
+    {P::SK_LOOKUP, A::SK_LOOKUP, false, "", "sk_lookup"},
+    {P::CGROUP_SOCK_ADDR, A::CGROUP_INET4_CONNECT, false, "", "cgroup_sock_addr"},
+    {P::CGROUP_SOCKOPT, A::CGROUP_SETSOCKOPT, false, "", "cgroup_sockopt"},
+    {P::CGROUP_SYSCTL, A::CGROUP_SYSCTL, false, "", "cgroup_sysctl"},
+    {P::CGROUP_SKB, A::CGROUP_INET_INGRESS, false, "", "cgroup_skb"},
+    {P::CGROUP_SOCK, A::CGROUP_INET_SOCK_CREATE, false, "", "cgroup_sock"},
+    {P::LIRC_MODE2, kNone, false, "", "lirc_mode2"},
+    {P::RAW_TRACEPOINT, kNone, false, "", "raw_tracepoint"},
+    {P::TRACING, A::TRACE_ITER, false, "bpf_iter_task", "iterators"},
+    {P::TRACING, A::TRACE_FEXIT, false, "bpf_fentry_test1", "fexit"},
+    {P::TRACING, A::TRACE_RAW_TP, false, "btf_trace_sched_process_exec", "tp_btf"},
+    {P::LSM, A::LSM_MAC, true, "bpf_lsm_bprm_creds_for_exec", "sleepable lsm"},
+    {P::STRUCT_OPS, kNone, false, "tcp_congestion_ops", "struct_ops (tcp_congestion_ops)"},
+};
+constexpr size_t kCount = std::size(kRepresentatives);
+
+struct State {
+    bool prepared = false;
+    TinyProgram programs[kCount];
+    bool usable[kCount] = {};
+    bool privileged_missing = false; ///< some were refused: a "no" isn't certain
+    bool btf_missing = false;
+};
+State state;
+std::map<uint64_t, HelperAnswer> answers; // by type and id, for has_helper()
+
+bool says(const std::string &log, std::string_view words) { return log.find(words) != std::string::npos; }
+
+// The member of tcp_congestion_ops whose programs may call bpf_tcp_send_ack(): any that gets a socket. Numbered by position.
+constexpr A kCongestionMember{3};
+
+void prepare() {
+    if (state.prepared) return;
+    state.prepared = true;
+    for (size_t i = 0; i < kCount; ++i) {
+        const Representative &r = kRepresentatives[i];
+        TinyProgram program{r.type, r.type == P::STRUCT_OPS ? kCongestionMember : r.attach, 0, r.sleepable, {}};
+        if (!r.target.empty() && (program.btf_id = kernel_type_id(r.target)) == 0) {
+            state.btf_missing = true;
+            continue;
+        }
+        Attempt attempt = try_load(program);
+        state.programs[i] = program;
+        state.usable[i] = attempt.heard();
+        if (!attempt.heard() && support_from(attempt.os) == Support::refused) state.privileged_missing = true;
+    }
+}
+
+} // namespace
+
+HelperAnswer read_helper_log(const std::string &log) {
+    if (log.empty()) return HelperAnswer::silence;
+    if (says(log, "invalid func")) return HelperAnswer::unknown;
+    if (says(log, "unknown func") || says(log, "program of this type cannot use helper") || says(log, "not allowed in probe"))
+        return HelperAnswer::not_here;
+    return HelperAnswer::yes;
+}
+
+HelperAnswer ask_helper(TinyProgram program, uint32_t id) {
+    const Insn insns[] = {{0x85, 0, 0, 0, static_cast<int32_t>(id)}, {0x95, 0, 0, 0, 0}};
+    program.insns = insns;
+    Attempt attempt = try_load(program);
+    return attempt.fd ? HelperAnswer::yes : read_helper_log(attempt.log);
+}
+
+Probed probe_helper(uint32_t id) {
+    sys::Because why("a probe: does this kernel have this helper function?");
+    prepare();
+    bool asked = false;
+    for (size_t i = 0; i < kCount; ++i) {
+        if (!state.usable[i]) continue;
+        asked = true;
+        HelperAnswer answer = ask_helper(state.programs[i], id);
+        if (answer == HelperAnswer::yes) return {Support::yes, format("for {}", kRepresentatives[i].words)};
+        if (answer == HelperAnswer::unknown) return {Support::no};
+    }
+    if (state.privileged_missing) return {Support::unasked, "the programs that could call it are refused here"};
+    if (!asked || state.btf_missing) return {Support::unasked, "only programs that need the kernel's BTF could call it"};
+    return {Support::no, "in the kernel, but no program type may call it"};
+}
+
+bool has_helper(uint32_t program_type, uint32_t id) {
+    const uint64_t key = uint64_t{program_type} << 32 | id;
+    if (auto known = answers.find(key); known != answers.end()) return known->second == HelperAnswer::yes;
+    sys::Because why("a probe: does this kernel have this helper function?");
+    TinyProgram program = usual_program(program_type);
+    if (program.type == P::TRACING) program.btf_id = kernel_type_id("bpf_fentry_test1");
+    if (program.type == P::LSM) program.btf_id = kernel_type_id("bpf_lsm_file_open");
+    return answers.emplace(key, ask_helper(program, id)).first->second == HelperAnswer::yes;
+}
+
+void forget_helpers() {
+    answers.clear();
+    state = {};
+}
+
+} // namespace rawbpf::inline v0

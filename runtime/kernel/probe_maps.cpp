@@ -1,0 +1,134 @@
+// Map types: the smallest map of each that a kernel knowing the type accepts.
+//
+// The types differ in what they want: local storage wants BTF for its key, maps of maps a map, struct_ops a type of the
+// kernel's (any: the kernel that knows struct_ops answers ENOTSUPP for a type that isn't one, where others say EINVAL).
+#include "runtime/kernel/probe_load.h"
+
+#include <cerrno>
+#include <map>
+
+#include <linux/bpf.h>
+
+#include "runtime/kernel/probe_maps.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/names.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+constexpr int kNotSupported = 524; // the kernel's ENOTSUPP, which it shouldn't show but does
+
+// A header, one type "int x" of 32 bits (id 1), and its name.
+constexpr uint8_t kIntBtf[] = {0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 16, 0, 0, 0, 3, 0, 0, 0, //
+                               1,    0,    0, 0, 0,  0, 0, 1, 4, 0, 0, 0, 32, 0, 0, 1,                          //
+                               0,    'x',  0};
+
+int made(const sys::MapCreateAttr &attr) {
+    Result<Fd> map = sys::map_create(attr);
+    return map ? 0 : map.error().os;
+}
+
+int try_storage(MapType type) {
+    Result<Fd> btf = load_int_btf();
+    if (!btf) return btf.error().os;
+    sys::MapCreateAttr attr = tiny_map(type, 4, 4, 0, BPF_F_NO_PREALLOC);
+    attr.btf_fd = static_cast<uint32_t>(btf->get());
+    attr.btf_key_type_id = attr.btf_value_type_id = 1;
+    return made(attr);
+}
+
+int try_map_of_maps(MapType type) {
+    Result<Fd> inner = sys::map_create(tiny_map(MapType::ARRAY, 4, 4, 1));
+    if (!inner) return inner.error().os;
+    sys::MapCreateAttr attr = tiny_map(type, 4, 4, 1);
+    attr.inner_map_fd = static_cast<uint32_t>(inner->get());
+    return made(attr);
+}
+
+// 0 or errno.
+int try_map_type(MapType type) {
+    const uint32_t page = static_cast<uint32_t>(sys::page_size());
+    switch (type) {
+    case MapType::RINGBUF:
+    case MapType::USER_RINGBUF: return made(tiny_map(type, 0, 0, page));
+    case MapType::QUEUE:
+    case MapType::STACK:
+    case MapType::BLOOM_FILTER: return made(tiny_map(type, 0, 4, 1));
+    case MapType::LPM_TRIE: return made(tiny_map(type, 8, 8, 1, BPF_F_NO_PREALLOC));
+    case MapType::RHASH: return made(tiny_map(type, 4, 4, 1, BPF_F_NO_PREALLOC));
+    case MapType::STACK_TRACE: return made(tiny_map(type, 4, 8, 1));
+    case MapType::ARENA: return made(tiny_map(type, 0, 0, 1, BPF_F_MMAPABLE));
+    case MapType::INSN_ARRAY: return made(tiny_map(type, 4, 16, 1)); // struct bpf_insn_array_value
+    case MapType::CGROUP_STORAGE:
+    case MapType::PERCPU_CGROUP_STORAGE: return made(tiny_map(type, 8, 8, 0));
+    case MapType::SK_STORAGE:
+    case MapType::INODE_STORAGE:
+    case MapType::TASK_STORAGE:
+    case MapType::CGRP_STORAGE: return try_storage(type);
+    case MapType::ARRAY_OF_MAPS:
+    case MapType::HASH_OF_MAPS: return try_map_of_maps(type);
+    case MapType::STRUCT_OPS: return try_struct_ops(0);
+    default: return made(tiny_map(type, 4, 4, 1));
+    }
+}
+
+// What to call a type in "needs ...".
+struct Words {
+    MapType type;
+    std::string_view text;
+};
+constexpr Words kWords[] = {
+    {MapType::RINGBUF, "ring buffers"},
+    {MapType::INODE_STORAGE, "inode storage"},
+    {MapType::TASK_STORAGE, "task storage"},
+    {MapType::BLOOM_FILTER, "Bloom filters"},
+    {MapType::USER_RINGBUF, "user ring buffers"},
+    {MapType::CGRP_STORAGE, "cgroup storage"},
+    {MapType::ARENA, "arenas"},
+    {MapType::INSN_ARRAY, "instruction arrays"},
+};
+
+std::map<uint32_t, Probed> answers;
+
+} // namespace
+
+sys::MapCreateAttr tiny_map(MapType type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags) {
+    sys::MapCreateAttr attr;
+    attr.map_type = static_cast<uint32_t>(type);
+    attr.key_size = key;
+    attr.value_size = value;
+    attr.max_entries = entries;
+    attr.map_flags = flags;
+    return attr;
+}
+
+Result<Fd> load_int_btf() { return sys::btf_load(std::as_bytes(std::span(kIntBtf))); }
+
+int try_struct_ops(uint32_t flags) {
+    sys::MapCreateAttr attr = tiny_map(MapType::STRUCT_OPS, 4, 4, 1, flags);
+    attr.btf_vmlinux_value_type_id = 1;
+    int os = made(attr);
+    return os == kNotSupported ? 0 : os;
+}
+
+Probed probe_map_type(uint32_t type) {
+    if (auto known = answers.find(type); known != answers.end()) return known->second;
+    sys::Because why("a probe: does this kernel have this type of map?");
+    int os = try_map_type(MapType{type});
+    Probed answer = os == 0 ? Probed{Support::yes} : Probed{support_from(os), errno_name(os)};
+    return answers.emplace(type, std::move(answer)).first->second;
+}
+
+bool has_map_type(uint32_t type) { return probe_map_type(type).support == Support::yes; }
+
+std::string map_type_needs(uint32_t type) {
+    for (const Words &words : kWords)
+        if (words.type == MapType{type}) return format("{}, {}", words.text, map_type_since(type));
+    return format("a kernel with {}", sys::map_type_name(type));
+}
+
+void forget_map_types() { answers.clear(); }
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,107 @@
+// Program types.
+//
+// The kernel looks a program's type up before it looks at the program (kernel/bpf/syscall.c, find_prog_type(); bpf_check() comes
+// later). So a type is known exactly when the verifier has been reached: when the program was loaded, or when there is
+// something in the log. That also answers for types that can't be loaded without a target (TRACING, LSM, EXT, STRUCT_OPS):
+//
+//      EINVAL, log empty                                          no such type
+//      EINVAL, log "Tracing programs must provide btf_id"         known
+//      EPERM,  log empty                                          not with these privileges, or a policy
+#include "runtime/kernel/probe_load.h"
+
+#include <cerrno>
+#include <linux/bpf.h>
+
+#include "runtime/kernel/loader.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+// What differs from {0, not sleepable}: the kernel checks these before the verifier (bpf_prog_load_check_attach()).
+struct Shape {
+    ProgramType type;
+    AttachType attach;
+    bool sleepable;
+};
+constexpr Shape kShapes[] = {
+    {ProgramType::CGROUP_SOCK, AttachType::CGROUP_INET_SOCK_CREATE, false},
+    {ProgramType::CGROUP_SOCK_ADDR, AttachType::CGROUP_INET4_CONNECT, false},
+    {ProgramType::CGROUP_SOCKOPT, AttachType::CGROUP_GETSOCKOPT, false},
+    {ProgramType::CGROUP_SYSCTL, AttachType::CGROUP_SYSCTL, false},
+    {ProgramType::CGROUP_DEVICE, AttachType::CGROUP_DEVICE, false},
+    {ProgramType::SOCK_OPS, AttachType::CGROUP_SOCK_OPS, false},
+    {ProgramType::SK_LOOKUP, AttachType::SK_LOOKUP, false},
+    {ProgramType::NETFILTER, AttachType::NETFILTER, false},
+    {ProgramType::TRACING, AttachType::TRACE_FENTRY, false},
+    {ProgramType::LSM, AttachType::LSM_MAC, false},
+    {ProgramType::SYSCALL, AttachType{0}, true},
+};
+
+// The value that changes nothing where the program should run for a moment, and that the verifier wants: 0 for programs
+// that trace, XDP_PASS, "allow" elsewhere.
+int32_t harmless_value(ProgramType type) {
+    switch (type) {
+    case ProgramType::TRACING:
+    case ProgramType::LSM:
+    case ProgramType::KPROBE:
+    case ProgramType::TRACEPOINT:
+    case ProgramType::RAW_TRACEPOINT:
+    case ProgramType::PERF_EVENT: return 0;
+    case ProgramType::XDP: return XDP_PASS;
+    default: return 1;
+    }
+}
+
+} // namespace
+
+Support support_from(int os) { return os == EPERM || os == EACCES ? Support::refused : Support::no; }
+
+Attempt try_load(const TinyProgram &program) {
+    const Insn value_only[] = {{0xb7, 0, 0, 0, harmless_value(program.type)}, {0x95, 0, 0, 0, 0}}; // r0 = value; exit
+    std::span<const Insn> insns = program.insns.empty() ? std::span<const Insn>(value_only) : program.insns;
+    sys::ProgLoadAttr attr;
+    attr.prog_type = static_cast<uint32_t>(program.type);
+    attr.expected_attach_type = static_cast<uint32_t>(program.attach);
+    attr.attach_btf_id = program.btf_id;
+    attr.prog_flags = program.sleepable ? BPF_F_SLEEPABLE : 0;
+    attr.insns = sys::reg(insns.data());
+    attr.insn_cnt = static_cast<uint32_t>(insns.size());
+    attr.license = sys::reg("GPL");
+    Attempt out;
+    Result<Fd> fd = sys::prog_load(attr, uapi::BPF_LOG_LEVEL1, out.log);
+    if (fd)
+        out.fd = std::move(*fd);
+    else
+        out.os = fd.error().os;
+    return out;
+}
+
+TinyProgram usual_program(uint32_t type) {
+    for (const Shape &shape : kShapes)
+        if (static_cast<uint32_t>(shape.type) == type) return {shape.type, shape.attach, 0, shape.sleepable, {}};
+    return {.type = ProgramType{type}};
+}
+
+uint32_t kernel_type_id(std::string_view name) {
+    // Cheap for a caller that holds the BTF while it probes; else it is read anew for each name.
+    Result<std::shared_ptr<const btf::Btf>> btf = kernel_btf();
+    if (!btf) return 0;
+    for (btf::Kind kind : {btf::Kind::func, btf::Kind::typedef_, btf::Kind::struct_})
+        if (std::optional<btf::TypeId> id = (*btf)->find(name, kind)) return *id;
+    return 0;
+}
+
+Probed probe_program_type(uint32_t type) {
+    if (type == 0 || type >= kProgramTypeCount) return {Support::no, "not a type that rawbpf knows"};
+    sys::Because why("a probe: does this kernel have this type of program?");
+    Attempt attempt = try_load(usual_program(type));
+    if (attempt.heard()) return {Support::yes, attempt.fd ? "" : "the verifier knows it; it loads only with its target"};
+    return {support_from(attempt.os), errno_name(attempt.os)};
+}
+
+bool has_program_type(uint32_t type) { return probe_program_type(type).support == Support::yes; }
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,142 @@
+// Feature probes. A probe is a tiny map, program or a call with arguments that are wrong on purpose: the errno tells whether
+// the kernel knew what was asked. Nothing stays behind; the observer sees the calls with "does this kernel have ...".
+#include "runtime/kernel/probes.h"
+
+#include <array>
+#include <optional>
+
+#include <linux/bpf.h>
+
+#include "runtime/kernel/probe_helpers.h"
+#include "runtime/kernel/probe_load.h"
+#include "runtime/kernel/probe_maps.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+// Each says 0, or the errno that came instead.
+template <class T> int errno_of(const Result<T> &result) { return result ? 0 : result.error().os; }
+
+Result<Fd> one_element() { return sys::map_create(tiny_map(MapType::ARRAY, 4, 4, 1)); }
+
+int probe_object_name() {
+    sys::MapCreateAttr attr = tiny_map(MapType::ARRAY, 4, 4, 1);
+    sys::legal_name("probe", attr.map_name);
+    return errno_of(sys::map_create(attr));
+}
+
+int probe_global_data() {
+    Result<Fd> map = sys::map_create(tiny_map(MapType::ARRAY, 4, 32, 1));
+    if (!map) return map.error().os;
+    const Insn insns[] = {{0x18, 1, BPF_PSEUDO_MAP_VALUE, 0, map->get()},
+                          {0, 0, 0, 0, 16},
+                          {0x7a, 1, 0, 0, 42}, // *(r1 + 0) = 42
+                          {0xb7, 0, 0, 0, 0},  // r0 = 0
+                          {0x95, 0, 0, 0, 0}}; // exit
+    return try_load({.insns = insns}).os;
+}
+
+int probe_freeze() {
+    Result<Fd> map = one_element();
+    return map ? errno_of(sys::map_freeze(map->get())) : map.error().os;
+}
+
+int probe_batch() {
+    Result<Fd> map = one_element();
+    if (!map) return map.error().os;
+    uint32_t key = 0, value = 0, position = 0;
+    return errno_of(sys::map_lookup_batch(map->get(), nullptr, &position, &key, &value, 1));
+}
+
+Probed from_errno(int os) { return os == 0 ? Probed{Support::yes} : Probed{support_from(os), errno_name(os)}; }
+
+Probed probe_helper_of(uint32_t type, uint32_t id) {
+    if (has_helper(type, id)) return {Support::yes};
+    Probed program = probe_program_type(type);
+    return program.support == Support::yes ? Probed{Support::no} : program;
+}
+
+struct Entry {
+    Feature feature;
+    std::string_view name; ///< for messages, with the version
+};
+constexpr Entry kFeatures[kFeatureCount] = {
+    {Feature::object_name, "names of maps and programs, 4.15"},
+    {Feature::btf, "BTF, 4.18"},
+    {Feature::global_data, "global data, 5.2"},
+    {Feature::map_freeze, "freezing of maps, 5.2"},
+    {Feature::batch, "batch commands, 5.6"},
+    {Feature::ring_buffer, "ring buffers, 5.8"},
+    {Feature::run_stats, "run-time statistics, 5.8"},
+    {Feature::perf_link, "links to perf events, 5.15"},
+    {Feature::probe_read_kernel, "bpf_probe_read_kernel(), 5.5"},
+    {Feature::task_pt_regs, "bpf_task_pt_regs(), 5.15"},
+    {Feature::cookie, "bpf_get_attach_cookie(), 5.15"},
+    {Feature::bpf_loop, "bpf_loop(), 5.17"},
+    {Feature::kernel_btf, "the kernel's own BTF (CONFIG_DEBUG_INFO_BTF), 5.4"},
+};
+
+Probed probe(Feature feature) {
+    sys::Because why("a probe: does this kernel have it?");
+    switch (feature) {
+    case Feature::object_name: return from_errno(probe_object_name());
+    case Feature::btf: return from_errno(errno_of(load_int_btf()));
+    case Feature::global_data: return from_errno(probe_global_data());
+    case Feature::map_freeze: return from_errno(probe_freeze());
+    case Feature::batch: return from_errno(probe_batch());
+    case Feature::ring_buffer: return probe_map_type(BPF_MAP_TYPE_RINGBUF);
+    case Feature::run_stats: return from_errno(errno_of(sys::enable_stats(BPF_STATS_RUN_TIME)));
+    case Feature::perf_link: return probe_attach_type(static_cast<uint32_t>(AttachType::PERF_EVENT));
+    case Feature::probe_read_kernel: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 113);
+    case Feature::task_pt_regs: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 175);
+    case Feature::cookie: return probe_helper_of(BPF_PROG_TYPE_PERF_EVENT, 174);
+    case Feature::bpf_loop: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 181);
+    case Feature::kernel_btf: return {sys::exists("/sys/kernel/btf/vmlinux") ? Support::yes : Support::no};
+    }
+    return {};
+}
+
+std::array<std::optional<Probed>, kFeatureCount> answers;
+
+} // namespace
+
+Probed probe_feature(Feature feature) {
+    std::optional<Probed> &answer = answers[static_cast<size_t>(feature)];
+    if (!answer) answer = probe(feature);
+    return *answer;
+}
+
+bool has_feature(Feature feature) { return probe_feature(feature).support == Support::yes; }
+
+std::optional<bool> known_feature(Feature feature) {
+    const std::optional<Probed> &answer = answers[static_cast<size_t>(feature)];
+    if (!answer) return std::nullopt;
+    return answer->support == Support::yes;
+}
+
+void note_feature(Feature feature, bool there) {
+    answers[static_cast<size_t>(feature)] = Probed{there ? Support::yes : Support::no};
+}
+
+std::string_view feature_name(Feature feature) {
+    for (const Entry &entry : kFeatures)
+        if (entry.feature == feature) return entry.name;
+    return "an unknown feature";
+}
+
+Result<void> need(Feature feature) {
+    if (has_feature(feature)) return {};
+    return fail(Errc::unsupported, "needs {}", feature_name(feature));
+}
+
+void forget_features() {
+    answers.fill({});
+    forget_map_types();
+    forget_attach_types();
+    forget_helpers();
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,80 @@
+// What the running kernel can do, found out by trying.
+//
+// Version numbers lie (distributions backport, vendors cut out), so each probe makes the smallest system call that needs the
+// feature. Answers are kept for the life of the process. Nothing is probed before somebody asks: most programs never need to.
+//
+// A probe attaches nothing that could be noticed: where a type can be told from an error (no such cgroup, no such device) it is;
+// only fentry, LSM and iterator programs are attached for the length of a system call, to functions that nobody calls.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0 {
+
+/// What a probe found out.
+enum class Support : uint8_t {
+    yes,
+    no,      ///< this kernel doesn't have it
+    refused, ///< the kernel wouldn't say: for want of privileges, or a policy is in the way (EPERM, EACCES)
+    unasked, ///< something needed for asking is missing (the kernel's BTF)
+};
+struct Probed {
+    Support support = Support::no;
+    std::string detail = {}; ///< how it was found out, where that isn't plain: "asked in a kprobe program"
+};
+
+enum class Feature : uint8_t {
+    object_name,       ///< map_name and prog_name, 4.15
+    btf,               ///< BPF_BTF_LOAD, 4.18
+    global_data,       ///< .rodata, .data, .bss: direct map values, 5.2
+    map_freeze,        ///< BPF_MAP_FREEZE, 5.2
+    batch,             ///< BPF_MAP_LOOKUP_BATCH ..., 5.6
+    ring_buffer,       ///< BPF_MAP_TYPE_RINGBUF, 5.8
+    run_stats,         ///< BPF_ENABLE_STATS, 5.8
+    perf_link,         ///< BPF_LINK_CREATE for perf events, with bpf_cookie, 5.15
+    probe_read_kernel, ///< bpf_probe_read_kernel() and _user(), 5.5
+    task_pt_regs,      ///< bpf_task_pt_regs(), 5.15
+    cookie,            ///< bpf_get_attach_cookie(), 5.15
+    bpf_loop,          ///< bpf_loop(), 5.17
+    kernel_btf,        ///< /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), 5.4
+};
+inline constexpr int kFeatureCount = 13;
+
+/// Whether this kernel, with these privileges, has it. The first question costs a few system calls.
+[[nodiscard]] Probed probe_feature(Feature feature);
+[[nodiscard]] bool has_feature(Feature feature);
+/// What is known without asking: nullopt before the first question.
+[[nodiscard]] std::optional<bool> known_feature(Feature feature);
+/// Somebody found it out on the way, which saves a probe.
+void note_feature(Feature feature, bool there);
+/// "ring buffers, 5.8": the name for messages and the Linux version that brought it.
+[[nodiscard]] std::string_view feature_name(Feature feature);
+/// An error "needs ring buffers, 5.8" when the feature is missing.
+[[nodiscard]] Result<void> need(Feature feature);
+
+/// Whether a map of this type can be made (BPF_MAP_TYPE_*).
+[[nodiscard]] Probed probe_map_type(uint32_t type);
+[[nodiscard]] bool has_map_type(uint32_t type);
+/// Whether the verifier takes programs of this type (BPF_PROG_TYPE_*). That says nothing yet about where they attach.
+[[nodiscard]] Probed probe_program_type(uint32_t type);
+[[nodiscard]] bool has_program_type(uint32_t type);
+/// Whether a program can be attached in this way (enum bpf_attach_type).
+[[nodiscard]] Probed probe_attach_type(uint32_t type);
+/// Whether this kernel makes links of this type (BPF_LINK_TYPE_*).
+[[nodiscard]] Probed probe_link_type(uint32_t type);
+/// Whether some type of program may call helper number `id`; `detail` names the first type found.
+[[nodiscard]] Probed probe_helper(uint32_t id);
+/// True when a program of this type may call helper number `id`.
+[[nodiscard]] bool has_helper(uint32_t program_type, uint32_t id);
+/// "ring buffers, 5.8" for BPF_MAP_TYPE_RINGBUF.
+[[nodiscard]] std::string map_type_needs(uint32_t type);
+
+/// Forgets all answers; for tests that change the backend.
+void forget_features();
+
+} // namespace rawbpf::inline v0

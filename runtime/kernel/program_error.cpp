@@ -1,0 +1,88 @@
+// A refused program, explained. The verifier knows the instruction; the object knows which source line, which function and
+// which CO-RE relocation that was. Both are put together here:
+//
+//      profile.bpf.o: program profile (perf_event): the verifier refused instruction 12, profile.bpf.c:34 `return p->pid;`:
+//      R1 invalid mem access 'scalar'
+#include "runtime/kernel/program_error.h"
+
+#include <cerrno>
+
+#include "runtime/btf/btf.h"
+#include "runtime/kernel/probes.h"
+#include "runtime/kernel/verifier_log.h"
+#include "runtime/sys/names.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+// Kernels before 6.8 don't say where a source line stands; the object does.
+void place_from_line_info(const ObjectSpec &spec, const ProgramSpec &program, VerifierReport &report) {
+    if (report.insn < 0 || report.line != 0 || spec.btf.empty()) return;
+    const LineInfo *best = nullptr;
+    for (const LineInfo &line : program.line_info)
+        if (line.insn <= static_cast<uint32_t>(report.insn) && (!best || line.insn >= best->insn)) best = &line;
+    if (!best) return;
+    Result<btf::Btf> types = btf::Btf::parse(spec.btf, spec.name);
+    if (!types) return;
+    report.file = std::string(types->string(best->file).value_or(std::string_view()));
+    report.line = best->number_column >> 10;
+    if (report.source.empty()) {
+        std::string_view text = types->string(best->line).value_or(std::string_view());
+        size_t start = text.find_first_not_of(" \t");
+        if (start != std::string_view::npos) report.source = text.substr(start);
+    }
+}
+
+std::string place_of(const ProgramSpec &program, const VerifierReport &report) {
+    if (report.insn < 0) return "it";
+    std::string out = format("instruction {}", report.insn);
+    if (!report.instruction.empty()) append(out, " ({})", report.instruction);
+    const ProgramSpec::Subprogram *function = nullptr;
+    for (const ProgramSpec::Subprogram &sub : program.subprograms)
+        if (sub.insn <= static_cast<uint32_t>(report.insn) && (!function || sub.insn >= function->insn)) function = &sub;
+    if (function && function->name != program.name) append(out, " in function {}", function->name);
+    if (!report.file.empty() && report.line != 0) append(out, ", {}:{}", report.file, report.line);
+    if (!report.source.empty()) append(out, " `{}`", report.source);
+    return out;
+}
+
+} // namespace
+
+bool complains_of_btf(std::string_view log) {
+    VerifierReport report = read_verifier_log(log);
+    if (!report.instruction.empty()) return false;
+    for (std::string_view word : {"func_info", "line_info", "btf", "BTF"})
+        if (report.reason.find(word) != std::string::npos) return true;
+    return false;
+}
+
+Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, Error refusal, std::string log) {
+    const std::string who = program.section.empty() || program.section == program.name
+                                ? format("program {}", program.name)
+                                : format("program {} ({})", program.name, program.section);
+    VerifierReport report = read_verifier_log(log);
+    if (report.reason.empty()) { // it never came to the verifier
+        Error error = in_context(std::move(refusal), format("loading {}", who));
+        if (error.os == EINVAL && !has_program_type(program.type)) {
+            error.kind = Errc::unsupported;
+            error.hint = format("this kernel has no programs of type {}", sys::prog_type_name(program.type));
+        }
+        error.log = std::move(log);
+        return error;
+    }
+    place_from_line_info(spec, program, report);
+    Error error = make_error(
+        Errc::rejected, format("{}: the verifier refused {}: {}", who, place_of(program, report), report.reason), report.hint);
+    for (const ProgramSpec::Poison &poison : program.poisoned)
+        if (report.poisoned() && static_cast<int>(poison.insn) == report.insn) {
+            error.context = format("{}: {}: CO-RE: {}", who, place_of(program, report), poison.why);
+            break;
+        }
+    // No capability, but the verifier had a word: it is the privileges that are short.
+    if (refusal.os == EPERM) error.kind = Errc::permission;
+    if (refusal.os == EPERM && error.hint.empty()) error.hint = refusal.hint;
+    error.log = std::move(log);
+    return error;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,36 @@
+// What BPF programs cost: how often they ran and for how long.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0 {
+
+/// Run-time statistics of all programs on the machine, on while this lives. BPF_ENABLE_STATS (5.8); before it the sysctl
+/// kernel.bpf_stats_enabled is set, and put back.
+class [[nodiscard]] RunStats {
+  public:
+    /// Errors: permission (needs CAP_SYS_ADMIN), unsupported before 5.1.
+    static Result<RunStats> enable();
+    RunStats() = default;
+    RunStats(RunStats &&other) noexcept : fd_(std::move(other.fd_)), by_sysctl_(std::exchange(other.by_sysctl_, false)) {}
+    RunStats &operator=(RunStats &&other) noexcept;
+    ~RunStats();
+
+  private:
+    void stop() noexcept;
+    Fd fd_;
+    bool by_sysctl_ = false;
+};
+
+/// Sums since the program was loaded, over the times when statistics were on.
+struct RunCost {
+    uint64_t runs = 0;
+    uint64_t ns = 0;
+    uint64_t recursion_misses = 0; ///< times it was skipped because it, or another on that CPU, was running (5.12)
+};
+[[nodiscard]] Result<RunCost> run_cost(int program_fd);
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,315 @@
+// The verifier's log, read backwards in spirit: what matters stands after the last instruction.
+//
+// Every line is of one kind:
+//
+//      "; text @ file:line"                 source of what follows
+//      "12: (79) r1 = *(u64 *)(r1 +0) ; R1_w=scalar()"   an instruction; since 5.18 with the registers that it changed
+//      "12: R1=ctx() R10=fp0", "from 3 to 7: R0=..."     all registers; before 5.18 also with a leading blank
+//      "processed 6 insns ...", "stack depth 8" ...      sums, at the end
+//      anything else                        the reason, if no instruction follows
+//
+// The complaint about the last instruction is often several lines, of which the first names the fault and the others its
+// numbers; all of them are kept. Checks made before any instruction is simulated (jumps, unreachable code) leave only a reason,
+// which names the instruction itself ("unreachable insn 3").
+//
+// The words are those of kernel/bpf/verifier.c, 5.10 to 7.3; in 7.3 its report follows the old text. Hints are ours.
+#include "runtime/kernel/verifier_log.h"
+
+#include <array>
+
+namespace rawbpf::inline v0 {
+namespace {
+
+struct ReasonHint {
+    std::string_view part; ///< of the reason
+    std::string_view hint;
+};
+
+constexpr ReasonHint kHints[] = {
+    {"195896080", "this call stands for a CO-RE relocation that found nothing in this kernel: guard the access with "
+                  "bpf_core_field_exists() or bpf_core_enum_value_exists()"},
+    {"map_value_or_null", "a map lookup may find nothing: compare its result with NULL before using it"},
+    {"mem_or_null", "the reservation may have failed: compare the pointer with NULL before using it"},
+    {"_or_null", "the pointer may be NULL: compare it with NULL before using it"},
+    {"invalid mem access 'scalar'", "a number is used as a pointer: memory of the kernel or of a process is read with "
+                                    "bpf_probe_read_kernel() or bpf_probe_read_user() (BPF_CORE_READ), not directly"},
+    {"invalid mem access 'inv'", "a number is used as a pointer: memory of the kernel or of a process is read with "
+                                 "bpf_probe_read_kernel() or bpf_probe_read_user() (BPF_CORE_READ), not directly"},
+    {"R0 !read_ok", "the program may end without a return value: set it (r0) on every path"},
+    {"!read_ok", "the register is read on a path that never set it; calls clear r1 to r5"},
+    {"never been initialized", "the register is read on a path that never set it; calls clear r1 to r5"},
+    {"invalid indirect read from stack",
+     "bytes on the stack that were never written are passed on: clear the whole struct first, "
+     "padding included (memset or = {})"},
+    {"invalid read from stack",
+     "the variable was never written (initialise it), or the place lies outside the 512 bytes of stack"},
+    {"invalid indirect access to stack", "the helper would write or read outside the 512 bytes of stack"},
+    {"invalid stack", "the access is outside the 512 bytes of stack"},
+    {"combined stack size",
+     "programs have 512 bytes of stack with everything that they call: put large buffers into a per-CPU array"},
+    {"stack limit of 512", "programs have 512 bytes of stack: put large buffers into a per-CPU array"},
+    {"infinite loop", "the loop's end can't be seen: give it a constant bound, or use bpf_loop() (5.17)"},
+    {"back-edge", "loops need Linux 5.3, and in callbacks and before it they must be unrolled (#pragma unroll)"},
+    {"BPF program is too large",
+     "the verifier gave up after a million steps: shorten loops, use bpf_loop(), or split by tail calls"},
+    {"too many instructions", "the verifier gave up: shorten loops, use bpf_loop(), or split by tail calls"},
+    {"The sequence of", "too many branches are open at once: simplify the conditions, or use bpf_loop()"},
+    {"unbounded memory access", "the size or index can be anything as far as the verifier sees: bound it just before the use, by "
+                                "`if (n > MAX) return` or `n &= MAX - 1`"},
+    {"min value is negative", "the value may be negative: make it unsigned, or check `if (n < 0)`"},
+    {"value is outside of the", "the offset may pass the end: check it against the size just before the use"},
+    {"invalid access to map value", "the access passes the end of the map's value: check the offset against its size first"},
+    {"invalid access to memory", "the access passes the end of that memory: check offset and size first"},
+    {"invalid access to packet", "compare the pointer with data_end before reading"},
+    {"invalid bpf_context access", "the context of this program type has no such field at that offset, or it may not be written"},
+    {"dereference of modified ctx", "the context must be accessed at fixed offsets; `(void *)(long)ctx->field` isn't one"},
+    {"unknown func", "this kernel has no such helper, or not for this type of program"},
+    {"invalid func", "this kernel has no such helper"},
+    {"cannot use helper", "this helper may not be called from this type of program"},
+    {"program of this type", "this helper may not be called from this type of program"},
+    {"GPL", "the helper is only for programs that declare a GPL-compatible license: \"GPL\" or \"Dual MIT/GPL\""},
+    {"Unreleased reference", "what was acquired must be given back on every path: bpf_ringbuf_submit() or _discard(), "
+                             "bpf_sk_release(), bpf_spin_unlock()"},
+    {"expected=", "an argument has the wrong kind of value for this helper"},
+    {"leaks addr", "a kernel address would get out: store the value that was read, not the pointer"},
+    {"pointer arithmetic", "arithmetic with this kind of pointer isn't allowed"},
+    {"prohibited", "arithmetic with this kind of pointer isn't allowed"},
+    {"misaligned", "the access isn't aligned to its size"},
+    {"unreachable insn", "code that can never run isn't allowed: a jump or an exit is wrong"},
+    {"jump out of range", "a jump leaves the program or lands inside a wide instruction"},
+    {"last insn is not an exit", "the program must end with exit or a jump"},
+    {"At program exit the register R0", "this type of program may only return certain values"},
+    {"At callback return", "a callback may only return 0 or 1"},
+    {"write into map forbidden", "the map is read-only for programs"},
+    {"cannot write into", "this memory is read-only for programs"},
+    {"kernel function", "this kernel function may not be called here"},
+    {"func_info", "the BTF doesn't fit the instructions: function starts in .BTF.ext and code disagree"},
+    {"line_info", "the BTF doesn't fit the instructions: line positions in .BTF.ext and code disagree"},
+};
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+    return text;
+}
+
+// The number at the start of the text, which is moved past it; -1 when there is none.
+int take_number(std::string_view &text) {
+    if (text.empty() || !digit(text[0])) return -1;
+    int64_t value = 0;
+    while (!text.empty() && digit(text[0])) {
+        value = value * 10 + (text[0] - '0');
+        if (value > 100'000'000) return -1;
+        text.remove_prefix(1);
+    }
+    return static_cast<int>(value);
+}
+
+// Notes between instructions and sums at the end: never a reason.
+bool is_note(std::string_view line) {
+    constexpr std::string_view kStarts[] = {
+        "processed ",      "verification time", "stack depth",    "insns processed", "func#",      "mark_precise", "last_idx",
+        "regs=",           "parent didn't",     "parent already", "propagating",     "from ",      "caller:",      "callee:",
+        "returning from",  "to caller",         "cur state",      "old state",       "arg#",       "Func#",        "Validating ",
+        "Global function", "live regs",         "total_states",   "max_states",      "peak_states"};
+    for (std::string_view start : kStarts)
+        if (line.starts_with(start)) return true;
+    // Registers only: "R1=ctx() R10=fp0", "frame1: R0=..."
+    if (line.starts_with("frame"))
+        return line.find(": R") != std::string_view::npos || line.find(": r") != std::string_view::npos;
+    size_t i = 1;
+    if (line.size() < 4 || line[0] != 'R' || !digit(line[1])) return false;
+    while (i < line.size() && digit(line[i])) ++i;
+    if (i < line.size() && line[i] == '_') // R1_w=
+        while (i < line.size() && line[i] != '=' && line[i] != ' ') ++i;
+    return i < line.size() && line[i] == '=';
+}
+
+// The registers as last seen.
+struct Registers {
+    std::array<std::string, 11> value;
+
+    // Every "R1=value" or "R1_w=value" in the text; a value's parentheses may hold blanks.
+    void update(std::string_view text, bool all) {
+        if (all) value.fill({});
+        for (size_t i = 0; i + 2 < text.size(); ++i) {
+            if (text[i] != 'R' || !digit(text[i + 1]) || (i > 0 && text[i - 1] != ' ')) continue;
+            std::string_view rest = text.substr(i + 1);
+            int number = take_number(rest);
+            if (!rest.empty() && rest[0] == '_')
+                while (!rest.empty() && rest[0] != '=' && rest[0] != ' ') rest.remove_prefix(1);
+            if (number < 0 || number > 10 || rest.empty() || rest[0] != '=') continue;
+            size_t end = 1, depth = 0;
+            while (end < rest.size() && (depth > 0 || rest[end] != ' ')) {
+                if (rest[end] == '(') ++depth;
+                if (rest[end] == ')' && depth > 0) --depth;
+                ++end;
+            }
+            value[static_cast<size_t>(number)] = rest.substr(1, end - 1);
+            i = static_cast<size_t>(rest.data() - text.data()) + end - 1;
+        }
+    }
+    [[nodiscard]] std::string text() const {
+        std::string out;
+        for (size_t i = 0; i < value.size(); ++i)
+            if (!value[i].empty()) append(out, "{}R{}={}", out.empty() ? "" : " ", i, value[i]);
+        return out;
+    }
+};
+
+// "; text @ file.c:12" -> the parts
+void read_source(std::string_view line, VerifierReport &report) {
+    std::string_view text = trimmed(line.substr(1));
+    report.file.clear();
+    report.line = 0;
+    size_t at = text.rfind(" @ ");
+    if (at != std::string_view::npos) {
+        std::string_view place = text.substr(at + 3);
+        size_t colon = place.rfind(':');
+        if (colon != std::string_view::npos) {
+            std::string_view digits = place.substr(colon + 1);
+            int number = take_number(digits);
+            if (number > 0 && digits.empty()) {
+                report.file = place.substr(0, colon);
+                report.line = static_cast<uint32_t>(number);
+                text = trimmed(text.substr(0, at));
+            }
+        }
+    }
+    report.source = text;
+}
+
+// The instruction that a reason names itself: "... insn 3", "... at insn 3", "... from insn 3 to 5".
+int named_instruction(std::string_view reason) {
+    size_t at = reason.find("insn ");
+    if (at == std::string_view::npos) return -1;
+    std::string_view rest = reason.substr(at + 5);
+    if (rest.starts_with("#")) rest.remove_prefix(1);
+    return take_number(rest);
+}
+
+struct Lines {
+    std::string_view rest;
+    bool next(std::string_view &line) {
+        if (rest.empty()) return false;
+        size_t end = rest.find('\n');
+        line = rest.substr(0, end);
+        rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+        return true;
+    }
+};
+
+// The report of 7.3: a heading, then sections whose text is indented.
+void read_structured(std::string_view text, VerifierReport &report) {
+    std::string_view line, section;
+    std::string heading, reason, at, suggestion;
+    Lines lines{text};
+    while (lines.next(line)) {
+        if (line.starts_with("processed ")) break;
+        if (line.starts_with("Verification failed")) {
+            size_t colon = line.find(": ");
+            if (colon != std::string_view::npos) heading = trimmed(line.substr(colon + 2));
+            section = {};
+            continue;
+        }
+        if (!line.empty() && line[0] != ' ' && line.back() == ':') {
+            section = line.substr(0, line.size() - 1);
+            continue;
+        }
+        std::string *into = section == "Reason" ? &reason : section == "Suggestion" ? &suggestion : nullptr;
+        if (into && !trimmed(line).empty()) {
+            if (!into->empty()) *into += ' ';
+            *into += trimmed(line);
+        }
+        if (section == "At" && report.insn < 0) report.insn = named_instruction(line);
+    }
+    report.structured = true;
+    if (!reason.empty()) {
+        // The old complaint stays in front: it is what people search for.
+        if (report.reason.empty())
+            report.reason = heading.empty() ? reason : heading + ": " + reason;
+        else
+            report.reason += ": " + reason;
+    }
+    if (!suggestion.empty()) report.hint = suggestion;
+}
+
+} // namespace
+
+bool VerifierReport::poisoned() const { return reason.find("195896080") != std::string::npos; }
+
+std::string_view verifier_hint(std::string_view reason) {
+    for (const ReasonHint &entry : kHints)
+        if (reason.find(entry.part) != std::string_view::npos) return entry.hint;
+    return {};
+}
+
+VerifierReport read_verifier_log(std::string_view log) {
+    VerifierReport report;
+    Registers registers;
+    VerifierReport pending; // source of the instruction to come
+    std::string_view line;
+    Lines lines{log};
+    bool done = false;
+    while (!done && lines.next(line)) {
+        if (line.starts_with("Verification failed")) {
+            read_structured(log.substr(static_cast<size_t>(line.data() - log.data())), report);
+            break;
+        }
+        std::string_view text = trimmed(line);
+        if (text.empty()) continue;
+        if (text[0] == ';') {
+            read_source(text, pending);
+            continue;
+        }
+        std::string_view rest = text;
+        int number = take_number(rest);
+        if (number >= 0 && rest.starts_with(": (")) { // an instruction: everything said before was not the reason
+            report.insn = number;
+            report.reason.clear();
+            rest.remove_prefix(2);
+            size_t close = rest.find(')');
+            if (close != std::string_view::npos) rest.remove_prefix(close + 1);
+            size_t comment = rest.find(" ; ");
+            if (comment == std::string_view::npos) comment = rest.find("\t; ");
+            report.instruction = trimmed(rest.substr(0, comment));
+            report.source = pending.source;
+            report.file = pending.file;
+            report.line = pending.line;
+            if (comment != std::string_view::npos) registers.update(rest.substr(comment + 3), false);
+            continue;
+        }
+        if (number >= 0 && rest.starts_with(": ")) {
+            registers.update(rest.substr(2), true);
+            continue;
+        }
+        if (is_note(text)) {
+            if (text.starts_with("from ") || text[0] == 'R') registers.update(text, true);
+            if (text.starts_with("processed ")) done = lines.rest.find("Verification failed") == std::string_view::npos;
+            continue;
+        }
+        if (!report.reason.empty()) report.reason += "; ";
+        report.reason += text;
+    }
+    report.registers = registers.text();
+    // Where it stood when it gave up says nothing: another instruction could have been the millionth.
+    if (report.reason.starts_with("BPF program is too large") || report.reason.starts_with("The sequence of")) {
+        const std::string reason = std::move(report.reason);
+        report = {};
+        report.reason = reason;
+    }
+    int named = named_instruction(report.reason);
+    if (named >= 0 && named != report.insn && !report.structured) {
+        report.insn = named;
+        report.instruction.clear();
+        report.source.clear();
+        report.file.clear();
+        report.line = 0;
+    }
+    if (report.hint.empty()) report.hint = verifier_hint(report.reason);
+    return report;
+}
+
+} // namespace rawbpf::inline v0

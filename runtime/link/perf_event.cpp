@@ -1,0 +1,146 @@
+// A clock that runs a BPF program.
+//
+//      perf_event_open(cpu clock, 99 Hz, CPU 3)  ->  event fd
+//      bpf(BPF_LINK_CREATE, program, event)      ->  link fd      (5.15; before: ioctl PERF_EVENT_IOC_SET_BPF)
+//      ioctl(event, PERF_EVENT_IOC_ENABLE)
+//
+// The software clock is an hrtimer on that CPU (kernel/events/core.c, perf_swevent_hrtimer): it works everywhere, virtual
+// machines included, and also ticks while the CPU is idle. Cycles need a PMU, stop with the CPU, and arrive by NMI, so they
+// see code that has interrupts off. In both cases the kernel runs the program with the interrupted registers and the record
+// goes nowhere else, since nobody maps a ring. precise_ip stays 0: with it the kernel refuses programs that read stacks (EPROTO).
+#include "runtime/link/perf_event.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "runtime/kernel/probes.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/perf.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+// A number from a file of /proc/sys; nullopt-like -1000 when it can't be read (perf_event_paranoid goes down to -1).
+constexpr int64_t kUnknown = -1000;
+int64_t sysctl_number(const std::string &path) {
+    Result<std::string> text = sys::read_file(path, 4096);
+    if (!text || text->empty()) return kUnknown;
+    char *end = nullptr;
+    long long value = strtoll(text->c_str(), &end, 10);
+    return end == text->c_str() ? kUnknown : value;
+}
+
+// What perf_event_open's errno means for a sampling clock.
+Error explain(Error error, const SamplingEvent &event) {
+    switch (error.os) {
+    case EINVAL: {
+        constexpr const char *kLimit = "/proc/sys/kernel/perf_event_max_sample_rate";
+        int64_t limit = sysctl_number(kLimit);
+        if (limit != kUnknown && event.frequency > static_cast<uint64_t>(limit)) {
+            error.kind = Errc::invalid_argument;
+            error.context =
+                format("sampling at {} Hz: this kernel's limit is {} Hz (perf_event_max_sample_rate)", event.frequency, limit);
+            error.hint = format("use a lower frequency, or raise the limit: {}", kLimit);
+            error.os = 0;
+            return error;
+        }
+        Result<std::vector<int>> online = online_cpus();
+        if (event.cpu >= 0 && online && std::find(online->begin(), online->end(), event.cpu) == online->end())
+            error = make_error(Errc::not_found, format("CPU {} is not there, or offline", event.cpu));
+        return error;
+    }
+    case ENOENT:
+    case EOPNOTSUPP:
+    case ENODEV:
+        if (event.hardware && error.os != ENODEV) {
+            error.kind = Errc::unsupported;
+            error.context = "counting CPU cycles: " + error.context;
+            error.hint = "there is no hardware counter (PMU) here, as in most virtual machines; the software clock, which is the "
+                         "default, works without one";
+        } else if (error.os == ENODEV) {
+            error = make_error(Errc::not_found, format("CPU {} is not there, or offline", event.cpu));
+        }
+        return error;
+    case EPERM:
+    case EACCES: {
+        error.kind = Errc::permission;
+        int64_t level = sysctl_number("/proc/sys/kernel/perf_event_paranoid");
+        error.hint = "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8): run as root, or: setcap cap_bpf,cap_perfmon+ep FILE";
+        if (level != kUnknown) append(error.hint, "; without it, perf_event_paranoid ({} now) would have to be lower", level);
+        return error;
+    }
+    case ESRCH:
+        error.kind = Errc::not_found;
+        error.context = format("process {}: {}", event.pid, error.context);
+        error.hint.clear();
+        return error;
+    default: return error;
+    }
+}
+
+// BPF_LINK_CREATE where the kernel has it; an invalid Fd and the ioctl otherwise. The answer holds for every further event.
+Result<Fd> attach(int event_fd, int program_fd) {
+    if (known_feature(Feature::perf_link).value_or(true)) {
+        sys::Because why("run this program at each tick of the clock");
+        sys::LinkCreateAttr attr;
+        attr.prog_fd = static_cast<uint32_t>(program_fd);
+        attr.target_fd = static_cast<uint32_t>(event_fd);
+        attr.attach_type = BPF_PERF_EVENT;
+        Result<Fd> link = sys::link_create(attr);
+        if (link) note_feature(Feature::perf_link, true);
+        if (link || (link.error().os != EINVAL && link.error().os != ENOSYS && link.error().os != EOPNOTSUPP)) return link;
+    }
+    sys::Because why("run this program at each tick of the clock; before 5.15 there is no link for it");
+    TRY(sys::perf_set_bpf(event_fd, program_fd));
+    note_feature(Feature::perf_link, false);
+    return Fd();
+}
+
+} // namespace
+
+Result<PerfEventLink> PerfEventLink::open(const SamplingEvent &event, int program_fd) {
+    if (event.frequency == 0) return fail(Errc::invalid_argument, "a sampling frequency of 0 Hz");
+    if (event.pid < 0 && event.cpu < 0)
+        return fail(Errc::invalid_argument, "a sampling event needs a process or a CPU: the kernel has none for both at once");
+
+    sys::PerfEventAttr attr;
+    attr.type = event.hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE;
+    attr.config = event.hardware ? uint64_t{PERF_COUNT_HW_CPU_CYCLES} : uint64_t{PERF_COUNT_SW_CPU_CLOCK};
+    attr.sample_period = event.frequency;
+    attr.bits = sys::kPerfDisabled | sys::kPerfFreq;
+    if (event.inherit) attr.bits |= sys::kPerfInherit;
+    if (event.enable_on_exec) attr.bits |= sys::kPerfEnableOnExec;
+
+    PerfEventLink link;
+    {
+        sys::Because why(event.cpu >= 0 ? "the clock of one CPU; a sample is taken at each tick"
+                                        : "the clock of one thread, ticking while it runs");
+        Result<Fd> fd = sys::perf_event_open(attr, event.pid, event.cpu);
+        if (!fd) return Unexpected(explain(std::move(fd).error(), event));
+        link.fd_ = std::move(*fd);
+    }
+    link.link_ = TRY_IN(attach(link.fd_.get(), program_fd), "attaching the program to a perf event");
+    return link;
+}
+
+Result<void> PerfEventLink::enable() const {
+    sys::Because why("let it tick");
+    return sys::perf_event_enable(fd_.get());
+}
+
+Result<void> PerfEventLink::disable() const {
+    sys::Because why("no more ticks");
+    return sys::perf_event_disable(fd_.get());
+}
+
+Result<uint64_t> PerfEventLink::count() const {
+    uint64_t value = 0;
+    size_t n = TRY_IN(sys::read(fd_.get(), &value, sizeof value), "reading a perf event's count");
+    if (n != sizeof value) return fail(Errc::io, "reading a perf event's count: {} bytes instead of 8", n);
+    return value;
+}
+
+} // namespace rawbpf::inline v0

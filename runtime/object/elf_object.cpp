@@ -1,0 +1,241 @@
+// A BPF object file, from bytes to ObjectSpec.
+//
+//      section          what it is                                   becomes
+//      license          a string                                     ObjectSpec::license
+//      .text            functions that others call                   appended to the programs that call them
+//      kprobe/foo ...   programs, several a section                  ObjectSpec::programs
+//      .maps            definitions in BTF; bytes are all zero       ObjectSpec::maps
+//      .rodata .data    global variables                             one-entry array maps
+//      .bss             those that start as zero (no bytes)          one-entry array maps
+//      .BTF .BTF.ext    types; places in the code that use them      ObjectSpec::btf, relocations, func and line info
+//      .rel<section>    what instructions refer to                   calls aimed, ProgramSpec::fixups
+//
+// This is a convention of clang's BPF back end and libbpf (Documentation/bpf/libbpf/program_types.rst, btf.rst), which gcc
+// follows; machine EM_BPF, some old gcc wrote EM_NONE. The file isn't linked: sections have no addresses, symbols are offsets.
+#include "runtime/object/elf_object.h"
+
+#include <elf.h>
+
+#include <algorithm>
+
+#include "runtime/base/stable_sort.h"
+#include "runtime/object/image.h"
+
+namespace rawbpf::inline v0 {
+
+namespace object {
+
+const elf::Symbol *Image::find_symbol(std::string_view wanted) const {
+    auto at = std::lower_bound(by_name.begin(), by_name.end(), wanted,
+                               [&](uint32_t index, std::string_view text) { return symbols[index].name < text; });
+    return at != by_name.end() && symbols[*at].name == wanted ? &symbols[*at] : nullptr;
+}
+
+const elf::Section *Image::find_section(std::string_view wanted) const {
+    auto at = std::lower_bound(by_section.begin(), by_section.end(), wanted,
+                               [&](uint32_t index, std::string_view text) { return section(index).name < text; });
+    return at != by_section.end() && section(*at).name == wanted ? &section(*at) : nullptr;
+}
+
+const Image::Datasec *Image::find_datasec(std::string_view wanted) const {
+    for (const Datasec &datasec : datasecs)
+        if (datasec.name == wanted) return &datasec;
+    return nullptr;
+}
+
+const Image::MapPlace *Image::find_map(uint64_t offset, bool inside) const {
+    auto after = std::upper_bound(map_places.begin(), map_places.end(), offset,
+                                  [](uint64_t wanted, const MapPlace &place) { return wanted < place.offset; });
+    if (after == map_places.begin()) return nullptr;
+    const MapPlace &place = *(after - 1);
+    return (inside ? offset - place.offset < place.size : offset == place.offset) ? &place : nullptr;
+}
+
+namespace {
+
+bool named(std::string_view section, std::string_view stem) {
+    return section.starts_with(stem) && (section.size() == stem.size() || section[stem.size()] == '.');
+}
+
+Result<void> check_kind(const Image &image) {
+    const elf::Elf &elf = image.elf;
+    if (elf.machine() != EM_BPF && elf.machine() != EM_NONE)
+        return fail(Errc::bad_input, "{}: not a BPF object: its machine is {}, BPF is {}", image.name, elf.machine(), EM_BPF);
+    if (!elf.is_64() || elf.big_endian())
+        return fail(Errc::unsupported, "{}: a {}-bit {}-endian object; only 64-bit little-endian ones can be loaded", image.name,
+                    elf.is_64() ? 64 : 32, elf.big_endian() ? "big" : "little");
+    return {};
+}
+
+/// One pass over the sections: what each is for.
+Result<void> read_sections(Image &image, ObjectSpec &spec) {
+    const elf::Elf &elf = image.elf;
+    image.roles.assign(elf.sections().size(), Role::other);
+    image.code.resize(elf.sections().size());
+    for (const elf::Section &section : elf.sections()) image.by_section.push_back(section.index);
+    stable_sort(image.by_section, [&](uint32_t a, uint32_t b) { return image.section(a).name < image.section(b).name; });
+    spec.license.clear();
+    for (const elf::Section &section : elf.sections()) {
+        const std::string_view name = section.name;
+        Role &role = image.roles[section.index];
+        switch (section.type) {
+        case SHT_SYMTAB:
+            if (image.symtab) return image.bad(section, 0, "a second symbol table");
+            image.symtab = &section;
+            break;
+        case SHT_REL:
+        case SHT_RELA: image.relocations.push_back(&section); break;
+        case SHT_NOBITS:
+            if (named(name, ".bss") && section.size > 0) role = Role::bss;
+            break;
+        case SHT_PROGBITS:
+            if (name == "license") {
+                spec.license = TRY(elf.reader(section).c_string());
+            } else if (name == "version") {
+                spec.kernel_version = TRY(elf.reader(section).read<uint32_t>());
+            } else if (name == ".BTF") {
+                image.btf = &section;
+            } else if (name == ".BTF.ext") {
+                image.btf_ext = &section;
+            } else if (name == ".maps") {
+                image.maps = &section;
+                role = Role::maps;
+            } else if (name == "maps") {
+                image.legacy_maps = &section;
+                role = Role::legacy_maps;
+            } else if (section.size == 0) {
+                break;
+            } else if (section.flags & SHF_EXECINSTR) {
+                role = Role::code;
+            } else if (named(name, ".rodata")) {
+                role = Role::rodata;
+            } else if (named(name, ".data")) {
+                role = Role::data;
+            }
+            break;
+        default: break;
+        }
+    }
+    if (!image.symtab) return fail(Errc::bad_input, "{}: no symbol table; was the object stripped?", image.name);
+    return {};
+}
+
+Result<void> read_symbols(Image &image) {
+    const elf::SymbolTable table = TRY(image.elf.symbol_table(*image.symtab));
+    image.symbols.reserve(table.size());
+    for (size_t i = 0; i < table.size(); ++i) {
+        elf::Symbol symbol = table.at(i);
+        const bool local = symbol.binding == STB_LOCAL;
+        if (!local || symbol.type == STT_FUNC) symbol.name = TRY(table.name(i)); // labels of debug sections go without
+        if (!local && !symbol.name.empty()) image.by_name.push_back(static_cast<uint32_t>(i));
+        image.symbols.push_back(symbol);
+    }
+    stable_sort(image.by_name, [&](uint32_t a, uint32_t b) { return image.symbols[a].name < image.symbols[b].name; });
+    return {};
+}
+
+/// The functions, from the symbols of type FUNC. Hand-written assembly may leave sizes out: such a function ends at the next.
+Result<void> read_functions(Image &image) {
+    struct Found {
+        uint32_t section;
+        uint64_t start, size;
+        uint32_t symbol;
+    };
+    std::vector<Found> found;
+    for (const elf::Symbol &symbol : image.symbols) {
+        if (symbol.type != STT_FUNC || symbol.section >= image.roles.size() || image.roles[symbol.section] != Role::code)
+            continue;
+        const elf::Section &section = image.section(symbol.section);
+        if (symbol.value >= section.size || symbol.size > section.size - symbol.value)
+            return image.bad(section, symbol.value, "function {} of {} bytes doesn't fit in the section's {}", symbol.name,
+                             symbol.size, section.size);
+        if (symbol.value % sizeof(Insn) || symbol.size % sizeof(Insn))
+            return image.bad(section, symbol.value, "function {}: offset or size ({}) is not a multiple of 8", symbol.name,
+                             symbol.size);
+        if (symbol.name.empty() || symbol.name.size() > Image::kLongestName)
+            return image.bad(section, symbol.value, "a function with a name of {} characters", symbol.name.size());
+        found.push_back({symbol.section, symbol.value, symbol.size, image.symbol_index(symbol)});
+    }
+    auto is_local = [&](const Found &f) { return image.symbols[f.symbol].binding == STB_LOCAL; };
+    stable_sort(found, [&](const Found &a, const Found &b) {
+        if (a.section != b.section) return a.section < b.section;
+        if (a.start != b.start) return a.start < b.start;
+        return is_local(a) < is_local(b); // of two names for one function the global one counts
+    });
+    for (size_t i = 0; i < found.size(); ++i) {
+        const Found &f = found[i];
+        const elf::Section &section = image.section(f.section);
+        const elf::Symbol &symbol = image.symbols[f.symbol];
+        uint64_t size = f.size;
+        if (!image.functions.empty() && image.functions.back().section == f.section) {
+            const Code &last = image.functions.back();
+            if (last.start * sizeof(Insn) == f.start && (size == 0 || last.insns.size() == size)) continue;
+            if (f.start < last.start * sizeof(Insn) + last.insns.size())
+                return image.bad(section, f.start, "functions {} and {} overlap", last.name, symbol.name);
+        }
+        if (size == 0) {
+            size_t next = i + 1;
+            while (next < found.size() && found[next].section == f.section && found[next].start == f.start) ++next;
+            const bool more = next < found.size() && found[next].section == f.section;
+            size = ((more ? found[next].start : section.size) - f.start) / sizeof(Insn) * sizeof(Insn);
+        }
+        Code code;
+        code.name = symbol.name;
+        code.section = f.section;
+        code.start = static_cast<uint32_t>(f.start / sizeof(Insn));
+        code.insns = image.elf.contents(section).subspan(f.start, size);
+        image.functions.push_back(std::move(code));
+        image.callable_only.push_back(section.name == ".text" || symbol.binding == STB_LOCAL);
+        if (symbol.binding != STB_LOCAL && (symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL))
+            image.hidden.emplace_back(symbol.name);
+    }
+    std::sort(image.hidden.begin(), image.hidden.end());
+    return {};
+}
+
+Result<void> make_programs(Image &image, ObjectSpec &spec) {
+    for (Code &code : image.functions) {
+        const CodeSection &section = image.code[code.section];
+        code.refs = part_of(section.refs, code.start, code.count());
+        code.core = part_of(section.core, code.start, code.count());
+        code.func_info = part_of(section.func_info, code.start, code.count());
+        code.line_info = part_of(section.line_info, code.start, code.count());
+    }
+    Assembler assembler(image.name, image.functions, spec.externs);
+    for (uint32_t i = 0; i < image.functions.size(); ++i) {
+        if (image.callable_only[i]) continue;
+        const Code &code = image.functions[i];
+        ProgramSpec program;
+        program.name = code.name;
+        classify(program, image.section(code.section).name);
+        TRY(assembler.assemble(i, program));
+        spec.programs.push_back(std::move(program));
+    }
+    return {};
+}
+
+} // namespace
+} // namespace object
+
+Result<ObjectSpec> parse_object(Bytes elf, std::string_view name) {
+    using namespace object;
+    Image image;
+    image.name = name;
+    image.elf = TRY(elf::Elf::parse(elf, name));
+    TRY(check_kind(image));
+
+    ObjectSpec spec;
+    spec.name = name;
+    TRY(read_sections(image, spec));
+    TRY(read_symbols(image));
+    TRY(read_functions(image));
+    TRY(read_btf(image, spec));
+    TRY(read_maps(image, spec));
+    TRY(read_map_slots(image, spec));
+    TRY(read_code_relocations(image, spec));
+    TRY(read_btf_ext(image));
+    TRY(make_programs(image, spec));
+    return spec;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,164 @@
+// What the instructions refer to: .rel sections against sections of code.
+//
+//      instruction                    symbol                          means
+//      call imm=-1                    FUNC f                          function f
+//      call imm=N                     section .text                   the function at instruction N + 1 of .text (a static one)
+//      call                           undefined                       a kernel function (kfunc)
+//      ld_imm64 imm=0                 OBJECT in .maps                 that map
+//      ld_imm64 imm=offset            section or OBJECT in .data ...  symbol + offset in the section's map
+//      ld_imm64 imm=offset            FUNC or section of code         the address of a function (callback)
+//      ld_imm64                       undefined                       a kernel symbol, or a .kconfig value
+//
+// clang and gcc write SHT_REL: the addend is in the instruction. The kind of symbol and of instruction say everything; the
+// relocation's own type (R_BPF_64_64, R_BPF_64_32) adds nothing and is not looked at, as in libbpf.
+#include <elf.h>
+#include <linux/bpf.h>
+
+#include <algorithm>
+
+#include "runtime/base/stable_sort.h"
+#include "runtime/object/image.h"
+
+namespace rawbpf::inline v0::object {
+
+namespace {
+
+/// Reads the relocations of one section of code.
+class Reader {
+  public:
+    Reader(const Image &image, const ObjectSpec &spec, const elf::Section &section, bool has_addend)
+        : image_(image), spec_(spec), section_(section), bytes_(image.elf.contents(section)), has_addend_(has_addend) {}
+
+    /// Adds what one relocation says to `out`; nothing for code that belongs to no function (an overridden weak one).
+    Result<void> read(const elf::Relocation &relocation, std::vector<CodeRef> &out) const {
+        const uint64_t at = relocation.offset;
+        if (at % sizeof(Insn) || at >= bytes_.size() || bytes_.size() - at < sizeof(Insn))
+            return image_.bad(section_, at, "a relocation where no instruction starts");
+        if (relocation.symbol >= image_.symbols.size())
+            return image_.bad(section_, at, "a relocation against symbol {}, there are {}", relocation.symbol,
+                              image_.symbols.size());
+        CodeRef ref;
+        ref.insn = static_cast<uint32_t>(at / sizeof(Insn));
+        if (!find_code(image_.functions, section_.index, ref.insn)) return {};
+        const Insn insn = load<Insn>(bytes_.data() + at);
+        const elf::Symbol &symbol = image_.symbols[relocation.symbol];
+        if (insn.code == (BPF_JMP | BPF_CALL))
+            TRY(read_call(ref, at, insn, relocation));
+        else if (is_wide(insn))
+            TRY(read_load(ref, at, insn, relocation));
+        else
+            return image_.bad(section_, at, "a relocation against {} on opcode {:#x}, which can't hold it", shown(symbol),
+                              insn.code);
+        out.push_back(ref);
+        return {};
+    }
+
+  private:
+    std::string_view shown(const elf::Symbol &symbol) const {
+        if (!symbol.name.empty() || symbol.section >= image_.roles.size()) return symbol.name;
+        return image_.section(symbol.section).name;
+    }
+
+    Result<uint32_t> extern_index(uint64_t at, uint32_t symbol) const {
+        const uint32_t index = image_.extern_of_symbol[symbol];
+        if (index == Image::kNone)
+            return image_.bad(section_, at, "{} is defined nowhere: neither in this object nor declared __ksym or __kconfig",
+                              image_.symbols[symbol].name);
+        return index;
+    }
+
+    /// The function that starts at that byte of a section.
+    Result<uint32_t> function_at(uint64_t at, const elf::Symbol &symbol, int64_t offset) const {
+        const Code *code = offset < 0 || offset % int64_t(sizeof(Insn))
+                               ? nullptr
+                               : find_code(image_.functions, symbol.section, static_cast<uint64_t>(offset) / sizeof(Insn));
+        if (!code || int64_t(code->start) * int64_t(sizeof(Insn)) != offset)
+            return image_.bad(section_, at, "refers to {}, byte {} of its section, where no function starts", shown(symbol),
+                              offset);
+        return static_cast<uint32_t>(code - image_.functions.data());
+    }
+
+    Result<void> read_call(CodeRef &ref, uint64_t at, const Insn &insn, const elf::Relocation &relocation) const {
+        const elf::Symbol &symbol = image_.symbols[relocation.symbol];
+        if (symbol.section == SHN_UNDEF) {
+            ref.kind = CodeRef::Kind::kfunc;
+            ref.index = TRY(extern_index(at, relocation.symbol));
+            if (!spec_.externs[ref.index].is_function)
+                return image_.bad(section_, at, "calls {}, which is declared as a variable", symbol.name);
+            return {};
+        }
+        if (insn.src != BPF_PSEUDO_CALL)
+            return image_.bad(section_, at, "a relocation against {} on a call of a helper", shown(symbol));
+        const int64_t offset = static_cast<int64_t>(symbol.value) +
+                               (has_addend_ ? relocation.addend : (int64_t(insn.imm) + 1) * int64_t(sizeof(Insn)));
+        ref.kind = CodeRef::Kind::call;
+        ref.index = TRY(function_at(at, symbol, offset));
+        return {};
+    }
+
+    Result<void> read_load(CodeRef &ref, uint64_t at, const Insn &insn, const elf::Relocation &relocation) const {
+        const elf::Symbol &symbol = image_.symbols[relocation.symbol];
+        if (symbol.section == SHN_UNDEF) {
+            ref.index = TRY(extern_index(at, relocation.symbol));
+            const ExternSpec &external = spec_.externs[ref.index];
+            ref.kind = CodeRef::Kind::ksym;
+            if (external.section == ".kconfig") ref = {ref.insn, CodeRef::Kind::map_value, image_.kconfig_map, external.offset};
+            return {};
+        }
+        if (symbol.section >= image_.roles.size())
+            return image_.bad(section_, at, "refers to {} in special section {:#x}; is it a variable that is never initialised?",
+                              shown(symbol), symbol.section);
+        const elf::Section &place = image_.section(symbol.section);
+        const uint64_t addend = static_cast<uint64_t>(has_addend_ ? relocation.addend : int64_t(insn.imm));
+        const uint64_t offset = symbol.value + addend;
+        switch (image_.roles[symbol.section]) {
+        case Role::code:
+            ref.kind = CodeRef::Kind::function;
+            ref.index = TRY(function_at(at, symbol, static_cast<int64_t>(offset)));
+            return {};
+        case Role::maps:
+        case Role::legacy_maps: {
+            const Image::MapPlace *map = image_.find_map(symbol.type == STT_SECTION ? offset : symbol.value);
+            if (!map) return image_.bad(section_, at, "refers to {} in {}, where no map starts", shown(symbol), place.name);
+            ref.kind = CodeRef::Kind::map;
+            ref.index = map->map;
+            return {};
+        }
+        case Role::rodata:
+        case Role::data:
+        case Role::bss:
+            // A pointer may be formed before or past an array and be moved back: the verifier judges where it ends up.
+            ref.kind = CodeRef::Kind::map_value;
+            ref.index = image_.map_of_section[symbol.section];
+            ref.offset = static_cast<uint32_t>(offset);
+            return {};
+        default:
+            return image_.bad(section_, at, "refers to {} in section {}, which is neither a map nor data", shown(symbol),
+                              place.name);
+        }
+    }
+
+    const Image &image_;
+    const ObjectSpec &spec_;
+    const elf::Section &section_;
+    Bytes bytes_;
+    bool has_addend_;
+};
+
+} // namespace
+
+Result<void> read_code_relocations(Image &image, const ObjectSpec &spec) {
+    for (const elf::Section *table : image.relocations) {
+        if (table->info >= image.roles.size() || image.roles[table->info] != Role::code) continue;
+        if (table->link != image.symtab->index) return image.bad(*table, 0, "relocations against another symbol table");
+        std::vector<CodeRef> &refs = image.code[table->info].refs;
+        const std::vector<elf::Relocation> relocations = TRY(image.elf.relocations(*table));
+        refs.reserve(refs.size() + relocations.size());
+        const Reader reader(image, spec, image.section(table->info), table->type == SHT_RELA);
+        for (const elf::Relocation &relocation : relocations) TRY(reader.read(relocation, refs));
+        stable_sort(refs, [](const CodeRef &a, const CodeRef &b) { return a.insn < b.insn; });
+    }
+    return {};
+}
+
+} // namespace rawbpf::inline v0::object

@@ -1,0 +1,216 @@
+// The list of section names, and the search in it.
+//
+// A kind with a target matches its bare name and NAME/anything; one without matches only exactly ("xdp" is a program, "xdp/foo"
+// is not: libbpf 1.0 became strict so that a typo is found at once). Order doesn't matter, since matches are whole words.
+//
+// Relies on: libbpf 1.8's section_defs, include/uapi/linux/bpf.h of 7.1.
+#include "runtime/object/sections.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0 {
+
+namespace {
+
+using P = ProgramType;
+using A = AttachType;
+using T = SectionTarget;
+constexpr A kNone{}; // a program type without attach types
+
+// clang-format off
+constexpr SectionKind kSections[] = {
+    {"socket", P::SOCKET_FILTER, kNone, T::none},
+    {"sk_reuseport/migrate", P::SK_REUSEPORT, A::SK_REUSEPORT_SELECT_OR_MIGRATE, T::none},
+    {"sk_reuseport", P::SK_REUSEPORT, A::SK_REUSEPORT_SELECT, T::none},
+    {"kprobe", P::KPROBE, kNone, T::kernel_function},
+    {"uprobe", P::KPROBE, kNone, T::user_function},
+    {"uprobe.s", P::KPROBE, kNone, T::user_function, true},
+    {"kretprobe", P::KPROBE, kNone, T::kernel_function},
+    {"uretprobe", P::KPROBE, kNone, T::user_function},
+    {"uretprobe.s", P::KPROBE, kNone, T::user_function, true},
+    {"kprobe.multi", P::KPROBE, A::TRACE_KPROBE_MULTI, T::kernel_function},
+    {"kretprobe.multi", P::KPROBE, A::TRACE_KPROBE_MULTI, T::kernel_function},
+    {"kprobe.session", P::KPROBE, A::TRACE_KPROBE_SESSION, T::kernel_function},
+    {"uprobe.multi", P::KPROBE, A::TRACE_UPROBE_MULTI, T::user_function},
+    {"uretprobe.multi", P::KPROBE, A::TRACE_UPROBE_MULTI, T::user_function},
+    {"uprobe.session", P::KPROBE, A::TRACE_UPROBE_SESSION, T::user_function},
+    {"uprobe.multi.s", P::KPROBE, A::TRACE_UPROBE_MULTI, T::user_function, true},
+    {"uretprobe.multi.s", P::KPROBE, A::TRACE_UPROBE_MULTI, T::user_function, true},
+    {"uprobe.session.s", P::KPROBE, A::TRACE_UPROBE_SESSION, T::user_function, true},
+    {"ksyscall", P::KPROBE, kNone, T::syscall},
+    {"kretsyscall", P::KPROBE, kNone, T::syscall},
+    {"usdt", P::KPROBE, kNone, T::usdt},
+    {"usdt.s", P::KPROBE, kNone, T::usdt, true},
+    {"tc/ingress", P::SCHED_CLS, A::TCX_INGRESS, T::none},
+    {"tc/egress", P::SCHED_CLS, A::TCX_EGRESS, T::none},
+    {"tcx/ingress", P::SCHED_CLS, A::TCX_INGRESS, T::none},
+    {"tcx/egress", P::SCHED_CLS, A::TCX_EGRESS, T::none},
+    {"tc", P::SCHED_CLS, kNone, T::none},
+    {"classifier", P::SCHED_CLS, kNone, T::none},
+    {"action", P::SCHED_ACT, kNone, T::none},
+    {"netkit/primary", P::SCHED_CLS, A::NETKIT_PRIMARY, T::none},
+    {"netkit/peer", P::SCHED_CLS, A::NETKIT_PEER, T::none},
+    {"tracepoint", P::TRACEPOINT, kNone, T::tracepoint},
+    {"tp", P::TRACEPOINT, kNone, T::tracepoint},
+    {"tracepoint.s", P::TRACEPOINT, kNone, T::tracepoint, true},
+    {"tp.s", P::TRACEPOINT, kNone, T::tracepoint, true},
+    {"raw_tracepoint", P::RAW_TRACEPOINT, kNone, T::raw_tracepoint},
+    {"raw_tp", P::RAW_TRACEPOINT, kNone, T::raw_tracepoint},
+    {"raw_tracepoint.s", P::RAW_TRACEPOINT, kNone, T::raw_tracepoint, true},
+    {"raw_tp.s", P::RAW_TRACEPOINT, kNone, T::raw_tracepoint, true},
+    {"raw_tracepoint.w", P::RAW_TRACEPOINT_WRITABLE, kNone, T::raw_tracepoint},
+    {"raw_tp.w", P::RAW_TRACEPOINT_WRITABLE, kNone, T::raw_tracepoint},
+    {"tp_btf", P::TRACING, A::TRACE_RAW_TP, T::btf_tracepoint},
+    {"tp_btf.s", P::TRACING, A::TRACE_RAW_TP, T::btf_tracepoint, true},
+    {"fentry", P::TRACING, A::TRACE_FENTRY, T::btf_function},
+    {"fmod_ret", P::TRACING, A::MODIFY_RETURN, T::btf_function},
+    {"fexit", P::TRACING, A::TRACE_FEXIT, T::btf_function},
+    {"fentry.s", P::TRACING, A::TRACE_FENTRY, T::btf_function, true},
+    {"fmod_ret.s", P::TRACING, A::MODIFY_RETURN, T::btf_function, true},
+    {"fexit.s", P::TRACING, A::TRACE_FEXIT, T::btf_function, true},
+    {"fsession", P::TRACING, A::TRACE_FSESSION, T::btf_function},
+    {"fsession.s", P::TRACING, A::TRACE_FSESSION, T::btf_function, true},
+    {"fsession.multi", P::TRACING, A::TRACE_FSESSION_MULTI, T::kernel_function},
+    {"fsession.multi.s", P::TRACING, A::TRACE_FSESSION_MULTI, T::kernel_function, true},
+    {"fentry.multi", P::TRACING, A::TRACE_FENTRY_MULTI, T::kernel_function},
+    {"fexit.multi", P::TRACING, A::TRACE_FEXIT_MULTI, T::kernel_function},
+    {"fentry.multi.s", P::TRACING, A::TRACE_FENTRY_MULTI, T::kernel_function, true},
+    {"fexit.multi.s", P::TRACING, A::TRACE_FEXIT_MULTI, T::kernel_function, true},
+    {"freplace", P::EXT, kNone, T::program},
+    {"lsm", P::LSM, A::LSM_MAC, T::lsm_hook},
+    {"lsm.s", P::LSM, A::LSM_MAC, T::lsm_hook, true},
+    {"lsm_cgroup", P::LSM, A::LSM_CGROUP, T::lsm_hook},
+    {"iter", P::TRACING, A::TRACE_ITER, T::iterator},
+    {"iter.s", P::TRACING, A::TRACE_ITER, T::iterator, true},
+    {"syscall", P::SYSCALL, kNone, T::none, true},
+    {"xdp.frags/devmap", P::XDP, A::XDP_DEVMAP, T::none, false, true},
+    {"xdp/devmap", P::XDP, A::XDP_DEVMAP, T::none},
+    {"xdp.frags/cpumap", P::XDP, A::XDP_CPUMAP, T::none, false, true},
+    {"xdp/cpumap", P::XDP, A::XDP_CPUMAP, T::none},
+    {"xdp.frags", P::XDP, A::XDP, T::none, false, true},
+    {"xdp", P::XDP, A::XDP, T::none},
+    {"perf_event", P::PERF_EVENT, kNone, T::none},
+    {"lwt_in", P::LWT_IN, kNone, T::none},
+    {"lwt_out", P::LWT_OUT, kNone, T::none},
+    {"lwt_xmit", P::LWT_XMIT, kNone, T::none},
+    {"lwt_seg6local", P::LWT_SEG6LOCAL, kNone, T::none},
+    {"sockops", P::SOCK_OPS, A::CGROUP_SOCK_OPS, T::none},
+    {"sk_skb/stream_parser", P::SK_SKB, A::SK_SKB_STREAM_PARSER, T::none},
+    {"sk_skb/stream_verdict", P::SK_SKB, A::SK_SKB_STREAM_VERDICT, T::none},
+    {"sk_skb/verdict", P::SK_SKB, A::SK_SKB_VERDICT, T::none},
+    {"sk_skb", P::SK_SKB, kNone, T::none},
+    {"sk_msg", P::SK_MSG, A::SK_MSG_VERDICT, T::none},
+    {"lirc_mode2", P::LIRC_MODE2, A::LIRC_MODE2, T::none},
+    {"flow_dissector", P::FLOW_DISSECTOR, A::FLOW_DISSECTOR, T::none},
+    {"cgroup_skb/ingress", P::CGROUP_SKB, A::CGROUP_INET_INGRESS, T::none},
+    {"cgroup_skb/egress", P::CGROUP_SKB, A::CGROUP_INET_EGRESS, T::none},
+    {"cgroup/skb", P::CGROUP_SKB, kNone, T::none},
+    {"cgroup/sock_create", P::CGROUP_SOCK, A::CGROUP_INET_SOCK_CREATE, T::none},
+    {"cgroup/sock_release", P::CGROUP_SOCK, A::CGROUP_INET_SOCK_RELEASE, T::none},
+    {"cgroup/sock", P::CGROUP_SOCK, A::CGROUP_INET_SOCK_CREATE, T::none},
+    {"cgroup/post_bind4", P::CGROUP_SOCK, A::CGROUP_INET4_POST_BIND, T::none},
+    {"cgroup/post_bind6", P::CGROUP_SOCK, A::CGROUP_INET6_POST_BIND, T::none},
+    {"cgroup/bind4", P::CGROUP_SOCK_ADDR, A::CGROUP_INET4_BIND, T::none},
+    {"cgroup/bind6", P::CGROUP_SOCK_ADDR, A::CGROUP_INET6_BIND, T::none},
+    {"cgroup/connect4", P::CGROUP_SOCK_ADDR, A::CGROUP_INET4_CONNECT, T::none},
+    {"cgroup/connect6", P::CGROUP_SOCK_ADDR, A::CGROUP_INET6_CONNECT, T::none},
+    {"cgroup/connect_unix", P::CGROUP_SOCK_ADDR, A::CGROUP_UNIX_CONNECT, T::none},
+    {"cgroup/sendmsg4", P::CGROUP_SOCK_ADDR, A::CGROUP_UDP4_SENDMSG, T::none},
+    {"cgroup/sendmsg6", P::CGROUP_SOCK_ADDR, A::CGROUP_UDP6_SENDMSG, T::none},
+    {"cgroup/sendmsg_unix", P::CGROUP_SOCK_ADDR, A::CGROUP_UNIX_SENDMSG, T::none},
+    {"cgroup/recvmsg4", P::CGROUP_SOCK_ADDR, A::CGROUP_UDP4_RECVMSG, T::none},
+    {"cgroup/recvmsg6", P::CGROUP_SOCK_ADDR, A::CGROUP_UDP6_RECVMSG, T::none},
+    {"cgroup/recvmsg_unix", P::CGROUP_SOCK_ADDR, A::CGROUP_UNIX_RECVMSG, T::none},
+    {"cgroup/getpeername4", P::CGROUP_SOCK_ADDR, A::CGROUP_INET4_GETPEERNAME, T::none},
+    {"cgroup/getpeername6", P::CGROUP_SOCK_ADDR, A::CGROUP_INET6_GETPEERNAME, T::none},
+    {"cgroup/getpeername_unix", P::CGROUP_SOCK_ADDR, A::CGROUP_UNIX_GETPEERNAME, T::none},
+    {"cgroup/getsockname4", P::CGROUP_SOCK_ADDR, A::CGROUP_INET4_GETSOCKNAME, T::none},
+    {"cgroup/getsockname6", P::CGROUP_SOCK_ADDR, A::CGROUP_INET6_GETSOCKNAME, T::none},
+    {"cgroup/getsockname_unix", P::CGROUP_SOCK_ADDR, A::CGROUP_UNIX_GETSOCKNAME, T::none},
+    {"cgroup/sysctl", P::CGROUP_SYSCTL, A::CGROUP_SYSCTL, T::none},
+    {"cgroup/getsockopt", P::CGROUP_SOCKOPT, A::CGROUP_GETSOCKOPT, T::none},
+    {"cgroup/setsockopt", P::CGROUP_SOCKOPT, A::CGROUP_SETSOCKOPT, T::none},
+    {"cgroup/dev", P::CGROUP_DEVICE, A::CGROUP_DEVICE, T::none},
+    {"struct_ops", P::STRUCT_OPS, kNone, T::struct_ops},
+    {"struct_ops.s", P::STRUCT_OPS, kNone, T::struct_ops, true},
+    {"sk_lookup", P::SK_LOOKUP, A::SK_LOOKUP, T::none},
+    {"netfilter", P::NETFILTER, A::NETFILTER, T::none},
+};
+// clang-format on
+
+std::string_view without_mark(std::string_view section) {
+    if (section.starts_with('?')) section.remove_prefix(1);
+    return section;
+}
+
+/// Levenshtein distance, for words as short as section names.
+size_t distance(std::string_view a, std::string_view b) {
+    std::array<size_t, 65> row;
+    if (b.size() >= row.size()) return row.size();
+    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (size_t i = 1; i <= a.size(); ++i) {
+        size_t diagonal = std::exchange(row[0], i);
+        for (size_t j = 1; j <= b.size(); ++j) {
+            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+} // namespace
+
+std::span<const SectionKind> section_kinds() { return kSections; }
+
+const SectionKind *find_section_kind(std::string_view section) {
+    section = without_mark(section);
+    for (const SectionKind &kind : kSections) {
+        if (!section.starts_with(kind.name)) continue;
+        std::string_view rest = section.substr(kind.name.size());
+        if (rest.empty() || (kind.target != T::none && rest.front() == '/')) return &kind;
+    }
+    return nullptr;
+}
+
+std::string_view section_target(const SectionKind &kind, std::string_view section) {
+    section = without_mark(section);
+    return section.size() > kind.name.size() ? section.substr(kind.name.size() + 1) : std::string_view();
+}
+
+bool needs_attach_btf(const SectionKind &kind) {
+    switch (kind.target) {
+    case T::btf_function:
+    case T::btf_tracepoint:
+    case T::lsm_hook:
+    case T::iterator:
+    case T::program: return true;
+    default: return false;
+    }
+}
+
+std::string explain_unknown_section(std::string_view section) {
+    section = without_mark(section).substr(0, 64);
+    std::string_view word = section.substr(0, section.find('/'));
+    const SectionKind *best[2] = {};
+    size_t score[2] = {SIZE_MAX, SIZE_MAX};
+    for (const SectionKind &kind : kSections) {
+        size_t d = std::min(distance(section, kind.name), distance(word, kind.name));
+        if (d < score[0]) {
+            best[1] = std::exchange(best[0], &kind);
+            score[1] = std::exchange(score[0], d);
+        } else if (d < score[1]) {
+            best[1] = &kind;
+            score[1] = d;
+        }
+    }
+    auto shown = [](const SectionKind &kind) { return format("{}{}", kind.name, kind.target == T::none ? "" : "/..."); };
+    return format("section name \"{}\" says no program type; the nearest known are \"{}\" and \"{}\"", section, shown(*best[0]),
+                  shown(*best[1]));
+}
+
+} // namespace rawbpf::inline v0

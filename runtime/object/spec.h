@@ -1,0 +1,151 @@
+// ObjectSpec: everything that will be asked of the kernel, before the kernel is asked.
+//
+//      ELF file  --\                       CO-RE against a BTF        fds
+//                    >--  ObjectSpec  -->  ObjectSpec (relocated) --> LoadedObject
+//      DSL Unit  --/      (PURE: printable, comparable, testable without a kernel)
+//
+// Instructions are final but for two lists: core_relocations (need a target BTF) and fixups (need fds).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "asm/insn.h"
+#include "runtime/base/bytes.h"
+#include "runtime/btf/btf.h"
+
+namespace rawbpf::inline v0 {
+
+/// One map to create.
+struct MapSpec {
+    std::string name;
+    uint32_t type = 0; ///< BPF_MAP_TYPE_*
+    uint32_t key_size = 0;
+    uint32_t value_size = 0;
+    uint32_t max_entries = 0;
+    uint32_t flags = 0; ///< BPF_F_*
+    uint64_t map_extra = 0;
+    uint32_t numa_node = 0;
+    bool pin_by_name = false;
+    btf::TypeId key_type = 0; ///< in ObjectSpec::btf, 0 when unknown
+    btf::TypeId value_type = 0;
+    std::vector<std::byte> contents; ///< initial value of a one-entry array (data sections); empty: all zero (.bss)
+    bool freeze = false;             ///< BPF_MAP_FREEZE after filling (.rodata)
+    std::string data_section;        ///< ".rodata", ".bss", ".kconfig" ... for maps made from sections; else empty
+    std::shared_ptr<MapSpec> inner;  ///< map-in-map: the inner map's template
+    /// Static initialisers (prog arrays, map-in-maps): slot -> program or map name.
+    struct Slot {
+        uint32_t index;
+        std::string target;
+    };
+    std::vector<Slot> slots;
+};
+
+/// One patch that needs a descriptor or address of something loaded.
+struct Fixup {
+    enum class Kind : uint8_t {
+        map_fd,    ///< ld_imm64 src=BPF_PSEUDO_MAP_FD: fd of maps[map]
+        map_value, ///< ld_imm64 src=BPF_PSEUDO_MAP_VALUE: maps[map]'s value, second imm = offset
+        kfunc,     ///< call src=BPF_PSEUDO_KFUNC_CALL by name
+        ksym,      ///< ld_imm64: a kernel symbol by name (typed: BTF id; else address)
+    };
+    uint32_t insn = 0;
+    Kind kind = Kind::map_fd;
+    uint32_t map = 0;     ///< index into ObjectSpec::maps
+    uint32_t offset = 0;  ///< map_value only
+    std::string symbol;   ///< kfunc, ksym
+    bool weak = false;    ///< may be missing: kfunc calls are poisoned, addresses become 0
+    btf::TypeId type = 0; ///< kfunc: FUNC; ksym: type of the variable (0: `extern const void x`, known by address only)
+};
+
+/// One variable or function that the object expects the kernel to have.
+struct ExternSpec {
+    std::string name;
+    std::string section; ///< ".ksyms" or ".kconfig"
+    bool weak = false;
+    bool is_function = false;
+    btf::TypeId type = 0;             ///< FUNC, or the variable's type (modifiers kept; 0: void)
+    uint32_t size = 0, alignment = 0; ///< .kconfig only
+    uint32_t offset = 0;              ///< .kconfig only: where its value belongs in the .kconfig map
+};
+
+/// A member's offset asked for by name rather than by BTF (DSL units have no types of their own). The first name is a struct,
+/// union or typedef; each further one a member, anonymous ones looked through. Past a pointer the offset counts from where it
+/// points: "task_struct.mm" is the place of `mm` in task_struct, "task_struct.mm.pgd" that of `pgd` in mm_struct.
+struct FieldReference {
+    uint32_t insn = 0;
+    std::string path;   ///< "task_struct.mm.pgd"
+    int64_t addend = 0; ///< added to the offset
+};
+
+/// One CO-RE relocation (struct bpf_core_relo, kernel include/uapi/linux/bpf.h).
+struct CoreRelocation {
+    uint32_t insn = 0;
+    btf::TypeId type = 0; ///< root type in ObjectSpec::btf
+    std::string access;   ///< "0:1:2"
+    uint32_t kind = 0;    ///< BPF_CORE_*
+};
+
+struct FuncInfo {
+    uint32_t insn = 0;
+    btf::TypeId type = 0;
+};
+struct LineInfo {
+    uint32_t insn = 0;
+    uint32_t file = 0, line = 0; /* string offsets in btf */
+    uint32_t number_column = 0;  /* line << 10 | column */
+};
+
+struct ProgramSpec {
+    std::string name;
+    std::string section;               ///< as in the file: "kprobe/vfs_read"
+    uint32_t type = 0;                 ///< BPF_PROG_TYPE_*
+    uint32_t expected_attach_type = 0; ///< BPF_*
+    std::string attach_target;         ///< what the section name says after the slash, or empty
+    bool needs_attach_btf = false;     ///< verified against attach_target's BTF id (fentry, lsm, iter, tp_btf, freplace)
+    bool sleepable = false;            ///< flags has BPF_F_SLEEPABLE too
+    bool autoload = true;              ///< false for "?" sections
+    uint32_t flags = 0;                ///< BPF_F_* for PROG_LOAD
+    std::vector<Insn> insns;           ///< entry function first, subprograms appended, calls aimed
+    std::vector<Fixup> fixups;
+    std::vector<CoreRelocation> core_relocations;
+    std::vector<FieldReference> field_references;
+    std::vector<FuncInfo> func_info;
+    std::vector<LineInfo> line_info;
+    struct Subprogram {
+        uint32_t insn;
+        std::string name;
+    };
+    std::vector<Subprogram> subprograms; ///< where each appended function starts, entry included
+    /// Filled by relocate_core(): instructions that became a call to an impossible helper, and why, for reading the verifier's
+    /// log.
+    struct Poison {
+        uint32_t insn;
+        std::string why; ///< "struct task_struct has no field foo"
+    };
+    std::vector<Poison> poisoned;
+};
+
+struct ObjectSpec {
+    std::string name; ///< file name or unit name, for messages
+    std::string license = "GPL";
+    uint32_t kernel_version = 0;
+    std::vector<MapSpec> maps;         ///< .maps in BTF order, then data sections in ELF order (libbpf's order)
+    std::vector<ProgramSpec> programs; ///< by section, then by place in it
+    std::vector<ExternSpec> externs;   ///< .kconfig ones first, in the order of their offsets
+    std::vector<std::byte> btf;        ///< ready for BTF_LOAD: DATASEC sizes and offsets filled; empty when there is none
+
+    /// By name ("events", "profile.rodata") or, for maps made from sections, by section (".rodata").
+    [[nodiscard]] MapSpec *find_map(std::string_view name);
+    [[nodiscard]] ProgramSpec *find_program(std::string_view name);
+    /// The bytes of global variable `name` inside its map's contents (for .rodata constants before loading); empty when unknown.
+    [[nodiscard]] std::span<std::byte> find_global(std::string_view name);
+};
+
+/// The whole spec as text: the same spec gives the same text on any machine. For `inspect`, for tests and for reading.
+[[nodiscard]] std::string print_spec(const ObjectSpec &spec);
+
+} // namespace rawbpf::inline v0

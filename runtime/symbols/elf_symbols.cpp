@@ -1,0 +1,295 @@
+// The functions of one file, put together from wherever their names may be:
+//
+//     the file's own .symtab                    everything, if it wasn't stripped
+//       else a separate debug file's .symtab    everything again
+//       else .dynsym                            what it exports
+//          + .gnu_debugdata                     an xz-compressed ELF file with the rest (Fedora's "mini debug info")
+//     and always the PLT                        "printf@plt"
+//
+// A profile has file offsets, for that is what is left when the place that the loader chose is taken away; symbol tables
+// have virtual addresses. The executable segments lead from the one to the other:
+//
+//     PT_LOAD R E   offset 0x26000  address 0x26000  size 0x155000     address = file offset - 0x26000 + 0x26000
+//
+// They are taken from the file itself, not from its debug file. Where a debug file is all there is (a report with --symfs, say),
+// its segments have no bytes, and GNU objcopy has often set their offsets to 0. What they were follows from how linkers lay
+// out what comes before the data: file and memory run in parallel, from the first segment on.
+//
+// load() maps the file, sorts its functions into 12 bytes each, and unmaps it again; what stays is that table and the open file
+// (one descriptor), from which find() reads the one name that it needs.
+#include "runtime/symbols/elf_symbols.h"
+
+#include <algorithm>
+
+#include <elf.h>
+#include <fcntl.h>
+
+#include "runtime/elf/elf.h"
+#include "runtime/symbols/debug_files.h"
+#include "runtime/symbols/demangle.h"
+#include "runtime/symbols/function_table.h"
+#include "runtime/symbols/name_strings.h"
+#include "runtime/symbols/plt.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::symbols {
+namespace {
+
+constexpr uint64_t kMaxDebugData = 64 << 20; // compressed; the decoder bounds what comes out
+
+struct Named {
+    FunctionTable functions;
+    NameStrings strings;
+};
+
+// Where the bytes of an image are: in an open file, in memory that stays, or in memory that is about to go.
+struct Home {
+    std::shared_ptr<Fd> fd;
+    bool stays = false;
+
+    NameStrings strings(const elf::Elf &elf, const elf::Section &table) const {
+        if (table.link >= elf.sections().size()) return {};
+        const elf::Section &strings = elf.sections()[table.link];
+        if (fd) return NameStrings::in_file(fd, strings.offset, elf.contents(strings).size());
+        return stays ? NameStrings::in_memory(elf.contents(strings)) : NameStrings::owned(elf.contents(strings));
+    }
+};
+
+const elf::Section *find_table(const elf::Elf &elf, uint32_t type) {
+    for (const elf::Section &section : elf.sections())
+        if (section.type == type) return &section;
+    return nullptr;
+}
+
+// The functions of the table of that type; nullopt where there is none, or nothing in it that could be read.
+std::optional<Named> read_table(const elf::Elf &elf, uint32_t type, const Home &home) {
+    const elf::Section *section = find_table(elf, type);
+    if (!section) return std::nullopt;
+    Result<FunctionTable> functions = FunctionTable::build(elf, *section);
+    if (!functions || functions->size() == 0) return std::nullopt;
+    return Named{std::move(*functions), home.strings(elf, *section)};
+}
+
+// "memcpy@@GLIBC_2.14": .symtab carries the version in the name, which no demangler knows.
+std::string_view without_version(std::string_view name) {
+    size_t at = name.find('@');
+    return at == 0 || at == std::string_view::npos ? name : name.substr(0, at);
+}
+
+} // namespace
+
+struct ElfSymbols::State {
+    std::vector<elf::Segment> segments; // executable PT_LOADs
+    std::string build_id, source;
+    std::vector<Named> tables;
+    FunctionTable plt, indirect_plt;
+    NameStrings plt_strings;
+    std::vector<uint64_t> resolvers;
+
+    // What stands in the file itself; true when that is all there is to know.
+    bool read_own(const elf::Elf &elf, const Home &home) {
+        uint64_t lowest = UINT64_MAX;
+        for (const elf::Segment &segment : elf.segments())
+            if (segment.type == PT_LOAD) lowest = std::min(lowest, segment.address);
+        for (elf::Segment segment : elf.segments()) {
+            if (segment.type != PT_LOAD || !(segment.flags & PF_X)) continue;
+            if (segment.file_size == 0) { // a debug file
+                if (segment.offset == 0) segment.offset = segment.address - lowest;
+                segment.file_size = segment.memory_size;
+            }
+            segments.push_back(segment);
+        }
+        build_id = elf.build_id().value_or("");
+        PltEntries entries = read_plt(elf);
+        plt = std::move(entries.named);
+        indirect_plt = std::move(entries.indirect);
+        resolvers = std::move(entries.resolvers);
+        if (const elf::Section *dynsym = find_table(elf, SHT_DYNSYM)) plt_strings = home.strings(elf, *dynsym);
+        return add(read_table(elf, SHT_SYMTAB, home), ".symtab");
+    }
+
+    bool add(std::optional<Named> table, std::string_view from) {
+        if (!table) return false;
+        tables.push_back(std::move(*table));
+        if (source.empty()) source = from;
+        return true;
+    }
+
+    // The little that a stripped file still has.
+    void read_remains(const elf::Elf &elf, const Home &home, Decompress decompress) {
+        const elf::Section *packed = decompress ? elf.find_section(".gnu_debugdata") : nullptr;
+        if (packed && packed->size <= kMaxDebugData) {
+            if (std::optional<std::vector<std::byte>> bytes = decompress(elf.contents(*packed)))
+                if (Result<elf::Elf> inner = elf::Elf::parse(*bytes, elf.name() + ": .gnu_debugdata"))
+                    add(read_table(*inner, SHT_SYMTAB, Home{}), ".gnu_debugdata");
+        }
+        add(read_table(elf, SHT_DYNSYM, home), ".dynsym");
+    }
+
+    [[nodiscard]] std::optional<uint64_t> address_of(uint64_t file_offset) const {
+        for (const elf::Segment &s : segments)
+            if (file_offset >= s.offset && file_offset - s.offset < s.file_size) return s.address + (file_offset - s.offset);
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<Name> function_at(uint64_t address) const {
+        std::optional<FunctionTable::Hit> best;
+        const Named *from = nullptr;
+        for (const Named &table : tables) {
+            std::optional<FunctionTable::Hit> hit = table.functions.find(address);
+            if (!hit || (best && hit->start <= best->start)) continue;
+            best = hit;
+            from = &table;
+        }
+        if (!best) return std::nullopt;
+        std::string name = from->strings.at(best->name);
+        if (name.empty()) return std::nullopt;
+        return Name{demangle(without_version(name)), address - best->start};
+    }
+
+    [[nodiscard]] std::optional<Name> stub_at(uint64_t address) const {
+        if (std::optional<FunctionTable::Hit> hit = plt.find(address)) {
+            std::string name = plt_strings.at(hit->name);
+            if (!name.empty()) return Name{demangle(name) + "@plt", address - hit->start};
+        }
+        if (std::optional<FunctionTable::Hit> hit = indirect_plt.find(address))
+            if (std::optional<Name> resolver = function_at(resolvers[hit->name]))
+                return Name{resolver->symbol + "@plt", address - hit->start};
+        return std::nullopt;
+    }
+};
+
+namespace {
+
+// The open, mapped and parsed file; its bytes go when this does.
+struct Opened {
+    std::shared_ptr<Fd> fd;
+    sys::Mapping image;
+    elf::Elf elf;
+};
+Result<Opened> open_elf(Fd fd, const std::string &path) {
+    sys::Mapping image = TRY(sys::map_file(fd, path));
+    elf::Elf elf = TRY(elf::Elf::parse(image.bytes(), path));
+    return Opened{std::make_shared<Fd>(std::move(fd)), std::move(image), std::move(elf)};
+}
+
+} // namespace
+
+// Everything about one opened file; `path` and `root` say where its debug file is looked for.
+Result<std::shared_ptr<const ElfSymbols::State>> ElfSymbols::read(Fd fd, const std::string &path, const std::string &root,
+                                                                  Decompress decompress) {
+    Opened file = TRY(open_elf(std::move(fd), path));
+    Home home{file.fd, true};
+    auto state = std::make_shared<State>();
+    if (state->read_own(file.elf, home)) return state;
+    if (std::optional<DebugFile> debug = find_debug_file(path, root, state->build_id, debug_link(file.elf))) {
+        if (Result<elf::Elf> elf = elf::Elf::parse(debug->image.bytes(), debug->path)) {
+            Home its_home{std::make_shared<Fd>(std::move(debug->fd)), true};
+            if (state->add(read_table(*elf, SHT_SYMTAB, its_home), debug->path)) return state;
+        }
+    }
+    state->read_remains(file.elf, home, decompress);
+    return state;
+}
+
+Result<ElfSymbols> ElfSymbols::load(const std::string &path, const std::string &root, Decompress decompress) {
+    sys::Because why("a module, for its symbols");
+    return load(TRY(sys::open_under(root, path, O_RDONLY | O_NONBLOCK)), path, root, decompress);
+}
+
+Result<ElfSymbols> ElfSymbols::load(Fd file, const std::string &path, const std::string &root, Decompress decompress) {
+    sys::Because why("a module's symbols, to name its frames");
+    ElfSymbols symbols;
+    symbols.state_ = TRY(read(std::move(file), path, root, decompress));
+    return symbols;
+}
+
+Result<ElfSymbols> ElfSymbols::load(int pid, const Region &region, const std::string &root, Decompress decompress) {
+    sys::Because why("a module's symbols, to name its frames");
+    RegionKind kind = region.kind();
+    std::string path = region.file(), own_root = format("/proc/{}/root", pid);
+    std::string mapped = format("/proc/{}/map_files/{:x}-{:x}", pid, region.start, region.end);
+    if (kind == RegionKind::anonymous || kind == RegionKind::vdso || kind == RegionKind::vsyscall)
+        return fail(Errc::not_found, "no file is behind {:#x}-{:#x} ({})", region.start, region.end, region.path);
+
+    struct Place {
+        std::string root, path;
+    };
+    std::vector<Place> places = {{"", mapped}};
+    if (!path.empty()) places.insert(places.end(), {{own_root, path}, {root, path}});
+    // First only the very inode. Some file systems (overlayfs) show another number in maps than in stat, so then the path is
+    // believed, unless the kernel said that the path is not the file's any more.
+    std::optional<Error> first;
+    for (bool exact : {true, false}) {
+        if (!exact && kind != RegionKind::file) break;
+        for (const Place &place : places) {
+            Result<Fd> fd = sys::open_under(place.root, place.path, O_RDONLY | O_NONBLOCK);
+            if (!fd) {
+                if (!first && &place != &places[0]) first = fd.error();
+                continue;
+            }
+            Result<struct stat> st = sys::stat_fd(fd->get());
+            if (!st || (exact && st->st_ino != region.inode)) continue;
+            return load(std::move(*fd), path.empty() ? region.path : path, place.root.empty() ? own_root : place.root,
+                        decompress);
+        }
+    }
+    if (first) return Unexpected(std::move(*first));
+    return fail(Errc::not_found, "{}: the file that was mapped is gone", region.path);
+}
+
+Result<ElfSymbols> ElfSymbols::parse(Bytes image, std::string_view name) {
+    elf::Elf elf = TRY(elf::Elf::parse(image, name));
+    auto state = std::make_shared<State>();
+    Home home{nullptr, true};
+    if (!state->read_own(elf, home)) state->read_remains(elf, home, nullptr);
+    ElfSymbols symbols;
+    symbols.state_ = std::move(state);
+    return symbols;
+}
+
+std::optional<Name> ElfSymbols::find(uint64_t file_offset) const {
+    if (!state_) return std::nullopt;
+    std::optional<uint64_t> address = state_->address_of(file_offset);
+    return address ? find_address(*address) : std::nullopt;
+}
+
+std::optional<Name> ElfSymbols::find_address(uint64_t address) const {
+    if (!state_) return std::nullopt;
+    std::optional<Name> name = state_->function_at(address);
+    return name ? name : state_->stub_at(address);
+}
+
+const std::string &ElfSymbols::build_id() const {
+    static const std::string none;
+    return state_ ? state_->build_id : none;
+}
+
+const std::string &ElfSymbols::source() const {
+    static const std::string none;
+    return state_ ? state_->source : none;
+}
+
+size_t ElfSymbols::size() const {
+    size_t count = 0;
+    if (state_)
+        for (const Named &table : state_->tables) count += table.functions.size();
+    return count;
+}
+
+size_t ElfSymbols::memory() const {
+    if (!state_) return 0;
+    size_t bytes =
+        sizeof(State) + state_->plt.memory() + state_->indirect_plt.memory() + state_->resolvers.capacity() * sizeof(uint64_t);
+    for (const Named &table : state_->tables) bytes += table.functions.memory() + table.strings.memory();
+    return bytes;
+}
+
+Result<std::string> read_build_id(const std::string &path, const std::string &root) {
+    Fd fd = TRY(sys::open_under(root, path, O_RDONLY | O_NONBLOCK));
+    Opened file = TRY(open_elf(std::move(fd), path));
+    return file.elf.build_id().value_or("");
+}
+
+} // namespace rawbpf::inline v0::symbols

@@ -1,0 +1,112 @@
+// perf-PID.map: how a JIT tells profilers what it has compiled (linux: tools/perf/Documentation/jit-interface.txt):
+//
+//     7f2a1c0041c0 2e0 LazyCompile:*fib /app/a.js:3
+//     start        size name (the rest of the line, spaces and all), the numbers in hex
+//
+// The runtime appends a line whenever it compiles and never takes one back, so where memory is used again the last line wins.
+//
+// The file lies in /tmp, where anybody may put a file of that name: another user could name frames in a profile that root
+// looks at, or put a FIFO or a link to a secret there. So it is opened without following a link in its last part, must be a
+// regular file, and must belong to the process's own user, to root or to us (perf asks the same).
+#include "runtime/symbols/perf_map.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "runtime/symbols/demangle.h"
+#include "runtime/symbols/text.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::symbols {
+namespace {
+
+constexpr size_t kMaxFile = 256 << 20;
+constexpr uint64_t kMaxFunction = UINT32_MAX;
+constexpr int kMaxOverlaps = 64; // how many older functions may lie over an address before we stop looking
+
+// The pid that the process knows itself by: the innermost of its pid namespaces, the last number of "NSpid:" (Linux 4.1).
+int pid_inside(int pid) {
+    Result<std::string> status = sys::read_file(format("/proc/{}/status", pid));
+    if (!status) return pid;
+    std::string_view text = *status;
+    while (!text.empty()) {
+        std::string_view line = take_line(text);
+        if (!line.starts_with("NSpid:")) continue;
+        TextCursor last(line.substr(line.find_last_of("\t ") + 1));
+        uint64_t value = 0;
+        if (last.decimal(value) && value <= INT32_MAX) return static_cast<int>(value);
+    }
+    return pid;
+}
+
+} // namespace
+
+Result<PerfMap> PerfMap::load(int pid, const std::string &root, std::optional<uint32_t> owner) {
+    std::string base = format("/proc/{}", pid);
+    Result<struct stat> process = sys::stat_file(base);
+    std::string from = process ? base + "/root" : root.empty() ? "/" : root;
+    std::string path = format("/tmp/perf-{}.map", process ? pid_inside(pid) : pid);
+    if (process && !owner) owner = process->st_uid;
+
+    sys::Because why("the names of just-in-time compiled functions");
+    Fd fd = TRY(sys::open_under(from, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW));
+    struct stat st = TRY_IN(sys::stat_fd(fd.get()), "{}", path);
+    if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
+    if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != owner)
+        return Unexpected(make_error(Errc::permission, format("{}: belongs to user {}, not to the process's", path, st.st_uid)));
+
+    std::string text;
+    for (size_t used = 0;;) {
+        if (text.size() - used < (64 << 10)) text.resize(std::max<size_t>(256 << 10, text.size() * 2));
+        size_t n = TRY_IN(sys::read(fd.get(), text.data() + used, text.size() - used), "{}", path);
+        used += n;
+        if (used > kMaxFile) return fail(Errc::bad_input, "{}: larger than {} bytes", path, kMaxFile);
+        if (n == 0) {
+            text.resize(used);
+            return parse(text);
+        }
+    }
+}
+
+PerfMap PerfMap::parse(std::string_view text) {
+    PerfMap map;
+    while (!text.empty()) {
+        std::string_view line = take_line(text);
+        TextCursor at(line);
+        uint64_t start = 0, size = 0;
+        auto prefix = [&] { (void)(at.rest().starts_with("0x") && at.skip('0') && at.skip('x')); }; // some runtimes write it
+        prefix();
+        if (!at.hex(start) || !at.skip(' ')) continue;
+        prefix();
+        if (!at.hex(size) || !at.skip(' ') || size == 0 || size > kMaxFunction || start + size < start) continue;
+        if (at.rest().empty() || map.names_.size() + at.rest().size() >= UINT32_MAX) continue;
+        map.entries_.push_back({start, static_cast<uint32_t>(size), static_cast<uint32_t>(map.names_.size())});
+        map.names_ += at.rest();
+        map.names_ += '\n';
+    }
+    std::sort(map.entries_.begin(), map.entries_.end(),
+              [](const Entry &a, const Entry &b) { return a.start != b.start ? a.start < b.start : a.name < b.name; });
+    map.entries_.shrink_to_fit();
+    map.names_.shrink_to_fit();
+    return map;
+}
+
+std::optional<Name> PerfMap::find(uint64_t address) const {
+    auto at = std::upper_bound(entries_.begin(), entries_.end(), address, [](uint64_t a, const Entry &e) { return a < e.start; });
+    const Entry *best = nullptr;
+    for (int looked = 0; at != entries_.begin() && looked < kMaxOverlaps; ++looked) {
+        --at;
+        if (address - at->start < at->size && (!best || at->name > best->name)) best = &*at;
+    }
+    if (!best) return std::nullopt;
+    std::string_view name = std::string_view(names_).substr(best->name);
+    return Name{demangle(take_line(name)), address - best->start};
+}
+
+size_t PerfMap::memory() const { return entries_.capacity() * sizeof(Entry) + names_.capacity(); }
+
+} // namespace rawbpf::inline v0::symbols

@@ -1,0 +1,39 @@
+// The symbols of just-in-time compiled code, from the perf-PID.map that its runtime writes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.h"
+#include "runtime/symbols/name.h"
+
+namespace rawbpf::inline v0::symbols {
+
+/// perf-PID.map as JITs (node, the JVM's agents, wasmtime, .NET ...) write it: "START SIZE NAME" in hex, one a line.
+class PerfMap {
+  public:
+    /// Reads /tmp/perf-PID.map as the process itself sees it: below /proc/PID/root, under its pid in its own pid namespace; once
+    /// it has exited, below `root`. A file that belongs neither to the process's user (`owner`, when the process is gone), nor to
+    /// root or to us, is refused (permission), as is one that isn't a regular file: anybody may write to /tmp.
+    [[nodiscard]] static Result<PerfMap> load(int pid, const std::string &root = {}, std::optional<uint32_t> owner = {});
+    /// The text (PURE); lines of another form are passed over.
+    [[nodiscard]] static PerfMap parse(std::string_view text);
+    /// The function at an address. Where a JIT has used memory again, the last line wins.
+    [[nodiscard]] std::optional<Name> find(uint64_t address) const;
+    [[nodiscard]] size_t size() const { return entries_.size(); }
+    [[nodiscard]] size_t memory() const; ///< bytes held
+
+  private:
+    struct Entry {
+        uint64_t start;
+        uint32_t size;
+        uint32_t name; ///< offset in names_, so it also tells which line came later
+    };
+    std::vector<Entry> entries_; ///< sorted by start, then by line
+    std::string names_;          ///< each ended by a newline
+};
+
+} // namespace rawbpf::inline v0::symbols

@@ -1,0 +1,57 @@
+// The one function that enters the kernel. See choke.h for the picture.
+#include "runtime/sys/choke.h"
+
+#include <cerrno>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/base/fd.h"
+
+namespace rawbpf::inline v0 {
+
+void close_fd(int fd) noexcept { sys::invoke(__NR_close, static_cast<uint64_t>(fd)); }
+
+namespace sys {
+namespace {
+
+class Kernel final : public Backend {
+  public:
+    long call(const Call &c) override {
+        long value = ::syscall(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5]);
+        return value == -1 ? -errno : value;
+    }
+};
+
+Kernel the_kernel;
+Backend *backend = &the_kernel;
+Observer *observer = nullptr;
+thread_local std::string_view current_why;
+
+} // namespace
+
+Observer *observe(Observer *next) {
+    Observer *before = observer;
+    observer = next;
+    return before;
+}
+
+Backend *use_backend(Backend *next) {
+    Backend *before = backend;
+    backend = next ? next : &the_kernel;
+    return before;
+}
+
+Backend &kernel_backend() { return the_kernel; }
+
+long invoke(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {
+    Call call{number, {a, b, c, d, e, f}, current_why};
+    long result = backend->call(call);
+    if (observer) observer->after(call, result);
+    return result;
+}
+
+Because::Because(std::string_view why) : outer_(current_why) { current_why = why; }
+Because::~Because() { current_why = outer_; }
+
+} // namespace sys
+} // namespace rawbpf::inline v0

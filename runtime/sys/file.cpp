@@ -1,0 +1,200 @@
+// Files and memory, through the choke point. Nothing here uses stdio: /proc files must be read with as few, large reads as
+// possible to be consistent, and the fake in the tests has to see every call.
+#include "runtime/sys/file.h"
+
+#include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/sys/choke.h"
+
+namespace rawbpf::inline v0::sys {
+
+Result<Fd> open(const std::string &path, int flags, uint32_t mode) {
+    long fd;
+    do {
+        fd = invoke(__NR_openat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), static_cast<uint64_t>(flags | O_CLOEXEC),
+                    mode);
+    } while (fd == -EINTR);
+    if (fd < 0) return fail_os(-fd, "opening {}", path);
+    return Fd(static_cast<int>(fd));
+}
+
+Result<Fd> open_under(const std::string &root, const std::string &path, int flags) {
+    if (root.empty() || root == "/") return open(path, flags);
+    Fd directory = TRY(open(root, O_PATH | O_DIRECTORY));
+    open_how how{};
+    how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+    how.resolve = RESOLVE_IN_ROOT;
+    long fd;
+    do { // EAGAIN: somebody renamed a directory on the way, and the kernel could not tell whether the path stayed inside
+        fd = invoke(__NR_openat2, directory.get(), reg(path.c_str()), reg(&how), sizeof how);
+    } while (fd == -EINTR || fd == -EAGAIN);
+    if (fd < 0) return fail_os(-fd, "opening {} under {}", path, root);
+    return Fd(static_cast<int>(fd));
+}
+
+Result<Fd> duplicate(int fd) {
+    long copy = invoke(__NR_fcntl, static_cast<uint64_t>(fd), F_DUPFD_CLOEXEC, 3);
+    if (copy < 0) return fail_os(static_cast<int>(-copy), "descriptor {}", fd);
+    return Fd(static_cast<int>(copy));
+}
+
+Result<size_t> read(int fd, void *into, size_t size) {
+    for (;;) {
+        long n = invoke(__NR_read, fd, reg(into), size);
+        if (n == -EINTR) continue;
+        if (n < 0) return fail_os(-n, "read");
+        return static_cast<size_t>(n);
+    }
+}
+
+Result<size_t> pread(int fd, void *into, size_t size, uint64_t offset) {
+    for (;;) {
+        long n = invoke(__NR_pread64, fd, reg(into), size, offset);
+        if (n == -EINTR) continue;
+        if (n < 0) return fail_os(-n, "pread");
+        return static_cast<size_t>(n);
+    }
+}
+
+Result<void> write_all(int fd, const void *from, size_t size) {
+    const char *at = static_cast<const char *>(from);
+    while (size > 0) {
+        long n = invoke(__NR_write, fd, reg(at), size);
+        if (n == -EINTR) continue;
+        if (n < 0) return fail_os(-n, "write");
+        at += n;
+        size -= static_cast<size_t>(n);
+    }
+    return {};
+}
+
+Result<std::string> read_file(const std::string &path, size_t limit) {
+    Fd fd = TRY(open(path, O_RDONLY));
+    std::string out;
+    size_t used = 0;
+    for (;;) {
+        if (out.size() - used < 4096) out.resize(out.size() < 16384 ? 16384 : out.size() * 2);
+        size_t n = TRY_IN(read(fd.get(), out.data() + used, out.size() - used), "{}", path);
+        if (n == 0) break;
+        used += n;
+        if (used > limit) return fail(Errc::bad_input, "{}: larger than {} bytes", path, limit);
+    }
+    out.resize(used);
+    return out;
+}
+
+Result<void> truncate(int fd, uint64_t size) {
+    long r = invoke(__NR_ftruncate, fd, size);
+    if (r < 0) return fail_os(-r, "ftruncate");
+    return {};
+}
+
+Result<void> remove_file(const std::string &path) {
+    long r = invoke(__NR_unlinkat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), 0);
+    if (r < 0) return fail_os(-r, "removing {}", path);
+    return {};
+}
+
+Result<std::string> read_link(const std::string &path) {
+    std::string out(4096, '\0');
+    long n = invoke(__NR_readlinkat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), reg(out.data()), out.size());
+    if (n < 0) return fail_os(-n, "reading the link {}", path);
+    out.resize(static_cast<size_t>(n));
+    return out;
+}
+
+Result<struct stat> stat_file(const std::string &path) {
+    struct stat st {};
+    long r = invoke(__NR_newfstatat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), reg(&st), 0);
+    if (r < 0) return fail_os(-r, "{}", path);
+    return st;
+}
+
+Result<struct stat> stat_fd(int fd) {
+    struct stat st {};
+    long r = invoke(__NR_fstat, fd, reg(&st));
+    if (r < 0) return fail_os(-r, "fstat");
+    return st;
+}
+
+bool exists(const std::string &path) { return stat_file(path).has_value(); }
+
+Result<std::vector<std::string>> list_directory(const std::string &path) {
+    Fd fd = TRY(open(path, O_RDONLY | O_DIRECTORY));
+    std::vector<std::string> names;
+    alignas(8) char buffer[16384];
+    for (;;) {
+        long n = invoke(__NR_getdents64, fd.get(), reg(buffer), sizeof buffer);
+        if (n < 0) return fail_os(-n, "listing {}", path);
+        if (n == 0) return names;
+        for (long at = 0; at < n;) { // struct linux_dirent64: u64 ino, s64 off, u16 reclen, u8 type, name
+            uint16_t length = load<uint16_t>(reinterpret_cast<std::byte *>(buffer + at + 16));
+            std::string_view name(buffer + at + 19);
+            if (name != "." && name != "..") names.emplace_back(name);
+            at += length;
+        }
+    }
+}
+
+Mapping &Mapping::operator=(Mapping &&other) noexcept {
+    if (this != &other) {
+        reset();
+        at_ = std::exchange(other.at_, nullptr);
+        size_ = std::exchange(other.size_, 0);
+    }
+    return *this;
+}
+
+void Mapping::reset() noexcept {
+    if (at_) invoke(__NR_munmap, reg(at_), size_);
+    at_ = nullptr;
+    size_ = 0;
+}
+
+Result<Mapping> map(int fd, uint64_t offset, size_t size, int protection, int flags) {
+    long at = invoke(__NR_mmap, 0, size, static_cast<uint64_t>(protection), static_cast<uint64_t>(flags),
+                     static_cast<uint64_t>(fd), offset);
+    if (at < 0 && at > -4096) return fail_os(-at, "mmap of {} bytes", size);
+    return Mapping(reinterpret_cast<void *>(at), size);
+}
+
+Result<Mapping> map_file(const std::string &path) {
+    Fd fd = TRY(open(path, O_RDONLY | O_NONBLOCK));
+    return map_file(fd, path);
+}
+
+Result<Mapping> map_file(const Fd &fd, const std::string &path) {
+    struct stat st = TRY_IN(stat_fd(fd.get()), "{}", path);
+    if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
+    if (st.st_size == 0) return Mapping();
+    return TRY_IN(map(fd.get(), 0, static_cast<size_t>(st.st_size), PROT_READ, MAP_PRIVATE), "{}", path);
+}
+
+Result<Mapping> read_into_mapping(const std::string &path) {
+    Fd fd = TRY(open(path, O_RDONLY | O_NONBLOCK));
+    struct stat st = TRY_IN(stat_fd(fd.get()), "{}", path);
+    if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
+    const size_t size = static_cast<size_t>(st.st_size);
+    if (size == 0) return Mapping();
+    // Populated at once: a fault for each page would cost more than the copy.
+    Mapping memory = TRY_IN(map(-1, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE), "{}", path);
+    for (size_t used = 0; used < size;) {
+        size_t n = TRY_IN(read(fd.get(), memory.data() + used, size - used), "{}", path);
+        if (n == 0) return fail(Errc::io, "{}: ends after {} of {} bytes", path, used, size);
+        used += n;
+    }
+    return memory;
+}
+
+size_t page_size() {
+    static const size_t size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return size;
+}
+
+} // namespace rawbpf::inline v0::sys

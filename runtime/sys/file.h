@@ -1,0 +1,76 @@
+// Files and memory, through the choke point.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::sys {
+
+/// openat(2); O_CLOEXEC is always set. Errors name the path.
+Result<Fd> open(const std::string &path, int flags, uint32_t mode = 0);
+/// openat2(2) with RESOLVE_IN_ROOT, 5.6: `path`, and every link on its way, is resolved as if `root` were "/". So a container's
+/// files are found through /proc/PID/root as the container sees them, and none of its links leads out of it.
+/// With `root` empty or "/" the same as open().
+Result<Fd> open_under(const std::string &root, const std::string &path, int flags);
+/// fcntl(2) F_DUPFD_CLOEXEC: a second descriptor for the same thing.
+Result<Fd> duplicate(int fd);
+/// One read(2), EINTR retried: bytes read, 0 at the end.
+Result<size_t> read(int fd, void *into, size_t size);
+/// One pread(2), EINTR retried.
+Result<size_t> pread(int fd, void *into, size_t size, uint64_t offset);
+/// Writes all of it; EINTR and short writes are continued.
+Result<void> write_all(int fd, const void *from, size_t size);
+/// The whole file, also from /proc and /sys where st_size lies; refuses to go over `limit` bytes.
+Result<std::string> read_file(const std::string &path, size_t limit = 64 << 20);
+/// ftruncate(2).
+Result<void> truncate(int fd, uint64_t size);
+/// unlink(2).
+Result<void> remove_file(const std::string &path);
+Result<std::string> read_link(const std::string &path);
+Result<struct stat> stat_file(const std::string &path);
+Result<struct stat> stat_fd(int fd);
+[[nodiscard]] bool exists(const std::string &path);
+/// The names in a directory, without "." and "..", unsorted.
+Result<std::vector<std::string>> list_directory(const std::string &path);
+
+/// A mapping with one owner; unmapped when dropped.
+class [[nodiscard]] Mapping {
+  public:
+    Mapping() = default;
+    Mapping(void *at, size_t size) : at_(at), size_(size) {}
+    Mapping(Mapping &&other) noexcept : at_(std::exchange(other.at_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    Mapping &operator=(Mapping &&other) noexcept;
+    ~Mapping() { reset(); }
+    void reset() noexcept;
+    [[nodiscard]] std::byte *data() const { return static_cast<std::byte *>(at_); }
+    [[nodiscard]] size_t size() const { return size_; }
+    [[nodiscard]] Bytes bytes() const { return {data(), size_}; }
+    explicit operator bool() const { return at_ != nullptr; }
+
+  private:
+    void *at_ = nullptr;
+    size_t size_ = 0;
+};
+
+/// mmap(2) with the given protection and flags.
+Result<Mapping> map(int fd, uint64_t offset, size_t size, int protection, int flags);
+/// A regular file, read-only and private. An empty file gives an empty Mapping without error.
+Result<Mapping> map_file(const std::string &path);
+/// The same for a descriptor; `path` is for messages.
+Result<Mapping> map_file(const Fd &fd, const std::string &path);
+/// The whole file in anonymous memory, by one read into pages made beforehand: for large files that can't be mapped and tell
+/// their size, as sysfs attributes do.
+Result<Mapping> read_into_mapping(const std::string &path);
+/// sysconf's page size: asked, never assumed.
+[[nodiscard]] size_t page_size();
+
+} // namespace rawbpf::inline v0::sys

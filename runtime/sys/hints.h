@@ -1,0 +1,17 @@
+// What would help, for a system call that failed: one table keyed by (call, errno).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rawbpf::inline v0::sys {
+
+/// Stands for every bpf(2) command in the table.
+inline constexpr uint32_t kAnyCommand = ~0u;
+
+/// The hint for a bpf(2) command (BPF_MAP_CREATE ...) that failed with `os`, or an empty text.
+[[nodiscard]] std::string_view bpf_hint(uint32_t command, int os);
+/// The same for perf_event_open(2).
+[[nodiscard]] std::string_view perf_hint(int os);
+
+} // namespace rawbpf::inline v0::sys

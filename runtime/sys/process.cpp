@@ -1,0 +1,371 @@
+// Starting a workload, stopped at the door.
+//
+//      parent                                 child
+//      clone(CLONE_PIDFD) ------------------> unblock signals, default handlers
+//      ... attach probes to its pid ...       read(go): waits
+//      start(): write one byte ------------->
+//                                             become the user; execve(argv)
+//      read(failed): end of file <----------- (closed by exec: it worked)
+//                or an errno     <----------- (exec failed)
+//
+// If the parent dies first, the child's read returns 0 and it exits: nothing is left behind. Between clone and exec the child
+// makes raw system calls only: it is a copy of a process whose locks may be held by threads that don't exist in it. Its calls
+// go to the kernel directly, not past the observer: the narrator narrates us, not the workload.
+#include "runtime/sys/process.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <new>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+#ifndef CLONE_PIDFD
+#define CLONE_PIDFD 0x1000 // 5.2; old glibc headers lack it
+#endif
+
+namespace rawbpf::inline v0::sys {
+namespace {
+
+constexpr size_t kSignalSetSize = 8; // the kernel's sigset_t: 64 signals
+
+uint64_t nanoseconds(const timeval &t) {
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_usec) * 1000;
+}
+
+// "4711" -> 4711
+std::optional<uint32_t> decimal(std::string_view text) {
+    if (text.empty() || text.size() > 10) return {};
+    uint64_t value = 0;
+    for (char c : text) {
+        if (c < '0' || c > '9') return {};
+        value = value * 10 + static_cast<uint64_t>(c - '0');
+    }
+    if (value >= 0xffffffff) return {};
+    return static_cast<uint32_t>(value);
+}
+
+std::string_view cut(std::string_view &rest, char at) {
+    size_t n = rest.find(at);
+    std::string_view part = rest.substr(0, n);
+    rest = n == std::string_view::npos ? std::string_view() : rest.substr(n + 1);
+    return part;
+}
+
+// In the child, where nothing but system calls is safe.
+long direct(long number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0) {
+    return kernel_backend().call(Call{number, {a, b, c, d, e, 0}, {}});
+}
+
+struct Plan {
+    std::vector<std::string> paths;       // what to try, in PATH's order
+    std::vector<char *> argv, envp;       // NULL-ended
+    std::vector<std::string> environment; // owns what envp points at, where it was changed
+};
+
+Plan plan_for(const std::vector<std::string> &argv, const std::optional<User> &user) {
+    Plan plan;
+    for (const std::string &a : argv) plan.argv.push_back(const_cast<char *>(a.c_str()));
+    plan.argv.push_back(nullptr);
+    if (argv[0].find('/') != std::string::npos) {
+        plan.paths.push_back(argv[0]);
+    } else {
+        const char *path = getenv("PATH");
+        std::string_view rest = path ? path : "/usr/local/bin:/usr/bin:/bin";
+        while (!rest.empty()) {
+            std::string directory(cut(rest, ':'));
+            plan.paths.push_back((directory.empty() ? "." : directory) + "/" + argv[0]);
+        }
+    }
+    const bool rename = user && !user->name.empty();
+    for (char **e = environ; e && *e; ++e) {
+        std::string_view entry(*e);
+        if (rename &&
+            (entry.starts_with("USER=") || entry.starts_with("LOGNAME=") || (entry.starts_with("HOME=") && !user->home.empty())))
+            continue;
+        plan.environment.emplace_back(entry);
+    }
+    if (rename) {
+        plan.environment.push_back("USER=" + user->name);
+        plan.environment.push_back("LOGNAME=" + user->name);
+        if (!user->home.empty()) plan.environment.push_back("HOME=" + user->home);
+    }
+    for (std::string &e : plan.environment) plan.envp.push_back(e.data());
+    plan.envp.push_back(nullptr);
+    return plan;
+}
+
+[[noreturn]] void child_main(const Plan &plan, const std::optional<User> &user, int go, int failed) {
+    uint64_t none = 0;
+    direct(__NR_rt_sigprocmask, SIG_SETMASK, reg(&none), 0, kSignalSetSize);
+    struct {
+        uint64_t handler, flags, restorer, mask;
+    } action{reinterpret_cast<uint64_t>(SIG_DFL), 0, 0, 0};
+    for (int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGQUIT, SIGCHLD})
+        direct(__NR_rt_sigaction, static_cast<uint64_t>(signal), reg(&action), 0, kSignalSetSize);
+
+    char byte;
+    long n;
+    do n = direct(__NR_read, static_cast<uint64_t>(go), reg(&byte), 1);
+    while (n == -EINTR);
+    if (n != 1) direct(__NR_exit_group, 127);
+
+    struct {
+        int32_t os, step;
+    } report{0, 0}; // step 0: exec, 1: identity
+    if (user) {
+        long r = direct(__NR_setgroups, user->groups.size(), reg(user->groups.data()));
+        if (r >= 0) r = direct(__NR_setresgid, user->gid, user->gid, user->gid);
+        if (r >= 0) r = direct(__NR_setresuid, user->uid, user->uid, user->uid);
+        if (r < 0) report = {static_cast<int32_t>(-r), 1};
+    }
+    if (report.os == 0) {
+        report.os = ENOENT;
+        for (const std::string &path : plan.paths) {
+            long r = direct(__NR_execve, reg(path.c_str()), reg(plan.argv.data()), reg(plan.envp.data()));
+            if (r == -ENOENT || r == -ENOTDIR) continue;
+            report.os = static_cast<int32_t>(-r);
+            if (r != -EACCES) break; // EACCES: another directory of PATH may still have one that can be run
+        }
+    }
+    direct(__NR_write, static_cast<uint64_t>(failed), reg(&report), sizeof report);
+    direct(__NR_exit_group, 127);
+    __builtin_unreachable();
+}
+
+struct Pipe {
+    Fd read, write;
+};
+
+Result<Pipe> make_pipe() {
+    int fds[2] = {-1, -1};
+    long r = invoke(__NR_pipe2, reg(fds), O_CLOEXEC);
+    if (r < 0) return fail_os(static_cast<int>(-r), "pipe2");
+    return Pipe{Fd(fds[0]), Fd(fds[1])};
+}
+
+} // namespace
+
+std::optional<User> user_from(std::string_view uid, std::string_view gid, std::string_view passwd, std::string_view group) {
+    std::optional<uint32_t> u = decimal(uid), g = decimal(gid);
+    if (!u || !g || *u == 0) return {};
+    User user;
+    user.uid = *u;
+    user.gid = *g;
+    user.groups.push_back(*g);
+    while (!passwd.empty()) { // name:password:uid:gid:full name:home:shell
+        std::string_view line = cut(passwd, '\n');
+        std::string_view name = cut(line, ':');
+        cut(line, ':');
+        if (decimal(cut(line, ':')) != u) continue;
+        cut(line, ':');
+        cut(line, ':');
+        user.name = name;
+        user.home = cut(line, ':');
+        break;
+    }
+    while (!group.empty() && !user.name.empty()) { // name:password:gid:member,member
+        std::string_view line = cut(group, '\n');
+        cut(line, ':');
+        cut(line, ':');
+        std::optional<uint32_t> id = decimal(cut(line, ':'));
+        while (id && !line.empty())
+            if (cut(line, ',') == user.name && *id != user.gid) user.groups.push_back(*id);
+    }
+    return user;
+}
+
+std::optional<User> invoking_user() {
+    const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+    if (!uid || !gid || effective_uid() != 0) return {};
+    std::string passwd = read_file("/etc/passwd").value_or(std::string());
+    std::string group = read_file("/etc/group").value_or(std::string());
+    return user_from(uid, gid, passwd, group);
+}
+
+std::string Exit::text() const {
+    if (!signalled) return format("exited with status {}", code);
+    const char *name = sigabbrev_np(code);
+    return name ? format("was killed by SIG{}", name) : format("was killed by signal {}", code);
+}
+
+Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::optional<User> &user) {
+    if (argv.empty() || argv[0].empty()) return fail(Errc::invalid_argument, "no command to run");
+    Plan plan = plan_for(argv, user);
+    bool found = false;
+    for (const std::string &path : plan.paths)
+        if (exists(path)) found = true;
+    if (!found) return fail(Errc::not_found, "{}: no such program", argv[0]);
+
+    Pipe go = TRY(make_pipe());
+    Pipe failed = TRY(make_pipe());
+    Child child;
+    int pidfd = -1;
+    long pid = invoke(__NR_clone, CLONE_PIDFD | SIGCHLD, 0, reg(&pidfd), 0, 0);
+    if (pid < 0) return fail_os(static_cast<int>(-pid), "starting {}", argv[0]);
+    if (pid == 0) {
+        direct(__NR_close, static_cast<uint64_t>(go.write.get())); // else its read would never end when the parent dies
+        child_main(plan, user, go.read.get(), failed.write.get());
+    }
+    child.pid_ = static_cast<int>(pid);
+    child.pidfd_ = Fd(pidfd);
+    child.go_ = std::move(go.write);
+    child.go_read_ = std::move(go.read); // kept open, so that telling a child that was killed to go is no SIGPIPE for us
+    child.failed_ = std::move(failed.read);
+    return child;
+}
+
+Child &Child::operator=(Child &&other) noexcept {
+    if (this != &other) {
+        this->~Child();
+        new (this) Child(std::move(other));
+    }
+    return *this;
+}
+
+Child::~Child() {
+    if (!go_) return; // started, or moved from
+    go_.reset();      // its read ends, it exits
+    go_read_.reset();
+    (void)reap(0);
+}
+
+Result<void> Child::start() {
+    if (!go_) return fail(Errc::invalid_argument, "the process was started already");
+    Fd go = std::move(go_);
+    TRY_IN(write_all(go.get(), "!", 1), "starting process {}", pid_);
+    struct {
+        int32_t os, step;
+    } report{0, 0};
+    go_read_.reset();
+    size_t n = TRY_IN(sys::read(failed_.get(), &report, sizeof report), "starting process {}", pid_);
+    failed_.reset();
+    if (n != sizeof report) return {};
+    (void)reap(0);
+    Error error = os_error(report.os, report.step == 1 ? "changing to the invoking user" : "running the command");
+    // A file that may not be executed is no matter of our privileges, and nothing that more of them would mend.
+    if (report.step == 0 && error.kind == Errc::permission) error.kind = Errc::invalid_argument;
+    return Unexpected(std::move(error));
+}
+
+Result<std::optional<Exit>> Child::reap(int options) {
+    if (exit_) return exit_;
+    if (pid_ < 0) return fail(Errc::invalid_argument, "no process to wait for");
+    int status = 0;
+    rusage usage{};
+    long r;
+    do r = invoke(__NR_wait4, static_cast<uint64_t>(pid_), reg(&status), static_cast<uint64_t>(options), reg(&usage));
+    while (r == -EINTR);
+    if (r < 0) return fail_os(static_cast<int>(-r), "waiting for process {}", pid_);
+    if (r == 0) return std::optional<Exit>();
+    Exit exit;
+    exit.signalled = WIFSIGNALED(status);
+    exit.code = exit.signalled ? WTERMSIG(status) : WEXITSTATUS(status);
+    exit.user_ns = nanoseconds(usage.ru_utime);
+    exit.system_ns = nanoseconds(usage.ru_stime);
+    exit.max_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+    exit_ = exit;
+    return exit_;
+}
+
+Result<Exit> Child::wait() { return *TRY(reap(0)); }
+Result<std::optional<Exit>> Child::poll() { return reap(WNOHANG); }
+
+Result<void> Child::kill(int signal) const {
+    if (pid_ < 0 || exit_) return fail(Errc::not_found, "the process has ended");
+    // By the descriptor: a pid that was reused can't be hit.
+    long r = invoke(__NR_pidfd_send_signal, static_cast<uint64_t>(pidfd_.get()), static_cast<uint64_t>(signal), 0, 0);
+    if (r < 0) return fail_os(static_cast<int>(-r), "sending a signal to process {}", pid_);
+    return {};
+}
+
+Result<SignalFd> SignalFd::open(std::initializer_list<int> signals) {
+    uint64_t mask = 0;
+    for (int s : signals) mask |= 1ULL << (s - 1);
+    SignalFd out;
+    long r = invoke(__NR_rt_sigprocmask, SIG_BLOCK, reg(&mask), reg(&out.before_), kSignalSetSize);
+    if (r < 0) return fail_os(static_cast<int>(-r), "rt_sigprocmask");
+    r = invoke(__NR_signalfd4, static_cast<uint64_t>(-1), reg(&mask), kSignalSetSize, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (r < 0) {
+        invoke(__NR_rt_sigprocmask, SIG_SETMASK, reg(&out.before_), 0, kSignalSetSize);
+        return fail_os(static_cast<int>(-r), "signalfd4");
+    }
+    out.fd_ = Fd(static_cast<int>(r));
+    return out;
+}
+
+SignalFd &SignalFd::operator=(SignalFd &&other) noexcept {
+    if (this != &other) {
+        restore();
+        fd_ = std::move(other.fd_);
+        before_ = other.before_;
+    }
+    return *this;
+}
+
+SignalFd::~SignalFd() { restore(); }
+
+void SignalFd::restore() noexcept {
+    if (!fd_) return;
+    // What is still pending was meant for us and has been seen or is being ignored on purpose: take it, or restoring the mask
+    // would deliver it and end the process in the middle of its farewell.
+    while (read().value_or(0) != 0) {
+    }
+    fd_.reset();
+    invoke(__NR_rt_sigprocmask, SIG_SETMASK, reg(&before_), 0, kSignalSetSize);
+}
+
+Result<int> SignalFd::read() const {
+    signalfd_siginfo info{};
+    long n = invoke(__NR_read, static_cast<uint64_t>(fd_.get()), reg(&info), sizeof info);
+    if (n == -EAGAIN || n == -EINTR) return 0;
+    if (n < 0) return fail_os(static_cast<int>(-n), "reading a signal");
+    return n == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+Result<void> send_signal(int pid, int signal) {
+    long r = invoke(__NR_kill, static_cast<uint64_t>(pid), static_cast<uint64_t>(signal));
+    if (r < 0) return fail_os(static_cast<int>(-r), "process {}", pid);
+    return {};
+}
+
+bool process_exists(int pid) {
+    if (pid <= 0) return false;
+    long r = invoke(__NR_kill, static_cast<uint64_t>(pid), 0);
+    return r >= 0 || r == -EPERM;
+}
+
+Result<Fd> pidfd_open(int pid) {
+    long fd = invoke(__NR_pidfd_open, static_cast<uint64_t>(pid), 0);
+    if (fd < 0) return fail_os(static_cast<int>(-fd), "process {}", pid);
+    return Fd(static_cast<int>(fd));
+}
+
+void raise_open_files() {
+    rlimit limit{};
+    if (invoke(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, reg(&limit)) < 0 || limit.rlim_cur >= limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    invoke(__NR_prlimit64, 0, RLIMIT_NOFILE, reg(&limit), 0);
+}
+
+int own_pid() { return static_cast<int>(invoke(__NR_getpid)); }
+uint32_t effective_uid() { return static_cast<uint32_t>(invoke(__NR_geteuid)); }
+
+Usage own_usage() {
+    rusage usage{};
+    invoke(__NR_getrusage, static_cast<uint64_t>(RUSAGE_SELF), reg(&usage));
+    return Usage{nanoseconds(usage.ru_utime), nanoseconds(usage.ru_stime), static_cast<uint64_t>(usage.ru_maxrss) * 1024,
+                 static_cast<uint64_t>(usage.ru_nvcsw), static_cast<uint64_t>(usage.ru_nivcsw)};
+}
+
+} // namespace rawbpf::inline v0::sys

@@ -1,0 +1,110 @@
+// Processes: workloads that we start, and the signals that end us.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::sys {
+
+/// Who a workload runs as.
+struct User {
+    uint32_t uid = 0, gid = 0;
+    std::vector<uint32_t> groups; ///< supplementary, gid included
+    std::string name, home;       ///< empty when unknown
+};
+
+/// The user behind sudo, from SUDO_UID, SUDO_GID, /etc/passwd and /etc/group; nullopt when this isn't sudo, or it is root's.
+[[nodiscard]] std::optional<User> invoking_user();
+/// The same from given texts. PURE. nullopt when `uid` or `gid` isn't a number, or uid is 0.
+[[nodiscard]] std::optional<User> user_from(std::string_view uid, std::string_view gid, std::string_view passwd,
+                                            std::string_view group);
+
+/// How a process ended, and what it used.
+struct Exit {
+    bool signalled = false;
+    int code = 0; ///< exit status, or the signal
+    uint64_t user_ns = 0, system_ns = 0;
+    uint64_t max_rss_bytes = 0;
+    /// "exited with status 3", "was killed by SIGTERM".
+    [[nodiscard]] std::string text() const;
+};
+
+/// A child process that waits, before its exec, until it is told to go: so that probes can be attached before its first
+/// instruction. Dropping it before start() ends the child; dropping it afterwards lets it run on.
+class [[nodiscard]] Child {
+  public:
+    /// Forks. `argv[0]` is looked up in PATH. The child gets this process's stdin, stdout, stderr and environment, default
+    /// signal handling and, with `user`, that identity (HOME, USER and LOGNAME follow). Errors: not_found when no such program.
+    static Result<Child> spawn(const std::vector<std::string> &argv, const std::optional<User> &user = {});
+    Child() = default;
+    Child(Child &&) = default;
+    Child &operator=(Child &&other) noexcept;
+    ~Child();
+
+    [[nodiscard]] int pid() const { return pid_; }
+    /// Readable when the process has ended: for epoll.
+    [[nodiscard]] int pidfd() const { return pidfd_.get(); }
+    /// Lets it exec. Errors: the errno of its exec (or of changing its identity), in words.
+    [[nodiscard]] Result<void> start();
+    /// Waits for its end.
+    [[nodiscard]] Result<Exit> wait();
+    /// The same without waiting: nullopt while it runs.
+    [[nodiscard]] Result<std::optional<Exit>> poll();
+    [[nodiscard]] Result<void> kill(int signal) const;
+    [[nodiscard]] bool ended() const { return exit_.has_value(); }
+
+  private:
+    Result<std::optional<Exit>> reap(int options);
+    int pid_ = -1;
+    Fd pidfd_;
+    Fd go_; // one byte through here lets it exec
+    Fd go_read_;
+    Fd failed_; // its errno comes back here, or end of file when the exec worked
+    std::optional<Exit> exit_;
+};
+
+/// Signals as something to read, so that a poll loop sees Ctrl-C like any other event. Blocks them while it lives.
+class [[nodiscard]] SignalFd {
+  public:
+    static Result<SignalFd> open(std::initializer_list<int> signals);
+    SignalFd() = default;
+    SignalFd(SignalFd &&other) noexcept : fd_(std::move(other.fd_)), before_(other.before_) {}
+    SignalFd &operator=(SignalFd &&other) noexcept;
+    ~SignalFd();
+    [[nodiscard]] int fd() const { return fd_.get(); }
+    /// The next pending signal; 0 when there is none.
+    [[nodiscard]] Result<int> read() const;
+
+  private:
+    void restore() noexcept;
+    Fd fd_;
+    uint64_t before_ = 0; // the mask to go back to
+};
+
+/// kill(2). Errors: not_found when there is no such process.
+[[nodiscard]] Result<void> send_signal(int pid, int signal);
+/// True when the process exists (also when it belongs to somebody else).
+[[nodiscard]] bool process_exists(int pid);
+/// pidfd_open(2), 5.3: readable when the process has ended.
+[[nodiscard]] Result<Fd> pidfd_open(int pid);
+/// Raises the soft limit of open descriptors to the hard one. Not done for nothing: children inherit it, and select(2) can't take
+/// descriptors above 1023.
+void raise_open_files();
+[[nodiscard]] int own_pid();
+[[nodiscard]] uint32_t effective_uid();
+
+/// What this process has used so far (getrusage(2)).
+struct Usage {
+    uint64_t user_ns = 0, system_ns = 0;
+    uint64_t max_rss_bytes = 0;
+    uint64_t voluntary_switches = 0, involuntary_switches = 0;
+};
+[[nodiscard]] Usage own_usage();
+
+} // namespace rawbpf::inline v0::sys

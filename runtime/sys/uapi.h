@@ -1,0 +1,67 @@
+// Kernel constants that the oldest headers we build with (Linux 5.15, Ubuntu 22.04) do not have.
+//
+// They are named as in the kernel and live in a namespace of their own, because in newer headers they are enumerators at
+// global scope: `uapi::BPF_MAP_TYPE_ARENA` means the same thing with every header. The number after each is the Linux
+// version that brought it. Source: include/uapi/linux/bpf.h and perf_event.h. Constants that are macros in the kernel can't
+// be put into a namespace and are guarded with #ifndef instead.
+#pragma once
+
+#include <cstdint>
+
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+
+namespace rawbpf::inline v0::uapi {
+
+// enum bpf_cmd
+inline constexpr uint32_t BPF_TOKEN_CREATE = 36;           // 6.9
+inline constexpr uint32_t BPF_PROG_STREAM_READ_BY_FD = 37; // 6.17
+inline constexpr uint32_t BPF_PROG_ASSOC_STRUCT_OPS = 38;  // 7.0
+
+// enum bpf_map_type
+inline constexpr uint32_t BPF_MAP_TYPE_BLOOM_FILTER = 30; // 5.16
+inline constexpr uint32_t BPF_MAP_TYPE_USER_RINGBUF = 31; // 6.1
+inline constexpr uint32_t BPF_MAP_TYPE_CGRP_STORAGE = 32; // 6.2
+inline constexpr uint32_t BPF_MAP_TYPE_ARENA = 33;        // 6.9
+inline constexpr uint32_t BPF_MAP_TYPE_INSN_ARRAY = 34;   // 6.19
+
+// enum bpf_prog_type
+inline constexpr uint32_t BPF_PROG_TYPE_NETFILTER = 32; // 6.4
+
+// enum bpf_attach_type
+inline constexpr uint32_t BPF_TRACE_KPROBE_MULTI = 42;   // 5.18
+inline constexpr uint32_t BPF_LSM_CGROUP = 43;           // 6.0
+inline constexpr uint32_t BPF_STRUCT_OPS = 44;           // 6.4
+inline constexpr uint32_t BPF_NETFILTER = 45;            // 6.4
+inline constexpr uint32_t BPF_TCX_INGRESS = 46;          // 6.6
+inline constexpr uint32_t BPF_TCX_EGRESS = 47;           // 6.6
+inline constexpr uint32_t BPF_TRACE_UPROBE_MULTI = 48;   // 6.6
+inline constexpr uint32_t BPF_NETKIT_PRIMARY = 54;       // 6.7
+inline constexpr uint32_t BPF_NETKIT_PEER = 55;          // 6.7
+inline constexpr uint32_t BPF_TRACE_KPROBE_SESSION = 56; // 6.10
+inline constexpr uint32_t BPF_TRACE_UPROBE_SESSION = 57; // 6.13
+
+// Flags of BPF_MAP_CREATE
+inline constexpr uint32_t BPF_F_VTYPE_BTF_OBJ_FD = 1U << 15; // 6.9
+inline constexpr uint32_t BPF_F_TOKEN_FD = 1U << 16;         // 6.9
+inline constexpr uint32_t BPF_F_SEGV_ON_FAULT = 1U << 17;    // 6.9
+inline constexpr uint32_t BPF_F_NO_USER_CONV = 1U << 18;     // 6.9
+inline constexpr uint32_t BPF_F_RB_OVERWRITE = 1U << 19;     // 6.19
+// Flag of BPF_OBJ_PIN and BPF_OBJ_GET
+inline constexpr uint32_t BPF_F_PATH_FD = 1U << 14; // 6.5
+
+// The verifier's log levels; in the kernel's include/linux/bpf_verifier.h, but part of the interface all the same.
+inline constexpr uint32_t BPF_LOG_LEVEL1 = 1; // 3.18: the path that fails
+inline constexpr uint32_t BPF_LOG_LEVEL2 = 2; // 4.x: every path, registers after each instruction
+inline constexpr uint32_t BPF_LOG_STATS = 4;  // 5.2: sums only
+inline constexpr uint32_t BPF_LOG_FIXED = 8;  // 6.4: keep the start of a log that is too long, not its end
+
+// Flags of BPF_PROG_LOAD
+#ifndef BPF_F_XDP_HAS_FRAGS
+#define BPF_F_XDP_HAS_FRAGS (1U << 5) // 5.18
+#endif
+#ifndef BPF_F_XDP_DEV_BOUND_ONLY
+#define BPF_F_XDP_DEV_BOUND_ONLY (1U << 6) // 6.3
+#endif
+
+} // namespace rawbpf::inline v0::uapi

@@ -1,0 +1,24 @@
+/* What record_bare.cpp writes and bare_profile.c reads: steps of 8-byte aligned { kind, size, body }. */
+#ifndef BARE_PLAN_H
+#define BARE_PLAN_H
+
+#include <stdint.h>
+
+enum { kBareMap = 1, kBareUpdate, kBareFreeze, kBareBtf, kBareProgram };
+
+struct BareMap {
+    uint32_t type, key_size, value_size, max_entries, flags;
+};
+
+/* Followed by the key and the value. */
+struct BareUpdate {
+    uint32_t map, key_size;
+    uint64_t flags;
+};
+
+/* Followed by the instructions, func_info and line_info. */
+struct BareProgram {
+    uint32_t type, insns, func_info_rec_size, func_info_cnt, line_info_rec_size, line_info_cnt;
+};
+
+#endif

@@ -1,0 +1,124 @@
+// Starting workloads: stopped until told to go, with the right identity, and nothing left behind.
+#include "runtime/sys/process.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "runtime/sys/file.h"
+#include "tests/support/fds.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+
+TEST_CASE("process: a child waits until it is started, then its status comes back") {
+    auto before = test::open_descriptors();
+    {
+        sys::Child child = sys::Child::spawn({"sh", "-c", "exit 3"}).value();
+        usleep(50000);
+        CHECK_FALSE(child.poll().value().has_value());
+        CHECK(sys::process_exists(child.pid()));
+        // It is still us: the exec hasn't happened.
+        CHECK(sys::read_link("/proc/" + std::to_string(child.pid()) + "/exe").value() ==
+              sys::read_link("/proc/self/exe").value());
+        REQUIRE(child.start().has_value());
+        pollfd p{child.pidfd(), POLLIN, 0};
+        CHECK(poll(&p, 1, 5000) == 1);
+        sys::Exit exit = child.wait().value();
+        CHECK_FALSE(exit.signalled);
+        CHECK(exit.code == 3);
+        CHECK(exit.text() == "exited with status 3");
+        CHECK(exit.max_rss_bytes > 0);
+        CHECK_FALSE(child.start().has_value());
+    }
+    CHECK(test::open_descriptors() == before);
+}
+
+TEST_CASE("process: what can't run says why, and no child stays") {
+    auto before = test::open_descriptors();
+    Result<sys::Child> missing = sys::Child::spawn({"no-such-program-anywhere"});
+    REQUIRE_FALSE(missing.has_value());
+    CHECK(missing.error().kind == Errc::not_found);
+    {
+        const std::string file = "/tmp/rawbpf-not-a-program-" + std::to_string(getpid());
+        REQUIRE(close(creat(file.c_str(), 0644)) == 0);
+        sys::Child child = sys::Child::spawn({file}).value();
+        Result<void> started = child.start();
+        REQUIRE_FALSE(started.has_value());
+        CHECK(started.error().os == EACCES);
+        CHECK(unlink(file.c_str()) == 0);
+        CHECK(child.wait().value().code == 127);
+    }
+    int pid = 0;
+    {
+        sys::Child child = sys::Child::spawn({"sleep", "100"}).value();
+        pid = child.pid();
+    }
+    CHECK_FALSE(sys::process_exists(pid)); // never started: ended with its owner
+    CHECK(test::open_descriptors() == before);
+}
+
+TEST_CASE("process: killed by a signal, also before it was started") {
+    sys::Child child = sys::Child::spawn({"sleep", "100"}).value();
+    REQUIRE(child.start().has_value());
+    REQUIRE(child.kill(SIGTERM).has_value());
+    sys::Exit exit = child.wait().value();
+    CHECK(exit.signalled);
+    CHECK(exit.text() == "was killed by SIGTERM");
+    CHECK(child.kill(SIGTERM).error().kind == Errc::not_found);
+
+    sys::Child early = sys::Child::spawn({"sleep", "100"}).value();
+    REQUIRE(early.kill(SIGKILL).has_value());
+    pollfd p{early.pidfd(), POLLIN, 0};
+    CHECK(poll(&p, 1, 5000) == 1);
+    CHECK(early.start().has_value()); // no SIGPIPE; its end says the rest
+    CHECK(early.wait().value().signalled);
+}
+
+TEST_CASE("process: runs as another user") {
+    if (sys::effective_uid() != 0) SKIP("needs root to become another user");
+    sys::User user;
+    user.uid = 12345;
+    user.gid = 23456;
+    user.groups = {23456, 34567};
+    user.name = "somebody";
+    user.home = "/nowhere";
+    auto child = sys::Child::spawn({"sh", "-c",
+                                    "test \"$(id -u)\" = 12345 && test \"$(id -g)\" = 23456 && id -G | grep -q 34567 && "
+                                    "test \"$USER$HOME\" = somebody/nowhere"},
+                                   user)
+                     .value();
+    REQUIRE(child.start().has_value());
+    CHECK(child.wait().value().code == 0);
+}
+
+TEST_CASE("process: signals can be read, and are as before afterwards") {
+    auto before = test::open_descriptors();
+    {
+        sys::SignalFd signals = sys::SignalFd::open({SIGUSR1, SIGTERM}).value();
+        CHECK(signals.read().value() == 0);
+        raise(SIGUSR1);
+        CHECK(signals.read().value() == SIGUSR1);
+        CHECK(signals.read().value() == 0);
+        raise(SIGTERM); // left unread: swallowed, not delivered when the mask is restored
+        // A workload doesn't inherit the mask.
+        auto child = sys::Child::spawn({"sh", "-c", "kill -TERM $$; sleep 10"}).value();
+        REQUIRE(child.start().has_value());
+        CHECK(child.wait().value().code == SIGTERM);
+    }
+    sigset_t now;
+    sigprocmask(SIG_BLOCK, nullptr, &now);
+    CHECK(sigismember(&now, SIGUSR1) == 0);
+    CHECK(sigismember(&now, SIGTERM) == 0);
+    CHECK(test::open_descriptors() == before);
+}
+
+TEST_CASE("process: pids that aren't there") {
+    CHECK_FALSE(sys::process_exists(0x7ffffffe));
+    CHECK_FALSE(sys::process_exists(-1));
+    CHECK(sys::process_exists(getpid()));
+    CHECK(sys::send_signal(0x7ffffffe, 0).error().kind == Errc::not_found);
+    CHECK(sys::pidfd_open(0x7ffffffe).error().message().find("2147483646") != std::string::npos);
+}

@@ -1,0 +1,155 @@
+// The workloads. They are part of the test binary, so that the tests need no second file and find their symbols in a file that is
+// certainly not stripped; a constructor notices the request before any test would run. Their functions keep frame pointers (see
+// meson.build) and do the same arithmetic, so that time follows the number of iterations.
+#include "tests/kernel/profile_workload.h"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+volatile unsigned long profile_test_sink;
+
+/// Compilers leave the frame out of functions that call nothing, whatever they are told; asking for its address makes them build
+/// it.
+#define HAVE_A_FRAME asm volatile("" : : "r"(__builtin_frame_address(0)))
+
+// Not in an anonymous namespace and not inlined: these names are looked for in profiles.
+[[gnu::noinline]] void hot_a(long n) {
+    HAVE_A_FRAME;
+    for (long i = 0; i < n; ++i) profile_test_sink = profile_test_sink * 3 + static_cast<unsigned long>(i);
+    asm volatile("");
+}
+[[gnu::noinline]] void hot_b(long n) {
+    HAVE_A_FRAME;
+    for (long i = 0; i < n; ++i) profile_test_sink = profile_test_sink * 3 + static_cast<unsigned long>(i);
+    asm volatile("");
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Clock::time_point in(int milliseconds) { return Clock::now() + std::chrono::milliseconds(milliseconds); }
+
+} // namespace
+
+[[gnu::noinline]] void split_body(int milliseconds) {
+    HAVE_A_FRAME;
+    for (const auto end = in(milliseconds); Clock::now() < end;) {
+        hot_a(300000);
+        hot_b(100000);
+    }
+    asm volatile("");
+}
+
+[[gnu::noinline]] void worker_body(int milliseconds) {
+    HAVE_A_FRAME;
+    for (const auto end = in(milliseconds); Clock::now() < end;) hot_a(100000);
+    asm volatile("");
+}
+
+[[gnu::noinline]] void burst_body(int milliseconds) {
+    HAVE_A_FRAME;
+    for (const auto end = in(milliseconds); Clock::now() < end;) hot_a(10000);
+    asm volatile("");
+}
+
+[[gnu::noinline]] void system_body(int milliseconds) {
+    HAVE_A_FRAME;
+    static char buffer[1 << 16];
+    const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    for (const auto end = in(milliseconds); Clock::now() < end;)
+        if (read(zero, buffer, sizeof buffer) < 0) break;
+    close(zero);
+    asm volatile("");
+}
+
+/// Position-independent and without a call, so that a copy of its bytes runs anywhere.
+[[gnu::noinline]] unsigned long spin(unsigned long n) {
+    for (unsigned long i = 0; i < n; ++i) asm volatile("");
+    return n;
+}
+
+[[gnu::noinline]] void jit_body(int milliseconds) {
+    HAVE_A_FRAME;
+    constexpr size_t kCode = 128;
+    void *code = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(code, reinterpret_cast<const void *>(&spin), kCode);
+    mprotect(code, 4096, PROT_READ | PROT_EXEC);
+    __builtin___clear_cache(static_cast<char *>(code), static_cast<char *>(code) + kCode);
+    char path[64];
+    std::snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
+    if (FILE *map = std::fopen(path, "w")) {
+        std::fprintf(map, "%lx %zx script:hot_loop\n", reinterpret_cast<unsigned long>(code), kCode);
+        std::fclose(map);
+    }
+    unsigned long (*function)(unsigned long);
+    std::memcpy(&function, &code, sizeof function);
+    for (const auto end = in(milliseconds); Clock::now() < end;) function(1000000);
+}
+
+namespace {
+
+/// Runs this binary again as another workload, and waits for it.
+void again(const char *request) {
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("RAWBPF_TEST_WORKLOAD", request, 1);
+        char name[] = "again";
+        char *const arguments[] = {name, nullptr};
+        execve("/proc/self/exe", arguments, environ);
+        _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+}
+
+[[gnu::constructor]] void run_workload() {
+    const char *request = std::getenv("RAWBPF_TEST_WORKLOAD");
+    if (!request) return;
+    const char *colon = std::strchr(request, ':');
+    const int milliseconds = colon ? std::atoi(colon + 1) : 100;
+    const std::string what(request, colon ? static_cast<size_t>(colon - request) : std::strlen(request));
+    if (what == "split") {
+        split_body(milliseconds);
+    } else if (what == "threads") {
+        std::thread one(worker_body, milliseconds), two(worker_body, milliseconds);
+        one.join();
+        two.join();
+    } else if (what == "burst") {
+        prctl(PR_SET_NAME, "burst");
+        burst_body(milliseconds);
+    } else if (what == "short") {
+        for (int i = 0; i < 20; ++i) again("burst:20");
+    } else if (what == "forks") {
+        const pid_t child = fork();
+        worker_body(milliseconds);
+        if (child == 0) _exit(0);
+        waitpid(child, nullptr, 0);
+    } else if (what == "system") {
+        system_body(milliseconds);
+    } else if (what == "jit") {
+        jit_body(milliseconds);
+    } else {
+        _exit(126);
+    }
+    _exit(0);
+}
+
+} // namespace
+
+std::vector<std::string> rawbpf::test::workload(const std::string &what, int milliseconds) {
+    return {"env", "RAWBPF_TEST_WORKLOAD=" + what + ":" + std::to_string(milliseconds),
+            "/proc/" + std::to_string(getpid()) + "/exe"};
+}

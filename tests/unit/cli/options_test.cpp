@@ -1,0 +1,172 @@
+// Parsing from a table: every spelling, every refusal and the words of its message.
+#include "cli/options.h"
+
+#include <vector>
+
+#include "cli/suggest.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using namespace rawbpf::cli;
+
+namespace {
+
+constexpr Option kRows[] = {
+    {.name = "freq",
+     .letter = 'F',
+     .kind = Kind::count,
+     .argument = "HZ",
+     .help = "rate",
+     .fallback = "99",
+     .least = 1,
+     .most = 1000000},
+    {.name = "hw", .help = "hardware"},
+    {.name = "pid", .letter = 'p', .kind = Kind::pids, .repeatable = true, .argument = "PID", .help = "process"},
+    {.name = "ps", .help = "stacks"},
+    {.name = "cpu", .kind = Kind::cpus, .argument = "LIST", .help = "cpus"},
+    {.name = "duration", .letter = 'd', .kind = Kind::seconds, .argument = "SECONDS", .help = "how long"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "format",
+     .fallback = "table",
+     .choices = "table folded json"},
+    {.name = "json", .help = "json", .stands_for = "format=json"},
+    {.name = "output", .letter = 'o', .kind = Kind::file, .argument = "FILE", .help = "file"},
+    {.name = "user", .help = "user", .excludes = "stacks"},
+    {.name = "kernel", .help = "kernel", .excludes = "stacks"},
+    {.name = "quiet", .letter = 'q', .help = "quiet"},
+    {.name = "verbose", .letter = 'v', .help = "verbose"},
+};
+consteval Id row(std::string_view name) { return find(kRows, name); }
+constexpr Command kTool{.name = "tool", .summary = "s", .description = "d", .options = kRows, .workload = true};
+constexpr Command kReader{
+    .name = "reader", .summary = "s", .description = "d", .operand = "FILE", .least_operands = 1, .most_operands = 1};
+
+Result<Arguments> parse(std::vector<std::string_view> words, const Command &command = kTool) {
+    return Arguments::parse(command, words);
+}
+
+// "MESSAGE | HINT" of a refusal; "accepted" where there is none.
+std::string refusal(std::vector<std::string_view> words, const Command &command = kTool) {
+    Result<Arguments> parsed = parse(std::move(words), command);
+    if (parsed) return "accepted";
+    CHECK(parsed.error().kind == Errc::invalid_argument);
+    return parsed.error().context + (parsed.error().hint.empty() ? "" : " | " + parsed.error().hint);
+}
+
+} // namespace
+
+TEST_CASE("options: one option, many spellings") {
+    for (std::vector<std::string_view> words : std::vector<std::vector<std::string_view>>{{"--freq=250"},
+                                                                                          {"--freq", "250"},
+                                                                                          {"-F250"},
+                                                                                          {"-F", "250"},
+                                                                                          {"-F=250"},
+                                                                                          {"-freq", "250"},
+                                                                                          {"-freq=250"},
+                                                                                          {"-qF250"},
+                                                                                          {"-qvF", "250"}}) {
+        Result<Arguments> a = parse(words);
+        REQUIRE(a);
+        CHECK(a->count(row("freq")) == 250);
+    }
+    CHECK(parse({})->count(row("freq")) == 99);
+    CHECK(!parse({})->has(row("freq")));
+    CHECK(parse({"-F1", "-F2"})->count(row("freq")) == 2);
+}
+
+TEST_CASE("options: the seed's spellings") {
+    Result<Arguments> a = parse({"-freq", "100", "-hw", "-pid", "1234", "-ps"});
+    REQUIRE(a);
+    CHECK(a->count(row("freq")) == 100);
+    CHECK(a->has(row("hw")));
+    CHECK(a->has(row("ps")));
+    CHECK(a->pids(row("pid")) == std::vector<int>{1234});
+}
+
+TEST_CASE("options: lists, flags, groups and the command behind --") {
+    CHECK(parse({"-p1", "--pid=2,3", "-p", "4"})->pids(row("pid")) == std::vector<int>{1, 2, 3, 4});
+    Result<Arguments> a = parse({"-qv", "--json", "-o", "-", "--", "sh", "-c", "--freq x"});
+    REQUIRE(a);
+    CHECK(a->has(row("quiet")));
+    CHECK(a->has(row("verbose")));
+    CHECK(a->text(row("format")) == "json");
+    CHECK(a->has(row("format")));
+    CHECK(a->text(row("output")) == "-");
+    CHECK(a->workload() == std::vector<std::string>{"sh", "-c", "--freq x"});
+    CHECK(parse({"--json", "-f", "folded"})->text(row("format")) == "folded");
+    CHECK(parse({"--user"})->has(row("user")));
+    CHECK(refusal({"--user", "-kernel"}) == "--user and -kernel exclude each other");
+    CHECK(refusal({"--"}) == "a command to run is missing behind --");
+    CHECK(parse({"-q", "--help", "--nonsense"})->wants_help());
+    CHECK(parse({"--", "--help"})->workload() == std::vector<std::string>{"--help"});
+    CHECK(parse({"--", "-x"}, kReader)->operands() == std::vector<std::string_view>{"-x"});
+    CHECK(parse({"-"}, kReader)->operands() == std::vector<std::string_view>{"-"});
+}
+
+TEST_CASE("options: a refusal names the option, the value and what was expected") {
+    CHECK(refusal({"--freq", "many"}) == "--freq: 'many' isn't a whole number (HZ is expected)");
+    CHECK(refusal({"-F0"}) == "-F (--freq): 0 is below 1, the least that works");
+    CHECK(refusal({"-F", "1000001"}) == "-F (--freq): 1000001 is above 1000000, the most that works");
+    CHECK(refusal({"-F99999999999999999999"}) == "-F (--freq): '99999999999999999999' isn't a whole number (HZ is expected)");
+    CHECK(refusal({"-F="}) == "-F (--freq): '' isn't a whole number (HZ is expected)");
+    CHECK(refusal({"--freq"}) == "--freq needs a value: HZ");
+    CHECK(refusal({"--freq", "--hw"}) == "--freq needs a value: HZ");
+    CHECK(refusal({"--freq", "-5"}) == "--freq needs a value: HZ");
+    CHECK(refusal({"-q", "-f"}) == "-f (--format) needs a value: one of table, folded, json");
+    CHECK(refusal({"--hw=1"}) == "--hw takes no value, but was given '1'");
+    CHECK(refusal({"-q=1"}) == "-q takes no value, but was given '1'");
+    CHECK(refusal({"-p", "0"}) == "-p (--pid): '0' isn't a process id (a whole number from 1)");
+    CHECK(refusal({"-p", "12,x"}) == "-p (--pid): 'x' isn't a process id (a whole number from 1)");
+    CHECK(refusal({"-p", ","}) == "-p (--pid): a process id is expected");
+    CHECK(refusal({"-d", "soon"}) == "-d (--duration): 'soon' isn't a time (expected: 3, 0.5, 200ms, 5s, 2m or 1h)");
+    CHECK(refusal({"-d", "0"}) == "-d (--duration): 0 is no time at all");
+    CHECK(refusal({"-f", "fodled"}) == "-f (--format): 'fodled' isn't one of table, folded, json | did you mean folded?");
+    CHECK(refusal({"-f", "xxxxxxxxx"}) == "-f (--format): 'xxxxxxxxx' isn't one of table, folded, json");
+    CHECK(refusal({"--output="}) == "--output: the path is empty");
+    CHECK(refusal({"--cpu", "0-x"}).starts_with("--cpu: "));
+    CHECK(refusal({"./split", "3"}) ==
+          "unexpected argument './split' | to run a command and profile it, put -- in front of it: rawbpf tool -- ./split");
+    CHECK(refusal({}, kReader) == "FILE is missing");
+    CHECK(refusal({"a", "b"}, kReader) == "unexpected argument 'b'");
+}
+
+TEST_CASE("options: an unknown one is answered with the nearest") {
+    CHECK(refusal({"--frq", "99"}) == "unknown option --frq | did you mean --freq?\nrawbpf tool --help lists them all");
+    CHECK(refusal({"--frequency=99"}) == "unknown option --frequency | did you mean --freq?\nrawbpf tool --help lists them all");
+    CHECK(refusal({"--Format"}).starts_with("unknown option --Format | did you mean --format?"));
+    CHECK(refusal({"-fomrat", "svg"}).starts_with("-f (--format): 'omrat'")); // a cluster is a cluster
+    CHECK(refusal({"-xq"}).starts_with("unknown option -xq | the nearest option is --"));
+    CHECK(refusal({"--zzzzzzzzzzzz"}).starts_with("unknown option --zzzzzzzzzzzz | the nearest option is --"));
+    CHECK(refusal({"--="}).starts_with("unknown option -- |"));
+    CHECK(refusal({std::string_view("--\xff\x00\x01", 5)}).starts_with("unknown option"));
+}
+
+TEST_CASE("options: times") {
+    CHECK(*parse_seconds("3") == 3);
+    CHECK(*parse_seconds("0.5") == 0.5);
+    CHECK(*parse_seconds(".25") == 0.25);
+    CHECK(*parse_seconds("1.") == 1);
+    CHECK(*parse_seconds("200ms") == doctest::Approx(0.2));
+    CHECK(*parse_seconds("5s") == 5);
+    CHECK(*parse_seconds("2m") == 120);
+    CHECK(*parse_seconds("1h") == 3600);
+    for (std::string_view wrong : {"", ".", "s", "-1", "1.2.3", "5 s", "1d", "1e3", "nan", "0x10", "9999999999", "1.0000000001"})
+        CHECK(!parse_seconds(wrong));
+}
+
+TEST_CASE("suggest: distances") {
+    CHECK(edit_distance("", "") == 0);
+    CHECK(edit_distance("abc", "") == 3);
+    CHECK(edit_distance("profile", "profil") == 1);
+    CHECK(edit_distance("porfile", "profile") == 1); // a swap is one mistake
+    CHECK(edit_distance("kitten", "sitting") == 3);
+    std::string_view words[] = {"profile", "report", "completion", "help"};
+    CHECK(nearest("profle", words).word == "profile");
+    CHECK(nearest("prof", words).close);
+    CHECK(nearest("rep", words).word == "report");
+    CHECK(!nearest("xyzzy", words).close);
+    CHECK(nearest("a", {}).word.empty());
+}

@@ -1,0 +1,430 @@
+// The loader against a fake kernel: order and content of the calls, and every call failing once.
+#include "runtime/kernel/loader.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "runtime/btf/btf.h"
+#include "runtime/kernel/probes.h"
+#include "runtime/kernel/stats.h"
+#include "runtime/link/perf_event.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using test::FakeKernel;
+
+namespace {
+
+MapSpec map_spec(std::string name, uint32_t type, uint32_t key, uint32_t value, uint32_t entries) {
+    MapSpec spec;
+    spec.name = std::move(name);
+    spec.type = type;
+    spec.key_size = key;
+    spec.value_size = value;
+    spec.max_entries = entries;
+    return spec;
+}
+
+Fixup fixup(uint32_t insn, Fixup::Kind kind, uint32_t map, uint32_t offset = 0) {
+    Fixup out;
+    out.insn = insn;
+    out.kind = kind;
+    out.map = map;
+    out.offset = offset;
+    return out;
+}
+
+// Two programs; a ring, a hash, constants and a prog array; BTF.
+ObjectSpec example() {
+    ObjectSpec spec;
+    spec.name = "example.bpf.o";
+    spec.license = "Dual MIT/GPL";
+    spec.maps.push_back(map_spec("events", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096));
+    spec.maps.push_back(map_spec("unused", BPF_MAP_TYPE_HASH, 4, 4, 16));
+    spec.maps.push_back(map_spec("counts", BPF_MAP_TYPE_HASH, 4, 8, 16));
+    MapSpec constants = map_spec("example.rodata", BPF_MAP_TYPE_ARRAY, 4, 8, 1);
+    constants.data_section = ".rodata";
+    constants.contents = {std::byte{1}, std::byte{2}};
+    constants.freeze = true;
+    spec.maps.push_back(constants);
+    MapSpec programs = map_spec("programs", BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 2);
+    programs.slots = {{0, "second"}};
+    spec.maps.push_back(programs);
+
+    ProgramSpec first;
+    first.name = "first";
+    first.section = "perf_event";
+    first.type = BPF_PROG_TYPE_PERF_EVENT;
+    first.insns = {{0x18, 1, 0, 0, 0}, {}, {0x18, 2, 0, 0, 0}, {},
+                   {0x18, 3, 0, 0, 0}, {}, {0xb7, 0, 0, 0, 0}, {0x95, 0, 0, 0, 0}};
+    first.fixups = {fixup(0, Fixup::Kind::map_fd, 0), fixup(2, Fixup::Kind::map_value, 3, 4), fixup(4, Fixup::Kind::map_fd, 4)};
+    ProgramSpec second = first;
+    second.name = "second";
+    second.fixups = {fixup(0, Fixup::Kind::map_fd, 2)};
+    spec.programs = {first, second};
+
+    btf::Writer w;
+    btf::TypeId n = w.add_int("int", 4, true);
+    btf::TypeId f = w.add_func("first", w.add_func_proto(n, {}), 1);
+    (void)f;
+    spec.btf = w.finish();
+    spec.programs[0].func_info = {{0, f}};
+    return spec;
+}
+
+} // namespace
+
+TEST_CASE("loader: makes what the programs need, patches it in, and gives it all back") {
+    FakeKernel kernel;
+    std::vector<std::vector<Insn>> loaded;
+    std::vector<sys::ProgLoadAttr> attrs;
+    std::vector<std::pair<uint32_t, std::vector<uint8_t>>> updates;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf) return {};
+        if (c.args[0] == BPF_PROG_LOAD) {
+            sys::ProgLoadAttr attr;
+            std::memcpy(&attr, reinterpret_cast<void *>(c.args[1]), c.args[2]);
+            const Insn *insns = reinterpret_cast<const Insn *>(attr.insns);
+            loaded.emplace_back(insns, insns + attr.insn_cnt);
+            attrs.push_back(attr);
+        }
+        if (c.args[0] == BPF_MAP_UPDATE_ELEM) {
+            auto *attr = reinterpret_cast<const sys::MapElemAttr *>(c.args[1]);
+            auto *value = reinterpret_cast<const uint8_t *>(attr->value);
+            updates.emplace_back(attr->map_fd, std::vector<uint8_t>(value, value + 4));
+        }
+        return {};
+    };
+    {
+        LoadedObject object = load(example()).value();
+        CHECK(kernel.count(BPF_MAP_CREATE) == 4); // not `unused`
+        CHECK(kernel.count(BPF_BTF_LOAD) == 1);
+        CHECK(kernel.count(BPF_PROG_LOAD) == 2);
+        CHECK(kernel.count(BPF_MAP_FREEZE) == 1);
+        CHECK(object.find_map("unused") == nullptr);
+        REQUIRE(object.maps.size() == 4);
+        CHECK(object.maps[0].name() == "events");
+        CHECK(object.notes.empty());
+        REQUIRE(loaded.size() == 2);
+        CHECK((loaded[0][0].src == BPF_PSEUDO_MAP_FD));
+        CHECK(loaded[0][0].imm == object.find_map("events")->fd());
+        CHECK((loaded[0][2].src == BPF_PSEUDO_MAP_VALUE));
+        CHECK(loaded[0][2].imm == object.find_map("example.rodata")->fd());
+        CHECK(loaded[0][3].imm == 4);
+        CHECK(loaded[1][0].imm == object.find_map("counts")->fd());
+        CHECK(attrs[0].prog_btf_fd == static_cast<uint32_t>(object.btf.get()));
+        CHECK(attrs[0].func_info_cnt == 1);
+        CHECK(attrs[0].log_level == 0);
+        CHECK(attrs[1].prog_btf_fd == 0); // it has no function information
+        REQUIRE(updates.size() == 2);     // the constants, and a slot of the prog array
+        CHECK(updates[0].second == std::vector<uint8_t>{1, 2, 0, 0});
+        uint32_t slot = 0;
+        std::memcpy(&slot, updates[1].second.data(), 4);
+        CHECK(slot == static_cast<uint32_t>(object.find_program("second")->fd.get()));
+        CHECK(object.find_program("first")->section == "perf_event");
+    }
+    CHECK(kernel.leaks() == "");
+    // Nothing was probed: the calls are those of the object itself.
+    CHECK(kernel.calls() == 1 + 4 + 2 + 1 + 2);
+}
+
+TEST_CASE("loader: only the programs asked for, with their maps") {
+    FakeKernel kernel;
+    LoadOptions options;
+    options.programs = {"second"};
+    LoadedObject object = load(example(), options).value();
+    CHECK(object.programs.size() == 1);
+    CHECK(object.maps.size() == 1);
+    CHECK(object.find_map("counts") != nullptr);
+    options.programs = {"third"};
+    Error error = load(example(), options).error();
+    CHECK(error.kind == Errc::not_found);
+    CHECK(error.message() == "example.bpf.o: no program third; there are: first, second");
+    // A program that isn't loaded by itself ("?" sections) is loaded when asked for.
+    ObjectSpec spec = example();
+    for (ProgramSpec &program : spec.programs) program.autoload = false;
+    CHECK(load(spec).value().programs.empty());
+    options.programs = {"first"};
+    CHECK(load(spec, options).value().programs.size() == 1);
+}
+
+TEST_CASE("loader: every call fails once, with every errno: an error with a context, and nothing left open") {
+    // How many calls there are when nothing fails.
+    int calls = 0;
+    {
+        FakeKernel kernel;
+        LoadedObject object = load(example()).value();
+        SamplingEvent event;
+        event.cpu = 0;
+        PerfEventLink link = PerfEventLink::open(event, object.programs[0].fd.get()).value();
+        REQUIRE(link.enable().has_value());
+        calls = kernel.calls();
+    }
+    REQUIRE(calls >= 10);
+    int errors = 0;
+    for (int os : {EPERM, ENOMEM, EINVAL, EMFILE, E2BIG, EACCES, ENOSPC, EAGAIN, EINTR, EBUSY, 524})
+        for (int n = 1; n <= calls; ++n) {
+            CAPTURE(os);
+            CAPTURE(n);
+            forget_features();
+            FakeKernel kernel;
+            kernel.fail(n, os);
+            {
+                auto all = [&]() -> Result<void> {
+                    LoadedObject object = TRY(load(example()));
+                    SamplingEvent event;
+                    event.cpu = 0;
+                    PerfEventLink link = TRY(PerfEventLink::open(event, object.programs[0].fd.get()));
+                    return link.enable();
+                };
+                Result<void> r = all();
+                CHECK(kernel.failed());
+                if (!r) {
+                    ++errors;
+                    CHECK(r.error().context.size() > 10);
+                    CHECK(r.error().kind != Errc::internal);
+                }
+            }
+            CHECK(kernel.leaks() == "");
+        }
+    CHECK(errors > calls); // most of them; BTF and a log are optional, interrupted calls are repeated
+    forget_features();
+}
+
+TEST_CASE("loader: a refused command stops the load; a refused BTF doesn't") {
+    for (uint32_t command : {BPF_MAP_CREATE, BPF_PROG_LOAD, BPF_MAP_UPDATE_ELEM, BPF_MAP_FREEZE})
+        for (int os : {EPERM, EINVAL, ENOMEM, E2BIG}) {
+            CAPTURE(command);
+            CAPTURE(os);
+            forget_features();
+            FakeKernel kernel;
+            kernel.refuse(command, os);
+            Result<LoadedObject> r = load(example());
+            REQUIRE_FALSE(r.has_value());
+            CHECK(r.error().context.starts_with("example.bpf.o: "));
+            if (os == EPERM) CHECK(r.error().kind == Errc::permission);
+            CHECK(kernel.leaks() == "");
+        }
+    FakeKernel kernel;
+    kernel.refuse(BPF_BTF_LOAD, EINVAL);
+    {
+        LoadedObject object = load(example()).value();
+        CHECK_FALSE(object.btf);
+        CHECK(object.programs.size() == 2);
+        REQUIRE(object.notes.size() == 1);
+        CHECK(object.notes[0].find("without BTF") != std::string::npos);
+    }
+    CHECK(kernel.leaks() == "");
+    forget_features();
+}
+
+TEST_CASE("loader: without privileges the capabilities are named") {
+    forget_features();
+    FakeKernel kernel;
+    kernel.refuse(BPF_BTF_LOAD, EPERM);
+    kernel.refuse(BPF_MAP_CREATE, EPERM);
+    kernel.refuse(BPF_PROG_LOAD, EPERM);
+    Error error = load(example()).error();
+    CHECK(error.kind == Errc::permission);
+    CHECK(error.hint.find("CAP_BPF") != std::string::npos);
+    CHECK(error.hint.find("cap_perfmon") != std::string::npos);
+    forget_features();
+}
+
+TEST_CASE("loader: a verifier's refusal carries the log, the place and a hint") {
+    FakeKernel kernel;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf || c.args[0] != BPF_PROG_LOAD) return {};
+        auto *attr = reinterpret_cast<sys::ProgLoadAttr *>(c.args[1]);
+        if (c.args[2] > 48 && attr->log_level != 0)
+            std::strcpy(reinterpret_cast<char *>(attr->log_buf),
+                        "0: R1=ctx() R10=fp0\n; x = *p; @ example.bpf.c:7\n"
+                        "6: (61) r0 = *(u32 *)(r1 +0)\nR1 invalid mem access 'scalar'\n");
+        return -EACCES;
+    };
+    Error error = load(example()).error();
+    CHECK(error.kind == Errc::rejected);
+    CHECK(error.message() ==
+          "example.bpf.o: program first (perf_event): the verifier refused instruction 6 (r0 = *(u32 *)(r1 +0)), "
+          "example.bpf.c:7 `x = *p;`: R1 invalid mem access 'scalar'");
+    CHECK(error.hint.find("bpf_probe_read_kernel") != std::string::npos);
+    CHECK(error.log.starts_with("0: R1=ctx()"));
+    CHECK(kernel.count(BPF_PROG_LOAD) == 2);
+    CHECK(kernel.leaks() == "");
+}
+
+TEST_CASE("loader: on kernels that don't print it, the source line's place comes from the object") {
+    ObjectSpec spec = example();
+    btf::Writer w;
+    btf::TypeId n = w.add_int("int", 4, true);
+    btf::TypeId f = w.add_func("first", w.add_func_proto(n, {}), 1);
+    uint32_t file = w.string("example.bpf.c"), a = w.string("int first(void *ctx)"), b = w.string("    x = *p;");
+    spec.btf = w.finish();
+    spec.programs[0].func_info = {{0, f}};
+    spec.programs[0].line_info = {{0, file, a, 3 << 10 | 1}, {5, file, b, 9 << 10 | 5}};
+    spec.programs[0].subprograms = {{0, "first"}, {4, "helper"}};
+    FakeKernel kernel;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf || c.args[0] != BPF_PROG_LOAD) return {};
+        auto *attr = reinterpret_cast<sys::ProgLoadAttr *>(c.args[1]);
+        CHECK(attr->line_info_cnt == 2);
+        CHECK(attr->line_info_rec_size == 16);
+        if (attr->log_level != 0)
+            std::strcpy(reinterpret_cast<char *>(attr->log_buf), "6: (61) r0 = *(u32 *)(r1 +0)\nR1 invalid mem access 'inv'\n");
+        return -EACCES;
+    };
+    Error error = load(spec).error();
+    CHECK(
+        error.message().find("instruction 6 (r0 = *(u32 *)(r1 +0)) in function helper, example.bpf.c:9 `x = *p;`: R1 invalid") !=
+        std::string::npos);
+}
+
+TEST_CASE("loader: a poisoned CO-RE relocation is named") {
+    ObjectSpec spec = example();
+    spec.programs[0].poisoned = {{6, "struct task_struct has no field `foo`"}};
+    FakeKernel kernel;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf || c.args[0] != BPF_PROG_LOAD) return {};
+        auto *attr = reinterpret_cast<sys::ProgLoadAttr *>(c.args[1]);
+        if (c.args[2] > 48 && attr->log_level != 0)
+            std::strcpy(reinterpret_cast<char *>(attr->log_buf),
+                        "6: (85) call unknown#195896080\ninvalid func unknown#195896080\n");
+        return -EINVAL;
+    };
+    Error error = load(spec).error();
+    CHECK(error.kind == Errc::rejected);
+    CHECK(error.message().find("CO-RE: struct task_struct has no field `foo`") != std::string::npos);
+    CHECK(error.hint.find("bpf_core_field_exists") != std::string::npos);
+}
+
+TEST_CASE("loader: line information that the kernel refuses is left out") {
+    FakeKernel kernel;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf || c.args[0] != BPF_PROG_LOAD) return {};
+        auto *attr = reinterpret_cast<sys::ProgLoadAttr *>(c.args[1]);
+        if (c.args[2] < 80 || attr->prog_btf_fd == 0) return {};
+        if (attr->log_level != 0)
+            std::strcpy(reinterpret_cast<char *>(attr->log_buf), "number of funcs in func_info doesn't match\n");
+        return -EINVAL;
+    };
+    {
+        LoadedObject object = load(example()).value();
+        REQUIRE(object.notes.size() == 1);
+        CHECK(object.notes[0].find("func_info") != std::string::npos);
+    }
+    CHECK(kernel.leaks() == "");
+}
+
+TEST_CASE("loader: hostile specs are refused, not followed") {
+    FakeKernel kernel;
+    ObjectSpec spec = example();
+    spec.programs[0].fixups[0].map = 99;
+    CHECK(load(spec).error().kind == Errc::bad_input);
+    spec = example();
+    spec.programs[0].fixups[0].insn = 7; // exit, and the last one
+    CHECK(load(spec).error().kind == Errc::bad_input);
+    spec = example();
+    spec.programs[0].fixups[0].insn = 0xffffffff;
+    CHECK(load(spec).error().kind == Errc::bad_input);
+    spec = example();
+    spec.maps[3].contents.resize(9);
+    spec.maps[3].contents[8] = std::byte{1};
+    CHECK(load(spec).error().kind == Errc::bad_input);
+    spec = example();
+    spec.maps[2].data_section = ".kconfig";
+    spec.externs.push_back({"CONFIG_HZ", ".kconfig", true, false, 1, 4, 4, 0});
+    CHECK(load(spec).error().message().find("extern CONFIG_HZ") != std::string::npos);
+    spec = example();
+    spec.maps[4].slots = {{0, "nobody"}};
+    CHECK(load(spec).error().message().find("nobody") != std::string::npos);
+    CHECK(kernel.leaks() == "");
+    CHECK(load(ObjectSpec{}).value().programs.empty());
+}
+
+TEST_CASE("loader: each step is said in words") {
+    FakeKernel kernel;
+    LoadedObject object = load(example()).value();
+    std::string all;
+    for (const std::string &line : kernel.lines) all += line + "\n";
+    CAPTURE(all);
+    for (const char *why :
+         {"# types and line positions", "# map events: the ring that records come out of",
+          "# map example.rodata: the global variables of section .rodata", "# the initial values of example.rodata",
+          "# example.rodata is constant from now on", "# program first: the verifier checks it", "# slot 0 of programs: second"})
+        CHECK(all.find(why) != std::string::npos);
+    for (const std::string &line : kernel.lines) CHECK(line.find("   # ") != std::string::npos);
+}
+
+TEST_CASE("loader: a map of somebody else's is used when it fits") {
+    FakeKernel kernel;
+    sys::MapInfo info;
+    info.type = BPF_MAP_TYPE_HASH;
+    info.key_size = 4;
+    info.value_size = 8;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number == __NR_fcntl) return {1'000'500};
+        if (c.number == __NR_bpf && c.args[0] == BPF_OBJ_GET_INFO_BY_FD) {
+            std::memcpy(reinterpret_cast<void *>(reinterpret_cast<sys::InfoAttr *>(c.args[1])->info), &info, sizeof info);
+            return 0;
+        }
+        if (c.number == __NR_close) return 0;
+        return {};
+    };
+    LoadOptions options;
+    options.programs = {"second"};
+    options.replace_maps = {{"counts", 3}};
+    LoadedObject object = load(example(), options).value();
+    CHECK(kernel.count(BPF_MAP_CREATE) == 0);
+    CHECK(object.maps[0].fd() == 1'000'500);
+    info.value_size = 16;
+    Error error = load(example(), options).error();
+    CHECK(error.kind == Errc::invalid_argument);
+    CHECK(error.message().find("values of 16 bytes") != std::string::npos);
+}
+
+TEST_CASE("stats: descriptor where there is one, the sysctl is only for kernels without") {
+    FakeKernel kernel;
+    {
+        RunStats stats = RunStats::enable().value();
+        CHECK(kernel.leaks() != "");
+    }
+    CHECK(kernel.leaks() == "");
+    kernel.refuse(BPF_ENABLE_STATS, EPERM);
+    CHECK(RunStats::enable().error().kind == Errc::permission);
+    CHECK(kernel.leaks() == "");
+}
+
+TEST_CASE("stats: before 5.8 the sysctl is switched on, and off again if it was off") {
+    for (bool was_on : {false, true}) {
+        CAPTURE(was_on);
+        FakeKernel kernel;
+        kernel.refuse(BPF_ENABLE_STATS, EINVAL);
+        std::string setting = was_on ? "1\n" : "0\n";
+        std::vector<std::string> written;
+        size_t at = 0;
+        kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+            switch (c.number) {
+            case __NR_openat:
+                CHECK(std::string(reinterpret_cast<const char *>(c.args[1])) == "/proc/sys/kernel/bpf_stats_enabled");
+                at = 0;
+                return 1'000'700; // a descriptor of its own, not counted
+            case __NR_read: {
+                std::memcpy(reinterpret_cast<void *>(c.args[1]), setting.data() + at, setting.size() - at);
+                return static_cast<long>(setting.size() - std::exchange(at, setting.size()));
+            }
+            case __NR_write:
+                written.emplace_back(reinterpret_cast<const char *>(c.args[1]), c.args[2]);
+                setting = written.back();
+                return static_cast<long>(c.args[2]);
+            default: return {};
+            }
+        };
+        {
+            RunStats stats = RunStats::enable().value();
+            RunStats moved = std::move(stats);
+            CHECK(setting == "1\n");
+        }
+        CHECK(written == (was_on ? std::vector<std::string>{} : std::vector<std::string>{"1\n", "0\n"}));
+    }
+}

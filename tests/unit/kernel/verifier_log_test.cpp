@@ -1,0 +1,151 @@
+// Logs of real kernels, from 5.10 to 7.3, shortened.
+#include "runtime/kernel/verifier_log.h"
+
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+
+TEST_CASE("verifier log: 6.18, with source lines") {
+    VerifierReport r = read_verifier_log("0: R1=ctx() R10=fp0\n"
+                                         "; int on_tick(void *ctx) @ tick.bpf.c:10\n"
+                                         "0: (b7) r1 = 5                        ; R1=5\n"
+                                         "; return *(int *)value; @ tick.bpf.c:14\n"
+                                         "1: (61) r0 = *(u32 *)(r1 +0)\n"
+                                         "R1 invalid mem access 'scalar'\n"
+                                         "processed 2 insns (limit 1000000) max_states_per_insn 0 total_states 0 peak_states 0 "
+                                         "mark_read 0\n");
+    CHECK(r.insn == 1);
+    CHECK(r.instruction == "r0 = *(u32 *)(r1 +0)");
+    CHECK(r.source == "return *(int *)value;");
+    CHECK(r.file == "tick.bpf.c");
+    CHECK(r.line == 14);
+    CHECK(r.registers == "R1=5 R10=fp0");
+    CHECK(r.reason == "R1 invalid mem access 'scalar'");
+    CHECK(r.hint.find("bpf_probe_read_kernel") != std::string::npos);
+    CHECK_FALSE(r.structured);
+    CHECK_FALSE(r.poisoned());
+}
+
+TEST_CASE("verifier log: 5.10, registers on lines of their own, no places of source lines") {
+    VerifierReport r =
+        read_verifier_log("func#0 @0\n"
+                          "0: R1=ctx(id=0,off=0,imm=0) R10=fp0\n"
+                          "; __u64 *v = bpf_map_lookup_elem(&m, &k);\n"
+                          "0: (85) call bpf_map_lookup_elem#1\n"
+                          "1: R0_w=map_value_or_null(id=1,off=0,ks=4,vs=8,imm=0) R10=fp0 fp-8=mmmm????\n"
+                          "; *v += 1;\n"
+                          "1: (79) r1 = *(u64 *)(r0 +0)\n"
+                          "R0 invalid mem access 'map_value_or_null'\n"
+                          "processed 5 insns (limit 1000000) max_states_per_insn 0 total_states 0 peak_states 0 mark_read 0\n");
+    CHECK(r.insn == 1);
+    CHECK(r.source == "*v += 1;");
+    CHECK(r.file.empty());
+    CHECK(r.reason == "R0 invalid mem access 'map_value_or_null'");
+    CHECK(r.registers == "R0=map_value_or_null(id=1,off=0,ks=4,vs=8,imm=0) R10=fp0");
+    CHECK(r.hint.find("NULL") != std::string::npos);
+}
+
+TEST_CASE("verifier log: a reason of several lines is kept whole, state notes are not part of it") {
+    VerifierReport r = read_verifier_log(
+        "7: (0f) r0 += r1                      ; R0_w=map_value(map=m,ks=4,vs=16,smin=0,smax=255,(0x0; 0xff)) R1_w=scalar()\n"
+        "8: (71) r0 = *(u8 *)(r0 +0)\n"
+        "mark_precise: frame0: last_idx 8 first_idx 0 subseq_idx -1\n"
+        "invalid access to map value, value_size=16 off=255 size=1\n"
+        "R0 max value is outside of the allowed memory range\n"
+        "verification time 120 usec\n"
+        "stack depth 8\n"
+        "processed 9 insns (limit 1000000) max_states_per_insn 0 total_states 0 peak_states 0 mark_read 0");
+    CHECK(r.insn == 8);
+    CHECK(r.reason ==
+          "invalid access to map value, value_size=16 off=255 size=1; R0 max value is outside of the allowed memory range");
+    CHECK(r.registers == "R0=map_value(map=m,ks=4,vs=16,smin=0,smax=255,(0x0; 0xff)) R1=scalar()");
+    CHECK(r.hint.find("check") != std::string::npos);
+}
+
+TEST_CASE("verifier log: checks before the first instruction name it themselves") {
+    CHECK(read_verifier_log("unreachable insn 3\nprocessed 0 insns (limit 1000000)\n").insn == 3);
+    CHECK(read_verifier_log("back-edge from insn 4 to 1\n").insn == 4);
+    VerifierReport jump = read_verifier_log("jump out of range from insn 2 to 90\nverification time 5 usec\n");
+    CHECK(jump.insn == 2);
+    CHECK(jump.reason == "jump out of range from insn 2 to 90");
+    VerifierReport loop = read_verifier_log("; while (1) @ x.c:3\n5: (05) goto pc-1\n"
+                                            "infinite loop detected at insn 5\ncur state: R0=0\nold state: R0=0\n");
+    CHECK(loop.insn == 5);
+    CHECK(loop.reason == "infinite loop detected at insn 5");
+    CHECK(loop.line == 3);
+    CHECK(loop.hint.find("bpf_loop") != std::string::npos);
+}
+
+TEST_CASE("verifier log: where it gave up is no place to look at") {
+    VerifierReport r =
+        read_verifier_log("; n++; @ a.c:4\n4: (bc) w0 = w6 ; R0_w=5\nBPF program is too large. Processed 1000001 insn\n");
+    CHECK(r.insn == -1);
+    CHECK(r.source.empty());
+    CHECK(r.reason == "BPF program is too large. Processed 1000001 insn");
+    CHECK(r.hint.find("million steps") != std::string::npos);
+}
+
+TEST_CASE("verifier log: the last path counts, not the first") {
+    VerifierReport r = read_verifier_log("0: R1=ctx() R10=fp0\n0: (bf) r6 = r1 ; R1=ctx() R6_w=ctx()\n"
+                                         "1: (15) if r0 == 0x0 goto pc+2\n2: (95) exit\n\n"
+                                         "from 1 to 4: R0=0 R6=ctx() R10=fp0\n4: (79) r1 = *(u64 *)(r0 +0)\n"
+                                         "R0 invalid mem access 'scalar'\n");
+    CHECK(r.insn == 4);
+    CHECK(r.registers == "R0=0 R6=ctx() R10=fp0");
+}
+
+TEST_CASE("verifier log: 7.3's structured report") {
+    VerifierReport r = read_verifier_log("0: R1=ctx() R10=fp0\n"
+                                         "0: (95) exit\n"
+                                         "R0 !read_ok\n"
+                                         "\n"
+                                         "Verification failed: Register Type Safety: Unreadable register\n"
+                                         "\n"
+                                         "Reason:\n"
+                                         "  R0 has never been initialized on this path, so the verifier\n"
+                                         "  cannot use it as an input.\n"
+                                         "\n"
+                                         "At:\n"
+                                         "  insn 0\n"
+                                         "        | ^-- error: R0 is not readable\n"
+                                         "  Instruction context:\n"
+                                         "  >>> 0 | (95) exit\n"
+                                         "\n"
+                                         "Causal path:\n"
+                                         "  no retained diagnostic events on this path\n"
+                                         "\n"
+                                         "Suggestion:\n"
+                                         "  Initialize R0 on every path before this instruction.\n"
+                                         "\n"
+                                         "processed 1 insns (limit 1000000) max_states_per_insn 0 total_states 0\n");
+    CHECK(r.structured);
+    CHECK(r.insn == 0);
+    CHECK(r.instruction == "exit");
+    CHECK(r.reason == "R0 !read_ok: R0 has never been initialized on this path, so the verifier cannot use it as an input.");
+    CHECK(r.hint == "Initialize R0 on every path before this instruction.");
+    // Its own report alone, should the old text go away one day.
+    VerifierReport alone =
+        read_verifier_log("Verification failed: Loops: No end\n\nReason:\n  It never ends.\n\nAt:\n  insn 12\n");
+    CHECK(alone.insn == 12);
+    CHECK(alone.reason == "Loops: No end: It never ends.");
+}
+
+TEST_CASE("verifier log: CO-RE's impossible call is recognised") {
+    VerifierReport r = read_verifier_log("3: <invalid CO-RE relocation>\ninvalid func unknown#195896080\n");
+    CHECK(r.poisoned());
+    CHECK(r.hint.find("bpf_core_field_exists") != std::string::npos);
+}
+
+TEST_CASE("verifier log: no text is too strange") {
+    CHECK(read_verifier_log("").reason.empty());
+    CHECK(read_verifier_log("\n\n\n").insn == -1);
+    CHECK(read_verifier_log("99999999999999999999: (95) exit\n").insn == -1);
+    CHECK(read_verifier_log(";\n; @ :\n; x @ y:0\n1: (\n1: ()\nR\nR1\nR1_=\nframe1: R0=1\n").reason == "R; R1");
+    const std::string log =
+        "0: R1=ctx() R10=fp0\n; a @ b.c:1\n0: (b7) r1 = 5 ; R1=map((((\nR1 bad ) (\nVerification failed: x\n\nReason:\n"
+        "  y\n\nAt:\n  insn 7\nSuggestion:\n z";
+    for (size_t n = 0; n <= log.size(); ++n) {
+        VerifierReport r = read_verifier_log(std::string_view(log).substr(0, n));
+        CHECK(r.insn <= 7);
+    }
+}

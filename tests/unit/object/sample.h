@@ -1,0 +1,33 @@
+// A small BPF object, made by our own writers: what clang would emit for the program in sample.cpp.
+#pragma once
+
+#include <vector>
+
+#include "asm/insn.h"
+#include "runtime/base/bytes.h"
+
+namespace rawbpf::test {
+
+/// Ways in which the sample can be spoilt or varied.
+struct SampleOptions {
+    bool with_btf_ext = true;
+    bool info_for_leaf = true;   ///< func_info and line_info for `leaf`
+    bool hidden_leaf = false;    ///< `leaf` and the variable `limit` have hidden visibility
+    uint32_t record_padding = 0; ///< extra bytes at the end of each .BTF.ext record, as a newer compiler might add
+    bool with_externs = false;   ///< a kfunc, a ksym and .kconfig values
+    uint32_t long_string = 0;    ///< characters of one more string in .BTF
+    bool function_sizes = true;  ///< false: as hand-written assembly may leave them out
+};
+std::vector<std::byte> sample_object(const SampleOptions &options = {});
+
+/// An object with only these instructions as program `prog` in section `section`, and nothing else.
+std::vector<std::byte> bare_object(std::string_view section, const std::vector<Insn> &insns);
+
+/// Two maps, `first` and `second`, in a `maps` section, each of so many words, the last one being `extra`; a program uses
+/// `second`.
+std::vector<std::byte> legacy_maps_object(size_t words, uint32_t extra);
+
+/// Functions `one` (bytes 0..16) and `two` in a section of 32 bytes.
+std::vector<std::byte> two_functions_object(uint64_t start, uint64_t size);
+
+} // namespace rawbpf::test

@@ -1,0 +1,241 @@
+// The capture file: what is written comes back, and nothing that is cut or forged gets far.
+#include "programs/profile/capture.h"
+
+#include "programs/profile/deliver.h"
+#include "tests/support/test.h"
+#include "tests/unit/profile/fakes.h"
+
+using namespace rawbpf;
+using namespace rawbpf::test;
+
+namespace {
+
+/// A small run: two processes, kernel and user stacks, a JIT frame, an unreadable stack; with a reset in between if asked for.
+std::string small_capture(bool with_reset = false, bool with_end = true, uint64_t claimed = 5) {
+    StackTree tree;
+    ModuleTable modules;
+    CaptureWriter writer(-1);
+    CaptureHeader header;
+    header.run.version = "0.1.0";
+    header.run.kernel = "6.18";
+    header.run.arch = "x86_64";
+    header.run.cpus = 2;
+    header.run.start_wall_ns = 1'700'000'000'000'000'000;
+    header.run.frequency = 99.5;
+    header.run.command = {"rawbpf", "profile", "--record", "-"};
+    header.start_ns = 1000;
+    writer.begin(header);
+    modules.intern({"/not/used", 0, 9, ModuleKind::file, ""});
+    const uint32_t app = modules.intern({"/bin/app", 8, 77, ModuleKind::file, "00112233"});
+    const uint32_t jit = modules.intern({"//anon", 0, 0, ModuleKind::anonymous, ""});
+    auto make = [&](uint64_t t, uint64_t offset, const char *comm) {
+        Place outer, leaf;
+        outer.module = leaf.module = app;
+        outer.address = 0x401000;
+        outer.file_offset = 0x1000;
+        outer.caller = true;
+        leaf.address = 0x400000 + offset;
+        leaf.file_offset = offset;
+        InternedSample s;
+        s.t_ns = t;
+        s.pid = 10;
+        s.tid = 11;
+        s.cpu = 1;
+        s.user = tree.intern_node(tree.intern_node(kNone, tree.intern_place(outer)), tree.intern_place(leaf));
+        s.user_bytes = 16;
+        s.kernel = tree.intern_node(kNone, tree.intern_place(kernel_place(0xffffffff81000010)));
+        s.kernel_bytes = 8;
+        std::strcpy(s.comm, comm);
+        writer.sample(s, tree, modules);
+        return s;
+    };
+    make(1500, 0x2000, "app");
+    make(1400, 0x3000, "app"); // a little out of order
+    auto name_kernel = [&] {
+        Frame frame;
+        frame.symbol = "schedule";
+        frame.symbol_offset = 0x10;
+        frame.module = "vmlinux";
+        for (uint32_t i = 0; i < tree.places().size(); ++i)
+            if (tree.places()[i].kernel) writer.name(i, frame);
+    };
+    if (with_reset) {
+        name_kernel();
+        writer.reset();
+        tree.clear();
+    }
+    make(2000, 0x2000, "a\\b c");
+    InternedSample s = make(2100, 0x2000, "");
+    Place place;
+    place.module = jit;
+    place.address = 0x7f0000000010;
+    place.pid = 12;
+    s.pid = 12;
+    s.user = tree.intern_node(kNone, tree.intern_place(place));
+    s.kernel = kNone;
+    s.kernel_bytes = -14;
+    s.t_ns = 2200;
+    writer.sample(s, tree, modules);
+    name_kernel();
+    Frame frame;
+    frame.symbol = "js:loop";
+    frame.module = "//anon";
+    for (uint32_t i = 0; i < tree.places().size(); ++i)
+        if (tree.places()[i].pid == 12) writer.name(i, frame);
+    Outcome outcome;
+    outcome.ledger.fired = 9;
+    outcome.ledger.shown = claimed;
+    outcome.ledger.filtered = 3;
+    outcome.ledger.lost = {{"ring_full", 1}};
+    outcome.cost.bpf_runs = 9;
+    outcome.cost.bpf_ns = 12345;
+    outcome.elapsed_ns = 5000;
+    outcome.warnings = {"one warning"};
+    if (with_end) writer.end(outcome);
+    return writer.take();
+}
+
+struct Everything : CaptureReader::Visitor {
+    std::vector<InternedSample> samples;
+    std::vector<std::string> names;
+    int parts = 0;
+    Result<void> sample(const InternedSample &s) override {
+        samples.push_back(s);
+        return {};
+    }
+    void name(uint32_t, Frame &&frame) override { names.push_back(frame.symbol); }
+    Result<void> part_ends() override {
+        ++parts;
+        return {};
+    }
+};
+
+Result<Outcome> report(const std::string &capture, Sink &sink, Delivery delivery = Delivery::each) {
+    ReportOptions options;
+    options.delivery = delivery;
+    return report_capture(bytes_of(capture), "test.rec", options, sink);
+}
+
+} // namespace
+
+TEST_CASE("capture: what was written comes back") {
+    for (bool with_reset : {false, true}) {
+        const std::string capture = small_capture(with_reset);
+        CaptureReader reader(bytes_of(capture), "test.rec");
+        Everything seen;
+        auto done = reader.read(seen);
+        REQUIRE_MESSAGE(done, done.error().message());
+        REQUIRE(seen.samples.size() == 5);
+        CHECK(seen.samples[0].t_ns == 1500);
+        CHECK(seen.samples[1].t_ns == 1400);
+        CHECK(seen.samples[2].tid == 11);
+        CHECK(std::string(seen.samples[2].comm) == "a\\b c");
+        CHECK(seen.samples[4].kernel_bytes == -14);
+        CHECK(seen.samples[4].kernel == kNone);
+        CHECK(seen.parts == (with_reset ? 2 : 1));
+        CHECK(reader.header().run.command.size() == 4);
+        CHECK(reader.header().run.frequency == 99.5);
+        CHECK(reader.outcome().ledger.adds_up());
+        CHECK(reader.outcome().cost.bpf_ns == 12345);
+        REQUIRE(reader.modules().all().size() == 2); // only what samples lie in
+        CHECK(reader.modules()[0].build_id == "00112233");
+        CHECK(reader.tree().places().size() == (with_reset ? 4 : 5));
+    }
+}
+
+TEST_CASE("capture: a report names with the names in the file") {
+    for (bool with_reset : {false, true}) {
+        const std::string capture = small_capture(with_reset);
+        Keep sink;
+        auto outcome = report(capture, sink);
+        REQUIRE_MESSAGE(outcome, outcome.error().message());
+        REQUIRE(sink.each.size() == 5);
+        CHECK(text(sink.each[0].kernel) == "schedule");
+        CHECK(text(sink.each[2].kernel) == "schedule");
+        CHECK(sink.each[0].t_ns == 500);
+        CHECK(sink.each[0].wall_ns == 1'700'000'000'000'000'500);
+        CHECK(text(sink.each[4].user) == "js:loop");
+        REQUIRE(sink.each[0].user.size() == 2);
+        CHECK(sink.each[0].user[0]->build_id == "00112233");
+        CHECK(sink.each[0].user[0]->file_offset == 0x2000);
+        CHECK(sink.each[0].user[0]->symbol.empty()); // /bin/app isn't here
+        CHECK(sink.each[4].kernel_missed);
+        CHECK(outcome->ledger.adds_up());
+        REQUIRE(outcome->warnings.size() == 2);
+        CHECK(outcome->warnings[0] == "one warning");
+        CHECK(outcome->warnings[1].find("/bin/app") != std::string::npos);
+
+        Keep counted;
+        REQUIRE(report(capture, counted, Delivery::counted));
+        uint64_t total = 0;
+        for (const CountedSample &stack : counted.counted) total += stack.count;
+        CHECK(total == 5);
+        CHECK(counted.counted.size() == 5);
+    }
+}
+
+TEST_CASE("capture: cut at any byte it is refused, with the offset, and nothing was shown") {
+    const std::string whole = small_capture(true);
+    for (size_t size = 0; size < whole.size(); ++size) {
+        Keep sink;
+        auto outcome = report(whole.substr(0, size), sink);
+        REQUIRE_MESSAGE(!outcome, size);
+        CHECK(outcome.error().kind == Errc::bad_input);
+        CHECK(outcome.error().context.starts_with("test.rec: "));
+        if (size >= 8) CHECK(outcome.error().context.find("offset 0x") != std::string::npos);
+        CHECK(sink.calls == 0);
+    }
+}
+
+TEST_CASE("capture: any byte changed gives an error or a report, never worse") {
+    const std::string whole = small_capture(true);
+    for (size_t at = 0; at < whole.size(); ++at) {
+        for (unsigned char value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+            std::string forged = whole;
+            forged[at] = static_cast<char>(value);
+            Keep sink;
+            (void)report(forged, sink, at % 2 ? Delivery::each : Delivery::counted);
+        }
+    }
+}
+
+TEST_CASE("capture: references forward, circles and depth are refused") {
+    auto with = [](std::initializer_list<std::pair<int, std::string>> records) {
+        std::string file("RAWBPFC\1", 8);
+        file += std::string("\1\x08\0\0\0\0\0\0\0\0", 10); // an empty header
+        for (const auto &[type, payload] : records) {
+            file.push_back(static_cast<char>(type));
+            file.push_back(static_cast<char>(payload.size()));
+            file += payload;
+        }
+        return file;
+    };
+    const std::string place("\0\0\0\0\0", 5);
+    auto error = [&](const std::string &file) {
+        Keep sink;
+        auto outcome = report(file, sink);
+        REQUIRE(!outcome);
+        return outcome.error().context;
+    };
+    CHECK(error(with({{3, place}})).find("cut") != std::string::npos);
+    CHECK(error(with({{3, std::string("\0\1\0\0\0", 5)}})).find("module 1 of 1") != std::string::npos);
+    CHECK(error(with({{3, place}, {4, std::string("\1\0", 2)}})).find("caller 1 of 1") != std::string::npos);
+    CHECK(error(with({{4, std::string("\0\0", 2)}})).find("place 0 of 0") != std::string::npos);
+    CHECK(error(with({{10, ""}})).find("unknown type 10") != std::string::npos);
+    CHECK(error(with({{3, std::string("\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 12)}})).find("64 bits") !=
+          std::string::npos);
+    std::string deep = with({{3, place}});
+    for (uint32_t i = 0; i <= 1024; ++i) { // each the caller of the next
+        std::string p;
+        for (uint32_t v = i;; v >>= 7) {
+            p.push_back(static_cast<char>(v >= 0x80 ? (v & 0x7f) | 0x80 : v));
+            if (v < 0x80) break;
+        }
+        p.push_back('\0');
+        deep += std::string("\4") + static_cast<char>(p.size()) + p;
+    }
+    CHECK(error(deep).find("more than 1024 frames") != std::string::npos);
+    CHECK(error(small_capture(false, true, 6)).find("holds 5") != std::string::npos);
+    CHECK(error(small_capture(false, false)).find("end record is missing") != std::string::npos);
+    CHECK(error("RAWBPFC\2 a later version").find("later version") != std::string::npos);
+}

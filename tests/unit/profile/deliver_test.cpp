@@ -1,0 +1,182 @@
+// Naming and handing over: the same rules for live runs and reports.
+#include "programs/profile/deliver.h"
+
+#include "programs/profile/sample.h"
+#include "tests/support/test.h"
+#include "tests/unit/profile/fakes.h"
+
+using namespace rawbpf;
+using namespace rawbpf::test;
+
+namespace {
+
+/// A tree with one file module, and ways to make stacks in it.
+struct Scene {
+    StackTree tree;
+    ModuleTable modules;
+    FakeSymbols source;
+    Namer namer{tree, modules, source};
+    Keep sink;
+    uint32_t file = modules.intern({"/bin/app", 0, 1, ModuleKind::file, ""});
+
+    uint32_t user(std::vector<uint64_t> outermost_first) {
+        uint32_t node = kNone;
+        for (size_t i = 0; i < outermost_first.size(); ++i) {
+            Place place;
+            place.module = file;
+            place.file_offset = place.address = outermost_first[i];
+            place.caller = i + 1 < outermost_first.size();
+            node = tree.intern_node(node, tree.intern_place(place));
+        }
+        return node;
+    }
+    uint32_t kernel(std::vector<uint64_t> outermost_first) {
+        uint32_t node = kNone;
+        for (size_t i = 0; i < outermost_first.size(); ++i)
+            node = tree.intern_node(node, tree.intern_place(kernel_place(outermost_first[i], i + 1 < outermost_first.size())));
+        return node;
+    }
+    InternedSample sample(uint32_t kernel, uint32_t user, uint64_t t = 1000) {
+        InternedSample out;
+        out.t_ns = t;
+        out.pid = out.tid = 42;
+        out.kernel = kernel;
+        out.user = user;
+        out.kernel_bytes = out.user_bytes = 8;
+        std::strcpy(out.comm, "app");
+        return out;
+    }
+};
+
+uint64_t reason(const Deliverer &d, const std::string &name) {
+    for (const auto &[key, count] : d.degraded())
+        if (key == name) return count;
+    FAIL("no such reason: " << name);
+    return 0;
+}
+
+} // namespace
+
+TEST_CASE("names: a return address belongs to the call before it, and shows itself") {
+    Scene s;
+    // 0x300 begins f_3, but as a return address it stands behind the last call of f_2.
+    Deliverer d(s.tree, s.namer, Delivery::each, true, s.sink);
+    d.add(s.sample(kNone, s.user({0x300, 0x300})));
+    REQUIRE(d.finish());
+    REQUIRE(s.sink.each.size() == 1);
+    const NamedSample &sample = s.sink.each[0];
+    CHECK(text(sample.user) == "f_3;f_2");
+    CHECK(sample.user[0]->symbol_offset == 0);
+    CHECK(sample.user[1]->symbol_offset == 0x100);
+    CHECK(sample.user[1]->address == 0x300);
+    CHECK(sample.user[1]->module == "/bin/app");
+    CHECK(sample.user[1]->build_id == "cafe");
+}
+
+TEST_CASE("names: kernel frames of many samples are found in one pass") {
+    Scene s;
+    Deliverer d(s.tree, s.namer, Delivery::each, true, s.sink);
+    d.set_clock({400, 1'000'000});
+    for (uint64_t i = 0; i < 50; ++i) d.add(s.sample(s.kernel({0x10000 + i * 0x100, 0x20000 + i * 0x100}), kNone, 1000 + i));
+    REQUIRE(d.flush(2000));
+    CHECK(s.source.kernel_passes == 1);
+    REQUIRE(s.sink.each.size() == 50);
+    CHECK(text(s.sink.each[1].kernel) == "kernel_201;kernel_100");
+    CHECK(s.sink.each[1].kernel[0]->kernel);
+    CHECK(s.sink.each[1].kernel[0]->module == "vmlinux");
+    CHECK(s.sink.each[1].t_ns == 601);
+    CHECK(s.sink.each[1].wall_ns == 1'000'601);
+    d.add(s.sample(s.kernel({0x10000, 0x20000}), kNone, 3000)); // known by now
+    REQUIRE(d.flush(3000));
+    CHECK(s.source.kernel_passes == 1);
+    CHECK(s.sink.each.size() == 51);
+}
+
+TEST_CASE("names: counted stacks are named once, module by module, at the end") {
+    Scene s;
+    Deliverer d(s.tree, s.namer, Delivery::counted, true, s.sink);
+    const uint32_t a = s.user({0x100, 0x200}), b = s.user({0x100, 0x900});
+    for (int i = 0; i < 3; ++i) d.add(s.sample(kNone, a));
+    d.add(s.sample(kNone, b));
+    REQUIRE(d.flush(1u << 30));
+    CHECK(s.sink.calls == 0);
+    REQUIRE(d.finish());
+    REQUIRE(s.sink.counted.size() == 2);
+    CHECK(s.sink.counted[0].count == 3);
+    CHECK(text(s.sink.counted[0].sample.user) == "f_2;f_0");
+    CHECK(s.sink.counted[1].count == 1);
+    CHECK(s.sink.counted[0].sample.user[1] == s.sink.counted[1].sample.user[1]); // one Frame, shared
+    CHECK(d.shown() == 4);
+    CHECK(s.source.done == std::vector<uint32_t>{s.file});
+    REQUIRE(d.finish());
+    CHECK(s.sink.counted.size() == 2); // nothing twice
+}
+
+TEST_CASE("names: without names samples carry sizes only") {
+    Scene s;
+    Deliverer d(s.tree, s.namer, Delivery::each, false, s.sink);
+    InternedSample sample = s.sample(kNone, kNone);
+    sample.user_bytes = 176;
+    sample.kernel_bytes = -14;
+    d.add(sample);
+    REQUIRE(d.flush(1));
+    REQUIRE(s.sink.each.size() == 1);
+    CHECK(s.sink.each[0].user_bytes == 176);
+    CHECK(s.sink.each[0].kernel_bytes == 0);
+    CHECK(s.sink.each[0].kernel_missed);
+    CHECK(s.source.kernel_passes == 0);
+}
+
+TEST_CASE("ledger: what is incomplete is counted by reason") {
+    Scene s;
+    Deliverer d(s.tree, s.namer, Delivery::counted, true, s.sink);
+    InternedSample sample = s.sample(kNone, kNone);
+    sample.user_bytes = PROFILE_STACK_BYTES;
+    d.add(sample);
+    sample.user_bytes = -14;
+    d.add(sample);
+    sample.kernel_thread = true; // has none to miss
+    d.add(sample);
+    sample.kernel_bytes = -14;
+    d.add(sample);
+    CHECK(reason(d, "stack_truncated") == 1);
+    CHECK(reason(d, "user_stack_unreadable") == 1);
+    CHECK(reason(d, "kernel_stack_unreadable") == 1);
+    CHECK(d.shown() == 4);
+}
+
+TEST_CASE("ledger: stacks that end before a thread's first function are told by module") {
+    Scene s;
+    s.source.special[0x1000] = "_start";
+    s.source.special[0x1100] = "main";
+    s.source.special[0x1800] = "__libc_start_main@@GLIBC_2.34";
+    const uint32_t libc = s.modules.intern({"/lib/libc.so.6", 0, 2, ModuleKind::file, ""});
+    Deliverer d(s.tree, s.namer, Delivery::each, true, s.sink);
+    d.add(s.sample(kNone, s.user({0x1010, 0x1110, 0x2000}))); // _start, main, f
+    d.add(s.sample(kNone, s.user({0x1110, 0x2000})));         // main, f
+    d.add(s.sample(kNone, s.user({0x5000, 0x1110, 0x2000}))); // an unnamed one above main
+    d.add(s.sample(kNone, s.user({0x1780, 0x6000, 0x2000}))); // right before __libc_start_main: the one that calls main
+    CHECK(s.sink.each.empty());
+    s.file = libc;
+    d.add(s.sample(kNone, s.user({0x7000})));
+    d.add(s.sample(kNone, s.user({0x7000, 0x2000})));
+    // A walk off the rails: the last frame in a known module is the one to name.
+    Place garbage;
+    garbage.address = 0xdead;
+    garbage.caller = true;
+    const uint32_t outer = s.tree.intern_node(kNone, s.tree.intern_place(garbage));
+    Place inner;
+    inner.module = libc;
+    inner.file_offset = 0x9000;
+    d.add(s.sample(kNone, s.tree.intern_node(outer, s.tree.intern_place(inner))));
+    REQUIRE(d.finish());
+    CHECK(reason(d, "user_stack_ended_early") == 3);
+    REQUIRE(d.ended_early().size() == 1);
+    CHECK(d.ended_early()[0] == std::pair<std::string, uint64_t>{"/lib/libc.so.6", 3});
+}
+
+TEST_CASE("names: where threads and processes begin") {
+    for (const char *name : {"main", "_start", "clone3", "__clone3", "start_thread", "clone@@GLIBC_2.2.5", "runtime.goexit.abi0"})
+        CHECK_MESSAGE(begins_thread(name), name);
+    for (const char *name : {"", "mainly", "cloned", "domain", "start_thread_pool"}) CHECK_MESSAGE(!begins_thread(name), name);
+}

@@ -1,0 +1,112 @@
+// Stand-ins for /proc and for symbol tables, and short ways to write samples.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "programs/profile/namer.h"
+#include "programs/profile/process_table.h"
+#include "programs/profile/profiler.h"
+
+namespace rawbpf::test {
+
+using namespace rawbpf::profile;
+
+inline symbols::Region region(uint64_t start, uint64_t end, std::string path, uint64_t offset = 0, uint64_t inode = 1) {
+    symbols::Region out;
+    out.start = start;
+    out.end = end;
+    out.file_offset = offset;
+    out.path = std::move(path);
+    out.inode = inode;
+    return out;
+}
+
+/// /proc, as a table.
+struct FakeMaps : MapsSource {
+    std::map<uint32_t, std::vector<symbols::Region>> processes;
+    std::vector<uint32_t> read; // pids, in the order asked
+    std::vector<std::string> modules_met;
+    std::vector<std::vector<uint32_t>> met_with;
+
+    Result<symbols::ProcessMaps> maps(uint32_t pid) override {
+        read.push_back(pid);
+        auto found = processes.find(pid);
+        if (found == processes.end()) return fail(Errc::not_found, "process {}", pid);
+        symbols::ProcessMaps out;
+        out.pid = static_cast<int>(pid);
+        out.regions = found->second;
+        return out;
+    }
+    void met(uint32_t, Module &module, const std::vector<uint32_t> &pids, uint64_t, uint64_t) override {
+        modules_met.push_back(module.path);
+        met_with.push_back(pids);
+    }
+};
+
+/// Every 0x100 bytes of a file begin a function "NAME_xx"; kernel addresses likewise.
+struct FakeSymbols : SymbolSource {
+    size_t kernel_passes = 0;
+    std::vector<uint32_t> done;
+    std::map<uint64_t, std::string> special; // by file offset, rounded down to 0x100
+
+    std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override {
+        ++kernel_passes;
+        std::vector<symbols::KernelName> out;
+        for (uint64_t a : addresses) {
+            symbols::KernelName name;
+            name.address = a;
+            name.symbol = format("kernel_{:x}", a >> 8);
+            name.offset = a & 0xff;
+            name.module = "vmlinux";
+            out.push_back(name);
+        }
+        return out;
+    }
+    std::optional<symbols::Name> in_module(uint32_t, const Module &, uint64_t offset) override {
+        if (auto found = special.find(offset & ~0xffull); found != special.end())
+            return symbols::Name{found->second, offset & 0xff};
+        return symbols::Name{format("f_{:x}", offset >> 8), offset & 0xff};
+    }
+    std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) override {
+        return symbols::Name{format("jit_{}", pid), address & 0xff};
+    }
+    std::string build_id(uint32_t, const Module &) override { return "cafe"; }
+    void done_with(uint32_t module) override { done.push_back(module); }
+};
+
+/// Keeps what it is given.
+struct Keep : Sink {
+    std::vector<NamedSample> each;
+    std::vector<CountedSample> counted;
+    size_t calls = 0;
+    Result<void> samples(std::span<const NamedSample> some) override {
+        ++calls;
+        each.insert(each.end(), some.begin(), some.end());
+        return {};
+    }
+    Result<void> stacks(std::span<const CountedSample> some) override {
+        ++calls;
+        counted.insert(counted.end(), some.begin(), some.end());
+        return {};
+    }
+};
+
+inline Place kernel_place(uint64_t address, bool caller = false) {
+    Place place;
+    place.address = address;
+    place.kernel = true;
+    place.caller = caller;
+    return place;
+}
+
+/// "leaf;caller;..." as text.
+inline std::string text(const std::vector<FramePtr> &frames) {
+    std::string out;
+    for (const FramePtr &frame : frames) out += (out.empty() ? "" : ";") + frame->symbol;
+    return out;
+}
+
+} // namespace rawbpf::test

@@ -1,0 +1,164 @@
+// Which module an address lay in, as processes come, change and go.
+#include "programs/profile/process_table.h"
+
+#include "tests/support/test.h"
+#include "tests/unit/profile/fakes.h"
+
+using namespace rawbpf;
+using namespace rawbpf::test;
+
+namespace {
+
+std::string where(ProcessTable &table, uint32_t pid, uint64_t address, bool caller = false, uint64_t now = 0) {
+    const Place place = table.locate(pid, address, caller, now);
+    if (place.module == kNone) return "?";
+    return format("{}+{:#x}", table.modules()[place.module].path, place.file_offset);
+}
+
+} // namespace
+
+TEST_CASE("processes: maps are read once, when a process is first seen") {
+    FakeMaps proc;
+    proc.processes[10] = {region(0x1000, 0x3000, "/bin/a", 0x500), region(0x5000, 0x6000, "/lib/b")};
+    ProcessTable table(proc);
+    CHECK(where(table, 10, 0x1010) == "/bin/a+0x510");
+    CHECK(where(table, 10, 0x5fff) == "/lib/b+0xfff");
+    CHECK(where(table, 10, 0x4000) == "?");
+    CHECK(where(table, 10, 0x0fff) == "?");
+    CHECK(where(table, 10, 0x6000) == "?");
+    CHECK(where(table, 10, 0x6000, true) == "/lib/b+0x1000"); // returns behind the mapping's last call
+    CHECK(proc.read.size() == 1);
+    CHECK(proc.modules_met == std::vector<std::string>{"/bin/a", "/lib/b"});
+    CHECK(table.sampled() == 1);
+}
+
+TEST_CASE("processes: an unknown address has the maps read again, but not for ever") {
+    FakeMaps proc;
+    proc.processes[10] = {region(0x1000, 0x2000, "/bin/a")};
+    ProcessTable table(proc);
+    const uint64_t second = 1'000'000'000;
+    CHECK(where(table, 10, 0x9000, false, 1) == "?");
+    proc.processes[10].push_back(region(0x9000, 0xa000, "/lib/late"));
+    CHECK(where(table, 10, 0x9000, false, second / 2) == "?");
+    CHECK(where(table, 10, 0x9000, false, 2 * second) == "/lib/late+0x0");
+    CHECK(proc.read.size() == 2);
+    for (uint64_t i = 3; i < 40; ++i) where(table, 10, 0xdead0000, false, i * 2 * second); // garbage of a walk gone wrong
+    CHECK(proc.read.size() == 5);
+}
+
+TEST_CASE("processes: where all changes are told, garbage doesn't make us look, and a zombie's empty maps don't count") {
+    FakeMaps proc;
+    ProcessTable table(proc);
+    table.all_changes_are_told();
+    table.exec(10);
+    table.map(10, region(0x1000, 0x2000, "/bin/a"));
+    const uint64_t second = 1'000'000'000;
+    CHECK(where(table, 10, 0xdead0000, false, 5 * second) == "?");
+    CHECK(proc.read.empty());
+    proc.processes[10] = {}; // it has exited, and nobody has waited for it
+    table.doubt();
+    CHECK(where(table, 10, 0x1000, false, 6 * second) == "/bin/a+0x0");
+    CHECK(proc.read.size() == 1);
+}
+
+TEST_CASE("processes: exec and mmap are enough for a process that is gone before anybody looks") {
+    FakeMaps proc;
+    ProcessTable table(proc);
+    table.fork(1, 20);
+    table.exec(20);
+    table.map(20, region(0x1000, 0x2000, "/bin/short", 0x1000));
+    table.map(20, region(0x8000, 0x9000, "[vdso]", 0x8000000));
+    table.exit(20);
+    CHECK(where(table, 20, 0x1234) == "/bin/short+0x1234");
+    CHECK(where(table, 20, 0x8010) == "[vdso]+0x10");
+    CHECK(proc.read.empty());
+    REQUIRE(proc.met_with.size() == 2);
+    CHECK(proc.met_with[0] == std::vector<uint32_t>{20, 1}); // its parent may still show the same file system
+    table.sweep();
+    CHECK(where(table, 20, 0x1234) == "/bin/short+0x1234"); // samples may come late
+    table.sweep();
+    table.sweep();
+    CHECK(where(table, 20, 0x1234) == "?");
+}
+
+TEST_CASE("processes: a fork sees what its parent had, until one of them changes it") {
+    FakeMaps proc;
+    proc.processes[1] = {region(0x1000, 0x2000, "/bin/sh")};
+    ProcessTable table(proc);
+    CHECK(where(table, 1, 0x1000) == "/bin/sh+0x0");
+    table.fork(1, 2);
+    CHECK(where(table, 2, 0x1001) == "/bin/sh+0x1");
+    table.map(2, region(0x5000, 0x6000, "/lib/child"));
+    CHECK(where(table, 2, 0x5000) == "/lib/child+0x0");
+    CHECK(where(table, 1, 0x5000) == "?");
+    table.exec(2);
+    table.map(2, region(0x1000, 0x3000, "/bin/other"));
+    CHECK(where(table, 2, 0x1001) == "/bin/other+0x1");
+    CHECK(where(table, 1, 0x1001) == "/bin/sh+0x1");
+}
+
+TEST_CASE("processes: a fork that is gone and never looked at has its parent's maps") {
+    FakeMaps proc;
+    proc.processes[1] = {region(0x1000, 0x2000, "/bin/sh")};
+    ProcessTable table(proc);
+    table.fork(1, 2); // nobody has looked at 1 yet
+    CHECK(where(table, 2, 0x1001) == "/bin/sh+0x1");
+    CHECK(proc.read == std::vector<uint32_t>{2, 1});
+}
+
+TEST_CASE("processes: a new mapping cuts what lay there") {
+    FakeMaps proc;
+    ProcessTable table(proc);
+    table.exec(5);
+    table.map(5, region(0x1000, 0x9000, "/lib/old", 0x10000));
+    table.map(5, region(0x3000, 0x5000, "/lib/new"));
+    CHECK(where(table, 5, 0x2fff) == "/lib/old+0x11fff");
+    CHECK(where(table, 5, 0x3000) == "/lib/new+0x0");
+    CHECK(where(table, 5, 0x4fff) == "/lib/new+0x1fff");
+    CHECK(where(table, 5, 0x5000) == "/lib/old+0x14000");
+    table.map(5, region(0x0800, 0x3800, "/lib/front"));
+    CHECK(where(table, 5, 0x2000) == "/lib/front+0x1800");
+    CHECK(where(table, 5, 0x3800) == "/lib/new+0x800");
+    table.map(5, region(0x0, 0x10000, "/lib/all"));
+    CHECK(where(table, 5, 0x3800) == "/lib/all+0x3800");
+    table.map(5, region(0x20, 0x10, "/lib/backwards")); // nonsense is passed over
+    CHECK(where(table, 5, 0x15) == "/lib/all+0x15");
+}
+
+TEST_CASE("processes: lost events have the maps read again, where the process still is") {
+    FakeMaps proc;
+    ProcessTable table(proc);
+    table.exec(5);
+    table.map(5, region(0x1000, 0x2000, "/bin/a"));
+    table.exec(6);
+    table.map(6, region(0x1000, 0x2000, "/bin/gone"));
+    proc.processes[5] = {region(0x1000, 0x2000, "/bin/b")};
+    table.doubt();
+    CHECK(where(table, 5, 0x1000) == "/bin/b+0x0");
+    CHECK(where(table, 6, 0x1000) == "/bin/gone+0x0");
+}
+
+TEST_CASE("processes: memory made at run time belongs to its process") {
+    FakeMaps proc;
+    proc.processes[9] = {region(0x1000, 0x2000, ""), region(0x2000, 0x3000, "/memfd:jit (deleted)"),
+                         region(0x3000, 0x4000, "//anon")};
+    ProcessTable table(proc);
+    for (uint64_t address : {0x1000, 0x2000, 0x3000}) {
+        const Place place = table.locate(9, address, false, 0);
+        REQUIRE(place.module != kNone);
+        CHECK(table.modules()[place.module].kind == ModuleKind::anonymous);
+        CHECK(place.pid == 9);
+        CHECK(place.address == address);
+    }
+}
+
+TEST_CASE("processes: a kernel thread is known by its empty maps, a dead process isn't one") {
+    FakeMaps proc;
+    proc.processes[2] = {};
+    ProcessTable table(proc);
+    CHECK(where(table, 2, 0x1000) == "?");
+    CHECK(where(table, 3, 0x1000) == "?");
+    CHECK(table.kernel_thread(2, 0));
+    CHECK(!table.kernel_thread(3, 0));
+    CHECK(table.kernel_thread(0, 0));
+}
