@@ -14,8 +14,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "runtime/kernel/probes.h"
-#include "runtime/sys/bpf.h"
+#include "runtime/link/event.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/perf.h"
@@ -81,24 +80,6 @@ Error explain(Error error, const SamplingEvent &event) {
     }
 }
 
-// BPF_LINK_CREATE where the kernel has it; an invalid Fd and the ioctl otherwise. The answer holds for every further event.
-Result<Fd> attach(int event_fd, int program_fd) {
-    if (known_feature(Feature::perf_link).value_or(true)) {
-        sys::Because why("run this program at each tick of the clock");
-        sys::LinkCreateAttr attr;
-        attr.prog_fd = static_cast<uint32_t>(program_fd);
-        attr.target_fd = static_cast<uint32_t>(event_fd);
-        attr.attach_type = BPF_PERF_EVENT;
-        Result<Fd> link = sys::link_create(attr);
-        if (link) note_feature(Feature::perf_link, true);
-        if (link || (link.error().os != EINVAL && link.error().os != ENOSYS && link.error().os != EOPNOTSUPP)) return link;
-    }
-    sys::Because why("run this program at each tick of the clock; before 5.15 there is no link for it");
-    TRY(sys::perf_set_bpf(event_fd, program_fd));
-    note_feature(Feature::perf_link, false);
-    return Fd();
-}
-
 } // namespace
 
 Result<PerfEventLink> PerfEventLink::open(const SamplingEvent &event, int program_fd) {
@@ -122,7 +103,7 @@ Result<PerfEventLink> PerfEventLink::open(const SamplingEvent &event, int progra
         if (!fd) return Unexpected(explain(std::move(fd).error(), event));
         link.fd_ = std::move(*fd);
     }
-    link.link_ = TRY_IN(attach(link.fd_.get(), program_fd), "attaching the program to a perf event");
+    link.link_ = TRY_IN(run_on_event(link.fd_.get(), program_fd), "attaching the program to a perf event");
     return link;
 }
 

@@ -33,12 +33,59 @@ enum class SectionTarget : uint8_t {
     struct_ops,      ///< free text: the member of a struct_ops map names the program
 };
 
+/// How a program of that section is made to run.
+enum class Attachment : uint8_t {
+    // The section's name says where: attached without being told more.
+    kprobe,
+    kretprobe,
+    kprobe_multi,
+    kretprobe_multi,
+    kprobe_session,
+    ksyscall, ///< a kprobe on the architecture's name for the system call
+    kretsyscall,
+    uprobe,
+    uretprobe,
+    uprobe_multi,
+    uretprobe_multi,
+    uprobe_session,
+    usdt,
+    tracepoint,
+    raw_tracepoint,
+    trampoline,       ///< tp_btf, fentry, fexit, fmod_ret, fsession, lsm: where was decided when it was loaded
+    trampoline_multi, ///< fentry.multi ...: a pattern of functions, by their BTF ids
+    replace,          ///< freplace: where was decided when it was loaded
+    iterator,         ///< runs when its link is read
+    struct_ops,       ///< by way of the map that names it
+    // Something has to be named.
+    perf_event,        ///< a perf event
+    xdp,               ///< a network interface
+    tcx,               ///< the same, in or out
+    tc,                ///< the same, by a clsact filter; which way must be said
+    netkit,            ///< a netkit interface
+    cgroup,            ///< a directory of cgroup v2
+    network_namespace, ///< a network namespace
+    socket_map,        ///< a SOCKMAP or SOCKHASH
+    netfilter,         ///< a protocol family and a hook
+    lirc,              ///< an infrared device
+    socket,            ///< a socket, by setsockopt
+    reuseport,         ///< the same, for its group of SO_REUSEPORT
+    // Not attached by bpf(2) at all.
+    run,       ///< syscall: run once, by BPF_PROG_TEST_RUN
+    route,     ///< lwt_*: part of a route that iproute2 sets
+    action,    ///< of a tc filter that tc(8) sets
+    map_entry, ///< runs from an entry of a DEVMAP or CPUMAP
+};
+
+/// What has to be named for it: "a network interface"; empty where the section's name says it.
+[[nodiscard]] std::string_view attachment_needs(Attachment attachment);
+
 /// One name of the list.
 struct SectionKind {
     std::string_view name;
     ProgramType type = ProgramType::UNSPEC;
     AttachType attach_type = AttachType::CGROUP_INET_INGRESS; ///< 0 where a type has no attach type
     SectionTarget target = SectionTarget::none;
+    Attachment attachment = Attachment::run;
     bool sleepable = false;
     bool xdp_frags = false;
 };

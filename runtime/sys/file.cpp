@@ -101,6 +101,36 @@ Result<void> remove_file(const std::string &path) {
     return {};
 }
 
+Result<void> make_directory(const std::string &path, uint32_t mode) {
+    long r = invoke(__NR_mkdirat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), mode);
+    if (r < 0) return fail_os(-r, "making the directory {}", path);
+    return {};
+}
+
+Result<void> remove_directory(const std::string &path) {
+    long r = invoke(__NR_unlinkat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), AT_REMOVEDIR);
+    if (r < 0) return fail_os(-r, "removing the directory {}", path);
+    return {};
+}
+
+Result<Fd> mount_detached(const std::string &type) {
+    // The same numbers on every architecture; old headers lack them (include/uapi/linux/mount.h, asm-generic/unistd.h).
+    constexpr long kFsopen = 430, kFsconfig = 431, kFsmount = 432;
+    constexpr uint64_t kCloexec = 1, kConfigCreate = 6;
+    long context = invoke(kFsopen, reg(type.c_str()), kCloexec);
+    if (context < 0) {
+        Error error = os_error(-static_cast<int>(context), format("mounting {}", type));
+        if (error.os == ENODEV) error.kind = Errc::unsupported;
+        return Unexpected(std::move(error));
+    }
+    Fd opened(static_cast<int>(context));
+    long r = invoke(kFsconfig, static_cast<uint64_t>(context), kConfigCreate);
+    if (r < 0) return fail_os(-r, "mounting {}", type);
+    long mount = invoke(kFsmount, static_cast<uint64_t>(context), kCloexec);
+    if (mount < 0) return fail_os(-mount, "mounting {}", type);
+    return Fd(static_cast<int>(mount));
+}
+
 Result<std::string> read_link(const std::string &path) {
     std::string out(4096, '\0');
     long n = invoke(__NR_readlinkat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), reg(out.data()), out.size());

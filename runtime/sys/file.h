@@ -39,6 +39,13 @@ Result<std::string> read_link(const std::string &path);
 Result<struct stat> stat_file(const std::string &path);
 Result<struct stat> stat_fd(int fd);
 [[nodiscard]] bool exists(const std::string &path);
+/// mkdirat(2), one level. Errors: busy when it is there (EEXIST).
+Result<void> make_directory(const std::string &path, uint32_t mode = 0755);
+Result<void> remove_directory(const std::string &path);
+/// A new instance of a file system that lies nowhere in the tree of names (fsopen(2), fsmount(2), 5.2): what is in it is reached
+/// by /proc/self/fd/N/..., and it goes with the descriptor. Errors: permission without CAP_SYS_ADMIN, unsupported when the kernel
+/// has no such file system.
+Result<Fd> mount_detached(const std::string &type);
 /// The names in a directory, without "." and "..", unsorted.
 Result<std::vector<std::string>> list_directory(const std::string &path);
 

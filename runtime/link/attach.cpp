@@ -1,0 +1,96 @@
+// The way from a section's name to an attachment: one switch.
+//
+//      SEC("kprobe/vfs_read")  ->  SectionKind{attachment kprobe}, "vfs_read"  ->  attach_kprobe()
+//
+// What the name doesn't say, the options must; where neither does, the error says what is needed. struct_ops programs aren't
+// attached one by one: the map that names them is.
+#include "runtime/link/attach.h"
+
+#include "runtime/link/attaching.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+Unexpected not_alone(const Attaching &a, std::string_view how) {
+    return Unexpected(make_error(
+        Errc::invalid_argument,
+        format("section {} doesn't attach by itself: it needs {}", a.program.section, attachment_needs(a.kind.attachment)),
+        std::string(how)));
+}
+
+Result<Link> dispatch(const Attaching &a) {
+    switch (a.kind.attachment) {
+    case Attachment::tracepoint: return attach_tracepoint(a);
+    case Attachment::raw_tracepoint: return attach_raw_tracepoint(a);
+    case Attachment::trampoline:
+    case Attachment::replace: return attach_trampoline(a);
+    case Attachment::iterator: return attach_iterator(a);
+    case Attachment::perf_event: return attach_perf_event(a);
+    case Attachment::run: return not_alone(a, "programs of this type are run once, by BPF_PROG_TEST_RUN, when somebody wants it");
+    case Attachment::route:
+        return not_alone(a, "pin the program and name the pin in a route: ip route add NET encap bpf in pinned PATH dev DEV");
+    case Attachment::action:
+        return not_alone(a, "pin the program and name the pin in a filter: tc ... action bpf object-pinned PATH");
+    case Attachment::map_entry:
+        return not_alone(a, "write the program's descriptor into the map's entry (struct bpf_devmap_val, bpf_cpumap_val)");
+    case Attachment::struct_ops:
+        return Unexpected(make_error(Errc::invalid_argument,
+                                     format("section {}: its struct_ops map is attached, not the program", a.program.section)));
+    default: return fail(Errc::unsupported, "section {}: can't be attached yet", a.program.section);
+    }
+}
+
+// Kinds whose section may stand without a target: "kprobe" alone, for programs that are given one later.
+bool wants_target(const SectionKind &kind) {
+    switch (kind.target) {
+    case SectionTarget::none:
+    case SectionTarget::struct_ops:
+    case SectionTarget::btf_function:
+    case SectionTarget::btf_tracepoint:
+    case SectionTarget::lsm_hook:
+    case SectionTarget::iterator:
+    case SectionTarget::program: return false; // the last six were decided at loading
+    default: return true;
+    }
+}
+
+} // namespace
+
+bool attaches_by_itself(const Program &program) {
+    const SectionKind *kind = find_section_kind(program.section);
+    if (!kind || !attachment_needs(kind->attachment).empty() || kind->attachment == Attachment::struct_ops) return false;
+    return !wants_target(*kind) || !section_target(*kind, program.section).empty();
+}
+
+Result<Link> attach_program(const ObjectSpec &spec, LoadedObject &object, const Program &program, const AttachOptions &options) {
+    const SectionKind *kind = find_section_kind(program.section);
+    if (!kind) return fail(Errc::invalid_argument, "program {}: {}", program.name, explain_unknown_section(program.section));
+    Attaching a{spec, object, program, options, *kind, options.target};
+    if (a.target.empty()) a.target = section_target(*kind, program.section);
+    if (a.target.empty() && options.functions.empty() && wants_target(*kind))
+        return Unexpected(
+            make_error(Errc::invalid_argument,
+                       format("program {}: section {} doesn't say where to attach it", program.name, program.section),
+                       format("as in {}/TARGET, or with a target given when attaching", kind->name)));
+    Link link = TRY_IN(dispatch(a), "program {}", program.name);
+    if (link.what().empty()) link.name(a.what(), link.places());
+    return link;
+}
+
+Result<Attached> attach_object(const ObjectSpec &spec, LoadedObject &object, const AttachOptions &options) {
+    Attached out;
+    for (const Program &program : object.programs) {
+        const SectionKind *kind = find_section_kind(program.section);
+        if (kind && kind->attachment == Attachment::struct_ops) continue;
+        if (!attaches_by_itself(program)) {
+            std::string_view needs = kind ? attachment_needs(kind->attachment) : "a section name that says more";
+            out.notes.push_back(format("program {} (section {}): not attached, needs {}", program.name, program.section,
+                                       needs.empty() ? "a target" : needs));
+            continue;
+        }
+        out.links.push_back(TRY(attach_program(spec, object, program, options)));
+    }
+    return out;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,38 @@
+// What the parts of attach_program() share; private to the room.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/link/attach.h"
+#include "runtime/sys/bpf.h"
+
+namespace rawbpf::inline v0 {
+
+struct Attaching {
+    const ObjectSpec &spec;
+    LoadedObject &object;
+    const Program &program;
+    const AttachOptions &options;
+    const SectionKind &kind;
+    std::string target; ///< the options', else the section's
+
+    [[nodiscard]] int program_fd() const { return program.fd.get(); }
+    /// What the section's kind and target are called: "kprobe vfs_read".
+    [[nodiscard]] std::string what() const {
+        return target.empty() ? std::string(kind.name) : format("{} {}", kind.name, target);
+    }
+};
+
+/// BPF_LINK_CREATE with the program and the attach type of the section filled in.
+[[nodiscard]] sys::LinkCreateAttr link_attr(const Attaching &a);
+/// Why a cookie can't be had, and what to do instead.
+[[nodiscard]] Unexpected no_cookie(const Attaching &a, std::string_view since);
+
+[[nodiscard]] Result<Link> attach_tracepoint(const Attaching &a);
+[[nodiscard]] Result<Link> attach_raw_tracepoint(const Attaching &a);
+[[nodiscard]] Result<Link> attach_trampoline(const Attaching &a);
+[[nodiscard]] Result<Link> attach_iterator(const Attaching &a);
+[[nodiscard]] Result<Link> attach_perf_event(const Attaching &a);
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,123 @@
+// A link's life after it was made: update, pin, detach.
+//
+//      BPF link ---- holds ---> program            close(link): detached
+//         ^                                        pinned: detached when the file goes, too
+//         |  (perf events, kprobes, uprobes)
+//      perf event                                  before 5.15 the event itself holds the program: ioctl, no link, no pin
+//
+// The kernel has links for most places; for the rest (sockmaps before 6.10, infrared devices, tc filters) an attachment is undone
+// by a call, which nobody makes after kill -9. Those say so in their notes.
+//
+// Which links can be updated is decided by the kernel's bpf_link_ops::update_prog and update_map.
+#include "runtime/link/link.h"
+
+#include <cerrno>
+
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/names.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0 {
+
+Link::Link(std::string what, Fd link) : what_(std::move(what)) { add(std::move(link)); }
+
+Link &Link::operator=(Link &&other) noexcept {
+    if (this == &other) return *this;
+    if (undo_) (void)undo_();
+    what_ = std::move(other.what_);
+    pin_ = std::move(other.pin_);
+    places_ = other.places_;
+    parts_ = std::move(other.parts_);
+    undo_ = std::exchange(other.undo_, nullptr);
+    notes_ = std::move(other.notes_);
+    return *this;
+}
+
+Link::~Link() {
+    if (undo_) (void)undo_(); // nobody is left to be told; detach() tells
+}
+
+void Link::add(Fd link, Fd event) { parts_.push_back({std::move(link), std::move(event)}); }
+
+Result<void> Link::update(int program_fd, int expected) const {
+    if (fd() < 0 || parts_.size() > 1)
+        return fail(Errc::unsupported, "{}: the program of {} can't be replaced: attach the new one, then drop this link", what_,
+                    parts_.size() > 1 ? "several links" : "an attachment that is no BPF link");
+    sys::LinkUpdateAttr attr;
+    attr.link_fd = static_cast<uint32_t>(fd());
+    attr.new_prog_fd = static_cast<uint32_t>(program_fd);
+    if (expected >= 0) {
+        attr.flags = BPF_F_REPLACE;
+        attr.old_prog_fd = static_cast<uint32_t>(expected);
+    }
+    sys::Because why("another program in its place, without a gap");
+    Result<void> done = sys::link_update(attr);
+    if (done) return {};
+    Error error = std::move(done).error();
+    if (error.os == EOPNOTSUPP || error.os == EINVAL || error.os == 524) { // 524: ENOTSUPP, which is no errno of user space
+        Result<LinkInfo> kind = info();
+        if (error.os != EINVAL) error.kind = Errc::unsupported;
+        error.hint = kind ? format("{} links can't change their program, or the new one is of another type: attach the new one, "
+                                   "then drop this link",
+                                   sys::link_type_name(static_cast<uint32_t>(kind->type)))
+                          : "this link can't change its program";
+    } else if (error.os == EPERM && expected >= 0) {
+        error.kind = Errc::busy;
+        error.hint = "another program than the expected one runs there";
+    }
+    return Unexpected(in_context(std::move(error), what_));
+}
+
+Result<void> Link::pin(const std::string &path) {
+    if (!pin_.empty()) return fail(Errc::invalid_argument, "{}: is pinned at {} already", what_, pin_);
+    if (parts_.size() > 1)
+        return fail(Errc::unsupported, "{}: {} links, one for each place, can't be pinned under one name", what_, parts_.size());
+    if (fd() < 0)
+        return Unexpected(make_error(Errc::unsupported, format("{}: can't be pinned: on this kernel it is no BPF link", what_),
+                                     "links of perf events, kprobes, uprobes and tracepoints need Linux 5.15"));
+    sys::Because why("the attachment outlives this process");
+    TRY_IN(sys::obj_pin(fd(), path), "{}", what_);
+    pin_ = path;
+    return {};
+}
+
+Result<void> Link::unpin() {
+    if (pin_.empty()) return fail(Errc::invalid_argument, "{}: isn't pinned", what_);
+    TRY_IN(sys::remove_file(pin_), "{}: unpinning", what_);
+    pin_.clear();
+    return {};
+}
+
+Result<void> Link::detach() {
+    Result<void> outcome;
+    if (undo_) {
+        outcome = undo_();
+        undo_ = nullptr;
+    }
+    if (!pin_.empty()) {
+        sys::Because why("it is pinned, so closing it would not end it");
+        (void)sys::link_detach(fd()); // 5.9, and not for every type: the pin goes in any case, and with it the last holder
+        if (Result<void> gone = unpin(); !gone && gone.error().os != ENOENT) outcome = std::move(gone);
+    }
+    parts_.clear();
+    if (!outcome) return Unexpected(in_context(std::move(outcome).error(), format("{}: detaching", what_)));
+    return {};
+}
+
+Result<LinkInfo> Link::info() const {
+    if (fd() < 0) return fail(Errc::unsupported, "{}: on this kernel it is no BPF link", what_);
+    sys::LinkInfo info;
+    TRY_IN(sys::obj_get_info(fd(), &info, sizeof info), "{}", what_);
+    return LinkInfo{LinkType{info.type}, info.id, info.prog_id};
+}
+
+Result<Link> Link::open_pinned(const std::string &path) {
+    Link link(format("the link pinned at {}", path), TRY(sys::obj_get(path)));
+    link.pin_ = path;
+    TRY(link.info()); // a pinned map or program is none
+    return link;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,82 @@
+// Tracepoints have numbers, and only tracefs tells them. Where nobody has mounted it (containers, small systems) we don't mount
+// it for all to see, since nothing may be left behind: fsopen(2) and fsmount(2) make a mount that no path leads to but
+// /proc/self/fd/N, and that ends with its descriptor.
+//
+//      tracefs/events/sched/sched_switch/id           "318\n"
+//      tracefs/available_filter_functions             what ftrace can be put on: for kprobe.multi
+#include "runtime/link/tracefs.h"
+
+#include <cerrno>
+#include <charconv>
+
+#include "runtime/link/names.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+struct Found {
+    std::string path;
+    Fd own; ///< the mount that `path` goes through
+};
+Found found;
+
+Result<std::string> look() {
+    for (const char *path : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"})
+        if (sys::exists(format("{}/events", path))) return std::string(path);
+    sys::Because why("tracefs, which knows the tracepoints' numbers, is mounted nowhere: a mount of our own");
+    Result<Fd> own = sys::mount_detached("tracefs");
+    if (!own) {
+        Error error = std::move(own).error();
+        error.hint = error.os == ENODEV ? "this kernel has no tracefs (CONFIG_TRACING)"
+                                        : "mount -t tracefs tracefs /sys/kernel/tracing, as root";
+        return Unexpected(in_context(std::move(error), "tracefs is mounted nowhere"));
+    }
+    found.own = std::move(*own);
+    return format("/proc/self/fd/{}", found.own.get());
+}
+
+// The nearest in the same category, and the category where that is what's wrong.
+std::string nearest(const std::string &events, const std::string &category, const std::string &event) {
+    NearestNames near(event);
+    for (const std::string &name : sys::list_directory(events + "/" + category).value_or(std::vector<std::string>{}))
+        near.see(name);
+    if (std::string hint = near.hint(); !hint.empty()) return hint;
+    // Often the event is right and its category isn't.
+    NearestNames elsewhere(category + "/" + event), categories(category);
+    for (const std::string &other : sys::list_directory(events).value_or(std::vector<std::string>{})) {
+        categories.see(other);
+        if (sys::exists(events + "/" + other + "/" + event + "/id")) return format("did you mean {}/{}?", other, event);
+    }
+    return categories.hint();
+}
+
+} // namespace
+
+Result<std::string> tracefs() {
+    if (found.path.empty()) found.path = TRY(look());
+    return found.path;
+}
+
+Result<uint64_t> tracepoint_id(const std::string &name) {
+    size_t slash = name.find('/');
+    if (slash == std::string::npos || slash == 0 || slash + 1 == name.size() || name.find('/', slash + 1) != std::string::npos ||
+        name.find("..") != std::string::npos)
+        return Unexpected(make_error(Errc::invalid_argument, format("tracepoint \"{}\": not of the form CATEGORY/NAME", name),
+                                     "as in sched/sched_switch"));
+    std::string events = TRY_IN(tracefs(), "tracepoint {}", name) + "/events";
+    Result<std::string> text = sys::read_file(format("{}/{}/id", events, name), 64);
+    if (!text) {
+        Error error = std::move(text).error();
+        if (error.os != ENOENT) return Unexpected(in_context(std::move(error), format("tracepoint {}", name)));
+        return Unexpected(make_error(Errc::not_found, format("tracepoint {}: not in this kernel", name),
+                                     nearest(events, name.substr(0, slash), name.substr(slash + 1))));
+    }
+    uint64_t id = 0;
+    if (std::from_chars(text->data(), text->data() + text->size(), id).ec != std::errc())
+        return fail(Errc::bad_input, "tracepoint {}: its id file says \"{}\"", name, *text);
+    return id;
+}
+
+} // namespace rawbpf::inline v0
