@@ -20,6 +20,18 @@ Unexpected not_alone(const Attaching &a, std::string_view how) {
 
 Result<Link> dispatch(const Attaching &a) {
     switch (a.kind.attachment) {
+    case Attachment::kprobe:
+    case Attachment::kretprobe: return attach_kprobe(a);
+    case Attachment::ksyscall:
+    case Attachment::kretsyscall: return attach_ksyscall(a);
+    case Attachment::kprobe_multi:
+    case Attachment::kretprobe_multi:
+    case Attachment::kprobe_session: return attach_kprobe_multi(a);
+    case Attachment::uprobe:
+    case Attachment::uretprobe: return attach_uprobe(a);
+    case Attachment::uprobe_multi:
+    case Attachment::uretprobe_multi:
+    case Attachment::uprobe_session: return attach_uprobe_multi(a);
     case Attachment::tracepoint: return attach_tracepoint(a);
     case Attachment::raw_tracepoint: return attach_raw_tracepoint(a);
     case Attachment::trampoline:

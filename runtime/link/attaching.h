@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/kernel/probes.h"
 #include "runtime/link/attach.h"
 #include "runtime/sys/bpf.h"
 
@@ -34,5 +35,10 @@ struct Attaching {
 [[nodiscard]] Result<Link> attach_trampoline(const Attaching &a);
 [[nodiscard]] Result<Link> attach_iterator(const Attaching &a);
 [[nodiscard]] Result<Link> attach_perf_event(const Attaching &a);
+[[nodiscard]] Result<Link> attach_kprobe(const Attaching &a); ///< and kretprobe
+[[nodiscard]] Result<Link> attach_ksyscall(const Attaching &a);
+[[nodiscard]] Result<Link> attach_kprobe_multi(const Attaching &a); ///< and kretprobe.multi, kprobe.session
+[[nodiscard]] Result<Link> attach_uprobe(const Attaching &a);       ///< and uretprobe
+[[nodiscard]] Result<Link> attach_uprobe_multi(const Attaching &a); ///< and uretprobe.multi, uprobe.session
 
 } // namespace rawbpf::inline v0

@@ -1,0 +1,276 @@
+// kprobes: one function, or as many as a pattern describes.
+//
+//      kprobe/vfs_read+0x10        the kprobe PMU, by name and offset
+//      kretprobe/vfs_read          the same, at the return
+//      ksyscall/openat             by the architecture's name: __x64_sys_openat, __arm64_sys_openat
+//      kprobe.multi/vfs_*          BPF_LINK_CREATE with an array of addresses (5.18, CONFIG_FPROBE): milliseconds for thousands
+//
+// Several static functions may share a name. Until 6.5 the kernel took the first; since 6.6 it says EADDRNOTAVAIL, and we attach
+// to each by address. Multi attachments take only what ftrace can be put on, and one place that can't spoils all of them: those
+// that the kernel lists are taken, the rest is found by halving, and what is passed over is said. Where the kernel has no
+// kprobe.multi, a kprobe for each function does the same, slower: the program can't tell.
+#include <cerrno>
+#include <charconv>
+
+#include "runtime/link/attaching.h"
+#include "runtime/link/bisect.h"
+#include "runtime/link/event.h"
+#include "runtime/link/kernel_functions.h"
+#include "runtime/link/names.h"
+#include "runtime/link/probe_event.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/perf.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+constexpr uint32_t kMultiReturn = 1; // BPF_F_KPROBE_MULTI_RETURN
+constexpr size_t kMostSingle = 512;  // kprobes one by one: each is an event, and some 10 ms to take away again
+
+#if defined(__x86_64__)
+constexpr std::string_view kSyscallPrefix = "__x64_";
+#elif defined(__aarch64__)
+constexpr std::string_view kSyscallPrefix = "__arm64_";
+#elif defined(__riscv)
+constexpr std::string_view kSyscallPrefix = "__riscv_";
+#elif defined(__s390x__)
+constexpr std::string_view kSyscallPrefix = "__s390x_";
+#else
+constexpr std::string_view kSyscallPrefix = "";
+#endif
+
+struct FunctionAndOffset {
+    std::string name;
+    uint64_t offset = 0;
+};
+
+// "vfs_read", "vfs_read+16", "vfs_read+0x10".
+Result<FunctionAndOffset> parse_function(const std::string &target) {
+    size_t plus = target.find('+');
+    FunctionAndOffset out{target.substr(0, plus), 0};
+    if (out.name.empty()) return fail(Errc::invalid_argument, "\"{}\" names no function", target);
+    if (plus == std::string::npos) return out;
+    std::string_view text = std::string_view(target).substr(plus + 1);
+    int base = text.starts_with("0x") ? 16 : 10;
+    if (base == 16) text.remove_prefix(2);
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.offset, base);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size())
+        return fail(Errc::invalid_argument, "\"{}\": the offset is not a number", target);
+    return out;
+}
+
+Error explain_kprobe(Error error, const ProbePlace &place) {
+    switch (error.os) {
+    case EINVAL: {
+        std::string reason = why_no_kprobe(place.address, place.name);
+        error.kind = Errc::unsupported;
+        error.hint = !reason.empty() ? reason
+                     : place.offset
+                         ? "there is no instruction at that offset, or it is outside of the function"
+                         : "the kernel forbids kprobes there, or something else (ftrace, a jump label) has changed its code";
+        return error;
+    }
+    case EILSEQ: error.kind = Errc::invalid_argument, error.hint = "the offset is inside of an instruction"; return error;
+    case EPERM:
+    case EACCES:
+        error.kind = Errc::permission;
+        error.hint = "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8); lockdown (confidentiality) forbids kprobes too";
+        return error;
+    default: return error;
+    }
+}
+
+Result<void> add_kprobe(Link &link, const Attaching &a, const ProbePlace &place, uint64_t cookie) {
+    Result<Fd> event = open_probe(place);
+    if (!event) return Unexpected(explain_kprobe(std::move(event).error(), place));
+    Fd on = TRY(run_on_event(event->get(), a.program_fd(), cookie));
+    TRY(sys::perf_event_enable(event->get()));
+    link.add(std::move(on), std::move(*event));
+    return {};
+}
+
+// Each function that has that name.
+Result<Link> by_address(const Attaching &a, ProbePlace place) {
+    std::vector<KernelFunction> functions = TRY(find_kernel_functions(place.name));
+    place.name.clear();
+    Link link;
+    for (const KernelFunction &function : functions) {
+        place.address = function.address;
+        TRY_IN(add_kprobe(link, a, place, a.options.cookie), "{} at {:#x}", function.name, function.address);
+    }
+    link.name(a.what(), functions.size());
+    link.note(format("{}: {} functions have that name; attached to each by its address", a.what(), functions.size()));
+    return link;
+}
+
+Result<Link> attach_one(const Attaching &a, const ProbePlace &place) {
+    Link link;
+    Result<void> done = add_kprobe(link, a, place, a.options.cookie);
+    if (done) return link;
+    Error error = std::move(done).error();
+    if (error.os == EADDRNOTAVAIL) {
+        if (place.offset == 0) return by_address(a, place);
+        error.kind = Errc::invalid_argument;
+        error.hint = "several functions have that name, so an offset from it says nothing";
+    }
+    if (error.os == ENOENT || (error.os == EINVAL && place.address == 0)) {
+        // Whether it is there at all: kernels differ in what they say of a function that isn't.
+        Result<std::vector<KernelFunction>> found = find_kernel_functions(place.name);
+        if (!found && found.error().kind == Errc::not_found) error = std::move(found).error();
+    }
+    return Unexpected(std::move(error));
+}
+
+// Pattern or list -> functions with addresses where they can be had.
+Result<std::vector<KernelFunction>> wanted_functions(const Attaching &a, std::vector<std::string> &notes) {
+    if (!a.options.functions.empty()) {
+        std::vector<KernelFunction> out;
+        for (const std::string &name : a.options.functions) out.push_back({name, {}, 0});
+        return out;
+    }
+    MatchedFunctions matched = TRY(match_kernel_functions(a.target));
+    if (matched.hidden > 0) {
+        std::string note = format(
+            "{} of {} functions passed over, ftrace can't be put on them (notrace, or outside of its section): ", matched.hidden,
+            matched.hidden + matched.functions.size());
+        for (size_t i = 0; i < matched.hidden_names.size(); ++i) append(note, "{}{}", i ? ", " : "", matched.hidden_names[i]);
+        if (matched.hidden > matched.hidden_names.size()) note += " ...";
+        notes.push_back(std::move(note));
+    }
+    return std::move(matched.functions);
+}
+
+bool multi_is_missing(const Attaching &a) {
+    const uint32_t type =
+        a.kind.attachment == Attachment::kprobe_session ? uapi::BPF_TRACE_KPROBE_SESSION : uapi::BPF_TRACE_KPROBE_MULTI;
+    return probe_attach_type(type).support == Support::no;
+}
+
+Result<Link> one_by_one(const Attaching &a, const std::vector<KernelFunction> &functions) {
+    if (a.kind.attachment == Attachment::kprobe_session)
+        return Unexpected(make_error(Errc::unsupported, "this kernel has no kprobe sessions (6.10)",
+                                     "a kprobe and a kretprobe program, with a map between them, do the same"));
+    if (functions.size() > kMostSingle)
+        return fail(
+            Errc::unsupported,
+            "{} functions: this kernel has no kprobe.multi (5.18, CONFIG_FPROBE), and a kprobe for each is done for up to {}",
+            functions.size(), kMostSingle);
+    Link link;
+    std::vector<PassedOver> failed;
+    size_t attached = 0;
+    for (size_t i = 0; i < functions.size(); ++i) {
+        ProbePlace place;
+        place.returns = a.kind.attachment == Attachment::kretprobe_multi;
+        place.address = functions[i].address;
+        if (place.address == 0) place.name = functions[i].name;
+        uint64_t cookie = a.options.cookies.empty() ? a.options.cookie : a.options.cookies[i];
+        Result<void> done = add_kprobe(link, a, place, cookie);
+        if (done)
+            ++attached;
+        else if (done.error().kind == Errc::permission || !a.options.functions.empty())
+            return Unexpected(in_context(std::move(done).error(), functions[i].name));
+        else
+            failed.push_back({i, std::move(done).error()});
+    }
+    if (attached == 0) return Unexpected(std::move(failed.front().error));
+    link.name(a.what(), attached);
+    link.note(format("{}: this kernel has no kprobe.multi (5.18, CONFIG_FPROBE); {} single kprobes do it", a.what(), attached));
+    if (std::string text = describe_passed_over(failed, functions.size(), [&](size_t i) { return functions[i].name; });
+        !text.empty())
+        link.note(std::move(text));
+    return link;
+}
+
+} // namespace
+
+Result<Link> attach_kprobe(const Attaching &a) {
+    FunctionAndOffset function = TRY(parse_function(a.target));
+    ProbePlace place;
+    place.returns = a.kind.attachment == Attachment::kretprobe;
+    place.name = std::move(function.name);
+    place.offset = function.offset;
+    if (place.returns && place.offset != 0) return fail(Errc::invalid_argument, "{}: a return has no offset", a.what());
+    return attach_one(a, place);
+}
+
+Result<Link> attach_ksyscall(const Attaching &a) {
+    ProbePlace place;
+    place.returns = a.kind.attachment == Attachment::kretsyscall;
+    std::vector<std::string> names;
+    if (!kSyscallPrefix.empty()) names.push_back(format("{}sys_{}", kSyscallPrefix, a.target));
+    names.push_back(format("__se_sys_{}", a.target)); // without CONFIG_ARCH_HAS_SYSCALL_WRAPPER
+    names.push_back(format("sys_{}", a.target));
+    for (const std::string &name : names) {
+        place.name = name;
+        Result<Link> link = attach_one(a, place);
+        if (link) {
+            link->name(format("{} ({})", a.what(), name), link->places());
+            return link;
+        }
+        if (link.error().kind != Errc::not_found) return link;
+    }
+    NearestNames near(a.target);
+    const std::string prefix = format("{}sys_", kSyscallPrefix);
+    TRY(each_kernel_symbol([&](const KernelSymbol &symbol) {
+        if (symbol.is_function() && symbol.name.starts_with(prefix)) near.see(symbol.name.substr(prefix.size()));
+        return true;
+    }));
+    return Unexpected(make_error(Errc::not_found,
+                                 format("system call {}: not in this kernel (looked for {})", a.target, names[0]), near.hint()));
+}
+
+Result<Link> attach_kprobe_multi(const Attaching &a) {
+    const AttachOptions &o = a.options;
+    if (!o.cookies.empty() && o.cookies.size() != o.functions.size())
+        return fail(Errc::invalid_argument, "{} cookies for {} functions", o.cookies.size(), o.functions.size());
+    Link link;
+    std::vector<std::string> notes;
+    std::vector<KernelFunction> functions = TRY(wanted_functions(a, notes));
+    const bool by_name = functions.front().address == 0;
+
+    auto attach = [&](const std::vector<size_t> &places) -> Result<Fd> {
+        std::vector<uint64_t> where, cookies;
+        for (size_t i : places) {
+            where.push_back(by_name ? sys::reg(functions[i].name.c_str()) : functions[i].address);
+            if (!o.cookies.empty() || o.cookie != 0) cookies.push_back(o.cookies.empty() ? o.cookie : o.cookies[i]);
+        }
+        sys::LinkCreateAttr attr = link_attr(a);
+        attr.kprobe_multi.cnt = static_cast<uint32_t>(places.size());
+        attr.kprobe_multi.flags = a.kind.attachment == Attachment::kretprobe_multi ? kMultiReturn : 0;
+        (by_name ? attr.kprobe_multi.syms : attr.kprobe_multi.addrs) = sys::reg(where.data());
+        if (!cookies.empty()) attr.kprobe_multi.cookies = sys::reg(cookies.data());
+        sys::Because why("run this program at every one of these functions: one link for all");
+        return sys::link_create(attr);
+    };
+    // EINVAL and ENOENT: ftrace doesn't know the address; ESRCH: no such name; EBUSY: in use in another way (live patching).
+    auto blames = [&](const Error &error) {
+        return o.functions.empty() && (error.os == EINVAL || error.os == ENOENT || error.os == ESRCH || error.os == EBUSY);
+    };
+    Result<Bisected> done = attach_all_but_bad(functions.size(), attach, blames);
+    if (!done) {
+        if (done.error().kind != Errc::permission && multi_is_missing(a)) {
+            link = TRY(one_by_one(a, functions));
+            for (std::string &note : notes) link.note(std::move(note));
+            return link;
+        }
+        Error error = std::move(done).error();
+        if (!o.functions.empty() && error.os == ESRCH)
+            for (const std::string &name : o.functions)
+                if (Result<std::vector<KernelFunction>> found = find_kernel_functions(name); !found)
+                    return Unexpected(std::move(found).error());
+        if (error.os == EINVAL || error.os == ENOENT)
+            error.hint = "one of the functions can't be traced: notrace, or not a function's start";
+        return Unexpected(in_context(std::move(error), format("{} functions", functions.size())));
+    }
+    link.add(std::move(done->link));
+    link.name(a.what(), done->attached.size());
+    for (std::string &note : notes) link.note(std::move(note));
+    if (std::string text = describe_passed_over(done->failed, functions.size(), [&](size_t i) { return functions[i].name; });
+        !text.empty())
+        link.note(std::move(text));
+    return link;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,275 @@
+// uprobes: a function of a program or library, or as many as a pattern describes.
+//
+//      uprobe//usr/bin/bash:readline        the uprobe PMU: file and offset
+//      uprobe/libc:malloc+0x4               a library by its name; an offset into the function
+//      uprobe/./prog:0x1136                 an offset in the file, where there are no symbols
+//      uretprobe/libc:malloc                at the return
+//      uprobe.multi/libc:pthread_*          BPF_LINK_CREATE with an array of offsets (6.6): one link, 20 ms for 10,000 places
+//
+// A return probe replaces the return address on the stack. Go moves its stacks and checks them, so there it crashes the program:
+// it is refused. Code without a return address of its own (_start, the cold halves of functions) is passed over by patterns.
+//
+// Of a multi attachment one bad place fails all: 524 (ENOTSUPP) is an instruction that can't be stepped over (LOCK prefixes, some
+// nops). Halving finds it. Where the kernel has no uprobe.multi, a uprobe for each place does the same, with 100 ms for each to
+// take it away.
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+
+#include "runtime/link/attaching.h"
+#include "runtime/link/bisect.h"
+#include "runtime/link/event.h"
+#include "runtime/link/names.h"
+#include "runtime/link/probe_event.h"
+#include "runtime/link/user_functions.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/perf.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+constexpr uint32_t kMultiReturn = 1; // BPF_F_UPROBE_MULTI_RETURN
+constexpr int kNotSupported = 524;   // ENOTSUPP
+constexpr size_t kMostSingle = 256;
+
+std::optional<uint64_t> parse_number(std::string_view text) {
+    int base = text.starts_with("0x") ? 16 : 10;
+    if (base == 16) text.remove_prefix(2);
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+struct UserTarget {
+    std::string binary, function; ///< function: a name or a pattern; empty: `offset` counts from the file's start
+    uint64_t offset = 0;
+};
+
+Result<UserTarget> parse_target(const std::string &target) {
+    size_t colon = target.find(':');
+    if (colon == std::string::npos || colon == 0 || colon + 1 == target.size())
+        return Unexpected(make_error(Errc::invalid_argument, format("\"{}\" is not of the form FILE:FUNCTION", target),
+                                     "as in /usr/bin/bash:readline, libc:malloc+0x4, ./prog:0x1136"));
+    UserTarget out{target.substr(0, colon), target.substr(colon + 1), 0};
+    if (std::optional<uint64_t> offset = parse_number(out.function)) {
+        out.offset = *offset;
+        out.function.clear();
+        return out;
+    }
+    if (size_t plus = out.function.rfind('+'); plus != std::string::npos && plus > 0) {
+        std::optional<uint64_t> offset = parse_number(std::string_view(out.function).substr(plus + 1));
+        if (!offset) return fail(Errc::invalid_argument, "\"{}\": the offset is not a number", target);
+        out.offset = *offset;
+        out.function.resize(plus);
+    }
+    return out;
+}
+
+Error explain_uprobe(Error error, const std::string &path, uint64_t offset) {
+    switch (error.os) {
+    case kNotSupported:
+        error.kind = Errc::unsupported;
+        error.context = format("{} at {:#x}: the kernel can't step over the instruction there", path, offset);
+        error.os = 0;
+        break;
+    case EINVAL: error.hint = "the offset lies outside of the file, or its semaphore is where no semaphore can be"; break;
+    case EILSEQ: error.hint = "there is a breakpoint already (a debugger's), or the offset is inside of an instruction"; break;
+    case EPERM:
+    case EACCES:
+        error.kind = Errc::permission;
+        error.hint = "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8)";
+        break;
+    default: break;
+    }
+    return error;
+}
+
+// Where code has no return address of its own, or runs once before there is a stack to speak of.
+bool never_returns_normally(std::string_view name) {
+    return name == "_start" || name == "_init" || name == "_fini" || name.ends_with(".cold") ||
+           name.find(".cold.") != std::string_view::npos;
+}
+
+Result<void> refuse_go_returns(const UserFunctions &file, bool returns) {
+    if (!returns || !file.is_go()) return {};
+    return Unexpected(make_error(
+        Errc::unsupported, format("{}: made by Go, whose functions must not have probes at their returns", file.path()),
+        "they move their stacks and would crash; probe the entry, or an offset at each return instruction"));
+}
+
+Result<void> add_uprobe(Link &link, const Attaching &a, const ProbePlace &place, uint64_t cookie) {
+    Result<Fd> event = open_probe(place);
+    if (!event) return Unexpected(explain_uprobe(std::move(event).error(), place.name, place.offset));
+    Fd on = TRY(run_on_event(event->get(), a.program_fd(), cookie));
+    TRY(sys::perf_event_enable(event->get()));
+    link.add(std::move(on), std::move(*event));
+    return {};
+}
+
+struct Places {
+    std::string path;
+    std::vector<UserFunction> functions;
+    std::vector<std::string> notes;
+};
+
+Result<Places> wanted_places(const Attaching &a, bool returns) {
+    UserTarget target;
+    if (a.options.functions.empty() || a.target.find(':') != std::string::npos) {
+        target = TRY(parse_target(a.target));
+    } else {
+        target.binary = a.target; // with a list of functions the target is the file alone
+    }
+    Places out;
+    out.path = TRY(find_binary(target.binary, a.options.pid));
+    UserFunctions file = TRY(UserFunctions::open(out.path));
+    TRY(refuse_go_returns(file, returns));
+    for (const std::string &name : a.options.functions) {
+        if (std::optional<uint64_t> offset = parse_number(name))
+            out.functions.push_back({name, *offset, 0});
+        else
+            out.functions.push_back(TRY(file.find(name)));
+    }
+    if (!out.functions.empty()) return out;
+    if (target.function.empty()) {
+        out.functions.push_back({format("{:#x}", target.offset), target.offset, 0});
+        return out;
+    }
+    if (!is_pattern(target.function)) {
+        out.functions.push_back(TRY(file.find(target.function)));
+        out.functions.back().offset += target.offset;
+        return out;
+    }
+    if (target.offset != 0) return fail(Errc::invalid_argument, "\"{}\": a pattern with an offset says nothing", a.target);
+    out.functions = TRY(file.match(target.function));
+    if (returns) {
+        std::string passed;
+        size_t before = out.functions.size();
+        std::erase_if(out.functions, [&](const UserFunction &f) {
+            if (!never_returns_normally(f.name)) return false;
+            append(passed, "{}{}", passed.empty() ? "" : ", ", f.name);
+            return true;
+        });
+        if (!passed.empty())
+            out.notes.push_back(format("{} of {} passed over, they have no return address of their own: {}",
+                                       before - out.functions.size(), before, passed));
+        if (out.functions.empty())
+            return fail(Errc::not_found, "{}: none of the functions can have a probe at its return", out.path);
+    }
+    return out;
+}
+
+Result<Link> one_by_one(const Attaching &a, const Places &places, bool returns) {
+    if (a.kind.attachment == Attachment::uprobe_session)
+        return Unexpected(make_error(Errc::unsupported, "this kernel has no uprobe sessions (6.13)",
+                                     "a uprobe and a uretprobe program, with a map between them, do the same"));
+    if (places.functions.size() > kMostSingle)
+        return fail(Errc::unsupported,
+                    "{} places: this kernel has no uprobe.multi (6.6), and a uprobe for each is done for up to {}",
+                    places.functions.size(), kMostSingle);
+    Link link;
+    std::vector<PassedOver> failed;
+    size_t attached = 0;
+    for (size_t i = 0; i < places.functions.size(); ++i) {
+        ProbePlace place;
+        place.user = true;
+        place.returns = returns;
+        place.name = places.path;
+        place.offset = places.functions[i].offset;
+        place.semaphore = a.options.semaphore;
+        place.pid = a.options.pid;
+        Result<void> done = add_uprobe(link, a, place, a.options.cookies.empty() ? a.options.cookie : a.options.cookies[i]);
+        if (done)
+            ++attached;
+        else if (done.error().kind == Errc::permission || !a.options.functions.empty())
+            return Unexpected(in_context(std::move(done).error(), places.functions[i].name));
+        else
+            failed.push_back({i, std::move(done).error()});
+    }
+    if (attached == 0) return Unexpected(std::move(failed.front().error));
+    link.name(a.what(), attached);
+    link.note(format("{}: this kernel has no uprobe.multi (6.6); {} single uprobes do it", a.what(), attached));
+    if (std::string text =
+            describe_passed_over(failed, places.functions.size(), [&](size_t i) { return places.functions[i].name; });
+        !text.empty())
+        link.note(std::move(text));
+    return link;
+}
+
+} // namespace
+
+Result<Link> attach_uprobe(const Attaching &a) {
+    UserTarget target = TRY(parse_target(a.target));
+    ProbePlace place;
+    place.user = true;
+    place.returns = a.kind.attachment == Attachment::uretprobe;
+    place.pid = a.options.pid;
+    place.semaphore = a.options.semaphore;
+    place.name = TRY(find_binary(target.binary, a.options.pid));
+    place.offset = target.offset;
+    if (place.returns && !target.function.empty() && target.offset != 0)
+        return fail(Errc::invalid_argument, "{}: a return has no offset", a.what());
+    if (!target.function.empty() || place.returns) {
+        UserFunctions file = TRY(UserFunctions::open(place.name));
+        TRY(refuse_go_returns(file, place.returns));
+        if (!target.function.empty()) place.offset += TRY(file.find(target.function)).offset;
+    }
+    Link link;
+    TRY(add_uprobe(link, a, place, a.options.cookie));
+    return link;
+}
+
+Result<Link> attach_uprobe_multi(const Attaching &a) {
+    const AttachOptions &o = a.options;
+    const bool returns = a.kind.attachment == Attachment::uretprobe_multi || a.kind.attachment == Attachment::uprobe_session;
+    if (!o.cookies.empty() && o.cookies.size() != o.functions.size())
+        return fail(Errc::invalid_argument, "{} cookies for {} functions", o.cookies.size(), o.functions.size());
+    Places places = TRY(wanted_places(a, returns));
+
+    auto attach = [&](const std::vector<size_t> &chosen) -> Result<Fd> {
+        std::vector<uint64_t> offsets, cookies, semaphores;
+        for (size_t i : chosen) {
+            offsets.push_back(places.functions[i].offset);
+            if (!o.cookies.empty() || o.cookie != 0) cookies.push_back(o.cookies.empty() ? o.cookie : o.cookies[i]);
+            if (o.semaphore != 0) semaphores.push_back(o.semaphore);
+        }
+        sys::LinkCreateAttr attr = link_attr(a);
+        attr.uprobe_multi.path = sys::reg(places.path.c_str());
+        attr.uprobe_multi.offsets = sys::reg(offsets.data());
+        if (!cookies.empty()) attr.uprobe_multi.cookies = sys::reg(cookies.data());
+        if (!semaphores.empty()) attr.uprobe_multi.ref_ctr_offsets = sys::reg(semaphores.data());
+        attr.uprobe_multi.cnt = static_cast<uint32_t>(chosen.size());
+        attr.uprobe_multi.flags = a.kind.attachment == Attachment::uretprobe_multi ? kMultiReturn : 0;
+        attr.uprobe_multi.pid = o.pid > 0 ? static_cast<uint32_t>(o.pid) : 0;
+        sys::Because why("run this program at every one of these places: one link for all");
+        return sys::link_create(attr);
+    };
+    auto blames = [&](const Error &error) {
+        return o.functions.empty() && (error.os == kNotSupported || error.os == EINVAL || error.os == EILSEQ || error.os == EIO);
+    };
+    Result<Bisected> done = attach_all_but_bad(places.functions.size(), attach, blames);
+    if (!done) {
+        const uint32_t type =
+            a.kind.attachment == Attachment::uprobe_session ? uapi::BPF_TRACE_UPROBE_SESSION : uapi::BPF_TRACE_UPROBE_MULTI;
+        if (done.error().kind != Errc::permission && probe_attach_type(type).support == Support::no) {
+            Link link = TRY(one_by_one(a, places, returns));
+            for (std::string &note : places.notes) link.note(std::move(note));
+            return link;
+        }
+        return Unexpected(in_context(explain_uprobe(std::move(done).error(), places.path, places.functions.front().offset),
+                                     format("{} places", places.functions.size())));
+    }
+    Link link;
+    link.add(std::move(done->link));
+    link.name(a.what(), done->attached.size());
+    for (std::string &note : places.notes) link.note(std::move(note));
+    std::string text =
+        describe_passed_over(done->failed, places.functions.size(), [&](size_t i) { return places.functions[i].name; });
+    if (!text.empty()) link.note(std::move(text));
+    return link;
+}
+
+} // namespace rawbpf::inline v0

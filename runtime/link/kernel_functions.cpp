@@ -1,0 +1,216 @@
+// Which functions the kernel has, and which of them may be traced.
+//
+//      /proc/kallsyms                                    ffffffff81000000 T _stext      every symbol; static ones share names
+//      tracefs/available_filter_functions                vfs_read [module]              those that ftrace (so kprobe.multi) takes
+//      tracefs/available_filter_functions_addrs          ffffffff813a2b10 vfs_read      the same with addresses (6.5)
+//      debugfs/kprobes/blacklist                         0x...-0x...   name             those where no kprobe may stand
+//
+// All of them are text of up to 10 MB, read in pieces and never kept.
+#include "runtime/link/kernel_functions.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+
+#include "runtime/link/names.h"
+#include "runtime/link/tracefs.h"
+#include "runtime/symbols/text.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+using symbols::TextCursor;
+
+constexpr size_t kShownHidden = 8;
+
+// Each line of a file that may be long; `see` returns false to stop.
+template <class See> Result<void> each_line(const std::string &path, See see) {
+    Fd fd = TRY(sys::open(path, O_RDONLY));
+    std::string buffer(64 << 10, '\0');
+    size_t kept = 0;
+    for (;;) {
+        size_t n = TRY_IN(sys::read(fd.get(), buffer.data() + kept, buffer.size() - kept), "{}", path);
+        if (n == 0) break;
+        std::string_view text(buffer.data(), kept + n);
+        for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+            if (!see(text.substr(0, end))) return {};
+        kept = text.size();
+        if (kept == buffer.size()) return fail(Errc::bad_input, "{}: a line of more than {} bytes", path, kept);
+        std::copy(text.begin(), text.end(), buffer.begin());
+    }
+    if (kept != 0) (void)see(std::string_view(buffer.data(), kept));
+    return {};
+}
+
+// "name", "name [module]", with an address in front.
+struct FilterLine {
+    uint64_t address = 0;
+    std::string_view name, module;
+};
+bool parse_filter_line(std::string_view line, bool addresses, FilterLine &out) {
+    TextCursor cursor(line);
+    if (addresses) {
+        if (!cursor.hex(out.address) || !cursor.skip(' ')) return false;
+    }
+    std::string_view rest = cursor.rest();
+    size_t end = rest.find_first_of(" \t");
+    out.name = rest.substr(0, end);
+    size_t open = rest.find('['), close = rest.find(']');
+    if (open != std::string_view::npos && close != std::string_view::npos && close > open)
+        out.module = rest.substr(open + 1, close - open - 1);
+    return !out.name.empty();
+}
+
+// The part of a pattern that candidates for "did you mean" should resemble.
+std::string without_stars(std::string_view pattern) {
+    std::string out;
+    for (char c : pattern)
+        if (c != '*' && c != '?') out += c;
+    return out;
+}
+
+Error nothing_matches(const std::string &pattern, const NearestNames &near) {
+    return make_error(Errc::not_found,
+                      is_pattern(pattern) ? format("no kernel function is described by \"{}\"", pattern)
+                                          : format("kernel function {}: not in this kernel", pattern),
+                      near.hint());
+}
+
+} // namespace
+
+Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> &see) {
+    sys::Because why("the kernel's symbols, in pieces");
+    return each_line("/proc/kallsyms", [&](std::string_view line) {
+        // "ffffffff81000000 T _stext", with "\t[module]" at the end for modules
+        TextCursor cursor(line);
+        KernelSymbol symbol;
+        std::string_view type;
+        if (!cursor.hex(symbol.address) || !cursor.skip(' ') || !cursor.take(1, type) || !cursor.skip(' ')) return true;
+        symbol.type = type[0];
+        symbol.name = cursor.rest();
+        if (size_t tab = symbol.name.find('\t'); tab != std::string_view::npos) {
+            std::string_view module = symbol.name.substr(tab + 1);
+            symbol.name = symbol.name.substr(0, tab);
+            if (module.size() > 2 && module.front() == '[') symbol.module = module.substr(1, module.find(']') - 1);
+        }
+        return see(symbol);
+    });
+}
+
+Result<std::vector<KernelFunction>> find_kernel_functions(const std::string &name) {
+    std::vector<KernelFunction> out;
+    NearestNames near(name);
+    bool any = false, seen_address = false;
+    TRY(each_kernel_symbol([&](const KernelSymbol &symbol) {
+        any = true;
+        seen_address |= symbol.address != 0;
+        if (!symbol.is_function()) return true;
+        if (symbol.name == name)
+            out.push_back({name, std::string(symbol.module), symbol.address});
+        else
+            near.see(symbol.name);
+        return true;
+    }));
+    if (out.empty()) return Unexpected(nothing_matches(name, near));
+    if (any && !seen_address)
+        return Unexpected(make_error(Errc::permission, format("kernel function {}: its address is hidden", name),
+                                     "needs CAP_SYSLOG, or a lower /proc/sys/kernel/kptr_restrict"));
+    return out;
+}
+
+Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
+    MatchedFunctions out;
+    NearestNames near(without_stars(pattern));
+    std::vector<std::string> filterable; // sorted; without addresses
+    bool by_filter = false, addresses = false;
+    if (Result<std::string> root = tracefs()) {
+        sys::Because why("the functions that ftrace can be put on");
+        for (const char *name : {"available_filter_functions_addrs", "available_filter_functions"}) {
+            const bool with = name[std::string_view(name).size() - 1] == 's' && std::string_view(name).ends_with("_addrs");
+            Result<void> read = each_line(format("{}/{}", *root, name), [&](std::string_view line) {
+                FilterLine one;
+                if (!parse_filter_line(line, with, one)) return true;
+                if (matches_pattern(pattern, one.name)) {
+                    if (with)
+                        out.functions.push_back({std::string(one.name), std::string(one.module), one.address});
+                    else
+                        filterable.emplace_back(one.name);
+                }
+                return true;
+            });
+            if (!read) continue;
+            by_filter = true;
+            addresses = with && !out.functions.empty() && out.functions.front().address != 0;
+            break;
+        }
+    }
+    if (by_filter && !addresses) {
+        for (const KernelFunction &f : out.functions) filterable.push_back(f.name);
+        out.functions.clear();
+    }
+    std::sort(filterable.begin(), filterable.end());
+    std::sort(out.functions.begin(), out.functions.end(),
+              [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
+
+    TRY(each_kernel_symbol([&](const KernelSymbol &symbol) {
+        if (!symbol.is_function()) return true;
+        if (!matches_pattern(pattern, symbol.name)) {
+            near.see(symbol.name);
+            return true;
+        }
+        bool traceable = !by_filter;
+        if (addresses) {
+            auto at = std::lower_bound(out.functions.begin(), out.functions.end(), symbol.address,
+                                       [](const KernelFunction &f, uint64_t address) { return f.address < address; });
+            // ftrace's own place may lie some bytes behind the symbol: an endbr64, padding for the trampoline on arm64.
+            traceable = at != out.functions.end() && at->address - symbol.address <= 16 && at->name == symbol.name;
+        } else if (by_filter) {
+            traceable = std::binary_search(filterable.begin(), filterable.end(), symbol.name);
+        }
+        if (!traceable) {
+            ++out.hidden;
+            if (out.hidden_names.size() < kShownHidden) out.hidden_names.emplace_back(symbol.name);
+        } else if (!addresses) {
+            out.functions.push_back({std::string(symbol.name), std::string(symbol.module), symbol.address});
+        }
+        return true;
+    }));
+    if (out.functions.empty()) {
+        if (out.hidden == 0) return Unexpected(nothing_matches(pattern, near));
+        return Unexpected(make_error(Errc::not_found,
+                                     format("none of the {} functions described by \"{}\" can be traced", out.hidden, pattern),
+                                     "they are marked notrace, or ftrace is off in this kernel"));
+    }
+    std::sort(out.functions.begin(), out.functions.end(),
+              [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
+    return out;
+}
+
+std::string why_no_kprobe(uint64_t address, const std::string &name) {
+    std::string reason;
+    std::string path = "/sys/kernel/debug/kprobes/blacklist";
+    Fd own;
+    if (!sys::exists(path)) {
+        Result<Fd> mount = sys::mount_detached("debugfs");
+        if (!mount) return reason;
+        own = std::move(*mount);
+        path = format("/proc/self/fd/{}/kprobes/blacklist", own.get());
+    }
+    (void)each_line(path, [&](std::string_view line) { // "0xffffffff81001000-0xffffffff81001020\tasm_exc_page_fault"
+        TextCursor cursor(line);
+        uint64_t from = 0, to = 0;
+        if (!cursor.skip('0') || !cursor.skip('x') || !cursor.hex(from) || !cursor.skip('-') || !cursor.skip('0') ||
+            !cursor.skip('x') || !cursor.hex(to))
+            return true;
+        bool named = cursor.rest().size() > 1 && cursor.rest().substr(1) == name;
+        if (named || (address != 0 && address >= from && address < to))
+            reason = "the kernel forbids kprobes there: it is on its list of functions that run while a "
+                     "probe is handled (NOKPROBE, noinstr)";
+        return reason.empty();
+    });
+    return reason;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,102 @@
+// The kprobe and uprobe PMUs (4.17): a probe that belongs to a descriptor.
+//
+//      /sys/bus/event_source/devices/kprobe/type                     "6"
+//                                          /format/retprobe          "config:0"        this bit of attr.config: probe the return
+//      /sys/bus/event_source/devices/uprobe/type                     "7"
+//                                          /format/ref_ctr_offset    "config:32-63"    the semaphore's offset, in these bits
+//
+// attr.config1 is a pointer to the function's name or the file's path, attr.config2 the offset (kernel/events/core.c,
+// perf_kprobe_event_init). A kprobe without a name takes an address in config2. The numbers differ from machine to machine.
+#include "runtime/link/probe_event.h"
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/perf.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+// What sysfs says of one PMU, asked once.
+struct Pmu {
+    uint32_t type = 0;
+    unsigned returns_bit = 0;
+    unsigned semaphore_bit = 32;
+    unsigned semaphore_bits = 0; ///< 0: this kernel has none
+};
+
+std::optional<uint64_t> number(std::string_view text) {
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return std::nullopt;
+    return value;
+}
+
+// "config:32-63" -> 32, 63; "config:0" -> 0, 0.
+std::optional<std::pair<unsigned, unsigned>> bits(std::string_view text) {
+    constexpr std::string_view kPrefix = "config:";
+    if (!text.starts_with(kPrefix)) return std::nullopt;
+    text.remove_prefix(kPrefix.size());
+    std::optional<uint64_t> first = number(text);
+    size_t dash = text.find('-');
+    std::optional<uint64_t> last = dash == std::string_view::npos ? first : number(text.substr(dash + 1));
+    if (!first || !last || *first > *last || *last > 63) return std::nullopt;
+    return std::pair(static_cast<unsigned>(*first), static_cast<unsigned>(*last));
+}
+
+Result<Pmu> read_pmu(const char *name) {
+    sys::Because why("which number and which bits the kernel gave this kind of probe");
+    std::string directory = format("/sys/bus/event_source/devices/{}", name);
+    Result<std::string> type = sys::read_file(directory + "/type", 64);
+    if (!type) {
+        Error error = std::move(type).error();
+        if (error.os != ENOENT) return Unexpected(std::move(error));
+        return Unexpected(make_error(Errc::unsupported, format("this kernel has no {}s", name),
+                                     name[0] == 'k'
+                                         ? "it was built without CONFIG_KPROBE_EVENTS; fentry, tracepoints and raw tracepoints "
+                                           "may be there"
+                                         : "it was built without CONFIG_UPROBE_EVENTS"));
+    }
+    Pmu pmu;
+    std::optional<uint64_t> value = number(*type);
+    if (!value || *value > UINT32_MAX) return fail(Errc::bad_input, "{}/type says \"{}\"", directory, *type);
+    pmu.type = static_cast<uint32_t>(*value);
+    if (Result<std::string> text = sys::read_file(directory + "/format/retprobe", 64))
+        if (auto place = bits(*text)) pmu.returns_bit = place->first;
+    if (Result<std::string> text = sys::read_file(directory + "/format/ref_ctr_offset", 64))
+        if (auto place = bits(*text)) {
+            pmu.semaphore_bit = place->first;
+            pmu.semaphore_bits = place->second - place->first + 1;
+        }
+    return pmu;
+}
+
+std::optional<Pmu> known[2]; // kprobe, uprobe
+
+} // namespace
+
+Result<Fd> open_probe(const ProbePlace &place) {
+    std::optional<Pmu> &pmu = known[place.user];
+    if (!pmu) pmu = TRY(read_pmu(place.user ? "uprobe" : "kprobe"));
+    sys::PerfEventAttr attr;
+    attr.type = pmu->type;
+    if (place.returns) attr.config |= uint64_t{1} << pmu->returns_bit;
+    if (place.semaphore != 0) {
+        if (pmu->semaphore_bits == 0) return fail(Errc::unsupported, "a uprobe with a semaphore needs Linux 4.20");
+        if (pmu->semaphore_bits < 64 && place.semaphore >> pmu->semaphore_bits != 0)
+            return fail(Errc::unsupported, "a semaphore at offset {:#x}: this kernel takes {} bits", place.semaphore,
+                        pmu->semaphore_bits);
+        attr.config |= place.semaphore << pmu->semaphore_bit;
+    }
+    attr.config1 = place.name.empty() ? 0 : sys::reg(place.name.c_str());
+    attr.config2 = place.name.empty() ? place.address + place.offset : place.offset;
+    sys::Because why(place.user ? "a breakpoint in a program's file, for all who run it (or one process)"
+                                : "a breakpoint in the kernel");
+    // A probe fires on every CPU whatever is said here; a process's has to leave the CPU open.
+    return sys::perf_event_open(attr, place.pid, place.pid < 0 ? 0 : -1);
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,43 @@
+// Functions of programs and libraries, for uprobes. Private to the room.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0 {
+
+/// A program or library as a person names it -> a path to open: "libc" and "libc.so.6" are looked up where the dynamic linker
+/// would, "bash" in PATH, anything with a slash is taken as it is. With a pid: as that process sees it (/proc/PID/root), and a
+/// library by what it has mapped. Errors: not_found, with the places looked at.
+[[nodiscard]] Result<std::string> find_binary(const std::string &name, int pid = -1);
+
+struct UserFunction {
+    std::string name;
+    uint64_t offset = 0; ///< in the file
+    uint64_t size = 0;
+};
+
+/// The functions of one ELF file: .dynsym, .symtab, and the separate debug file where there is one.
+class UserFunctions {
+  public:
+    [[nodiscard]] static Result<UserFunctions> open(const std::string &path);
+    /// The function called `name`, or "name@VERSION" (of .gnu.version_d). Where several share the name, one that others can link
+    /// against wins. Errors: not_found with the nearest names; invalid_argument where the name stands for several places.
+    [[nodiscard]] Result<UserFunction> find(const std::string &name) const;
+    /// All that a pattern describes, each place once, sorted by offset. Errors: not_found with the nearest names.
+    [[nodiscard]] Result<std::vector<UserFunction>> match(const std::string &pattern) const;
+    /// Whether Go made it: its functions move their stacks, so that a probe at a return crashes them.
+    [[nodiscard]] bool is_go() const;
+    [[nodiscard]] const std::string &path() const;
+
+    struct State;
+
+  private:
+    std::shared_ptr<const State> state_;
+};
+
+} // namespace rawbpf::inline v0
