@@ -1,16 +1,18 @@
 // Names into ids and addresses of the running kernel.
 //
-//      call f       85 | src=2 BPF_PSEUDO_KFUNC_CALL | off 0 | imm = BTF id of FUNC f
-//      r1 = &var    18 | src=3 BPF_PSEUDO_BTF_ID     | off 0 | imm = BTF id of VAR var      then 0 | imm = 0
-//      r1 = &sym    18 | src=0                       | off 0 | imm = address, low half      then 0 | imm = high half
+//      call f       85 | src=2 BPF_PSEUDO_KFUNC_CALL | off n | imm = BTF id of FUNC f        n: place in fd_array, 0: the kernel
+//      r1 = &var    18 | src=3 BPF_PSEUDO_BTF_ID     | off 0 | imm = BTF id of VAR var       then 0 | imm = module's BTF fd, or 0
+//      r1 = &sym    18 | src=0                       | off 0 | imm = address, low half       then 0 | imm = high half
 //
 // A weak symbol that isn't there becomes address 0, which programs compare with; a weak function becomes a call to an
-// impossible helper, which the verifier accepts in code that can't be reached.
+// impossible helper, which the verifier accepts in code that can't be reached. Its number says which extern it was
+// (libbpf's convention: 2002000000 and the position in the list of externs).
 #include "runtime/kernel/kernel_symbols.h"
 
 #include <charconv>
 #include <fcntl.h>
 
+#include "runtime/btf/compare.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/object/core.h"
 #include "runtime/sys/file.h"
@@ -19,66 +21,143 @@
 namespace rawbpf::inline v0 {
 namespace {
 
-// The BTF of the modules that are loaded, each building on the kernel's; read only when asked for. One that can't be read is
-// passed over: a module whose BTF is broken (files of 24 bytes have been seen) must not keep every object from loading.
-class ModuleTypes {
-  public:
-    ModuleTypes(const std::string &btf_path, const btf::Btf *base) : base_(base), own_(btf_path.empty()) {}
+constexpr int32_t kPoisonFunction = 2002000000;
+constexpr const char *kSymbols = "/proc/kallsyms";
 
-    std::span<const btf::Btf *const> get() {
-        if (own_ && pointers_.empty()) read();
-        return pointers_;
-    }
-
-  private:
-    void read() {
-        constexpr const char *kDirectory = "/sys/kernel/btf";
-        for (const std::string &name : sys::list_directory(kDirectory).value_or(std::vector<std::string>{})) {
-            if (name == "vmlinux") continue;
-            Result<std::string> text = sys::read_file(format("{}/{}", kDirectory, name));
-            if (!text) continue;
-            auto bytes = std::make_unique<std::string>(std::move(*text));
-            Result<btf::Btf> types = btf::Btf::parse(bytes_of(*bytes), name, base_);
-            if (!types) continue;
-            texts_.push_back(std::move(bytes));
-            types_.push_back(std::make_unique<btf::Btf>(std::move(*types)));
-            pointers_.push_back(types_.back().get());
+// Calls visit(address, name) for each line of /proc/kallsyms: "ffffffff81000000 T _stext\n", with "\t[module]" at the end for
+// modules. Read in pieces: the whole is 10 MB.
+template <class Visit> Result<void> each_symbol(Visit visit) {
+    Fd fd = TRY(sys::open(kSymbols, O_RDONLY));
+    std::string buffer(64 << 10, '\0');
+    size_t kept = 0;
+    for (;;) {
+        size_t n = TRY_IN(sys::read(fd.get(), buffer.data() + kept, buffer.size() - kept), "{}", kSymbols);
+        if (n == 0) return {};
+        std::string_view text(buffer.data(), kept + n);
+        for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+            std::string_view line = text.substr(0, end);
+            size_t blank = line.find(' ');
+            if (blank > 16 || line.size() < blank + 3) continue; // npos is more than 16, too
+            std::string_view symbol = line.substr(blank + 3);
+            if (size_t tab = symbol.find('\t'); tab != std::string_view::npos) symbol = symbol.substr(0, tab);
+            // Static data of a kernel built with LTO carries a suffix.
+            if (line[blank + 1] == 'd')
+                if (size_t suffix = symbol.find(".llvm."); suffix != std::string_view::npos) symbol = symbol.substr(0, suffix);
+            visit(line.substr(0, blank), symbol);
         }
+        kept = text.size();
+        if (kept == buffer.size()) return fail(Errc::bad_input, "{}: a line of more than {} bytes", kSymbols, kept);
+        std::copy(text.begin(), text.end(), buffer.begin());
     }
+}
 
-    const btf::Btf *base_;
-    bool own_;
-    std::vector<std::unique_ptr<std::string>> texts_;
-    std::vector<std::unique_ptr<btf::Btf>> types_;
-    std::vector<const btf::Btf *> pointers_;
-};
+// The addresses of these symbols. One that several symbols of different addresses share can't be told.
+Result<void> find_addresses(std::map<std::string, Result<uint64_t>, std::less<>> &wanted) {
+    std::map<std::string_view, uint64_t> found;
+    for (auto &[name, address] : wanted) {
+        address = fail(Errc::not_found, "kernel symbol {}: not in this kernel", name);
+        found[name] = 0;
+    }
+    TRY(each_symbol([&](std::string_view hex, std::string_view symbol) {
+        const auto it = found.find(symbol);
+        if (it == found.end()) return;
+        uint64_t value = 0;
+        (void)std::from_chars(hex.data(), hex.data() + hex.size(), value, 16);
+        Result<uint64_t> &answer = wanted.find(symbol)->second;
+        if (value == 0)
+            answer = Unexpected(make_error(Errc::permission, format("kernel symbol {}: its address is hidden", symbol),
+                                           "needs CAP_SYSLOG, or a lower /proc/sys/kernel/kptr_restrict"));
+        else if (it->second != 0 && it->second != value)
+            answer =
+                fail(Errc::bad_input, "kernel symbol {}: there are several, at {:#x} and at {:#x}", symbol, it->second, value);
+        else
+            answer = it->second = value;
+    }));
+    return {};
+}
 
 } // namespace
 
-Result<const btf::Btf *> KernelSymbols::target() {
-    if (!target_) target_ = TRY(kernel_btf(*btf_path_));
-    return target_.get();
+Result<const btf::Btf *> KernelSymbols::kernel() {
+    if (!kernel_) kernel_ = TRY(kernel_btf());
+    if (!modules_) modules_.emplace(kernel_.get());
+    return kernel_.get();
+}
+
+Result<const btf::Btf *> KernelSymbols::local() {
+    if (spec_->btf.empty()) return nullptr;
+    if (!local_) local_ = TRY(btf::Btf::parse(spec_->btf, format("{}: .BTF", spec_->name)));
+    return &*local_;
 }
 
 Result<void> KernelSymbols::relocate(ObjectSpec &spec) {
-    if (!needs_core(spec)) return {};
+    if (!needs_core(spec)) {
+        bool any = false; // ids of the object's own types, which need no kernel
+        for (const ProgramSpec &program : spec.programs) any |= program.autoload && !program.core_relocations.empty();
+        if (any) TRY(relocate_core(spec, CoreTargets{}));
+        return {};
+    }
     CoreTargets targets;
-    targets.kernel = TRY_IN(target(), "CO-RE relocations");
-    ModuleTypes modules(*btf_path_, targets.kernel);
-    targets.modules = [](void *context) { return static_cast<ModuleTypes *>(context)->get(); };
-    targets.context = &modules;
+    if (btf_path_->empty()) {
+        targets.kernel = TRY_IN(kernel(), "CO-RE relocations");
+        targets.modules = [](void *context) { return static_cast<ModuleTypes *>(context)->types(); };
+        targets.context = &*modules_;
+    } else { // modules of the running kernel say nothing about another one
+        if (!other_) other_ = TRY_IN(kernel_btf(*btf_path_), "CO-RE relocations");
+        targets.kernel = other_.get();
+    }
     TRY(relocate_core(spec, targets));
     return {};
 }
 
-Result<void> KernelSymbols::patch_call(Insn &call, const Fixup &fixup) {
-    const btf::Btf *kernel = TRY_IN(target(), "kernel function {}", fixup.symbol);
-    std::optional<btf::TypeId> id = kernel->find(fixup.symbol, btf::Kind::func);
-    if (!id && !fixup.weak)
-        return fail(Errc::not_found, "kernel function {}: not in this kernel (modules aren't searched)", fixup.symbol);
-    call.src = id ? BPF_PSEUDO_KFUNC_CALL : 0;
+Result<std::optional<KernelType>> KernelSymbols::find(std::string_view name, btf::Kind kind, std::string_view module) {
+    const btf::Btf *kernel = TRY(this->kernel());
+    if (module.empty() || module == "vmlinux")
+        if (const std::optional<btf::TypeId> id = kernel->find(name, kind)) return KernelType{kernel, *id, nullptr};
+    for (const std::unique_ptr<ModuleBtf> &candidate : modules_->all()) {
+        if (!module.empty() && candidate->name != module) continue;
+        for (const btf::TypeId id : candidate->types.find_all(name)) // its own only
+            if (TRY(candidate->types.type(id)).kind == kind) return KernelType{&candidate->types, id, candidate.get()};
+    }
+    return std::optional<KernelType>();
+}
+
+Result<bool> KernelSymbols::same_type(const Fixup &fixup, const KernelType &found) {
+    const btf::Btf *own = TRY(local());
+    if (!own) return true;                                  // nothing was declared that could differ
+    const btf::Type there = TRY(found.btf->type(found.id)); // FUNC or VAR
+    const btf::Type declared = TRY(own->type(fixup.type));  // FUNC, or the variable's type
+    if (there.kind == btf::Kind::func) return btf::types_compatible(*own, declared.size_or_type, *found.btf, there.size_or_type);
+    return btf::types_compatible(*own, TRY(own->resolve(fixup.type)).id, *found.btf,
+                                 TRY(found.btf->resolve(there.size_or_type)).id);
+}
+
+Result<void> KernelSymbols::patch_call(ProgramSpec &program, const Fixup &fixup) {
+    Insn &call = program.insns[fixup.insn];
+    const std::string_view name = btf::essential_name(fixup.symbol);
+    const std::optional<KernelType> function = TRY_IN(find(name, btf::Kind::func), "kernel function {}", fixup.symbol);
+    std::string problem = "not in this kernel, nor in a module that is loaded";
+    bool fits = function.has_value();
+    if (fits && fixup.type != 0) {
+        fits = TRY_IN(same_type(fixup, *function), "kernel function {}", fixup.symbol);
+        if (!fits) problem = format("{}'s takes other parameters", function->btf->name());
+    }
+    if (!fits && !fixup.weak) return fail(Errc::not_found, "kernel function {}: {}", fixup.symbol, problem);
+    if (!fits) {
+        call = Insn{BPF_JMP | BPF_CALL, 0, 0, 0, kPoisonFunction + static_cast<int32_t>(fixup.external)};
+        program.poisoned.push_back({fixup.insn, format("kernel function {}: {}", fixup.symbol, problem)});
+        return {};
+    }
+    call.src = BPF_PSEUDO_KFUNC_CALL;
     call.off = 0;
-    call.imm = id ? static_cast<int32_t>(*id) : kPoisonHelper;
+    call.imm = static_cast<int32_t>(function->id);
+    if (!function->module) return {};
+    const int fd = TRY_IN(modules_->fd_of(*function->module), "kernel function {}", fixup.symbol);
+    if (fd_array_.empty()) fd_array_.push_back(0); // place 0 stands for the kernel itself
+    size_t place = 1;
+    while (place < fd_array_.size() && fd_array_[place] != fd) ++place;
+    if (place == fd_array_.size()) fd_array_.push_back(fd);
+    call.off = static_cast<int16_t>(place);
     return {};
 }
 
@@ -86,17 +165,24 @@ Result<void> KernelSymbols::patch_address(Insn &low, Insn &high, const Fixup &fi
     low.src = 0;
     low.imm = high.imm = 0;
     if (fixup.type != 0) {
-        const btf::Btf *kernel = TRY_IN(target(), "kernel variable {}", fixup.symbol);
-        if (std::optional<btf::TypeId> id = kernel->find(fixup.symbol, btf::Kind::var)) {
-            low.src = BPF_PSEUDO_BTF_ID;
-            low.imm = static_cast<int32_t>(*id);
-            return {};
-        }
-        if (fixup.weak) return {};
-        return fail(Errc::not_found, "kernel variable {}: not in the kernel's BTF, which lists per-CPU variables only",
-                    fixup.symbol);
+        const std::string_view what = fixup.function ? "function" : "variable";
+        const std::string_view name = fixup.function ? btf::essential_name(fixup.symbol) : std::string_view(fixup.symbol);
+        const std::optional<KernelType> found =
+            TRY_IN(find(name, fixup.function ? btf::Kind::func : btf::Kind::var), "kernel {} {}", what, fixup.symbol);
+        if (!found && fixup.weak) return {};
+        if (!found)
+            return fail(Errc::not_found, "kernel {} {}: not in the kernel's BTF{}", what, fixup.symbol,
+                        fixup.function ? "" : ", which lists per-CPU variables only");
+        const bool fits = TRY_IN(same_type(fixup, *found), "kernel {} {}", what, fixup.symbol);
+        if (!fits && fixup.weak && fixup.function) return {};
+        if (!fits)
+            return fail(Errc::unsupported, "kernel {} {}: {}'s is of another type", what, fixup.symbol, found->btf->name());
+        low.src = BPF_PSEUDO_BTF_ID;
+        low.imm = static_cast<int32_t>(found->id);
+        if (found->module) high.imm = TRY_IN(modules_->fd_of(*found->module), "kernel {} {}", what, fixup.symbol);
+        return {};
     }
-    Result<uint64_t> address = kernel_symbol_address(fixup.symbol);
+    Result<uint64_t> address = address_of(fixup.symbol);
     if (!address && fixup.weak && address.error().kind == Errc::not_found) return {};
     uint64_t value = TRY(std::move(address));
     low.imm = static_cast<int32_t>(value);
@@ -104,7 +190,21 @@ Result<void> KernelSymbols::patch_address(Insn &low, Insn &high, const Fixup &fi
     return {};
 }
 
-Result<uint32_t> KernelSymbols::attach_target(const ProgramSpec &program) {
+Result<uint64_t> KernelSymbols::address_of(std::string_view symbol) {
+    if (addresses_.empty()) {
+        for (const ExternSpec &external : spec_->externs)
+            if (external.section == ".ksyms" && external.type == 0) addresses_.emplace(external.name, uint64_t{0});
+        addresses_.emplace(symbol, uint64_t{0});
+        if (Result<void> done = find_addresses(addresses_); !done) {
+            addresses_.clear();
+            return Unexpected(std::move(done).error());
+        }
+    }
+    const auto known = addresses_.find(symbol);
+    return known != addresses_.end() ? known->second : kernel_symbol_address(symbol);
+}
+
+Result<AttachTarget> KernelSymbols::attach_target(const ProgramSpec &program) {
     if (program.type == BPF_PROG_TYPE_EXT)
         return fail(Errc::unsupported, "an extension (freplace) needs the program that it replaces a function of");
     if (program.attach_target.empty())
@@ -117,41 +217,40 @@ Result<uint32_t> KernelSymbols::attach_target(const ProgramSpec &program) {
         prefix = "btf_trace_";
         kind = btf::Kind::typedef_;
     }
-    const btf::Btf *kernel = TRY(target());
-    std::optional<btf::TypeId> id = kernel->find(prefix + program.attach_target, kind);
-    if (!id) return fail(Errc::not_found, "{}{} is not in the kernel's BTF", prefix, program.attach_target);
-    return *id;
+    std::string_view name = program.attach_target, module;
+    if (const size_t colon = name.find(':'); colon != std::string_view::npos) {
+        module = name.substr(0, colon);
+        name.remove_prefix(colon + 1);
+    }
+    const std::optional<KernelType> target = TRY(find(format("{}{}", prefix, name), kind, module));
+    if (!target)
+        return fail(Errc::not_found, "{}{} is not in the BTF of {}{}", prefix, name, module.empty() ? "the kernel" : "module ",
+                    module);
+    AttachTarget out{target->id};
+    if (target->module) out.btf_fd = static_cast<uint32_t>(TRY(modules_->fd_of(*target->module)));
+    return out;
 }
 
 Result<uint64_t> kernel_symbol_address(std::string_view name) {
-    // "ffffffff81000000 T _stext\n", with "\t[module]" at the end for modules. Read in pieces: the whole is 10 MB.
-    constexpr const char *kPath = "/proc/kallsyms";
-    Fd fd = TRY(sys::open(kPath, O_RDONLY));
-    std::string buffer(64 << 10, '\0');
-    size_t kept = 0;
-    for (;;) {
-        size_t n = TRY_IN(sys::read(fd.get(), buffer.data() + kept, buffer.size() - kept), "{}", kPath);
-        if (n == 0) break;
-        std::string_view text(buffer.data(), kept + n);
-        for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
-            std::string_view line = text.substr(0, end);
-            size_t blank = line.find(' ');
-            if (blank > 16 || line.size() < blank + 3) continue; // npos is more than 16, too
-            std::string_view symbol = line.substr(blank + 3);
-            if (size_t tab = symbol.find('\t'); tab != std::string_view::npos) symbol = symbol.substr(0, tab);
-            if (symbol != name) continue;
-            uint64_t address = 0;
-            (void)std::from_chars(line.data(), line.data() + blank, address, 16);
-            if (address == 0)
-                return Unexpected(make_error(Errc::permission, format("kernel symbol {}: its address is hidden", name),
-                                             "needs CAP_SYSLOG, or a lower /proc/sys/kernel/kptr_restrict"));
-            return address;
-        }
-        kept = text.size();
-        if (kept == buffer.size()) return fail(Errc::bad_input, "{}: a line of more than {} bytes", kPath, kept);
-        std::copy(text.begin(), text.end(), buffer.begin());
-    }
-    return fail(Errc::not_found, "kernel symbol {}: not in this kernel", name);
+    std::map<std::string, Result<uint64_t>, std::less<>> one;
+    one.emplace(name, uint64_t{0});
+    TRY(find_addresses(one));
+    return one.begin()->second;
+}
+
+bool has_syscall_wrapper() {
+#if defined(__x86_64__)
+    constexpr std::string_view kName = "__x64_sys_bpf";
+#elif defined(__aarch64__)
+    constexpr std::string_view kName = "__arm64_sys_bpf";
+#else
+    constexpr std::string_view kName = "";
+#endif
+    if (kName.empty()) return false;
+    if (Result<std::shared_ptr<const btf::Btf>> types = kernel_btf(); types && (*types)->find(kName, btf::Kind::func))
+        return true;
+    const Result<uint64_t> address = kernel_symbol_address(kName);
+    return address || address.error().kind != Errc::not_found; // hidden, but there
 }
 
 } // namespace rawbpf::inline v0

@@ -1,39 +1,77 @@
 // What an object asks of the kernel by name: CO-RE relocations, kernel functions and variables, attach targets. Part of the
-// loader. The kernel's BTF is opened when the first of them needs it, and not before.
+// loader. The kernel's BTF is opened when the first of them needs it, and not before; those of its modules when the kernel's
+// own doesn't have the name.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "asm/insn.h"
 #include "runtime/base/result.h"
 #include "runtime/btf/btf.h"
+#include "runtime/kernel/module_btf.h"
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0 {
 
+/// A type of the running kernel's.
+struct KernelType {
+    const btf::Btf *btf = nullptr;
+    btf::TypeId id = 0;
+    ModuleBtf *module = nullptr; ///< nullptr: of the kernel itself
+};
+
+/// What a program is verified against.
+struct AttachTarget {
+    uint32_t id = 0;
+    uint32_t btf_fd = 0; ///< of a module; 0: the kernel itself
+};
+
 class KernelSymbols {
   public:
-    /// `btf_path` must outlive it; empty: the running kernel.
-    explicit KernelSymbols(const std::string &btf_path) : btf_path_(&btf_path) {}
+    /// `btf_path`: types that CO-RE relocates against instead of the running kernel's; empty: those. Both must outlive it.
+    KernelSymbols(const ObjectSpec &spec, const std::string &btf_path) : spec_(&spec), btf_path_(&btf_path) {}
 
     /// CO-RE: patches the instructions of the programs with autoload for the target BTF; what isn't there is poisoned, with the
     /// reason noted. Modules are asked when the kernel itself has no type of that name.
     [[nodiscard]] Result<void> relocate(ObjectSpec &spec);
-    /// A call of a kernel function (5.13): its BTF id. Only functions of the kernel itself, not of modules.
-    [[nodiscard]] Result<void> patch_call(Insn &call, const Fixup &fixup);
-    /// An ld_imm64 of a kernel variable: by BTF id where it is typed (5.10), else its address from /proc/kallsyms.
+    /// A call of a kernel function (5.13), also of a module's (5.16). A weak one that isn't there, or has other parameters, is
+    /// poisoned and noted in the program.
+    [[nodiscard]] Result<void> patch_call(ProgramSpec &program, const Fixup &fixup);
+    /// An ld_imm64 of a kernel variable or function: by BTF id where it is typed (5.10), else its address from /proc/kallsyms.
     [[nodiscard]] Result<void> patch_address(Insn &low, Insn &high, const Fixup &fixup);
-    /// The BTF id that a tracing program is verified against.
-    [[nodiscard]] Result<uint32_t> attach_target(const ProgramSpec &program);
+    /// The BTF id that a tracing program is verified against; "module:function" looks in that module only.
+    [[nodiscard]] Result<AttachTarget> attach_target(const ProgramSpec &program);
+
+    /// By name and kind, in the kernel's types, then in its modules'. Errors: those of opening the kernel's types.
+    [[nodiscard]] Result<std::optional<KernelType>> find(std::string_view name, btf::Kind kind, std::string_view module = {});
+    [[nodiscard]] Result<int> module_fd(ModuleBtf &module) { return modules_->fd_of(module); }
+    /// The object's own types; nullptr: it has none.
+    [[nodiscard]] Result<const btf::Btf *> local();
+    /// Descriptors of module BTFs that calls of kernel functions refer to by position; empty: there are no such calls.
+    [[nodiscard]] const std::vector<int> &fd_array() const { return fd_array_; }
 
   private:
-    Result<const btf::Btf *> target();
+    Result<const btf::Btf *> kernel();
+    Result<bool> same_type(const Fixup &fixup, const KernelType &found);
+    Result<uint64_t> address_of(std::string_view symbol);
+
+    const ObjectSpec *spec_;
     const std::string *btf_path_;
-    std::shared_ptr<const btf::Btf> target_;
+    std::shared_ptr<const btf::Btf> kernel_, other_;
+    std::optional<btf::Btf> local_;
+    std::optional<ModuleTypes> modules_;
+    std::vector<int> fd_array_;
+    std::map<std::string, Result<uint64_t>, std::less<>> addresses_; // of all externs, read in one go
 };
 
-/// The address of a kernel symbol, from /proc/kallsyms. Errors: not_found; permission when the kernel hides addresses.
+/// The address of a kernel symbol, from /proc/kallsyms. Errors: not_found; permission when the kernel hides addresses; bad_input
+/// when there are several of that name.
 [[nodiscard]] Result<uint64_t> kernel_symbol_address(std::string_view name);
+/// Whether the functions behind system calls are called __x64_sys_... (__arm64_sys_...), as since 4.17.
+[[nodiscard]] bool has_syscall_wrapper();
 
 } // namespace rawbpf::inline v0

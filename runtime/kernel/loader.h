@@ -13,6 +13,7 @@
 #include "runtime/btf/btf.h"
 #include "runtime/kernel/map.h"
 #include "runtime/object/spec.h"
+#include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0 {
 
@@ -27,12 +28,23 @@ struct Program {
     std::string log; ///< the verifier's log when LoadOptions::log_level asked for one
 };
 
+/// What was given to the kernel for one program, whatever it answered.
+struct LoadAttempt {
+    std::string program;
+    uint32_t insns = 0;
+    /// Comparable between runs and loaders: FNV-1a 64 over the instructions with descriptors replaced, a map's by its position
+    /// in ObjectSpec::maps, others by 0.
+    uint64_t insn_hash = 0;
+};
+
 struct LoadOptions {
     std::string btf_path;              ///< kernel BTF to relocate against; empty: the running kernel's
     std::vector<std::string> programs; ///< load only these (with the maps they need); empty: all with autoload
     std::vector<std::pair<std::string, int>> replace_maps; ///< use this fd (borrowed) for the map of that name
     std::string pin_directory = "/sys/fs/bpf";             ///< where maps that are pinned by name live
+    bool pin_by_name = true;                               ///< false: such maps are made and nothing is pinned or looked for
     uint32_t log_level = 0;
+    std::vector<LoadAttempt> *attempts = nullptr; ///< filled, also when loading fails
 };
 
 struct LoadedObject {
@@ -41,10 +53,21 @@ struct LoadedObject {
     std::vector<Program> programs;  ///< those that were loaded
     Fd btf;                         ///< invalid when the kernel takes no BTF
     std::vector<std::string> notes; ///< what was left out because this kernel lacks it; sentences for -v
+    sys::Mapping arena;             ///< of the arena's map, where there is one; as large as the arena
+    /// What makes a struct_ops map active when its only element (key 0) is updated with it: the kernel's struct, with the
+    /// programs' descriptors in it.
+    struct StructOps {
+        std::string map;
+        std::vector<std::byte> value;
+    };
+    std::vector<StructOps> struct_ops;
 
     [[nodiscard]] Map *find_map(std::string_view name);
     [[nodiscard]] Program *find_program(std::string_view name);
 };
+
+/// FNV-1a 64 of instructions that were patched for the kernel, as in LoadAttempt.
+[[nodiscard]] uint64_t insn_hash(const ProgramSpec &program);
 
 /// Creates, fills, relocates and loads. On failure nothing stays behind. Errors: permission (names the capability), unsupported
 /// (names the feature and its kernel version), rejected (log: the verifier's, hint: what it means), bad_input.

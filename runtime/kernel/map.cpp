@@ -44,7 +44,9 @@ bool takes_btf(uint32_t type) {
     case BPF_MAP_TYPE_QUEUE:
     case BPF_MAP_TYPE_STACK:
     case BPF_MAP_TYPE_RINGBUF:
-    case uapi::BPF_MAP_TYPE_USER_RINGBUF: return false;
+    case uapi::BPF_MAP_TYPE_USER_RINGBUF:
+    case uapi::BPF_MAP_TYPE_ARENA:
+    case BPF_MAP_TYPE_STRUCT_OPS: return false; // that one has its type from the kernel
     default: return true;
     }
 }
@@ -82,7 +84,7 @@ Result<Fd> create_adapting(sys::MapCreateAttr &attr) {
 
 } // namespace
 
-Result<Map> Map::create(const MapSpec &spec, int btf_fd) {
+Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kernel) {
     Map map;
     map.name_ = spec.name;
     map.type_ = spec.type;
@@ -98,7 +100,7 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd) {
     }
 
     Fd inner; // only a template: the kernel copies its properties
-    if (spec.inner) inner = std::move(TRY_IN(create(*spec.inner), "map {}: its inner map", spec.name).fd_);
+    if (spec.inner) inner = std::move(TRY_IN(create(*spec.inner, btf_fd), "map {}: its inner map", spec.name).fd_);
 
     sys::MapCreateAttr attr;
     attr.map_type = map.type_;
@@ -109,6 +111,14 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd) {
     attr.map_extra = spec.map_extra;
     if (spec.flags & BPF_F_NUMA_NODE) attr.numa_node = spec.numa_node;
     if (inner) attr.inner_map_fd = static_cast<uint32_t>(inner.get());
+    if (kernel) {
+        attr.value_size = map.value_size_ = kernel->size;
+        attr.btf_vmlinux_value_type_id = kernel->type;
+        if (kernel->module_btf >= 0) {
+            attr.value_type_btf_obj_fd = kernel->module_btf;
+            attr.map_flags |= uapi::BPF_F_VTYPE_BTF_OBJ_FD;
+        }
+    }
     sys::legal_name(spec.name, attr.map_name);
     if (btf_fd >= 0 && spec.value_type != 0 && takes_btf(spec.type)) {
         attr.btf_fd = static_cast<uint32_t>(btf_fd);

@@ -17,8 +17,14 @@ namespace rawbpf::inline v0 {
 class Map {
   public:
     Map() = default;
+    /// The kernel's type that a struct_ops map holds (5.6).
+    struct KernelValue {
+        uint32_t type = 0;   ///< BTF id; 0: no such map
+        uint32_t size = 0;   ///< of a value
+        int module_btf = -1; ///< the type is of a module (6.9): its BTF
+    };
     /// Creates the map in the kernel. Errors name the map and what it needs.
-    [[nodiscard]] static Result<Map> create(const MapSpec &spec, int btf_fd = -1);
+    [[nodiscard]] static Result<Map> create(const MapSpec &spec, int btf_fd = -1, const KernelValue *kernel = nullptr);
     /// Adopts a descriptor; asks the kernel for the map's properties.
     [[nodiscard]] static Result<Map> from_fd(Fd fd);
 
@@ -28,6 +34,7 @@ class Map {
     [[nodiscard]] uint32_t key_size() const { return key_size_; }
     [[nodiscard]] uint32_t value_size() const { return value_size_; } ///< of one CPU's value
     [[nodiscard]] uint32_t max_entries() const { return max_entries_; }
+    [[nodiscard]] uint32_t flags() const { return flags_; } ///< BPF_F_*
     [[nodiscard]] bool per_cpu() const;
     /// Bytes that a lookup fills: value_size, or round_up(value_size, 8) x possible CPUs for a per-CPU map.
     [[nodiscard]] size_t lookup_size() const;

@@ -238,7 +238,9 @@ void read_structured(std::string_view text, VerifierReport &report) {
 
 } // namespace
 
-bool VerifierReport::poisoned() const { return reason.find("195896080") != std::string::npos; }
+bool VerifierReport::poisoned() const { // a CO-RE relocation's, or a missing kernel function's
+    return reason.find("195896080") != std::string::npos || reason.find("unknown#2002") != std::string::npos;
+}
 
 std::string_view verifier_hint(std::string_view reason) {
     for (const ReasonHint &entry : kHints)

@@ -141,6 +141,8 @@ Result<void> Assembler::append(uint32_t function, ProgramSpec &program) {
             fixup.kind = ref.kind == CodeRef::Kind::kfunc ? Fixup::Kind::kfunc : Fixup::Kind::ksym;
             fixup.symbol = external.name;
             fixup.weak = external.weak;
+            fixup.external = ref.index;
+            fixup.function = external.is_function;
             fixup.type = external.type;
             if (ref.kind == CodeRef::Kind::kfunc) insn.src = BPF_PSEUDO_KFUNC_CALL;
         }
@@ -161,13 +163,9 @@ Result<uint32_t> Assembler::callee_of(const Code &caller, uint32_t insn, int32_t
     return static_cast<uint32_t>(callee - functions_.data());
 }
 
-Result<void> Assembler::assemble(uint32_t entry, ProgramSpec &program) {
-    for (uint32_t function : order_) placed_[function] = kNowhere;
-    order_.clear();
-    func_info_ = line_info_ = true;
-
-    TRY(append(entry, program));
-    std::vector<Step> stack = {{entry, functions_[entry].start, 0}};
+/// Follows the calls of a function that was appended just now, and those of what it calls.
+Result<void> Assembler::append_callees(uint32_t function, ProgramSpec &program) {
+    std::vector<Step> stack = {{function, functions_[function].start, 0}};
     while (!stack.empty()) {
         Step &step = stack.back();
         const Code &code = functions_[step.function];
@@ -206,6 +204,20 @@ Result<void> Assembler::assemble(uint32_t entry, ProgramSpec &program) {
             stack.push_back({called, functions_[called].start, 0});
         else
             stack.pop_back();
+    }
+    return {};
+}
+
+Result<void> Assembler::assemble(uint32_t entry, ProgramSpec &program, uint32_t exception_callback) {
+    for (uint32_t function : order_) placed_[function] = kNowhere;
+    order_.clear();
+    func_info_ = line_info_ = true;
+
+    TRY(append(entry, program));
+    TRY(append_callees(entry, program));
+    if (exception_callback != kNone && placed_[exception_callback] == kNowhere) {
+        TRY(append(exception_callback, program));
+        TRY(append_callees(exception_callback, program));
     }
     if (!func_info_) program.func_info.clear();
     if (!line_info_) program.line_info.clear();

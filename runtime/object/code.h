@@ -55,7 +55,9 @@ class Assembler {
     /// The functions and externs must outlive it. `what` names the object in messages.
     Assembler(std::string_view what, std::span<const Code> functions, std::span<const ExternSpec> externs);
     /// Fills insns, fixups, relocations and infos of `program` from the function numbered `entry` and all that it calls.
-    [[nodiscard]] Result<void> assemble(uint32_t entry, ProgramSpec &program);
+    /// `exception_callback`: a function that the kernel enters by itself (bpf_throw), so that no call leads to it; or kNone.
+    [[nodiscard]] Result<void> assemble(uint32_t entry, ProgramSpec &program, uint32_t exception_callback = kNone);
+    static constexpr uint32_t kNone = UINT32_MAX;
 
   private:
     struct Step {
@@ -64,6 +66,7 @@ class Assembler {
         size_t next_ref;
     };
     [[nodiscard]] Result<void> append(uint32_t function, ProgramSpec &program);
+    [[nodiscard]] Result<void> append_callees(uint32_t function, ProgramSpec &program);
     [[nodiscard]] Result<uint32_t> callee_of(const Code &caller, uint32_t insn, int32_t imm) const;
 
     std::string what_;

@@ -8,6 +8,8 @@
 //      .rodata .data    global variables                             one-entry array maps
 //      .bss             those that start as zero (no bytes)          one-entry array maps
 //      .BTF .BTF.ext    types; places in the code that use them      ObjectSpec::btf, relocations, func and line info
+//      .struct_ops      structs of functions for the kernel to call  struct_ops maps
+//      .addr_space.1    global variables in the arena                contents of the arena's map
 //      .rel<section>    what instructions refer to                   calls aimed, ProgramSpec::fixups
 //
 // This is a convention of clang's BPF back end and libbpf (Documentation/bpf/libbpf/program_types.rst, btf.rst), which gcc
@@ -53,6 +55,9 @@ const Image::MapPlace *Image::find_map(uint64_t offset, bool inside) const {
 
 namespace {
 
+constexpr std::string_view kArena = ".addr_space.1"; // what clang names variables of that address space
+constexpr std::string_view kStructOps[] = {".struct_ops", ".struct_ops.link", "?.struct_ops", "?.struct_ops.link"};
+
 bool named(std::string_view section, std::string_view stem) {
     return section.starts_with(stem) && (section.size() == stem.size() || section[stem.size()] == '.');
 }
@@ -86,7 +91,9 @@ Result<void> read_sections(Image &image, ObjectSpec &spec) {
         case SHT_REL:
         case SHT_RELA: image.relocations.push_back(&section); break;
         case SHT_NOBITS:
-            if (named(name, ".bss") && section.size > 0) role = Role::bss;
+            if (section.size == 0) break;
+            if (named(name, ".bss")) role = Role::bss;
+            if (name == kArena) role = Role::arena;
             break;
         case SHT_PROGBITS:
             if (name == "license") {
@@ -111,10 +118,15 @@ Result<void> read_sections(Image &image, ObjectSpec &spec) {
                 role = Role::rodata;
             } else if (named(name, ".data")) {
                 role = Role::data;
+            } else if (name == kArena) {
+                role = Role::arena;
+            } else if (std::find(std::begin(kStructOps), std::end(kStructOps), name) != std::end(kStructOps)) {
+                role = Role::struct_ops;
             }
             break;
         default: break;
         }
+        if (role == Role::arena) image.arena = &section;
     }
     if (!image.symtab) return fail(Errc::bad_input, "{}: no symbol table; was the object stripped?", image.name);
     return {};
@@ -193,6 +205,22 @@ Result<void> read_functions(Image &image) {
     return {};
 }
 
+/// The function that a tag "exception_callback:NAME" on the program names: a global one in .text.
+Result<uint32_t> exception_callback_of(const Image &image, std::string_view program) {
+    for (const Image::Callback &tag : image.exception_callbacks) {
+        if (tag.function != program) continue;
+        for (uint32_t i = 0; i < image.functions.size(); ++i) {
+            const Code &code = image.functions[i];
+            if (code.name != tag.callback || image.section(code.section).name != ".text") continue;
+            if (!image.find_symbol(code.name)) break;
+            return i;
+        }
+        return fail(Errc::bad_input, "{}: program {}: its exception callback {} is no global function of .text", image.name,
+                    program, tag.callback);
+    }
+    return Assembler::kNone;
+}
+
 Result<void> make_programs(Image &image, ObjectSpec &spec) {
     for (Code &code : image.functions) {
         const CodeSection &section = image.code[code.section];
@@ -208,7 +236,7 @@ Result<void> make_programs(Image &image, ObjectSpec &spec) {
         ProgramSpec program;
         program.name = code.name;
         classify(program, image.section(code.section).name);
-        TRY(assembler.assemble(i, program));
+        TRY(assembler.assemble(i, program, TRY(exception_callback_of(image, code.name))));
         spec.programs.push_back(std::move(program));
     }
     return {};
@@ -232,6 +260,7 @@ Result<ObjectSpec> parse_object(Bytes elf, std::string_view name) {
     TRY(read_btf(image, spec));
     TRY(read_maps(image, spec));
     TRY(read_map_slots(image, spec));
+    TRY(read_struct_ops_programs(image, spec));
     TRY(read_code_relocations(image, spec));
     TRY(read_btf_ext(image));
     TRY(make_programs(image, spec));

@@ -15,7 +15,7 @@
 
 namespace rawbpf::inline v0::object {
 
-enum class Role : uint8_t { other, code, rodata, data, bss, maps, legacy_maps };
+enum class Role : uint8_t { other, code, rodata, data, bss, maps, legacy_maps, struct_ops, arena };
 
 /// What belongs to one section of code; instruction numbers count from the section's start.
 struct CodeSection {
@@ -38,6 +38,10 @@ struct Image {
     std::vector<Code> functions;                   ///< sorted by section and place
     std::vector<uint8_t> callable_only;            ///< by function: not a program by itself (.text, static)
     std::vector<std::string> hidden;               ///< functions of hidden visibility, sorted
+    struct Callback {
+        std::string function, callback;
+    };
+    std::vector<Callback> exception_callbacks; ///< __exception_cb(callback), by function
 
     std::optional<btf::Btf> types; ///< over ObjectSpec::btf
     struct Datasec {
@@ -55,6 +59,14 @@ struct Image {
     };
     std::vector<MapPlace> map_places; ///< sorted by offset
     uint32_t kconfig_map = UINT32_MAX;
+    const elf::Section *arena = nullptr; ///< global variables that live in the arena
+    uint32_t arena_map = UINT32_MAX;
+    struct StructOpsPlace {
+        uint32_t section;
+        uint64_t offset, size;
+        uint32_t map;
+    };
+    std::vector<StructOpsPlace> struct_ops; ///< sorted by section and offset
 
     static constexpr uint32_t kNone = UINT32_MAX;
     static constexpr size_t kLongestName = 512; ///< of a function, map or extern; KSYM_NAME_LEN
@@ -84,6 +96,10 @@ struct Image {
 [[nodiscard]] Result<void> read_btf(Image &image, ObjectSpec &spec);
 /// spec.maps from .maps, maps, the data sections and .kconfig.
 [[nodiscard]] Result<void> read_maps(Image &image, ObjectSpec &spec);
+/// spec.maps from .struct_ops and its variants, at the end of the list.
+[[nodiscard]] Result<void> read_struct_ops(Image &image, ObjectSpec &spec);
+/// Their members that are programs. After the functions are known.
+[[nodiscard]] Result<void> read_struct_ops_programs(Image &image, ObjectSpec &spec);
 /// The static initialisers of maps. After the functions are known.
 [[nodiscard]] Result<void> read_map_slots(Image &image, ObjectSpec &spec);
 /// References out of the code: image.code[].refs.

@@ -13,6 +13,7 @@
 //
 // maps: the older `struct bpf_map_def` of five or more u32; no types. libbpf 1.0 dropped it; it costs few lines to keep.
 // .rodata .data .bss and their named variants (.rodata.str1.1, .data.foo): one array map of one entry each, which is the section.
+// .addr_space.1 has no map of its own: its variables live in the object's arena.
 #include <elf.h>
 #include <linux/bpf.h>
 
@@ -30,6 +31,7 @@ constexpr uint32_t kReadOnlyProg = 1u << 7; // BPF_F_RDONLY_PROG, 5.2
 constexpr uint32_t kMmapable = 1u << 10;    // BPF_F_MMAPABLE, 5.5
 constexpr uint32_t kExtern = 2;             // BTF_VAR_GLOBAL_EXTERN
 constexpr uint32_t kMostMembers = 32;       // there are 13 to set
+constexpr uint64_t kLargestArena = 8 << 20; // of initialised variables; the arena itself may have 4 GiB
 constexpr uint32_t kPinByName = 1;          // libbpf's LIBBPF_PIN_BY_NAME
 
 constexpr uint32_t number(MapType type) { return static_cast<uint32_t>(type); }
@@ -233,6 +235,27 @@ void add_data_map(const Image &image, ObjectSpec &spec, std::string_view section
     spec.maps.push_back(std::move(map));
 }
 
+/// The arena, and the initial values of the variables in it.
+Result<void> read_arena(Image &image, ObjectSpec &spec) {
+    for (uint32_t i = 0; i < spec.maps.size(); ++i) {
+        if (spec.maps[i].type != number(MapType::ARENA)) continue;
+        if (image.arena_map != Image::kNone)
+            return fail(Errc::bad_input, "{}: maps {} and {} are both arenas; an object can have one", image.name,
+                        spec.maps[image.arena_map].name, spec.maps[i].name);
+        image.arena_map = i;
+    }
+    if (!image.arena) return {};
+    if (image.arena_map == Image::kNone)
+        return image.bad(*image.arena, 0, "variables in an arena, but the object has no map of that type");
+    if (image.arena->size > kLargestArena)
+        return image.bad(*image.arena, 0, "{:#x} bytes of variables in an arena", image.arena->size);
+    MapSpec &map = spec.maps[image.arena_map];
+    const Bytes bytes = image.elf.contents(*image.arena);
+    map.contents.assign(bytes.begin(), bytes.end());
+    map.contents.resize(std::min<uint64_t>(image.arena->size, kLargestArena));
+    return {};
+}
+
 Result<void> read_data_maps(Image &image, ObjectSpec &spec) {
     image.map_of_section.assign(image.roles.size(), Image::kNone);
     for (const elf::Section &section : image.elf.sections()) {
@@ -258,7 +281,9 @@ Result<void> read_maps(Image &image, ObjectSpec &spec) {
     if (image.maps && image.legacy_maps) return image.bad(*image.legacy_maps, 0, "an object with both .maps and maps");
     if (image.maps && image.maps->size > 0) TRY(read_typed_maps(image, spec));
     if (image.legacy_maps) TRY(read_legacy_maps(image, spec));
-    return read_data_maps(image, spec);
+    TRY(read_arena(image, spec));
+    TRY(read_data_maps(image, spec));
+    return read_struct_ops(image, spec);
 }
 
 Result<void> read_map_slots(Image &image, ObjectSpec &spec) {

@@ -23,7 +23,8 @@ namespace rawbpf::inline v0::object {
 
 namespace {
 
-constexpr uint32_t kStatic = 0, kGlobal = 1, kExtern = 2; // BTF_VAR_* and BTF_FUNC_*
+constexpr std::string_view kCallbackTag = "exception_callback:"; // __exception_cb(name) in bpf_experimental.h
+constexpr uint32_t kStatic = 0, kGlobal = 1, kExtern = 2;        // BTF_VAR_* and BTF_FUNC_*
 constexpr uint16_t kMagic = 0xeb9f;
 constexpr uint32_t kHeaderSize = 24, kTypeSize = 12;
 constexpr size_t kMostSections = 1024;
@@ -140,7 +141,7 @@ Result<void> check_strings(const Image &image, Bytes btf) {
 
 /// What one look over all types finds worth coming back to.
 struct Found {
-    std::vector<btf::TypeId> datasecs, hidden_functions;
+    std::vector<btf::TypeId> datasecs, hidden_functions, callback_tags;
     btf::TypeId int32 = 0;
 };
 
@@ -155,6 +156,9 @@ Result<Found> look_over(const Image &image) {
             found.hidden_functions.push_back(id);
         else if (type.kind == btf::Kind::int_ && type.size_or_type == 4 && !found.int32)
             found.int32 = id;
+        else if (type.kind == btf::Kind::decl_tag && type.name.starts_with(kCallbackTag) &&
+                 image.types->decl_tag_component(type) == -1)
+            found.callback_tags.push_back(id);
     }
     return found;
 }
@@ -347,6 +351,14 @@ Result<void> read_btf(Image &image, ObjectSpec &spec) {
             in_btf(image, format("{} sections of variables; real objects have a few dozen", found.datasecs.size())));
     TRY(read_externs(image, spec, found));
     for (btf::TypeId id : found.datasecs) TRY(fix_datasec(image, spec, id));
+    for (btf::TypeId id : found.callback_tags) {
+        const btf::Type tag = TRY(image.types->type(id));
+        const btf::Type function = TRY(image.types->type(tag.size_or_type));
+        if (function.kind != btf::Kind::func) continue;
+        image.exception_callbacks.push_back({std::string(function.name), std::string(tag.name.substr(kCallbackTag.size()))});
+        if (image.exception_callbacks.size() > kMostSections)
+            return Unexpected(in_btf(image, "over a thousand exception callbacks"));
+    }
     Patch patch(spec.btf);
     for (btf::TypeId id : found.hidden_functions) patch.func_linkage(TRY(image.types->type(id)), kStatic);
     return {};

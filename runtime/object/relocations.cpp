@@ -6,6 +6,7 @@
 //      call                           undefined                       a kernel function (kfunc)
 //      ld_imm64 imm=0                 OBJECT in .maps                 that map
 //      ld_imm64 imm=offset            section or OBJECT in .data ...  symbol + offset in the section's map
+//      ld_imm64 imm=offset            section or OBJECT in .addr_space.1    symbol + offset among the arena's variables
 //      ld_imm64 imm=offset            FUNC or section of code         the address of a function (callback)
 //      ld_imm64                       undefined                       a kernel symbol, or a .kconfig value
 //
@@ -130,6 +131,11 @@ class Reader {
             // A pointer may be formed before or past an array and be moved back: the verifier judges where it ends up.
             ref.kind = CodeRef::Kind::map_value;
             ref.index = image_.map_of_section[symbol.section];
+            ref.offset = static_cast<uint32_t>(offset);
+            return {};
+        case Role::arena:
+            ref.kind = CodeRef::Kind::map_value;
+            ref.index = image_.arena_map;
             ref.offset = static_cast<uint32_t>(offset);
             return {};
         default:

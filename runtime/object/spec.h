@@ -32,11 +32,14 @@ struct MapSpec {
     bool pin_by_name = false;
     btf::TypeId key_type = 0; ///< in ObjectSpec::btf, 0 when unknown
     btf::TypeId value_type = 0;
-    std::vector<std::byte> contents; ///< initial value of a one-entry array (data sections); empty: all zero (.bss)
-    bool freeze = false;             ///< BPF_MAP_FREEZE after filling (.rodata)
-    std::string data_section;        ///< ".rodata", ".bss", ".kconfig" ... for maps made from sections; else empty
-    std::shared_ptr<MapSpec> inner;  ///< map-in-map: the inner map's template
-    /// Static initialisers (prog arrays, map-in-maps): slot -> program or map name.
+    /// Initial value: of a one-entry array (data sections; empty: all zero, .bss), of an arena's globals, of a struct_ops map
+    /// the object's own struct (type value_type), whose members may be changed until it is loaded.
+    std::vector<std::byte> contents;
+    bool freeze = false;            ///< BPF_MAP_FREEZE after filling (.rodata)
+    std::string data_section;       ///< ".rodata", ".bss", ".kconfig" ... for maps made from sections; else empty
+    std::shared_ptr<MapSpec> inner; ///< map-in-map: the inner map's template
+    bool autocreate = true;         ///< false for "?.struct_ops": made only when asked for
+    /// Static initialisers: slot -> program or map name (prog arrays, maps of maps); struct_ops: member -> program.
     struct Slot {
         uint32_t index;
         std::string target;
@@ -54,11 +57,13 @@ struct Fixup {
     };
     uint32_t insn = 0;
     Kind kind = Kind::map_fd;
-    uint32_t map = 0;     ///< index into ObjectSpec::maps
-    uint32_t offset = 0;  ///< map_value only
-    std::string symbol;   ///< kfunc, ksym
-    bool weak = false;    ///< may be missing: kfunc calls are poisoned, addresses become 0
-    btf::TypeId type = 0; ///< kfunc: FUNC; ksym: type of the variable (0: `extern const void x`, known by address only)
+    uint32_t map = 0;      ///< index into ObjectSpec::maps
+    uint32_t offset = 0;   ///< map_value only
+    std::string symbol;    ///< kfunc, ksym
+    uint32_t external = 0; ///< kfunc, ksym: index into ObjectSpec::externs
+    bool function = false; ///< ksym: the address of a kernel function, not of a variable
+    bool weak = false;     ///< may be missing: kfunc calls are poisoned, addresses become 0
+    btf::TypeId type = 0;  ///< kfunc: FUNC; ksym: type of the variable (0: `extern const void x`, known by address only)
 };
 
 /// One variable or function that the object expects the kernel to have.
@@ -133,7 +138,8 @@ struct ObjectSpec {
     std::string name; ///< file name or unit name, for messages
     std::string license = "GPL";
     uint32_t kernel_version = 0;
-    std::vector<MapSpec> maps;         ///< .maps in BTF order, then data sections in ELF order (libbpf's order)
+    /// libbpf's order: .maps in BTF order, data sections in ELF order, .kconfig, struct_ops.
+    std::vector<MapSpec> maps;
     std::vector<ProgramSpec> programs; ///< by section, then by place in it
     std::vector<ExternSpec> externs;   ///< .kconfig ones first, in the order of their offsets
     std::vector<std::byte> btf;        ///< ready for BTF_LOAD: DATASEC sizes and offsets filled; empty when there is none

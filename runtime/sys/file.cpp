@@ -194,6 +194,15 @@ Result<Mapping> map(int fd, uint64_t offset, size_t size, int protection, int fl
     return Mapping(reinterpret_cast<void *>(at), size);
 }
 
+Result<Mapping> map_at(void *address, int fd, size_t size) {
+    constexpr int kFixedNoReplace = 0x100000; // MAP_FIXED_NOREPLACE, 4.17
+    const int flags = MAP_SHARED | (address ? kFixedNoReplace : 0);
+    long at =
+        invoke(__NR_mmap, reg(address), size, PROT_READ | PROT_WRITE, static_cast<uint64_t>(flags), static_cast<uint64_t>(fd), 0);
+    if (at < 0 && at > -4096) return fail_os(-at, "mmap of {} bytes at {:#x}", size, reg(address));
+    return Mapping(reinterpret_cast<void *>(at), size);
+}
+
 Result<Mapping> map_file(const std::string &path) {
     Fd fd = TRY(open(path, O_RDONLY | O_NONBLOCK));
     return map_file(fd, path);

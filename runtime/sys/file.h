@@ -70,6 +70,8 @@ class [[nodiscard]] Mapping {
 
 /// mmap(2) with the given protection and flags.
 Result<Mapping> map(int fd, uint64_t offset, size_t size, int protection, int flags);
+/// Shared, readable and writable, at exactly that address (nullptr: anywhere). Errors: busy when something is there already.
+Result<Mapping> map_at(void *address, int fd, size_t size);
 /// A regular file, read-only and private. An empty file gives an empty Mapping without error.
 Result<Mapping> map_file(const std::string &path);
 /// The same for a descriptor; `path` is for messages.

@@ -37,7 +37,7 @@ Result<uint64_t> file_system_magic(const std::string &path) {
 Result<SystemName> system_name() {
     utsname name{};
     if (long r = invoke(__NR_uname, reg(&name)); r < 0) return fail_os(static_cast<int>(-r), "uname");
-    return SystemName{name.release, name.machine};
+    return SystemName{name.release, name.machine, name.version};
 }
 
 } // namespace rawbpf::inline v0::sys

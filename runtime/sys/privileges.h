@@ -37,6 +37,7 @@ struct Capabilities {
 struct SystemName {
     std::string release; ///< "6.12.48+deb13-amd64"
     std::string machine; ///< "x86_64", "aarch64"
+    std::string version; ///< "#1 SMP PREEMPT_DYNAMIC Debian 6.12.48-1 (2025-09-20)"
 };
 /// uname(2).
 [[nodiscard]] Result<SystemName> system_name();

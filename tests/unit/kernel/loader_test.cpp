@@ -333,7 +333,8 @@ TEST_CASE("loader: hostile specs are refused, not followed") {
     CHECK(load(spec).error().kind == Errc::bad_input);
     spec = example();
     spec.maps[2].data_section = ".kconfig";
-    spec.externs.push_back({"CONFIG_HZ", ".kconfig", true, false, 1, 4, 4, 0});
+    spec.externs.push_back({"CONFIG_HZ", ".kconfig", true, false, 1, 4, 4, 6}); // the map has 8 bytes
+    spec.programs[1].fixups[0].map = 2;
     CHECK(load(spec).error().message().find("extern CONFIG_HZ") != std::string::npos);
     spec = example();
     spec.maps[4].slots = {{0, "nobody"}};

@@ -1,0 +1,166 @@
+// The loader's programs: the last patches, and BPF_PROG_LOAD.
+//
+// An ld_imm64 that refers to a map, before and after (Documentation/bpf/instruction-set, "map by fd", "map value"):
+//
+//      18 | src=0, dst | off 0 | imm 0        18 | src=1 BPF_PSEUDO_MAP_FD    | off 0 | imm fd
+//       0 |     0      |   0   | imm 0         0 |     0                      |   0   | imm 0, or offset into the value (src=2)
+//
+// A program is loaded without a log first, which is faster for the verifier and can't fail for want of room; only a refusal is
+// asked once more, with a log. Descriptors differ from run to run, so for comparing, the hash of the instructions is taken over
+// a copy in which maps are numbered.
+#include <algorithm>
+#include <cerrno>
+
+#include "runtime/kernel/loading.h"
+#include "runtime/kernel/program_error.h"
+#include "runtime/object/sections.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+Result<void> patch(Loading &loading, ProgramSpec &program) {
+    for (const Fixup &fixup : program.fixups) {
+        const bool wide = fixup.kind != Fixup::Kind::kfunc;
+        if (fixup.insn >= program.insns.size() || (wide && fixup.insn + 1 >= program.insns.size()) ||
+            (wide && !is_wide(program.insns[fixup.insn])))
+            return fail(Errc::bad_input, "program {}: instruction {} can't be patched: no ld_imm64 there", program.name,
+                        fixup.insn);
+        Insn &insn = program.insns[fixup.insn];
+        switch (fixup.kind) {
+        case Fixup::Kind::map_fd:
+        case Fixup::Kind::map_value: {
+            const bool value = fixup.kind == Fixup::Kind::map_value;
+            const size_t place = static_cast<size_t>(loading.place[fixup.map]);
+            const bool arena = loading.spec.maps[fixup.map].type == uapi::BPF_MAP_TYPE_ARENA;
+            insn.src = value ? BPF_PSEUDO_MAP_VALUE : BPF_PSEUDO_MAP_FD;
+            insn.imm = loading.object.maps[place].fd();
+            program.insns[fixup.insn + 1].imm =
+                value ? static_cast<int32_t>(fixup.offset + (arena ? loading.arena_offset : 0)) : 0;
+            break;
+        }
+        case Fixup::Kind::kfunc: TRY(loading.symbols.patch_call(program, fixup)); break;
+        case Fixup::Kind::ksym: TRY(loading.symbols.patch_address(insn, program.insns[fixup.insn + 1], fixup)); break;
+        }
+    }
+    return {};
+}
+
+// A struct_ops program is verified against the kernel's struct, as one of its members; the same one in all maps that hold it.
+Result<void> place_in_struct_ops(const Loading &loading, const ProgramSpec &program, KernelSymbols &symbols,
+                                 sys::ProgLoadAttr &attr) {
+    const KernelStructOps *place = nullptr;
+    bool named = false;
+    for (const auto &[index, ops] : loading.struct_ops) {
+        for (const std::string &name : ops.without_place) named |= name == program.name;
+        for (const KernelStructOps::Member &member : ops.members) {
+            if (member.program != program.name) continue;
+            if (place && (place->type != ops.type || attr.expected_attach_type != member.index))
+                return fail(Errc::bad_input, "program {}: stands for two different members of struct_ops maps", program.name);
+            place = &ops;
+            attr.attach_btf_id = ops.type;
+            attr.expected_attach_type = member.index;
+            if (ops.module) attr.attach_prog_fd = static_cast<uint32_t>(TRY(symbols.module_fd(*ops.module)));
+        }
+    }
+    if (place) return {};
+    if (named) return fail(Errc::unsupported, "program {}: this kernel's struct has no member that it could be", program.name);
+    return fail(Errc::bad_input, "program {}: a struct_ops program that no struct_ops map refers to", program.name);
+}
+
+Result<sys::ProgLoadAttr> attributes(Loading &loading, const ProgramSpec &program, int btf_fd) {
+    sys::ProgLoadAttr attr;
+    attr.prog_type = program.type;
+    attr.expected_attach_type = program.expected_attach_type;
+    attr.insns = sys::reg(program.insns.data());
+    attr.insn_cnt = static_cast<uint32_t>(program.insns.size());
+    attr.license = sys::reg(loading.spec.license.c_str());
+    attr.kern_version = loading.spec.kernel_version;
+    attr.prog_flags = program.flags | (program.sleepable ? BPF_F_SLEEPABLE : 0);
+    sys::legal_name(program.name, attr.prog_name);
+    if (btf_fd >= 0 && !program.func_info.empty()) {
+        static_assert(sizeof(FuncInfo) == 8 && sizeof(LineInfo) == 16); // struct bpf_func_info and bpf_line_info
+        attr.prog_btf_fd = static_cast<uint32_t>(btf_fd);
+        attr.func_info = sys::reg(program.func_info.data());
+        attr.func_info_cnt = static_cast<uint32_t>(program.func_info.size());
+        attr.func_info_rec_size = sizeof(FuncInfo);
+        if (!program.line_info.empty()) {
+            attr.line_info = sys::reg(program.line_info.data());
+            attr.line_info_cnt = static_cast<uint32_t>(program.line_info.size());
+            attr.line_info_rec_size = sizeof(LineInfo);
+        }
+    }
+    if (!loading.symbols.fd_array().empty()) attr.fd_array = sys::reg(loading.symbols.fd_array().data());
+    if (program.type == BPF_PROG_TYPE_STRUCT_OPS) {
+        TRY(place_in_struct_ops(loading, program, loading.symbols, attr));
+    } else if (program.needs_attach_btf) {
+        const AttachTarget target = TRY_IN(loading.symbols.attach_target(program), "loading program {}", program.name);
+        attr.attach_btf_id = target.id;
+        attr.attach_prog_fd = target.btf_fd;
+    }
+    return attr;
+}
+
+Result<Program> load_program(Loading &loading, ProgramSpec &program) {
+    if (program.type == BPF_PROG_TYPE_UNSPEC)
+        return fail(Errc::bad_input, "program {}: {}", program.name, explain_unknown_section(program.section));
+    TRY(patch(loading, program));
+    Program out;
+    out.name = program.name;
+    out.section = program.section;
+    out.type = program.type;
+    out.expected_attach_type = program.expected_attach_type;
+    out.attach_target = program.attach_target;
+
+    const sys::ProgLoadAttr attr = TRY(attributes(loading, program, loading.object.btf.get()));
+    if (loading.options.attempts)
+        loading.options.attempts->push_back({program.name, static_cast<uint32_t>(program.insns.size()), insn_hash(program)});
+    Result<Fd> fd = [&] {
+        Why why(format("program {}: the verifier checks it, the JIT compiles it", program.name));
+        const uint32_t level = loading.options.log_level;
+        return level == 0 ? sys::prog_load(attr) : sys::prog_load(attr, level, out.log);
+    }();
+    if (!fd) {
+        Why why(format("program {} once more, with a log: why was it refused?", program.name));
+        std::string log;
+        Result<Fd> again = sys::prog_load(attr, uapi::BPF_LOG_LEVEL1, log);
+        // Function and line information must match in every detail; without them a program still runs.
+        if (!again && attr.prog_btf_fd != 0 && complains_of_btf(log)) {
+            sys::Because because("and without its line information, which seems to be the reason");
+            again = sys::prog_load(TRY(attributes(loading, program, -1)));
+            if (again)
+                loading.object.notes.push_back(format("program {}: loaded without line information: {}", program.name, log));
+        }
+        if (!again) return Unexpected(explain_refusal(loading.spec, program, std::move(fd).error(), std::move(log)));
+        fd = std::move(again);
+    }
+    out.fd = std::move(*fd);
+    return out;
+}
+
+} // namespace
+
+uint64_t insn_hash(const ProgramSpec &program) {
+    constexpr uint64_t kBasis = 0xcbf29ce484222325, kPrime = 0x100000001b3;
+    std::vector<Insn> insns = program.insns;
+    for (const Fixup &fixup : program.fixups) {
+        Insn &insn = insns[fixup.insn];
+        if (fixup.kind == Fixup::Kind::map_fd || fixup.kind == Fixup::Kind::map_value)
+            insn.imm = static_cast<int32_t>(fixup.map);
+        else if (fixup.kind == Fixup::Kind::kfunc)
+            insn.off = 0;
+        else if (insn.src == BPF_PSEUDO_BTF_ID)
+            insns[fixup.insn + 1].imm = 0;
+    }
+    uint64_t hash = kBasis;
+    for (const std::byte byte : std::as_bytes(std::span(insns))) hash = (hash ^ static_cast<uint64_t>(byte)) * kPrime;
+    return hash;
+}
+
+Result<void> load_programs(Loading &loading, const std::vector<size_t> &chosen) {
+    for (size_t index : chosen) loading.object.programs.push_back(TRY(load_program(loading, loading.spec.programs[index])));
+    return {};
+}
+
+} // namespace rawbpf::inline v0
