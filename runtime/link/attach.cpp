@@ -38,6 +38,17 @@ Result<Link> dispatch(const Attaching &a) {
     case Attachment::replace: return attach_trampoline(a);
     case Attachment::iterator: return attach_iterator(a);
     case Attachment::perf_event: return attach_perf_event(a);
+    case Attachment::xdp:
+    case Attachment::tcx:
+    case Attachment::tc:
+    case Attachment::netkit: return attach_interface(a);
+    case Attachment::cgroup: return attach_cgroup(a);
+    case Attachment::network_namespace: return attach_network_namespace(a);
+    case Attachment::socket_map: return attach_socket_map(a);
+    case Attachment::netfilter: return attach_netfilter(a);
+    case Attachment::lirc: return attach_lirc(a);
+    case Attachment::socket:
+    case Attachment::reuseport: return attach_socket(a);
     case Attachment::run: return not_alone(a, "programs of this type are run once, by BPF_PROG_TEST_RUN, when somebody wants it");
     case Attachment::route:
         return not_alone(a, "pin the program and name the pin in a route: ip route add NET encap bpf in pinned PATH dev DEV");

@@ -40,5 +40,12 @@ struct Attaching {
 [[nodiscard]] Result<Link> attach_kprobe_multi(const Attaching &a); ///< and kretprobe.multi, kprobe.session
 [[nodiscard]] Result<Link> attach_uprobe(const Attaching &a);       ///< and uretprobe
 [[nodiscard]] Result<Link> attach_uprobe_multi(const Attaching &a); ///< and uretprobe.multi, uprobe.session
+[[nodiscard]] Result<Link> attach_interface(const Attaching &a);    ///< xdp, tcx, tc, netkit
+[[nodiscard]] Result<Link> attach_cgroup(const Attaching &a);
+[[nodiscard]] Result<Link> attach_network_namespace(const Attaching &a);
+[[nodiscard]] Result<Link> attach_socket_map(const Attaching &a);
+[[nodiscard]] Result<Link> attach_netfilter(const Attaching &a);
+[[nodiscard]] Result<Link> attach_lirc(const Attaching &a);
+[[nodiscard]] Result<Link> attach_socket(const Attaching &a); ///< and sk_reuseport
 
 } // namespace rawbpf::inline v0
