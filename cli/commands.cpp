@@ -2,6 +2,8 @@
 //
 //      rawbpf [--help | --version | COMMAND ...]
 //
+// A command's name may have two words (`btf dump`): what can be done with one kind of thing. The first alone is no command.
+//
 // Everything that a table can decide is decided here, before a command's function runs: unknown words, wrong values, --help.
 #include "cli/commands.h"
 
@@ -12,7 +14,8 @@
 namespace rawbpf::inline v0::cli {
 
 std::span<const Command *const> all_commands() {
-    static constexpr const Command *commands[] = {&kProfile, &kReport, &kDoctor, &kCompletion, &kHelp, &kVersion, &kMan};
+    static constexpr const Command *commands[] = {&kProfile,    &kReport, &kDoctor,  &kBtfDump,
+                                                  &kCompletion, &kHelp,   &kVersion, &kMan};
     return commands;
 }
 
@@ -22,10 +25,34 @@ const Command *find_command(std::string_view name) {
     return nullptr;
 }
 
-Error unknown_command(std::string_view name) {
-    std::vector<std::string_view> names;
-    for (const Command *command : all_commands())
-        if (!command->hidden) names.push_back(command->name);
+const Command *find_command(std::span<const std::string_view> words) {
+    if (words.size() >= 2)
+        if (const Command *command = find_command(format("{} {}", words[0], words[1]))) return command;
+    return words.empty() ? nullptr : find_command(words[0]);
+}
+
+size_t words_of(const Command &command) { return command.name.find(' ') == std::string_view::npos ? 1 : 2; }
+
+Error unknown_command(std::span<const std::string_view> words) {
+    std::vector<std::string_view> names, below;
+    const std::string_view first = words.empty() ? std::string_view() : words[0];
+    for (const Command *command : all_commands()) {
+        if (command->hidden) continue;
+        names.push_back(command->name);
+        if (words_of(*command) == 2 && command->name.substr(0, command->name.find(' ')) == first)
+            below.push_back(command->name.substr(first.size() + 1));
+    }
+    if (!below.empty()) {
+        std::string list;
+        for (std::string_view word : below) append(list, "{}{} {}", list.empty() ? "" : ", ", first, word);
+        const bool more = words.size() >= 2 && !words[1].starts_with('-');
+        Suggestion near = more ? nearest(words[1], below) : Suggestion{};
+        std::string hint = near.close ? format("did you mean {} {}?\n", first, near.word) : "";
+        return make_error(Errc::invalid_argument,
+                          more ? format("there is no command {} {}", first, words[1]) : format("{} what?", first),
+                          hint + "there is " + list);
+    }
+    std::string name(first);
     Suggestion near = nearest(name, names);
     std::string hint = near.close ? format("did you mean {}?\n", near.word) : "";
     return make_error(Errc::invalid_argument, format("there is no command {}", name), hint + "rawbpf --help lists the commands");
@@ -38,16 +65,16 @@ int run(std::span<const std::string_view> words) {
     }
     std::string_view first = words[0];
     if (first == "--help" || first == "-h") return print(help_text(all_commands(), color_wanted("auto", 1)));
-    const Command *command = first == "--version" || first == "-V" ? &kVersion : find_command(first);
+    const Command *command = first == "--version" || first == "-V" ? &kVersion : find_command(words);
     if (!command) {
-        if (!first.starts_with('-')) return complain("rawbpf", unknown_command(first), 2);
+        if (!first.starts_with('-')) return complain("rawbpf", unknown_command(words), 2);
         return complain(
             "rawbpf",
             make_error(Errc::invalid_argument, format("there is no option {} here", first),
                        "options stand behind the command: rawbpf profile --freq 99\nrawbpf --help lists the commands"),
             2);
     }
-    Result<Arguments> arguments = Arguments::parse(*command, words.subspan(1));
+    Result<Arguments> arguments = Arguments::parse(*command, words.subspan(words_of(*command)));
     std::string who = format("rawbpf {}", command->name);
     if (!arguments) return complain(who, arguments.error(), 2);
     if (arguments->wants_help()) return print(help_text(*command, color_wanted("auto", 1)));

@@ -7,15 +7,19 @@
 
 namespace rawbpf::inline v0::cli {
 
-extern const Command kProfile, kReport, kDoctor, kCompletion, kHelp, kVersion, kMan;
+extern const Command kProfile, kReport, kDoctor, kBtfDump, kCompletion, kHelp, kVersion, kMan;
 
 /// In the order in which help lists them.
 [[nodiscard]] std::span<const Command *const> all_commands();
-/// nullptr: no such command.
+/// By its whole name: "profile", "btf dump". nullptr: no such command.
 [[nodiscard]] const Command *find_command(std::string_view name);
+/// The command that a line's first words name.
+[[nodiscard]] const Command *find_command(std::span<const std::string_view> words);
+/// How many words its name has: 1 or 2.
+[[nodiscard]] size_t words_of(const Command &command);
 
 /// The error for a command that doesn't exist, with the nearest one in its hint.
-[[nodiscard]] Error unknown_command(std::string_view name);
+[[nodiscard]] Error unknown_command(std::span<const std::string_view> words);
 
 /// Runs rawbpf with the words behind argv[0]; returns the exit status.
 [[nodiscard]] int run(std::span<const std::string_view> words);

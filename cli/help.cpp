@@ -103,7 +103,7 @@ std::string help_text(std::span<const Command *const> commands, bool bold) {
     append(out, "{}  rawbpf COMMAND [OPTION]... [ARGUMENT]... [-- COMMAND [ARG]...]\n\n{}", heading("Usage", bold),
            heading("Commands", bold));
     for (const Command *command : commands)
-        if (!command->hidden) append(out, "  {:<12}{}\n", command->name, wrapped(command->summary, kWidth, 14));
+        if (!command->hidden) append(out, "  {:<14}{}\n", command->name, wrapped(command->summary, kWidth, 16));
     append(out, "\n{}", heading("Exit status", bold));
     for (const ExitStatus &s : kExitStatuses) append(out, "  {}  {}\n", s.status, wrapped(s.meaning, kWidth, 5));
     out += "\nrawbpf COMMAND --help tells more about each; rawbpf --version prints the version.\n";

@@ -10,9 +10,8 @@ namespace {
 int run_help(const Arguments &arguments) {
     bool bold = color_wanted("auto", 1);
     if (arguments.operands().empty()) return print(help_text(all_commands(), bold));
-    std::string_view name = arguments.operands()[0];
-    if (const Command *command = find_command(name)) return print(help_text(*command, bold));
-    return complain("rawbpf help", unknown_command(name), 2);
+    if (const Command *command = find_command(arguments.operands())) return print(help_text(*command, bold));
+    return complain("rawbpf help", unknown_command(arguments.operands()), 2);
 }
 
 } // namespace
@@ -21,7 +20,7 @@ const Command kHelp{.name = "help",
                     .summary = "explain rawbpf, or one of its commands",
                     .description = "Explains rawbpf, or one of its commands: the same text as --help prints.",
                     .operand = "COMMAND",
-                    .most_operands = 1,
+                    .most_operands = 2,
                     .run = run_help};
 
 } // namespace rawbpf::inline v0::cli

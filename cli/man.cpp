@@ -51,11 +51,19 @@ std::string exit_status() {
     return out;
 }
 
+/// "btf-dump": a page's name has no spaces.
+std::string page_name(const Command &command) {
+    std::string out(command.name);
+    for (char &c : out)
+        if (c == ' ') c = '-';
+    return out;
+}
+
 } // namespace
 
 std::string man_page(const Command &command) {
-    std::string out = title(format("rawbpf-{}", command.name));
-    append(out, ".SH NAME\nrawbpf\\-{} \\- {}\n", roff(command.name), roff(command.summary));
+    std::string out = title(format("rawbpf-{}", page_name(command)));
+    append(out, ".SH NAME\nrawbpf\\-{} \\- {}\n", roff(page_name(command)), roff(command.summary));
     append(out, ".SH SYNOPSIS\n.B {}\n", roff(synopsis(command)));
     append(out, ".SH DESCRIPTION\n{}", paragraphs(command.description));
     if (!command.options.empty()) out += ".SH OPTIONS\n";
@@ -105,7 +113,7 @@ std::string man_page(std::span<const Command *const> commands) {
     append(out, "{}.SH SEE ALSO\n", exit_status());
     std::string list;
     for (const Command *command : commands)
-        if (!command->hidden && !command->options.empty()) append(list, ".BR rawbpf\\-{} (1),\n", roff(command->name));
+        if (!command->hidden && !command->options.empty()) append(list, ".BR rawbpf\\-{} (1),\n", roff(page_name(*command)));
     append(out, "{}.BR bpf (2),\n.BR perf_event_open (2)\n", list);
     return out;
 }

@@ -8,9 +8,8 @@ namespace {
 
 int run_man(const Arguments &arguments) {
     if (arguments.operands().empty()) return print(man_page(all_commands()));
-    std::string_view name = arguments.operands()[0];
-    if (const Command *command = find_command(name)) return print(man_page(*command));
-    return complain("rawbpf man", unknown_command(name), 2);
+    if (const Command *command = find_command(arguments.operands())) return print(man_page(*command));
+    return complain("rawbpf man", unknown_command(arguments.operands()), 2);
 }
 
 } // namespace
@@ -20,7 +19,7 @@ const Command kMan{.name = "man",
                    .description =
                        "Prints the man page of rawbpf, or of one of its commands, in roff: rawbpf man profile | man -l -",
                    .operand = "COMMAND",
-                   .most_operands = 1,
+                   .most_operands = 2,
                    .hidden = true,
                    .run = run_man};
 

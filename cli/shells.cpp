@@ -4,6 +4,8 @@
 //
 // Options and choices are known from the tables; files, directories, process ids and programs are left to the shell, since it
 // knows how to quote them. Behind `--` stands a command of its own, completed as at a prompt.
+#include <algorithm>
+
 #include "cli/help.h"
 #include "runtime/base/format.h"
 
@@ -12,10 +14,31 @@ namespace {
 
 using Commands = std::span<const Command *const>;
 
-std::string shown_names(Commands commands) {
-    std::string out;
+std::string_view first_word(const Command &command) { return command.name.substr(0, command.name.find(' ')); }
+std::string_view second_word(const Command &command) {
+    const size_t space = command.name.find(' ');
+    return space == std::string_view::npos ? std::string_view() : command.name.substr(space + 1);
+}
+
+/// What the first word may be.
+std::vector<std::string_view> first_words(Commands commands) {
+    std::vector<std::string_view> out;
     for (const Command *command : commands)
-        if (!command->hidden) append(out, "{}{}", out.empty() ? "" : " ", command->name);
+        if (!command->hidden && std::find(out.begin(), out.end(), first_word(*command)) == out.end())
+            out.push_back(first_word(*command));
+    return out;
+}
+std::string joined(const std::vector<std::string_view> &words) {
+    std::string out;
+    for (std::string_view word : words) append(out, "{}{}", out.empty() ? "" : " ", word);
+    return out;
+}
+/// What may follow such a word; empty where it is a command by itself.
+std::vector<std::string_view> second_words(Commands commands, std::string_view first) {
+    std::vector<std::string_view> out;
+    for (const Command *command : commands)
+        if (!command->hidden && first_word(*command) == first && !second_word(*command).empty())
+            out.push_back(second_word(*command));
     return out;
 }
 
@@ -35,7 +58,17 @@ std::string bash(Commands commands) {
                       "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} i\n"
                       "  COMPREPLY=()\n"
                       "  if [ \"$COMP_CWORD\" = 1 ]; then\n";
-    append(out, "    COMPREPLY=($(compgen -W '{} --help --version' -- \"$cur\"))\n    return\n  fi\n", shown_names(commands));
+    append(out, "    COMPREPLY=($(compgen -W '{} --help --version' -- \"$cur\"))\n    return\n  fi\n",
+           joined(first_words(commands)));
+    for (std::string_view first : first_words(commands)) {
+        const std::vector<std::string_view> seconds = second_words(commands, first);
+        if (seconds.empty()) continue;
+        append(out,
+               "  if [ \"$command\" = {} ]; then\n"
+               "    if [ \"$COMP_CWORD\" = 2 ]; then COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return; fi\n"
+               "    command=\"$command ${{COMP_WORDS[2]}}\"\n  fi\n",
+               first, joined(seconds));
+    }
     out += "  for ((i = 2; i < COMP_CWORD; ++i)); do\n"
            "    if [ \"${COMP_WORDS[i]}\" = -- ]; then\n"
            "      if declare -F _command_offset >/dev/null; then _command_offset $((i + 1)); else COMPREPLY=($(compgen -c -- "
@@ -46,7 +79,7 @@ std::string bash(Commands commands) {
            "  case $command in\n";
     for (const Command *command : commands) {
         if (command->hidden) continue;
-        append(out, "  {})\n    case $prev in\n", command->name);
+        append(out, "  '{}')\n    case $prev in\n", command->name);
         std::string words = "--help";
         for (const Option &option : command->options) {
             append(words, " --{}", option.name);
@@ -109,12 +142,27 @@ std::string zsh(Commands commands) {
         "#compdef rawbpf\n# zsh completion for rawbpf\n_rawbpf() {\n  local context state line\n  typeset -A opt_args\n"
         "  _arguments -C '--help[show help]' '--version[print the version]' '1:command:->command' '*::argument:->argument'\n"
         "  case $state in\n  command)\n    local -a commands=(\n";
-    for (const Command *command : commands)
-        if (!command->hidden) append(out, "      '{}:{}'\n", command->name, zsh_text(command->summary));
-    out += "    )\n    _describe command commands ;;\n  argument)\n    case $words[1] in\n";
+    for (std::string_view first : first_words(commands)) {
+        const std::vector<std::string_view> seconds = second_words(commands, first);
+        std::string about = joined(seconds);
+        for (const Command *command : commands)
+            if (command->name == first) about = command->summary;
+        append(out, "      '{}:{}'\n", first, zsh_text(about));
+    }
+    out += "    )\n    _describe command commands ;;\n  argument)\n";
+    for (std::string_view first : first_words(commands)) {
+        const std::vector<std::string_view> seconds = second_words(commands, first);
+        if (seconds.empty()) continue;
+        append(out,
+               "    if [[ $words[1] == {} ]]; then\n"
+               "      if (( CURRENT == 2 )); then compadd -- {}; return; fi\n"
+               "      shift words; (( CURRENT-- )); words[1]=\"{} $words[1]\"\n    fi\n",
+               first, joined(seconds), first);
+    }
+    out += "    case $words[1] in\n";
     for (const Command *command : commands) {
         if (command->hidden) continue;
-        append(out, "    {})\n{}      _arguments \\\n        '--help[show help]' \\\n", command->name,
+        append(out, "    '{}')\n{}      _arguments \\\n        '--help[show help]' \\\n", command->name,
                command->workload ? kZshWorkload : "");
         for (const Option &option : command->options) {
             std::string_view equals = option.kind == Kind::flag ? "" : "=";
@@ -156,13 +204,25 @@ std::string fish(Commands commands) {
     std::string out = "# fish completion for rawbpf\ncomplete -c rawbpf -f\n";
     append(out, "complete -c rawbpf -n __fish_use_subcommand -l help -d 'Show help'\n"
                 "complete -c rawbpf -n __fish_use_subcommand -l version -d 'Print the version'\n");
-    for (const Command *command : commands)
-        if (!command->hidden)
-            append(out, "complete -c rawbpf -n __fish_use_subcommand -a {} -d '{}'\n", command->name,
-                   fish_text(command->summary));
     for (const Command *command : commands) {
         if (command->hidden) continue;
-        std::string when = format("complete -c rawbpf -n '__fish_seen_subcommand_from {}'", command->name);
+        const std::string_view first = first_word(*command), second = second_word(*command);
+        if (second.empty()) {
+            append(out, "complete -c rawbpf -n __fish_use_subcommand -a {} -d '{}'\n", first, fish_text(command->summary));
+            continue;
+        }
+        const std::string seconds = joined(second_words(commands, first));
+        append(out, "complete -c rawbpf -n __fish_use_subcommand -a {} -d '{}'\n", first, seconds);
+        append(out,
+               "complete -c rawbpf -n '__fish_seen_subcommand_from {}; and not __fish_seen_subcommand_from {}' -a {} -d '{}'\n",
+               first, seconds, second, fish_text(command->summary));
+    }
+    for (const Command *command : commands) {
+        if (command->hidden) continue;
+        const std::string_view second = second_word(*command);
+        std::string seen = format("__fish_seen_subcommand_from {}", first_word(*command));
+        if (!second.empty()) append(seen, "; and __fish_seen_subcommand_from {}", second);
+        std::string when = format("complete -c rawbpf -n '{}'", seen);
         for (const Option &option : command->options) {
             append(out, "{} -l {}", when, option.name);
             if (option.letter) append(out, " -s {}", option.letter);
@@ -180,9 +240,9 @@ std::string fish(Commands commands) {
         if (command->operand_is_file) append(out, "{} -F\n", when);
         if (command->workload)
             append(out,
-                   "complete -c rawbpf -n '__fish_seen_subcommand_from {}; and contains -- -- (commandline -opc)' -x -a "
+                   "complete -c rawbpf -n '{}; and contains -- -- (commandline -opc)' -x -a "
                    "'(complete -C (string replace -r \"^.*? -- \" \"\" -- (commandline -cp)))'\n",
-                   command->name);
+                   seen);
     }
     return out;
 }

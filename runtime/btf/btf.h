@@ -145,6 +145,7 @@ class Btf {
 
     struct State; ///< private to the room
   private:
+    friend class Flat;
     explicit Btf(std::shared_ptr<const State> state) : state_(std::move(state)) {}
     std::shared_ptr<const State> state_; // index and header; shared so that copies are cheap
 };

@@ -1,10 +1,13 @@
-// The BTF reader, on its own and as the split part of a sound base; then all that asks it: finding, sizes, comparison for CO-RE.
+// The BTF reader, on its own and as the split part of a sound base; then all that asks it: finding, sizes, comparison for CO-RE,
+// headers and listings.
 #include <algorithm>
 #include <cstdlib>
 
 #include "runtime/btf/btf.h"
+#include "runtime/btf/c_header.h"
 #include "runtime/btf/compare.h"
 #include "runtime/btf/print_c.h"
+#include "runtime/btf/print_raw.h"
 
 using namespace rawbpf;
 using btf::Btf;
@@ -68,11 +71,31 @@ void read_all(const Btf &btf) {
         }
 }
 
+/// Whatever the names are, a header stays one: no line that a compiler or a terminal would take for something else.
+void write_all(const Btf &btf) {
+    if (auto text = btf::c_header(btf))
+        for (char c : *text)
+            if (c != '\n' && c != '\t' && (c < 0x20 || c > 0x7e)) std::abort();
+    if (auto printer = btf::RawPrinter::make(btf)) {
+        std::string out;
+        const btf::TypeId end = std::min(btf.end_id(), btf.first_id() + 200);
+        for (btf::TypeId id = 0; id < end; ++id) printer->append(out, id);
+        for (char c : out)
+            if (c != '\n' && c != '\t' && (c < 0x20 || c > 0x7e)) std::abort();
+    }
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const Bytes bytes = std::as_bytes(std::span(data, size));
-    if (auto btf = Btf::parse(bytes, "fuzz")) read_all(*btf);
-    if (auto btf = Btf::parse(bytes, "split", &base())) read_all(*btf);
+    if (auto btf = Btf::parse(bytes, "fuzz")) {
+        read_all(*btf);
+        write_all(*btf);
+    }
+    if (auto btf = Btf::parse(bytes, "split", &base())) {
+        read_all(*btf);
+        write_all(*btf);
+    }
     return 0;
 }

@@ -143,8 +143,10 @@ TEST_CASE("commands: every table is well formed") {
         for (const Example &example : command->examples) {
             CAPTURE(example.command);
             std::vector<std::string_view> words = split(example.command, ' ');
-            auto self = std::find(words.begin(), words.end(), command->name);
+            const std::vector<std::string_view> name = split(command->name, ' '); // one word or two
+            auto self = std::search(words.begin(), words.end(), name.begin(), name.end());
             REQUIRE(self != words.end());
+            self += static_cast<long>(name.size()) - 1;
             auto end =
                 std::find_if(self, words.end(), [](std::string_view w) { return w == "|" || w == ">" || w.starts_with(')'); });
             std::vector<std::string_view> own(self + 1, end);

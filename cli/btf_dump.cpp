@@ -1,0 +1,171 @@
+// `rawbpf btf dump`: types of the kernel, of a module, of a file or of something loaded; as C (vmlinux.h), as a listing, as JSON.
+#include <charconv>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+#include "cli/suggest.h"
+#include "programs/doctor/doctor.h"
+#include "programs/inspect/btf_list.h"
+#include "programs/inspect/btf_source.h"
+#include "programs/inspect/json.h"
+#include "runtime/btf/c_header.h"
+#include "runtime/btf/print_raw.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+using inspect::BtfSource;
+
+constexpr std::string_view kWho = "rawbpf btf dump";
+
+constexpr Option kOptions[] = {
+    {.name = "base",
+     .letter = 'B',
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "what a file of split BTF builds on; otherwise the running kernel's types",
+     .section = "What"},
+    {.name = "no-kfuncs", .help = "c: leave out the prototypes of the kernel's functions for BPF programs"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "how to show it",
+     .section = "Output",
+     .fallback = "raw",
+     .choices = "raw c json"},
+    kJsonOption,
+    kOutputOption,
+    kSyscallsOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"rawbpf btf dump -f c > vmlinux.h", "the running kernel's types as a header for BPF programs"},
+    {"rawbpf btf dump vmlinux -f c task_struct vfs_read", "a header with that struct, that function, and what they need"},
+    {"rawbpf btf dump module nf_conntrack", "a module's own types, by number"},
+    {"rawbpf btf dump prog.bpf.o --json | jq -c 'select(.kind == \"datasec\")'", "an object's sections of variables"},
+};
+
+std::optional<uint32_t> as_number(std::string_view text) {
+    uint32_t value = 0;
+    auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+/// The source that the first operands name; leaves the types.
+Result<BtfSource> open_source(std::span<const std::string_view> &operands, const std::string &base) {
+    if (operands.empty()) return BtfSource::of_kernel("vmlinux");
+    const std::string first(operands[0]);
+    operands = operands.subspan(1);
+    if (first == "vmlinux" && !sys::exists(first)) return BtfSource::of_kernel(first);
+    if (first == "module") {
+        if (operands.empty()) return fail(Errc::invalid_argument, "module: of which name?");
+        const std::string name(operands[0]);
+        operands = operands.subspan(1);
+        return BtfSource::of_kernel(name);
+    }
+    if (std::optional<uint32_t> id = as_number(first); id && !sys::exists(first)) return BtfSource::of_id(*id);
+    if (first != "-" && !sys::exists(first))
+        return Unexpected(make_error(Errc::not_found, format("there is no file {}", first),
+                                     format("a type of the running kernel: {} vmlinux {}", kWho, first)));
+    return BtfSource::of_file(first, base);
+}
+
+Result<std::vector<btf::TypeId>> find_types(const BtfSource &source, std::span<const std::string_view> names) {
+    std::vector<btf::TypeId> out;
+    for (std::string_view name : names) {
+        std::vector<btf::TypeId> found;
+        if (std::optional<uint32_t> id = as_number(name)) {
+            if (*id > 0 && *id < source.btf().end_id()) found.push_back(*id);
+        } else {
+            for (std::string_view word : {"struct ", "union ", "enum "})
+                if (name.starts_with(word)) name.remove_prefix(word.size());
+            found = source.btf().find_all(name);
+            if (found.empty() && source.base()) found = source.base()->find_all(name);
+        }
+        if (found.empty()) return fail(Errc::not_found, "{}: there is no type {}", source.btf().name(), name);
+        out.insert(out.end(), found.begin(), found.end());
+    }
+    return out;
+}
+
+Result<void> dump(const BtfSource &source, std::span<const btf::TypeId> types, const Arguments &a, render::Writer &writer) {
+    const btf::Btf &btf = source.btf();
+    const std::string_view shape = a.text(option("format"));
+    if (shape == "c") {
+        writer.write(TRY(btf::c_header(btf, {.roots = types, .kfuncs = !a.has(option("no-kfuncs"))})));
+        return writer.flush();
+    }
+    std::vector<btf::TypeId> all;
+    if (types.empty()) {
+        for (btf::TypeId id = btf.first_id(); id < btf.end_id(); ++id) all.push_back(id);
+        types = all;
+    }
+    if (shape == "json") {
+        RunInfo run = doctor::describe_run();
+        run.command = {"rawbpf", "btf", "dump"};
+        run.command.insert(run.command.end(), a.words().begin(), a.words().end());
+        run.version = RAWBPF_VERSION;
+        inspect::append_header(writer.text(), run);
+        for (btf::TypeId id : types) {
+            TRY(inspect::append_type_json(writer.text(), btf, id));
+            writer.commit();
+        }
+        return writer.flush();
+    }
+    const btf::RawPrinter printer = TRY(btf::RawPrinter::make(btf));
+    for (btf::TypeId id : types) {
+        printer.append(writer.text(), id);
+        writer.commit();
+    }
+    return writer.flush();
+}
+
+int run_btf_dump(const Arguments &a) {
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+    std::span<const std::string_view> rest = a.operands();
+    Result<BtfSource> source = open_source(rest, std::string(a.text(option("base"))));
+    narrator.reset();
+    if (!source) return complain(kWho, source.error(), source.error().kind == Errc::invalid_argument ? 2 : 0);
+    Result<std::vector<btf::TypeId>> types = find_types(*source, rest);
+    if (!types) return complain(kWho, types.error());
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    Result<void> written = dump(*source, *types, a, output->writer());
+    if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error());
+    output->keep();
+    return 0;
+}
+
+} // namespace
+
+const Command kBtfDump{
+    .name = "btf dump",
+    .summary = "print types: as C (vmlinux.h), by number, as JSON",
+    .description =
+        "Prints the types in BTF: those of the running kernel (vmlinux, the default), of one of its modules, of a file (.btf, or "
+        "an ELF file with a section .BTF: a BPF object, a vmlinux), or of something loaded, by its BTF id. With names or numbers "
+        "behind it, only those types."
+        "\n\n"
+        "Format c is a header that clang compiles for BPF, with every struct laid out as the kernel has it: what `bpftool btf "
+        "dump ... format c` calls vmlinux.h. Access to it is relocated to the kernel that runs the program (CO-RE); define "
+        "BPF_NO_PRESERVE_ACCESS_INDEX to switch that off, BPF_NO_KFUNC_PROTOTYPES to leave the functions out. With names, it has "
+        "these types and what they need. Two types that share a name become NAME and NAME___2; CO-RE takes the flavour off. "
+        "Format raw is bpftool's listing, type by type; json has the same, one object a type.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "FILE | ID | vmlinux | module NAME [TYPE]...",
+    .most_operands = 1000,
+    .operand_is_file = true,
+    .run = run_btf_dump,
+};
+
+} // namespace rawbpf::inline v0::cli
