@@ -4,7 +4,8 @@
 //      folded-ext   1763612456123456789 split 4242 4243 1 main;workload(double);hot_a(long)
 //
 // Frames stand root to leaf: user frames, then kernel frames, whose names end in `_[k]` (bcc's --annotations). A frame without
-// a name is `[unknown]`, as in bcc; a user stack that couldn't be read is `[Missed User Stack]`. Symbols may hold spaces
+// a name is its module, `[libc.so.6]`, and `[unknown]` where that isn't known either; a user stack that couldn't be read is
+// `[Missed User Stack]`. Symbols may hold spaces
 // ("operator new(unsigned long)"), so a reader takes the count after the LAST space, and the frames after the fifth.
 //
 // folded merges, and is sorted by its bytes, so that two profiles can be compared with diff and comm. folded-ext has a line a
@@ -83,10 +84,10 @@ class FoldedExt final : public Renderer {
             first = false;
         };
         if (s.user_missed && s.user.empty()) separate(), text += "[Missed User Stack]";
-        for (auto frame = s.user.rbegin(); frame != s.user.rend(); ++frame) separate(), append_symbol(text, (*frame)->symbol);
+        for (auto frame = s.user.rbegin(); frame != s.user.rend(); ++frame) separate(), append_symbol(text, frame_label(**frame));
         if (s.kernel_missed && s.kernel.empty()) separate(), text += "[Missed Kernel Stack]";
         for (auto frame = s.kernel.rbegin(); frame != s.kernel.rend(); ++frame)
-            separate(), append_symbol(text, (*frame)->symbol), text += "_[k]";
+            separate(), append_symbol(text, frame_label(**frame)), text += "_[k]";
         if (first) text += "[unknown]";
         text += '\n';
         out_.commit();

@@ -41,16 +41,13 @@ uint32_t StackTree::descend(uint32_t from, Kind kind, std::string_view symbol, s
 
 uint32_t StackTree::descend(uint32_t from, const Frame &frame) {
     Kind kind = frame.kernel ? Kind::kernel : Kind::user;
-    if (!options_.modules) return descend(from, kind, frame.symbol);
-    std::string_view module = base_name(frame.module);
+    std::string_view module = options_.modules ? base_name(frame.module) : std::string_view();
     if (!frame.symbol.empty()) return descend(from, kind, frame.symbol, module);
-    if (module.empty()) { // no place and no name: a run of such frames, often a broken chain of frame pointers, is one
+    if (options_.modules && module.empty()) { // a run of frames without place and name, often a broken chain of frame pointers
         const Node &above = nodes_[from];
-        bool again = from != 0 && names_[above.name].kind == kind && names_[above.name].symbol.empty();
-        return again ? from : descend(from, kind, {}, {});
+        if (from != 0 && names_[above.name].kind == kind && names_[above.name].symbol.empty()) return from;
     }
-    std::string label = module.front() == '[' ? std::string(module) : "[" + std::string(module) + "]";
-    return descend(from, kind, label, module);
+    return descend(from, kind, frame_label(frame), module);
 }
 
 void StackTree::add(const NamedSample &sample, uint64_t count) {

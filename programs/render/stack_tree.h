@@ -30,8 +30,7 @@ class StackTree {
         uint64_t self = 0;        ///< samples that end here
     };
     struct Options {
-        bool modules = false;   ///< frames of one name in two modules are two; an unknown frame is named after its module,
-                                ///< a run of frames without one is one frame
+        bool modules = false;   ///< frames of one name in two modules are two; a run of frames without place and name is one
         bool delimiter = false; ///< a "-" between user and kernel frames
     };
 

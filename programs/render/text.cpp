@@ -4,6 +4,7 @@
 //
 //      comm     bytes <= 0x20, 0x7f, '\' and ';'   ->  \xNN      reversible, one word
 //      symbol   ';' -> ':', other controls         ->  \xNN      a ';' in Java's "Lfoo;" is no frame border
+//               a space at either end              ->  \x20      a reader that trims its lines would lose the frame
 //      XML      & < > " '                          ->  entities; what isn't UTF-8 or is forbidden by XML 1.0, 2.2 -> U+FFFD
 #include "programs/render/text.h"
 
@@ -64,14 +65,22 @@ void append_comm(std::string &out, std::string_view comm) {
 
 void append_symbol(std::string &out, std::string_view symbol) {
     if (symbol.empty()) out += "[unknown]";
-    for (unsigned char c : symbol) {
+    for (size_t i = 0; i < symbol.size(); ++i) {
+        auto c = static_cast<unsigned char>(symbol[i]);
+        bool at_an_end = i == 0 || i + 1 == symbol.size();
         if (c == ';')
             out += ':';
-        else if (is_control(c))
+        else if (is_control(c) || (c == ' ' && at_an_end))
             append_hex_escape(out, c);
         else
             out += static_cast<char>(c);
     }
+}
+
+std::string frame_label(const Frame &frame) {
+    std::string_view module = base_name(frame.module);
+    if (!frame.symbol.empty() || module.empty()) return frame.symbol;
+    return module.front() == '[' ? std::string(module) : format("[{}]", module);
 }
 
 void append_xml(std::string &out, std::string_view text) {

@@ -12,9 +12,13 @@ namespace rawbpf::inline v0::render {
 /// A comm as one word: bytes up to 0x20, DEL, `\` and `;` as `\xNN`; "[unknown]" for an empty one. Other bytes stay as they are.
 void append_comm(std::string &out, std::string_view comm);
 
-/// A symbol as one element of a `;`-separated list: `;` becomes `:` as in stackcollapse-perf, control bytes `\xNN`. Spaces stay
-/// (C++ names have them). "[unknown]" for an empty one.
+/// A symbol as one element of a `;`-separated list: `;` becomes `:` as in stackcollapse-perf, control bytes `\xNN`, and so
+/// does a space at either end. Other spaces stay (C++ names have them). "[unknown]" for an empty one.
 void append_symbol(std::string &out, std::string_view symbol);
+
+/// A frame's name: its symbol, or else its module in brackets ("[libc.so.6]"), as stackcollapse-perf has it; empty where neither
+/// is known.
+[[nodiscard]] std::string frame_label(const Frame &frame);
 
 /// Text for XML content or an attribute: & < > " ' escaped; bytes that aren't UTF-8, and characters that XML 1.0 forbids,
 /// replaced by U+FFFD.

@@ -39,11 +39,10 @@ TEST_CASE("render: folded merges, sorts and marks as bcc does") {
     CHECK(rendered(Format::folded, {{a, 1}, {b, 2}, {a_elsewhere, 40}, {missed, 1}, {kthread, 3}}) ==
           "cat;[Missed User Stack];vfs_read_[k] 1\n"
           "kworker/0:1;worker_thread_[k] 3\n"
-          "split;main;[unknown];sys_read_[k];[unknown]_[k] 2\n"
+          "split;main;[split];sys_read_[k];[unknown]_[k] 2\n"
           "split;main;hot_a(long) 41\n");
-    CHECK(rendered(Format::folded, {{b, 1}, {a, 1}}, {.delimiter = true}) ==
-          "split;main;[unknown];-;sys_read_[k];[unknown]_[k] 1\n"
-          "split;main;hot_a(long) 1\n");
+    CHECK(rendered(Format::folded, {{b, 1}, {a, 1}}, {.delimiter = true}) == "split;main;[split];-;sys_read_[k];[unknown]_[k] 1\n"
+                                                                             "split;main;hot_a(long) 1\n");
     CHECK(rendered(Format::folded, {}) == "");
 }
 
@@ -57,6 +56,8 @@ TEST_CASE("render: folded-ext is one line a sample, never without frames") {
           "1761659235300424689 split\\x20x 2133 2134 4 main;operator new(unsigned long);page_fault_[k]\n"
           "1761659235300424689 [unknown] 2133 2134 4 [unknown]\n"
           "1761659235300424689 c 2133 2134 4 [Missed User Stack];vfs_read_[k]\n");
+    NamedSample nameless = stack("c", {user_frame("", "/lib/libc.so.6"), user_frame("", "[vdso]"), user_frame("", "")}, {});
+    CHECK(rendered(Format::folded_ext, {{nameless, 1}}) == "1761659235300424689 c 2133 2134 4 [libc.so.6];[vdso];[unknown]\n");
 }
 
 TEST_CASE("render: hostile names can't forge lines, fields or frames") {
@@ -64,6 +65,11 @@ TEST_CASE("render: hostile names can't forge lines, fields or frames") {
     CHECK(rendered(Format::folded, {{s, 1}}) == "a\\x20b\\x3bc\\x5c\\x09\\x7f\xff;Lfoo:\\x0aroot 9;x\\x1b[31m 1\n");
     // Names that become equal by escaping are one stack.
     CHECK(rendered(Format::folded, {{stack("c", {user_frame("a;b")}), 1}, {stack("c", {user_frame("a:b")}), 2}}) == "c;a:b 3\n");
+    // A reader that trims lines or splits on runs of spaces doesn't lose a name that is one, or begins or ends with one.
+    NamedSample blank = stack("c", {user_frame(" "), user_frame(" a b  ")});
+    CHECK(rendered(Format::folded, {{blank, 1}}) == "c;\\x20;\\x20a b \\x20 1\n");
+    blank.user.resize(1);
+    CHECK(rendered(Format::folded_ext, {{blank, 1}}).ends_with(" 4 \\x20a b \\x20\n"));
     // A terminal sees no escape sequences.
     std::string table = rendered(Format::table, {{s, 1}}, {.stacks = true});
     CHECK(table.find('\x1b') == std::string::npos);
@@ -102,7 +108,7 @@ TEST_CASE("render: a chain of frames without place and name is one frame in svg 
     FramePtr nowhere = user_frame("", "", 0x10);
     NamedSample broken =
         stack("b", {nowhere, nowhere, nowhere, user_frame("f"), nowhere, user_frame("", "/lib/libc.so.6"), nowhere});
-    CHECK(rendered(Format::folded, {{broken, 1}}) == "b;[unknown];[unknown];[unknown];f;[unknown];[unknown];[unknown] 1\n");
+    CHECK(rendered(Format::folded, {{broken, 1}}) == "b;[unknown];[unknown];[unknown];f;[unknown];[libc.so.6];[unknown] 1\n");
     std::string top = rendered(Format::top, {{broken, 1}});
     CHECK(top.substr(top.find("STACKS")) == "STACKS\n"
                                             "      1  100.0 %  [unknown]\n"
