@@ -100,7 +100,7 @@ KEEP uint64_t render(const Particles &particles) {
 KEEP void save(const std::string &path, uint64_t sum) {
     if (std::FILE *f = std::fopen(path.c_str(), "w")) {
         for (int i = 0; i < 40; ++i) {
-            std::fprintf(f, "%016llx\n", static_cast<unsigned long long>(sum + i));
+            std::fprintf(f, "%016jx\n", uintmax_t{sum} + static_cast<uintmax_t>(i));
             std::fflush(f); // a system call a line: something for the kernel half of the picture
         }
         std::fclose(f);

@@ -17,6 +17,7 @@
 #include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -39,6 +40,11 @@ bool same_root(const std::string &root) {
 Result<symbols::ProcessMaps> LiveSymbols::maps(uint32_t pid) {
     sys::Because why("the code that a process has mapped, to find the file behind an address");
     return symbols::read_maps(static_cast<int>(pid));
+}
+
+uint32_t LiveSymbols::parent(uint32_t pid) {
+    sys::Because why("whose child a process is that we weren't told of, as events were lost");
+    return static_cast<uint32_t>(sys::status_number(static_cast<int>(pid), "PPid").value_or(0));
 }
 
 void LiveSymbols::met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {

@@ -19,6 +19,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void set_owner(uint32_t uid) { owner_ = uid; }
 
     Result<symbols::ProcessMaps> maps(uint32_t pid) override;
+    uint32_t parent(uint32_t pid) override;
     void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) override;
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;

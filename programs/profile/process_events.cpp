@@ -47,8 +47,10 @@ void ProcessEvents::take(const SidebandRecord &record) {
         event.kind = Event::Kind::exec;
         event.pid = comm->pid;
     } else if (auto *task = std::get_if<TaskRecord>(&record.what)) {
-        if (task->exit ? task->tid != task->pid : task->pid == task->parent_pid) return; // a thread among others
-        event.kind = task->exit ? Event::Kind::exit : Event::Kind::fork;
+        if (task->exit)
+            event.kind = task->tid == task->pid ? Event::Kind::exit : Event::Kind::thread_exit;
+        else
+            event.kind = task->pid == task->parent_pid ? Event::Kind::thread : Event::Kind::fork;
         event.pid = task->pid;
         event.parent = task->parent_pid;
     } else {
@@ -75,7 +77,9 @@ void ProcessEvents::apply(uint64_t until_ns, ProcessTable &table) {
         case Event::Kind::map: table.map(event.pid, event.region); break;
         case Event::Kind::exec: table.exec(event.pid); break;
         case Event::Kind::fork: table.fork(event.parent, event.pid); break;
-        case Event::Kind::exit: table.exit(event.pid); break;
+        case Event::Kind::thread: table.thread(event.pid); break;
+        case Event::Kind::exit: table.exit(event.pid, true, event.t_ns); break;
+        case Event::Kind::thread_exit: table.exit(event.pid, false, event.t_ns); break;
         }
     }
     if (const uint64_t now = lost(); now != lost_applied_) {

@@ -35,7 +35,7 @@ class ProcessEvents {
 
   private:
     struct Event {
-        enum class Kind : uint8_t { map, exec, fork, exit } kind;
+        enum class Kind : uint8_t { map, exec, fork, thread, exit, thread_exit } kind;
         uint64_t t_ns;
         uint64_t order; // in which they were read, which tells events of one time (and ring) apart
         uint32_t pid, parent;

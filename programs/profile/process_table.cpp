@@ -24,6 +24,7 @@ constexpr uint64_t kLookAgainNs = 1'000'000'000;
 constexpr uint8_t kVainLooks = 3;
 constexpr uint8_t kSweepsKept = 2;
 constexpr int kAncestors = 8;
+constexpr uint64_t kLastMomentsNs = 100'000'000; // a thread may still run this long after the kernel told of its end
 
 } // namespace
 
@@ -80,16 +81,22 @@ void ProcessTable::map(uint32_t pid, const symbols::Region &region) {
 }
 
 void ProcessTable::fork(uint32_t parent, uint32_t child) {
-    if (parent == child) return; // a thread
     Process born;
     born.parent = parent;
+    born.threads = 1;
     auto found = processes_.find(parent);
+    born.wanted = found != processes_.end() && found->second.wanted;
     if (found != processes_.end() && found->second.looked) {
         born.image = found->second.image;
         born.looked = true;
         born.looked_ns = found->second.looked_ns;
     }
     processes_[child] = std::move(born);
+}
+
+void ProcessTable::thread(uint32_t pid) {
+    auto found = processes_.find(pid);
+    if (found != processes_.end() && found->second.threads != kUncounted) ++found->second.threads;
 }
 
 void ProcessTable::exec(uint32_t pid) {
@@ -99,14 +106,43 @@ void ProcessTable::exec(uint32_t pid) {
     process.no_user_memory = false;
     process.vain_looks = 0;
     process.exits = 0;
+    process.threads = 1;
+    if (pid == root_) process.wanted = true;
 }
 
-void ProcessTable::exit(uint32_t pid) {
+void ProcessTable::exit(uint32_t pid, bool first, uint64_t t_ns) {
     auto found = processes_.find(pid);
-    if (found != processes_.end()) found->second.exits = 1;
+    if (found == processes_.end()) return;
+    Process &process = found->second;
+    if (process.threads == kUncounted ? !first : process.threads == 0 || --process.threads != 0) return;
+    process.exits = 1;
+    process.ended_ns = t_ns;
+}
+
+bool ProcessTable::wanted(uint32_t pid, uint64_t t_ns) const {
+    auto found = processes_.find(pid);
+    if (found == processes_.end() || !found->second.wanted) return false;
+    return found->second.exits == 0 || t_ns <= found->second.ended_ns + kLastMomentsNs;
+}
+
+bool ProcessTable::find_wanted(uint32_t pid, uint64_t t_ns) {
+    if (wanted(pid, t_ns)) return true;
+    if (!doubted_) return false;
+    uint32_t above = pid;
+    for (int i = 0; i < kAncestors && above > 1; ++i) {
+        above = source_.parent(above);
+        if (!wanted(above, t_ns)) continue;
+        Process &process = processes_[pid];
+        process = {};
+        process.parent = above;
+        process.wanted = true;
+        return true;
+    }
+    return false;
 }
 
 void ProcessTable::doubt() {
+    doubted_ = true;
     for (auto &[pid, process] : processes_) process.looked = false;
 }
 
@@ -182,6 +218,7 @@ ProcessTable::Process &ProcessTable::known(uint32_t pid, uint64_t now_ns) {
         look_at(pid, now_ns);
         found = processes_.find(pid);
     }
+    if (found->second.exits != 0 && found->second.threads == kUncounted) found->second.exits = 1; // threads go on after the first
     if (!found->second.sampled) {
         found->second.sampled = true;
         ++sampled_;

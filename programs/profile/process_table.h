@@ -23,6 +23,8 @@ class MapsSource {
     virtual ~MapsSource() = default;
     /// The process's executable regions now. Error: it is gone.
     virtual Result<symbols::ProcessMaps> maps(uint32_t pid) = 0;
+    /// Its parent now; 0 when that can't be told.
+    virtual uint32_t parent(uint32_t pid) = 0;
     /// A module that a sample lies in, met for the first time, while the process (or the ones it was forked from, nearest first)
     /// may still be alive: the chance to get hold of its file. [start, end) is where the first of `pids` has it mapped.
     virtual void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) = 0;
@@ -38,10 +40,19 @@ class ProcessTable {
     void map(uint32_t pid, const symbols::Region &region);
     /// The child starts with what its parent has.
     void fork(uint32_t parent, uint32_t child);
-    /// Everything that was mapped is gone.
+    /// It has one more thread.
+    void thread(uint32_t pid);
+    /// Everything that was mapped is gone, and so are all threads but one.
     void exec(uint32_t pid);
-    /// Forgets the process, though not at once: samples of its last moments may still be on their way.
-    void exit(uint32_t pid);
+    /// A thread ended; `first` for the one that the process began with. The process ends with its last thread; where we don't
+    /// know how many there are, with the first. It isn't forgotten at once: samples of its last moments may be on their way.
+    void exit(uint32_t pid, bool first, uint64_t t_ns);
+    /// From its next exec on, this process and all that it starts are wanted.
+    void want(uint32_t pid) { root_ = pid; }
+    /// Whether a process was one of those at that time.
+    [[nodiscard]] bool wanted(uint32_t pid, uint64_t t_ns) const;
+    /// The same, for a process that was sampled; where events were lost, /proc is asked about its ancestors.
+    [[nodiscard]] bool find_wanted(uint32_t pid, uint64_t t_ns);
     /// Events were lost: what is known may be old, so every process is looked at again when it is next sampled, if it still is.
     void doubt();
     /// Reads the maps of a process at once (those that are profiled from the start).
@@ -63,7 +74,8 @@ class ProcessTable {
         uint64_t start, end, file_offset;
         uint32_t module;
     };
-    using Image = std::vector<Mapping>; // ascending, not overlapping
+    using Image = std::vector<Mapping>;   // ascending, not overlapping
+    static constexpr int kUncounted = -1; // it was there before us
     struct Process {
         std::shared_ptr<Image> image; // shared with forked children until one of them changes it
         uint32_t parent = 0;
@@ -72,7 +84,10 @@ class ProcessTable {
         bool no_user_memory = false; // its maps could be read and were empty: a kernel thread
         uint8_t vain_looks = 0;      // how often reading the maps again explained nothing
         uint64_t looked_ns = 0;
-        uint8_t exits = 0; // sweeps since its exit; 0: alive
+        uint8_t exits = 0;        // sweeps since its exit; 0: alive
+        bool wanted = false;      // or a child of one that is
+        int threads = kUncounted; // alive
+        uint64_t ended_ns = 0;
     };
     [[nodiscard]] const Mapping *find(const Process &process, uint64_t address) const;
     Process &known(uint32_t pid, uint64_t now_ns);
@@ -86,7 +101,8 @@ class ProcessTable {
     std::vector<bool> met_; // by module
     std::unordered_map<uint32_t, Process> processes_;
     size_t sampled_ = 0;
-    bool told_ = false;
+    uint32_t root_ = 0; // see want()
+    bool told_ = false, doubted_ = false;
 };
 
 /// What a mapping's path says about where its code comes from.

@@ -31,20 +31,15 @@ RING(5);
 RING(6);
 RING(7);
 
-/// What each CPU has for itself, found by one lookup: the counts, and the place where a record is put together, which is larger
-/// than the 512 bytes of BPF stack. (The DSL twin has a map for each.)
-struct profile_cpu {
-    struct ProfileCounts counts; // first: user space reads only these
-    struct ProfileScratch scratch;
-};
+/// The counts, and the place where a record is put together: that is larger than the 512 bytes of BPF stack.
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
     __type(key, __u32);
-    __type(value, struct profile_cpu);
+    __type(value, struct ProfileCpu);
 } profile_counts SEC(".maps");
 
-/// The processes wanted, when any are named.
+/// The processes wanted, or those to leave out.
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 1024);
@@ -81,7 +76,7 @@ static __always_inline int send(void *ring, struct ProfileScratch *scratch, long
 SEC("perf_event")
 int profile(void *context) {
     __u32 zero = 0;
-    struct profile_cpu *own = bpf_map_lookup_elem(&profile_counts, &zero);
+    struct ProfileCpu *own = bpf_map_lookup_elem(&profile_counts, &zero);
     if (!own) return 0;
     struct ProfileCounts *counts = &own->counts;
     counts->fired++;
@@ -101,9 +96,12 @@ int profile(void *context) {
         pid = numbers.tgid;
         tid = numbers.pid;
     }
-    if (profile_config.filter_pid && !bpf_map_lookup_elem(&profile_pids, &pid)) {
-        counts->filtered_pid++;
-        return 0;
+    if (profile_config.filter_pid) {
+        int named = bpf_map_lookup_elem(&profile_pids, &pid) != NULL;
+        if (named != (profile_config.filter_pid == PROFILE_PIDS_WANTED)) {
+            counts->filtered_pid++;
+            return 0;
+        }
     }
     if (profile_config.filter_cgroup && bpf_current_task_under_cgroup(&profile_cgroup, 0) != 1) {
         counts->filtered_cgroup++;

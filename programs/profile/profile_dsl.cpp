@@ -1,16 +1,18 @@
 // The profile program, instruction by instruction. Read it beside profile.bpf.c: the same steps in the same order, and the same
 // maps and records, so that the controller can't tell which of the two it loaded.
 //
-//      r6  the context            [pid] [tid] [zero]  on the stack, where the helpers can take their addresses
-//      r7  this CPU's counts
-//      r8  this CPU's scratch:    | record, 48 bytes | kernel frames | user frames |
-//      r9  bytes of frames captured so far            +----- r9 ----->
+//      r6  the context, at the end the wake-up flag    [pid] [tid] [zero]  on the stack, where the helpers can take their
+//      addresses r7  this CPU's counts r8  this CPU's scratch:    | record, 48 bytes | kernel frames | user frames | r9  bytes of
+//      frames captured so far            +----- r9 ----->
 //
-// The configuration is known here, so a step that is switched off leaves no instruction behind: a profile of everything is 90
-// slots long. Helpers needed: ring buffers, kernel 5.8.
+// The configuration is known here, so a step that is switched off leaves no instruction behind. Helpers needed: ring buffers,
+// kernel 5.8.
 #include "programs/profile/profile_dsl.h"
 
+#include <cstddef>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <linux/bpf.h>
 
@@ -31,9 +33,10 @@ void count(Code &f, Mem counter) {
 
 Unit profile_unit(const ProfileConfig &config) {
     Builder b("profile_dsl");
-    const MapRef events = b.ringbuf("profile_events", 1 << 20);
-    const MapRef counts = b.percpu_array<ProfileCounts>("profile_counts", 1);
-    const MapRef scratch = b.percpu_array<ProfileScratch>("profile_scratch", 1);
+    std::vector<MapRef> rings;
+    rings.reserve(PROFILE_RINGS);
+    for (int i = 0; i < PROFILE_RINGS; ++i) rings.push_back(b.ringbuf("profile_ring_" + std::to_string(i), 1 << 18));
+    const MapRef counts = b.percpu_array<ProfileCpu>("profile_counts", 1);
 
     Code &f = b.program("perf_event", "profile");
     const Slot pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid"), zero = f.stack<uint32_t>("zero");
@@ -74,11 +77,15 @@ Unit profile_unit(const ProfileConfig &config) {
     }
     if (config.filter_pid) {
         const MapRef pids = b.hash<uint32_t, uint8_t>("profile_pids", 1024);
-        f.call(helper::map_lookup_elem, pids, pid);
-        f.if_(r0 == 0, [&] {
+        const auto drop = [&] {
             count(f, RAWBPF_AT(r7, ProfileCounts, filtered_pid));
             f.jump(done);
-        });
+        };
+        f.call(helper::map_lookup_elem, pids, pid);
+        if (config.filter_pid == PROFILE_PIDS_WANTED)
+            f.if_(r0 == 0, drop);
+        else
+            f.if_(r0 != 0, drop);
     }
     if (config.filter_cgroup) {
         const MapRef cgroup = b.cgroup_array("profile_cgroup", 1);
@@ -89,9 +96,8 @@ Unit profile_unit(const ProfileConfig &config) {
         });
     }
 
-    f.call(helper::map_lookup_elem, scratch, zero);
-    f.jump_if(r0 == 0, done);
-    f.mov(r8, r0);
+    f.mov(r8, r7);
+    f.add(r8, offsetof(ProfileCpu, scratch));
     f.call(helper::ktime_get_ns);
     f.store<uint64_t>(RAWBPF_AT(r8, ProfileRecord, t_ns), r0);
     f.load<uint32_t>(r1, pid);
@@ -131,13 +137,30 @@ Unit profile_unit(const ProfileConfig &config) {
         f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, user_bytes), 0);
     }
 
-    f.call(helper::ringbuf_query, events, BPF_RB_AVAIL_DATA);
-    f.mov(r4, BPF_RB_NO_WAKEUP);
-    f.load_imm64(r1, config.wakeup_bytes); // a u32 may be beyond what a comparison takes
-    f.if_(r0 >= r1, [&] { f.mov(r4, BPF_RB_FORCE_WAKEUP); });
     f.add(r9, sizeof(ProfileRecord));
-    f.call(helper::ringbuf_output, events, r8, r9, r4);
-    f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, ProfileCounts, lost_ring_full)); });
+
+    // A ring for each few CPUs, each case by itself: the verifier wants to see which map a helper is given.
+    f.mov(r6, BPF_RB_NO_WAKEUP);
+    f.load<uint32_t>(r1, RAWBPF_AT(r8, ProfileRecord, cpu));
+    f.and_(r1, PROFILE_RINGS - 1);
+    for (int i = 0; i < PROFILE_RINGS; ++i) {
+        const auto send = [&, ring = rings[static_cast<size_t>(i)]] {
+            f.load<uint64_t>(r1, RAWBPF_AT(r7, ProfileCounts, fired));
+            f.and_(r1, 15);
+            f.if_(r1 == 0, [&] { // how full the ring is, is asked at every sixteenth sample: it holds at least sixty
+                f.call(helper::ringbuf_query, ring, BPF_RB_AVAIL_DATA);
+                f.load_imm64(r1, config.wakeup_bytes); // a u32 may be beyond what a comparison takes
+                f.if_(r0 >= r1, [&] { f.mov(r6, BPF_RB_FORCE_WAKEUP); });
+            });
+            f.call(helper::ringbuf_output, ring, r8, r9, r6);
+            f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, ProfileCounts, lost_ring_full)); });
+            if (i + 1 < PROFILE_RINGS) f.jump(done);
+        };
+        if (i + 1 < PROFILE_RINGS)
+            f.if_(r1 == i, send);
+        else
+            send();
+    }
 
     f.bind(done);
     f.ret(0);

@@ -8,8 +8,8 @@
 
 namespace rawbpf::inline v0 {
 
-/// One function "profile" in section "perf_event" and the maps that it uses: profile_events (a ring of 1 MiB; the controller
-/// changes max_entries), profile_counts, profile_scratch, and profile_pids and profile_cgroup where config filters by them.
+/// One function "profile" in section "perf_event" and the maps that it uses: profile_ring_0 to profile_ring_7 (the controller
+/// changes their max_entries), profile_counts, and profile_pids and profile_cgroup where config filters by them.
 [[nodiscard]] Unit profile_unit(const ProfileConfig &config);
 
 } // namespace rawbpf::inline v0

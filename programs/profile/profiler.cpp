@@ -12,14 +12,18 @@
 // The order at the end makes the ledger exact: switching an event off waits until no CPU runs its program any more, so after the
 // ring is drained the counters are final, and each firing is in exactly one of them.
 //
-// Who samples what: for the whole machine one clock a CPU; for a process one clock for each of its threads, inherited by those to
-// come; for a workload one clock on a child that waits before its exec, switched on by that exec. Children that a profiled
-// process forks inherit the clock, too; with --pid the program filters them by process, and counts them.
+// Who is sampled: there is always one clock a CPU, and what isn't wanted is filtered and counted. A clock on a thread, or one
+// inherited by what it starts, would look simpler, but each starts with a whole period to wait: a thousand threads that work for
+// a millisecond each would never be seen. With --pid the program looks for the process in a map. For a workload it can't: when
+// we hear of a child it may be gone. So all processes are sent but those in a map, and the kernel's news of the workload's forks,
+// merged with the samples by time, say whose a sample is; a process that isn't the workload's goes into the map when it is first
+// met, and its samples are dropped in the kernel from then on.
 #include "programs/profile/profiler.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <unordered_set>
 
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -50,6 +54,7 @@ namespace {
 using namespace profile;
 
 constexpr int kTickMs = 100, kFirstTickMs = 5;
+constexpr uint64_t kTarget = 1; // what epoll says of the first of the processes given, then one more each
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kGraceNs = 2 * kSecond;  // for a workload that was told to end
 constexpr uint64_t kInFlightNs = 1'000'000; // a record may become visible this much later than its time
@@ -57,6 +62,7 @@ constexpr size_t kTypicalRecord = 600;      // bytes: 70 frames
 constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
 constexpr size_t kMostNodes = 1 << 20;                // of the stack tree, before it starts anew; about 20 MB
 constexpr size_t kWriteAt = 64 << 10;                 // bytes of capture waiting
+constexpr uint32_t kMostLeftOut = 1024;               // processes in the map of those to leave out, before it starts anew
 constexpr uint64_t kInitialPidNamespace = 0xeffffffc; // PROC_PID_INIT_INO, kernel include/linux/proc_ns.h
 
 /// A power of two that holds two seconds of samples.
@@ -68,13 +74,7 @@ size_t ring_size(const ProfileOptions &options, size_t cpus) {
     return size;
 }
 
-uint64_t rss_anon() {
-    auto status = sys::read_file("/proc/self/status");
-    if (!status) return 0;
-    const size_t at = status->find("RssAnon:");
-    if (at == std::string::npos) return 0;
-    return std::strtoull(status->c_str() + at + 8, nullptr, 10) * 1024;
-}
+uint64_t rss_anon() { return sys::status_number(sys::own_pid(), "RssAnon").value_or(0) * 1024; }
 
 std::string first_line(const std::string &path) {
     auto text = sys::read_file(path);
@@ -103,11 +103,10 @@ Result<void> check(const ProfileOptions &options, const std::vector<int> &online
             return fail(Errc::invalid_argument, "CPU {} isn't online", cpu);
     }
     for (int pid : options.pids) {
-        const auto status = sys::read_file(format("/proc/{}/status", pid));
-        if (pid <= 0 || !status) return fail(Errc::not_found, "there is no process {}", pid);
-        const size_t at = status->find("\nTgid:");
-        const long process = at == std::string::npos ? pid : std::strtol(status->c_str() + at + 6, nullptr, 10);
-        if (process != pid) return fail(Errc::not_found, "there is no process {}: that is a thread of process {}", pid, process);
+        const auto process = pid > 0 ? sys::status_number(pid, "Tgid") : std::nullopt;
+        if (!process) return fail(Errc::not_found, "there is no process {}", pid);
+        if (*process != static_cast<uint64_t>(pid))
+            return fail(Errc::not_found, "there is no process {}: that is a thread of process {}", pid, *process);
     }
     return {};
 }
@@ -144,12 +143,16 @@ class Run {
         config.want_kernel = options_.kernel_stacks;
         config.want_user = options_.user_stacks;
         config.skip_idle = !options_.idle;
-        config.filter_pid = !options_.pids.empty();
+        if (!options_.workload.empty())
+            config.filter_pid = PROFILE_PIDS_LEFT_OUT;
+        else if (!options_.pids.empty())
+            config.filter_pid = PROFILE_PIDS_WANTED;
         config.filter_cgroup = !options_.cgroup.empty();
         const size_t ring = ring_size(options_, options_.cpus.empty() ? online_.size() : options_.cpus.size());
         program.ring_bytes = static_cast<uint32_t>(ring);
         program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
-        program.pids = static_cast<uint32_t>(std::max<size_t>(1, options_.pids.size()));
+        program.pids =
+            options_.workload.empty() ? static_cast<uint32_t>(std::max<size_t>(1, options_.pids.size())) : kMostLeftOut;
         if (auto ns = sys::stat_file("/proc/self/ns/pid"); ns && ns->st_ino != kInitialPidNamespace) {
             config.pidns_dev = uint64_t{major(ns->st_dev)} << 20 | minor(ns->st_dev); // as the kernel keeps it
             config.pidns_ino = ns->st_ino;
@@ -166,7 +169,8 @@ class Run {
             if (Map *found = object_.find_map(name)) return found;
             return fail(Errc::internal, "the profile program has no map {}", name);
         };
-        for (int pid : options_.pids) TRY(TRY(map("profile_pids"))->put(static_cast<uint32_t>(pid), uint8_t{1}));
+        if (config.filter_pid != PROFILE_PIDS_ANY) pids_ = TRY(map("profile_pids"));
+        for (int pid : options_.pids) TRY(pids_->put(static_cast<uint32_t>(pid), uint8_t{1}));
         if (cgroup) {
             const uint32_t slot = 0;
             const uint32_t fd = static_cast<uint32_t>(cgroup.get());
@@ -178,10 +182,8 @@ class Run {
         sys::Because why(
             "the ring in our memory: our position, the kernel's, and the records, twice in a row so that none is torn");
         for (uint32_t i = 0; i < std::min<uint32_t>(program.cpus, PROFILE_RINGS); ++i) {
-            const Map *ring_map = object_.find_map(format("profile_ring_{}", i));
-            if (!ring_map) ring_map = TRY(map("profile_events")); // the twin's only one
+            const Map *ring_map = TRY(map(format("profile_ring_{}", i)));
             rings_.push_back(TRY(RingBuffer::open(ring_map->fd(), ring_map->max_entries())));
-            if (ring_map->name() == "profile_events") break;
         }
         waiting_.resize(rings_.size());
         return {};
@@ -193,12 +195,16 @@ class Run {
             if (!options_.as_root) user = sys::invoking_user();
             symbols_.set_owner(user ? user->uid : sys::effective_uid());
             child_ = TRY(sys::Child::spawn(options_.workload, user));
+            table_.want(static_cast<uint32_t>(child_.pid()));
         }
-        if (options_.names || options_.record_fd >= 0) {
+        sys::raise_open_files(); // three descriptors a CPU; the workload has been forked, so it keeps its own limit
+        if (options_.names || options_.record_fd >= 0 || !options_.workload.empty()) {
             ProcessEvents::Options watch;
             watch.follow = options_.workload.empty() ? -1 : child_.pid();
             if (auto opened = events_.open(watch); opened)
                 table_.all_changes_are_told();
+            else if (!options_.workload.empty())
+                return Unexpected(in_context(std::move(opened).error(), "following what the command starts"));
             else
                 outcome_.warnings.push_back(
                     format("processes that end early may go without names: {}", opened.error().message()));
@@ -207,55 +213,16 @@ class Run {
         return {};
     }
 
-    Result<void> add_link(int pid, int cpu) {
-        SamplingEvent event;
-        event.hardware = options_.hardware;
-        event.frequency = options_.frequency;
-        event.pid = pid;
-        event.cpu = cpu;
-        event.inherit = pid >= 0;
-        event.enable_on_exec = !options_.workload.empty();
-        links_.push_back(TRY(PerfEventLink::open(event, program_->fd.get())));
-        return {};
-    }
-
-    /// One clock for a thread, or one for it on each CPU wanted.
-    Result<void> add_thread(int tid) {
-        if (options_.cpus.empty()) return add_link(tid, -1);
-        for (int cpu : options_.cpus) TRY(add_link(tid, cpu));
-        return {};
-    }
-
-    /// Threads may start others while we look: list again until nothing is new. (Those started by a thread that we have already
-    /// inherit.)
-    Result<void> add_process(int pid) {
-        std::vector<std::string> known;
-        for (;;) {
-            auto threads = sys::list_directory(format("/proc/{}/task", pid));
-            bool news = false;
-            if (threads) {
-                for (const std::string &thread : *threads) {
-                    if (std::find(known.begin(), known.end(), thread) != known.end()) continue;
-                    known.push_back(thread);
-                    news = true;
-                    auto added = add_thread(static_cast<int>(std::strtol(thread.c_str(), nullptr, 10)));
-                    if (!added && added.error().kind != Errc::not_found) return Unexpected(std::move(added).error());
-                }
-            }
-            if (!news) break;
-        }
-        if (known.empty()) return fail(Errc::not_found, "there is no process {}: it has just ended", pid);
-        if (auto end = sys::pidfd_open(pid)) targets_.push_back(std::move(*end));
-        return {};
-    }
-
     Result<void> attach() {
         sys::Because why("the clock whose ticks run the program");
-        if (!options_.workload.empty()) return add_thread(child_.pid());
-        if (!options_.pids.empty()) sys::raise_open_files(); // a clock a thread takes two descriptors
-        for (int pid : options_.pids) TRY(add_process(pid));
-        if (!options_.pids.empty()) return {};
-        for (int cpu : options_.cpus.empty() ? online_ : options_.cpus) TRY(add_link(-1, cpu));
+        for (int cpu : options_.cpus.empty() ? online_ : options_.cpus) {
+            SamplingEvent event;
+            event.hardware = options_.hardware;
+            event.frequency = options_.frequency;
+            event.cpu = cpu;
+            links_.push_back(TRY(PerfEventLink::open(event, program_->fd.get())));
+        }
+        for (int pid : options_.pids) targets_.push_back(TRY_IN(sys::pidfd_open(pid), "it has just ended"));
         return {};
     }
 
@@ -265,7 +232,8 @@ class Run {
         for (const RingBuffer &ring : rings_) TRY(sys::epoll_add(epoll_.get(), ring.poll_fd(), EPOLLIN | EPOLLET, 0));
         for (const SidebandRing &ring : events_.rings()) TRY(sys::epoll_add(epoll_.get(), ring.poll_fd(), EPOLLIN | EPOLLET, 0));
         if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll_.get(), child_.pidfd(), EPOLLIN, 0));
-        for (const Fd &target : targets_) TRY(sys::epoll_add(epoll_.get(), target.get(), EPOLLIN | EPOLLET, 1));
+        for (size_t i = 0; i < targets_.size(); ++i)
+            TRY(sys::epoll_add(epoll_.get(), targets_[i].get(), EPOLLIN | EPOLLET, kTarget + i));
 
         RunInfo &run = outcome_.run;
         run.command = options_.command;
@@ -285,8 +253,7 @@ class Run {
             TRY(writer_.flush());
         }
         TRY(sink_.start(run));
-        if (options_.workload.empty())
-            for (const PerfEventLink &link : links_) TRY(link.enable());
+        for (const PerfEventLink &link : links_) TRY(link.enable());
         outcome_.cost.armed_ns = sys::monotonic_ns() - called_ns_;
         if (options_.ready_fd >= 0)
             TRY_IN(sys::write_all(options_.ready_fd, "", 1), "telling descriptor {} to be ready", options_.ready_fd);
@@ -315,15 +282,27 @@ class Run {
             for (RingBuffer &ring : rings_)
                 (void)ring.prepare_wait(); // gives back what was read; whatever lies there already can wait for the tick
             const size_t count = TRY(sys::epoll_wait(epoll_.get(), ready, wait_ms));
-            for (size_t i = 0; i < count; ++i) ended_targets_ += ready[i].data.u64 == 1;
             TRY(tick());
+            for (size_t i = 0; i < count; ++i)
+                if (ready[i].data.u64 >= kTarget) TRY(target_ended(ready[i].data.u64 - kTarget));
             if (child_.pid() >= 0 && TRY(child_.poll())) return {};
             if (!targets_.empty() && ended_targets_ >= targets_.size()) return {};
         }
     }
 
+    /// Its number may be given to another process while the run goes on for the sake of the others.
+    Result<void> target_ended(size_t target) {
+        ++ended_targets_;
+        sys::Because why("a process that has ended: whoever gets its number isn't wanted");
+        const auto pid = static_cast<uint32_t>(options_.pids[target]);
+        auto erased = pids_->erase(&pid);
+        if (!erased && erased.error().kind != Errc::not_found) return erased;
+        return {};
+    }
+
     Result<void> tick() {
         drain();
+        TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
         if (now - swept_ns_ >= kSecond) {
             swept_ns_ = now;
@@ -393,9 +372,46 @@ class Run {
         }
         if (sample->head.t_ns > events_.gathered_ns()) events_.gather();
         events_.apply(sample->head.t_ns, table_);
+        if (!options_.workload.empty() && !table_.find_wanted(sample->head.pid, sample->head.t_ns)) {
+            ++filtered_here_;
+            strangers_.insert(sample->head.pid);
+            return;
+        }
         const InternedSample interned = intern(*sample);
         deliverer_.add(interned);
         if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules());
+    }
+
+    /// Brings the map of processes to leave out up to date: those met since the last time, without those whose numbers the
+    /// workload's children have now. The child itself isn't wanted before its exec, but soon.
+    Result<void> keep_left_out() {
+        if (options_.workload.empty()) return {};
+        const uint64_t now = sys::monotonic_ns();
+        const auto wanted = [&](uint32_t pid) { return pid == static_cast<uint32_t>(child_.pid()) || table_.wanted(pid, now); };
+        const auto take_out = [&](uint32_t pid) -> Result<void> {
+            sys::Because why("this number belongs to the command now");
+            return pids_->erase(&pid);
+        };
+        for (auto at = left_out_.begin(); at != left_out_.end();) {
+            if (!wanted(*at)) {
+                ++at;
+                continue;
+            }
+            TRY(take_out(*at));
+            at = left_out_.erase(at);
+        }
+        for (uint32_t pid : strangers_) {
+            if (wanted(pid) || left_out_.count(pid) != 0) continue;
+            if (left_out_.size() == kMostLeftOut) {
+                for (uint32_t old : left_out_) TRY(take_out(old));
+                left_out_.clear();
+            }
+            sys::Because why("a process that isn't the command's: no more samples of it");
+            TRY(pids_->put(pid, uint8_t{1}));
+            left_out_.insert(pid);
+        }
+        strangers_.clear();
+        return {};
     }
 
     InternedSample intern(const RawSample &sample) {
@@ -470,7 +486,8 @@ class Run {
         cost.cpu_ns = sys::process_cpu_ns() - cpu_before_ns_;
         cost.rss_anon_bytes = rss_anon();
         if (events_.lost() > 0)
-            outcome_.warnings.push_back(format("{} process events were lost: some names may be missing", events_.lost()));
+            outcome_.warnings.push_back(format("{} process events were lost: some names may be missing{}", events_.lost(),
+                                               options_.workload.empty() ? "" : ", and samples of short-lived children"));
         return {};
     }
 
@@ -516,6 +533,7 @@ class Run {
             ledger.filtered += cpu.filtered_idle + cpu.filtered_pid + cpu.filtered_cgroup + cpu.filtered_pid_namespace;
             ring_full += cpu.lost_ring_full;
         }
+        ledger.filtered += filtered_here_;
         ledger.shown = deliverer_.shown();
         ledger.lost = {{"ring_full", ring_full}};
         if (malformed_ > 0) ledger.lost.emplace_back("malformed", malformed_);
@@ -550,15 +568,17 @@ class Run {
 
     std::optional<RunStats> stats_;
     LoadedObject object_;
-    Map *counts_ = nullptr;
+    Map *counts_ = nullptr, *pids_ = nullptr;
     Program *program_ = nullptr;
     std::vector<RingBuffer> rings_;
     std::vector<std::vector<std::byte>> waiting_; // by ring: its next record, while rings are merged
     std::vector<size_t> heap_;                    // rings with a record waiting
     sys::Child child_;
     std::vector<PerfEventLink> links_;
-    std::vector<Fd> targets_; // pidfds
+    std::vector<Fd> targets_; // pidfds, in the order of options_.pids
     size_t ended_targets_ = 0;
+    std::unordered_set<uint32_t> left_out_, strangers_; // processes that aren't the workload's: in the map, and to be put there
+    uint64_t filtered_here_ = 0;                        // their samples that came before that
     Fd epoll_;
 
     std::vector<int> online_;

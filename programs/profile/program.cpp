@@ -49,18 +49,15 @@ Result<ObjectSpec> from_dsl(const ProfileConfig &config) { return object_of(prof
 
 Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options) {
     if (source == BpfSource::automatic) source = default_source();
-    // The C program has several rings, so that CPUs don't share one; its twin has one for all.
-    const bool many = source == BpfSource::clang;
-    const uint32_t used = many ? std::min<uint32_t>(options.cpus, PROFILE_RINGS) : 1;
+    const uint32_t used = std::min<uint32_t>(options.cpus, PROFILE_RINGS);
     uint32_t share = options.ring_bytes;
     while (share > sys::page_size() && share > options.ring_bytes / used) share /= 2;
     ProfileConfig config = options.config;
     config.wakeup_bytes = share / 4;
-    ObjectSpec spec = TRY(many ? from_clang(config) : from_dsl(config));
-    for (uint32_t i = 0; i < (many ? PROFILE_RINGS : 1); ++i) {
-        const std::string name = many ? format("profile_ring_{}", i) : "profile_events";
-        MapSpec *ring = spec.find_map(name);
-        if (!ring) return fail(Errc::internal, "{}: no map {}", spec.name, name);
+    ObjectSpec spec = TRY(source == BpfSource::clang ? from_clang(config) : from_dsl(config));
+    for (uint32_t i = 0; i < PROFILE_RINGS; ++i) {
+        MapSpec *ring = spec.find_map(format("profile_ring_{}", i));
+        if (!ring) return fail(Errc::internal, "{}: no map profile_ring_{}", spec.name, i);
         ring->max_entries = i < used ? share : static_cast<uint32_t>(sys::page_size());
     }
     if (MapSpec *pids = spec.find_map("profile_pids")) pids->max_entries = options.pids;

@@ -15,7 +15,7 @@ struct ProgramOptions {
     uint32_t pids = 1;             ///< room in the map of processes
 };
 
-/// The spec of program "profile" with maps profile_events, profile_counts, profile_pids and profile_cgroup (the
+/// The spec of program "profile" with maps profile_ring_0 to profile_ring_7, profile_counts, profile_pids and profile_cgroup (the
 /// DSL twin leaves out the last two where they aren't used). unsupported where this build has no such source.
 [[nodiscard]] Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options);
 

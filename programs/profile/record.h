@@ -13,7 +13,7 @@
 
 /// The kernel's default limit of frames a stack (kernel.perf_event_max_stack); more are cut, and counted as truncated.
 #define PROFILE_MAX_FRAMES 127
-#define PROFILE_RINGS 8 /* of the C program, named profile_ring_0 and so on; its twin has one, profile_events */
+#define PROFILE_RINGS 8 /* profile_ring_0 and so on */
 #define PROFILE_STACK_BYTES (PROFILE_MAX_FRAMES * 8)
 
 /* Where the interrupted registers, which the program's context (struct bpf_perf_event_data) starts with, say that user code ran:
@@ -47,20 +47,24 @@ struct ProfileScratch {
     __u64 frames[2 * PROFILE_MAX_FRAMES];
 };
 
+#define PROFILE_PIDS_ANY 0      /* nothing: all are sent */
+#define PROFILE_PIDS_WANTED 1   /* only those in it are sent */
+#define PROFILE_PIDS_LEFT_OUT 2 /* all but those in it are sent */
+
 /// Decided before loading. In the C program it is the read-only global `profile_config`, so that the verifier removes what is
 /// switched off; the DSL twin only generates what is switched on.
 struct ProfileConfig {
     __u32 want_kernel;   ///< capture kernel stacks
     __u32 want_user;     ///< capture user stacks
     __u32 skip_idle;     ///< don't send samples of pid 0 (count them)
-    __u32 filter_pid;    ///< send only processes in the map `profile_pids`
+    __u32 filter_pid;    ///< PROFILE_PIDS_...: what being in the map `profile_pids` means for a process
     __u32 filter_cgroup; ///< send only tasks under the cgroup in `profile_cgroup`[0]
     __u32 wakeup_bytes;  ///< wake the reader at once when this much is waiting in the ring; below it, the reader's clock does
     __u64 pidns_dev;     ///< device and inode of rawbpf's pid namespace, or 0, 0 in the initial one
     __u64 pidns_ino;
 };
 
-/// One a CPU in `profile_counts`[0]. fired = sent + all the others, exact: the program isn't re-entered on a CPU.
+/// What happened on a CPU. fired = sent + all the others, exact: the program isn't re-entered on a CPU.
 struct ProfileCounts {
     __u64 fired;
     __u64 filtered_idle;
@@ -68,4 +72,10 @@ struct ProfileCounts {
     __u64 filtered_cgroup;
     __u64 filtered_pid_namespace; ///< the task isn't in rawbpf's pid namespace, so it has no number here
     __u64 lost_ring_full;
+};
+
+/// What each CPU has for itself, in `profile_counts`[0]: found by one lookup.
+struct ProfileCpu {
+    struct ProfileCounts counts; ///< first: user space reads only these
+    struct ProfileScratch scratch;
 };

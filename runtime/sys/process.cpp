@@ -345,6 +345,19 @@ bool process_exists(int pid) {
     return r >= 0 || r == -EPERM;
 }
 
+std::optional<uint64_t> status_number(int pid, std::string_view field) {
+    const auto text = read_file(format("/proc/{}/status", pid));
+    if (!text) return std::nullopt;
+    const std::string wanted = format("\n{}:\t", field);
+    const size_t at = text->find(wanted);
+    if (at == std::string::npos) return std::nullopt;
+    char *end = nullptr;
+    const char *number = text->c_str() + at + wanted.size();
+    const uint64_t value = std::strtoull(number, &end, 10);
+    if (end == number) return std::nullopt;
+    return value;
+}
+
 Result<Fd> pidfd_open(int pid) {
     long fd = invoke(__NR_pidfd_open, static_cast<uint64_t>(pid), 0);
     if (fd < 0) return fail_os(static_cast<int>(-fd), "process {}", pid);

@@ -91,6 +91,8 @@ class [[nodiscard]] SignalFd {
 [[nodiscard]] Result<void> send_signal(int pid, int signal);
 /// True when the process exists (also when it belongs to somebody else).
 [[nodiscard]] bool process_exists(int pid);
+/// A number from /proc/PID/status, as it stands there: status_number(pid, "PPid"). nullopt: no such process, or no such field.
+[[nodiscard]] std::optional<uint64_t> status_number(int pid, std::string_view field);
 /// pidfd_open(2), 5.3: readable when the process has ended.
 [[nodiscard]] Result<Fd> pidfd_open(int pid);
 /// Raises the soft limit of open descriptors to the hard one. Not done for nothing: children inherit it, and select(2) can't take

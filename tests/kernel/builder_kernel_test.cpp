@@ -13,6 +13,7 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"
+#include "tests/support/profile_configs.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -332,18 +333,9 @@ TEST_CASE("builder, load: a verifier error points at the C++ line") {
 TEST_CASE("profile twin, load: every configuration passes the verifier") {
     NEEDS_BPF();
     if (!has_feature(Feature::ring_buffer)) SKIP("needs ring buffers, 5.8");
-    for (unsigned bits = 0; bits < 64; ++bits) {
-        INFO(bits);
-        ProfileConfig config{};
-        config.want_kernel = bits & 1;
-        config.want_user = bits >> 1 & 1;
-        config.skip_idle = bits >> 2 & 1;
-        config.filter_pid = bits >> 3 & 1;
-        config.filter_cgroup = bits >> 4 & 1;
-        config.pidns_ino = bits & 32 ? 4026531836 : 0;
-        config.pidns_dev = 4;
-        config.wakeup_bytes = bits & 1 ? 0xffffffff : 4096;
+    test::each_profile_config([](const ProfileConfig &config, unsigned number) {
+        INFO(number);
         Result<LoadedObject> object = load(object_of(profile_unit(config)).value());
         REQUIRE_MESSAGE(object, object.error().message() << object.error().log);
-    }
+    });
 }

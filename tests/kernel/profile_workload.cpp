@@ -9,11 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -46,9 +49,13 @@ Clock::time_point in(int milliseconds) { return Clock::now() + std::chrono::mill
 
 [[gnu::noinline]] void split_body(int milliseconds) {
     HAVE_A_FRAME;
+    // Rounds of many lengths: if all took 1 ms, a clock of 999 Hz would meet each at nearly the same place.
+    unsigned long random = 1;
     for (const auto end = in(milliseconds); Clock::now() < end;) {
-        hot_a(300000);
-        hot_b(100000);
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const long n = 50000 + static_cast<long>(random >> 48) * 100000 / 65536;
+        hot_a(3 * n);
+        hot_b(n);
     }
     asm volatile("");
 }
@@ -62,6 +69,19 @@ Clock::time_point in(int milliseconds) { return Clock::now() + std::chrono::mill
 [[gnu::noinline]] void burst_body(int milliseconds) {
     HAVE_A_FRAME;
     for (const auto end = in(milliseconds); Clock::now() < end;) hot_a(10000);
+    asm volatile("");
+}
+
+/// Works for so many microseconds of CPU time of the thread, however long that takes.
+[[gnu::noinline]] void crumb_body(long microseconds) {
+    HAVE_A_FRAME;
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    const long end = now.tv_sec * 1000000 + now.tv_nsec / 1000 + microseconds;
+    do {
+        hot_a(10000);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while (now.tv_sec * 1000000 + now.tv_nsec / 1000 < end);
     asm volatile("");
 }
 
@@ -132,6 +152,36 @@ void again(const char *request) {
         burst_body(milliseconds);
     } else if (what == "short") {
         for (int i = 0; i < 20; ++i) again("burst:20");
+    } else if (what == "crumbs") {
+        for (int i = 0; i < milliseconds / 2; ++i) {
+            const pid_t child = fork();
+            if (child == 0) {
+                crumb_body(2000);
+                _exit(0);
+            }
+            waitpid(child, nullptr, 0);
+        }
+    } else if (what == "naps") {
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 100; ++i)
+            threads.emplace_back([=] {
+                for (int k = 0; k < 3; ++k) {
+                    usleep(static_cast<useconds_t>(milliseconds) * 250);
+                    crumb_body(2000);
+                }
+            });
+        for (std::thread &thread : threads) thread.join();
+    } else if (what == "orphan") {
+        // The first thread ends, another goes on; the process forks one that nobody waits for.
+        if (fork() == 0) {
+            if (fork() == 0) worker_body(milliseconds);
+            _exit(0);
+        }
+        std::thread([=] {
+            worker_body(milliseconds);
+            _exit(0);
+        }).detach();
+        syscall(SYS_exit, 0); // of the thread; pthread_exit would unwind what called this constructor
     } else if (what == "forks") {
         const pid_t child = fork();
         worker_body(milliseconds);

@@ -40,6 +40,8 @@ struct FakeMaps : MapsSource {
         out.regions = found->second;
         return out;
     }
+    std::map<uint32_t, uint32_t> parents;
+    uint32_t parent(uint32_t pid) override { return parents.count(pid) ? parents[pid] : 0; }
     void met(uint32_t, Module &module, const std::vector<uint32_t> &pids, uint64_t, uint64_t) override {
         modules_met.push_back(module.path);
         met_with.push_back(pids);

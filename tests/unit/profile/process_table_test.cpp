@@ -68,7 +68,7 @@ TEST_CASE("processes: exec and mmap are enough for a process that is gone before
     table.exec(20);
     table.map(20, region(0x1000, 0x2000, "/bin/short", 0x1000));
     table.map(20, region(0x8000, 0x9000, "[vdso]", 0x8000000));
-    table.exit(20);
+    table.exit(20, true, 1000);
     CHECK(where(table, 20, 0x1234) == "/bin/short+0x1234");
     CHECK(where(table, 20, 0x8010) == "[vdso]+0x10");
     CHECK(proc.read.empty());
@@ -161,4 +161,75 @@ TEST_CASE("processes: a kernel thread is known by its empty maps, a dead process
     CHECK(table.kernel_thread(2, 0));
     CHECK(!table.kernel_thread(3, 0));
     CHECK(table.kernel_thread(0, 0));
+}
+
+TEST_CASE("processes: one ends with its last thread, and no sooner") {
+    FakeMaps proc;
+    ProcessTable table(proc);
+    table.exec(20);
+    table.map(20, region(0x1000, 0x2000, "/bin/server"));
+    table.thread(20);
+    table.thread(20);
+    table.exit(20, true, 1000); // main() left by pthread_exit
+    table.exit(20, false, 2000);
+    for (int i = 0; i < 5; ++i) table.sweep();
+    CHECK(where(table, 20, 0x1234) == "/bin/server+0x234");
+    table.exit(20, false, 3000);
+    for (int i = 0; i < 5; ++i) table.sweep();
+    CHECK(where(table, 20, 0x1234) == "?");
+
+    // Of one that was there before us nobody knows how many threads it has: it is kept while samples come.
+    proc.processes[30] = {region(0x1000, 0x2000, "/bin/old")};
+    CHECK(where(table, 30, 0x1234) == "/bin/old+0x234");
+    proc.processes[30] = {}; // what /proc says of a process whose first thread has ended
+    table.exit(30, true, 1000);
+    for (int i = 0; i < 9; ++i) {
+        table.sweep();
+        CHECK(where(table, 30, 0x1234) == "/bin/old+0x234");
+    }
+    for (int i = 0; i < 3; ++i) table.sweep();
+    CHECK(where(table, 30, 0x1234) == "?");
+}
+
+TEST_CASE("processes: wanted are the command from its exec on, and all that it starts") {
+    FakeMaps proc;
+    ProcessTable table(proc);
+    const uint64_t second = 1'000'000'000;
+    table.want(10);
+    CHECK(!table.wanted(10, 1)); // still ours
+    table.exec(10);
+    table.fork(10, 11);
+    table.fork(11, 12);
+    table.fork(1, 50);
+    CHECK(table.wanted(10, 2));
+    CHECK(table.wanted(11, 2));
+    CHECK(table.wanted(12, 2));
+    CHECK(!table.wanted(50, 2));
+    CHECK(!table.wanted(99, 2));
+    CHECK(!table.find_wanted(99, 2));
+    table.exec(12);
+    CHECK(table.wanted(12, 3));
+    table.exit(11, true, second);
+    CHECK(table.wanted(11, second + 1'000'000)); // its last moments
+    CHECK(!table.wanted(11, 2 * second));        // somebody else with its number
+    CHECK(table.wanted(12, 2 * second));         // an orphan is still the command's
+    table.fork(50, 11);                          // this one isn't
+    CHECK(!table.wanted(11, second + 1'000'000));
+}
+
+TEST_CASE("processes: where events were lost, ancestors tell who is wanted") {
+    FakeMaps proc;
+    ProcessTable table(proc);
+    table.want(10);
+    table.exec(10);
+    proc.parents = {{13, 12}, {12, 10}, {10, 1}, {70, 60}, {60, 1}, {80, 80}};
+    CHECK(!table.find_wanted(13, 5)); // as long as all is told, one that wasn't told of isn't the command's
+    table.doubt();
+    CHECK(table.find_wanted(13, 5));
+    CHECK(table.wanted(13, 5));
+    CHECK(!table.find_wanted(70, 5));
+    CHECK(!table.find_wanted(80, 5)); // /proc can say anything
+    CHECK(!table.find_wanted(4711, 5));
+    proc.processes[13] = {region(0x1000, 0x2000, "/bin/lost")};
+    CHECK(where(table, 13, 0x1001) == "/bin/lost+0x1");
 }

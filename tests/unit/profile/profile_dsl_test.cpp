@@ -1,13 +1,16 @@
 // The DSL twin of the profile program: every configuration builds, and only what is switched on is in it.
 #include "programs/profile/profile_dsl.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "asm/helpers.h"
 #include "asm/print.h"
+#include "programs/profile/program.h"
 #include "runtime/object/unit_object.h"
+#include "tests/support/profile_configs.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -31,57 +34,68 @@ std::set<std::string> map_names(const Unit &unit) {
 } // namespace
 
 TEST_CASE("profile twin: every configuration builds and becomes a spec") {
-    for (unsigned bits = 0; bits < 64; ++bits) {
-        INFO(bits);
-        ProfileConfig config{};
-        config.want_kernel = bits & 1;
-        config.want_user = bits >> 1 & 1;
-        config.skip_idle = bits >> 2 & 1;
-        config.filter_pid = bits >> 3 & 1;
-        config.filter_cgroup = bits >> 4 & 1;
-        config.pidns_ino = bits & 32 ? 4026531836 : 0;
-        config.pidns_dev = 4;
-        config.wakeup_bytes = 0xffffffff;
+    test::each_profile_config([](const ProfileConfig &config, unsigned number) {
+        INFO(number);
         Unit unit = profile_unit(config);
         auto spec = object_of(unit);
         REQUIRE(spec);
         REQUIRE(spec->programs.size() == 1);
         CHECK(spec->programs[0].name == "profile");
         CHECK(spec->programs[0].section == "perf_event");
-        CHECK((map_names(unit).count("profile_pids") == 1) == (config.filter_pid != 0));
+        CHECK((map_names(unit).count("profile_pids") == 1) == (config.filter_pid != PROFILE_PIDS_ANY));
         CHECK((map_names(unit).count("profile_cgroup") == 1) == (config.filter_cgroup != 0));
-    }
+    });
 }
 
 TEST_CASE("profile twin: what is switched off isn't there") {
     ProfileConfig config{};
     using Names = std::vector<std::string>;
-    CHECK(helpers_called(profile_unit(config)) == Names{"map_lookup_elem", "get_current_pid_tgid", "map_lookup_elem",
-                                                        "ktime_get_ns", "get_smp_processor_id", "get_current_comm",
-                                                        "ringbuf_query", "ringbuf_output"});
-    CHECK(map_names(profile_unit(config)) == std::set<std::string>{"profile_events", "profile_counts", "profile_scratch"});
-    config = {1, 1, 1, 1, 1, 1 << 16, 4, 4026531836};
-    CHECK(helpers_called(profile_unit(config)) == Names{"map_lookup_elem", "get_current_pid_tgid", "get_ns_current_pid_tgid",
-                                                        "map_lookup_elem", "current_task_under_cgroup", "map_lookup_elem",
-                                                        "ktime_get_ns", "get_smp_processor_id", "get_current_comm", "get_stack",
-                                                        "get_stack", "ringbuf_query", "ringbuf_output"});
+    Names send, rings{"profile_counts"};
+    for (int i = 0; i < PROFILE_RINGS; ++i) {
+        send.insert(send.end(), {"ringbuf_query", "ringbuf_output"});
+        rings.push_back(format("profile_ring_{}", i));
+    }
+    Names least{"map_lookup_elem", "get_current_pid_tgid", "ktime_get_ns", "get_smp_processor_id", "get_current_comm"};
+    least.insert(least.end(), send.begin(), send.end());
+    CHECK(helpers_called(profile_unit(config)) == least);
+    CHECK(map_names(profile_unit(config)) == std::set<std::string>(rings.begin(), rings.end()));
+    config = {1, 1, 1, PROFILE_PIDS_WANTED, 1, 1 << 16, 4, 4026531836};
+    Names most{
+        "map_lookup_elem", "get_current_pid_tgid", "get_ns_current_pid_tgid", "map_lookup_elem", "current_task_under_cgroup",
+        "ktime_get_ns",    "get_smp_processor_id", "get_current_comm",        "get_stack",       "get_stack"};
+    most.insert(most.end(), send.begin(), send.end());
+    CHECK(helpers_called(profile_unit(config)) == most);
 }
 
-TEST_CASE("profile twin: maps as the controller and the C program know them") {
-    Unit unit = profile_unit({1, 1, 1, 1, 1, 0, 0, 0});
-    auto find = [&](std::string_view name) -> const MapDef & {
-        for (const MapDef &map : unit.maps)
-            if (map.name == name) return map;
-        FAIL("no such map");
-        return unit.maps.front();
+TEST_CASE("profile twin: maps as the C program has them") {
+    const auto by_name = [](const ObjectSpec &spec) {
+        std::map<std::string, const MapSpec *> out;
+        for (const MapSpec &map : spec.maps)
+            if (map.name.starts_with("profile_") && map.name.find('.') == std::string::npos) out[map.name] = &map;
+        return out;
     };
-    CHECK(map_type_name(find("profile_events").type) == "ringbuf");
-    CHECK(map_type_name(find("profile_counts").type) == "percpu_array");
-    CHECK(find("profile_counts").value_size == sizeof(ProfileCounts));
-    CHECK(map_type_name(find("profile_scratch").type) == "percpu_array");
-    CHECK(find("profile_scratch").value_size == sizeof(ProfileScratch));
-    CHECK(map_type_name(find("profile_pids").type) == "hash");
-    CHECK(find("profile_pids").key_size == 4);
-    CHECK(find("profile_pids").value_size == 1);
-    CHECK(map_type_name(find("profile_cgroup").type) == "cgroup_array");
+    profile::ProgramOptions options;
+    options.config = {1, 1, 1, PROFILE_PIDS_WANTED, 1, 0, 0, 0};
+    options.cpus = 3;
+    options.pids = 7;
+    auto dsl = profile::program_spec(BpfSource::dsl, options);
+    REQUIRE(dsl);
+    const auto maps = by_name(*dsl);
+    CHECK(maps.size() == PROFILE_RINGS + 3);
+    REQUIRE(maps.count("profile_counts") == 1);
+    CHECK(map_type_name(maps.at("profile_counts")->type) == "percpu_array");
+    CHECK(maps.at("profile_counts")->value_size == sizeof(ProfileCpu));
+    auto c = profile::program_spec(BpfSource::clang, options);
+    if (!c) return; // not in this build
+    const auto twins = by_name(*c);
+    CHECK(twins.size() == maps.size());
+    for (const auto &[name, map] : maps) {
+        INFO(name);
+        REQUIRE(twins.count(name) == 1);
+        const MapSpec &twin = *twins.at(name);
+        CHECK(map->type == twin.type);
+        CHECK(map->key_size == twin.key_size);
+        CHECK(map->value_size == twin.value_size);
+        CHECK(map->max_entries == twin.max_entries);
+    }
 }

@@ -2,6 +2,8 @@
 #include "runtime/sys/process.h"
 
 #include "runtime/sys/cpus.h"
+#include <unistd.h>
+
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -40,4 +42,13 @@ TEST_CASE("process: the user behind sudo") {
     }
     CHECK_FALSE(sys::user_from("1000", "", passwd, group).has_value());
     CHECK(sys::user_from("1000", "1001", ":::\n\n:", "::").has_value()); // broken files leave names and groups out
+}
+
+TEST_CASE("process: numbers of /proc/PID/status") {
+    CHECK(sys::status_number(sys::own_pid(), "Tgid") == static_cast<uint64_t>(sys::own_pid()));
+    CHECK(sys::status_number(sys::own_pid(), "PPid") == static_cast<uint64_t>(getppid()));
+    CHECK(sys::status_number(sys::own_pid(), "RssAnon").value_or(0) > 0);
+    CHECK(!sys::status_number(sys::own_pid(), "Name")); // no number
+    CHECK(!sys::status_number(sys::own_pid(), "NoSuchField"));
+    CHECK(!sys::status_number(999999999, "Tgid"));
 }
