@@ -43,10 +43,10 @@ std::string interface_called(uint32_t index) {
 }
 
 Unexpected explain_interface(const Attaching &a, Error error) {
+    // XDP says EINVAL of an interface that isn't there, the others ENODEV.
+    if (Result<std::string> name = sys::interface_name(a.options.interface); !name && name.error().kind == Errc::not_found)
+        return Unexpected(in_context(std::move(name).error(), a.what()));
     switch (error.os) {
-    case ENODEV:
-        error = make_error(Errc::not_found, format("network interface number {}: not there", a.options.interface));
-        break;
     case EBUSY:
         error.hint = "a program is attached there already by other means; XDP takes one program an interface and mode";
         break;

@@ -150,7 +150,7 @@ TEST_CASE("link: XDP on an interface; another program in its place; pinned and n
     send_packets(2);
     CHECK(other.run(49).count == second);
     options.interface = 4711;
-    CHECK(loaded.attach(options).error().kind == Errc::not_found);
+    CHECK_MESSAGE(loaded.attach(options).error().kind == Errc::not_found, loaded.attach(options).error().message());
     CHECK(sys::interface_index("nosuchif").error().kind == Errc::not_found);
     CHECK(sys::interface_index("a-name-that-is-too-long").error().kind == Errc::invalid_argument);
 }
