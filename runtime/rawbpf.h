@@ -21,6 +21,7 @@
 #include "runtime/kernel/map.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/link/attach.h"
+#include "runtime/link/iterator.h"
 #include "runtime/link/perf_event.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/unit_object.h"

@@ -113,6 +113,8 @@ Result<Attached> attach_object(const ObjectSpec &spec, LoadedObject &object, con
         }
         out.links.push_back(TRY(attach_program(spec, object, program, options)));
     }
+    for (const LoadedObject::StructOps &ops : object.struct_ops)
+        out.links.push_back(TRY(attach_struct_ops(spec, object, ops.map)));
     return out;
 }
 

@@ -39,6 +39,10 @@ struct AttachOptions {
 [[nodiscard]] Result<Link> attach_program(const ObjectSpec &spec, LoadedObject &object, const Program &program,
                                           const AttachOptions &options = {});
 
+/// Registers a struct_ops map that was loaded. With a link (BPF_F_LINK, 6.4) for as long as that lives, else until it is dropped,
+/// which kill -9 doesn't do (a note says so). Errors: not_found, busy (that name is registered already), invalid_argument.
+[[nodiscard]] Result<Link> attach_struct_ops(const ObjectSpec &spec, LoadedObject &object, const std::string &map);
+
 /// Whether attach_program() needs no options for it.
 [[nodiscard]] bool attaches_by_itself(const Program &program);
 
