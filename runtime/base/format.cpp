@@ -4,6 +4,11 @@
 // fmt's {:L} is not used here; without this one definition it would pull std::locale, and with it half a megabyte of facets, into
 // a static executable.
 #define FMT_STATIC_THOUSANDS_SEPARATOR ','
+// The one floating-point type that is formatted here is double.
+#define FMT_USE_FLOAT 0
+#define FMT_USE_LONG_DOUBLE 0
+// A broken assumption of fmt's ends the program; its own way to say so prints through stdio.
+#define FMT_ASSERT(condition, message) ((condition) ? (void)0 : __builtin_trap())
 #include "runtime/base/format.h"
 
 #include <fmt/format.h>

@@ -125,6 +125,8 @@ TEST_CASE("render: text helpers") {
     CHECK(grouped(1000) == "1,000");
     CHECK(grouped(1234567) == "1,234,567");
     CHECK(rfc3339(1761659235300424689) == "2025-10-28T13:47:15.300424689Z");
+    CHECK(rfc3339(1709164799999999999) == "2024-02-28T23:59:59.999999999Z");
+    CHECK(rfc3339(1709164800000000000) == "2024-02-29T00:00:00.000000000Z");
     CHECK(rfc3339(0) == "1970-01-01T00:00:00.000000000Z");
     CHECK(base_name("/usr/lib/libc.so.6") == "libc.so.6");
     CHECK(base_name("[vdso]") == "[vdso]");
