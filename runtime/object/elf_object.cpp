@@ -196,7 +196,7 @@ Result<void> read_functions(Image &image) {
         code.section = f.section;
         code.start = static_cast<uint32_t>(f.start / sizeof(Insn));
         code.insns = image.elf.contents(section).subspan(f.start, size);
-        image.functions.push_back(std::move(code));
+        image.functions.push_back(code);
         image.callable_only.push_back(section.name == ".text" || symbol.binding == STB_LOCAL);
         if (symbol.binding != STB_LOCAL && (symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL))
             image.hidden.emplace_back(symbol.name);

@@ -73,6 +73,7 @@ struct Preference {
     bool weak;
     size_t length;
     std::string_view name;
+    // clang-tidy 14 sees the 0 that the compiler's own code compares with. NOLINTNEXTLINE(modernize-use-nullptr)
     auto operator<=>(const Preference &) const = default;
 };
 
