@@ -49,6 +49,7 @@ Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {
     std::vector<size_t> chosen = TRY(chosen_programs(spec, options));
     LoadedObject object;
     object.name = spec.name;
+    object.notes = spec.notes;
     Loading loading{spec, options, object, KernelSymbols(spec, options.btf_path), {}, {}, 0, !options.programs.empty()};
     TRY(prepare_struct_ops(loading, chosen));
     const std::vector<bool> needed = TRY(needed_maps(loading, chosen));

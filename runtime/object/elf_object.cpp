@@ -262,6 +262,7 @@ Result<ObjectSpec> parse_object(Bytes elf, std::string_view name) {
     TRY(read_map_slots(image, spec));
     TRY(read_struct_ops_programs(image, spec));
     TRY(read_code_relocations(image, spec));
+    TRY(note_data_relocations(image, spec));
     TRY(read_btf_ext(image));
     TRY(make_programs(image, spec));
     return spec;

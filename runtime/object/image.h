@@ -104,6 +104,8 @@ struct Image {
 [[nodiscard]] Result<void> read_map_slots(Image &image, ObjectSpec &spec);
 /// References out of the code: image.code[].refs.
 [[nodiscard]] Result<void> read_code_relocations(Image &image, const ObjectSpec &spec);
+/// Relocations in data can't be honoured: a sentence for each such section in spec.notes.
+[[nodiscard]] Result<void> note_data_relocations(const Image &image, ObjectSpec &spec);
 /// func_info, line_info and CO-RE relocations: image.code[].
 [[nodiscard]] Result<void> read_btf_ext(Image &image);
 

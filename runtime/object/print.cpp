@@ -92,6 +92,7 @@ std::string print_spec(const ObjectSpec &spec) {
         if (external.size) append(out, ", {} bytes at {}", external.size, external.offset);
         out += external.weak ? ", weak\n" : "\n";
     }
+    for (const std::string &note : spec.notes) append(out, "note: {}\n", note);
     for (const MapSpec &map : spec.maps) print_map(out, map, "");
     for (const ProgramSpec &program : spec.programs) print_program(out, program, spec);
     return out;

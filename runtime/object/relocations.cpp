@@ -12,6 +12,10 @@
 //
 // clang and gcc write SHT_REL: the addend is in the instruction. The kind of symbol and of instruction say everything; the
 // relocation's own type (R_BPF_64_64, R_BPF_64_32) adds nothing and is not looked at, as in libbpf.
+//
+// A relocation in data (`static int *const table[] = {&a, &b};`) asks for an address that nobody has: a map's value has none in
+// the kernel that a program could follow. The bytes stay as in the file, mostly zeros, and what reads them reads those; libbpf
+// passes over it without a word, here it is noted.
 #include <elf.h>
 #include <linux/bpf.h>
 
@@ -163,6 +167,29 @@ Result<void> read_code_relocations(Image &image, const ObjectSpec &spec) {
         const Reader reader(image, spec, image.section(table->info), table->type == SHT_RELA);
         for (const elf::Relocation &relocation : relocations) TRY(reader.read(relocation, refs));
         stable_sort(refs, [](const CodeRef &a, const CodeRef &b) { return a.insn < b.insn; });
+    }
+    return {};
+}
+
+Result<void> note_data_relocations(const Image &image, ObjectSpec &spec) {
+    for (const elf::Section *table : image.relocations) {
+        if (table->info >= image.roles.size()) continue;
+        const Role role = image.roles[table->info];
+        if (role != Role::data && role != Role::rodata && role != Role::arena) continue;
+        const std::vector<elf::Relocation> relocations = TRY(image.elf.relocations(*table));
+        if (relocations.empty()) continue;
+        const elf::Relocation &first = relocations.front();
+        std::string_view what;
+        if (first.symbol < image.symbols.size()) {
+            const elf::Symbol &symbol = image.symbols[first.symbol];
+            what = symbol.name;
+            if (what.empty() && symbol.section < image.roles.size()) what = image.section(symbol.section).name;
+        }
+        const bool one = relocations.size() == 1;
+        spec.notes.push_back(
+            format("{}: {} left as the file has {}, the first{} at offset {:#x}: data in a map can't point anywhere",
+                   image.section(table->info).name, one ? "an address is" : format("{} addresses are", relocations.size()),
+                   one ? "it" : "them", what.empty() ? "" : format(", of {},", what), first.offset));
     }
     return {};
 }

@@ -143,6 +143,7 @@ struct ObjectSpec {
     std::vector<ProgramSpec> programs; ///< by section, then by place in it
     std::vector<ExternSpec> externs;   ///< .kconfig ones first, in the order of their offsets
     std::vector<std::byte> btf;        ///< ready for BTF_LOAD: DATASEC sizes and offsets filled; empty when there is none
+    std::vector<std::string> notes;    ///< what the file says and nobody heeds; sentences
 
     /// By name ("events", "profile.rodata") or, for maps made from sections, by section (".rodata").
     [[nodiscard]] MapSpec *find_map(std::string_view name);

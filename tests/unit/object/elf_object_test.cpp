@@ -168,6 +168,18 @@ TEST_CASE("object: references to maps and data become fixups") {
     CHECK(first.fixups[3].offset == 4); // seed
 }
 
+TEST_CASE("object: addresses in data are left as they are, and said so") {
+    CHECK(parsed().notes.empty());
+    ObjectSpec one = parsed({.pointers = 1});
+    CHECK(one.notes == Strings{".data: an address is left as the file has it, the first, of seed, at offset 0x0: data in a map "
+                               "can't point anywhere"});
+    CHECK(
+        parsed({.pointers = 2}).notes.at(0).starts_with(".data: 2 addresses are left as the file has them, the first, of seed"));
+    CHECK(print_spec(one).find("\nnote: .data: an address") != std::string::npos);
+    one.notes.clear();
+    CHECK(print_spec(one) == print_spec(parsed())); // nothing else came of it
+}
+
 TEST_CASE("object: func_info, line_info and CO-RE relocations move with their functions") {
     for (uint32_t padding : {0u, 8u}) {
         CAPTURE(padding);

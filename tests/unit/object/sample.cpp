@@ -228,6 +228,7 @@ std::vector<std::byte> sample_object(const SampleOptions &options) {
     w.add_relocation(maps_at, relocation(32 / 8 + 4, first_s));  // jumps.values[1]
     w.add_relocation(maps_at, relocation(72 / 8 + 3, counts_s)); // nest.values[0]
 
+    for (uint32_t i = 0; i < options.pointers; ++i) w.add_relocation(data_at, relocation(i, seed_s));
     if (options.with_externs) {
         w.add_symbol(function("externs", kprobe_at, 16, 8));
         const uint32_t kfunc = w.add_symbol(symbol("bpf_kfunc", SHN_UNDEF, 0, 0, STT_NOTYPE, STB_WEAK));
