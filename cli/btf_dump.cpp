@@ -30,14 +30,7 @@ constexpr Option kOptions[] = {
      .help = "what a file of split BTF builds on; otherwise the running kernel's types",
      .section = "What"},
     {.name = "no-kfuncs", .help = "c: leave out the prototypes of the kernel's functions for BPF programs"},
-    {.name = "format",
-     .letter = 'f',
-     .kind = Kind::choice,
-     .argument = "NAME",
-     .help = "how to show it",
-     .section = "Output",
-     .fallback = "raw",
-     .choices = "raw c json"},
+    format_option("raw", "raw c json"),
     kJsonOption,
     kOutputOption,
     kSyscallsOption,
@@ -109,8 +102,7 @@ Result<void> dump(const BtfSource &source, std::span<const btf::TypeId> types, c
     }
     if (shape == "json") {
         RunInfo run = doctor::describe_run();
-        run.command = {"rawbpf", "btf", "dump"};
-        run.command.insert(run.command.end(), a.words().begin(), a.words().end());
+        run.command = own_command_line({"rawbpf", "btf", "dump"}, a);
         run.version = RAWBPF_VERSION;
         inspect::append_header(writer.text(), run);
         for (btf::TypeId id : types) {

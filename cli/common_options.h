@@ -1,19 +1,27 @@
 // Options that mean the same in every command: rows for the commands' tables.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "cli/options.h"
 #include "programs/render/renderer.h"
 
 namespace rawbpf::inline v0::cli {
 
-inline constexpr Option kFormatOption{.name = "format",
-                                      .letter = 'f',
-                                      .kind = Kind::choice,
-                                      .argument = "NAME",
-                                      .help = "how to show it",
-                                      .section = "Output",
-                                      .fallback = "table",
-                                      .choices = "table folded folded-ext json svg top"};
+/// --format, among these, separated by spaces.
+constexpr Option format_option(std::string_view fallback, std::string_view choices) {
+    return {.name = "format",
+            .letter = 'f',
+            .kind = Kind::choice,
+            .argument = "NAME",
+            .help = "how to show it",
+            .section = "Output",
+            .fallback = fallback,
+            .choices = choices};
+}
+inline constexpr Option kFormatOption = format_option("table", "table folded folded-ext json svg top");
 inline constexpr Option kJsonOption{.name = "json", .help = "short for --format json", .stands_for = "format=json"};
 inline constexpr Option kOutputOption{.name = "output",
                                       .letter = 'o',
@@ -30,12 +38,20 @@ inline constexpr Option kColorOption{.name = "color",
                                      .help = "colours",
                                      .fallback = "auto",
                                      .choices = "auto always never"};
-inline constexpr Option kVerboseOption{.name = "verbose", .letter = 'v', .help = "say more about what happens"};
+/// --verbose, and what more is said.
+constexpr Option verbose_option(std::string_view help) { return {.name = "verbose", .letter = 'v', .help = help}; }
+inline constexpr Option kVerboseOption = verbose_option("say more about what happens");
 inline constexpr Option kQuietOption{.name = "quiet", .letter = 'q', .help = "no ledger and no progress, only errors"};
 inline constexpr Option kSyscallsOption{.name = "syscalls",
                                         .help = "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) as it is made, "
                                                 "decoded, on standard error",
                                         .section = "Other"};
+
+/// rawbpf's own command line, as the header of JSON output and of captures has it.
+inline std::vector<std::string> own_command_line(std::vector<std::string> command, const Arguments &a) {
+    command.insert(command.end(), a.words().begin(), a.words().end());
+    return command;
+}
 
 /// Where a command's table has the rows that say how to show samples.
 struct ViewIds {

@@ -14,17 +14,10 @@ namespace {
 constexpr std::string_view kWho = "rawbpf doctor";
 
 constexpr Option kOptions[] = {
-    {.name = "format",
-     .letter = 'f',
-     .kind = Kind::choice,
-     .argument = "NAME",
-     .help = "how to show it",
-     .section = "Output",
-     .fallback = "text",
-     .choices = "text json"},
+    format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    {.name = "verbose", .letter = 'v', .help = "list every program, map, attach and link type and every helper"},
+    verbose_option("list every program, map, attach and link type and every helper"),
     kSyscallsOption,
 };
 consteval Id option(std::string_view name) { return find(kOptions, name); }
@@ -41,8 +34,7 @@ int run_doctor(const Arguments &a) {
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
     RunInfo run = doctor::describe_run();
-    run.command = {"rawbpf", "doctor"};
-    run.command.insert(run.command.end(), a.words().begin(), a.words().end());
+    run.command = own_command_line({"rawbpf", "doctor"}, a);
     run.version = RAWBPF_VERSION;
     std::vector<doctor::Check> checks = doctor::examine();
     narrator.reset();

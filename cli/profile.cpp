@@ -131,8 +131,7 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     std::string_view bpf = a.text(option("bpf"));
     o.bpf = bpf == "clang" ? BpfSource::clang : bpf == "dsl" ? BpfSource::dsl : BpfSource::automatic;
     o.stop = &stop_wanted;
-    o.command = {"rawbpf", "profile"};
-    o.command.insert(o.command.end(), a.words().begin(), a.words().end());
+    o.command = own_command_line({"rawbpf", "profile"}, a);
     o.version = RAWBPF_VERSION;
     return o;
 }
