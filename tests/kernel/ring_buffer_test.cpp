@@ -27,15 +27,17 @@ constexpr uint32_t kSize = 64 << 10;
 
 TEST_CASE("ring buffer: what a program submits is what is read, through many laps") {
     RING_OR_SKIP(ring);
-    auto program = make_producer(ring_fd->get(), 700, 0);
+    auto program = make_producer(ring_fd->get(), 100, 0); // a loop of many more is too much for the verifier of 5.10
     REQUIRE_MESSAGE(program, program.error().message());
     for (int lap = 0; lap < 100; ++lap) {
-        REQUIRE(produce(program->get()).value_or(0) == 700);
+        for (int i = 0; i < 7; ++i) REQUIRE(produce(program->get()).value_or(0) == 100);
         CHECK(ring.available() == 700 * 16);
-        uint64_t expected = 700;
+        uint64_t expected = 100;
         bool right = true;
-        CHECK(ring.consume([&](Bytes record) { right &= record.size() == 8 && load<uint64_t>(record.data()) == expected--; }) ==
-              700);
+        CHECK(ring.consume([&](Bytes record) {
+            right &= record.size() == 8 && load<uint64_t>(record.data()) == expected;
+            expected = expected > 1 ? expected - 1 : 100;
+        }) == 700);
         CHECK(right);
     }
     CHECK(!ring.damaged());
@@ -43,13 +45,13 @@ TEST_CASE("ring buffer: what a program submits is what is read, through many lap
 
 TEST_CASE("ring buffer: a full ring takes no more, and takes again what was read") {
     RING_OR_SKIP(ring);
-    auto program = make_producer(ring_fd->get(), 1000, 0);
+    auto program = make_producer(ring_fd->get(), 100, 0);
     REQUIRE(program);
     uint64_t room = 0, n = 0;
     while ((n = produce(program->get()).value_or(0)) > 0) room += n;
     CHECK(room == kSize / 16 - 1); // one record always stays free, or full would look like empty
     CHECK(ring.consume([](Bytes) {}) == room);
-    CHECK(produce(program->get()).value_or(0) == 1000);
+    CHECK(produce(program->get()).value_or(0) == 100);
 }
 
 TEST_CASE("ring buffer: discarded records are counted") {
