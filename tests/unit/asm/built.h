@@ -19,7 +19,7 @@ template <class Body> std::string built(Body &&body) {
         std::string out;
         for (const Diagnostic &problem : result.problems) {
             CHECK(problem.line > 0);
-            CHECK(problem.file.find("asm/builder_") != std::string::npos);
+            CHECK(problem.file.find("unit/asm/") != std::string::npos);
             out += problem.message + "\n";
         }
         return out;
