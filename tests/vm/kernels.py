@@ -222,13 +222,14 @@ def obtain(name, archive=None, release=None, log=lambda text: None):
     if archive is None:
         kept = sorted((d for d in os.listdir(folder) if os.path.exists(os.path.join(folder, d, "image"))
                        and d.startswith(kernel.series)), key=version_key, reverse=True)
-        if release in kept:
-            kept = [release]
-        if kept:
-            return load_image(kernel, kept[0], os.path.join(folder, kept[0]))
+        if release in kept or (kept and not release):
+            release = release or kept[0]
+            return load_image(kernel, release, os.path.join(folder, release))
         archive = Archive()
         log("updating the private package index")
         if not archive.update():
+            if kept:
+                return load_image(kernel, kept[0], os.path.join(folder, kept[0]))
             raise Unavailable("the package archive can't be reached")
     offers = candidates(kernel, archive.index())
     if not offers:
