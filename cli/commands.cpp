@@ -14,8 +14,15 @@
 namespace rawbpf::inline v0::cli {
 
 std::span<const Command *const> all_commands() {
-    static constexpr const Command *commands[] = {&kProfile,    &kReport, &kDoctor,  &kBtfDump,
-                                                  &kCompletion, &kHelp,   &kVersion, &kMan};
+    // One a line, so that two that are added at once don't meet.
+    static constexpr const Command *commands[] = {
+        &kProfile,    &kReport, //
+        &kLoad,                 //
+        &kBtfDump,              //
+        &kDoctor,               //
+        &kCompletion,           //
+        &kHelp,       &kVersion, &kMan,
+    };
     return commands;
 }
 

@@ -7,7 +7,10 @@
 
 namespace rawbpf::inline v0::cli {
 
-extern const Command kProfile, kReport, kDoctor, kBtfDump, kCompletion, kHelp, kVersion, kMan;
+extern const Command kProfile, kReport;
+extern const Command kLoad;
+extern const Command kBtfDump;
+extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;
 
 /// In the order in which help lists them.
 [[nodiscard]] std::span<const Command *const> all_commands();

@@ -48,7 +48,7 @@ std::string errno_name(int os) {
 }
 
 std::string Error::message() const {
-    if (os == 0) return context;
+    if (os == 0 || kind == Errc::rejected) return context; // the verifier's words say more than "Permission denied"
     const char *sentence = os == 524 ? "Operation is not supported" : strerrordesc_np(os);
     std::string out = context;
     if (!out.empty()) out += ": ";

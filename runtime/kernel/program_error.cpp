@@ -78,6 +78,7 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, Error 
             error.context = format("{}: {}: CO-RE: {}", who, place_of(program, report), poison.why);
             break;
         }
+    error.os = refusal.os;
     // No capability, but the verifier had a word: it is the privileges that are short.
     if (refusal.os == EPERM) error.kind = Errc::permission;
     if (refusal.os == EPERM && error.hint.empty()) error.hint = refusal.hint;

@@ -205,19 +205,18 @@ Result<void> read_functions(Image &image) {
     return {};
 }
 
-/// The function that a tag "exception_callback:NAME" on the program names: a global one in .text.
-Result<uint32_t> exception_callback_of(const Image &image, std::string_view program) {
+/// The function that a tag "exception_callback:NAME" on the program names: a global one in .text. None where there is no such
+/// function, or where there are two tags: the verifier refuses such a program, and says why.
+uint32_t exception_callback_of(const Image &image, std::string_view program) {
+    const Image::Callback *found = nullptr;
     for (const Image::Callback &tag : image.exception_callbacks) {
         if (tag.function != program) continue;
-        for (uint32_t i = 0; i < image.functions.size(); ++i) {
-            const Code &code = image.functions[i];
-            if (code.name != tag.callback || image.section(code.section).name != ".text") continue;
-            if (!image.find_symbol(code.name)) break;
-            return i;
-        }
-        return fail(Errc::bad_input, "{}: program {}: its exception callback {} is no global function of .text", image.name,
-                    program, tag.callback);
+        if (found) return Assembler::kNone;
+        found = &tag;
     }
+    if (!found || !image.find_symbol(found->callback)) return Assembler::kNone;
+    for (uint32_t i = 0; i < image.functions.size(); ++i)
+        if (image.functions[i].name == found->callback && image.section(image.functions[i].section).name == ".text") return i;
     return Assembler::kNone;
 }
 
@@ -236,7 +235,7 @@ Result<void> make_programs(Image &image, ObjectSpec &spec) {
         ProgramSpec program;
         program.name = code.name;
         classify(program, image.section(code.section).name);
-        TRY(assembler.assemble(i, program, TRY(exception_callback_of(image, code.name))));
+        TRY(assembler.assemble(i, program, exception_callback_of(image, code.name)));
         spec.programs.push_back(std::move(program));
     }
     return {};

@@ -182,9 +182,10 @@ Result<void> read_typed_maps(Image &image, ObjectSpec &spec) {
 }
 
 /// struct bpf_map_def { u32 type, key_size, value_size, max_entries, map_flags, ...; }: all of one size, which the file doesn't
-/// say.
+/// say. Nine words are iproute2's bpf_elf_map, with id, pinning, inner_id and inner_idx behind; of those only pinning is served
+/// (one name space, whichever of tc's two is asked for).
 Result<void> read_legacy_maps(Image &image, ObjectSpec &spec) {
-    constexpr uint64_t kFields = 5, kWord = 4;
+    constexpr uint64_t kFields = 5, kWord = 4, kElfMapWords = 9, kId = 5, kPinning = 6;
     const elf::Section &section = *image.legacy_maps;
     std::vector<std::pair<uint64_t, std::string_view>> found;
     for (const elf::Symbol &symbol : image.symbols)
@@ -201,8 +202,9 @@ Result<void> read_legacy_maps(Image &image, ObjectSpec &spec) {
         const std::string_view name = found[i].second;
         if (offset != i * size) return image.bad(section, offset, "map {} is not where definition {} starts", name, i);
         auto word = [&](uint64_t index) { return load<uint32_t>(bytes.data() + offset + index * kWord); };
+        const bool iproute2 = size == kElfMapWords * kWord;
         for (uint64_t extra = kFields; extra < size / kWord; ++extra)
-            if (word(extra) != 0)
+            if (word(extra) != 0 && !(iproute2 && (extra == kId || extra == kPinning)))
                 return image.bad(section, offset + extra * kWord,
                                  "map {} uses a field beyond map_flags (loaders disagree on what it means); define it in .maps",
                                  name);
@@ -213,6 +215,7 @@ Result<void> read_legacy_maps(Image &image, ObjectSpec &spec) {
         map.value_size = word(2);
         map.max_entries = word(3);
         map.flags = word(4);
+        map.pin_by_name = iproute2 && word(kPinning) != 0;
         image.map_places.push_back({offset, size, static_cast<uint32_t>(spec.maps.size())});
         spec.maps.push_back(std::move(map));
     }

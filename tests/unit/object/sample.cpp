@@ -272,6 +272,67 @@ std::vector<std::byte> legacy_maps_object(size_t words, uint32_t extra) {
     return w.finish();
 }
 
+std::vector<std::byte> ops_object(const OpsOptions &options) {
+    elf::Writer w;
+    btf::Writer t;
+    const uint32_t program =
+        w.add_section("struct_ops/init", SHF_ALLOC | SHF_EXECINSTR, as_bytes({wide(1, 8), kSecond, {0x79, 0, 1, 0, 0}, kExit}));
+    const uint32_t text = w.add_section(".text", SHF_ALLOC | SHF_EXECINSTR, as_bytes({call(-1), kExit, mov(0, 0), kExit}));
+    struct {
+        uint64_t init = 0, flags;
+        char name[8];
+    } const live{0, 5, "live"}, spare{0, 6, ""};
+    const uint32_t live_at = w.add_section(".struct_ops.link", SHF_ALLOC | SHF_WRITE, bytes_of_object(live));
+    w.add_section("?.struct_ops", SHF_ALLOC | SHF_WRITE, bytes_of_object(spare));
+    const uint64_t variables[] = {0, 7};
+    const uint32_t arena_at = w.add_section(".addr_space.1", SHF_ALLOC | SHF_WRITE, std::as_bytes(std::span(variables)));
+    const std::vector<std::byte> definition(16);
+    const uint32_t maps_at = options.with_arena ? w.add_section(".maps", SHF_ALLOC | SHF_WRITE, definition) : 0;
+
+    const btf::TypeId i32 = t.add_int("int", 4, true), u64 = t.add_int("long", 8, true), letter = t.add_int("char", 1, true);
+    const btf::TypeId proto = t.add_func_proto(i32, {{"x", i32}});
+    const btf::TypeId ops =
+        t.add_struct("ops", 24, {{"init", t.add_ptr(proto), 0}, {"flags", u64, 64}, {"name", t.add_array(letter, i32, 8), 128}});
+    t.add_datasec(".struct_ops.link", 0, {{t.add_var("live", ops, 1), 0, 24}});
+    t.add_datasec("?.struct_ops", 0, {{t.add_var("spare", ops, 1), 0, 24}});
+    t.add_datasec(".addr_space.1", 0, {{t.add_var("first", u64, 1), 0, 8}, {t.add_var("second", u64, 1), 0, 8}});
+    if (options.with_arena) {
+        const btf::TypeId arena = t.add_struct("", 16, {{"type", number(t, i32, 33), 0}, {"max_entries", number(t, i32, 2), 64}});
+        t.add_datasec(".maps", 0, {{t.add_var("arena", arena, 1), 0, 16}});
+        w.add_symbol(symbol("arena", maps_at, 0, 16, STT_OBJECT));
+    }
+    const btf::TypeId on_init = t.add_func("on_init", proto, 1);
+    t.add_func("caught", proto, 1);
+    if (options.tagged) t.add_decl_tag("exception_callback:caught", on_init, -1);
+
+    const uint32_t on_init_s = w.add_symbol(symbol("on_init", program, 0, 32, STT_FUNC));
+    const uint32_t caught_s = w.add_symbol(symbol("caught", text, 0, 16, STT_FUNC));
+    const uint32_t helper_s = w.add_symbol(symbol("helper", text, 16, 16, STT_FUNC));
+    w.add_symbol(symbol("live", live_at, 0, 24, STT_OBJECT));
+    w.add_symbol(symbol("spare", live_at + 1, 0, 24, STT_OBJECT));
+    w.add_symbol(symbol("first", arena_at, 0, 8, STT_OBJECT));
+    w.add_symbol(symbol("second", arena_at, 8, 8, STT_OBJECT));
+    const uint32_t arena_s = w.add_symbol(symbol("", arena_at, 0, 0, STT_SECTION, STB_LOCAL));
+    w.add_relocation(text, relocation(0, helper_s));
+    w.add_relocation(program, relocation(0, arena_s));
+    elf::Relocation member = relocation(0, options.relocate_to_text ? caught_s : on_init_s);
+    member.offset = options.relocation_at;
+    w.add_relocation(live_at, member);
+    w.add_section(".BTF", 0, t.finish());
+    return w.finish();
+}
+
+std::vector<std::byte> call_object(int32_t imm) {
+    elf::Writer w;
+    const uint32_t program = w.add_section("xdp", SHF_ALLOC | SHF_EXECINSTR, as_bytes({call(imm), kExit}));
+    const uint32_t text = w.add_section(".text", SHF_ALLOC | SHF_EXECINSTR, as_bytes({mov(0, 0), kExit, mov(0, 1), kExit}));
+    w.add_symbol(symbol("prog", program, 0, 16, STT_FUNC));
+    w.add_symbol(symbol("other", text, 0, 16, STT_FUNC));
+    const uint32_t callee = w.add_symbol(symbol("callee", text, 16, 16, STT_FUNC));
+    w.add_relocation(program, relocation(0, callee));
+    return w.finish();
+}
+
 std::vector<std::byte> two_functions_object(uint64_t start, uint64_t size) {
     elf::Writer w;
     const uint32_t at = w.add_section("xdp", SHF_ALLOC | SHF_EXECINSTR, as_bytes({mov(0, 1), kExit, mov(0, 2), kExit}));

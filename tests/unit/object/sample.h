@@ -28,6 +28,25 @@ std::vector<std::byte> bare_object(std::string_view section, const std::vector<I
 /// `second`.
 std::vector<std::byte> legacy_maps_object(size_t words, uint32_t extra);
 
+/// struct_ops, an arena and an exception callback:
+///     struct ops { int (*init)(int); long flags; char name[8]; };
+///     SEC(".struct_ops.link") struct ops live = { .init = on_init, .flags = 5, .name = "live" };
+///     SEC("?.struct_ops") struct ops spare = { .flags = 6 };
+///     struct { type ARENA; max_entries 2 } arena SEC(".maps");   long __arena first, second = 7;
+///     SEC("struct_ops/init") int on_init(int) { return second; }          tagged exception_callback:caught
+///     int caught(long) { return helper(); }  int helper() { return 0; }   in .text
+struct OpsOptions {
+    bool tagged = true;            ///< the exception callback
+    bool with_arena = true;        ///< the arena's map (its variables are there in any case)
+    uint64_t relocation_at = 0;    ///< of .struct_ops.link: 0 is `init`
+    bool relocate_to_text = false; ///< to `caught`, which is no program
+};
+std::vector<std::byte> ops_object(const OpsOptions &options = {});
+
+/// An object whose call of `callee` carries so many bytes as addend besides the symbol's value, as old versions of gcc's
+/// assembler write it. `callee` starts at byte 16 of .text.
+std::vector<std::byte> call_object(int32_t imm);
+
 /// Functions `one` (bytes 0..16) and `two` in a section of 32 bytes.
 std::vector<std::byte> two_functions_object(uint64_t start, uint64_t size);
 

@@ -1,0 +1,282 @@
+// `rawbpf load`: an object file into the kernel, whole or program by program, and what became of it.
+//
+// Loading whole, the first refusal ends it, and the reason is printed with the verifier's log. --each loads every program alone,
+// with the maps that it needs: one program's refusal says nothing about the next, so that an object can be judged on a kernel
+// that lacks a feature of it, and two loaders can be compared program by program (insn_hash).
+#include <algorithm>
+#include <csignal>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/json_line.h"
+#include "cli/narrator.h"
+#include "programs/render/text.h"
+#include "runtime/kernel/loader.h"
+#include "runtime/kernel/pin.h"
+#include "runtime/object/elf_object.h"
+#include "runtime/object/kinds.h"
+#include "runtime/sys/names.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf load";
+
+constexpr Option kOptions[] = {
+    {.name = "each",
+     .help = "load every program alone, with the maps that it needs, also those that aren't loaded by default; "
+             "a line each. Nothing is pinned",
+     .section = "What to load"},
+    {.name = "prog",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "NAME",
+     .help = "only this program, with the maps that it needs"},
+    {.name = "btf",
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "relocate (CO-RE) against these types: raw BTF or an ELF file with .BTF. For kernels without BTF of their own"},
+    {.name = "pin",
+     .kind = Kind::directory,
+     .argument = "DIR",
+     .help = "pin every program as DIR/NAME and every map as DIR/maps/NAME, so that they outlive the command; DIR is made, in "
+             "a bpf file system",
+     .section = "What to do with it"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "how to show it",
+     .section = "Output",
+     .fallback = "text",
+     .choices = "text json"},
+    kJsonOption,
+    kOutputOption,
+    {.name = "verbose", .letter = 'v', .help = "the verifier's whole log; in JSON also the hash of what was refused"},
+    kSyscallsOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf load tool.bpf.o", "load it, say what was loaded, and let go of it again"},
+    {"sudo rawbpf load --each --json tool.bpf.o", "which programs load on this kernel, and why not the others"},
+    {"sudo rawbpf load --prog on_exec --pin /sys/fs/bpf/tool tool.bpf.o", "one program, to stay"},
+    {"sudo rawbpf load --btf 5.10.btf tool.bpf.o", "on a kernel without BTF of its own"},
+};
+
+std::string type_name(uint32_t type) {
+    std::string out(program_type_name(type));
+    for (char &c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return out;
+}
+
+struct Outcome {
+    const ProgramSpec *program = nullptr;
+    bool loaded = false;
+    std::optional<LoadAttempt> attempt;
+    Error error = {};
+};
+
+class Report {
+  public:
+    Report(const Arguments &a, Output &output)
+        : json_(a.text(option("format")) == "json"), verbose_(a.has(option("verbose"))), out_(output) {}
+
+    [[nodiscard]] bool json() const { return json_; }
+    [[nodiscard]] bool verbose() const { return verbose_; }
+    void header(const Arguments &a) {
+        if (json_) write(json_header("load", a.words()));
+    }
+    void program(std::string_view object, const Outcome &outcome) {
+        ++programs_;
+        loaded_ += outcome.loaded;
+        json_ ? program_json(object, outcome) : program_text(outcome);
+    }
+    void map(const Map &map) {
+        if (json_)
+            write(JsonLine("map")
+                      .text("map", map.name())
+                      .text("map_type", sys::map_type_name(map.type()))
+                      .number("key_size", map.key_size())
+                      .number("value_size", map.value_size())
+                      .number("max_entries", map.max_entries())
+                      .finish());
+        else
+            line(format("map {}: {}, key {} bytes, value {} bytes, {} entries", map.name(), sys::map_type_name(map.type()),
+                        map.key_size(), map.value_size(), map.max_entries()));
+    }
+    /// An object that couldn't even be read.
+    void unreadable(std::string_view object, const Error &error) {
+        if (json_)
+            write(JsonLine("object").text("object", object).boolean("read", false).text("reason", error.message()).finish());
+    }
+    void summary() {
+        if (json_)
+            write(JsonLine("summary")
+                      .number("programs", static_cast<int64_t>(programs_))
+                      .number("loaded", static_cast<int64_t>(loaded_))
+                      .finish());
+    }
+    [[nodiscard]] bool all_loaded() const { return loaded_ == programs_; }
+    [[nodiscard]] bool only_kernel_refused() const { return only_kernel_; }
+
+  private:
+    void write(std::string_view text) { out_.writer().write(text); }
+    void line(std::string_view text) {
+        std::string clean;
+        render::append_printable(clean, text);
+        write(clean + "\n");
+    }
+    void program_json(std::string_view object, const Outcome &outcome) {
+        const ProgramSpec &p = *outcome.program;
+        if (!outcome.loaded) only_kernel_ &= status_of(outcome.error) == 3;
+        JsonLine out("program");
+        out.text("object", object).text("program", p.name).text("section", p.section).text("prog_type", type_name(p.type));
+        out.boolean("loaded", outcome.loaded);
+        outcome.error.os ? out.number("errno", outcome.error.os) : out.null("errno");
+        outcome.loaded ? out.null("reason") : out.text("reason", outcome.error.message());
+        outcome.attempt ? out.number("insns", outcome.attempt->insns) : out.null("insns");
+        const std::string hash = outcome.attempt ? format("{:016x}", outcome.attempt->insn_hash) : std::string();
+        outcome.loaded ? out.text("insn_hash", hash) : out.null("insn_hash");
+        if (verbose_) {
+            hash.empty() ? out.null("tried_hash") : out.text("tried_hash", hash);
+            if (!outcome.error.log.empty()) out.text("log", outcome.error.log);
+        }
+        write(out.finish());
+    }
+    void program_text(const Outcome &outcome) {
+        const ProgramSpec &p = *outcome.program;
+        if (!outcome.loaded) only_kernel_ &= status_of(outcome.error) == 3;
+        if (outcome.loaded) {
+            line(format("{} {} ({}): loaded, {} instructions", p.name, p.section, type_name(p.type),
+                        outcome.attempt ? outcome.attempt->insns : 0));
+            return;
+        }
+        if (verbose_ && !outcome.error.log.empty()) write(outcome.error.log + "\n");
+        line(format("{} {} ({}): {}", p.name, p.section, type_name(p.type), outcome.error.message()));
+        if (!outcome.error.hint.empty()) line(format("  hint: {}", outcome.error.hint));
+    }
+
+    bool json_, verbose_;
+    Output &out_;
+    size_t programs_ = 0, loaded_ = 0;
+    bool only_kernel_ = true;
+};
+
+const ProgramSpec *find(const ObjectSpec &spec, std::string_view name) {
+    for (const ProgramSpec &program : spec.programs)
+        if (program.name == name) return &program;
+    return nullptr;
+}
+
+void load_each(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options, Report &report) {
+    const std::vector<std::string_view> only = a.all(option("prog"));
+    options.pin_by_name = false;
+    for (const ProgramSpec &program : spec.programs) {
+        if (!only.empty() && std::find(only.begin(), only.end(), program.name) == only.end()) continue;
+        std::vector<LoadAttempt> attempts;
+        options.attempts = &attempts;
+        options.programs = {program.name};
+        Result<LoadedObject> loaded = load(spec, options);
+        Outcome outcome{&program, loaded.has_value(), {}, {}};
+        if (!attempts.empty()) outcome.attempt = attempts.back();
+        if (!loaded) outcome.error = std::move(loaded).error();
+        report.program(object, outcome);
+    }
+}
+
+/// Returns the error that ended it, already shown for its program.
+Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options,
+                        Report &report) {
+    std::vector<LoadAttempt> attempts;
+    options.attempts = &attempts;
+    for (std::string_view name : a.all(option("prog"))) options.programs.emplace_back(name);
+    Result<LoadedObject> loaded = load(spec, options);
+    if (!loaded) {
+        if (report.json()) // what was tried before went with it
+            if (const ProgramSpec *last = attempts.empty() ? nullptr : find(spec, attempts.back().program))
+                report.program(object, Outcome{last, false, attempts.back(), loaded.error()});
+        return Unexpected(std::move(loaded).error());
+    }
+    if (report.verbose())
+        for (const std::string &note : loaded->notes) say(format("{}: {}\n", kWho, note));
+    for (const LoadAttempt &attempt : attempts) report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}});
+    for (const Map &map : loaded->maps) report.map(map);
+    if (a.has(option("pin"))) TRY(pin_object(*loaded, std::string(a.text(option("pin")))));
+    return {};
+}
+
+int run_load(const Arguments &a) {
+    if (a.has(option("each")) && a.has(option("pin")))
+        return complain(
+            kWho, make_error(Errc::invalid_argument, "--each lets go of each program at once; there is nothing to --pin"), 2);
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+
+    LoadOptions options;
+    options.btf_path = a.text(option("btf"));
+    std::shared_ptr<const btf::Btf> types; // held, so that it isn't opened anew for each program
+    if (Result<std::shared_ptr<const btf::Btf>> opened = kernel_btf(options.btf_path))
+        types = std::move(*opened);
+    else if (!options.btf_path.empty())
+        return complain(kWho, opened.error());
+    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    output->keep();
+
+    Report report(a, *output);
+    report.header(a);
+    int status = 0;
+    for (std::string_view operand : a.operands()) {
+        const std::string path(operand);
+        Result<ObjectSpec> spec = [&]() -> Result<ObjectSpec> {
+            const sys::Mapping bytes = TRY(sys::map_file(path));
+            return parse_object(bytes.bytes(), path);
+        }();
+        if (!spec) {
+            report.unreadable(path, spec.error());
+            status = std::max(status, complain(kWho, spec.error()));
+            continue;
+        }
+        if (a.has(option("each"))) {
+            load_each(*spec, path, a, options, report);
+        } else if (Result<void> done = load_whole(*spec, path, a, options, report); !done) {
+            if (!report.verbose()) done.error().log.clear();
+            status = std::max(status, complain(kWho, done.error()));
+        }
+    }
+    report.summary();
+    if (a.has(option("each")) && !report.all_loaded() && status == 0) status = report.only_kernel_refused() ? 3 : 1;
+    Result<void> written = output->writer().flush();
+    if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
+    return status;
+}
+
+} // namespace
+
+const Command kLoad{
+    .name = "load",
+    .summary = "load a BPF object file, whole or program by program",
+    .description =
+        "Loads compiled BPF programs (ELF objects of clang or gcc) into the kernel: makes their maps, relocates their accesses "
+        "to the kernel's types (CO-RE), and has each program verified. Unless --pin is given, everything is let go of again when "
+        "the command ends, but for maps whose definition says that they are pinned by name: those stay, in /sys/fs/bpf."
+        "\n\n"
+        "Where the kernel refuses a program, the reason names the instruction with its source line and what would help; -v adds "
+        "the verifier's whole log."
+        "\n\n"
+        "In JSON there is one object a program. Its insn_hash is FNV-1a 64 over the final instructions, with descriptors "
+        "replaced: a map's by its position in the object, others by 0. Equal hashes mean equal programs, whoever loaded them.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "OBJECT",
+    .least_operands = 1,
+    .most_operands = SIZE_MAX,
+    .operand_is_file = true,
+    .run = run_load,
+};
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,16 @@
+// Pins: names in a bpf file system that keep programs and maps alive.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/result.h"
+#include "runtime/kernel/loader.h"
+
+namespace rawbpf::inline v0 {
+
+/// Pins every program as DIRECTORY/NAME and every map as DIRECTORY/maps/NAME, dots in names made underscores; makes the
+/// directories, one level each. On failure nothing of it stays. Errors: busy (a name is taken), invalid_argument (no bpf file
+/// system, with a hint).
+[[nodiscard]] Result<void> pin_object(const LoadedObject &object, const std::string &directory);
+
+} // namespace rawbpf::inline v0
