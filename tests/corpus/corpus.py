@@ -93,9 +93,8 @@ def table(rows, opened, argued):
     for row in rows:
         if row["class"] != "only they" and row["insns"] != "differ":
             continue
-        key = f"{row['set'].split('-')[0]}/{row['object']}/{row['program']}"
-        why = argued.get(key) or argued.get(f"*/{row['object']}/*") or argued.get(f"*/*/{row['program']}")
         what = "only they load" if row["class"] == "only they" else "instructions differ"
+        why = argued["only they" if row["class"] == "only they" else "instructions"].get(row["object"])
         bad += not why
         print(f"{'argued' if why else 'OPEN'}: {what}: {row['set']}/{row['object']}: {row['program']}: {why or row['our_reason'] or ''}")
     for o in opened:
