@@ -95,8 +95,8 @@ class Reader {
         if (insn.src != BPF_PSEUDO_CALL)
             return image_.bad(section_, at, "a relocation against {} on a call of a helper", shown(symbol));
         int64_t addend = has_addend_ ? relocation.addend : (int64_t(insn.imm) + 1) * int64_t(sizeof(Insn));
-        // gcc's assembler, up to 2.40, writes the symbol's own value there as well. A call never goes past a function's start.
-        if (symbol.type == STT_FUNC && !has_addend_ && addend == static_cast<int64_t>(symbol.value)) addend = 0;
+        // gcc's assembler, up to 2.40, adds the symbol's own value, in bytes. A call never goes past a function's start.
+        if (symbol.type == STT_FUNC && int64_t(insn.imm) + 1 == static_cast<int64_t>(symbol.value)) addend = 0;
         const int64_t offset = static_cast<int64_t>(symbol.value) + addend;
         ref.kind = CodeRef::Kind::call;
         ref.index = TRY(function_at(at, symbol, offset));

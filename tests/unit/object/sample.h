@@ -43,8 +43,7 @@ struct OpsOptions {
 };
 std::vector<std::byte> ops_object(const OpsOptions &options = {});
 
-/// An object whose call of `callee` carries so many bytes as addend besides the symbol's value, as old versions of gcc's
-/// assembler write it. `callee` starts at byte 16 of .text.
+/// An object whose call of `callee` has that imm. `callee` starts at byte 16 of .text.
 std::vector<std::byte> call_object(int32_t imm);
 
 /// Functions `one` (bytes 0..16) and `two` in a section of 32 bytes.
