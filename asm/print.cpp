@@ -237,7 +237,7 @@ std::string print(const Function &function, PrintStyle style) {
     return out;
 }
 
-std::string map_type_name(uint32_t type) {
+std::string map_kind_name(uint32_t type) {
     // enum bpf_map_type of the kernel's uapi/linux/bpf.h; the last one came with 6.19.
     static constexpr std::string_view kNames[] = {
         "unspec",
@@ -282,7 +282,7 @@ std::string map_type_name(uint32_t type) {
 std::string print(const Unit &unit, PrintStyle style) {
     std::string out = "# " + unit.name + ", license \"" + unit.license + "\"\n";
     for (const MapDef &map : unit.maps) {
-        out += "# map " + map.name + ": " + map_type_name(map.type);
+        out += "# map " + map.name + ": " + map_kind_name(map.type);
         if (map.key_size) out += ", key " + std::to_string(map.key_size);
         if (map.value_size) out += ", value " + std::to_string(map.value_size);
         out += ", " + std::to_string(map.max_entries) + (map.key_size || map.value_size ? " entries" : " bytes");

@@ -28,6 +28,6 @@ struct PrintStyle {
 [[nodiscard]] std::string print(const Unit &unit, PrintStyle style = {});
 
 /// "ringbuf" for 27; "type 99" for one that isn't known.
-[[nodiscard]] std::string map_type_name(uint32_t type);
+[[nodiscard]] std::string map_kind_name(uint32_t type);
 
 } // namespace rawbpf::inline v0

@@ -83,7 +83,7 @@ TEST_CASE("profile twin: maps as the C program has them") {
     const auto maps = by_name(*dsl);
     CHECK(maps.size() == PROFILE_RINGS + 3);
     REQUIRE(maps.count("profile_counts") == 1);
-    CHECK(map_type_name(maps.at("profile_counts")->type) == "percpu_array");
+    CHECK(map_kind_name(maps.at("profile_counts")->type) == "percpu_array");
     CHECK(maps.at("profile_counts")->value_size == sizeof(ProfileCpu));
     auto c = profile::program_spec(BpfSource::clang, options);
     if (!c) return; // not in this build
