@@ -6,11 +6,9 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/narrator.h"
-#include "cli/suggest.h"
-#include "programs/doctor/doctor.h"
+#include "cli/object_file.h"
 #include "programs/inspect/btf_list.h"
 #include "programs/inspect/btf_source.h"
-#include "programs/inspect/json.h"
 #include "runtime/btf/c_header.h"
 #include "runtime/btf/print_raw.h"
 #include "runtime/sys/file.h"
@@ -101,10 +99,7 @@ Result<void> dump(const BtfSource &source, std::span<const btf::TypeId> types, c
         types = all;
     }
     if (shape == "json") {
-        RunInfo run = doctor::describe_run();
-        run.command = own_command_line({"rawbpf", "btf", "dump"}, a);
-        run.version = RAWBPF_VERSION;
-        inspect::append_header(writer.text(), run);
+        append_json_header(writer.text(), a);
         for (btf::TypeId id : types) {
             TRY(inspect::append_type_json(writer.text(), btf, id));
             writer.commit();

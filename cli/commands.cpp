@@ -18,7 +18,10 @@ std::span<const Command *const> all_commands() {
     static constexpr const Command *commands[] = {
         &kProfile,    &kReport, //
         &kLoad,                 //
-        &kBtfDump,              //
+        &kInspect,              //
+        &kRelocs,               //
+        &kCheck,                //
+        &kBtfDump,    &kBtfMin, //
         &kDoctor,               //
         &kCompletion,           //
         &kHelp,       &kVersion, &kMan,

@@ -84,7 +84,7 @@ Result<void> append_type_json(std::string &out, const btf::Btf &btf, btf::TypeId
                 const btf::EnumValue v = TRY(btf.enum_value(t, i));
                 parts.next(v.name);
                 const int64_t number = static_cast<int64_t>(v.value);
-                const bool exact = number > -kExact && number < kExact;
+                const bool exact = (t.kind_flag || number >= 0) && number > -kExact && number < kExact;
                 const std::string_view quote = exact ? "" : "\"";
                 t.kind_flag ? append(list, ",\"value\":{}{}{}}}", quote, number, quote)
                             : append(list, ",\"value\":{}{}{}}}", quote, v.value, quote);

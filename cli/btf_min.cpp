@@ -1,0 +1,71 @@
+// `rawbpf btf min`: of a kernel's BTF, only what some objects' relocations need.
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/object_file.h"
+#include "runtime/object/min_btf.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf btf min";
+
+constexpr Option kOptions[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "write the small BTF there instead of to standard output",
+     .section = "Output"},
+    kQuietOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"rawbpf btf min 5.4.btf prog.bpf.o -o 5.4-prog.btf", "a few kilobytes to send along to machines with that kernel"},
+};
+
+int run_btf_min(const Arguments &a) {
+    const std::span<const std::string_view> operands = a.operands();
+    if (is_terminal(1) && a.text(option("output")).empty())
+        return complain(kWho, make_error(Errc::invalid_argument, "BTF isn't for terminals", "name a file: -o FILE"), 2);
+    Result<inspect::BtfSource> kernel = inspect::BtfSource::of_file(std::string(operands[0]));
+    if (!kernel) return complain(kWho, kernel.error(), 1);
+    std::vector<ObjectSpec> specs;
+    for (std::string_view path : operands.subspan(1)) {
+        Result<ObjectFile> object = open_object(path);
+        if (!object) return complain(kWho, object.error(), 1);
+        specs.push_back(std::move(object->spec));
+    }
+    Result<MinimalBtf> small = minimal_btf(specs, kernel->btf());
+    if (!small) return complain(kWho, small.error(), 1);
+    const std::string_view text(reinterpret_cast<const char *>(small->btf.data()), small->btf.size());
+    if (const int status = write_result(kWho, a.text(option("output")), text)) return status;
+    if (a.has(option("quiet"))) return 0;
+    say(format("{}: {} types, {} bytes, for {} relocations{}\n", kWho, small->types, small->btf.size(), small->relocations,
+               small->missing ? format(" ({} more find nothing in this kernel)", small->missing) : std::string()));
+    if (small->type_ids)
+        say(format("{}: {} relocations ask for the id of a kernel's type; with this file they would get another number\n", kWho,
+                   small->type_ids));
+    return 0;
+}
+
+} // namespace
+
+const Command kBtfMin{
+    .name = "btf min",
+    .summary = "cut out of a kernel's types what some objects need",
+    .description = "Writes BTF with only those types, members and enumerators of a kernel that the CO-RE relocations of these "
+                   "objects look for. "
+                   "With it (rawbpf load --btf FILE, libbpf's btf_custom_path) they are relocated as with the whole BTF, on a "
+                   "kernel that has "
+                   "none of its own. A kernel's BTF is a raw file or a vmlinux.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "KERNEL OBJECT...",
+    .least_operands = 2,
+    .most_operands = 1000,
+    .operand_is_file = true,
+    .run = run_btf_min,
+};
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,64 @@
+// `rawbpf inspect`: what an object file holds and what it will ask of a kernel. No kernel, no privileges.
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/object_file.h"
+#include "programs/inspect/object_view.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf inspect";
+
+constexpr Option kOptions[] = {
+    {.name = "format",
+     .letter = 'f',
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "how to show it",
+     .section = "Output",
+     .fallback = "text",
+     .choices = "text json"},
+    kJsonOption,
+    kOutputOption,
+    {.name = "verbose", .letter = 'v', .help = "text: every instruction of every program, too"},
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"rawbpf inspect prog.bpf.o", "programs, maps, global variables, what it needs of the kernel"},
+    {"rawbpf inspect prog.bpf.o --json | jq -c 'select(.type == \"program\")'", "only the programs, for a script"},
+};
+
+int run_inspect(const Arguments &a) {
+    Result<ObjectFile> object = open_object(a.operands()[0]);
+    if (!object) return complain(kWho, object.error(), 1);
+    const bool json = a.text(option("format")) == "json";
+    Result<std::string> shown = json ? inspect::object_json(object->spec, object->file.bytes())
+                                     : inspect::object_text(object->spec, object->file.bytes());
+    if (!shown) return complain(kWho, shown.error(), 1);
+    std::string text;
+    if (json) append_json_header(text, a);
+    text += *shown;
+    if (!json && a.has(option("verbose"))) text += "\n" + print_spec(object->spec);
+    return write_result(kWho, a.text(option("output")), text);
+}
+
+} // namespace
+
+const Command kInspect{
+    .name = "inspect",
+    .summary = "show what a BPF object holds, without a kernel",
+    .description =
+        "Shows what is in a BPF object file: its sections, programs with their types, maps, global variables with their "
+        "places and first values, what it expects the kernel to have, and every relocation. Nothing is loaded, no "
+        "kernel is asked, and no privileges are needed.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "OBJECT",
+    .least_operands = 1,
+    .most_operands = 1,
+    .operand_is_file = true,
+    .run = run_inspect,
+};
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,76 @@
+// Opening what `inspect`, `relocs`, `check`, `btf min`, `link` and `gen` read, and writing what they answer.
+#include "cli/object_file.h"
+
+#include "cli/common_options.h"
+#include "programs/doctor/doctor.h"
+#include "programs/inspect/json.h"
+#include "runtime/object/elf_object.h"
+
+namespace rawbpf::inline v0::cli {
+
+namespace {
+constexpr size_t kMaxInput = size_t{1} << 30;
+} // namespace
+
+Result<InputFile> InputFile::open(std::string_view path) {
+    InputFile out;
+    out.name_ = path == "-" ? "standard input" : std::string(path);
+    if (path == "-") {
+        *out.text_ = TRY_IN(sys::read_file("/dev/stdin", kMaxInput), "standard input");
+        return out;
+    }
+    struct stat st = TRY(sys::stat_file(out.name_));
+    if (S_ISREG(st.st_mode))
+        out.mapping_ = TRY(sys::map_file(out.name_));
+    else
+        *out.text_ = TRY(sys::read_file(out.name_, kMaxInput));
+    return out;
+}
+
+Result<ObjectFile> open_object(std::string_view path) {
+    ObjectFile out;
+    out.file = TRY(InputFile::open(path));
+    out.spec = TRY(parse_object(out.file.bytes(), out.file.name()));
+    return out;
+}
+
+Result<KernelTypes> KernelTypes::open(const std::string &path) {
+    KernelTypes out;
+    out.source_ = std::make_unique<inspect::BtfSource>(
+        TRY(path.empty() ? inspect::BtfSource::of_kernel("vmlinux") : inspect::BtfSource::of_file(path)));
+    out.name_ = path.empty() ? "vmlinux" : path;
+    if (path.empty()) out.modules_ = std::make_unique<ModuleTypes>(&out.source_->btf());
+    return out;
+}
+
+CoreTargets KernelTypes::targets() const {
+    CoreTargets out;
+    out.kernel = &source_->btf();
+    if (modules_) {
+        out.modules = [](void *context) { return static_cast<ModuleTypes *>(context)->types(); };
+        out.context = modules_.get();
+    }
+    return out;
+}
+
+void append_json_header(std::string &out, const Arguments &arguments) {
+    RunInfo run = doctor::describe_run();
+    std::vector<std::string> command = {"rawbpf"};
+    for (std::string_view word : split(arguments.command().name, ' ')) command.emplace_back(word);
+    run.command = own_command_line(std::move(command), arguments);
+    run.version = RAWBPF_VERSION;
+    inspect::append_header(out, run);
+}
+
+int write_result(std::string_view who, std::string_view output, std::string_view text) {
+    Result<Output> out = Output::open(output);
+    if (!out) return complain(who, out.error(), 1);
+    if (Result<void> emptied = out->empty(); !emptied) return complain(who, emptied.error(), 1);
+    out->writer().write(text);
+    Result<void> written = out->writer().flush();
+    if (!written) return reader_gone(written.error()) ? 0 : complain(who, written.error(), 1);
+    out->keep();
+    return 0;
+}
+
+} // namespace rawbpf::inline v0::cli

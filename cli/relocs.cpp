@@ -1,0 +1,75 @@
+// `rawbpf relocs`: every CO-RE relocation of an object: what it was, what it becomes on a kernel, and why.
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/object_file.h"
+#include "programs/inspect/core_view.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf relocs";
+
+constexpr Option kOptions[] = {
+    {.name = "btf",
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "relocate to the kernel whose types these are (BTF, or a vmlinux), not to the running one",
+     .section = "What"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "how to show it",
+     .section = "Output",
+     .fallback = "text",
+     .choices = "text json"},
+    kJsonOption,
+    kOutputOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"rawbpf relocs prog.bpf.o", "how the running kernel's types differ from those it was compiled with"},
+    {"rawbpf relocs prog.bpf.o --btf 5.10.btf --json", "the same for another kernel, a JSON object a relocation"},
+};
+
+int run_relocs(const Arguments &a) {
+    Result<ObjectFile> object = open_object(a.operands()[0]);
+    if (!object) return complain(kWho, object.error(), 1);
+    Result<KernelTypes> kernel = KernelTypes::open(std::string(a.text(option("btf"))));
+    if (!kernel) return complain(kWho, kernel.error());
+    Result<inspect::CoreView> view = inspect::view_core(object->spec, kernel->targets(), kernel->name());
+    if (!view) return complain(kWho, view.error(), 1);
+    std::string text;
+    if (a.text(option("format")) == "json") {
+        append_json_header(text, a);
+        append_relocs_json(text, *view, object->file.name());
+    } else {
+        append_relocs_text(text, *view);
+    }
+    return write_result(kWho, a.text(option("output")), text);
+}
+
+} // namespace
+
+const Command kRelocs{
+    .name = "relocs",
+    .summary = "show how an object's CO-RE relocations come out",
+    .description = "Shows every CO-RE relocation of an object: the instruction, what it depends on, its value in the types that "
+                   "the object was "
+                   "compiled with and in the kernel's, and the types of that name that were looked at but didn't fit, each with "
+                   "why not. What "
+                   "can't be found is \"missing\"; \"guarded\" where the program asks first, so that a verifier never gets there."
+                   "\n\n"
+                   "Nothing is loaded. The running kernel's types and its modules' are read from /sys/kernel/btf, which needs no "
+                   "privileges.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "OBJECT",
+    .least_operands = 1,
+    .most_operands = 1,
+    .operand_is_file = true,
+    .run = run_relocs,
+};
+
+} // namespace rawbpf::inline v0::cli
