@@ -26,6 +26,13 @@ BtfSupport probe_support() {
     }
     {
         Writer w;
+        btf::TypeId n = w.add_int("int", 4, true);
+        btf::TypeId var = w.add_var("v", n, 1);
+        w.add_datasec("?.bss", 4, {{var, 0, 4}});
+        support.any_name = takes(w);
+    }
+    {
+        Writer w;
         w.add_func("f", w.add_func_proto(w.add_int("int", 4, true), {}), 1);
         support.func_global = takes(w);
     }

@@ -14,7 +14,8 @@
 //      ENUM64    12 x n: name, low, high     ->  UNION     12 x n: name, type, bit offset   of one-byte integers (added at the
 //      end) ENUM with kind_flag (signed)          ->  ENUM without FUNC with linkage in vlen             ->  FUNC, static
 //
-// A STRUCT's name must be an identifier, so the dots of ".rodata" become underscores. Reference: kernel/bpf/btf.c.
+// A STRUCT's name must be an identifier, so the dots of ".rodata" become underscores; so does the question mark of "?.struct_ops"
+// where a DATASEC must not have one. Reference: kernel/bpf/btf.c.
 #include "runtime/kernel/btf_sanitize.h"
 
 #include <cstring>
@@ -90,18 +91,20 @@ Result<std::vector<std::byte>> sanitize_btf(Bytes btf, const BtfSupport &support
             set(type + 4, info_of(Kind::int_, 0));
             set(type + 8, 1);
             set(tail, kOneByte);
-        } else if (kind == Kind::datasec && !support.var_datasec) {
+        } else if (kind == Kind::datasec && (!support.var_datasec || !support.any_name)) {
             const uint32_t name = get(type);
             if (name >= strings_size) return Unexpected(reader.error_at(at, "a name outside the strings"));
             for (uint64_t i = strings + name; i < strings + strings_size && out[i] != std::byte{0}; ++i)
-                if (out[i] == std::byte{'.'} || out[i] == std::byte{'?'}) out[i] = std::byte{'_'};
-            set(type + 4, info_of(Kind::struct_, vlen));
-            for (uint32_t i = 0; i < vlen; ++i) {
-                std::byte *member = tail + 12 * uint64_t{i};
-                const uint32_t var = get(member), offset = get(member + 4);
-                set(member, 0); // no name: the variable's own would have to be looked up by id
-                set(member + 4, var);
-                set(member + 8, offset * 8);
+                if ((out[i] == std::byte{'.'} && !support.var_datasec) || out[i] == std::byte{'?'}) out[i] = std::byte{'_'};
+            if (!support.var_datasec) {
+                set(type + 4, info_of(Kind::struct_, vlen));
+                for (uint32_t i = 0; i < vlen; ++i) {
+                    std::byte *member = tail + 12 * uint64_t{i};
+                    const uint32_t var = get(member), offset = get(member + 4);
+                    set(member, 0); // no name: the variable's own would have to be looked up by id
+                    set(member + 4, var);
+                    set(member + 8, offset * 8);
+                }
             }
         } else if (kind == Kind::float_ && !support.float_kind) {
             set(type + 4, info_of(Kind::struct_, 0));

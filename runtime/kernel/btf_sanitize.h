@@ -18,7 +18,10 @@ struct BtfSupport {
     bool decl_tag = true;    ///< 5.16
     bool type_tag = true;    ///< 5.17
     bool enum64 = true;      ///< and signed ENUM, 6.0
-    [[nodiscard]] bool everything() const { return var_datasec && func_global && float_kind && decl_tag && type_tag && enum64; }
+    bool any_name = true;    ///< DATASEC with a '?' in its name, of sections that may be left out, 6.9
+    [[nodiscard]] bool everything() const {
+        return var_datasec && func_global && float_kind && decl_tag && type_tag && enum64 && any_name;
+    }
 };
 
 /// The same types under the same ids, with every kind that isn't supported replaced by an older one of the same shape.

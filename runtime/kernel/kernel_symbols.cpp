@@ -223,9 +223,14 @@ Result<AttachTarget> KernelSymbols::attach_target(const ProgramSpec &program) {
         name.remove_prefix(colon + 1);
     }
     const std::optional<KernelType> target = TRY(find(format("{}{}", prefix, name), kind, module));
-    if (!target)
-        return fail(Errc::not_found, "{}{} is not in the BTF of {}{}", prefix, name, module.empty() ? "the kernel" : "module ",
-                    module);
+    if (!target) {
+        Error error = make_error(Errc::not_found, format("{}{} is not in the BTF of {}{}", prefix, name,
+                                                         module.empty() ? "the kernel" : "module ", module));
+        if (modules_->all().empty() && sys::read_file("/proc/modules").value_or("").size() > 1)
+            error.hint = "there are modules, but this kernel shows no types of theirs (5.11, CONFIG_DEBUG_INFO_BTF_MODULES): a "
+                         "kprobe needs none";
+        return Unexpected(std::move(error));
+    }
     AttachTarget out{target->id};
     if (target->module) out.btf_fd = static_cast<uint32_t>(TRY(modules_->fd_of(*target->module)));
     return out;

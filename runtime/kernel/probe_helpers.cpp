@@ -10,7 +10,9 @@
 //
 // Which helpers exist depends on the type, on what it is attached to, on sleepable or not, on privileges and on lockdown
 // (bpf_probe_read_kernel() disappears under lockdown=confidentiality). So a helper is asked of one representative after
-// another until one may call it; the first in the list know most of them, which keeps it to some two loads a helper.
+// another until one may call it. The first in the list know most of them, and a name that says whose helper it is
+// (bpf_sysctl_...) is asked there first, which keeps it to some two loads a helper: all of them together are what `rawbpf doctor`
+// waits for.
 #include "runtime/kernel/probe_helpers.h"
 
 #include <map>
@@ -18,6 +20,7 @@
 
 #include <linux/bpf.h>
 
+#include "asm/helpers.h"
 #include "runtime/kernel/probe_load.h"
 #include "runtime/sys/choke.h"
 
@@ -62,6 +65,66 @@ constexpr Representative kRepresentatives[] = {
     {P::STRUCT_OPS, kNone, false, "tcp_congestion_ops", "struct_ops (tcp_congestion_ops)"},
 };
 constexpr size_t kCount = std::size(kRepresentatives);
+
+// Who is asked first about names with these words in them; a bad guess costs one more load. The first row that fits counts.
+struct Guess {
+    std::string_view words;
+    P type;
+    A attach = kNone;
+};
+constexpr Guess kGuesses[] = {
+    {"sysctl_", P::CGROUP_SYSCTL},
+    {"lwt_push", P::LWT_XMIT},
+    {"lwt_seg6", P::LWT_SEG6LOCAL},
+    {"msg_", P::SK_MSG},
+    {"hdr_opt", P::SOCK_OPS},
+    {"sock_ops", P::SOCK_OPS},
+    {"setsockopt", P::SOCK_OPS},
+    {"getsockopt", P::SOCK_OPS},
+    {"sock_map_update", P::SOCK_OPS},
+    {"sock_hash_update", P::SOCK_OPS},
+    {"get_local_storage", P::SOCK_OPS},
+    {"sk_redirect_", P::SK_SKB},
+    {"reuseport", P::SK_REUSEPORT},
+    {"bind", P::CGROUP_SOCK_ADDR},
+    {"retval", P::CGROUP_SOCK_ADDR},
+    {"cgroup_id", P::CGROUP_SKB},
+    {"xdp_output", P::SYSCALL},
+    {"skb_output", P::SYSCALL},
+    {"xdp_", P::XDP},
+    {"sys_", P::SYSCALL},
+    {"kallsyms", P::SYSCALL},
+    {"find_by_name", P::SYSCALL},
+    {"sock_from_file", P::SYSCALL},
+    {"seq_", P::TRACING, A::TRACE_ITER},
+    {"d_path", P::TRACING, A::TRACE_ITER},
+    {"get_func_", P::TRACING, A::TRACE_FEXIT},
+    {"ima_", P::LSM, A::LSM_MAC},
+    {"inode_", P::LSM, A::LSM_MAC},
+    {"bprm_", P::LSM, A::LSM_MAC},
+    {"send_ack", P::STRUCT_OPS},
+    {"perf_prog", P::PERF_EVENT},
+    {"branch_records", P::PERF_EVENT},
+    {"task_", P::KPROBE}, // before "sk_"
+    {"skb_", P::SCHED_CLS},
+    {"csum_", P::SCHED_CLS},
+    {"sk_", P::SCHED_CLS},
+    {"skc_", P::SCHED_CLS},
+    {"tcp_", P::SCHED_CLS},
+};
+
+// The place in kRepresentatives to begin at.
+size_t first_to_ask(uint32_t id) {
+    const HelperInfo *helper = find_helper(id);
+    if (!helper) return 0;
+    for (const Guess &guess : kGuesses) {
+        if (helper->name.find(guess.words) == std::string_view::npos) continue;
+        for (size_t i = 0; i < kCount; ++i)
+            if (kRepresentatives[i].type == guess.type && (guess.attach == kNone || kRepresentatives[i].attach == guess.attach))
+                return i;
+    }
+    return 0;
+}
 
 struct State {
     bool prepared = false;
@@ -116,7 +179,9 @@ Probed probe_helper(uint32_t id) {
     sys::Because why("a probe: does this kernel have this helper function?");
     prepare();
     bool asked = false;
-    for (size_t i = 0; i < kCount; ++i) {
+    const size_t first = first_to_ask(id);
+    for (size_t turn = 0; turn < kCount; ++turn) {
+        const size_t i = turn == 0 ? first : turn <= first ? turn - 1 : turn;
         if (!state.usable[i]) continue;
         asked = true;
         HelperAnswer answer = ask_helper(state.programs[i], id);

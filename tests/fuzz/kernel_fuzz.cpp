@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     case 1: {
         const auto bit = [&](int n) { return (choice >> (2 + n) & 1) == 0; };
-        const BtfSupport support{bit(0), bit(1), bit(2), bit(3), bit(4), bit(5)};
+        const BtfSupport support{bit(0), bit(1), bit(2), bit(3), bit(4), bit(5), bit(5)};
         const Bytes bytes = bytes_of(text);
         Result<std::vector<std::byte>> out = sanitize_btf(bytes, support);
         // Sound BTF stays sound, with the same ids.

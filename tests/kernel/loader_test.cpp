@@ -250,7 +250,7 @@ TEST_CASE("load: every kind of BTF is known to this kernel, or found out not to 
     (void)w.add_func("f", w.add_func_proto(n, {{"x", n}}), 1);
     std::vector<std::byte> bytes = w.finish();
     if (btf_support().everything()) CHECK(sys::btf_load(bytes).has_value());
-    for (const BtfSupport &support : {btf_support(), BtfSupport{false, false, false, false, false, false}}) {
+    for (const BtfSupport &support : {btf_support(), BtfSupport{false, false, false, false, false, false, false}}) {
         std::string log;
         Result<Fd> fd = sys::btf_load(sanitize_btf(bytes, support).value(), &log);
         CAPTURE(log);

@@ -132,8 +132,11 @@ TEST_CASE("profile: a program that is deleted while it runs keeps its names") {
         options.frequency = 499;
         options.delivery = delivery;
         // The shell removes it when it has started, and the names are wanted when it has ended.
-        options.workload = {"sh", "-c",
-                            format("RAWBPF_TEST_WORKLOAD=split:400 {0}/app & sleep 0.1; rm {0}/app; wait", folder.path)};
+        options.workload = {
+            "sh", "-c",
+            format("RAWBPF_TEST_WORKLOAD=split:600 {0}/app & n=0; until [ \"$(readlink /proc/$!/exe)\" = {0}/app ] || "
+                   "[ $n = 100 ]; do n=$((n + 1)); sleep 0.02; done; rm {0}/app; wait",
+                   folder.path)};
         Keep sink;
         auto outcome = run_profile(options, sink);
         if (!outcome && unable(outcome.error())) SKIP(outcome.error().message());

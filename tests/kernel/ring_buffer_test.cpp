@@ -27,7 +27,7 @@ constexpr uint32_t kSize = 64 << 10;
 
 TEST_CASE("ring buffer: what a program submits is what is read, through many laps") {
     RING_OR_SKIP(ring);
-    auto program = make_producer(ring_fd->get(), 100, 0); // a loop of many more is too much for the verifier of 5.10
+    auto program = make_producer(ring_fd->get(), 100, 0);
     REQUIRE_MESSAGE(program, program.error().message());
     for (int lap = 0; lap < 100; ++lap) {
         for (int i = 0; i < 7; ++i) REQUIRE(produce(program->get()).value_or(0) == 100);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <vector>
 
 #include <linux/bpf.h>
 
@@ -19,11 +20,11 @@ inline Result<Fd> make_ring(uint32_t size) {
     return sys::map_create(attr);
 }
 
-/// Each record's payload counts down from `records` to 1. `flags`: BPF_RB_NO_WAKEUP, BPF_RB_FORCE_WAKEUP or 0.
+/// Each record's payload counts down from `records` to 1. `flags`: BPF_RB_NO_WAKEUP, BPF_RB_FORCE_WAKEUP or 0. Up to 100 records
+/// are written one after the other: of a loop in which every record may find no room the verifier of 5.10 takes each way through.
 inline Result<Fd> make_producer(int ring, int32_t records, int32_t flags, bool discard = false) {
-    const Insn insns[] = {
-        {0xb7, 6, 0, 0, records}, //        r6 = records
-        {0xb7, 7, 0, 0, 0},       //        r7 = 0
+    const bool loop = records > 100;
+    const Insn once[] = {
         {0x18, 1, BPF_PSEUDO_MAP_FD, 0, ring},
         {},                                        // again: r1 = ring
         {0xb7, 2, 0, 0, 8},                        //        r2 = 8
@@ -35,15 +36,17 @@ inline Result<Fd> make_producer(int ring, int32_t records, int32_t flags, bool d
         {0xbf, 1, 0, 0, 0},                        //        r1 = r0
         {0xb7, 2, 0, 0, flags},                    //        r2 = flags
         {0x85, 0, 0, 0, discard ? BPF_FUNC_ringbuf_discard : BPF_FUNC_ringbuf_submit},
-        {0x07, 6, 0, 0, -1},  // next:  r6 -= 1
-        {0x55, 6, 0, -13, 0}, //        if r6 != 0 goto again
-        {0xbf, 0, 7, 0, 0},   //        r0 = r7
-        {0x95, 0, 0, 0, 0},   //        exit
+        {0x07, 6, 0, 0, -1}, // next:  r6 -= 1
     };
+    std::vector<Insn> insns = {{0xb7, 6, 0, 0, records}, {0xb7, 7, 0, 0, 0}}; // r6 = records, r7 = 0
+    for (int32_t i = 0; i < (loop ? 1 : records); ++i) insns.insert(insns.end(), std::begin(once), std::end(once));
+    if (loop) insns.push_back({0x55, 6, 0, -13, 0}); // if r6 != 0 goto again
+    insns.push_back({0xbf, 0, 7, 0, 0});             // r0 = r7
+    insns.push_back({0x95, 0, 0, 0, 0});             // exit
     sys::ProgLoadAttr attr;
     attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-    attr.insns = reinterpret_cast<uint64_t>(insns);
-    attr.insn_cnt = std::size(insns);
+    attr.insns = reinterpret_cast<uint64_t>(insns.data());
+    attr.insn_cnt = static_cast<uint32_t>(insns.size());
     attr.license = reinterpret_cast<uint64_t>("GPL");
     return sys::prog_load(attr);
 }

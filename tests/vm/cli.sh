@@ -55,6 +55,25 @@ case $? in
 *) fail "$name" "$(tail -3 e)" ;;
 esac
 
+# A sample has kernel frames when it was taken in the kernel, whatever the clock: by the registers of the interrupted code, whose
+# mode is told differently on each architecture.
+# modes FILE: "N of M", the samples of the command that have kernel frames, and all of its samples
+modes() { awk -v comm="$2" '{ n = $NF; $NF = ""; if (index($0, comm ";") != 1) next; all += n; if ($0 ~ /_\[k\]/) kernel += n } END { print kernel + 0, all + 0 }' "$1"; }
+for clock in "" --hw; do
+  name="user code has user stacks, system calls have kernel stacks${clock:+, by the hardware clock}"
+  rawbpf profile $clock -F 499 -f folded -o m1 -- $work 1 2>e
+  status=$?
+  if [ $status = 3 ] && [ -n "$clock" ] && grep -Eqi 'pmu|hardware' e; then
+    skip "$name" "needs a hardware PMU"
+    continue
+  fi
+  rawbpf profile $clock -F 499 -f folded -o m2 -- dd if=/dev/zero of=/dev/null bs=1M count=4000 2>e2
+  set -- $(modes m1 demo-workload) $(modes m2 dd)
+  if [ $status = 0 ] && [ $2 -gt 50 ] && [ $(($1 * 5)) -lt $2 ] && [ $4 -gt 20 ] && [ $(($3 * 10)) -gt $(($4 * 7)) ]; then
+    pass "$name"
+  else fail "$name" "in the kernel: $1 of $2 samples of user code, $3 of $4 of system calls $(tail -2 e e2)"; fi
+done
+
 name="record and report"
 if rawbpf profile -F 199 --record r -- $work 1 2>e && rawbpf report r -f folded -o f8 2>e && grep -q 'world::' f8; then
   pass "$name"
@@ -82,3 +101,63 @@ kill -INT $it
 wait $it
 status=$?
 if [ $status = 0 ] && grep -q 'world::' f9; then pass "$name"; else fail "$name" "exit $status $(tail -3 e)"; fi
+
+# What this kernel is known for (the release notes, tried by hand), against what doctor finds out.
+name="doctor knows this kernel"
+since_5_15="perf event links;bpf_get_attach_cookie();bpf_task_pt_regs();bpf_loop()"
+since_6_4="netfilter programs;uprobe.multi;tcx;netkit;arenas;kprobe sessions;uprobe sessions"
+always="names of maps and programs;loading BTF;global data;freezing maps;bpf_probe_read_kernel();batch commands;struct_ops;ring buffers;iterators
+run-time statistics;XDP links;typed raw tracepoints;CPU clock;kprobes;uprobes;tracepoints;kernel BTF;tracefs;bpffs"
+case $RAWBPF_KERNEL in
+5.10) yes="fentry and fexit;LSM programs" no="$since_5_15;kprobe.multi;user ring buffers;$since_6_4;PMU cycles" ;;
+6.1) yes="fentry and fexit;LSM programs;$since_5_15;user ring buffers" no="kprobe.multi;$since_6_4;PMU cycles" ;;
+6.12)
+  yes="fentry and fexit;LSM programs;$since_5_15;kprobe.multi;user ring buffers;netfilter programs;uprobe.multi;tcx;netkit;arenas;kprobe sessions"
+  no="uprobe sessions;PMU cycles"
+  ;;
+6.18 | newest) yes="fentry and fexit;LSM programs;$since_5_15;kprobe.multi;user ring buffers;$since_6_4" no="PMU cycles" ;;
+arm64-6.1) yes="$since_5_15;user ring buffers;PMU cycles" no="fentry and fexit;LSM programs;kprobe.multi;$since_6_4" ;;
+arm64-6.12)
+  yes="fentry and fexit;LSM programs;$since_5_15;user ring buffers;netfilter programs;uprobe.multi;tcx;netkit;arenas;PMU cycles"
+  no="kprobe.multi;kprobe sessions;uprobe sessions"
+  ;;
+arm64-6.18) yes="fentry and fexit;LSM programs;$since_5_15;kprobe.multi;user ring buffers;$since_6_4;PMU cycles" no="" ;;
+*) yes="" no="" ;;
+esac
+rawbpf doctor --json >d 2>e
+wrong=
+expect() { # expect true|false "row;row"
+  while IFS= read -r row; do
+    [ -z "$row" ] || grep -qF "\"name\":\"$row\",\"ok\":$1" d || wrong="$wrong, $row isn't $1"
+  done <<ROWS
+$(echo "$2" | tr ';' '\n')
+ROWS
+}
+expect true "$always"
+expect true "$yes"
+expect false "$no"
+if [ -z "$yes" ]; then skip "$name" "needs RAWBPF_KERNEL to be one of ./dev vm --list"
+elif [ -z "$wrong" ]; then pass "$name"
+else fail "$name" "${wrong#, } $(tail -2 e)"; fi
+
+# The kernel charges BPF maps to the cgroup too (since 5.11).
+name="in 32 MB of memory"
+small=/sys/fs/cgroup/small
+if echo +memory >/sys/fs/cgroup/cgroup.subtree_control 2>e && mkdir $small && echo 32M >$small/memory.max; then
+  if sh -c "echo \$\$ >$small/cgroup.procs; exec rawbpf profile -F 199 -f folded -o s1 -- $work 1" 2>e && grep -q 'world::simulate' s1 &&
+    grep -q '^oom_kill 0' $small/memory.events; then
+    pass "$name"
+  else fail "$name" "$(tail -3 e; cat $small/memory.events)"; fi
+  rmdir $small
+else skip "$name" "needs the memory controller of cgroup v2: $(cat e)"; fi
+
+name="the kernel's BTF hidden, and given as a file"
+cp /sys/kernel/btf/vmlinux btf
+if mount -t tmpfs none /sys/kernel/btf; then
+  if rawbpf profile -F 199 -f folded -o h1 -- $work 1 2>e && grep -q 'world::simulate' h1 && ! rawbpf btf dump -f c task_struct >h2 2>e2 &&
+    grep -q 'CONFIG_DEBUG_INFO_BTF' e2 && rawbpf btf dump btf -f c task_struct >h3 2>>e && grep -q '^struct task_struct {' h3 &&
+    rawbpf doctor --json | grep -q '"name":"kernel BTF","ok":false'; then
+    pass "$name"
+  else fail "$name" "$(tail -3 e e2)"; fi
+  umount /sys/kernel/btf
+else fail "$name" "can't mount a tmpfs over it"; fi

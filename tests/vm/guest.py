@@ -116,10 +116,11 @@ def module_files(folder, wanted):
 
 
 def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memory=512, cpus=1, timeout=60, append="", bare=False,
-         directory="/tmp", hide_btf=False):
+         directory="/tmp", mounts=()):
     """Runs `command` (a list) in a guest that boots `image` (kernels.Image).
 
-    files: (host path, guest path) pairs. bare: nothing but the files in the root and nothing mounted but /dev.
+    files: (host path, guest path) pairs. bare: nothing but the files in the root and nothing mounted but /dev and `mounts`, pairs
+    of a file system's type and where.
     """
     arm = image.kernel.arch == "arm64"
     work = tempfile.mkdtemp(prefix="rawbpf-vm-")
@@ -136,6 +137,9 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
             root.file("etc/passwd", PASSWD.encode())
             root.file("etc/group", b"root:x:0:\nnogroup:x:65534:\n")
             root.file("etc/hosts", b"127.0.0.1 localhost\n")
+            config = os.path.join(os.path.dirname(image.path), "root/boot", f"config-{image.release}")
+            if os.path.exists(config):
+                root.copy(config, f"boot/config-{image.release}")
             if busybox:
                 with open(busybox, "rb") as f:
                     root.file("bin/busybox", f.read(), 0o755)
@@ -146,6 +150,7 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
         lines = [f"port {'/dev/ttyS0' if arm else '/dev/ttyS1'}", f"directory {directory}"]
         if bare:
             lines.append("bare")
+        lines += [f"mount {kind} {where}" for kind, where in mounts]
         for name, data in module_files(image.modules, modules) if image.modules else ():
             root.file(f"lib/modules/{name}.ko", data)
             lines.append(f"module /lib/modules/{name}.ko")

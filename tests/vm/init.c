@@ -8,6 +8,7 @@
 // It is static, small and needs nothing in the root but itself. /guest tells it what to do, one item a line:
 //      port /dev/ttyS1          where the frames go
 //      bare                     mount nothing but devtmpfs (a root that holds one file)
+//      mount TYPE /path         mount this all the same
 //      module /path             insmod it
 //      env NAME=VALUE
 //      directory /path          the command's working directory
@@ -97,8 +98,8 @@ static char *unescape(char *text) {
 
 int main(void) {
     static char config[1 << 20];
-    char *args[256] = {0}, *modules[64] = {0};
-    int arg_count = 0, module_count = 0, bare = 0;
+    char *args[256] = {0}, *modules[64] = {0}, *mounts[8] = {0};
+    int arg_count = 0, module_count = 0, mount_count = 0, bare = 0;
     const char *port_path = "/dev/console", *directory = "/tmp";
 
     mkdir("/dev", 0755);
@@ -118,6 +119,8 @@ int main(void) {
             port_path = rest;
         else if (!strcmp(line, "bare"))
             bare = 1;
+        else if (!strcmp(line, "mount") && mount_count < 8)
+            mounts[mount_count++] = rest;
         else if (!strcmp(line, "module") && module_count < 63)
             modules[module_count++] = rest;
         else if (!strcmp(line, "env"))
@@ -135,6 +138,7 @@ int main(void) {
         mount_at("sysfs", "/sys", NULL);
         mount_at("tracefs", "/sys/kernel/tracing", NULL);
         mount_at("debugfs", "/sys/kernel/debug", NULL);
+        mount_at("securityfs", "/sys/kernel/security", NULL);
         mount_at("bpf", "/sys/fs/bpf", NULL);
         mount_at("cgroup2", "/sys/fs/cgroup", NULL);
         mount_at("tmpfs", "/tmp", "mode=1777");
@@ -145,6 +149,10 @@ int main(void) {
         symlink("/proc/self/fd/1", "/dev/stdout");
         symlink("/proc/self/fd/2", "/dev/stderr");
         loopback_up();
+    }
+    for (int i = 0; i < mount_count; ++i) {
+        char *where = strchr(mounts[i], ' ');
+        if (where) *where++ = 0, mount_at(mounts[i], where, NULL);
     }
     for (int i = 0; i < module_count; ++i) load_module(modules[i]);
     frame('b', "", 0);

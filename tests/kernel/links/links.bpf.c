@@ -11,12 +11,14 @@ struct {
 static int mine(void) { return wanted_pid == 0 || bpf_get_current_pid_tgid() >> 32 == (__u32)wanted_pid; }
 static void count(int n) { __sync_fetch_and_add(&runs[n].count, 1); }
 
+extern _Bool LINUX_HAS_BPF_COOKIE __kconfig; // known when loading: without it the call is cut away
+
 // What our own process does, with a cookie; the same without one; whatever comes by.
 #define COOKIE(n, section)                                                                                                       \
     SEC(section) int run_##n(void *ctx) {                                                                                        \
         if (mine()) {                                                                                                            \
             count(n);                                                                                                            \
-            runs[n].cookie = bpf_get_attach_cookie(ctx);                                                                         \
+            if (LINUX_HAS_BPF_COOKIE) runs[n].cookie = bpf_get_attach_cookie(ctx);                                               \
         }                                                                                                                        \
         return 0;                                                                                                                \
     }

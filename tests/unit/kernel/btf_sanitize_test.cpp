@@ -24,10 +24,11 @@ std::vector<std::byte> everything() {
     (void)w.add_enum("big", 8, {{"A", 1}, {"B", 1LL << 40}});         // 9
     (void)w.add_enum("small", 4, {{"C", -1}}, true);                  // 10
     (void)w.add_func("f", w.add_func_proto(n, {{"x", n}}), 1);        // 11, 12
+    (void)w.add_datasec("?.struct_ops", 4, {{var, 0, 4}});            // 13
     return w.finish();
 }
 
-constexpr BtfSupport kNothing{false, false, false, false, false, false};
+constexpr BtfSupport kNothing{false, false, false, false, false, false, false};
 
 } // namespace
 
@@ -41,8 +42,8 @@ TEST_CASE("btf sanitize: every young kind becomes an old one under the same id")
     std::vector<std::byte> old = sanitize_btf(bytes, kNothing).value();
     btf::Btf before = btf::Btf::parse(bytes, "before").value();
     btf::Btf after = btf::Btf::parse(old, "after").value();
-    REQUIRE(before.end_id() == 13);
-    REQUIRE(after.end_id() == 14); // one integer more, for the values of ENUM64
+    REQUIRE(before.end_id() == 14);
+    REQUIRE(after.end_id() == 15); // one integer more, for the values of ENUM64
     auto kind = [&](btf::TypeId id) { return after.type(id).value().kind; };
     CHECK(kind(2) == Kind::int_);
     CHECK(after.type(2).value().size_or_type == 1);
@@ -61,14 +62,15 @@ TEST_CASE("btf sanitize: every young kind becomes an old one under the same id")
     btf::Type big = after.type(9).value();
     CHECK(big.kind == Kind::union_);
     CHECK(after.member(big, 1).value().name == "B");
-    CHECK(after.member(big, 1).value().type == 13);
+    CHECK(after.member(big, 1).value().type == 14);
     CHECK(after.member(big, 1).value().bit_offset == 0);
     CHECK(kind(10) == Kind::enum_);
     CHECK_FALSE(after.type(10).value().kind_flag);
     CHECK(after.type(12).value().kind == Kind::func);
     CHECK(after.type(12).value().vlen == 0);
-    CHECK(after.type(13).value().kind == Kind::int_);
-    CHECK(after.type(13).value().size_or_type == 1);
+    CHECK(after.type(13).value().name == "__struct_ops");
+    CHECK(after.type(14).value().kind == Kind::int_);
+    CHECK(after.type(14).value().size_or_type == 1);
     // What was old already is as it was.
     for (btf::TypeId id : {1u, 5u, 11u}) {
         CHECK(after.type(id).value().kind == before.type(id).value().kind);
@@ -78,17 +80,28 @@ TEST_CASE("btf sanitize: every young kind becomes an old one under the same id")
 
 TEST_CASE("btf sanitize: each kind alone") {
     std::vector<std::byte> bytes = everything();
-    for (int which = 0; which < 6; ++which) {
+    for (int which = 0; which < 7; ++which) {
         CAPTURE(which);
         BtfSupport support;
-        bool *fields[] = {&support.var_datasec, &support.func_global, &support.float_kind,
-                          &support.decl_tag,    &support.type_tag,    &support.enum64};
+        bool *fields[] = {&support.var_datasec, &support.func_global, &support.float_kind, &support.decl_tag,
+                          &support.type_tag,    &support.enum64,      &support.any_name};
         *fields[which] = false;
         CHECK_FALSE(support.everything());
         std::vector<std::byte> out = sanitize_btf(bytes, support).value();
         CHECK(out != bytes);
         CHECK(btf::Btf::parse(out, "out").has_value());
     }
+}
+
+TEST_CASE("btf sanitize: a section that may be left out loses its question mark, and only that") {
+    BtfSupport support;
+    support.any_name = false;
+    const std::vector<std::byte> bytes = sanitize_btf(everything(), support).value();
+    btf::Btf after = btf::Btf::parse(bytes, "after").value();
+    btf::Type section = after.type(btf::TypeId{13}).value();
+    CHECK(section.kind == Kind::datasec);
+    CHECK(section.name == "_.struct_ops");
+    CHECK(after.type(btf::TypeId{3}).value().name == ".data.mine");
 }
 
 TEST_CASE("btf sanitize: cut and broken BTF is refused with a place, or passed on, never read past") {
