@@ -6,7 +6,9 @@
 #include "runtime/kernel/program_error.h"
 
 #include <cerrno>
+#include <linux/bpf.h>
 
+#include "asm/helpers.h"
 #include "runtime/btf/btf.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/verifier_log.h"
@@ -46,6 +48,19 @@ std::string place_of(const ProgramSpec &program, const VerifierReport &report) {
     return out;
 }
 
+// The helper that the kernel has never heard of by its name, and since when there is one: the log only has its number.
+std::string missing_helper(const ProgramSpec &program, const VerifierReport &report) {
+    const bool unknown = report.reason.find("unknown func") != std::string::npos;
+    if (!unknown && report.reason.find("invalid func") == std::string::npos) return {};
+    if (report.insn < 0 || static_cast<size_t>(report.insn) >= program.insns.size()) return {};
+    const Insn &insn = program.insns[static_cast<size_t>(report.insn)];
+    if (insn.code != (BPF_JMP | BPF_CALL) || insn.src != 0) return {};
+    const HelperInfo *helper = find_helper(insn.imm);
+    if (!helper) return {};
+    return format("this kernel has no bpf_{}(), which came with Linux {}.{}{}", helper->name, helper->since.major,
+                  helper->since.minor, unknown ? ", or not for this type of program" : "");
+}
+
 } // namespace
 
 bool complains_of_btf(std::string_view log) {
@@ -73,6 +88,7 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, Error 
     place_from_line_info(spec, program, report);
     Error error = make_error(
         Errc::rejected, format("{}: the verifier refused {}: {}", who, place_of(program, report), report.reason), report.hint);
+    if (std::string words = missing_helper(program, report); !words.empty()) error.hint = std::move(words);
     for (const ProgramSpec::Poison &poison : program.poisoned)
         if (report.poisoned() && static_cast<int>(poison.insn) == report.insn) {
             error.context = format("{}: {}: CO-RE: {}", who, place_of(program, report), poison.why);

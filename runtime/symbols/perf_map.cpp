@@ -53,7 +53,12 @@ Result<PerfMap> PerfMap::load(int pid, const std::string &root, std::optional<ui
     if (process && !owner) owner = process->st_uid;
 
     sys::Because why("the names of just-in-time compiled functions");
-    Fd fd = TRY(sys::open_under(from, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW));
+    Result<Fd> opened = sys::open_under(from, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    // One that has ended and that nobody has waited for yet has no root any more.
+    if (!opened && process)
+        if (auto gone = sys::stat_file(base + "/root"); !gone && gone.error().os == ENOENT)
+            opened = sys::open_under(root.empty() ? "/" : root, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+    Fd fd = TRY(std::move(opened));
     struct stat st = TRY_IN(sys::stat_fd(fd.get()), "{}", path);
     if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
     if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != owner)

@@ -50,6 +50,7 @@ Result<Fd> perf_event_open(const PerfEventAttr &wanted, int pid, int cpu, int gr
         attr.size = size;
         if (size >= needed && size >= 112) break; // 112 is what 5.10 and everything since 4.1 knows
     }
+    const uint32_t asked = attr.size; // the kernel writes its own size there when it refuses
     bool shortened = false;
     for (;;) {
         long result = invoke(__NR_perf_event_open, reg(&attr), static_cast<uint64_t>(pid), static_cast<uint64_t>(cpu),
@@ -64,7 +65,7 @@ Result<Fd> perf_event_open(const PerfEventAttr &wanted, int pid, int cpu, int gr
         if (os == E2BIG)
             return Unexpected(make_error(
                 Errc::unsupported,
-                format("perf_event_open: this kernel's perf_event_attr has {} bytes, the event needs {}", attr.size, needed)));
+                format("perf_event_open: this kernel's perf_event_attr has {} bytes, the event needs {}", attr.size, asked)));
         return Unexpected(os_error(os, "perf_event_open", std::string(perf_hint(os))));
     }
 }

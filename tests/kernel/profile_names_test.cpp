@@ -123,6 +123,8 @@ TEST_CASE("report: files are found by path and by build-id, and never those of a
     CHECK(named.warning.find(by_path.path) != std::string::npos);
 }
 
+// The workloads below live long: an emulated machine takes half a second to name its kernel's functions, and looks at nothing
+// else meanwhile.
 TEST_CASE("profile: a program that is deleted while it runs keeps its names") {
     Folder folder;
     folder.copy_self("/app");
@@ -134,7 +136,7 @@ TEST_CASE("profile: a program that is deleted while it runs keeps its names") {
         // The shell removes it when it has started, and the names are wanted when it has ended.
         options.workload = {
             "sh", "-c",
-            format("RAWBPF_TEST_WORKLOAD=split:600 {0}/app & n=0; until [ \"$(readlink /proc/$!/exe)\" = {0}/app ] || "
+            format("RAWBPF_TEST_WORKLOAD=split:1500 {0}/app & n=0; until [ \"$(readlink /proc/$!/exe)\" = {0}/app ] || "
                    "[ $n = 100 ]; do n=$((n + 1)); sleep 0.02; done; rm {0}/app; wait",
                    folder.path)};
         Keep sink;
@@ -157,7 +159,7 @@ TEST_CASE("profile: a program below another root is named with that root's files
         ProfileOptions options;
         options.frequency = 499;
         options.delivery = delivery;
-        options.workload = {"env", "RAWBPF_TEST_WORKLOAD=split:400", "chroot", root.path, "/bin/app"};
+        options.workload = {"env", "RAWBPF_TEST_WORKLOAD=split:1500", "chroot", root.path, "/bin/app"};
         Keep sink;
         auto outcome = run_profile(options, sink);
         if (!outcome && unable(outcome.error())) SKIP(outcome.error().message());

@@ -144,6 +144,21 @@ TEST_CASE("perf map: a live process's own, and none that somebody else could hav
     unlink(path.c_str());
 }
 
+TEST_CASE("perf map: of a process that has ended, waited for or not") {
+    const pid_t child = fork();
+    if (child == 0) {
+        write_file(format("/tmp/perf-{}.map", getpid()), bytes_of("1000 100 jitted function\n"));
+        _exit(0);
+    }
+    siginfo_t ended{};
+    REQUIRE(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+    CHECK(PerfMap::load(child)); // a zombie, which has no root directory any more
+    REQUIRE(waitpid(child, nullptr, 0) == child);
+    CHECK(PerfMap::load(child, {}, geteuid()));
+    unlink(format("/tmp/perf-{}.map", child).c_str());
+    CHECK_FALSE(PerfMap::load(child, {}, geteuid()));
+}
+
 TEST_CASE("kallsyms: names addresses of this kernel as its own text has them") {
     Result<std::string> text = sys::read_file("/proc/kallsyms");
     if (!text) SKIP(text.error().message());

@@ -133,7 +133,8 @@ TEST_CASE("link: uprobes that can't be, and why") {
     CHECK(attach("/etc/passwd:main").kind == Errc::bad_input);
     CHECK(attach("x.apk!/lib/y.so:main").kind == Errc::unsupported);
     Error indirect = attach("libc:memcpy");
-    if (indirect.kind == Errc::not_found) CHECK(indirect.context.find("IFUNC") != std::string::npos);
+    if (indirect.kind == Errc::not_found && sys::read_file("/proc/self/maps").value_or("").find("/libc") != std::string::npos)
+        CHECK(indirect.context.find("IFUNC") != std::string::npos);
     Loaded back = test::load_one("run_11").value();
     AttachOptions options;
     options.target = "/proc/self/exe:linktest_one+0x4";
