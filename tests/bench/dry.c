@@ -18,12 +18,20 @@
 long __real_syscall(long number, ...);
 static int dry;
 
+/* Something that can be closed, duplicated and mapped: sparse, and as large as an arena. */
+static long stand_in(void)
+{
+    int fd = memfd_create("dry", MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, (off_t)1 << 32) != 0) return -1;
+    return fd;
+}
+
 static long answer(long command)
 {
     switch (command) {
     case BPF_MAP_CREATE:
     case BPF_PROG_LOAD:
-    case BPF_BTF_LOAD: return memfd_create("dry", MFD_CLOEXEC); /* something that can be closed, duplicated and mapped */
+    case BPF_BTF_LOAD: return stand_in();
     case BPF_MAP_UPDATE_ELEM:
     case BPF_MAP_FREEZE:
     case BPF_PROG_BIND_MAP: return 0;
