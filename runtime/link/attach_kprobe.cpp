@@ -91,17 +91,26 @@ Result<void> add_kprobe(Link &link, const Attaching &a, const ProbePlace &place,
     return {};
 }
 
-// Each function that has that name.
+// Each function that has that name, but for those where no probe may stand.
 Result<Link> by_address(const Attaching &a, ProbePlace place) {
-    std::vector<KernelFunction> functions = TRY(find_kernel_functions(place.name));
+    const std::string name = place.name;
+    std::vector<KernelFunction> functions = TRY(find_kernel_functions(name));
     place.name.clear();
     Link link;
-    for (const KernelFunction &function : functions) {
-        place.address = function.address;
-        TRY_IN(add_kprobe(link, a, place, a.options.cookie), "{} at {:#x}", function.name, function.address);
+    std::vector<PassedOver> failed;
+    for (size_t i = 0; i < functions.size(); ++i) {
+        place.address = functions[i].address;
+        Result<void> done = add_kprobe(link, a, place, a.options.cookie);
+        if (!done && done.error().kind == Errc::permission) return Unexpected(std::move(done).error());
+        if (!done) failed.push_back({i, std::move(done).error()});
     }
-    link.name(a.what(), functions.size());
-    link.note(format("{}: {} functions have that name; attached to each by its address", a.what(), functions.size()));
+    const size_t attached = functions.size() - failed.size();
+    if (attached == 0) return Unexpected(in_context(std::move(failed.front().error), name));
+    link.name(a.what(), attached);
+    link.note(format("{}: {} functions have that name; attached to {}, by address", a.what(), functions.size(),
+                     failed.empty() ? "each" : format("{} of them", attached)));
+    auto where = [&](size_t i) { return format("{:#x}", functions[i].address); };
+    if (std::string text = describe_passed_over(failed, functions.size(), where); !text.empty()) link.note(std::move(text));
     return link;
 }
 

@@ -166,6 +166,8 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
                                        [](const KernelFunction &f, uint64_t address) { return f.address < address; });
             // ftrace's own place may lie some bytes behind the symbol: an endbr64, padding for the trampoline on arm64.
             traceable = at != out.functions.end() && at->address - symbol.address <= 16 && at->name == symbol.name;
+            // The function's own address is what cookies and bpf_get_func_ip() go by. It isn't larger, so the order stays.
+            if (traceable) at->address = symbol.address;
         } else if (by_filter) {
             traceable = std::binary_search(filterable.begin(), filterable.end(), symbol.name);
         }
@@ -210,6 +212,17 @@ std::string why_no_kprobe(uint64_t address, const std::string &name) {
                      "probe is handled (NOKPROBE, noinstr)";
         return reason.empty();
     });
+    if (!reason.empty()) return reason;
+    // Functions compiled without ftrace's call (the tracers' own) are refused unless CONFIG_KPROBE_EVENTS_ON_NOTRACE.
+    Result<std::string> root = tracefs();
+    if (!root || name.empty()) return reason;
+    bool traceable = false;
+    Result<void> read = each_line(*root + "/available_filter_functions", [&](std::string_view line) {
+        FilterLine one;
+        traceable = parse_filter_line(line, false, one) && one.name == name;
+        return !traceable;
+    });
+    if (read && !traceable) reason = "it is marked notrace: ftrace can't be put on it, and the kernel refuses kprobes there, too";
     return reason;
 }
 

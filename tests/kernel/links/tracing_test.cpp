@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "runtime/kernel/probes.h"
+#include "runtime/link/iterator.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/links/linking.h"
@@ -83,4 +84,18 @@ TEST_CASE("link: a raw tracepoint") {
     Error error = loaded.attach(options).error();
     CHECK(error.kind == Errc::not_found);
     CHECK_MESSAGE(error.hint.find("sched_switch") != std::string::npos, error.hint);
+}
+
+TEST_CASE("link: an iterator prints when it is read") {
+    NEEDS_BPF();
+    if (probe_attach_type(BPF_TRACE_ITER).support != Support::yes) SKIP("needs iterators, 5.8");
+    Result<Loaded> loaded = test::load_one("list_maps");
+    REQUIRE_MESSAGE(loaded, loaded.error().message());
+    Link link = loaded->attach().value();
+    CHECK(link.info().value().type == LinkType::ITER);
+    std::string text = read_iterator(link).value();
+    CHECK(text.find(format("map {}\n", sys::map_info(loaded->object.maps.at(0).fd()).value().id)) != std::string::npos);
+    CHECK(read_iterator(link, 3).error().kind == Errc::no_memory);
+    Loaded other = test::load_one("run_2").value();
+    CHECK(read_iterator(other.attach().value()).error().kind == Errc::invalid_argument);
 }

@@ -88,8 +88,8 @@ TEST_CASE("link: a uprobe raises its semaphore while it is there") {
 
 TEST_CASE("link: a uprobe on a library by its name, and only in one process") {
     NEEDS_UPROBES();
-    if (sys::read_file("/proc/self/maps").value_or("").find("/libc") == std::string::npos)
-        SKIP("needs a C library in a file of its own, and this test to be linked dynamically");
+    if (Result<std::string> maps = sys::read_file("/proc/self/maps"); maps && maps->find("/libc.so.6") == std::string::npos)
+        SKIP("needs the C library as a file of its own: this test is linked statically");
     Loaded loaded = test::load_one("run_10").value();
     AttachOptions options;
     options.target = "libc:getppid";
@@ -104,12 +104,18 @@ TEST_CASE("link: a uprobe on a library by its name, and only in one process") {
         (void)getppid();
         CHECK(loaded.run(10).count == 2);
     }
-    options.pid = 1; // somebody else: nothing of ours is counted
+}
+
+TEST_CASE("link: a uprobe in somebody else's process doesn't run here") {
+    NEEDS_UPROBES();
+    Loaded loaded = test::load_one("run_10").value();
+    AttachOptions options;
+    options.pid = 1; // it uses the same file at most, and doesn't call this
     options.target = "/proc/self/exe:linktest_one";
     {
         Link link = loaded.attach(options).value();
         (void)linktest_one(1);
-        CHECK(loaded.run(10).count == 2);
+        CHECK(loaded.run(10).count == 0);
     }
 }
 
@@ -133,8 +139,8 @@ TEST_CASE("link: uprobes that can't be, and why") {
     CHECK(attach("/etc/passwd:main").kind == Errc::bad_input);
     CHECK(attach("x.apk!/lib/y.so:main").kind == Errc::unsupported);
     Error indirect = attach("libc:memcpy");
-    if (indirect.kind == Errc::not_found && sys::read_file("/proc/self/maps").value_or("").find("/libc") != std::string::npos)
-        CHECK(indirect.context.find("IFUNC") != std::string::npos);
+    if (indirect.context.find("library libc: not found") == std::string::npos) // a guest may have none
+        CHECK_MESSAGE(indirect.context.find("IFUNC") != std::string::npos, indirect.message());
     Loaded back = test::load_one("run_11").value();
     AttachOptions options;
     options.target = "/proc/self/exe:linktest_one+0x4";
