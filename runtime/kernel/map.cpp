@@ -67,7 +67,7 @@ bool per_cpu_type(uint32_t type) {
 Result<Fd> create_adapting(sys::MapCreateAttr &attr) {
     Result<Fd> fd = sys::map_create(attr);
     if (fd || fd.error().os == EPERM || fd.error().os == ENOMEM) return fd;
-    if (attr.btf_fd != 0) {
+    if (attr.btf_fd != 0 && attr.btf_vmlinux_value_type_id == 0) {
         sys::Because why("again without BTF types: this kernel may not take them for such a map");
         attr.btf_fd = attr.btf_key_type_id = attr.btf_value_type_id = 0;
         Result<Fd> plain = sys::map_create(attr);
@@ -114,6 +114,7 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
     if (kernel) {
         attr.value_size = map.value_size_ = kernel->size;
         attr.btf_vmlinux_value_type_id = kernel->type;
+        if (btf_fd >= 0) attr.btf_fd = static_cast<uint32_t>(btf_fd); // must be there, though no type of it is used
         if (kernel->module_btf >= 0) {
             attr.value_type_btf_obj_fd = kernel->module_btf;
             attr.map_flags |= uapi::BPF_F_VTYPE_BTF_OBJ_FD;

@@ -6,7 +6,12 @@
 // attached one by one: the map that names them is.
 #include "runtime/link/attach.h"
 
+#include <optional>
+
 #include "runtime/link/attaching.h"
+#include "runtime/link/event.h"
+#include "runtime/sys/cpus.h"
+#include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -36,6 +41,8 @@ Result<Link> dispatch(const Attaching &a) {
     case Attachment::raw_tracepoint: return attach_raw_tracepoint(a);
     case Attachment::trampoline:
     case Attachment::replace: return attach_trampoline(a);
+    case Attachment::trampoline_multi: return attach_trampoline_multi(a);
+    case Attachment::usdt: return attach_usdt(a);
     case Attachment::iterator: return attach_iterator(a);
     case Attachment::perf_event: return attach_perf_event(a);
     case Attachment::xdp:
@@ -59,8 +66,8 @@ Result<Link> dispatch(const Attaching &a) {
     case Attachment::struct_ops:
         return Unexpected(make_error(Errc::invalid_argument,
                                      format("section {}: its struct_ops map is attached, not the program", a.program.section)));
-    default: return fail(Errc::unsupported, "section {}: can't be attached yet", a.program.section);
     }
+    return fail(Errc::internal, "section {}: no way to attach it", a.program.section);
 }
 
 // Kinds whose section may stand without a target: "kprobe" alone, for programs that are given one later.
@@ -100,18 +107,77 @@ Result<Link> attach_program(const ObjectSpec &spec, LoadedObject &object, const 
     return link;
 }
 
-Result<Attached> attach_object(const ObjectSpec &spec, LoadedObject &object, const AttachOptions &options) {
+Result<Link> attach_clock(const Program &program, uint64_t frequency) {
+    Link link;
+    std::vector<int> cpus = TRY(online_cpus());
+    for (int cpu : cpus) {
+        sys::PerfEventAttr attr;
+        attr.type = PERF_TYPE_SOFTWARE;
+        attr.config = PERF_COUNT_SW_CPU_CLOCK;
+        attr.sample_period = frequency;
+        attr.bits = sys::kPerfFreq | sys::kPerfDisabled;
+        Fd event =
+            TRY_IN(sys::perf_event_open(attr, -1, cpu), "program {}: a clock of {} Hz on CPU {}", program.name, frequency, cpu);
+        Fd on = TRY_IN(run_on_event(event.get(), program.fd.get()), "program {}", program.name);
+        TRY(sys::perf_event_enable(event.get()));
+        link.add(std::move(on), std::move(event));
+    }
+    link.name(format("{} at {} Hz on {} CPUs", program.section, frequency, cpus.size()), cpus.size());
+    return link;
+}
+
+namespace {
+
+// nullopt: nothing says where.
+Result<std::optional<Link>> attach_somewhere(const ObjectSpec &spec, LoadedObject &object, const Program &program,
+                                             const SectionKind &kind, const AttachPlaces &places) {
+    AttachOptions options;
+    options.pid = places.pid;
+    bool told = attaches_by_itself(program);
+    switch (kind.attachment) {
+    case Attachment::xdp:
+    case Attachment::tcx:
+    case Attachment::tc:
+    case Attachment::netkit:
+        options.interface = places.interface;
+        options.egress = places.egress;
+        told = places.interface != 0;
+        break;
+    case Attachment::cgroup: options.target_fd = places.cgroup_fd, told = places.cgroup_fd >= 0; break;
+    case Attachment::network_namespace:
+        options.target_fd = places.network_namespace_fd, told = places.network_namespace_fd >= 0;
+        break;
+    case Attachment::socket_map: {
+        size_t maps = 0;
+        for (const Map &map : object.maps) maps += map.type() == BPF_MAP_TYPE_SOCKMAP || map.type() == BPF_MAP_TYPE_SOCKHASH;
+        told = maps == 1;
+        break;
+    }
+    case Attachment::perf_event:
+        if (places.frequency == 0) return std::optional<Link>();
+        return std::optional<Link>(TRY(attach_clock(program, places.frequency)));
+    default: break;
+    }
+    if (!told) return std::optional<Link>();
+    return std::optional<Link>(TRY(attach_program(spec, object, program, options)));
+}
+
+} // namespace
+
+Result<Attached> attach_object(const ObjectSpec &spec, LoadedObject &object, const AttachPlaces &places) {
     Attached out;
     for (const Program &program : object.programs) {
         const SectionKind *kind = find_section_kind(program.section);
         if (kind && kind->attachment == Attachment::struct_ops) continue;
-        if (!attaches_by_itself(program)) {
-            std::string_view needs = kind ? attachment_needs(kind->attachment) : "a section name that says more";
-            out.notes.push_back(format("program {} (section {}): not attached, needs {}", program.name, program.section,
-                                       needs.empty() ? "a target" : needs));
+        std::optional<Link> link;
+        if (kind) link = TRY(attach_somewhere(spec, object, program, *kind, places));
+        if (link) {
+            out.links.push_back(std::move(*link));
             continue;
         }
-        out.links.push_back(TRY(attach_program(spec, object, program, options)));
+        std::string_view needs = kind ? attachment_needs(kind->attachment) : "a section name that says more";
+        out.notes.push_back(format("program {} (section {}): not attached, needs {}", program.name, program.section,
+                                   needs.empty() ? "a target" : needs));
     }
     for (const LoadedObject::StructOps &ops : object.struct_ops)
         out.links.push_back(TRY(attach_struct_ops(spec, object, ops.map)));

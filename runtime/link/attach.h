@@ -53,7 +53,21 @@ struct Attached {
     /// which are attached with their map.
     std::vector<std::string> notes;
 };
-/// Every program whose section says where, and every struct_ops map. An error detaches what was attached before it.
-[[nodiscard]] Result<Attached> attach_object(const ObjectSpec &spec, LoadedObject &object, const AttachOptions &options = {});
+/// Where programs go whose sections don't say it; what isn't given stays away from them.
+struct AttachPlaces {
+    uint32_t interface = 0;        ///< xdp, tc, tcx, netkit
+    bool egress = false;           ///< "tc" and "classifier"
+    int cgroup_fd = -1;            ///< cgroup, lsm_cgroup, sockops; borrowed, as the next one
+    int network_namespace_fd = -1; ///< sk_lookup, flow_dissector
+    uint64_t frequency = 0;        ///< perf_event: the software clock of every CPU, at so many Hz
+    int pid = -1;                  ///< uprobes, USDT: this process only
+};
+/// Every program whose section or `places` say where, socket programs where the object has one socket map, and every struct_ops
+/// map. An error detaches what was attached before it.
+[[nodiscard]] Result<Attached> attach_object(const ObjectSpec &spec, LoadedObject &object, const AttachPlaces &places = {});
+
+/// A perf_event program on the software clock of every CPU that is online: one link a CPU. Errors: those of
+/// PerfEventLink::open().
+[[nodiscard]] Result<Link> attach_clock(const Program &program, uint64_t frequency);
 
 } // namespace rawbpf::inline v0

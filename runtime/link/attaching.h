@@ -33,6 +33,8 @@ struct Attaching {
 [[nodiscard]] Result<Link> attach_tracepoint(const Attaching &a);
 [[nodiscard]] Result<Link> attach_raw_tracepoint(const Attaching &a);
 [[nodiscard]] Result<Link> attach_trampoline(const Attaching &a);
+[[nodiscard]] Result<Link> attach_trampoline_multi(const Attaching &a);
+[[nodiscard]] Result<Link> attach_usdt(const Attaching &a);
 [[nodiscard]] Result<Link> attach_iterator(const Attaching &a);
 [[nodiscard]] Result<Link> attach_perf_event(const Attaching &a);
 [[nodiscard]] Result<Link> attach_kprobe(const Attaching &a); ///< and kretprobe

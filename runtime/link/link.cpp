@@ -116,7 +116,10 @@ Result<LinkInfo> Link::info() const {
 Result<Link> Link::open_pinned(const std::string &path) {
     Link link(format("the link pinned at {}", path), TRY(sys::obj_get(path)));
     link.pin_ = path;
-    TRY(link.info()); // a pinned map or program is none
+    // A pinned map or program opens just as well, and BPF_OBJ_GET_INFO_BY_FD would answer in its own struct.
+    std::string kind = TRY(sys::read_link(format("/proc/self/fd/{}", link.fd())));
+    if (kind.find("bpf_link") == std::string::npos && kind.find("bpf-link") == std::string::npos)
+        return fail(Errc::invalid_argument, "{}: is no link but {}", path, kind);
     return link;
 }
 

@@ -273,7 +273,8 @@ Result<UserFunction> UserFunctions::find(const std::string &wanted) const {
             found.push_back({{std::string(name), *offset, symbol.size}, rank});
         });
     }));
-    if (found.empty()) {
+    // Where the version that programs get is chosen at run time, an old one of the same name isn't what is meant.
+    if (found.empty() || (indirect && want.version.empty())) {
         Error error = make_error(Errc::not_found, format("{}: no function {}", state_->path, wanted), near.hint());
         if (indirect) {
             error.context =

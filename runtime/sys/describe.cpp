@@ -171,13 +171,34 @@ constexpr Field kTaskFd[] = {
     MORE(TaskFdQueryAttr, prog_id, number),      MORE(TaskFdQueryAttr, fd_type, number),
     MORE(TaskFdQueryAttr, probe_offset, number), MORE(TaskFdQueryAttr, probe_addr, pointer),
 };
-constexpr Field kLinkCreate[] = {
-    CORE(LinkCreateAttr, prog_fd, number),
-    CORE(LinkCreateAttr, target_fd, number),
-    CORE(LinkCreateAttr, attach_type, attach_type),
-    MORE(LinkCreateAttr, flags, number),
-    Field{"perf_event.bpf_cookie", 16, 8, Show::number, false},
-};
+// The tail of BPF_LINK_CREATE is a union by attach type.
+#define LINK_HEAD                                                                                                                \
+    CORE(LinkCreateAttr, prog_fd, number), CORE(LinkCreateAttr, target_fd, number),                                              \
+        CORE(LinkCreateAttr, attach_type, attach_type), MORE(LinkCreateAttr, flags, number)
+constexpr Field kLinkCreate[] = {LINK_HEAD};
+constexpr Field kLinkEvent[] = {LINK_HEAD, Field{"perf_event.bpf_cookie", 16, 8, Show::number, false}};
+constexpr Field kLinkTracing[] = {LINK_HEAD, Field{"tracing.target_btf_id", 16, 4, Show::number, false},
+                                  Field{"tracing.cookie", 24, 8, Show::number, false}};
+constexpr Field kLinkIter[] = {LINK_HEAD, Field{"iter_info", 16, 8, Show::pointer, false},
+                               Field{"iter_info_len", 24, 4, Show::number, false}};
+constexpr Field kLinkKprobes[] = {LINK_HEAD,
+                                  Field{"kprobe_multi.flags", 16, 4, Show::number, false},
+                                  Field{"kprobe_multi.cnt", 20, 4, Show::number, true},
+                                  Field{"kprobe_multi.syms", 24, 8, Show::pointer, false},
+                                  Field{"kprobe_multi.addrs", 32, 8, Show::pointer, false},
+                                  Field{"kprobe_multi.cookies", 40, 8, Show::pointer, false}};
+constexpr Field kLinkUprobes[] = {LINK_HEAD,
+                                  Field{"uprobe_multi.path", 16, 8, Show::string, true},
+                                  Field{"uprobe_multi.offsets", 24, 8, Show::pointer, true},
+                                  Field{"uprobe_multi.ref_ctr_offsets", 32, 8, Show::pointer, false},
+                                  Field{"uprobe_multi.cookies", 40, 8, Show::pointer, false},
+                                  Field{"uprobe_multi.cnt", 48, 4, Show::number, true},
+                                  Field{"uprobe_multi.flags", 52, 4, Show::number, false},
+                                  Field{"uprobe_multi.pid", 56, 4, Show::number, false}};
+constexpr Field kLinkNetfilter[] = {
+    LINK_HEAD, Field{"netfilter.pf", 16, 4, Show::number, true}, Field{"netfilter.hooknum", 20, 4, Show::number, true},
+    Field{"netfilter.priority", 24, 4, Show::signed_number, true}, Field{"netfilter.flags", 28, 4, Show::number, false}};
+#undef LINK_HEAD
 constexpr Field kLinkUpdate[] = {
     CORE(LinkUpdateAttr, link_fd, number),
     CORE(LinkUpdateAttr, new_prog_fd, number),
@@ -241,6 +262,24 @@ std::span<const Field> fields_of(uint64_t command) {
     }
 }
 
+std::span<const Field> fields_of_link(uint32_t attach_type) {
+    switch (attach_type) {
+    case BPF_PERF_EVENT: return kLinkEvent;
+    case BPF_TRACE_ITER: return kLinkIter;
+    case uapi::BPF_TRACE_KPROBE_MULTI:
+    case uapi::BPF_TRACE_KPROBE_SESSION: return kLinkKprobes;
+    case uapi::BPF_TRACE_UPROBE_MULTI:
+    case uapi::BPF_TRACE_UPROBE_SESSION: return kLinkUprobes;
+    case uapi::BPF_NETFILTER: return kLinkNetfilter;
+    case BPF_TRACE_RAW_TP:
+    case BPF_TRACE_FENTRY:
+    case BPF_TRACE_FEXIT:
+    case BPF_MODIFY_RETURN:
+    case BPF_LSM_MAC: return kLinkTracing;
+    default: return kLinkCreate;
+    }
+}
+
 // Quoted, shortened, and without anything that would disturb a terminal.
 std::string quoted(std::string_view text) {
     constexpr size_t kMost = 96;
@@ -291,7 +330,10 @@ std::string bpf_call(const Call &call) {
     if (given) std::memcpy(attr, given, std::min<uint64_t>(call.args[2], sizeof attr));
     std::string out = format("bpf({}, {{", command_name(static_cast<uint32_t>(call.args[0])));
     bool first = true;
-    for (const Field &field : fields_of(call.args[0])) {
+    std::span<const Field> fields = call.args[0] == BPF_LINK_CREATE
+                                        ? fields_of_link(load<uint32_t>(attr + offsetof(LinkCreateAttr, attach_type)))
+                                        : fields_of(call.args[0]);
+    for (const Field &field : fields) {
         const std::byte *at = attr + field.offset;
         uint64_t value = field.size == 8 ? load<uint64_t>(at) : load<uint32_t>(at);
         if (field.show == Show::characters) value = static_cast<uint64_t>(*at);

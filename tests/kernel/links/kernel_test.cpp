@@ -282,6 +282,7 @@ TEST_CASE("link: LSM hooks") {
 TEST_CASE("link: a struct_ops map is registered as long as its link") {
     if (!has_program_type(BPF_PROG_TYPE_STRUCT_OPS)) SKIP("needs struct_ops programs, 5.6");
     NEEDS_ATTACH(uapi::BPF_STRUCT_OPS, "struct_ops links, 6.4");
+    NEEDS_ATTACH(BPF_TRACE_FENTRY, "BPF trampolines");
     Result<Loaded> loaded = [&]() -> Result<Loaded> {
         Loaded out;
         out.spec = TRY(parse_object(ops_object, "ops.bpf.o"));

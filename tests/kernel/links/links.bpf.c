@@ -62,6 +62,7 @@ COOKIE(22, "perf_event")
 PLAIN(23, "uprobe.s//proc/self/exe:linktest_one")
 PLAIN(24, "raw_tp.w/sys_enter")
 PLAIN(25, "kprobe")
+PLAIN(26, "usdt//proc/self/exe:rawbpf:linktest")
 
 ANY(30, "xdp", 2)             // XDP_PASS
 ANY(31, "tc", 0)              // TC_ACT_OK

@@ -146,6 +146,13 @@ TEST_CASE("link: XDP on an interface; another program in its place; pinned and n
     CHECK(loaded.run(30).count == first);
     CHECK(other.run(49).count >= 2);
     CHECK(link.info().value().program_id == sys::prog_info(other.program().fd.get()).value().id);
+    if (FILE *pipe =
+            popen(format("bpftool link show id {} 2>/dev/null", link.info().value().id).c_str(), "r")) { // where there is one
+        char text[256] = {};
+        if (fgets(text, sizeof text, pipe))
+            CHECK(std::string_view(text).find(format("xdp  prog {}", link.info().value().program_id)) != std::string_view::npos);
+        pclose(pipe);
+    }
     CHECK(link.detach());
     CHECK_FALSE(link.attached());
     const uint64_t second = other.run(49).count;

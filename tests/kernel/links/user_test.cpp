@@ -20,18 +20,31 @@ __attribute__((noinline)) int linktest_two(int x) {
     asm volatile("");
     return x + 2;
 }
+// A USDT probe with a semaphore, as <sys/sdt.h> writes them: two sites of one name.
+#define PROBE_SITE                                                                                                               \
+    asm volatile("990: nop\n"                                                                                                    \
+                 ".pushsection .note.stapsdt,\"?\",\"note\"\n"                                                                   \
+                 ".balign 4\n"                                                                                                   \
+                 ".4byte 992f-991f, 994f-993f, 3\n"                                                                              \
+                 "991: .asciz \"stapsdt\"\n"                                                                                     \
+                 "992: .balign 4\n"                                                                                              \
+                 "993: .8byte 990b, _.stapsdt.base, linktest_semaphore\n"                                                        \
+                 ".asciz \"rawbpf\"\n.asciz \"linktest\"\n.asciz \"\"\n"                                                         \
+                 "994: .balign 4\n"                                                                                              \
+                 ".popsection\n"                                                                                                 \
+                 ".ifndef _.stapsdt.base\n"                                                                                      \
+                 ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"                                         \
+                 ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n"                                                                \
+                 "_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n"                                                           \
+                 ".popsection\n.endif\n")
+__attribute__((noinline)) void probe_sites_of_linktest() {
+    PROBE_SITE;
+    PROBE_SITE;
+}
 __attribute__((section(".probes"))) volatile unsigned short linktest_semaphore = 0; // in the file, not in .bss
 }
 
-#define NEEDS_UPROBES()                                                                                                          \
-    if (!has_program_type(BPF_PROG_TYPE_KPROBE)) SKIP("needs CAP_BPF and CAP_PERFMON");                                          \
-    if (!sys::exists("/sys/bus/event_source/devices/uprobe/type")) SKIP("needs uprobes (CONFIG_UPROBE_EVENTS)")
-#define NEEDS_ATTACH(type, words)                                                                                                \
-    if (probe_attach_type(type).support != Support::yes) SKIP("needs " words)
-
-namespace {
-
-uint64_t file_offset_of(std::string_view symbol) {
+static uint64_t file_offset_of(std::string_view symbol) {
     sys::Mapping image = sys::map_file("/proc/self/exe").value();
     elf::Elf elf = elf::Elf::parse(image.bytes(), "self").value();
     for (const elf::Section &section : elf.sections()) {
@@ -43,7 +56,12 @@ uint64_t file_offset_of(std::string_view symbol) {
     return 0;
 }
 
-} // namespace
+#define NEEDS_UPROBES()                                                                                                          \
+    if (!has_program_type(BPF_PROG_TYPE_KPROBE)) SKIP("needs CAP_BPF and CAP_PERFMON");                                          \
+    if (!sys::exists("/sys/bus/event_source/devices/uprobe/type")) SKIP("needs uprobes (CONFIG_UPROBE_EVENTS)");                 \
+    if (file_offset_of("linktest_one") == 0) SKIP("needs the symbols of this test, which was stripped")
+#define NEEDS_ATTACH(type, words)                                                                                                \
+    if (probe_attach_type(type).support != Support::yes) SKIP("needs " words)
 
 TEST_CASE("link: a uprobe by function, with a cookie; by offset; at the return") {
     NEEDS_UPROBES();
@@ -197,4 +215,30 @@ TEST_CASE("link: a sleepable uprobe") {
     Link link = loaded->attach().value();
     (void)linktest_one(1);
     CHECK(loaded->run(23).count == 1);
+}
+
+TEST_CASE("link: a USDT probe at all of its sites, with its semaphore") {
+    NEEDS_UPROBES();
+    Loaded loaded = test::load_one("run_26").value();
+    {
+        Result<Link> link = loaded.attach();
+        REQUIRE_MESSAGE(link, link.error().message());
+        CHECK(link->places() == 2);
+        CHECK(linktest_semaphore == 2); // one for each site, as a program that counts expects
+        probe_sites_of_linktest();
+        CHECK(loaded.run(26).count == 2);
+    }
+    CHECK(linktest_semaphore == 0);
+    probe_sites_of_linktest();
+    CHECK(loaded.run(26).count == 2);
+    AttachOptions options;
+    for (auto [target, kind] : {std::pair("/proc/self/exe:rawbpf", Errc::invalid_argument),
+                                {"/proc/self/exe::x", Errc::invalid_argument},
+                                {"/proc/self/exe:rawbpf:linktets", Errc::not_found},
+                                {"/bin/true:a:b", Errc::not_found}}) {
+        options.target = target;
+        CHECK_MESSAGE(loaded.attach(options).error().kind == kind, target);
+    }
+    options.target = "/proc/self/exe:rawbpf:linktets";
+    CHECK(loaded.attach(options).error().hint == "did you mean rawbpf:linktest?");
 }

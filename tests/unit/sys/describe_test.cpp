@@ -145,3 +145,27 @@ TEST_CASE("names: as the kernel spells them, numbers where it has none") {
     CHECK(sys::map_flag_names(1U << 31) == "0x80000000");
     CHECK(sys::update_flag_names(0) == "BPF_ANY");
 }
+
+TEST_CASE("describe: BPF_LINK_CREATE shows the members of its union that the attach type uses") {
+    test::FakeKernel kernel;
+    const uint64_t addresses[2] = {1, 2};
+    sys::LinkCreateAttr multi;
+    multi.attach_type = uapi::BPF_TRACE_KPROBE_MULTI;
+    multi.kprobe_multi.cnt = 2;
+    multi.kprobe_multi.addrs = sys::reg(addresses);
+    (void)sys::link_create(multi);
+    CHECK(kernel.lines.back().find("kprobe_multi.cnt=2, kprobe_multi.addrs=0x") != std::string::npos);
+    CHECK(kernel.lines.back().find("bpf_cookie") == std::string::npos);
+    sys::LinkCreateAttr uprobes;
+    uprobes.attach_type = uapi::BPF_TRACE_UPROBE_MULTI;
+    uprobes.uprobe_multi.path = sys::reg("/bin/bash");
+    uprobes.uprobe_multi.offsets = sys::reg(addresses);
+    uprobes.uprobe_multi.cnt = 2;
+    (void)sys::link_create(uprobes);
+    CHECK(kernel.lines.back().find("uprobe_multi.path=\"/bin/bash\"") != std::string::npos);
+    sys::LinkCreateAttr filter;
+    filter.attach_type = uapi::BPF_NETFILTER;
+    filter.netfilter = {2, 1, -5, 0};
+    (void)sys::link_create(filter);
+    CHECK(kernel.lines.back().find("netfilter.pf=2, netfilter.hooknum=1, netfilter.priority=-5") != std::string::npos);
+}

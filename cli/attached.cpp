@@ -1,0 +1,134 @@
+// Attach, wait, show. Ctrl-C ends the waiting, not the command: what the maps hold is what one waits for.
+#include "cli/attached.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <fcntl.h>
+
+#include "programs/inspect/json.h"
+#include "programs/load/contents.h"
+#include "programs/render/text.h"
+#include "runtime/link/iterator.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/epoll.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/net.h"
+#include "runtime/sys/process.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+Result<void> wait_for_end(const sys::SignalFd &signals, double seconds) {
+    Fd epoll = TRY(sys::epoll_create());
+    TRY(sys::epoll_add(epoll.get(), signals.fd(), EPOLLIN, 0));
+    const uint64_t end = sys::monotonic_ns() + static_cast<uint64_t>(seconds * 1e9);
+    for (;;) {
+        int timeout = -1;
+        if (seconds > 0) {
+            const uint64_t now = sys::monotonic_ns();
+            if (now >= end) return {};
+            timeout = static_cast<int>(std::min<uint64_t>((end - now + 999'999) / 1'000'000, 1'000'000));
+        }
+        std::array<epoll_event, 1> event;
+        if (TRY(sys::epoll_wait(epoll.get(), event, timeout)) > 0) return {};
+    }
+}
+
+std::string printable(std::string_view text) {
+    std::string out;
+    render::append_printable(out, text);
+    return out;
+}
+
+void link_line(std::string &out, const Link &link) {
+    std::string notes = "[";
+    for (const std::string &note : link.notes()) {
+        if (notes.size() > 1) notes += ',';
+        inspect::append_json_string(notes, note);
+    }
+    inspect::JsonLine line(out, "link");
+    line.text("what", link.what()).number("places", link.places()).raw("notes") += notes + "]";
+}
+
+} // namespace
+
+Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids) {
+    AttachRequest request;
+    request.wanted = a.has(ids.attach);
+    if (!request.wanted) {
+        for (auto [id, name] : {std::pair(ids.duration, "--duration"),
+                                {ids.interface, "--interface"},
+                                {ids.egress, "--egress"},
+                                {ids.cgroup, "--cgroup"},
+                                {ids.netns, "--netns"},
+                                {ids.pid, "--pid"},
+                                {ids.freq, "--freq"}})
+            if (a.has(id))
+                return Unexpected(make_error(Errc::invalid_argument, format("{} is about attaching", name), "add --attach"));
+        return request;
+    }
+    request.seconds = a.seconds(ids.duration);
+    if (a.has(ids.interface)) request.places.interface = TRY(sys::interface_index(std::string(a.text(ids.interface))));
+    request.places.egress = a.has(ids.egress);
+    if (request.places.egress && request.places.interface == 0)
+        return Unexpected(make_error(Errc::invalid_argument, "--egress is about an interface", "name it with --interface"));
+    if (a.has(ids.cgroup)) {
+        request.cgroup = TRY(sys::open(std::string(a.text(ids.cgroup)), O_RDONLY | O_DIRECTORY));
+        request.places.cgroup_fd = request.cgroup.get();
+    }
+    if (a.has(ids.netns)) {
+        request.network_namespace = TRY(sys::open(std::string(a.text(ids.netns)), O_RDONLY));
+        request.places.network_namespace_fd = request.network_namespace.get();
+    }
+    if (a.has(ids.pid)) request.places.pid = static_cast<int>(a.count(ids.pid));
+    if (a.has(ids.freq)) request.places.frequency = a.count(ids.freq);
+    return request;
+}
+
+Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedObject &object, const AttachRequest &request,
+                          render::Writer &out, bool json, bool constants) {
+    // Signals first: one that comes while attaching ends the waiting, and everything is taken away as it should be.
+    sys::SignalFd signals = TRY(sys::SignalFd::open({SIGINT, SIGTERM, SIGHUP}));
+    Attached attached = TRY(attach_object(spec, object, request.places));
+    for (const std::string &note : attached.notes) say(format("{}: {}\n", who, printable(note)));
+    if (attached.links.empty()) {
+        if (object.programs.empty() && object.struct_ops.empty())
+            return fail(Errc::not_found, "{}: has nothing to attach", spec.name);
+        return Unexpected(make_error(Errc::invalid_argument, format("{}: nothing was attached", spec.name),
+                                     "--interface, --cgroup, --netns and --freq say where programs go whose sections don't"));
+    }
+    std::string text;
+    for (const Link &link : attached.links) {
+        if (json) link_line(text, link);
+        say(format("{}: attached: {}{}\n", who, printable(link.what()),
+                   link.places() == 1 ? "" : format(", {} places", render::grouped(link.places()))));
+        for (const std::string &note : link.notes()) say(format("{}:   {}\n", who, printable(note)));
+    }
+    out.write(text);
+    TRY(out.flush());
+    TRY(wait_for_end(signals, request.seconds));
+
+    // What iterators print depends on when they are read: now, while everything else is still attached.
+    for (const Link &link : attached.links) {
+        Result<LinkInfo> info = link.info();
+        if (!info || info->type != LinkType::ITER) continue;
+        if (json) {
+            std::string line, printed = TRY(read_iterator(link));
+            inspect::JsonLine(line, "iterator").text("what", link.what()).text("text", printed);
+            out.write(line);
+        } else {
+            TRY(run_iterator(link, [&](std::string_view piece) -> Result<void> {
+                out.write(piece);
+                return {};
+            }));
+        }
+    }
+    for (Link &link : attached.links) TRY(link.detach());
+    text.clear();
+    load_tool::append_contents(text, spec, object, {.json = json, .constants = constants});
+    out.write(text);
+    return {};
+}
+
+} // namespace rawbpf::inline v0::cli

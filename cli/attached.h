@@ -1,0 +1,81 @@
+// `rawbpf load --attach`: what happens between loading and letting go.
+#pragma once
+
+#include <string>
+
+#include "cli/console.h"
+#include "cli/options.h"
+#include "runtime/link/attach.h"
+
+namespace rawbpf::inline v0::cli {
+
+// Rows for the table of a command that attaches.
+inline constexpr Option kAttachOption{
+    .name = "attach",
+    .help = "attach every program whose section says where, and every struct_ops map; keep them for "
+            "the duration, then show what the maps hold",
+    .section = "Attaching"};
+inline constexpr Option kAttachDurationOption{.name = "duration",
+                                              .letter = 'd',
+                                              .kind = Kind::seconds,
+                                              .argument = "SECONDS",
+                                              .help = "with --attach: how long: 3, 0.5, 200ms, 2m; otherwise until Ctrl-C"};
+inline constexpr Option kAttachInterfaceOption{.name = "interface",
+                                               .letter = 'i',
+                                               .kind = Kind::text,
+                                               .argument = "NAME",
+                                               .help =
+                                                   "with --attach: the network interface for xdp, tc, tcx and netkit programs"};
+inline constexpr Option kAttachEgressOption{
+    .name = "egress", .help = "with --interface: tc and classifier programs see what goes out, not what comes in"};
+inline constexpr Option kAttachCgroupOption{.name = "cgroup",
+                                            .kind = Kind::directory,
+                                            .argument = "DIR",
+                                            .help =
+                                                "with --attach: the cgroup (v2) for cgroup/..., sockops and lsm_cgroup programs"};
+inline constexpr Option kAttachNetnsOption{.name = "netns",
+                                           .kind = Kind::file,
+                                           .argument = "FILE",
+                                           .help =
+                                               "with --attach: the network namespace for sk_lookup and flow_dissector programs; "
+                                               "/proc/self/ns/net is one's own"};
+inline constexpr Option kAttachPidOption{.name = "pid",
+                                         .letter = 'p',
+                                         .kind = Kind::count,
+                                         .argument = "PID",
+                                         .help = "with --attach: uprobes in this process only",
+                                         .least = 1,
+                                         .most = INT32_MAX};
+inline constexpr Option kAttachFreqOption{.name = "freq",
+                                          .letter = 'F',
+                                          .kind = Kind::count,
+                                          .argument = "HZ",
+                                          .help = "with --attach: perf_event programs run so many times a second on each CPU",
+                                          .least = 1};
+
+struct AttachIds {
+    Id attach, duration, interface, egress, cgroup, netns, pid, freq;
+};
+template <size_t N> consteval AttachIds attach_ids(const Option (&table)[N]) {
+    return {find(table, "attach"), find(table, "duration"), find(table, "interface"), find(table, "egress"),
+            find(table, "cgroup"), find(table, "netns"),    find(table, "pid"),       find(table, "freq")};
+}
+
+/// What the options ask for, with what they name opened.
+struct AttachRequest {
+    bool wanted = false;
+    double seconds = 0; ///< 0: until Ctrl-C
+    AttachPlaces places;
+    Fd cgroup, network_namespace; ///< what `places` refers to
+};
+/// Errors: invalid_argument (an option without --attach), not_found (no such interface, directory, file).
+[[nodiscard]] Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids);
+
+/// Attaches, says so on standard error, waits, detaches, and writes what iterators print and what the maps hold. In JSON there is
+/// a line
+/// {"type":"link","what","places","notes"} for each link too. Errors: those of attach_object(); not_found when nothing could be
+/// attached.
+[[nodiscard]] Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedObject &object,
+                                        const AttachRequest &request, render::Writer &out, bool json, bool constants);
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,254 @@
+// Links on a kernel that is played: what is asked, what is undone, what is left open when a call fails.
+#include "runtime/link/link.h"
+
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "runtime/kernel/probes.h"
+#include "runtime/link/attach.h"
+#include "runtime/link/bisect.h"
+#include "runtime/link/event.h"
+#include "runtime/link/names.h"
+#include "runtime/sys/perf.h"
+#include "tests/support/fake_kernel.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using test::FakeKernel;
+
+namespace {
+
+// A loaded object with one program of that section, in the played kernel.
+struct One {
+    ObjectSpec spec;
+    LoadedObject object;
+    explicit One(const std::string &section) {
+        object.programs.emplace_back();
+        Program &program = object.programs.back();
+        program.name = "p";
+        program.section = section;
+        sys::ProgLoadAttr attr;
+        program.fd = sys::prog_load(attr).value();
+    }
+    Result<Link> attach(const AttachOptions &options = {}) { return attach_program(spec, object, object.programs[0], options); }
+};
+
+bool has_line(const FakeKernel &kernel, std::string_view text) {
+    for (const std::string &line : kernel.lines)
+        if (line.find(text) != std::string::npos) return true;
+    return false;
+}
+
+} // namespace
+
+TEST_CASE("link: patterns") {
+    for (auto [pattern, text, yes] : {std::tuple("vfs_*", "vfs_read", true),
+                                      {"vfs_*", "xvfs_read", false},
+                                      {"*", "", true},
+                                      {"", "", true},
+                                      {"", "a", false},
+                                      {"a?c", "abc", true},
+                                      {"a?c", "ac", false},
+                                      {"*read*", "do_readv", true},
+                                      {"a*b*c", "aXbXbXc", true},
+                                      {"a*b*c", "aXbX", false},
+                                      {"**", "x", true},
+                                      {"?*", "", false}})
+        CHECK_MESSAGE(matches_pattern(pattern, text) == yes, pattern << " " << text);
+    std::string stars(60, '*'), as(200, 'a'); // what backtracking without bounds would never end
+    CHECK_FALSE(matches_pattern(stars + "b", as));
+    CHECK(matches_pattern("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a", as));
+    CHECK_FALSE(matches_pattern("a*a*a*a*a*a*a*a*a*a*a*a*a*a*ab", as));
+}
+
+TEST_CASE("link: the nearest names") {
+    NearestNames near("vfs_raed");
+    for (const char *name : {"vfs_read", "vfs_write", "ksys_read", "vfs_readv", "vfs_read", "vfs_seed"}) near.see(name);
+    CHECK(near.hint().starts_with("did you mean vfs_read"));
+    CHECK(near.hint().find("ksys") == std::string::npos);
+    NearestNames longer("do_exit");
+    longer.see("do_exit.part.0");
+    CHECK(longer.hint() == "did you mean do_exit.part.0?");
+    NearestNames none("xyz");
+    none.see("completely_different");
+    none.see("");
+    none.see(std::string(5000, 'x'));
+    CHECK(none.hint().empty());
+}
+
+TEST_CASE("link: halving finds the places to blame, and no others") {
+    auto run = [](size_t count, std::vector<size_t> bad, size_t most = 64) {
+        int tries = 0;
+        auto attach = [&](const std::vector<size_t> &places) -> Result<Fd> {
+            ++tries;
+            for (size_t place : places)
+                for (size_t one : bad)
+                    if (place == one) return fail_os(EINVAL, "place {}", place);
+            return Fd();
+        };
+        auto done = attach_all_but_bad(
+            count, attach, [](const Error &e) { return e.os == EINVAL; }, most);
+        return std::pair(std::move(done), tries);
+    };
+    for (auto bad : {std::vector<size_t>{}, {0}, {999}, {3, 500, 501, 998}, {0, 1, 2, 3, 4, 5, 6, 7}}) {
+        auto [done, tries] = run(1000, bad);
+        REQUIRE(done);
+        CHECK(done->attached.size() == 1000 - bad.size());
+        REQUIRE(done->failed.size() == bad.size());
+        for (size_t i = 0; i < bad.size(); ++i) CHECK(done->failed[i].index == bad[i]);
+        CHECK(tries <= static_cast<int>(2 + bad.size() * 22));
+    }
+    CHECK_FALSE(run(3, {0, 1, 2}).first);            // nothing is left
+    CHECK_FALSE(run(100, {1, 2, 3, 4, 5}, 3).first); // too many for it to be the places
+    // Another error is nobody's fault: one try.
+    int tries = 0;
+    auto denied = attach_all_but_bad(
+        10, [&](const std::vector<size_t> &) -> Result<Fd> { return ++tries, fail_os(EPERM, "no"); },
+        [](const Error &e) { return e.os == EINVAL; });
+    CHECK(denied.error().os == EPERM);
+    CHECK(tries == 1);
+    // Each half works, the whole doesn't.
+    auto whole = attach_all_but_bad(
+        4,
+        [&](const std::vector<size_t> &places) -> Result<Fd> {
+            return places.size() == 4 ? Result<Fd>(fail_os(EINVAL, "")) : Fd();
+        },
+        [](const Error &) { return true; });
+    CHECK(whole.error().os == EINVAL);
+    CHECK(describe_passed_over({}, 3, [](size_t) { return ""; }).empty());
+    std::vector<PassedOver> failed;
+    failed.push_back({1, os_error(EINVAL, "x")});
+    CHECK(describe_passed_over(failed, 3, [](size_t i) { return format("f{}", i); }) == "1 of 3 passed over: f1 (EINVAL)");
+}
+
+TEST_CASE("link: every call that fails leaves nothing open") {
+    for (const char *section : {"cgroup/connect4", "raw_tp/sched_switch", "fentry/vfs_read", "iter/task", "xdp"}) {
+        INFO(section);
+        for (int n = 1; n < 12; ++n) {
+            FakeKernel kernel;
+            kernel.script = [](const sys::Call &call) -> std::optional<long> {
+                if (call.number == __NR_bpf && call.args[0] == BPF_RAW_TRACEPOINT_OPEN) return ::dup(1); // some descriptor
+                return std::nullopt;
+            };
+            bool failed;
+            {
+                One one(section);
+                AttachOptions options;
+                options.target_fd = 7;
+                options.interface = 1;
+                options.cookie = std::string_view(section).starts_with("fentry") ? 1 : 0;
+                kernel.fail(n, ENOMEM);
+                Result<Link> link = one.attach(options);
+                failed = kernel.failed();
+                CHECK((link.has_value() || failed)); // some failures only cost a name in a message
+            }
+            CHECK(kernel.leaks() == "");
+            if (!failed) break;
+        }
+    }
+}
+
+TEST_CASE("link: a cookie on a kernel before 5.15 is refused, and nothing is left") {
+    forget_features();
+    {
+        FakeKernel kernel;
+        kernel.refuse(BPF_LINK_CREATE, EINVAL);
+        Fd event = sys::perf_event_open({}, 0, -1).value();
+        One one("perf_event");
+        AttachOptions options;
+        options.target_fd = event.get();
+        kernel.script = [&](const sys::Call &call) -> std::optional<long> {
+            if (call.number == __NR_fcntl) return ::dup(1);
+            return std::nullopt;
+        };
+        Link link = one.attach(options).value();
+        CHECK(link.fd() == -1);
+        CHECK(link.notes().size() == 1);
+        CHECK(has_line(kernel, "PERF_EVENT_IOC_SET_BPF"));
+        CHECK(link.pin("/sys/fs/bpf/x").error().kind == Errc::unsupported);
+        CHECK(link.update(5).error().kind == Errc::unsupported);
+        CHECK(link.info().error().kind == Errc::unsupported);
+        options.cookie = 9;
+        Error error = one.attach(options).error();
+        CHECK(error.kind == Errc::unsupported);
+        CHECK_MESSAGE(error.hint.find("bpf_get_func_ip") != std::string::npos, error.hint);
+    }
+    forget_features();
+}
+
+TEST_CASE("link: pin, unpin, detach; moving keeps one owner") {
+    FakeKernel kernel;
+    std::vector<std::string> removed;
+    kernel.script = [&](const sys::Call &call) -> std::optional<long> {
+        if (call.number != __NR_unlinkat) return std::nullopt;
+        removed.emplace_back(reinterpret_cast<const char *>(call.args[1]));
+        return 0;
+    };
+    {
+        One one("cgroup/connect4");
+        AttachOptions options;
+        options.target_fd = 7;
+        Link link = one.attach(options).value();
+        CHECK(link.unpin().error().kind == Errc::invalid_argument);
+        REQUIRE(link.pin("/sys/fs/bpf/mine"));
+        CHECK(link.pin("/sys/fs/bpf/again").error().kind == Errc::invalid_argument);
+        CHECK(has_line(kernel, "BPF_OBJ_PIN, {pathname=\"/sys/fs/bpf/mine\""));
+        Link moved;
+        moved = std::move(link);
+        CHECK_FALSE(link.attached()); // NOLINT: that is the point
+        CHECK(moved.detach());
+        CHECK(removed == std::vector<std::string>{"/sys/fs/bpf/mine"});
+        CHECK(has_line(kernel, "BPF_LINK_DETACH"));
+        CHECK_FALSE(moved.attached());
+    }
+    CHECK(kernel.leaks() == "");
+    int undone = 0;
+    {
+        Link link;
+        link.undo_by([&]() -> Result<void> { return ++undone, Result<void>(); });
+        Link moved = std::move(link);
+        CHECK(moved.attached());
+    }
+    CHECK(undone == 1);
+    {
+        Link link;
+        link.undo_by([&]() -> Result<void> { return ++undone, fail(Errc::kernel, "it stays"); });
+        CHECK(link.detach().error().message().find("it stays") != std::string::npos);
+    }
+    CHECK(undone == 2);
+}
+
+TEST_CASE("link: what is asked of the kernel, by the section's kind") {
+    FakeKernel kernel;
+    AttachOptions options;
+    options.target_fd = 7;
+    options.interface = 3;
+    for (auto [section, text] : {std::pair("cgroup/connect4", "target_fd=7"),
+                                 {"xdp", "target_fd=3"},
+                                 {"tcx/egress", "target_fd=3"},
+                                 {"tc", "attach_type=BPF_TCX_INGRESS"},
+                                 {"sk_lookup", "target_fd=7"}}) {
+        One one(section);
+        kernel.lines.clear();
+        CHECK(one.attach(options));
+        CHECK_MESSAGE(has_line(kernel, text), section);
+    }
+    options.egress = true;
+    One tc("classifier");
+    CHECK(tc.attach(options));
+    CHECK(has_line(kernel, "attach_type=BPF_TCX_EGRESS"));
+    One unknown("krpobe/vfs_read");
+    CHECK(unknown.attach().error().message().find("kprobe/") != std::string::npos);
+    One nowhere("kprobe");
+    CHECK(nowhere.attach().error().kind == Errc::invalid_argument);
+}
+
+TEST_CASE("link: every section name has a way to be attached, or a reason why not") {
+    for (const SectionKind &kind : section_kinds()) {
+        Program program;
+        program.section = std::string(kind.name) + (kind.target == SectionTarget::none ? "" : "/x");
+        const bool alone = attaches_by_itself(program);
+        const bool needs = !attachment_needs(kind.attachment).empty();
+        CHECK_MESSAGE(alone != (needs || kind.attachment == Attachment::struct_ops), kind.name);
+    }
+}
