@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <fcntl.h>
 
@@ -49,6 +50,20 @@ void link_line(std::string &out, const Link &link) {
     }
     inspect::JsonLine line(out, "link");
     line.text("what", link.what()).number("places", link.places()).raw("notes") += notes + "]";
+}
+
+// All or none: on failure those that were pinned before are unpinned.
+Result<void> pin_links(Attached &attached, const std::string &directory) {
+    if (Result<void> made = sys::make_directory(directory); !made && made.error().os != EEXIST) return made;
+    for (size_t i = 0; i < attached.links.size(); ++i) {
+        std::string name = attached.names[i];
+        std::replace(name.begin(), name.end(), '.', '_'); // bpffs takes no dots
+        Result<void> pinned = attached.links[i].pin(format("{}/{}", directory, name));
+        if (pinned) continue;
+        while (i-- > 0) (void)attached.links[i].unpin();
+        return pinned;
+    }
+    return {};
 }
 
 } // namespace
@@ -107,7 +122,9 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
     }
     out.write(text);
     TRY(out.flush());
-    TRY(wait_for_end(signals, request.seconds));
+    const bool stays = !request.pin_directory.empty();
+    if (stays) TRY(pin_links(attached, request.pin_directory + "/links"));
+    if (!stays || request.seconds > 0) TRY(wait_for_end(signals, request.seconds));
 
     // What iterators print depends on when they are read: now, while everything else is still attached.
     for (const Link &link : attached.links) {
@@ -124,7 +141,8 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
             }));
         }
     }
-    for (Link &link : attached.links) TRY(link.detach());
+    if (!stays)
+        for (Link &link : attached.links) TRY(link.detach());
     text.clear();
     load_tool::append_contents(text, spec, object, {.json = json, .constants = constants});
     out.write(text);

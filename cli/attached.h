@@ -67,6 +67,7 @@ struct AttachRequest {
     double seconds = 0; ///< 0: until Ctrl-C
     AttachPlaces places;
     Fd cgroup, network_namespace; ///< what `places` refers to
+    std::string pin_directory;    ///< links are pinned as DIRECTORY/links/NAME and stay; empty: they end with the command
 };
 /// Errors: invalid_argument (an option without --attach), not_found (no such interface, directory, file).
 [[nodiscard]] Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids);

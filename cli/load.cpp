@@ -7,6 +7,7 @@
 #include <csignal>
 #include <optional>
 
+#include "cli/attached.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
@@ -44,6 +45,14 @@ constexpr Option kOptions[] = {
      .help = "pin every program as DIR/NAME and every map as DIR/maps/NAME, so that they outlive the command; DIR is made, in "
              "a bpf file system",
      .section = "What to do with it"},
+    kAttachOption,
+    kAttachDurationOption,
+    kAttachInterfaceOption,
+    kAttachEgressOption,
+    kAttachCgroupOption,
+    kAttachNetnsOption,
+    kAttachPidOption,
+    kAttachFreqOption,
     {.name = "format",
      .letter = 'f',
      .kind = Kind::choice,
@@ -63,6 +72,9 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf load tool.bpf.o", "load it, say what was loaded, and let go of it again"},
     {"sudo rawbpf load --each --json tool.bpf.o", "which programs load on this kernel, and why not the others"},
     {"sudo rawbpf load --prog on_exec --pin /sys/fs/bpf/tool tool.bpf.o", "one program, to stay"},
+    {"sudo rawbpf load --attach -d 5 tool.bpf.o", "attach it for five seconds, then show what its maps hold"},
+    {"sudo rawbpf load --attach -i eth0 --json filter.bpf.o",
+     "an XDP or tc program on an interface until Ctrl-C; maps as JSON lines"},
     {"sudo rawbpf load --btf 5.10.btf tool.bpf.o", "on a kernel without BTF of its own"},
 };
 
@@ -86,6 +98,7 @@ class Report {
 
     [[nodiscard]] bool json() const { return json_; }
     [[nodiscard]] bool verbose() const { return verbose_; }
+    [[nodiscard]] render::Writer &writer() { return out_.writer(); }
     void header(const Arguments &a) {
         if (json_) write(json_header("load", a.words()));
     }
@@ -189,7 +202,7 @@ void load_each(const ObjectSpec &spec, std::string_view object, const Arguments 
 
 /// Returns the error that ended it, already shown for its program.
 Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options,
-                        Report &report) {
+                        const AttachRequest &attach, Report &report) {
     std::vector<LoadAttempt> attempts;
     options.attempts = &attempts;
     for (std::string_view name : a.all(option("prog"))) options.programs.emplace_back(name);
@@ -205,6 +218,7 @@ Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const A
     for (const LoadAttempt &attempt : attempts) report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}});
     for (const Map &map : loaded->maps) report.map(map);
     if (a.has(option("pin"))) TRY(pin_object(*loaded, std::string(a.text(option("pin")))));
+    if (attach.wanted) TRY(run_attached(kWho, spec, *loaded, attach, report.writer(), report.json(), report.verbose()));
     return {};
 }
 
@@ -212,6 +226,14 @@ int run_load(const Arguments &a) {
     if (a.has(option("each")) && a.has(option("pin")))
         return complain(
             kWho, make_error(Errc::invalid_argument, "--each lets go of each program at once; there is nothing to --pin"), 2);
+    if (a.has(option("each")) && a.has(option("attach")))
+        return complain(
+            kWho, make_error(Errc::invalid_argument, "--each lets go of each program at once; there is nothing to --attach"), 2);
+    if (a.has(option("attach")) && a.operands().size() > 1)
+        return complain(kWho, make_error(Errc::invalid_argument, "--attach takes one object at a time"), 2);
+    Result<AttachRequest> attach = attach_request(a, attach_ids(kOptions));
+    if (!attach) return complain(kWho, attach.error(), attach.error().kind == Errc::invalid_argument ? 2 : 1);
+    if (attach->wanted && a.has(option("pin"))) attach->pin_directory = a.text(option("pin"));
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     std::optional<Narrator> narrator;
@@ -243,7 +265,7 @@ int run_load(const Arguments &a) {
         }
         if (a.has(option("each"))) {
             load_each(*spec, path, a, options, report);
-        } else if (Result<void> done = load_whole(*spec, path, a, options, report); !done) {
+        } else if (Result<void> done = load_whole(*spec, path, a, options, *attach, report); !done) {
             if (!report.verbose()) done.error().log.clear();
             status = std::max(status, complain(kWho, done.error()));
         }
@@ -264,6 +286,12 @@ const Command kLoad{
         "Loads compiled BPF programs (ELF objects of clang or gcc) into the kernel: makes their maps, relocates their accesses "
         "to the kernel's types (CO-RE), and has each program verified. Unless --pin is given, everything is let go of again when "
         "the command ends, but for maps whose definition says that they are pinned by name: those stay, in /sys/fs/bpf."
+        "\n\n"
+        "With --attach, programs are attached where their sections say, or where -i, --cgroup, --netns and -F say, for a time "
+        "or until Ctrl-C; then what iterators print and what the maps hold is shown, with the types that the object has for it. "
+        "What multi attachments pass over is said on standard error. With --pin as well, links are pinned as DIR/links/NAME, and "
+        "the "
+        "command doesn't wait unless -d says so."
         "\n\n"
         "Where the kernel refuses a program, the reason names the instruction with its source line and what would help; -v adds "
         "the verifier's whole log."

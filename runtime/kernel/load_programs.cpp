@@ -13,6 +13,7 @@
 
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/program_error.h"
+#include "runtime/kernel/target_program.h"
 #include "runtime/object/sections.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/uapi.h"
@@ -69,6 +70,12 @@ Result<void> place_in_struct_ops(const Loading &loading, const ProgramSpec &prog
     return fail(Errc::bad_input, "program {}: a struct_ops program that no struct_ops map refers to", program.name);
 }
 
+bool takes_target_program(const ProgramSpec &program) {
+    return program.type == BPF_PROG_TYPE_EXT ||
+           (program.type == BPF_PROG_TYPE_TRACING &&
+            (program.expected_attach_type == BPF_TRACE_FENTRY || program.expected_attach_type == BPF_TRACE_FEXIT));
+}
+
 Result<sys::ProgLoadAttr> attributes(Loading &loading, const ProgramSpec &program, int btf_fd) {
     sys::ProgLoadAttr attr;
     attr.prog_type = program.type;
@@ -94,6 +101,10 @@ Result<sys::ProgLoadAttr> attributes(Loading &loading, const ProgramSpec &progra
     if (!loading.symbols.fd_array().empty()) attr.fd_array = sys::reg(loading.symbols.fd_array().data());
     if (program.type == BPF_PROG_TYPE_STRUCT_OPS) {
         TRY(place_in_struct_ops(loading, program, loading.symbols, attr));
+    } else if (program.needs_attach_btf && takes_target_program(program) && loading.options.target_program >= 0) {
+        attr.attach_btf_id = TRY_IN(function_in_program(loading.options.target_program, program.attach_target),
+                                    "loading program {}", program.name);
+        attr.attach_prog_fd = static_cast<uint32_t>(loading.options.target_program);
     } else if (program.needs_attach_btf) {
         const AttachTarget target = TRY_IN(loading.symbols.attach_target(program), "loading program {}", program.name);
         attr.attach_btf_id = target.id;

@@ -43,6 +43,9 @@ struct LoadOptions {
     std::vector<std::pair<std::string, int>> replace_maps; ///< use this fd (borrowed) for the map of that name
     std::string pin_directory = "/sys/fs/bpf";             ///< where maps that are pinned by name live
     bool pin_by_name = true;                               ///< false: such maps are made and nothing is pinned or looked for
+    /// A loaded program (borrowed) that extensions (freplace), and fentry and fexit programs whose target is a function of it,
+    /// are verified against.
+    int target_program = -1;
     uint32_t log_level = 0;
     std::vector<LoadAttempt> *attempts = nullptr; ///< filled, also when loading fails
 };

@@ -18,7 +18,8 @@ Result<uint32_t> function_in_program(int program_fd, std::string_view name) {
     const sys::ProgInfo program = TRY_IN(sys::prog_info(program_fd), "the target program");
     if (program.btf_id == 0)
         return fail(Errc::unsupported, "the target program {} was loaded without types", std::string_view(program.name));
-    Fd types = TRY_IN(sys::fd_by_id(sys::ObjectKind::btf, program.btf_id), "the types of program {}", std::string_view(program.name));
+    Fd types =
+        TRY_IN(sys::fd_by_id(sys::ObjectKind::btf, program.btf_id), "the types of program {}", std::string_view(program.name));
     sys::BtfInfo info;
     TRY(sys::obj_get_info(types.get(), &info, sizeof info));
     std::vector<std::byte> bytes(info.btf_size);

@@ -173,14 +173,17 @@ Result<Attached> attach_object(const ObjectSpec &spec, LoadedObject &object, con
         if (kind) link = TRY(attach_somewhere(spec, object, program, *kind, places));
         if (link) {
             out.links.push_back(std::move(*link));
+            out.names.push_back(program.name);
             continue;
         }
         std::string_view needs = kind ? attachment_needs(kind->attachment) : "a section name that says more";
         out.notes.push_back(format("program {} (section {}): not attached, needs {}", program.name, program.section,
                                    needs.empty() ? "a target" : needs));
     }
-    for (const LoadedObject::StructOps &ops : object.struct_ops)
+    for (const LoadedObject::StructOps &ops : object.struct_ops) {
         out.links.push_back(TRY(attach_struct_ops(spec, object, ops.map)));
+        out.names.push_back(ops.map);
+    }
     return out;
 }
 

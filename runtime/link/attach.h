@@ -49,6 +49,7 @@ struct AttachOptions {
 /// What came of an object's programs.
 struct Attached {
     std::vector<Link> links;
+    std::vector<std::string> names; ///< of the program or map of each link
     /// Programs that weren't attached, each with the reason: those that need something named, and members of struct_ops maps,
     /// which are attached with their map.
     std::vector<std::string> notes;

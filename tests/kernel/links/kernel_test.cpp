@@ -9,6 +9,7 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/link/kernel_functions.h"
 #include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/links/linking.h"
 #include "tests/support/fds.h"
@@ -310,4 +311,38 @@ TEST_CASE("link: a struct_ops map is registered as long as its link") {
     CHECK(choose() != 0);
     Link again = attach_struct_ops(loaded->spec, loaded->object, "rawbpf_linked").value(); // the map is filled already
     CHECK(choose() == 0);
+}
+
+TEST_CASE("link: freplace takes the place of another program's function") {
+    if (!has_program_type(BPF_PROG_TYPE_EXT)) SKIP("needs extension programs, 5.6");
+    NEEDS_ATTACH(BPF_TRACE_FENTRY, "BPF trampolines");
+    auto parsed = [] { return parse_object(replace_object, "replace.bpf.o").value(); };
+    LoadOptions options;
+    options.programs = {"entry"};
+    LoadedObject target = load(parsed(), options).value();
+    const Program &entry = target.programs.at(0);
+    auto run = [&] {
+        uint8_t packet[64] = {};
+        sys::ProgTestRunAttr attr;
+        attr.prog_fd = static_cast<uint32_t>(entry.fd.get());
+        attr.data_in = sys::reg(packet);
+        attr.data_size_in = sizeof packet;
+        return sys::prog_test_run(attr) ? attr.retval : ~0U;
+    };
+    CHECK(run() == 1);
+    options.programs = {"instead"};
+    CHECK(load(parsed(), options).error().kind == Errc::unsupported); // of which program?
+    options.target_program = entry.fd.get();
+    ObjectSpec spec = parsed();
+    Result<LoadedObject> loaded = load(spec, options);
+    REQUIRE_MESSAGE(loaded, loaded.error().message() << loaded.error().log);
+    {
+        Link link = attach_program(spec, *loaded, loaded->programs.at(0)).value();
+        CHECK(link.what() == "freplace answer");
+        CHECK(run() == 42);
+        CHECK_FALSE(attach_program(spec, *loaded, loaded->programs.at(0))); // its place is taken
+    }
+    CHECK(run() == 1);
+    spec.find_program("instead")->attach_target = "no_such_function";
+    CHECK(load(spec, options).error().kind == Errc::not_found);
 }

@@ -13,7 +13,7 @@
 #include "tests/support/test.h"
 
 namespace rawbpf::inline v0 {
-extern const std::span<const std::byte> links_object, ops_object;
+extern const std::span<const std::byte> links_object, ops_object, replace_object;
 }
 
 namespace rawbpf::test {
