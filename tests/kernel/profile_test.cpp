@@ -164,7 +164,7 @@ TEST_CASE("profile: processes of 20 ms keep their names") {
             if (!sample.sample.user[0]->module.empty() && !sample.sample.user[0]->symbol.empty()) named += sample.count;
         }
         CHECK(pids.size() >= 15);
-        REQUIRE(burst > 50);
+        REQUIRE(burst > 20); // of some 400, fewer where the machine is emulated
         CHECK(named * 100 >= burst * 95);
         CHECK(sink.in("burst_body") * 100 >= burst * 50); // the rest starts up and ends
         CHECK(outcome.ledger.adds_up());
