@@ -161,7 +161,7 @@ void conversion(Out &out, const char *&format, va_list *values) {
         } else if (what == 'd' || what == 'i') {
             int64_t given = length > 0 ? va_arg(*values, long long) : va_arg(*values, int);
             if (length == -1) given = static_cast<short>(given);
-            if (length <= -2) given = static_cast<signed char>(given);
+            if (length <= -2) given = static_cast<signed char>(given); // which is %hhd: NOLINT(bugprone-signed-char-misuse)
             if (given < 0) sign = '-';
             value = given < 0 ? -static_cast<uint64_t>(given) : static_cast<uint64_t>(given);
         } else {

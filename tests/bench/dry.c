@@ -1,5 +1,6 @@
-/* A kernel that says yes at once: system calls of bpf(2) that would change something are answered here, so that what a loader does
- * by itself can be timed. The linker sends every syscall(2) of libbpf's and of ours through __wrap_syscall (-Wl,--wrap=syscall).
+/* A kernel that says yes at once: system calls of bpf(2) that would change something are answered here, so that what a loader
+ * does by itself can be timed. The linker sends every syscall(2) of libbpf's and of ours through __wrap_syscall
+ * (-Wl,--wrap=syscall).
  */
 #include "tests/bench/dry.h"
 
@@ -19,15 +20,13 @@ long __real_syscall(long number, ...);
 static int dry;
 
 /* Something that can be closed, duplicated and mapped: sparse, and as large as an arena. */
-static long stand_in(void)
-{
+static long stand_in(void) {
     int fd = memfd_create("dry", MFD_CLOEXEC);
     if (fd >= 0 && ftruncate(fd, (off_t)1 << 32) != 0) return -1;
     return fd;
 }
 
-static long answer(long command)
-{
+static long answer(long command) {
     switch (command) {
     case BPF_MAP_CREATE:
     case BPF_PROG_LOAD:
@@ -39,8 +38,7 @@ static long answer(long command)
     }
 }
 
-long __wrap_syscall(long number, ...)
-{
+long __wrap_syscall(long number, ...) {
     long a[6];
     va_list list;
     va_start(list, number);
@@ -56,14 +54,12 @@ long __wrap_syscall(long number, ...)
 void dry_kernel(int on) { dry = on; }
 
 #ifdef RAWBPF_BENCH_LIBBPF
-static int silent(enum libbpf_print_level level, const char *text, va_list args)
-{
+static int silent(enum libbpf_print_level level, const char *text, va_list args) {
     (void)level, (void)text, (void)args;
     return 0;
 }
 
-int dry_libbpf(const char *path)
-{
+int dry_libbpf(const char *path) {
     libbpf_set_print(silent);
     struct bpf_object *object = bpf_object__open(path);
     if (!object) return 0;

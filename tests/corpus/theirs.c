@@ -23,7 +23,7 @@
 
 #include <bpf/libbpf.h>
 
-static struct bpf_object *object; /* being loaded */
+static struct bpf_object *object;  /* being loaded */
 static struct bpf_program *wanted; /* its only program to load; struct_ops may bring others along */
 static bool seen;
 static uint32_t seen_insns;
@@ -32,8 +32,7 @@ static char last_words[512]; /* of libbpf's warnings */
 
 long __real_syscall(long number, ...);
 
-static int position_of(int fd)
-{
+static int position_of(int fd) {
     const struct bpf_map *map;
     int at = 0;
     bpf_object__for_each_map(map, object) {
@@ -43,8 +42,7 @@ static int position_of(int fd)
     return -1;
 }
 
-static void hash_of(const struct bpf_insn *insns, uint32_t count)
-{
+static void hash_of(const struct bpf_insn *insns, uint32_t count) {
     uint64_t hash = 0xcbf29ce484222325ull;
     for (uint32_t i = 0; i < count; i++) {
         struct bpf_insn insn = insns[i];
@@ -62,8 +60,7 @@ static void hash_of(const struct bpf_insn *insns, uint32_t count)
     seen_hash = hash;
 }
 
-long __wrap_syscall(long number, ...)
-{
+long __wrap_syscall(long number, ...) {
     long a[6];
     va_list list;
     va_start(list, number);
@@ -77,14 +74,12 @@ long __wrap_syscall(long number, ...)
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-static int remember(enum libbpf_print_level level, const char *text, va_list args)
-{
+static int remember(enum libbpf_print_level level, const char *text, va_list args) {
     if (level == LIBBPF_WARN) vsnprintf(last_words, sizeof last_words, text, args);
     return 0;
 }
 
-static void quote(const char *text)
-{
+static void quote(const char *text) {
     putchar('"');
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
@@ -99,8 +94,7 @@ static void quote(const char *text)
 }
 
 /* The n-th program alone; false when there is none. */
-static bool load_one(const char *path, int n)
-{
+static bool load_one(const char *path, int n) {
     LIBBPF_OPTS(bpf_object_open_opts, options);
     options.pin_root_path = "/nowhere"; /* pinned maps are nobody's business here */
     object = bpf_object__open_file(path, &options);
@@ -142,8 +136,7 @@ static bool load_one(const char *path, int n)
 }
 
 /* Open only: the programs that there are. */
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     libbpf_set_print(remember);
     for (int i = 1; i < argc; i++) {
         object = NULL;
@@ -155,7 +148,8 @@ int main(int argc, char **argv)
             continue;
         }
         bpf_object__close(probe);
-        for (int n = 0; load_one(argv[i], n); n++) {}
+        for (int n = 0; load_one(argv[i], n); n++) {
+        }
     }
     return 0;
 }
