@@ -44,6 +44,17 @@ def lines_of(command):
     return out, None
 
 
+def loads_whole(*command):
+    """Whether an object loads as a whole, and the last words otherwise; what it pins goes with a mount of its own."""
+    script = 'mount -t bpf bpf /sys/fs/bpf && exec "$@"'
+    try:
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *map(str, command)], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return None, f"took more than {LIMIT} s"
+    return done.returncode == 0, done.stdout.decode(errors="replace")[-400:]
+
+
 def compare_object(job):
     set_name, path, rawbpf, theirs = job
     their_lines, their_trouble = lines_of([theirs, str(path)])
@@ -65,7 +76,9 @@ def compare_object(job):
         row["our_reason"] = (o or unread or {}).get("reason", our_trouble) if not we else None
         row["their_errno"], row["our_errno"] = (t or {}).get("errno"), (o or {}).get("errno")
         rows.append(row)
-    opened = {"set": set_name, "object": path.name, "they_open": unopened is None and not their_trouble,
+    they_whole, their_words = loads_whole(theirs, "--whole", path)
+    we_whole, our_words = loads_whole(rawbpf, "load", "-o", "/dev/null", path)
+    opened = {"they_whole": they_whole, "we_whole": we_whole, "their_words": their_words, "our_words": our_words, "set": set_name, "object": path.name, "they_open": unopened is None and not their_trouble,
               "we_open": unread is None and not our_trouble, "their_reason": (unopened or {}).get("reason") or their_trouble,
               "our_reason": (unread or {}).get("reason") or our_trouble}
     return rows, opened, our_trouble
@@ -73,7 +86,7 @@ def compare_object(job):
 
 def table(rows, opened, argued):
     sets = list(dict.fromkeys(r["set"] for r in opened))
-    head = ("set", "objects", "open: both", "only they", "only we", "programs", "both load", "only they", "only we", "both refuse",
+    head = ("set", "objects", "open: both", "only they", "only we", "whole: both", "only they", "only we", "programs", "both load", "only they", "only we", "both refuse",
             "same insns", "differ", "not compared")
     lines = [head]
     for name in [*sets, "all"]:
@@ -83,7 +96,10 @@ def table(rows, opened, argued):
         insns = collections.Counter(r["insns"] for r in mine)
         lines.append((name, len(objects), sum(o["they_open"] and o["we_open"] for o in objects),
                       sum(o["they_open"] and not o["we_open"] for o in objects),
-                      sum(o["we_open"] and not o["they_open"] for o in objects), len(mine), classes["both"], classes["only they"],
+                      sum(o["we_open"] and not o["they_open"] for o in objects),
+                      sum(bool(o["they_whole"] and o["we_whole"]) for o in objects),
+                      sum(bool(o["they_whole"] and not o["we_whole"]) for o in objects),
+                      sum(bool(o["we_whole"] and not o["they_whole"]) for o in objects), len(mine), classes["both"], classes["only they"],
                       classes["only we"], classes["neither"], insns["same"], insns["differ"], insns["not compared"]))
     widths = [max(len(str(l[i])) for l in lines) for i in range(len(head))]
     for line in lines:
@@ -101,6 +117,10 @@ def table(rows, opened, argued):
         if o["they_open"] and not o["we_open"]:
             bad += 1
             print(f"OPEN: only they open: {o['set']}/{o['object']}: {o['our_reason']}")
+        if o["they_whole"] and not o["we_whole"]:
+            why = argued["whole"].get(o["object"])
+            bad += not why
+            print(f"{'argued' if why else 'OPEN'}: only they load the whole of {o['set']}/{o['object']}: {why or o['our_words']}")
     return bad
 
 
@@ -175,7 +195,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.command == "list":
         for paths in corpus(options).values():
             print("\n".join(map(str, paths)))

@@ -1,6 +1,7 @@
 /* What libbpf makes of an object, program by program: for comparing with `rawbpf load --each --json`.
  *
  *      theirs OBJECT...      one JSON line a program: {"program","section","loaded","errno","insns","insn_hash"}
+ *      theirs --whole OBJECT loads it as a whole, with what it pins: status 0 when that went well
  *
  * Each program is loaded alone, in an object opened anew. The final instructions are seen on their way to the kernel: libbpf is
  * linked statically, and its calls of syscall(2) are wrapped by the linker (-Wl,--wrap=syscall), so they are known also when the
@@ -138,6 +139,12 @@ static bool load_one(const char *path, int n) {
 /* Open only: the programs that there are. */
 int main(int argc, char **argv) {
     libbpf_set_print(remember);
+    if (argc == 3 && strcmp(argv[1], "--whole") == 0) {
+        struct bpf_object *whole = bpf_object__open(argv[2]);
+        int failed = !whole || bpf_object__load(whole) != 0;
+        if (failed) fputs(last_words, stdout);
+        return failed;
+    }
     for (int i = 1; i < argc; i++) {
         object = NULL;
         struct bpf_object *probe = bpf_object__open(argv[i]);
