@@ -12,6 +12,7 @@
 #include <cerrno>
 
 #include "runtime/kernel/loading.h"
+#include "runtime/kernel/probes.h"
 #include "runtime/kernel/program_error.h"
 #include "runtime/kernel/target_program.h"
 #include "runtime/object/sections.h"
@@ -113,10 +114,25 @@ Result<sys::ProgLoadAttr> attributes(Loading &loading, const ProgramSpec &progra
     return attr;
 }
 
+// A program for many functions that this kernel can only attach one by one (kprobe.multi 5.18, uprobe.multi 6.6) is loaded as an
+// ordinary probe: else its helpers would look for their cookie and address in a link that isn't there.
+bool as_single_probe(const ProgramSpec &program) {
+    if (program.type != BPF_PROG_TYPE_KPROBE) return false;
+    if (program.expected_attach_type != uapi::BPF_TRACE_KPROBE_MULTI &&
+        program.expected_attach_type != uapi::BPF_TRACE_UPROBE_MULTI)
+        return false;
+    return probe_attach_type(program.expected_attach_type).support == Support::no;
+}
+
 Result<Program> load_program(Loading &loading, ProgramSpec &program) {
     if (program.type == BPF_PROG_TYPE_UNSPEC)
         return fail(Errc::bad_input, "program {}: {}", program.name, explain_unknown_section(program.section));
     TRY(patch(loading, program));
+    if (as_single_probe(program)) {
+        loading.object.notes.push_back(
+            format("program {}: this kernel attaches to one function at a time; loaded as an ordinary probe", program.name));
+        program.expected_attach_type = 0;
+    }
     Program out;
     out.name = program.name;
     out.section = program.section;

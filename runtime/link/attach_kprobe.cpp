@@ -78,7 +78,9 @@ Error explain_kprobe(Error error, const ProbePlace &place) {
         error.kind = Errc::permission;
         error.hint = "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8); lockdown (confidentiality) forbids kprobes too";
         return error;
-    default: return error;
+    default:
+        if (place.offset != 0) error.hint = "the offset may lie outside of the function";
+        return error;
     }
 }
 
@@ -151,10 +153,10 @@ Result<std::vector<KernelFunction>> wanted_functions(const Attaching &a, std::ve
     return std::move(matched.functions);
 }
 
+// The loader has loaded it as an ordinary probe then; a session it can't.
 bool multi_is_missing(const Attaching &a) {
-    const uint32_t type =
-        a.kind.attachment == Attachment::kprobe_session ? uapi::BPF_TRACE_KPROBE_SESSION : uapi::BPF_TRACE_KPROBE_MULTI;
-    return probe_attach_type(type).support == Support::no;
+    if (a.kind.attachment != Attachment::kprobe_session) return a.program.expected_attach_type == 0;
+    return probe_attach_type(uapi::BPF_TRACE_KPROBE_SESSION).support == Support::no;
 }
 
 Result<Link> one_by_one(const Attaching &a, const std::vector<KernelFunction> &functions) {
@@ -237,6 +239,11 @@ Result<Link> attach_kprobe_multi(const Attaching &a) {
     Link link;
     std::vector<std::string> notes;
     std::vector<KernelFunction> functions = TRY(wanted_functions(a, notes));
+    if (multi_is_missing(a)) {
+        link = TRY(one_by_one(a, functions));
+        for (std::string &note : notes) link.note(std::move(note));
+        return link;
+    }
     const bool by_name = functions.front().address == 0;
 
     auto attach = [&](const std::vector<size_t> &places) -> Result<Fd> {
@@ -259,11 +266,6 @@ Result<Link> attach_kprobe_multi(const Attaching &a) {
     };
     Result<Bisected> done = attach_all_but_bad(functions.size(), attach, blames);
     if (!done) {
-        if (done.error().kind != Errc::permission && multi_is_missing(a)) {
-            link = TRY(one_by_one(a, functions));
-            for (std::string &note : notes) link.note(std::move(note));
-            return link;
-        }
         Error error = std::move(done).error();
         if (!o.functions.empty() && error.os == ESRCH)
             for (const std::string &name : o.functions)

@@ -229,6 +229,15 @@ Result<Link> attach_uprobe_multi(const Attaching &a) {
         return fail(Errc::invalid_argument, "{} cookies for {} functions", o.cookies.size(), o.functions.size());
     Places places = TRY(wanted_places(a, returns));
 
+    const bool missing = a.kind.attachment == Attachment::uprobe_session
+                             ? probe_attach_type(uapi::BPF_TRACE_UPROBE_SESSION).support == Support::no
+                             : a.program.expected_attach_type == 0; // the loader has loaded it as an ordinary probe then
+    if (missing) {
+        Link link = TRY(one_by_one(a, places, returns));
+        for (std::string &note : places.notes) link.note(std::move(note));
+        return link;
+    }
+
     auto attach = [&](const std::vector<size_t> &chosen) -> Result<Fd> {
         std::vector<uint64_t> offsets, cookies, semaphores;
         for (size_t i : chosen) {
@@ -251,17 +260,9 @@ Result<Link> attach_uprobe_multi(const Attaching &a) {
         return o.functions.empty() && (error.os == kNotSupported || error.os == EINVAL || error.os == EILSEQ || error.os == EIO);
     };
     Result<Bisected> done = attach_all_but_bad(places.functions.size(), attach, blames);
-    if (!done) {
-        const uint32_t type =
-            a.kind.attachment == Attachment::uprobe_session ? uapi::BPF_TRACE_UPROBE_SESSION : uapi::BPF_TRACE_UPROBE_MULTI;
-        if (done.error().kind != Errc::permission && probe_attach_type(type).support == Support::no) {
-            Link link = TRY(one_by_one(a, places, returns));
-            for (std::string &note : places.notes) link.note(std::move(note));
-            return link;
-        }
+    if (!done)
         return Unexpected(in_context(explain_uprobe(std::move(done).error(), places.path, places.functions.front().offset),
                                      format("{} places", places.functions.size())));
-    }
     Link link;
     link.add(std::move(done->link));
     link.name(a.what(), done->attached.size());

@@ -251,9 +251,13 @@ TEST_CASE("link: fentry, fexit, fmod_ret, tp_btf") {
             CHECK(with.error().message().find("5.19") != std::string::npos);
         }
     }
-    Loaded modify = test::load_one("run_18").value();
-    Link modified = modify.attach().value();
-    CHECK(modified.attached());
+    // What may be modified: functions for error injection, which distributions leave out; since 6.3 also this one, by name.
+    if (Result<Loaded> modify = test::load_one("run_18")) {
+        Link modified = modify->attach().value();
+        CHECK(modified.attached());
+    } else {
+        CHECK_MESSAGE(modify.error().message().find("not modifiable") != std::string::npos, modify.error().message());
+    }
 }
 
 TEST_CASE("link: tp_btf") {
