@@ -21,6 +21,7 @@ std::span<const Command *const> all_commands() {
         &kInspect,              //
         &kRelocs,               //
         &kCheck,                //
+        &kLink,                 //
         &kBtfDump,    &kBtfMin, //
         &kDoctor,               //
         &kCompletion,           //

@@ -9,7 +9,7 @@ namespace rawbpf::inline v0::cli {
 
 extern const Command kProfile, kReport;
 extern const Command kLoad;
-extern const Command kInspect, kRelocs, kCheck;
+extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kBtfDump, kBtfMin;
 extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;
 
