@@ -104,7 +104,8 @@ TEST_CASE("load: a struct_ops map in the kernel's layout, its programs as its me
     const std::vector<std::byte> &value = loaded->struct_ops[0].value;
     CHECK(value.size() == loaded->maps[0].value_size());
 
-    const btf::Btf &kernel = *kernel_btf().value();
+    const auto held = kernel_btf().value(); // mapped or read only as long as somebody holds it
+    const btf::Btf &kernel = *held;
     const btf::Type outer = kernel.type(*kernel.find("bpf_struct_ops_tcp_congestion_ops", btf::Kind::struct_)).value();
     const btf::Type ops = kernel.type(*kernel.find("tcp_congestion_ops", btf::Kind::struct_)).value();
     uint32_t data = 0;
