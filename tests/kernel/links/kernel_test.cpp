@@ -102,8 +102,8 @@ TEST_CASE("link: kprobes that can't be, and why") {
     CHECK(attach(loaded, "vfs_read+x").kind == Errc::invalid_argument);
     CHECK(attach(loaded, "+0x10").kind == Errc::invalid_argument);
     CHECK(attach(back, "vfs_read+0x10").kind == Errc::invalid_argument);
-    Error past = attach(loaded, "vfs_read+0x100000");
-    CHECK_FALSE(past.hint.empty());
+    Error past = attach(loaded, "vfs_read+0x100000"); // a kernel may take it, if an instruction starts there
+    CHECK((past.context.empty() || !past.hint.empty()));
 #ifdef __x86_64__
     Error forbidden = attach(loaded, "do_int3");
     if (forbidden.kind != Errc::not_found) {
