@@ -16,16 +16,17 @@ namespace rawbpf::inline v0::cli {
 std::span<const Command *const> all_commands() {
     // One a line, so that two that are added at once don't meet.
     static constexpr const Command *commands[] = {
-        &kProfile,    &kReport, //
-        &kLoad,                 //
-        &kInspect,              //
-        &kRelocs,               //
-        &kCheck,                //
-        &kLink,                 //
-        &kBtfDump,    &kBtfMin, //
-        &kDoctor,               //
-        &kCompletion,           //
-        &kHelp,       &kVersion, &kMan,
+        &kProfile,     &kReport, //
+        &kLoad,                  //
+        &kInspect,               //
+        &kRelocs,                //
+        &kCheck,                 //
+        &kLink,                  //
+        &kBtfDump,     &kBtfMin, //
+        &kGenSkeleton,           //
+        &kDoctor,                //
+        &kCompletion,            //
+        &kHelp,        &kVersion, &kMan,
     };
     return commands;
 }

@@ -23,6 +23,7 @@
 #include "runtime/link/attach.h"
 #include "runtime/link/iterator.h"
 #include "runtime/link/perf_event.h"
+#include "runtime/link/skeleton.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/symbols/symbols.h"

@@ -38,21 +38,24 @@ constexpr uint64_t kMostPads = 32; // unnamed bit-fields in a row; a wider gap i
 
 class HeaderWriter {
   public:
-    explicit HeaderWriter(const Flat &types)
-        : types_(types), names_(types), layout_(types), state_(types.end_id()), uses_(types.end_id()), plain_(types.end_id()) {}
+    HeaderWriter(const Flat &types, bool cplusplus)
+        : types_(types), cplusplus_(cplusplus), names_(types, cplusplus), layout_(types), state_(types.end_id()),
+          uses_(types.end_id()), plain_(types.end_id()) {}
 
     Result<std::string> write(const HeaderOptions &options) {
         out_.reserve(options.roots.empty() ? size_t{types_.end_id()} * 28 : 4096);
-        out_ = "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n\n"
-               "#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n"
-               "#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)\n"
-               "#endif\n\n";
+        if (!cplusplus_)
+            out_ = "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n\n"
+                   "#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n"
+                   "#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)\n"
+                   "#endif\n\n";
         for (TypeId id = 1; id < types_.end_id() && !error_; ++id) count_uses(id);
         if (options.roots.empty())
             write_all(options.kfuncs);
         else
             for (TypeId id : options.roots) write_root(id);
-        out_ += "\n#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n#pragma clang attribute pop\n#endif\n\n#endif /* __VMLINUX_H__ */\n";
+        if (!cplusplus_)
+            out_ += "\n#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n#pragma clang attribute pop\n#endif\n\n#endif /* __VMLINUX_H__ */\n";
         if (error_) return Unexpected(std::move(*error_));
         return std::move(out_);
     }
@@ -223,6 +226,7 @@ class HeaderWriter {
                 need(types_.target(id), false, depth - 1);
                 state_[id] = static_cast<uint8_t>((state_[id] & ~kBusy) | kDone);
                 if (error_) return;
+                if (cplusplus_ && types_.type_name(id) == "bool") return;
                 out_ += "typedef ";
                 declare(types_.target(id), names_.of(id), 0, kMaxNesting);
                 out_ += ";\n";
@@ -304,7 +308,7 @@ class HeaderWriter {
         if (state_[id] & kDone) return;
         state_[id] |= kDone;
         const CBase base = c_base(types_, id);
-        if (!base.word.empty()) return;
+        if (!base.word.empty() || (cplusplus_ && base.alias == "_Bool")) return;
         out_ += "typedef ";
         if (!base.alias.empty()) {
             out_ += base.alias;
@@ -335,10 +339,10 @@ class HeaderWriter {
         out_.append(digits, static_cast<size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits));
     }
     void name(std::string_view text) {
-        if (CNames::legal(text)) [[likely]]
+        if (names_.legal(text)) [[likely]]
             out_ += text;
         else
-            out_ += CNames::legalised(text);
+            out_ += names_.legalised(text);
     }
     void line(int indent) {
         out_ += '\n';
@@ -443,10 +447,13 @@ class HeaderWriter {
         case Kind::int_:
         case Kind::float_: {
             const CBase base = c_base(types_, id);
-            out_ += base.word.empty() ? names_.of(id) : base.word;
+            if (cplusplus_ && (base.word == "_Bool" || base.alias == "_Bool"))
+                out_ += "bool";
+            else
+                out_ += base.word.empty() ? names_.of(id) : base.word;
             return;
         }
-        case Kind::typedef_: out_ += names_.of(id); return;
+        case Kind::typedef_: out_ += cplusplus_ && types_.type_name(id) == "bool" ? "bool" : names_.of(id); return;
         case Kind::fwd:
             out_ += is_union(id) ? "union " : "struct ";
             out_ += names_.of(id);
@@ -481,13 +488,19 @@ class HeaderWriter {
             number(id);
         }
     }
+    /// C++ says the size of an enum in front.
+    void enum_base(uint32_t size, bool is_signed) {
+        out_ += is_signed ? " : " : " : unsigned ";
+        out_ += size == 1 ? "char" : size == 2 ? "short" : size == 8 ? "long long" : "int";
+    }
     void enumeration(TypeId id, int indent) {
         if (types_.anonymous(id) && !(state_[id] & kShared))
             out_ += "enum";
         else
             enum_tag(id);
-        out_ += " {";
         const bool is_signed = types_.kind_flag(id);
+        if (cplusplus_) enum_base(types_.size(id), is_signed);
+        out_ += " {";
         bool wide = false; // C gives it 64 bits by itself
         for (uint32_t i = 0; i < types_.vlen(id); ++i) {
             const EnumValue v = types_.enum_value(id, i);
@@ -514,6 +527,7 @@ class HeaderWriter {
         }
         line(indent);
         out_ += '}';
+        if (cplusplus_) return;
         switch (types_.size(id)) {
         case 1: out_ += " __attribute__((mode(QI)))"; break;
         case 2: out_ += " __attribute__((mode(HI)))"; break;
@@ -559,7 +573,7 @@ class HeaderWriter {
     void impossible(const CMember &m, int indent, std::string_view why) {
         line(indent);
         out_ += "/* ";
-        out_ += CNames::legalised(m.name);
+        out_ += names_.legalised(m.name);
         out_ += ", bit ";
         number(m.at);
         out_ += ": ";
@@ -647,6 +661,7 @@ class HeaderWriter {
     }
 
     const Flat &types_;
+    bool cplusplus_;
     CNames names_;
     CLayout layout_;
     std::vector<uint8_t> state_, uses_;
@@ -661,7 +676,7 @@ class HeaderWriter {
 
 Result<std::string> c_header(const Btf &btf, const HeaderOptions &options) {
     const Flat types = TRY(Flat::make(btf));
-    return HeaderWriter(types).write(options);
+    return HeaderWriter(types, options.cplusplus).write(options);
 }
 
 } // namespace rawbpf::inline v0::btf

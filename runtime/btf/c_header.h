@@ -12,6 +12,8 @@ struct HeaderOptions {
     /// Only these types and what they need; empty: all of this BTF's own (a split BTF's base only where it is needed).
     std::span<const TypeId> roots = {};
     bool kfuncs = true; ///< without roots: prototypes of the functions that the kernel offers to programs (tag "bpf_kfunc", 6.10)
+    /// For C++: without the frame of guards and pragmas, enums with their sizes, `bool`, one set of names for everything.
+    bool cplusplus = false;
 };
 
 /// A header that a C11 compiler for BPF takes and that lays every type out as the BTF says: each type after those that it needs,

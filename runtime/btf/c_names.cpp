@@ -75,6 +75,69 @@ constexpr std::string_view kReserved[] = {
     "__builtin_ms_va_list",
 };
 
+// What C++ keeps for itself besides. `bool` isn't there: a typedef of that name is left out.
+constexpr std::string_view kReservedInCxx[] = {
+    "alignas",
+    "alignof",
+    "and",
+    "bitand",
+    "bitor",
+    "bool",
+    "catch",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "compl",
+    "concept",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "const_cast",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "decltype",
+    "delete",
+    "dynamic_cast",
+    "explicit",
+    "export",
+    "false",
+    "friend",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "reinterpret_cast",
+    "requires",
+    "static_assert",
+    "static_cast",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typeid",
+    "typename",
+    "using",
+    "virtual",
+    "wchar_t",
+    "xor",
+    "xor_eq",
+    "rawbpf",
+    "std",
+};
+
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -138,17 +201,20 @@ CBase c_base(const Flat &types, TypeId id) {
     }
 }
 
-bool CNames::legal(std::string_view name) {
+bool CNames::legal(std::string_view name) const {
     if (name.empty() || digit(name[0])) return false;
     for (char c : name)
         if (!letter(c) && !digit(c)) return false;
     if (name.size() > 20) return true;
     for (std::string_view word : kReserved)
         if (word[0] == name[0] && word == name) return false;
+    if (cplusplus_)
+        for (std::string_view word : kReservedInCxx)
+            if (word[0] == name[0] && word == name) return false;
     return true;
 }
 
-std::string CNames::legalised(std::string_view name) {
+std::string CNames::legalised(std::string_view name) const {
     std::string out;
     if (name.empty() || digit(name[0])) out = '_';
     for (char c : name) out += letter(c) || digit(c) ? c : '_';
@@ -201,7 +267,9 @@ void CNames::name(Used &used, TypeId id, uint32_t index, std::string_view wanted
     if (uint32_t before = used.add(wanted, id)) rename(used, id, index, std::string(wanted), before);
 }
 
-CNames::CNames(const Flat &types) : types_(types), changed_(types.end_id()), changed_values_(types.end_id()) {
+CNames::CNames(const Flat &types, bool cplusplus)
+    : types_(types), cplusplus_(cplusplus), tags_(cplusplus ? all_ : c_tags_), changed_(types.end_id()),
+      changed_values_(types.end_id()) {
     const TypeId end = types.end_id();
     for (TypeId id = 1; id < end; ++id) {
         const Kind kind = types.kind(id);

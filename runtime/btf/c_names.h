@@ -17,8 +17,8 @@ struct CBase {
 
 class CNames {
   public:
-    /// Takes all names once. The Flat must outlive it.
-    explicit CNames(const Flat &types);
+    /// Takes all names once. The Flat must outlive it. `cplusplus`: tags and all other names are one set, and keywords are more.
+    CNames(const Flat &types, bool cplusplus);
 
     /// For named types: the name to write, without "struct".
     [[nodiscard]] std::string_view of(TypeId id) const {
@@ -35,8 +35,8 @@ class CNames {
     /// Takes the name of a function or variable; false when it is taken or not C: it can't have another one.
     [[nodiscard]] bool claim(TypeId id);
     /// A member or parameter: its name made legal.
-    [[nodiscard]] static bool legal(std::string_view name);
-    [[nodiscard]] static std::string legalised(std::string_view name);
+    [[nodiscard]] bool legal(std::string_view name) const;
+    [[nodiscard]] std::string legalised(std::string_view name) const;
 
   private:
     /// Names in use. Texts are kept by address: those of the BTF, or of names_.
@@ -62,7 +62,10 @@ class CNames {
     void set(TypeId id, uint32_t index, std::string text);
 
     const Flat &types_;
-    Used tags_, ordinary_;
+    bool cplusplus_;
+    Used all_, c_tags_;
+    Used &ordinary_ = all_;
+    Used &tags_;
     std::vector<bool> changed_, changed_values_;
     std::unordered_map<uint64_t, std::string> renamed_;
 };

@@ -33,7 +33,7 @@ struct Unit {
     btf::TypeId proto = types.add_func_proto(i32, {{"x", i32}});
 
     explicit Unit(std::string_view license = "GPL") {
-        if (!license.empty()) section("license", kData, std::string(license) + '\0');
+        if (!license.empty()) (void)of_section(section("license", kData, std::string(license) + '\0')); // and so a symbol table
     }
     uint32_t section(std::string_view name, uint64_t flags, std::string_view bytes) {
         return elf.add_section(name, flags, bytes_of(bytes), 4);
