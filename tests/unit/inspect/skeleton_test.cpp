@@ -63,7 +63,6 @@ struct class_ {
 	enum mode m;
 	enum wide w;
 	int wide;
-	int: 32;
 };
 typedef struct class_ class____2;
 )");
