@@ -160,11 +160,16 @@ TEST_CASE("profile: a program below another root is named with that root's files
         options.frequency = 499;
         options.delivery = delivery;
         options.workload = {"env", "RAWBPF_TEST_WORKLOAD=split:1500", "chroot", root.path, "/bin/app"};
-        Keep sink;
-        auto outcome = run_profile(options, sink);
-        if (!outcome && unable(outcome.error())) SKIP(outcome.error().message());
-        REQUIRE_MESSAGE(outcome, outcome.error().message());
-        if (outcome->workload_status != "exited with status 0") SKIP("needs chroot(1) and the right to use it");
-        CHECK(sink.share("split_body") > 0.5);
+        // Its root can be looked into while it lives. On a starved machine we may come too late; not every time.
+        double share = 0;
+        for (int tries = 0; share == 0 && tries < 5; ++tries) {
+            Keep sink;
+            auto outcome = run_profile(options, sink);
+            if (!outcome && unable(outcome.error())) SKIP(outcome.error().message());
+            REQUIRE_MESSAGE(outcome, outcome.error().message());
+            if (outcome->workload_status != "exited with status 0") SKIP("needs chroot(1) and the right to use it");
+            share = sink.share("split_body");
+        }
+        CHECK(share > 0.5);
     }
 }
