@@ -10,6 +10,10 @@
 //
 // An INT has a name of its own choosing, too: "unsigned __int128" and "short int" are C, "u32" (Rust) and "bool" (C23) are not,
 // nor is "long int" when it has four bytes. Those get a typedef to something of that size.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O2") // all of a kernel's types pass here; -Os, as releases are built, takes half as long again
+#endif
+
 #include "runtime/btf/c_names.h"
 
 #include <cstring>
@@ -138,6 +142,23 @@ constexpr std::string_view kReservedInCxx[] = {
     "std",
 };
 
+/// Whether a name may be one of the list: most are told apart by two letters and their length.
+class Filter {
+  public:
+    template <size_t N> explicit constexpr Filter(const std::string_view (&words)[N]) {
+        for (std::string_view word : words) bits_[place(word) / 64] |= uint64_t{1} << place(word) % 64;
+    }
+    [[nodiscard]] constexpr bool may_have(std::string_view name) const { return bits_[place(name) / 64] >> place(name) % 64 & 1; }
+
+  private:
+    static constexpr unsigned place(std::string_view name) {
+        const unsigned second = name.size() > 1 ? static_cast<unsigned char>(name[1]) : 0;
+        return (static_cast<unsigned char>(name[0]) * 31u + second * 7u + static_cast<unsigned>(name.size())) & 511;
+    }
+    uint64_t bits_[8] = {};
+};
+constexpr Filter kMayBeReserved(kReserved), kMayBeReservedInCxx(kReservedInCxx);
+
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -206,9 +227,10 @@ bool CNames::legal(std::string_view name) const {
     for (char c : name)
         if (!letter(c) && !digit(c)) return false;
     if (name.size() > 20) return true;
-    for (std::string_view word : kReserved)
-        if (word[0] == name[0] && word == name) return false;
-    if (cplusplus_)
+    if (kMayBeReserved.may_have(name))
+        for (std::string_view word : kReserved)
+            if (word[0] == name[0] && word == name) return false;
+    if (cplusplus_ && kMayBeReservedInCxx.may_have(name))
         for (std::string_view word : kReservedInCxx)
             if (word[0] == name[0] && word == name) return false;
     return true;
