@@ -34,6 +34,7 @@ int run_link(const Arguments &a) {
         if (!file) return complain(kWho, file.error(), 1);
         files.push_back(std::move(*file));
     }
+    inputs.reserve(files.size());
     for (const InputFile &file : files) inputs.push_back({file.bytes(), file.name()});
     Result<std::vector<std::byte>> object = link_objects(inputs);
     if (!object) return complain(kWho, object.error(), 1);

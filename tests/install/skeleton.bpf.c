@@ -22,8 +22,7 @@ struct {
 } points SEC(".maps");
 
 SEC("raw_tp/sys_enter")
-int on_enter(void *ctx)
-{
+int on_enter(void *ctx) {
     __u32 key = hits;
     hits += step;
     last.x += hits;
