@@ -154,11 +154,11 @@ class HeaderWriter {
     }
     bool count_members(TypeId id, int depth) {
         bool found = false;
-        for (uint32_t i = 0; i < types_.vlen(id); ++i) {
+        for (uint32_t i = 0; i < types_.vlen(id) && !error_; ++i) {
             const Member m = types_.member(id, i);
             found |= count_below(m.type, depth - 1);
             if (m.name.empty())
-                if (TypeId body = named_body(m.type)) found |= count_members(body, depth - 1);
+                if (TypeId body = named_body(m.type); body && go_on(body, depth - 1)) found |= count_members(body, depth - 1);
         }
         return found;
     }

@@ -589,6 +589,11 @@ TEST_CASE("btf header: a split BTF's own types, and of its base what they need")
 
 TEST_CASE("btf header: BTF without an end is an error") {
     {
+        btf::Writer w; // -fms-extensions: a member without a name may be of a struct with one
+        w.add_struct("a", 8, {{"", 1, 0}, {"", 1, 0}});
+        CHECK(header_of(w) == "test: BTF type 1 (struct): nested too deeply");
+    }
+    {
         btf::Writer w;
         w.add_struct("a", 8, {{"b", 2, 0}});
         w.add_struct("b", 8, {{"a", 1, 0}});
