@@ -124,6 +124,13 @@ bool as_single_probe(const ProgramSpec &program) {
     return probe_attach_type(program.expected_attach_type).support == Support::no;
 }
 
+// Where the kernel can, all sites of a USDT probe are one link, and libbpf loads such programs for it.
+bool as_multi_probe(const ProgramSpec &program) {
+    const SectionKind *kind = find_section_kind(program.section);
+    return kind && kind->attachment == Attachment::usdt && program.expected_attach_type == 0 &&
+           probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes && uprobe_multi_takes_processes();
+}
+
 Result<Program> load_program(Loading &loading, ProgramSpec &program) {
     if (program.type == BPF_PROG_TYPE_UNSPEC)
         return fail(Errc::bad_input, "program {}: {}", program.name, explain_unknown_section(program.section));
@@ -133,6 +140,7 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
             format("program {}: this kernel attaches to one function at a time; loaded as an ordinary probe", program.name));
         program.expected_attach_type = 0;
     }
+    if (as_multi_probe(program)) program.expected_attach_type = uapi::BPF_TRACE_UPROBE_MULTI;
     Program out;
     out.name = program.name;
     out.section = program.section;

@@ -64,6 +64,8 @@ struct LoadedObject {
         std::vector<std::byte> value;
     };
     std::vector<StructOps> struct_ops;
+    /// Which entries of the map __bpf_usdt_specs attachments use; made by the first of them.
+    std::shared_ptr<std::vector<bool>> usdt_specs;
 
     [[nodiscard]] Map *find_map(std::string_view name);
     [[nodiscard]] Program *find_program(std::string_view name);

@@ -235,6 +235,7 @@ Probed ask(const Row &row) {
 }
 
 std::array<std::optional<Probed>, kAttachTypeCount> answers;
+std::optional<bool> multi_processes;
 
 Probed ask_attach(AttachType type) {
     std::optional<Probed> &answer = answers[static_cast<uint32_t>(type)];
@@ -288,6 +289,23 @@ Probed probe_link_type(uint32_t type) {
     return {Support::no, "not a type that rawbpf knows"};
 }
 
-void forget_attach_types() { answers.fill({}); }
+// Since 6.10 a process that can't be is refused before anything else is looked at.
+bool uprobe_multi_takes_processes() {
+    static constexpr uint32_t kNoProcess = ~0U;
+    if (!multi_processes) {
+        Attempt program = try_load({.type = P::KPROBE, .attach = A::TRACE_UPROBE_MULTI});
+        if (!program.fd) return false;
+        sys::LinkCreateAttr attr = nowhere(A::TRACE_UPROBE_MULTI, program.fd.get());
+        attr.uprobe_multi.pid = kNoProcess;
+        Result<Fd> link = sys::link_create(attr);
+        multi_processes = !link && link.error().os == EINVAL;
+    }
+    return *multi_processes;
+}
+
+void forget_attach_types() {
+    answers.fill({});
+    multi_processes.reset();
+}
 
 } // namespace rawbpf::inline v0

@@ -65,6 +65,8 @@ void note_feature(Feature feature, bool there);
 [[nodiscard]] bool has_program_type(uint32_t type);
 /// Whether a program can be attached in this way (enum bpf_attach_type).
 [[nodiscard]] Probed probe_attach_type(uint32_t type);
+/// Whether uprobe.multi (6.6) limited to a process means all of its threads: until 6.10 it means the one thread of that number.
+[[nodiscard]] bool uprobe_multi_takes_processes();
 /// Whether this kernel makes links of this type (BPF_LINK_TYPE_*).
 [[nodiscard]] Probed probe_link_type(uint32_t type);
 /// Whether some type of program may call helper number `id`; `detail` names the first type found.

@@ -1,32 +1,38 @@
-// USDT: probes that programs bring along, as notes that tell where a nop stands.
+// A USDT probe: a uprobe on each of its nops, the semaphore that the program looks at before it prepares the arguments, and where
+// those arguments are.
 //
-//      .note.stapsdt   [ namesz 8 | descsz | type 3 | "stapsdt\0" | pc, base, semaphore | "provider\0" "name\0" "arguments\0" ]*
+//      __bpf_usdt_specs          [ n ] -> UsdtSpec: arguments 0 to 11, the user's cookie       one for each text of arguments
+//                                  ^
+//      the uprobe's cookie  -------+                                    5.15
+//      __bpf_usdt_ip_to_spec_id  [ address of the nop ] -> n            before that
 //
-//      pc and semaphore were written for .stapsdt.base at `base`; where prelink has moved that section they move with it
+// The maps come with the program (usdt.bpf.h), which finds its entry by bpf_get_attach_cookie(). Entries are numbered for the
+// object: several probes may be attached through the same maps, and an entry is free again when its link goes. Without cookies
+// the address is that of the running process, so that libraries and position independent programs need to be told which.
 //
-// Each site becomes a uprobe on the nop, and its semaphore, a counter that the program looks at before it prepares the arguments,
-// is raised while it is attached. The program runs; where its arguments are is a matter for whoever reads the third string:
-// programs that are built for libbpf's way of telling them (maps called __bpf_usdt_...) are refused here, since they would read
-// zeros.
+// Where there is uprobe.multi all sites are one link, which can be pinned. Programs without these maps are attached too: then the
+// cookie is the caller's own.
 #include <algorithm>
-#include <cstring>
-#include <optional>
+#include <map>
 
 #include "runtime/elf/elf.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/event.h"
-#include "runtime/link/names.h"
 #include "runtime/link/probe_event.h"
+#include "runtime/link/usdt.h"
 #include "runtime/link/user_functions.h"
+#include "runtime/symbols/maps.h"
+#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/perf.h"
+#include "runtime/sys/uapi.h"
+
+#include <elf.h>
 
 namespace rawbpf::inline v0 {
 namespace {
 
-struct Site {
-    uint64_t offset = 0, semaphore = 0; ///< in the file
-};
+constexpr std::string_view kSpecs = "__bpf_usdt_specs", kAddresses = "__bpf_usdt_ip_to_spec_id";
 
 struct Wanted {
     std::string binary, provider, name;
@@ -39,81 +45,161 @@ Result<Wanted> parse_target(const std::string &target) {
     return Wanted{target.substr(0, first), target.substr(first + 1, second - first - 1), target.substr(second + 1)};
 }
 
-Result<std::vector<Site>> find_sites(const std::string &path, const Wanted &wanted) {
-    constexpr uint32_t kType = 3;
+struct Probe {
+    std::string path;
+    std::vector<UsdtSite> sites;
+    uint16_t machine = 0;
+    bool moves = false; ///< loaded at an address that isn't known before
+};
+Result<Probe> find_probe(const std::string &path, const Wanted &wanted) {
+    Probe out;
+    out.path = path;
     sys::Mapping image = TRY(sys::map_file(path));
     elf::Elf elf = TRY(elf::Elf::parse(image.bytes(), path));
-    const elf::Section *notes = elf.find_section(".note.stapsdt");
-    if (!notes) return fail(Errc::not_found, "{}: has no USDT probes (no section .note.stapsdt)", path);
-    if (!elf.is_64() || elf.big_endian())
-        return fail(Errc::unsupported, "{}: USDT probes of 32-bit or big-endian programs aren't read", path);
-    const elf::Section *base = elf.find_section(".stapsdt.base");
-    std::vector<Site> out;
-    const std::string full = wanted.provider + ":" + wanted.name;
-    NearestNames near(full);
-    ByteReader reader = elf.reader(*notes);
-    while (reader.left() > 0) {
-        const auto name_size = TRY(reader.read<uint32_t>()), size = TRY(reader.read<uint32_t>()),
-                   type = TRY(reader.read<uint32_t>());
-        Bytes owner = TRY(reader.take(name_size));
-        reader.align(4);
-        Bytes body = TRY(reader.take(size));
-        reader.align(4);
-        if (type != kType || owner.size() != 8 || std::memcmp(owner.data(), "stapsdt", 8) != 0) continue;
-        ByteReader note(body, format("{}: a note in .note.stapsdt", path));
-        uint64_t pc = TRY(note.read<uint64_t>()), written_for = TRY(note.read<uint64_t>()),
-                 semaphore = TRY(note.read<uint64_t>());
-        std::string_view provider = TRY(note.c_string()), name = TRY(note.c_string());
-        if (provider != wanted.provider || name != wanted.name) {
-            near.see(format("{}:{}", provider, name));
-            continue;
-        }
-        const uint64_t moved = base ? base->address - written_for : 0;
-        std::optional<uint64_t> offset = elf.file_offset(pc + moved);
-        if (!offset) return fail(Errc::bad_input, "{}: probe {} is at {:#x}, where no segment is", path, full, pc + moved);
-        Site site{*offset, 0};
-        if (semaphore != 0) {
-            std::optional<uint64_t> place = elf.file_offset(semaphore + moved);
-            if (!place)
-                return fail(Errc::bad_input, "{}: the semaphore of {} is at {:#x}, where no segment is", path, full,
-                            semaphore + moved);
-            site.semaphore = *place;
-        }
-        out.push_back(site);
-    }
-    if (out.empty()) return Unexpected(make_error(Errc::not_found, format("{}: no USDT probe {}", path, full), near.hint()));
-    // Code that was inlined may be described twice; the program should run once.
-    std::sort(out.begin(), out.end(), [](const Site &x, const Site &y) { return x.offset < y.offset; });
-    out.erase(std::unique(out.begin(), out.end(), [](const Site &x, const Site &y) { return x.offset == y.offset; }), out.end());
+    out.sites = TRY(find_usdt_sites(elf, wanted.provider, wanted.name));
+    out.machine = elf.machine();
+    out.moves = elf.type() == ET_DYN;
     return out;
+}
+
+// The entries that one link uses; its end frees them.
+struct Claims final : Link::Held {
+    std::shared_ptr<std::vector<bool>> taken;
+    std::vector<uint32_t> entries;
+    Map addresses;
+    std::vector<uint64_t> keys;
+
+    ~Claims() override {
+        if (stays) return;
+        for (uint32_t entry : entries) (*taken)[entry] = false;
+        for (uint64_t key : keys) (void)addresses.erase(&key);
+    }
+};
+
+Result<Map> another_handle(const Map &map) { return Map::from_fd(TRY(sys::duplicate(map.fd()))); }
+
+Result<uint32_t> write_spec(Claims &claims, const Map &specs, const UsdtSpec &spec) {
+    if (!claims.taken) return fail(Errc::internal, "no list of entries");
+    const auto at = std::find(claims.taken->begin(), claims.taken->end(), false);
+    if (at == claims.taken->end())
+        return Unexpected(make_error(Errc::unsupported, format("map {} is full: {} entries", kSpecs, specs.max_entries()),
+                                     "define BPF_USDT_MAX_SPEC_CNT before usdt.bpf.h is included"));
+    const uint32_t entry = static_cast<uint32_t>(at - claims.taken->begin());
+    TRY_IN(specs.update(&entry, &spec), "{}", kSpecs);
+    *at = true;
+    claims.entries.push_back(entry);
+    return entry;
+}
+
+// Where the nops are in a process that has mapped the file.
+Result<std::vector<uint64_t>> running_addresses(const Attaching &a, const Probe &probe) {
+    std::vector<uint64_t> out;
+    if (!probe.moves) {
+        for (const UsdtSite &site : probe.sites) out.push_back(site.address);
+        return out;
+    }
+    if (a.options.pid <= 0)
+        return Unexpected(make_error(Errc::unsupported,
+                                     format("{}: without {} a program can't tell the probes of {} apart in every process",
+                                            a.what(), feature_name(Feature::cookie), probe.path),
+                                     "name one process by its id"));
+    const symbols::ProcessMaps maps = TRY(symbols::read_maps(a.options.pid));
+    const struct stat file = TRY(sys::stat_file(probe.path));
+    for (const UsdtSite &site : probe.sites) {
+        const auto region = std::find_if(maps.regions.begin(), maps.regions.end(), [&](const symbols::Region &r) {
+            return r.inode == file.st_ino && site.offset >= r.file_offset && site.offset - r.file_offset < r.end - r.start;
+        });
+        if (region == maps.regions.end())
+            return fail(Errc::not_found, "{}: process {} has not mapped the code of {}", a.what(), a.options.pid, probe.path);
+        out.push_back(region->start + (site.offset - region->file_offset));
+    }
+    return out;
+}
+
+// Fills the program's maps; a cookie for each site.
+Result<std::vector<uint64_t>> tell_arguments(Link &link, const Attaching &a, const Probe &probe, const Map &specs) {
+    if (specs.key_size() != sizeof(uint32_t) || specs.value_size() != sizeof(UsdtSpec))
+        return fail(Errc::bad_input, "map {}: values of {} bytes, where usdt.bpf.h has {}", kSpecs, specs.value_size(),
+                    sizeof(UsdtSpec));
+    if (!a.object.usdt_specs) a.object.usdt_specs = std::make_shared<std::vector<bool>>(specs.max_entries());
+    auto held = std::make_unique<Claims>();
+    Claims &claims = *held;
+    claims.taken = a.object.usdt_specs;
+    link.hold(std::move(held));
+
+    std::vector<uint64_t> cookies;
+    std::map<std::string_view, uint32_t> known;
+    for (const UsdtSite &site : probe.sites) {
+        auto [at, is_new] = known.try_emplace(site.arguments, 0);
+        if (is_new) {
+            std::vector<std::string> notes;
+            UsdtSpec spec = read_usdt_arguments(site.arguments, probe.machine, notes);
+            spec.cookie = a.options.cookie;
+            at->second = TRY(write_spec(claims, specs, spec));
+            for (const std::string &note : notes) link.note(format("{}: {}", a.what(), note));
+        }
+        cookies.push_back(at->second);
+    }
+    if (has_feature(Feature::cookie)) return cookies;
+    const Map *addresses = a.object.find_map(kAddresses);
+    if (!addresses) return fail(Errc::bad_input, "{}: the program has no map {}", a.what(), kAddresses);
+    if (addresses->key_size() != sizeof(uint64_t) || addresses->value_size() != sizeof(uint32_t))
+        return fail(Errc::bad_input, "map {}: not as usdt.bpf.h has it", kAddresses);
+    claims.addresses = TRY(another_handle(*addresses));
+    const std::vector<uint64_t> keys = TRY(running_addresses(a, probe));
+    for (size_t i = 0; i < keys.size(); ++i) {
+        const uint32_t entry = static_cast<uint32_t>(cookies[i]);
+        TRY_IN(addresses->update(&keys[i], &entry, BPF_NOEXIST), "{}: the site at {:#x}", a.what(), keys[i]);
+        claims.keys.push_back(keys[i]);
+    }
+    return std::vector<uint64_t>(keys.size(), 0);
+}
+
+Result<void> attach_as_one(Link &link, const Attaching &a, const Probe &probe, const std::vector<uint64_t> &cookies) {
+    std::vector<uint64_t> offsets, semaphores;
+    for (const UsdtSite &site : probe.sites) {
+        offsets.push_back(site.offset);
+        semaphores.push_back(site.semaphore);
+    }
+    sys::LinkCreateAttr attr = link_attr(a);
+    attr.uprobe_multi.path = sys::reg(probe.path.c_str());
+    attr.uprobe_multi.offsets = sys::reg(offsets.data());
+    attr.uprobe_multi.cookies = sys::reg(cookies.data());
+    attr.uprobe_multi.ref_ctr_offsets = sys::reg(semaphores.data());
+    attr.uprobe_multi.cnt = static_cast<uint32_t>(offsets.size());
+    attr.uprobe_multi.pid = a.options.pid > 0 ? static_cast<uint32_t>(a.options.pid) : 0;
+    sys::Because why("run this program at every site of the probe, and raise its semaphore: one link for all");
+    link.add(TRY_IN(sys::link_create(attr), "{}", a.what()));
+    return {};
+}
+
+Result<void> attach_one_by_one(Link &link, const Attaching &a, const Probe &probe, const std::vector<uint64_t> &cookies) {
+    for (size_t i = 0; i < probe.sites.size(); ++i) {
+        ProbePlace place;
+        place.user = true;
+        place.name = probe.path;
+        place.offset = probe.sites[i].offset;
+        place.semaphore = probe.sites[i].semaphore;
+        place.pid = a.options.pid;
+        Fd event = TRY_IN(open_probe(place), "{} at {:#x}", a.what(), place.offset);
+        Fd on = TRY_IN(run_on_event(event.get(), a.program_fd(), cookies[i]), "{}", a.what());
+        TRY(sys::perf_event_enable(event.get()));
+        link.add(std::move(on), std::move(event));
+    }
+    return {};
 }
 
 } // namespace
 
 Result<Link> attach_usdt(const Attaching &a) {
-    for (const MapSpec &map : a.spec.maps)
-        if (map.name.starts_with("__bpf_usdt_"))
-            return Unexpected(make_error(
-                Errc::unsupported,
-                format("{}: the program asks for its arguments by way of map {}, which isn't filled yet", a.what(), map.name),
-                "programs that don't look at the arguments can be attached"));
-    Wanted wanted = TRY(parse_target(a.target));
-    const std::string path = TRY(find_binary(wanted.binary, a.options.pid));
-    std::vector<Site> sites = TRY(find_sites(path, wanted));
+    const Wanted wanted = TRY(parse_target(a.target));
+    const Probe probe = TRY(find_probe(TRY(find_binary(wanted.binary, a.options.pid)), wanted));
     Link link;
-    for (const Site &site : sites) {
-        ProbePlace place;
-        place.user = true;
-        place.name = path;
-        place.offset = site.offset;
-        place.semaphore = site.semaphore;
-        place.pid = a.options.pid;
-        Fd event = TRY_IN(open_probe(place), "{} at {:#x}", a.what(), site.offset);
-        Fd on = TRY_IN(run_on_event(event.get(), a.program_fd(), a.options.cookie), "{}", a.what());
-        TRY(sys::perf_event_enable(event.get()));
-        link.add(std::move(on), std::move(event));
-    }
-    link.name(a.what(), sites.size());
+    std::vector<uint64_t> cookies(probe.sites.size(), a.options.cookie);
+    if (const Map *specs = a.object.find_map(kSpecs)) cookies = TRY(tell_arguments(link, a, probe, *specs));
+    const bool one = a.program.expected_attach_type == uapi::BPF_TRACE_UPROBE_MULTI; // the loader has decided
+    TRY(one ? attach_as_one(link, a, probe, cookies) : attach_one_by_one(link, a, probe, cookies));
+    link.name(a.what(), probe.sites.size());
     return link;
 }
 

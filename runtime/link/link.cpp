@@ -26,10 +26,12 @@ Link::Link(std::string what, Fd link) : what_(std::move(what)) { add(std::move(l
 Link &Link::operator=(Link &&other) noexcept {
     if (this == &other) return *this;
     if (undo_) (void)undo_();
+    if (held_) held_->stays = !pin_.empty();
     what_ = std::move(other.what_);
     pin_ = std::move(other.pin_);
     places_ = other.places_;
     parts_ = std::move(other.parts_);
+    held_ = std::move(other.held_);
     undo_ = std::exchange(other.undo_, nullptr);
     notes_ = std::move(other.notes_);
     return *this;
@@ -37,6 +39,7 @@ Link &Link::operator=(Link &&other) noexcept {
 
 Link::~Link() {
     if (undo_) (void)undo_(); // nobody is left to be told; detach() tells
+    if (held_) held_->stays = !pin_.empty();
 }
 
 void Link::add(Fd link, Fd event) { parts_.push_back({std::move(link), std::move(event)}); }
@@ -102,6 +105,7 @@ Result<void> Link::detach() {
         if (Result<void> gone = unpin(); !gone && gone.error().os != ENOENT) outcome = std::move(gone);
     }
     parts_.clear();
+    held_.reset();
     if (!outcome) return Unexpected(in_context(std::move(outcome).error(), format("{}: detaching", what_)));
     return {};
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,12 @@ class [[nodiscard]] Link {
     void add(Fd link, Fd event = {});
     /// Attached without a descriptor: how it is undone.
     void undo_by(std::function<Result<void>()> undo) { undo_ = std::move(undo); }
+    /// Something that has to live as long as the attachment, and is let go of after it; not when a pin outlives this Link.
+    struct Held {
+        virtual ~Held() = default;
+        bool stays = false; ///< the attachment goes on without this Link: leave everything as it is
+    };
+    void hold(std::unique_ptr<Held> held) { held_ = std::move(held); }
     void note(std::string text) { notes_.push_back(std::move(text)); }
     void name(std::string what, size_t places) { what_ = std::move(what), places_ = places; }
 
@@ -71,6 +78,7 @@ class [[nodiscard]] Link {
     };
     std::string what_, pin_;
     size_t places_ = 1;
+    std::unique_ptr<Held> held_; // above parts_: destroyed after them
     std::vector<Part> parts_;
     std::function<Result<void>()> undo_;
     std::vector<std::string> notes_;

@@ -1,0 +1,57 @@
+// USDT probes as a binary describes them. Private to the room. PURE: bytes in, values out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.h"
+#include "runtime/elf/elf.h"
+
+namespace rawbpf::inline v0 {
+
+/// One place where a probe stands.
+struct UsdtSite {
+    uint64_t offset = 0;    ///< of the nop, in the file
+    uint64_t address = 0;   ///< of the nop, as linked
+    uint64_t semaphore = 0; ///< file offset of the counter, 0: none
+    std::string arguments;  ///< "-4@%eax 8@-96(%rbp)"
+};
+
+/// The sites of provider:name in .note.stapsdt, by offset, each place once. Errors: not_found (with the nearest names),
+/// unsupported (32-bit, big-endian), bad_input.
+[[nodiscard]] Result<std::vector<UsdtSite>> find_usdt_sites(const elf::Elf &elf, std::string_view provider,
+                                                            std::string_view name);
+
+/// struct __bpf_usdt_spec of libbpf's usdt.bpf.h: what bpf_usdt_arg() goes by. Programs carry its layout in them, so it can't
+/// change any more; SIB came with libbpf 1.7, in bits that older headers take for a kind that they don't know.
+struct UsdtSpec {
+    static constexpr uint32_t kMostArguments = 12;
+    enum Kind : uint32_t {
+        constant = 0,    ///< value
+        in_register = 1, ///< the register
+        in_memory = 2,   ///< *(register + value)
+        indexed = 3,     ///< *(register + (index register << scale) + value)
+        unreadable = 255 ///< no header knows it: bpf_usdt_arg() gives -EINVAL
+    };
+    struct Argument {
+        uint64_t value = 0;
+        uint32_t where = constant;   ///< Kind, index register's offset << 8, scale << 20
+        int16_t register_offset = 0; ///< in struct pt_regs
+        bool is_signed = false;
+        int8_t shift = 0; ///< 64 - bits
+    };
+    Argument arguments[kMostArguments];
+    uint64_t cookie = 0;
+    int16_t count = 0;
+    uint8_t padding[6] = {};
+};
+static_assert(sizeof(UsdtSpec::Argument) == 16 && sizeof(UsdtSpec) == 208);
+
+/// Reads a site's arguments for a machine (EM_X86_64, EM_AARCH64). What can't be told to a program (floating point, addresses by
+/// symbol, more than twelve) is marked unreadable, with a sentence in `notes`. Never fails: a program that doesn't ask for such
+/// an argument runs.
+[[nodiscard]] UsdtSpec read_usdt_arguments(std::string_view arguments, uint16_t machine, std::vector<std::string> &notes);
+
+} // namespace rawbpf::inline v0

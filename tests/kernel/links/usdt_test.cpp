@@ -1,0 +1,192 @@
+// A USDT program reads the arguments of probes in this very test, wherever the compiler left them: constants, registers, memory.
+// With our header and with libbpf's, whose programs find the same maps filled.
+#include "runtime/kernel/probes.h"
+#include "runtime/sys/file.h"
+#include "tests/kernel/links/linking.h"
+#include "tests/support/fds.h"
+
+namespace rawbpf::inline v0 {
+extern const std::span<const std::byte> usdt_ours, usdt_theirs;
+}
+
+using namespace rawbpf;
+
+// A probe as <sys/sdt.h> writes them; operands are the compiler's to place.
+#define PROBE(name, arguments, ...)                                                                                              \
+    asm volatile("990: nop\n"                                                                                                    \
+                 ".pushsection .note.stapsdt,\"?\",\"note\"\n"                                                                   \
+                 ".balign 4\n"                                                                                                   \
+                 ".4byte 992f-991f, 994f-993f, 3\n"                                                                              \
+                 "991: .asciz \"stapsdt\"\n"                                                                                     \
+                 "992: .balign 4\n"                                                                                              \
+                 "993: .8byte 990b, _.stapsdt.base, usdt_test_semaphore\n"                                                       \
+                 ".asciz \"rawbpf\"\n.asciz \"" name "\"\n.asciz \"" arguments "\"\n"                                            \
+                 "994: .balign 4\n"                                                                                              \
+                 ".popsection\n"                                                                                                 \
+                 ".ifndef _.stapsdt.base\n"                                                                                      \
+                 ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"                                         \
+                 ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n"                                                                \
+                 "_.stapsdt.base: .space 1\n.size _.stapsdt.base, 1\n"                                                           \
+                 ".popsection\n.endif\n" ::__VA_ARGS__)
+// On x86_64 the assembler's operands look as the notes want them; of arm64's registers it wants the 64-bit names.
+#if defined(__aarch64__)
+#define AS_REGISTER "%x"
+#define INDEXED "[%x[base], %x[by], lsl 3]"
+#define UNREADABLE "8@s0"
+#else
+#define AS_REGISTER "%"
+#define INDEXED "16(%[base],%[by],8)"
+#define UNREADABLE "8@%%xmm0"
+#endif
+
+extern "C" {
+__attribute__((section(".probes"))) volatile unsigned short usdt_test_semaphore = 0;
+
+__attribute__((noinline)) void usdt_test_places(int number, unsigned long large, const short *memory, const long *table,
+                                                long row) {
+    PROBE("places",
+          "-4@" AS_REGISTER "[number] 4@" AS_REGISTER "[number] 8@" AS_REGISTER "[large] -2@%[memory] 2@%[memory] 1@" AS_REGISTER
+          "[large] -4@%[constant] 8@" INDEXED " " UNREADABLE,
+          [number] "r"(number), [large] "r"(large), [memory] "m"(*memory), [constant] "i"(-71), [base] "r"(table), [by] "r"(row));
+}
+__attribute__((noinline)) void usdt_test_twice(long a, long b) {
+    PROBE("twice", "8@" AS_REGISTER "[a]", [a] "r"(a));
+    PROBE("twice", "8@" AS_REGISTER "[b] 8@" AS_REGISTER "[a]", [a] "r"(a), [b] "r"(b));
+}
+__attribute__((noinline)) void usdt_test_none() { PROBE("none", "", "r"(0)); }
+}
+
+namespace {
+
+struct Seen {
+    int64_t count, arguments, cookie;
+    int64_t values[12], errors[12];
+};
+
+struct Tracer {
+    ObjectSpec spec;
+    LoadedObject object;
+
+    static Result<Tracer> load(std::span<const std::byte> bytes, const std::string &program = {}) {
+        Tracer out;
+        out.spec = TRY(parse_object(bytes, "usdt.bpf.o"));
+        const auto own = static_cast<uint32_t>(getpid());
+        std::memcpy(out.spec.find_global("wanted_pid").data(), &own, sizeof own);
+        LoadOptions options;
+        if (!program.empty()) options.programs = {program};
+        out.object = TRY(rawbpf::load(out.spec, options));
+        return out;
+    }
+    Result<Link> attach(const std::string &program, AttachOptions options = {}) {
+        if (!has_feature(Feature::cookie)) options.pid = static_cast<int>(getpid()); // addresses are a process's then
+        return attach_program(spec, object, *object.find_program(program), options);
+    }
+    Seen seen() const {
+        for (const Map &map : object.maps)
+            if (map.value_size() == sizeof(Seen)) return map.get<uint32_t, Seen>(0).value();
+        return {};
+    }
+};
+
+} // namespace
+
+#define NEEDS_USDT()                                                                                                             \
+    if (!has_program_type(BPF_PROG_TYPE_KPROBE)) SKIP("needs CAP_BPF and CAP_PERFMON");                                          \
+    if (!sys::exists("/sys/bus/event_source/devices/uprobe/type")) SKIP("needs uprobes (CONFIG_UPROBE_EVENTS)")
+
+TEST_CASE("link: a USDT program reads its arguments from constants, registers and memory") {
+    NEEDS_USDT();
+    for (std::span<const std::byte> header : {usdt_ours, usdt_theirs}) {
+        Result<Tracer> loaded = Tracer::load(header, "on_places");
+        REQUIRE_MESSAGE(loaded, loaded.error().message());
+        Tracer tracer = std::move(*loaded);
+        const std::span<std::byte> whose = tracer.spec.find_global("whose_header");
+        const bool knows_indexed = load<int>(whose.data()) == 1; // libbpf's learned it in 1.7
+        AttachOptions options;
+        options.cookie = 99;
+        {
+            Result<Link> link = tracer.attach("on_places", options);
+            REQUIRE_MESSAGE(link, link.error().message());
+            CHECK(link->places() == 1);
+            REQUIRE(link->notes().size() == 1);
+            CHECK(link->notes()[0].find("argument 8 can't be read by a program: its place is \"8@") != std::string::npos);
+            CHECK(usdt_test_semaphore == 1);
+            const short memory = -300;
+            const long table[] = {1, 2, 3, 4, 5, 6, 0x123456789abcdef};
+            usdt_test_places(-5, 0xfedcba98765432f1, &memory, table, knows_indexed ? 4 : 0);
+            const Seen seen = tracer.seen();
+            CHECK(seen.count == 1);
+            CHECK(seen.arguments == 9);
+            CHECK(seen.cookie == 99);
+            const int64_t expected[] = {-5, 0xfffffffb, static_cast<int64_t>(0xfedcba98765432f1), -300, 0xfed4, 0xf1, -71};
+            for (size_t i = 0; i < std::size(expected); ++i) {
+                CHECK_MESSAGE(seen.errors[i] == 0, i);
+                CHECK_MESSAGE(seen.values[i] == expected[i], i);
+            }
+            if (knows_indexed) {
+                CHECK(seen.errors[7] == 0);
+#if defined(__aarch64__)
+                CHECK(seen.values[7] == table[4]);
+#else
+                CHECK(seen.values[7] == table[6]);
+#endif
+            }
+            CHECK(seen.errors[8] == -EINVAL);
+            CHECK(seen.errors[9] == -ENOENT);
+        }
+        CHECK(usdt_test_semaphore == 0);
+        usdt_test_none();
+        CHECK(tracer.seen().count == 1);
+    }
+}
+
+TEST_CASE("link: several USDT probes share one program's maps, and give their entries back") {
+    NEEDS_USDT();
+    Tracer tracer = Tracer::load(usdt_ours).value();
+    auto taken = [&] {
+        return tracer.object.usdt_specs ? std::count(tracer.object.usdt_specs->begin(), tracer.object.usdt_specs->end(), true)
+                                        : 0;
+    };
+    AttachOptions twice, none;
+    twice.target = "/proc/self/exe:rawbpf:twice";
+    none.target = "/proc/self/exe:rawbpf:none";
+    {
+        Result<Link> first = tracer.attach("on_any", twice), second = tracer.attach("on_places");
+        REQUIRE_MESSAGE(first, first.error().message());
+        REQUIRE_MESSAGE(second, second.error().message());
+        CHECK(first->places() == 2);
+        CHECK(taken() == 3); // two places of one probe with different arguments, and the other probe
+        usdt_test_twice(11, 22);
+        Seen seen = tracer.seen();
+        CHECK(seen.count == 2);
+        CHECK(seen.arguments == 2); // the second site's
+        CHECK(seen.values[0] == 22);
+        CHECK(seen.values[1] == 11);
+        CHECK(first->detach());
+        CHECK(taken() == 1);
+        CHECK(tracer.attach("on_any", none).value().places() == 1);
+    }
+    CHECK(taken() == 0);
+    Link link = tracer.attach("on_any", none).value();
+    usdt_test_none();
+    CHECK(tracer.seen().count == 3);
+    CHECK(tracer.seen().arguments == 0);
+    CHECK(tracer.seen().errors[0] == -ENOENT);
+}
+
+TEST_CASE("link: a USDT probe of another process, that process only") {
+    NEEDS_USDT();
+    Tracer tracer = Tracer::load(usdt_ours).value();
+    AttachOptions options;
+    options.target = "/proc/self/exe:rawbpf:none";
+    options.pid = 1; // not us: the probe stays silent here
+    if (!has_feature(Feature::cookie)) {
+        Result<Link> link = attach_program(tracer.spec, tracer.object, *tracer.object.find_program("on_any"), options);
+        CHECK(!link); // init hasn't mapped this file
+        return;
+    }
+    Result<Link> link = attach_program(tracer.spec, tracer.object, *tracer.object.find_program("on_any"), options);
+    if (!link) CHECK_MESSAGE(link.error().kind == Errc::not_found, link.error().message()); // /proc/1/root may be another
+    usdt_test_none();
+    CHECK(tracer.seen().count == 0);
+}
