@@ -4,6 +4,7 @@
     linux-source-6.1            tools/testing/selftests/bpf/progs           clang-16, gcc's BPF back end
     linux-source-6.12           the same                                    clang-19 (arenas need it)
     bpfcc (its source package)  libbpf-tools                                clang-16
+    libbpf-tools                the objects that its programs carry along   Debian's, as packaged
 
 Everything lies under one cache folder and is made once: packages as downloaded, the parts of them that are used, and for each
 set a folder of objects. A source that doesn't compile against this kernel's types leaves NAME.log in place of NAME.o, so that
@@ -13,6 +14,7 @@ import hashlib
 import os
 import re
 import shutil
+import struct
 import subprocess
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +34,14 @@ LINKED = {
 }
 
 
+# Sets, or packages they need, that can't be had here, each with the reason: the table shows them.
+SKIPPED = {}
+
+
+def last_line(error):
+    return (error.stderr.strip().splitlines() or ["no reason given"])[-1]
+
+
 def run(*words, **more):
     return subprocess.run([str(w) for w in words], check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
@@ -46,7 +56,7 @@ def download(cache, package):
     try:
         run("apt-get", "download", package, cwd=place)
     except subprocess.CalledProcessError as error:
-        print(f"{package}: not to be had: {error.stderr.strip().splitlines()[-1]}")
+        SKIPPED[package] = f"not to be had: {last_line(error)}"
         return None
     return sorted(place.glob(f"{package}_*.deb"))[-1]
 
@@ -103,7 +113,7 @@ def bpfcc_source(cache, given):
         run("apt-get", *options, "update")
         run("apt-get", *options, "source", "--download-only", "bpfcc", cwd=place)
     except subprocess.CalledProcessError as error:
-        print(f"bpfcc's source package: not to be had (--bpfcc DIR takes an unpacked one): {error.stderr.strip().splitlines()[-1]}")
+        SKIPPED["libbpf-tools"] = f"bpfcc's source package is not to be had (--bpfcc DIR takes an unpacked one): {last_line(error)}"
         return None
     archive = sorted(place.glob("bpfcc_*.orig.tar.*"))[-1]
     shutil.rmtree(tree, ignore_errors=True)
@@ -182,8 +192,10 @@ def jobs_for_selftests(cache, version, vmlinux):
         command = [clang, "--target=bpf", "-mlittle-endian", "-mcpu=v3", *flags, *system_includes()]
         jobs += [(command, s, place / (s.stem + ".o")) for s in sorted((tests / "progs").glob("*.c"))]
     else:
-        print(f"no {clang} here: the selftests of {version} are left out")
-    if version == "6.1" and shutil.which("bpf-gcc"):
+        SKIPPED[f"selftests-{version}"] = f"no {clang} here"
+    if version == "6.1" and not shutil.which("bpf-gcc"):
+        SKIPPED["gcc-6.1"] = "no bpf-gcc here"
+    elif version == "6.1":
         place = cache / "objects" / f"gcc-{version}-{vmlinux.name[8:]}"
         place.mkdir(parents=True, exist_ok=True)
         command = ["bpf-gcc", "-mlittle-endian", "-mcpu=v3", "-gbtf", "-mco-re", *[f for f in flags if f != "-Wno-everything"], "-w",
@@ -193,9 +205,13 @@ def jobs_for_selftests(cache, version, vmlinux):
 
 
 def jobs_for_libbpf_tools(cache, given, vmlinux):
+    if not shutil.which("clang-16"):
+        SKIPPED["libbpf-tools"] = "no clang-16 here"
+        return []
     source = bpfcc_source(cache, given)
     tree = kernel_source(cache, "6.1")
-    if not source or not tree or not shutil.which("clang-16"):
+    if not source or not tree:
+        SKIPPED.setdefault("libbpf-tools", "no sources")
         return []
     headers = libbpf_headers(cache, tree, "6.1")
     place = cache / "objects" / f"libbpf-tools-{vmlinux.name[8:]}"
@@ -203,6 +219,36 @@ def jobs_for_libbpf_tools(cache, given, vmlinux):
     command = ["clang-16", "--target=bpf", "-g", "-O2", f"-D__TARGET_ARCH_{machine()}", "-Wno-everything", f"-I{vmlinux}",
                f"-I{source}", f"-I{headers}", *system_includes()]
     return [(command, s, place / (s.name[: -len(".bpf.c")] + ".o")) for s in sorted(source.glob("*.bpf.c"))]
+
+
+def packaged_objects(cache):
+    """The objects inside of the programs of Debian's libbpf-tools: each is a whole ELF file in .rodata."""
+    place = cache / "objects" / "libbpf-tools-packaged"
+    if not (place / ".complete").exists():
+        package = download(cache, "libbpf-tools")
+        if not package:
+            return []
+        place.mkdir(parents=True, exist_ok=True)
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as deb:
+            with tarfile.open(fileobj=deb.stdout, mode="r|") as tar:
+                for member in tar:
+                    if member.isfile() and "/sbin/" in member.name:
+                        for number, image in enumerate(embedded_objects(tar.extractfile(member).read())):
+                            name = Path(member.name).name + ("" if number == 0 else f".{number + 1}")
+                            (place / f"{name}.o").write_bytes(image)
+        (place / ".complete").touch()
+    return sorted(place.glob("*.o"))
+
+
+def embedded_objects(image):
+    """Every ELF file for BPF in these bytes; clang writes the section headers last, so they tell its end."""
+    bpf, at = 247, 0
+    while (at := image.find(b"\x7fELF\x02\x01\x01", at + 1)) > 0:
+        machine, = struct.unpack_from("<H", image, at + 18)
+        headers, = struct.unpack_from("<Q", image, at + 40)
+        size, count = struct.unpack_from("<HH", image, at + 58)
+        if machine == bpf and at + headers + size * count <= len(image):
+            yield image[at:at + headers + size * count]
 
 
 def link_selftests(place):
@@ -238,4 +284,6 @@ def build(cache, bpfcc, workers, sets):
         name = place.name.rsplit("-", 1)[0]
         if not sets or name in sets:
             out[name] = sorted(place.glob("*.o"))
-    return out
+    if not sets or "libbpf-tools-packaged" in sets:
+        out["libbpf-tools-packaged"] = packaged_objects(cache)
+    return {name: objects for name, objects in out.items() if objects}

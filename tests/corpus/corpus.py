@@ -104,6 +104,8 @@ def table(rows, opened, argued):
     widths = [max(len(str(l[i])) for l in lines) for i in range(len(head))]
     for line in lines:
         print("  ".join(str(v).ljust(w) if i == 0 else str(v).rjust(w) for i, (v, w) in enumerate(zip(line, widths))))
+    for name, why in build.SKIPPED.items():
+        print(f"{name.ljust(widths[0])}  SKIPPED: {why}")
     print("\nBoth refuse, and instructions not compared where a loader gave up before the kernel saw the program.")
     bad = 0
     for row in rows:
