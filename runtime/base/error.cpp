@@ -74,8 +74,19 @@ Error os_error(int os, std::string context, std::string hint) {
     return Error{kind_of_errno(os), os, std::move(context), std::move(hint), {}};
 }
 
-Error vmake_error(Errc kind, fmt::string_view text, fmt::format_args args) { return make_error(kind, format_from(text, args)); }
-Error vmake_os_error(int os, fmt::string_view text, fmt::format_args args) { return os_error(os, format_from(text, args)); }
+detail::Boxed::Boxed(Error &&error) : error_(new Error(std::move(error))) {}
+detail::Boxed::Boxed(const Boxed &other) : error_(other.error_ ? new Error(*other.error_) : nullptr) {}
+void detail::Boxed::drop(Error *error) noexcept { delete error; }
+
+Unexpected vfail(Errc kind, fmt::string_view text, fmt::format_args args) {
+    return Unexpected(make_error(kind, format_from(text, args)));
+}
+Unexpected vfail_os(int os, fmt::string_view text, fmt::format_args args) {
+    return Unexpected(os_error(os, format_from(text, args)));
+}
+void vin_context(Error &error, fmt::string_view text, fmt::format_args args) {
+    (void)in_context(std::move(error), format_from(text, args));
+}
 
 Error &&in_context(Error &&error, std::string_view phrase) {
     error.context = error.context.empty() ? std::string(phrase) : format("{}: {}", phrase, error.context);

@@ -1,7 +1,11 @@
 // Result<T>: a value or an Error, and TRY, which passes the error on.
 //
-// std::expected where the standard library has it (g++ 12, clang 19); elsewhere a small class with the part of its interface
-// that this project uses. TRY is a GNU statement expression, which every compiler we support has:
+// The interface is std::expected's, but the Error stands in a box of its own. An Error is three strings, and std::expected<T,
+// Error> holds it in place: a Result of an int has 120 bytes then, and each of the thousand places that pass an error on moves
+// those strings twice and ends them twice, which was a tenth of the executable. With a box a Result is its value and one word,
+// and passing an error on moves one pointer. Only failing costs more, one allocation.
+//
+// TRY is a GNU statement expression, which every compiler we support has:
 //
 //     Fd fd = TRY(open_file(path));                      // returns the Error from the enclosing function
 //     Fd fd = TRY_IN(open_file(path), "reading {}", path) // ... with one phrase in front
@@ -11,34 +15,49 @@
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <version>
 
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 
-#if defined(__cpp_lib_expected) && !defined(RAWBPF_OWN_EXPECTED)
-#include <expected>
-#define RAWBPF_STD_EXPECTED 1
-#endif
-
 namespace rawbpf::inline v0 {
 
-#ifdef RAWBPF_STD_EXPECTED
+namespace detail {
 
-template <class T> using Result = std::expected<T, Error>;
-using Unexpected = std::unexpected<Error>;
-
-#else
-
-/// Wraps an Error on its way into a Result, as std::unexpected does.
-class Unexpected {
+/// The one owner of an Error, or nothing. What is small enough to vanish into its caller is inlined even where the compiler saves
+/// space, since there it is less than the call.
+class Boxed {
   public:
-    explicit Unexpected(Error error) : error_(std::move(error)) {}
-    Error &&take() && { return std::move(error_); }
-    const Error &error() const { return error_; }
+    explicit Boxed(Error &&error);
+    Boxed(const Boxed &other);
+    [[gnu::always_inline]] Boxed() = default;
+    [[gnu::always_inline]] Boxed(Boxed &&other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+    [[gnu::always_inline]] Boxed &operator=(Boxed &&other) noexcept { return std::swap(error_, other.error_), *this; }
+    Boxed &operator=(const Boxed &) = delete;
+    [[gnu::always_inline]] ~Boxed() {
+        if (error_) drop(error_);
+    }
+    explicit operator bool() const { return error_ != nullptr; }
+    [[nodiscard]] Error &operator*() const { return *error_; }
 
   private:
-    Error error_;
+    static void drop(Error *error) noexcept;
+
+    Error *error_ = nullptr;
+};
+
+} // namespace detail
+
+/// Wraps an Error on its way into a Result, as std::unexpected does.
+class [[nodiscard]] Unexpected {
+  public:
+    explicit Unexpected(Error &&error) : box_(std::move(error)) {}
+    explicit Unexpected(const Error &error) : box_(Error(error)) {}
+    [[gnu::always_inline]] explicit Unexpected(detail::Boxed &&box) noexcept : box_(std::move(box)) {}
+    [[nodiscard]] Error &error() { return *box_; }
+    [[gnu::always_inline]] detail::Boxed &&take() &&noexcept { return std::move(box_); }
+
+  private:
+    detail::Boxed box_;
 };
 
 /// The part of std::expected<T, Error> that this project uses.
@@ -53,13 +72,15 @@ template <class T> class [[nodiscard]] Result {
         : ok_(true) {
         new (&value_) T(std::forward<U>(value));
     }
-    Result(Unexpected e) : ok_(false) { new (&error_) Error(std::move(e).take()); } // NOLINT
+    [[gnu::always_inline]] Result(Unexpected &&e) noexcept : ok_(false) {
+        new (&error_) detail::Boxed(std::move(e).take());
+    } // NOLINT
     Result(Result &&other) noexcept : ok_(other.ok_) { construct(std::move(other)); }
     Result(const Result &other) : ok_(other.ok_) {
         if (ok_)
             new (&value_) T(other.value_);
         else
-            new (&error_) Error(other.error_);
+            new (&error_) detail::Boxed(other.error_);
     }
     Result &operator=(Result &&other) noexcept {
         if (this != &other) {
@@ -69,7 +90,7 @@ template <class T> class [[nodiscard]] Result {
         }
         return *this;
     }
-    ~Result() { destroy(); }
+    [[gnu::always_inline]] ~Result() { destroy(); }
 
     [[nodiscard]] bool has_value() const { return ok_; }
     explicit operator bool() const { return ok_; }
@@ -81,11 +102,14 @@ template <class T> class [[nodiscard]] Result {
     T &&operator*() && { return std::move(value_); }
     T *operator->() { return &value_; }
     const T *operator->() const { return &value_; }
-    Error &error() & { return error_; }
-    const Error &error() const & { return error_; }
-    Error &&error() && { return std::move(error_); }
+    Error &error() & { return *error_; }
+    const Error &error() const & { return *error_; }
+    Error &&error() && { return std::move(*error_); }
     template <class U> T value_or(U &&other) const & { return ok_ ? value_ : static_cast<T>(std::forward<U>(other)); }
     template <class U> T value_or(U &&other) && { return ok_ ? std::move(value_) : static_cast<T>(std::forward<U>(other)); }
+
+    /// The error, on its way into another Result.
+    [[gnu::always_inline]] Unexpected failure() && { return Unexpected(std::move(error_)); }
 
   private:
     void check() const {
@@ -95,59 +119,63 @@ template <class T> class [[nodiscard]] Result {
         if (ok_)
             new (&value_) T(std::move(other.value_));
         else
-            new (&error_) Error(std::move(other.error_));
+            new (&error_) detail::Boxed(std::move(other.error_));
     }
-    void destroy() {
-        if (ok_)
+    [[gnu::always_inline]] void destroy() {
+        if (!ok_)
+            error_.~Boxed();
+        else if constexpr (!std::is_trivially_destructible_v<T>)
             value_.~T();
-        else
-            error_.~Error();
     }
-    bool ok_;
     union {
         T value_;
-        Error error_;
+        detail::Boxed error_;
     };
+    bool ok_;
 };
 
 template <> class [[nodiscard]] Result<void> {
   public:
     using value_type = void;
     Result() = default;
-    Result(Unexpected e) : ok_(false), error_(std::move(e).take()) {} // NOLINT
-    [[nodiscard]] bool has_value() const { return ok_; }
-    explicit operator bool() const { return ok_; }
+    [[gnu::always_inline]] Result(Unexpected &&e) noexcept : error_(std::move(e).take()) {} // NOLINT
+    [[nodiscard]] bool has_value() const { return !error_; }
+    explicit operator bool() const { return !error_; }
     void value() const {
-        if (!ok_) std::abort();
+        if (error_) std::abort();
     }
-    Error &error() & { return error_; }
-    const Error &error() const & { return error_; }
-    Error &&error() && { return std::move(error_); }
+    Error &error() & { return *error_; }
+    const Error &error() const & { return *error_; }
+    Error &&error() && { return std::move(*error_); }
+
+    /// The error, on its way into another Result.
+    [[gnu::always_inline]] Unexpected failure() && { return Unexpected(std::move(error_)); }
 
   private:
-    bool ok_ = true;
-    Error error_;
+    detail::Boxed error_;
 };
 
-#endif
-
-/// What fail() and fail_os() call: one copy of the formatting, whatever the arguments.
-[[nodiscard]] Error vmake_error(Errc kind, fmt::string_view text, fmt::format_args args);
-[[nodiscard]] Error vmake_os_error(int os, fmt::string_view text, fmt::format_args args);
+/// What fail(), fail_os() and TRY_IN call: one copy of the formatting, whatever the arguments.
+[[nodiscard]] Unexpected vfail(Errc kind, fmt::string_view text, fmt::format_args args);
+[[nodiscard]] Unexpected vfail_os(int os, fmt::string_view text, fmt::format_args args);
+void vin_context(Error &error, fmt::string_view text, fmt::format_args args);
 
 /// `return fail(Errc::bad_input, "section {} ends early", name);`
 template <class... Args> [[nodiscard]] Unexpected fail(Errc kind, fmt::format_string<Args...> text, Args &&...args) {
-    return Unexpected(vmake_error(kind, text, fmt::make_format_args(args...)));
+    return vfail(kind, text, fmt::make_format_args(args...));
 }
 
 /// The same, with the errno of a system call.
 template <class... Args> [[nodiscard]] Unexpected fail_os(int os, fmt::format_string<Args...> text, Args &&...args) {
-    return Unexpected(vmake_os_error(os, text, fmt::make_format_args(args...)));
+    return vfail_os(os, text, fmt::make_format_args(args...));
 }
 
 namespace detail {
 template <class T> T take(Result<T> &r) {
     if constexpr (!std::is_void_v<T>) return std::move(*r);
+}
+template <class... Args> void add_context(Error &error, fmt::format_string<Args...> text, Args &&...args) {
+    vin_context(error, text, fmt::make_format_args(args...));
 }
 } // namespace detail
 
@@ -158,7 +186,7 @@ template <class T> T take(Result<T> &r) {
     ({                                                                                                                           \
         auto rawbpf_result_ = (expression);                                                                                      \
         if (!rawbpf_result_) [[unlikely]]                                                                                        \
-            return ::rawbpf::Unexpected(std::move(rawbpf_result_).error());                                                      \
+            return std::move(rawbpf_result_).failure();                                                                          \
         ::rawbpf::detail::take(rawbpf_result_);                                                                                  \
     })
 
@@ -166,7 +194,9 @@ template <class T> T take(Result<T> &r) {
 #define TRY_IN(expression, ...)                                                                                                  \
     ({                                                                                                                           \
         auto rawbpf_result_ = (expression);                                                                                      \
-        if (!rawbpf_result_) [[unlikely]]                                                                                        \
-            return ::rawbpf::Unexpected(::rawbpf::in_context(std::move(rawbpf_result_).error(), ::rawbpf::format(__VA_ARGS__))); \
+        if (!rawbpf_result_) [[unlikely]] {                                                                                      \
+            ::rawbpf::detail::add_context(rawbpf_result_.error(), __VA_ARGS__);                                                  \
+            return std::move(rawbpf_result_).failure();                                                                          \
+        }                                                                                                                        \
         ::rawbpf::detail::take(rawbpf_result_);                                                                                  \
     })
