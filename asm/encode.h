@@ -85,12 +85,19 @@ constexpr Problem check_immediate(const Form &form, int64_t imm) {
         if (form.bits == 32) return fits(imm, INT32_MIN, UINT32_MAX) ? Problem::none : Problem::value_range;
         break;
     case Shape::alu_imm:
-        if (form.symbol == "<<=" || form.symbol == ">>=" || form.symbol == "s>>=")
-            return fits(imm, 0, form.bits - 1) ? Problem::none : Problem::shift_range;
-        if ((form.symbol == "/=" || form.symbol == "%=" || form.symbol == "s/=" || form.symbol == "s%=") && imm == 0)
-            return Problem::zero_divisor;
+        switch (form.code & 0xf0) { // lsh, rsh, arsh; div, mod and their signed kin
+        case 0x60:
+        case 0x70:
+        case 0xc0: return fits(imm, 0, form.bits - 1) ? Problem::none : Problem::shift_range;
+        case 0x30:
+        case 0x90:
+            if (imm == 0) return Problem::zero_divisor;
+            break;
+        default: break;
+        }
         break;
     case Shape::packet_abs: // unsigned since classic BPF, where the top negative values meant other headers
+    case Shape::call_helper:
     case Shape::call_kfunc:
     case Shape::cast: return fits(imm, INT32_MIN, UINT32_MAX) ? Problem::none : Problem::immediate_range;
     default: break;

@@ -4,13 +4,20 @@
 //      15 00 03 00 00 00 00 00      if r0 == 0 goto +3
 //      63 6a fc ff 00 00 00 00      *(u32 *)(r10 - 4) = r6
 //
-// The dialect is the one llvm-objdump 19 prints and llvm-mc reads (llvm/lib/Target/BPF/MCTargetDesc/BPFInstPrinter.cpp and
-// BPFInstrInfo.td tell it), so that what a student sees here can be looked up there. The table in opcodes.h has the words; this
-// file only has the shapes. Memory below 64 bits is written with rN, as llvm-objdump does when no -mcpu is given.
+// One pattern a shape and dialect, in which capital letters stand for what the instruction and its row in opcodes.h say:
+//
+//      D S    its registers, wN where the operation has 32 bits      A B    the same as rN        R    r0 or w0
+//      I U X  imm: signed, unsigned, as the kernel's %x              Y Z    the row's symbol; without "atomic" in front
+//      P Q    off: "+ 4" with its blank; "+4"                        E F    "[%r1+4]" around A or B
+//      J K    where off or imm jumps to                              T      the memory's type, "u32"
+//      C L N  what is called: helper, function, kernel function      W      the number of ld_imm64, or what it stands for
+//      H G    imm >> 16 and imm & 0xffff                             V      " + 4", or nothing, of packet loads
+//      M      the conformance dialect's mnemonic                     @      "64" where the operation has 64 bits
+//
+// The main dialect is the one llvm-objdump 19 prints and llvm-mc reads (llvm/lib/Target/BPF/BPFInstrInfo.td tells it), so that
+// what a student sees here can be looked up there. The kernel's is that of kernel/bpf/disasm.c (6.18), the third that of the
+// bpf_conformance project. Memory below 64 bits is written with rN, as llvm-objdump does when no -mcpu is given.
 #include "asm/print.h"
-
-#include <algorithm>
-#include <iterator>
 
 #include "asm/encode.h"
 #include "asm/helpers.h"
@@ -19,287 +26,322 @@ namespace rawbpf::inline v0 {
 
 namespace {
 
-std::string hex(uint64_t value) {
-    std::string out;
-    do {
-        out.insert(out.begin(), "0123456789abcdef"[value & 15]);
-        value >>= 4;
-    } while (value);
-    return "0x" + out;
-}
-
-std::string magnitude(uint64_t value, PrintStyle style) { return style.hex ? hex(value) : std::to_string(value); }
-
-std::string number(int64_t value, PrintStyle style) {
-    return value < 0 ? "-" + magnitude(0 - static_cast<uint64_t>(value), style) : magnitude(static_cast<uint64_t>(value), style);
-}
-
-/// With its sign always: "+3", "-0x8".
-std::string distance(int64_t value, PrintStyle style) { return (value < 0 ? "" : "+") + number(value, style); }
-
-std::string reg(int n, const Form &form) { return (form.register_bits == 32 ? "w" : "r") + std::to_string(n); }
-std::string reg64(int n) { return "r" + std::to_string(n); }
-
-/// "(r10 - 8)" without the brackets.
-std::string address(int n, int off, PrintStyle style) {
-    return reg64(n) + (off < 0 ? " - " : " + ") + magnitude(static_cast<uint64_t>(off < 0 ? -off : off), style);
-}
-
-std::string memory_type(const Form &form) { return (form.is_signed ? "s" : "u") + std::to_string(form.bits); }
-std::string pointer(const Form &form) { return "(" + memory_type(form) + " *)"; }
-
-uint64_t wide_value(std::span<const Insn> at) {
-    return static_cast<uint32_t>(at[0].imm) | uint64_t{static_cast<uint32_t>(at[1].imm)} << 32;
-}
-
-/// What a reference replaces in the text; empty where the number stands.
-struct Names {
-    std::string wide, call, target, field;
+struct Pattern {
+    const char *llvm, *kernel, *conformance;
 };
 
-std::string print_form(const Form &form, std::span<const Insn> at, PrintStyle style, const Names &names) {
-    const Insn &insn = at[0];
-    const std::string symbol(form.symbol);
-    const std::string dst = reg(insn.dst, form), src = reg(insn.src, form);
-    const std::string imm = number(insn.imm, style);
-    const std::string target = names.target.empty() ? distance(insn.off, style) : names.target;
-    const std::string dst_memory = "(" + address(insn.dst, insn.off, style) + ")";
-    switch (form.shape) {
-    case Shape::alu_imm: return dst + " " + symbol + " " + imm;
-    case Shape::alu_reg: return dst + " " + symbol + " " + src;
-    case Shape::negate: return dst + " = -" + dst;
-    case Shape::sign_extend: return dst + " = (" + symbol + ")" + src;
-    case Shape::byte_swap: return dst + " = " + symbol + " " + dst;
-    case Shape::cast:
-        return dst + " = addr_space_cast(" + src + ", " + number(static_cast<uint32_t>(insn.imm) >> 16, style) + ", " +
-               number(insn.imm & 0xffff, style) + ")";
-    case Shape::load: return dst + " = *" + pointer(form) + "(" + address(insn.src, insn.off, style) + ")";
-    case Shape::store_imm: return "*" + pointer(form) + dst_memory + " = " + imm;
-    case Shape::store_reg: return "*" + pointer(form) + dst_memory + " = " + src;
-    case Shape::load_wide: {
-        if (!names.wide.empty()) return dst + " = " + names.wide + " ll";
-        if (symbol.empty()) return dst + " = " + number(static_cast<int64_t>(wide_value(at)), style) + " ll";
-        return dst + " = " + symbol + " " + magnitude(wide_value(at), style) + " ll";
+constexpr Pattern kPatterns[] = {
+    {"D Y I", "D Y I", "M A, I"},                                                                   // alu_imm
+    {"D Y S", "D Y S", "M A, B"},                                                                   // alu_reg
+    {"D = -D", "D = -D", "M A"},                                                                    // negate
+    {"D = (Y)S", "D = (Y)S", "M A, B"},                                                             // sign_extend
+    {"D = Y D", "D = Y D", "M A"},                                                                  // byte_swap
+    {"D = addr_space_cast(S, H, G)", "D = addr_space_cast(S, H, G)", "addr_space_cast A, B, H, G"}, // cast
+    {"D = *(T *)(S P)", "D = *(T *)(S Q)", "M A, F"},                                               // load
+    {"*(T *)(D P) = I", "*(T *)(D Q) = I", "M E, I"},                                               // store_imm
+    {"*(T *)(D P) = S", "*(T *)(D Q) = S", "M E, B"},                                               // store_reg
+    {"D = W ll", "D = W", "M A, W"},                                                                // load_wide
+    {"r0 = *(T *)skb[I]", "r0 = *(T *)skb[I]", "M I"},                                              // packet_abs
+    {"r0 = *(T *)skb[BV]", "r0 = *(T *)skb[B + I]", "M B, I"},                                      // packet_ind
+    {"lock *(T *)(A P) Y S", "lock *(T *)(A Q) Y B", "lock M E, B"},                                // atomic
+    {"S = Y((T *)(A P), S)", "B = atomic@Z((T *)(A Q), B)", "lock fetch M E, B"},                   // atomic_fetch
+    {"S = Y(A P, S)", "B = atomic@_xchg((T *)(A Q), B)", "lock M E, B"},                            // exchange
+    {"R = Y(A P, R, S)", "r0 = atomic@_cmpxchg((T *)(A Q), r0, B)", "lock M E, B"},                 // compare_swap
+    {"D = load_acquire((T *)(S P))", "D = load_acquire((T *)(S Q))", "M A, F"},                     // load_acquire
+    {"store_release((T *)(D P), S)", "store_release((T *)(D Q), S)", "M E, B"},                     // store_release
+    {"Y J", "Y J", "M J"},                                                                          // jump
+    {"Y K", "Y K", "M K"},                                                                          // jump_long
+    {"Y D", "Y D", "Y A"},                                                                          // jump_reg
+    {"Y J", "Y J", "Y J"},                                                                          // may_jump
+    {"if D Y I goto J", "if D Y X goto J", "M A, I, J"},                                            // branch_imm
+    {"if D Y S goto J", "if D Y S goto J", "M A, B, J"},                                            // branch_reg
+    {"call C", "call C", "call helper U"},                                                          // call_helper
+    {"call L", "call L", "call local L"},                                                           // call_local
+    {"call N", "call N", "call runtime U"},                                                         // call_kfunc
+    {"callx D", "callx D", "callx A"},                                                              // call_reg
+    {"exit", "exit", "exit"},                                                                       // exit
+};
+static_assert(std::size(kPatterns) == static_cast<size_t>(Shape::exit) + 1);
+
+/// Text on its way to a string: a few bytes of room, emptied when a name is longer.
+class Writer {
+  public:
+    explicit Writer(std::string &out) : out_(out) {}
+    Writer(const Writer &) = delete;
+    Writer &operator=(const Writer &) = delete;
+    ~Writer() { out_.append(room_, at_); }
+
+    void put(char c) {
+        if (at_ == room_ + sizeof(room_)) flush();
+        *at_++ = c;
     }
-    case Shape::packet_abs: return "r0 = *" + pointer(form) + "skb[" + imm + "]";
-    case Shape::packet_ind: return "r0 = *" + pointer(form) + "skb[" + src + (insn.imm ? " + " + imm : "") + "]";
-    case Shape::atomic: return "lock *" + pointer(form) + dst_memory + " " + symbol + " " + src;
-    case Shape::atomic_fetch: return src + " = " + symbol + "(" + pointer(form) + dst_memory + ", " + src + ")";
-    case Shape::exchange: return src + " = " + symbol + "(" + address(insn.dst, insn.off, style) + ", " + src + ")";
-    case Shape::compare_swap: {
-        const std::string r0 = reg(0, form);
-        return r0 + " = " + symbol + "(" + address(insn.dst, insn.off, style) + ", " + r0 + ", " + src + ")";
+    void put(std::string_view text) {
+        if (text.size() > static_cast<size_t>(room_ + sizeof(room_) - at_)) {
+            flush();
+            if (text.size() > sizeof(room_)) {
+                out_.append(text);
+                return;
+            }
+        }
+        for (char c : text) *at_++ = c;
     }
-    case Shape::load_acquire: return dst + " = load_acquire(" + pointer(form) + "(" + address(insn.src, insn.off, style) + "))";
-    case Shape::store_release: return "store_release(" + pointer(form) + dst_memory + ", " + src + ")";
-    case Shape::jump:
-    case Shape::may_jump: return symbol + " " + target;
-    case Shape::jump_long: return "gotol " + (names.target.empty() ? distance(insn.imm, style) : names.target);
-    case Shape::jump_reg:
-    case Shape::call_reg: return symbol + " " + dst;
-    case Shape::branch_imm: return "if " + dst + " " + symbol + " " + imm + " goto " + target;
-    case Shape::branch_reg: return "if " + dst + " " + symbol + " " + src + " goto " + target;
-    case Shape::call_helper: return "call " + (names.call.empty() ? imm : names.call);
-    case Shape::call_local: return "call " + (names.call.empty() ? distance(insn.imm, style) : names.call);
-    case Shape::call_kfunc:
-        return "call " + (names.call.empty() ? "kfunc " + number(static_cast<uint32_t>(insn.imm), style) : names.call);
-    case Shape::exit: return "exit";
+    void digits(uint64_t value, unsigned base, int least = 1) {
+        char text[20];
+        char *at = text + sizeof(text);
+        do {
+            *--at = "0123456789abcdef"[value % base];
+            value /= base;
+            --least;
+        } while (value != 0 || least > 0);
+        put(std::string_view(at, static_cast<size_t>(text + sizeof(text) - at)));
     }
-    return {};
+    void hex(uint64_t value, int least = 1) {
+        char text[16];
+        char *at = text + sizeof(text);
+        do {
+            *--at = "0123456789abcdef"[value & 15];
+            value >>= 4;
+            --least;
+        } while (value != 0 || least > 0);
+        put(std::string_view(at, static_cast<size_t>(text + sizeof(text) - at)));
+    }
+
+  private:
+    void flush() {
+        out_.append(room_, at_);
+        at_ = room_;
+    }
+    std::string &out_;
+    char room_[128];
+    char *at_ = room_;
+};
+
+class InsnPrinter {
+  public:
+    InsnPrinter(Writer &to, const Form &form, std::span<const Insn> at, PrintStyle style, const PrintNames &names)
+        : to_(to), form_(form), at_(at), insn_(at[0]), dialect_(style.dialect), hex_(style.hex && style.dialect == Dialect::llvm),
+          names_(names) {}
+
+    void print() {
+        const Pattern &pattern = kPatterns[static_cast<size_t>(form_.shape)];
+        const char *text = dialect_ == Dialect::llvm     ? pattern.llvm
+                           : dialect_ == Dialect::kernel ? pattern.kernel
+                                                         : pattern.conformance;
+        for (; *text; ++text) {
+            if (*text >= '@' && *text <= 'Z')
+                part(*text);
+            else
+                to_.put(*text);
+        }
+    }
+
+  private:
+    void part(char letter) {
+        switch (letter) {
+        case 'D': return reg(insn_.dst, form_.register_bits);
+        case 'S': return reg(insn_.src, form_.register_bits);
+        case 'A': return reg(insn_.dst, 64);
+        case 'B': return reg(insn_.src, 64);
+        case 'R': return reg(0, form_.register_bits);
+        case 'I':
+            if (!names_.field.empty() && (form_.fields() & kOff) == 0) return to_.put(names_.field);
+            return number(insn_.imm);
+        case 'U': return magnitude(static_cast<uint32_t>(insn_.imm));
+        case 'X': to_.put("0x"); return to_.hex(static_cast<uint32_t>(insn_.imm));
+        case 'Y': return to_.put(form_.symbol);
+        case 'Z': return to_.put(form_.symbol.substr(6));
+        case 'P':
+            if (!names_.field.empty()) {
+                to_.put("+ ");
+                return to_.put(names_.field);
+            }
+            to_.put(insn_.off < 0 ? "- " : "+ ");
+            return magnitude(static_cast<uint64_t>(insn_.off < 0 ? -insn_.off : insn_.off));
+        case 'Q': return distance(insn_.off);
+        case 'E': return bracket(insn_.dst);
+        case 'F': return bracket(insn_.src);
+        case 'J': return target(insn_.off);
+        case 'K': return target(insn_.imm);
+        case 'T': to_.put(form_.is_signed ? 's' : 'u'); return to_.digits(form_.bits, 10);
+        case 'C': return helper();
+        case 'L': return names_.call.empty() ? target(insn_.imm) : to_.put(names_.call);
+        case 'N': return kernel_function();
+        case 'W': return wide();
+        case 'H': return magnitude(static_cast<uint32_t>(insn_.imm) >> 16);
+        case 'G': return magnitude(insn_.imm & 0xffff);
+        case 'V':
+            if (insn_.imm == 0) return;
+            to_.put(" + ");
+            return number(insn_.imm);
+        case 'M': return mnemonic();
+        case '@':
+            if (form_.bits == 64) to_.put("64");
+            return;
+        default: return to_.put(letter);
+        }
+    }
+
+    void reg(unsigned n, int bits) {
+        if (dialect_ == Dialect::conformance) to_.put('%');
+        to_.put(bits == 32 && dialect_ != Dialect::conformance ? 'w' : 'r');
+        if (n >= 10) to_.put('1');
+        to_.put(static_cast<char>('0' + n % 10));
+    }
+    void magnitude(uint64_t value) {
+        if (!hex_) return to_.digits(value, 10);
+        to_.put("0x");
+        to_.hex(value);
+    }
+    void number(int64_t value) {
+        if (value < 0) to_.put('-');
+        magnitude(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+    }
+    void distance(int64_t value) {
+        if (value >= 0) to_.put('+');
+        number(value);
+    }
+    void bracket(unsigned n) {
+        to_.put('[');
+        reg(n, 64);
+        if (insn_.off != 0) distance(insn_.off);
+        to_.put(']');
+    }
+    void target(int64_t away) {
+        if (!names_.target.empty()) return to_.put(names_.target);
+        if (dialect_ == Dialect::kernel) to_.put("pc");
+        distance(away);
+    }
+    void helper() {
+        if (dialect_ != Dialect::kernel)
+            return names_.call.empty() ? magnitude(static_cast<uint32_t>(insn_.imm)) : to_.put(names_.call);
+        if (const HelperInfo *info = find_helper(int64_t{insn_.imm})) {
+            to_.put("bpf_");
+            to_.put(info->name);
+        } else
+            to_.put("unknown");
+        to_.put('#');
+        number(insn_.imm);
+    }
+    void kernel_function() {
+        if (dialect_ == Dialect::kernel) {
+            to_.put(names_.call.empty() ? std::string_view("kernel-function") : names_.call);
+            to_.put('#');
+            return number(insn_.imm);
+        }
+        to_.put("kfunc ");
+        if (!names_.call.empty()) return to_.put(names_.call);
+        magnitude(static_cast<uint32_t>(insn_.imm));
+        if (insn_.off != 0) {
+            to_.put(" module ");
+            number(insn_.off);
+        }
+    }
+    void wide() {
+        if (!names_.wide.empty()) return to_.put(names_.wide);
+        const uint32_t low = static_cast<uint32_t>(at_[0].imm), high = static_cast<uint32_t>(at_[1].imm);
+        const uint64_t value = low | uint64_t{high} << 32;
+        if (dialect_ == Dialect::llvm) {
+            if (form_.symbol.empty()) return number(static_cast<int64_t>(value));
+            to_.put(form_.symbol);
+            to_.put(' ');
+            return magnitude(value);
+        }
+        switch (static_cast<Wide>(insn_.src)) {
+        case Wide::map_fd:
+        case Wide::map_value:
+            if (dialect_ == Dialect::conformance) break;
+            to_.put("map[fd:");
+            to_.digits(low, 10);
+            to_.put(']');
+            if (insn_.src == 1) return;
+            to_.put("[0]+");
+            return to_.digits(high, 10);
+        case Wide::function:
+            if (dialect_ == Dialect::conformance) break;
+            to_.put("subprog[");
+            distance(insn_.imm);
+            return to_.put(']');
+        default: break;
+        }
+        to_.put("0x");
+        to_.hex(value);
+    }
+    /// Ours say everything in one word, "atomic_fetch_add32", "movsx8_32", "add_reg"; theirs: "fetch add32", "movsx832", "add".
+    void mnemonic() {
+        std::string_view name = form_.name;
+        switch (form_.shape) {
+        case Shape::sign_extend:
+            to_.put("movsx");
+            to_.digits(form_.bits, 10);
+            return to_.digits(form_.register_bits, 10);
+        case Shape::byte_swap: return to_.put(name[0] == 'b' && name[1] == 's' ? name.substr(1) : name);
+        case Shape::atomic: return to_.put(name.substr(7));
+        case Shape::atomic_fetch: return to_.put(name.substr(13));
+        default: break;
+        }
+        if (name.ends_with("_reg")) name.remove_suffix(4);
+        to_.put(name);
+    }
+
+    Writer &to_;
+    const Form &form_;
+    std::span<const Insn> at_;
+    const Insn &insn_;
+    const Dialect dialect_;
+    const bool hex_;
+    const PrintNames &names_;
+};
+
+void put_bytes(Writer &to, const Insn &insn) {
+    to.put(".8byte 0x");
+    to.hex(insn.code | uint64_t{insn.dst} << 8 | uint64_t{insn.src} << 12 | uint64_t{static_cast<uint16_t>(insn.off)} << 16 |
+               uint64_t{static_cast<uint32_t>(insn.imm)} << 32,
+           16);
 }
 
-std::string print_bytes(const Insn &insn) {
-    uint64_t raw = insn.code | uint64_t{insn.dst} << 8 | uint64_t{insn.src} << 12 |
-                   uint64_t{static_cast<uint16_t>(insn.off)} << 16 | uint64_t{static_cast<uint32_t>(insn.imm)} << 32;
-    std::string digits = hex(raw).substr(2);
-    return ".8byte 0x" + std::string(16 - digits.size(), '0') + digits;
-}
-
-std::string print_one(std::span<const Insn> at, PrintStyle style, const Names &names) {
+/// The row of a whole instruction: nullptr for ld_imm64 without its second half, too.
+const Form *whole_form(std::span<const Insn> at) {
     const Form *form = find_form(at[0]);
-    const bool cut = form != nullptr && form->shape == Shape::load_wide &&
-                     (at.size() < 2 || at[1].code != 0 || at[1].dst != 0 || at[1].src != 0 || at[1].off != 0);
-    return form == nullptr || cut ? print_bytes(at[0]) : print_form(*form, at, style, names);
-}
-
-bool is_jump(const Form &form) {
-    switch (form.shape) {
-    case Shape::jump:
-    case Shape::jump_long:
-    case Shape::may_jump:
-    case Shape::branch_imm:
-    case Shape::branch_reg: return true;
-    default: return false;
-    }
-}
-
-/// Where a jump at `index` goes, or -1 when it isn't one.
-int64_t jump_target(std::span<const Insn> insns, size_t index) {
-    const Form *form = find_form(insns[index]);
-    if (form == nullptr || !is_jump(*form)) return -1;
-    return static_cast<int64_t>(index) + 1 + (form->shape == Shape::jump_long ? insns[index].imm : insns[index].off);
-}
-
-void pad_to(std::string &line, size_t column) {
-    if (line.size() < column) line.append(column - line.size(), ' ');
-}
-
-/// A comment stays on its line, whatever it quotes.
-std::string one_line(std::string_view text) {
-    std::string out;
-    for (char c : text) {
-        if (c == '\n')
-            out += "\\n";
-        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-            out += "?";
-        else
-            out += c;
-    }
-    return out;
-}
-
-std::string plain_name(std::string_view path) {
-    size_t slash = path.rfind('/');
-    return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+    if (form != nullptr && form->shape == Shape::load_wide &&
+        (at.size() < 2 || at[1].code != 0 || at[1].dst != 0 || at[1].src != 0 || at[1].off != 0))
+        return nullptr;
+    return form;
 }
 
 } // namespace
 
+void append_insn(std::string &out, std::span<const Insn> at, PrintStyle style, const PrintNames &names) {
+    if (at.empty()) return;
+    Writer to(out);
+    const Form *form = whole_form(at);
+    if (form == nullptr) return put_bytes(to, at[0]);
+    if (style.dialect == Dialect::kernel) {
+        to.put('(');
+        to.hex(at[0].code, 2);
+        to.put(") ");
+    }
+    InsnPrinter(to, *form, at, style, names).print();
+}
+
 std::string print(std::span<const Insn> at, PrintStyle style) {
-    if (at.empty()) return {};
-    return print_one(at, style, {});
-}
-
-std::string print(const Function &function, PrintStyle style) {
-    const std::span<const Insn> insns(function.insns);
-    constexpr size_t kCommentColumn = 48;
-
-    std::vector<size_t> targets;
-    for (size_t i = 0; i < insns.size(); i += is_wide(insns[i]) ? 2 : 1) {
-        int64_t target = jump_target(insns, i);
-        if (target >= 0 && static_cast<uint64_t>(target) < insns.size()) targets.push_back(static_cast<size_t>(target));
-    }
-    std::sort(targets.begin(), targets.end());
-    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
-    auto label = [&](size_t index) {
-        auto found = std::lower_bound(targets.begin(), targets.end(), index);
-        return found == targets.end() || *found != index ? std::string() : "L" + std::to_string(found - targets.begin() + 1);
-    };
-
     std::string out;
-    if (!function.section.empty()) out += ".section \"" + function.section + "\"\n";
-    out += function.name + ":\n";
-    size_t ref = 0, line = 0;
-    for (size_t i = 0; i < insns.size();) {
-        const size_t slots = is_wide(insns[i]) && i + 1 < insns.size() ? 2 : 1;
-        if (std::string name = label(i); !name.empty()) out += name + ":\n";
-        for (; line < function.lines.size() && function.lines[line].insn <= i; ++line)
-            if (style.locations) {
-                const SourceLine &at = function.lines[line];
-                out += "    # " + plain_name(at.file) + ":" + std::to_string(at.line);
-                if (!at.text.empty()) out += ": " + one_line(at.text);
-                out += "\n";
-            }
-
-        Names names;
-        std::string comment = i < function.notes.size() ? function.notes[i] : std::string();
-        if (int64_t target = jump_target(insns, i); target >= 0 && static_cast<uint64_t>(target) < insns.size())
-            names.target = label(static_cast<size_t>(target));
-        if (insns[i].code == 0x85 && insns[i].src == 0)
-            if (const HelperInfo *helper = find_helper(int64_t{insns[i].imm})) names.call = "bpf_" + std::string(helper->name);
-        for (; ref < function.refs.size() && function.refs[ref].insn < i + slots; ++ref) {
-            const Ref &at = function.refs[ref];
-            switch (at.kind) {
-            case RefKind::call:
-            case RefKind::kfunc: names.call = at.symbol; break;
-            case RefKind::map:
-            case RefKind::function:
-            case RefKind::ksym: names.wide = at.symbol; break;
-            case RefKind::map_value: names.wide = at.symbol + (at.addend ? " " + distance(at.addend, style) : " + 0"); break;
-            case RefKind::field: comment += (comment.empty() ? "" : "; ") + std::string("offset of ") + at.symbol; break;
-            }
-        }
-
-        std::string text;
-        if (style.numbers) {
-            std::string index = std::to_string(i);
-            text += std::string(index.size() < 6 ? 6 - index.size() : 0, ' ') + index + ":  ";
-        } else
-            text += "    ";
-        text += print_one(insns.subspan(i), style, names);
-        if (!comment.empty()) {
-            pad_to(text, kCommentColumn - 1);
-            text += " # " + one_line(comment);
-        }
-        out += text + "\n";
-        i += slots;
-    }
+    append_insn(out, at, style);
     return out;
 }
 
-std::string map_kind_name(uint32_t type) {
-    // enum bpf_map_type of the kernel's uapi/linux/bpf.h; the last one came with 6.19.
-    static constexpr std::string_view kNames[] = {
-        "unspec",
-        "hash",
-        "array",
-        "prog_array",
-        "perf_event_array",
-        "percpu_hash",
-        "percpu_array",
-        "stack_trace",
-        "cgroup_array",
-        "lru_hash",
-        "lru_percpu_hash",
-        "lpm_trie",
-        "array_of_maps",
-        "hash_of_maps",
-        "devmap",
-        "sockmap",
-        "cpumap",
-        "xskmap",
-        "sockhash",
-        "cgroup_storage",
-        "reuseport_sockarray",
-        "percpu_cgroup_storage",
-        "queue",
-        "stack",
-        "sk_storage",
-        "devmap_hash",
-        "struct_ops",
-        "ringbuf",
-        "inode_storage",
-        "task_storage",
-        "bloom_filter",
-        "user_ringbuf",
-        "cgrp_storage",
-        "arena",
-        "insn_array",
-    };
-    return type < std::size(kNames) ? std::string(kNames[type]) : "type " + std::to_string(type);
-}
-
-std::string print(const Unit &unit, PrintStyle style) {
-    std::string out = "# " + unit.name + ", license \"" + unit.license + "\"\n";
-    for (const MapDef &map : unit.maps) {
-        out += "# map " + map.name + ": " + map_kind_name(map.type);
-        if (map.key_size) out += ", key " + std::to_string(map.key_size);
-        if (map.value_size) out += ", value " + std::to_string(map.value_size);
-        out += ", " + std::to_string(map.max_entries) + (map.key_size || map.value_size ? " entries" : " bytes");
-        if (map.flags) out += ", flags " + hex(map.flags);
-        if (map.read_only) out += ", read-only";
-        out += "\n";
-    }
-    for (const Function &function : unit.functions) out += "\n" + print(function, style);
-    return out;
-}
-
-std::string to_string(const Diagnostic &diagnostic) {
-    std::string out;
-    if (!diagnostic.file.empty()) out += diagnostic.file + ":";
-    if (diagnostic.line > 0) out += std::to_string(diagnostic.line) + ":";
-    if (diagnostic.line > 0 && diagnostic.column > 0) out += std::to_string(diagnostic.column) + ":";
-    return out.empty() ? diagnostic.message : out + " " + diagnostic.message;
+bool assembles(std::span<const Insn> at) {
+    if (at.empty()) return false;
+    const Form *form = whole_form(at);
+    if (form == nullptr) return false;
+    const Insn &insn = at[0];
+    Operands operands;
+    const uint8_t fields = form->fields();
+    if (fields & kDst) operands.dst = insn.dst;
+    if (fields & kSrc) operands.src = insn.src;
+    if (fields & kOff) operands.off = insn.off;
+    if (fields & kImm) operands.imm = form->shape == Shape::load_wide ? 0 : insn.imm;
+    if (form->shape == Shape::call_helper) operands.imm = static_cast<uint32_t>(insn.imm);
+    return static_cast<bool>(encode(*form, operands));
 }
 
 } // namespace rawbpf::inline v0

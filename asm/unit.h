@@ -55,8 +55,30 @@ struct MapDef {
     uint32_t value_size = 0;
     uint32_t max_entries = 0;
     uint32_t flags = 0;
-    std::vector<uint8_t> contents; ///< initial value of a one-entry array (globals); may be empty
-    bool read_only = false;        ///< frozen after it is filled (.rodata)
+    std::vector<uint8_t> contents;              ///< initial value of a one-entry array (globals); may be empty
+    bool read_only = false;                     ///< frozen after it is filled (.rodata)
+    std::string key_type = {}, value_type = {}; ///< "u32", or a struct of Unit::types; empty where only the size is known
+};
+
+/// A struct that the source declared, laid out as C would.
+struct StructDef {
+    struct Field {
+        std::string name;
+        std::string type;   ///< "u8" .. "s64", "ptr", or a struct that stands before this one
+        uint32_t count = 0; ///< elements of an array; 0: not an array
+        uint32_t offset = 0;
+    };
+    std::string name;
+    uint32_t size = 0, alignment = 1;
+    std::vector<Field> fields;
+};
+
+/// A global variable: a place in the value of the map of that name (".data", ".rodata", ".bss").
+struct Variable {
+    std::string name, map;
+    std::string type; ///< as StructDef::Field::type
+    uint32_t count = 0;
+    uint32_t offset = 0, size = 0;
 };
 
 struct Unit {
@@ -64,6 +86,8 @@ struct Unit {
     std::string license = "Dual MIT/GPL";
     std::vector<Function> functions;
     std::vector<MapDef> maps;
+    std::vector<StructDef> types;
+    std::vector<Variable> variables;
 };
 
 } // namespace rawbpf::inline v0

@@ -42,12 +42,12 @@ TEST_CASE("builder: a program with a map, a ring buffer and the patterns") {
     REQUIRE(result);
     PrintStyle numbers;
     numbers.numbers = true;
-    CHECK(print(*result, numbers) == R"(# hello, license "Dual MIT/GPL"
-# map counts: hash, key 4, value 8, 1024 entries
-# map events: ringbuf, 4096 bytes
+    CHECK(print(*result, numbers) == R"(# hello
+.license "Dual MIT/GPL"
+.map counts hash key 4 value 8 entries 1024
+.map events ringbuf entries 4096
 
-.section "perf_event"
-on_tick:
+.program on_tick "perf_event"
      0:  call bpf_get_current_pid_tgid
      1:  r0 >>= 32
      2:  *(u32 *)(r10 - 4) = r0
@@ -191,7 +191,7 @@ TEST_CASE("builder: arguments are moved without losing one") {
     r1 = r0
     call g
     exit
-g:
+.function g
     r0 = 0
     exit
 )");
@@ -248,12 +248,12 @@ TEST_CASE("builder: globals, callbacks, kernel symbols, fields, functions") {
     Built result = b.finish();
     INFO(result.report());
     REQUIRE(result);
-    CHECK(print(*result) == R"(# all, license "Dual MIT/GPL"
-# map limit: array, key 4, value 8, 1 entries, flags 0x80, read-only
-# map total: array, key 4, value 16, 1 entries
+    CHECK(print(*result) == R"(# all
+.license "Dual MIT/GPL"
+.map limit array key 4 value 8 entries 1 flags 0x80 read_only contents "\x2a\x00\x00\x00\x00\x00\x00\x00"
+.map total array key 4 value 16 entries 1 contents "\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00"
 
-.section "socket"
-p:
+.program p "socket"
     r6 = r1
     r1 = limit + 0 ll
     r1 = *(u32 *)(r1 + 0)
@@ -261,16 +261,16 @@ p:
     r3 = 0
     r4 = 0
     call bpf_loop
-    r1 = bpf_prog_active ll
-    r2 = *(u32 *)(r6 + 0)                       # offset of task_struct.tgid
-    r6 += 0                                     # offset of task_struct.comm
+    r1 = ksym bpf_prog_active ll
+    r2 = *(u32 *)(r6 + @task_struct.tgid)
+    r6 += @task_struct.comm
     r1 = r6
-    call bpf_task_release
+    call kfunc bpf_task_release
     r0 = 0
     exit
 
-body:
-    r1 = total +8 ll
+.function body
+    r1 = total + 8 ll
     r2 = 1
     lock *(u64 *)(r1 + 0) += r2
     r0 = 0

@@ -26,7 +26,7 @@ template <class Body> std::string built(Body &&body) {
     }
     std::string out;
     for (const Function &function : result->functions) out += print(function);
-    return out.substr(out.find("p:\n") + 3);
+    return out.substr(out.find('\n') + 1);
 }
 
 } // namespace rawbpf::test

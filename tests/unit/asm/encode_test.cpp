@@ -30,8 +30,11 @@ const Golden kByHand[] = {
     {"ja32", 0, 0, 0, -70000, "0600000090eefeff", "gotol -70000", "gotol -0x11170"},
     {"gotox", 3, 0, 0, 0, "0d03000000000000", "gotox r3", "gotox r3"},
     {"call_local", 0, 0, 0, 5, "8510000005000000", "call +5", "call +0x5"},
+    // LLVM writes both calls with a sign; here a sign means a function of the program.
+    {"call", 0, 0, 0, 0xdeadbeef, "85000000efbeadde", "call 3735928559", "call 0xdeadbeef"},
+    {"call_local", 0, 0, 0, -2, "85100000feffffff", "call -2", "call -0x2"},
     {"call_kfunc", 0, 0, 0, 1234, "85200000d2040000", "call kfunc 1234", "call kfunc 0x4d2"},
-    {"call_kfunc", 0, 0, 2, 1234, "85200200d2040000", "call kfunc 1234", "call kfunc 0x4d2"},
+    {"call_kfunc", 0, 0, 2, 1234, "85200200d2040000", "call kfunc 1234 module 2", "call kfunc 0x4d2 module 0x2"},
     {"lddw_map", 1, 0, 0, 7, "18110000070000000000000000000000", "r1 = map 7 ll", "r1 = map 0x7 ll"},
     {"lddw_value", 2, 0, 0, (16ll << 32) + 7, "18220000070000000000000010000000", "r2 = map_value 68719476743 ll",
      "r2 = map_value 0x1000000007 ll"},

@@ -1,0 +1,911 @@
+// The assembler: one pass over the text, then the names.
+//
+//      text --line by line--> instructions --end of function--> labels --end of text--> names of maps, functions, helpers -->
+//      Unit
+//
+// Nothing is allocated for a token: a cursor walks over the bytes, operators and mnemonics are looked up in tables made from
+// opcodes.h at compile time, and only names that have to wait for their definition are remembered. A statement that fails says
+// where and what, and the next line is tried, so that one run shows many mistakes; the numbers of lines and columns are counted
+// only then.
+//
+// Every function here that returns bool returns false when it has complained.
+#include "asm/assemble.h"
+
+#include <algorithm>
+
+#include "asm/assembling.h"
+#include "asm/helpers.h"
+#include "asm/lookup.h"
+#include "asm/nearest.h"
+
+namespace rawbpf::inline v0 {
+
+namespace assembling {
+
+namespace {
+
+constexpr size_t kMostComplaints = 20, kDeepestInclude = 16, kDeepestExpression = 64, kMostSources = 256;
+constexpr Number kMostNumber = (Number{1} << 64) - 1;
+
+} // namespace
+
+// ---- words ----------------------------------------------------------------------------------------------------------------
+
+bool Assembler::fail(const char *at, std::string message, std::string hint) {
+    if (out_.complaints.size() >= kMostComplaints) {
+        stop_ = true;
+        return false;
+    }
+    Complaint complaint;
+    const char *text = source_->text.data();
+    const char *start = at;
+    while (start > text && start[-1] != '\n') --start;
+    complaint.at.file = source_->name;
+    complaint.at.line = 1 + static_cast<int>(std::count(text, start, '\n'));
+    complaint.at.column = 1 + static_cast<int>(at - start);
+    complaint.at.message = std::move(message);
+    const char *end = start;
+    while (*end != '\n' && *end != '\0') ++end;
+    complaint.line.assign(start, end);
+    complaint.hint = std::move(hint);
+    out_.complaints.push_back(std::move(complaint));
+    return false;
+}
+
+std::string Assembler::found() const {
+    const char *end = p_;
+    if (*p_ == '\n' || *p_ == '\0' || *p_ == '#' || *p_ == ';' || *p_ == '\r') return "the end of the line";
+    if (is_name(*p_))
+        while (is_name(*end) && end - p_ < 40) ++end;
+    else
+        ++end;
+    std::string out = "`";
+    for (const char *at = p_; at < end; ++at) out += static_cast<unsigned char>(*at) < 0x20 || *at == 0x7f ? '?' : *at;
+    return out + "`";
+}
+
+bool Assembler::expected(std::string_view what, std::string hint) {
+    return fail(p_, "expected " + std::string(what) + ", found " + found(), std::move(hint));
+}
+
+void Assembler::skip_space() {
+    for (;; ++p_) {
+        if (*p_ == ' ' || *p_ == '\t' || *p_ == '\r') continue;
+        if (*p_ != '/' || p_[1] != '*') return;
+        const char *at = p_ + 2; // a comment on one line
+        while (*at != '\n' && *at != '\0' && (*at != '*' || at[1] != '/')) ++at;
+        if (*at != '*') return;
+        p_ = at + 1;
+    }
+}
+
+bool Assembler::at_end() {
+    skip_space();
+    return *p_ == '\n' || *p_ == '#' || *p_ == ';' || *p_ == '\0' || (*p_ == '/' && p_[1] == '/');
+}
+
+void Assembler::skip_line() {
+    while (*p_ != '\n' && *p_ != '\0') ++p_;
+}
+
+bool Assembler::eat(char c) {
+    skip_space();
+    if (*p_ != c) return false;
+    ++p_;
+    return true;
+}
+
+bool Assembler::eat_word(std::string_view word) {
+    skip_space();
+    size_t i = 0;
+    while (i < word.size() && p_[i] == word[i]) ++i;
+    if (i < word.size() || is_name(p_[i])) return false;
+    p_ += i;
+    return true;
+}
+
+bool Assembler::need(char c) {
+    if (eat(c)) return true;
+    const char text[] = {'`', c, '`', 0};
+    return expected(text);
+}
+
+std::string_view Assembler::name() {
+    skip_space();
+    if (!is_name_start(*p_) && *p_ != '.') return {};
+    const char *start = p_;
+    while (is_name(*p_)) ++p_;
+    return {start, static_cast<size_t>(p_ - start)};
+}
+
+bool Assembler::string(std::string &out) {
+    out.clear();
+    if (!eat('"')) return expected("a text in quotation marks");
+    auto digit = [](char c) {
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    };
+    for (; *p_ != '"'; ++p_) {
+        if (*p_ == '\n' || *p_ == '\0') return fail(p_, "the text has no closing quotation mark");
+        if (*p_ != '\\') {
+            out += *p_;
+            continue;
+        }
+        switch (*++p_) {
+        case 'n': out += '\n'; break;
+        case 't': out += '\t'; break;
+        case 'r': out += '\r'; break;
+        case '0': out += '\0'; break;
+        case '\\':
+        case '"':
+        case '\'': out += *p_; break;
+        case 'x':
+            if (digit(p_[1]) < 0 || digit(p_[2]) < 0) return fail(p_, "expected two hexadecimal digits behind \\x");
+            out += static_cast<char>(digit(p_[1]) * 16 + digit(p_[2]));
+            p_ += 2;
+            break;
+        default:
+            return fail(p_, "there is no escape \\" + std::string(1, *p_), "\\n, \\t, \\r, \\0, \\\\, \\\", \\xHH are known");
+        }
+    }
+    ++p_;
+    return true;
+}
+
+bool Assembler::literal(Number &out, bool &is_hex) {
+    const char *start = p_;
+    uint64_t value = 0;
+    bool beyond = false;
+    is_hex = false;
+    if (*p_ == '0' && (p_[1] == 'x' || p_[1] == 'X')) {
+        is_hex = true;
+        const char *digits = p_ += 2;
+        for (;; ++p_) {
+            unsigned digit;
+            if (is_digit(*p_))
+                digit = static_cast<unsigned>(*p_ - '0');
+            else if ((*p_ | 32) >= 'a' && (*p_ | 32) <= 'f')
+                digit = static_cast<unsigned>((*p_ | 32) - 'a' + 10);
+            else
+                break;
+            beyond |= (value >> 60) != 0;
+            value = value << 4 | digit;
+        }
+        if (p_ == digits) return expected("hexadecimal digits");
+    } else if (*p_ == '0' && (p_[1] == 'b' || p_[1] == 'B')) {
+        const char *digits = p_ += 2;
+        for (; *p_ == '0' || *p_ == '1'; ++p_) {
+            beyond |= (value >> 63) != 0;
+            value = value << 1 | static_cast<unsigned>(*p_ - '0');
+        }
+        if (p_ == digits) return expected("binary digits");
+    } else if (*p_ == '\'') {
+        if (p_[1] == '\\' && p_[2] != '\n' && p_[3] == '\'') {
+            constexpr std::string_view from = "nrt0\\'\"", to("\n\r\t\0\\'\"", 7);
+            const size_t which = from.find(p_[2]);
+            if (which == std::string_view::npos) return fail(p_ + 1, "there is no escape \\" + std::string(1, p_[2]));
+            value = static_cast<unsigned char>(to[which]);
+            p_ += 4;
+        } else if (p_[1] != '\n' && p_[1] != '\0' && p_[1] != '\\' && p_[2] == '\'') {
+            value = static_cast<unsigned char>(p_[1]);
+            p_ += 3;
+        } else
+            return fail(p_, "expected one character between the quotation marks");
+    } else {
+        if (*p_ == '0' && is_digit(p_[1]))
+            return fail(p_, "a number with a leading zero: is it meant to be octal?", "write it in decimal or with 0x");
+        for (; is_digit(*p_); ++p_) {
+            const unsigned digit = static_cast<unsigned>(*p_ - '0');
+            beyond |= value > (UINT64_MAX - digit) / 10;
+            value = value * 10 + digit;
+        }
+    }
+    if (is_name(*p_)) return fail(p_, "expected the end of the number, found " + found());
+    if (beyond) return fail(start, "the number has more than 64 bits");
+    out = value;
+    return true;
+}
+
+bool Assembler::term(Number &out, int depth) {
+    skip_space();
+    if (depth > static_cast<int>(kDeepestExpression)) return fail(p_, "the expression is nested too deeply");
+    if (is_digit(*p_) || *p_ == '\'') {
+        bool is_hex;
+        return literal(out, is_hex);
+    }
+    if (*p_ == '-' || *p_ == '~' || *p_ == '+') {
+        const char sign = *p_++;
+        if (!term(out, depth + 1)) return false;
+        if (sign == '-') out = -out;
+        if (sign == '~') out = -out - 1;
+        return true;
+    }
+    if (eat('(')) return binary(out, 0, depth + 1) && need(')');
+    const char *at = p_;
+    const std::string_view word = name();
+    if (word.empty()) return expected("a number");
+    if (word == "sizeof" && eat('(')) {
+        skip_space();
+        at = p_;
+        TypeRef of;
+        if (!type(of) || !need(')')) return false;
+        out = of.size;
+        return true;
+    }
+    if (auto found = constants_.find(word); found != constants_.end()) {
+        out = found->second;
+        return true;
+    }
+    if (auto other = names_.find(word); other != names_.end())
+        return fail(at, "`" + std::string(word) + "` is no number; its address is loaded by rN = " + std::string(word) + " ll");
+    Nearest near(word);
+    for (auto &[known, number] : constants_) near.offer(known);
+    return fail(at, "there is no constant `" + std::string(word) + "`", near.hint());
+}
+
+/// Levels as in C: 0 |, 1 ^, 2 &, 3 << >>, 4 + -, 5 * / %.
+bool Assembler::binary(Number &out, int level, int depth) {
+    if (level == 6) return term(out, depth);
+    if (!binary(out, level + 1, depth)) return false;
+    for (;;) {
+        skip_space();
+        const char *at = p_;
+        const char c = *p_;
+        switch (level) {
+        case 0:
+            if (c != '|') return true;
+            break;
+        case 1:
+            if (c != '^') return true;
+            break;
+        case 2:
+            if (c != '&') return true;
+            break;
+        case 3:
+            if ((c != '<' && c != '>') || p_[1] != c) return true;
+            ++p_;
+            break;
+        case 4:
+            if (c != '+' && c != '-') return true;
+            break;
+        default:
+            if (c != '*' && c != '%' && (c != '/' || p_[1] == '/' || p_[1] == '*')) return true;
+        }
+        ++p_;
+        Number right = 0;
+        if (!binary(right, level + 1, depth)) return false;
+        switch (c) {
+        case '|': out |= right; break;
+        case '^': out ^= right; break;
+        case '&': out &= right; break;
+        case '<':
+        case '>':
+            if (right < 0 || right > 63) return fail(at, "a shift by a number that isn't 0 to 63");
+            // Within 65 bits before, so within 128 afterwards.
+            out = c == '<' ? out * (Number{1} << static_cast<int>(right)) : out >> static_cast<int>(right);
+            break;
+        case '+': out += right; break;
+        case '-': out -= right; break;
+        case '*':
+            if (out != 0 && (right > kMostNumber / (out < 0 ? -out : out) || right < -(kMostNumber / (out < 0 ? -out : out))))
+                return fail(at, "the product has more than 64 bits");
+            out *= right;
+            break;
+        default:
+            if (right == 0) return fail(at, "a division by zero");
+            out = c == '/' ? out / right : out % right;
+        }
+        if (out > kMostNumber || out < -kMostNumber - 1) return fail(at, "the number has more than 64 bits");
+    }
+}
+
+bool Assembler::number(Number &out) {
+    skip_space();
+    // By far the most are a literal and nothing else.
+    const char *start = p_;
+    const bool negative = *p_ == '-';
+    if (negative) ++p_;
+    if (is_digit(*p_)) {
+        bool is_hex;
+        if (!literal(out, is_hex)) return false;
+        if (negative) out = -out;
+        const char *end = p_;
+        skip_space();
+        switch (*p_) {
+        case '+':
+        case '-':
+        case '*':
+        case '/':
+        case '%':
+        case '<':
+        case '>':
+        case '&':
+        case '^':
+        case '|': break;
+        default: p_ = end; return true;
+        }
+    }
+    p_ = start;
+    return binary(out, 0, 0);
+}
+
+bool Assembler::number(int64_t &out, int64_t least, int64_t most, std::string_view what) {
+    skip_space();
+    const char *at = p_;
+    Number wide = 0;
+    if (!number(wide)) return false;
+    if (wide < least || wide > most)
+        return fail(at, std::string(what) + " may be " + std::to_string(least) + " to " + std::to_string(most));
+    out = static_cast<int64_t>(wide);
+    return true;
+}
+
+bool Assembler::value(Value &out) {
+    skip_space();
+    if (*p_ != '@') {
+        const char *start = p_;
+        out.is_hex = *p_ == '0' && (p_[1] | 32) == 'x';
+        if (!number(out.number)) return false;
+        for (const char *at = start; out.is_hex && at < p_; ++at) out.is_hex = is_name(*at);
+        return true;
+    }
+    ++p_;
+    const char *at = p_;
+    out.field = name();
+    const size_t dot = out.field.find('.');
+    if (out.field.empty() || dot == 0 || dot == std::string_view::npos || out.field.ends_with('.') ||
+        out.field.find("..") != std::string_view::npos)
+        return fail(at, "expected the path of a member in a kernel struct, like @task_struct.mm");
+    skip_space();
+    if (*p_ == '+' || *p_ == '-') return binary(out.number, 4, 0); // from its sign on: the member's place stands for nothing
+    return true;
+}
+
+// ---- lines ----------------------------------------------------------------------------------------------------------------
+
+/// What prints have in front of an instruction: "12:", "12: (bf)", "12:<tab>bf 61 00 00 00 00 00 00<tab>".
+bool Assembler::take_prefix() {
+    auto hex = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
+    if (is_digit(*p_)) {
+        const char *end = p_;
+        while (hex(*end)) ++end;
+        if (*end == ' ' && end[1] == '<' && end - p_ == 16) { // llvm-objdump's heading: 0000000000000000 <name>:
+            p_ = end + 1;
+            return true;
+        }
+        if (*end != ':')
+            return expected("an instruction", is_digit(*p_) ? "a number in front of it ends in a colon: `12: exit`" : "");
+        p_ = end + 1;
+        skip_space();
+        for (int slot = 0; slot < 2; ++slot) { // eight bytes, or sixteen
+            const char *at = p_;
+            int bytes = 0;
+            for (; bytes < 8 && hex(at[0]) && hex(at[1]) && (at[2] == ' ' || at[2] == '\t' || at[2] == '\n'); ++bytes)
+                at += at[2] == '\n' ? 2 : 3;
+            if (bytes < 8) break;
+            p_ = at;
+            skip_space();
+        }
+    }
+    if (*p_ == '(' && hex(p_[1]) && hex(p_[2]) && p_[3] == ')') {
+        auto digit = [](char c) { return is_digit(c) ? c - '0' : (c | 32) - 'a' + 10; };
+        wide_hint_ = digit(p_[1]) * 16 + digit(p_[2]);
+        p_ += 4;
+        skip_space();
+    }
+    return true;
+}
+
+bool Assembler::statement() {
+    const char *start = p_;
+    wide_hint_ = -1;
+    if (open_struct_ != nullptr) return struct_line();
+    if (is_digit(*p_) || *p_ == '(') {
+        if (!take_prefix()) return false;
+        if (at_end()) return true;
+        start = p_;
+    }
+    switch (*p_) {
+    case '*': return store();
+    case '.': {
+        const char *end = p_ + 1;
+        while (is_name(*end)) ++end;
+        if (*end != ':') return directive(p_);
+        break;
+    }
+    case '<': { // llvm-objdump's labels
+        ++p_;
+        const char *at = p_;
+        std::string_view label_name = name();
+        if (label_name.empty() || !eat('>') || !eat(':')) return expected("a label");
+        return bind(label_name, at);
+    }
+    case 'r':
+    case 'w':
+        if (at_register()) return assignment();
+        break;
+    default: break;
+    }
+    const std::string_view word = name();
+    if (word.empty()) return expected("an instruction, a label or a directive");
+    if (*p_ == ':') {
+        ++p_;
+        return bind(word, start);
+    }
+    switch (word[0]) {
+    case 'i':
+        if (word == "if") return branch();
+        break;
+    case 'g':
+        if (word == "goto") return jump(*isa::find("ja"));
+        if (word == "gotol") return jump(*isa::find("ja32"));
+        if (word == "gotox") return jump(*isa::find("gotox"));
+        break;
+    case 'm':
+        if (word == "may_goto") return jump(*isa::find("may_goto"));
+        break;
+    case 'c':
+        if (word == "call") return call();
+        if (word == "callx") return jump(*isa::find("callx"));
+        break;
+    case 'e':
+        if (word == "exit") return emit(*isa::find("exit"), {}, {});
+        break;
+    case 'l':
+        if (word == "lock") return lock();
+        break;
+    case 's':
+        if (word == "store_release") {
+            skip_space();
+            if (*p_ != '(') break;
+            ++p_;
+            unsigned bits;
+            bool is_signed;
+            Operands operands;
+            Places places;
+            Register from;
+            std::string_view field;
+            if (!memory_type(bits, is_signed) || !address(operands, true, places, field) || !need(',')) return false;
+            skip_space();
+            places.src = p_;
+            if (!reg(from) || !need(')')) return false;
+            const Form *form = isa::kFormTable.find(Shape::store_release, bits, "store_release");
+            if (form == nullptr || is_signed) return no_form(start, "store_release of this type");
+            operands.src = from.number;
+            return register_bits(*form, from, places.src) && emit(*form, operands, places, field);
+        }
+        break;
+    default: break;
+    }
+    skip_space();
+    if (*p_ == '=' && p_[1] != '=') {
+        ++p_;
+        return constant(word, start);
+    }
+    return mnemonic(word, start);
+}
+
+bool Assembler::line() {
+    for (bool first = true;; first = false) {
+        if (at_end()) return true;
+        if (!first && p_[-1] != ':' && p_[-1] != ' ') return expected("the end of the line");
+        const size_t before = insn_count_;
+        const char *start = p_;
+        if (!statement()) return false;
+        // Labels may stand in front of an instruction; anything else has a line of its own.
+        if (at_end()) return true;
+        if (insn_count_ != before || open_struct_ != nullptr || *start == '.' || p_ == start)
+            return expected("the end of the line");
+        bool was_label = false;
+        for (const char *at = p_; at > start && !was_label; --at)
+            if (at[-1] != ' ' && at[-1] != '\t') {
+                was_label = at[-1] == ':';
+                break;
+            }
+        if (!was_label) return expected("the end of the line");
+    }
+}
+
+void Assembler::read(Source &source) {
+    Source *const outer = source_;
+    const char *const outer_p = p_, *const outer_start = line_start_;
+    const uint32_t outer_number = line_number_;
+    source_ = &source;
+    p_ = source.text.data();
+    const char *end = p_ + source.text.size();
+    line_number_ = 1;
+    while (p_ < end && !stop_) {
+        line_start_ = p_;
+        line();
+        skip_line();
+        if (*p_ == '\0' && p_ < end) {
+            fail(p_, "a byte 0 in the text");
+            ++p_;
+            continue;
+        }
+        ++p_;
+        ++line_number_;
+    }
+    source_ = outer;
+    p_ = outer_p;
+    line_start_ = outer_start;
+    line_number_ = outer_number;
+}
+
+bool Assembler::include(const char *at) {
+    std::string path;
+    if (!string(path)) return false;
+    size_t depth = 0;
+    for (Source *up = source_; up != nullptr; up = up->includer) ++depth;
+    if (depth >= kDeepestInclude) return fail(at, "files include each other more than 16 deep");
+    if (sources_.size() >= kMostSources) return fail(at, "more than 256 files are included");
+    if (!at_end()) return expected("the end of the line");
+    auto source = std::make_unique<Source>();
+    if (options_.include == nullptr || !options_.include(options_.context, path, source->text))
+        return fail(at, "`" + path + "` can't be read");
+    source->name = path;
+    source->includer = source_;
+    source->text += '\n';
+    sources_.push_back(std::move(source));
+    read(*sources_.back());
+    return true;
+}
+
+// ---- functions and labels -----------------------------------------------------------------------------------------------
+
+void Assembler::begin_function(std::string_view name, std::string section) {
+    end_function();
+    Function function;
+    function.name = name;
+    function.section = std::move(section);
+    functions_.emplace(function.name, static_cast<uint32_t>(out_.unit.functions.size()));
+    out_.unit.functions.push_back(std::move(function));
+    insns_ = &out_.unit.functions.back().insns;
+    in_function_ = true;
+}
+
+Function &Assembler::function() {
+    if (!in_function_) {
+        begin_function("main", "socket");
+        implicit_ = true;
+        names_.emplace("main", Place{p_, source_});
+    }
+    return out_.unit.functions.back();
+}
+
+uint32_t Assembler::label(std::string_view name) {
+    if (label_slots_.size() < (labels_.size() + 1) * 2) {
+        label_slots_.assign(std::max<size_t>(64, label_slots_.size() * 2), 0);
+        for (uint32_t i = 0; i < labels_.size(); ++i) {
+            size_t slot = std::hash<std::string_view>()(labels_[i].name) & (label_slots_.size() - 1);
+            while (label_slots_[slot] != 0) slot = (slot + 1) & (label_slots_.size() - 1);
+            label_slots_[slot] = i + 1;
+        }
+    }
+    size_t slot = std::hash<std::string_view>()(name) & (label_slots_.size() - 1);
+    for (; label_slots_[slot] != 0; slot = (slot + 1) & (label_slots_.size() - 1))
+        if (labels_[label_slots_[slot] - 1].name == name) return label_slots_[slot] - 1;
+    labels_.push_back({name});
+    label_slots_[slot] = static_cast<uint32_t>(labels_.size());
+    return static_cast<uint32_t>(labels_.size() - 1);
+}
+
+bool Assembler::bind(std::string_view name, const char *at) {
+    const int64_t here = static_cast<int64_t>(function().insns.size());
+    Label &bound = labels_[label(name)];
+    if (bound.insn >= 0) return fail(at, "the label `" + std::string(name) + "` stands twice in this function");
+    bound.insn = here;
+    bound.first_use = at;
+    bound.source = source_;
+    return true;
+}
+
+void Assembler::check_jumps() {
+    Source *const current = source_;
+    for (const Jump &jump : jumps_) {
+        const Label &to = labels_[jump.label];
+        source_ = jump.source;
+        if (to.insn < 0) {
+            Nearest near(to.name);
+            for (const Label &other : labels_)
+                if (other.insn >= 0) near.offer(other.name);
+            fail(jump.at, "there is no label `" + std::string(to.name) + "` in this function", near.hint());
+            continue;
+        }
+        Insn &insn = (*insns_)[jump.insn];
+        const Form &form = *find_form(insn);
+        Operands operands{form.fields() & kDst ? insn.dst : 0, form.fields() & kSrc ? insn.src : 0, 0,
+                          form.fields() & kImm ? insn.imm : 0};
+        const int64_t away = to.insn + jump.away - static_cast<int64_t>(jump.insn) - 1;
+        if (form.shape == Shape::jump_long || form.shape == Shape::call_local)
+            operands.imm = away;
+        else
+            operands.off = away;
+        const Encoded encoded = encode(form, operands);
+        if (encoded)
+            insn = encoded.insn;
+        else
+            fail(jump.at, describe(encoded.problem, form, operands));
+    }
+    source_ = current;
+}
+
+void Assembler::end_function() {
+    if (!in_function_) return;
+    Function &function = out_.unit.functions.back();
+    // Calls of labels: functions that were written without a .function of their own.
+    const uint32_t index = static_cast<uint32_t>(out_.unit.functions.size() - 1);
+    size_t kept = 0;
+    for (const Symbol &symbol : symbols_) {
+        const bool may =
+            symbol.call && symbol.function == index && functions_.find(symbol.name) == functions_.end() && !labels_.empty();
+        const uint32_t to = may ? label(symbol.name) : 0;
+        if (may && labels_[to].insn >= 0) {
+            function.insns[symbol.insn].src = 1;
+            jumps_.push_back({symbol.insn, to, symbol.at, symbol.source, 0});
+        } else {
+            symbols_[kept++] = symbol;
+        }
+    }
+    symbols_.resize(kept);
+    check_jumps();
+    std::stable_sort(refs_.begin(), refs_.end(), [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
+    function.refs = std::move(refs_);
+    refs_.clear();
+    labels_.clear();
+    label_slots_.clear();
+    jumps_.clear();
+    in_function_ = false;
+    implicit_ = false;
+    if (function.insns.empty() && out_.complaints.empty()) {
+        auto at = names_.find(function.name);
+        if (at == names_.end()) return;
+        Source *const current = source_;
+        source_ = at->second.source;
+        fail(at->second.at, "`" + function.name + "` has no instructions");
+        source_ = current;
+    }
+}
+
+void Assembler::resolve_wide(const Symbol &symbol) {
+    Function &function = out_.unit.functions[symbol.function];
+    Insn &insn = function.insns[symbol.insn];
+    const bool with_offset = symbol.addend != INT64_MIN;
+    const int64_t addend = with_offset ? symbol.addend : 0;
+    Ref ref;
+    ref.insn = symbol.insn;
+    ref.symbol = symbol.name;
+    if (auto at = variables_.find(symbol.name); at != variables_.end()) {
+        const Variable &variable = out_.unit.variables[at->second];
+        if (addend < 0 || addend > variable.size) {
+            fail(symbol.at, "`" + variable.name + "` has " + std::to_string(variable.size) + " bytes");
+            return;
+        }
+        ref.kind = RefKind::map_value;
+        ref.symbol = variable.map;
+        ref.addend = variable.offset + addend;
+    } else if (auto map = maps_.find(symbol.name); map != maps_.end()) {
+        ref.kind = with_offset ? RefKind::map_value : RefKind::map;
+        ref.addend = addend;
+        if (addend < 0 || addend > UINT32_MAX) {
+            fail(symbol.at, "an offset into a map's value is 0 to 4294967295");
+            return;
+        }
+    } else if (functions_.find(symbol.name) != functions_.end() && !with_offset) {
+        ref.kind = RefKind::function;
+    } else {
+        Nearest near(symbol.name);
+        for (auto &[known, place] : names_) near.offer(known);
+        for (auto &[known, number] : constants_) near.offer(known);
+        fail(symbol.at, "there is no map, variable, function or constant `" + std::string(symbol.name) + "`", near.hint());
+        return;
+    }
+    insn.src = static_cast<uint8_t>(ref.kind == RefKind::map         ? Wide::map_fd
+                                    : ref.kind == RefKind::map_value ? Wide::map_value
+                                                                     : Wide::function) &
+               15;
+    function.refs.push_back(std::move(ref));
+}
+
+void Assembler::resolve_call(const Symbol &symbol) {
+    Function &function = out_.unit.functions[symbol.function];
+    Insn &insn = function.insns[symbol.insn];
+    Ref ref;
+    ref.insn = symbol.insn;
+    ref.symbol = symbol.name;
+    if (functions_.find(symbol.name) != functions_.end()) {
+        ref.kind = RefKind::call;
+        insn.src = 1;
+        insn.imm = -1;
+    } else if (const HelperInfo *helper = find_helper(symbol.name)) {
+        insn.imm = helper->id;
+        return;
+    } else if (std::find(kernel_functions_.begin(), kernel_functions_.end(), symbol.name) != kernel_functions_.end()) {
+        ref.kind = RefKind::kfunc;
+        insn.src = 2;
+    } else {
+        Nearest near(symbol.name);
+        for (auto &[known, number] : functions_) near.offer(known);
+        for (const std::string &known : kernel_functions_) near.offer(known);
+        std::string full;
+        const bool prefixed = symbol.name.starts_with("bpf_");
+        for (const HelperInfo &known : all_helpers())
+            near.offer(prefixed ? full = "bpf_" + std::string(known.name) : full = known.name);
+        fail(symbol.at, "there is no helper, function or label `" + std::string(symbol.name) + "`",
+             near.hint().empty() ? "a kernel function is called by `call kfunc NAME`" : near.hint());
+        return;
+    }
+    function.refs.push_back(std::move(ref));
+}
+
+void Assembler::resolve() {
+    Source *const current = source_;
+    std::vector<bool> touched(out_.unit.functions.size());
+    for (const Symbol &symbol : symbols_) {
+        source_ = symbol.source;
+        touched[symbol.function] = true;
+        if (symbol.call)
+            resolve_call(symbol);
+        else
+            resolve_wide(symbol);
+    }
+    source_ = current;
+    for (size_t i = 0; i < touched.size(); ++i)
+        if (touched[i])
+            std::stable_sort(out_.unit.functions[i].refs.begin(), out_.unit.functions[i].refs.end(),
+                             [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
+}
+
+/// The kernel wants each function of a program to be known as one. Where a call without a name goes into the same text, that text
+/// is cut: what is called becomes a function of its own, in the same order. Where jumps cross the cuts everything stays as it is.
+void Assembler::split_called() {
+    std::vector<Function> out;
+    for (Function &whole : out_.unit.functions) {
+        std::vector<bool> named(whole.insns.size()), starts(whole.insns.size(), true);
+        for (const Ref &ref : whole.refs) named[ref.insn] = true;
+        for (size_t i = 0; i + 1 < starts.size(); ++i)
+            if (starts[i] && is_wide(whole.insns[i])) starts[i + 1] = false;
+        std::vector<size_t> cuts = {0};
+        bool fine = true, any = false;
+        for (size_t i = 0; i < whole.insns.size(); ++i) {
+            const Insn &insn = whole.insns[i];
+            if (!starts[i] || insn.code != 0x85 || insn.src != 1 || named[i]) continue;
+            const int64_t to = static_cast<int64_t>(i) + 1 + insn.imm;
+            any = true;
+            if (to < 0 || static_cast<uint64_t>(to) >= whole.insns.size() || !starts[static_cast<size_t>(to)])
+                fine = false;
+            else
+                cuts.push_back(static_cast<size_t>(to));
+        }
+        if (!any || !fine) {
+            out.push_back(std::move(whole));
+            continue;
+        }
+        std::sort(cuts.begin(), cuts.end());
+        cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+        auto part_of = [&](int64_t insn) {
+            return std::upper_bound(cuts.begin(), cuts.end(), static_cast<size_t>(insn)) - cuts.begin() - 1;
+        };
+        for (size_t i = 0; i < whole.insns.size(); ++i) {
+            const Form *form = starts[i] ? find_form(whole.insns[i]) : nullptr;
+            if (form == nullptr) continue;
+            int64_t to = static_cast<int64_t>(i) + 1;
+            switch (form->shape) {
+            case Shape::jump:
+            case Shape::may_jump:
+            case Shape::branch_imm:
+            case Shape::branch_reg: to += whole.insns[i].off; break;
+            case Shape::jump_long: to += whole.insns[i].imm; break;
+            default: continue;
+            }
+            fine = fine && to >= 0 && static_cast<uint64_t>(to) < whole.insns.size() &&
+                   part_of(to) == part_of(static_cast<int64_t>(i));
+        }
+        std::vector<std::string> part_names = {whole.name};
+        for (size_t n = 1; n < cuts.size(); ++n) {
+            part_names.push_back(whole.name + "_" + std::to_string(cuts[n]));
+            fine = fine && functions_.find(part_names.back()) == functions_.end();
+        }
+        if (!fine) {
+            out.push_back(std::move(whole));
+            continue;
+        }
+        for (size_t n = 0; n < cuts.size(); ++n) {
+            const size_t from = cuts[n], to = n + 1 < cuts.size() ? cuts[n + 1] : whole.insns.size();
+            Function part;
+            part.name = part_names[n];
+            if (n == 0) part.section = whole.section;
+            part.insns.assign(whole.insns.begin() + static_cast<ptrdiff_t>(from),
+                              whole.insns.begin() + static_cast<ptrdiff_t>(to));
+            for (const Ref &ref : whole.refs)
+                if (ref.insn >= from && ref.insn < to) {
+                    part.refs.push_back(ref);
+                    part.refs.back().insn -= static_cast<uint32_t>(from);
+                }
+            for (const SourceLine &line : whole.lines)
+                if (line.insn >= from && line.insn < to) {
+                    part.lines.push_back(line);
+                    part.lines.back().insn -= static_cast<uint32_t>(from);
+                }
+            for (size_t i = from; i < to; ++i)
+                if (starts[i] && whole.insns[i].code == 0x85 && whole.insns[i].src == 1 && !named[i]) {
+                    Ref ref;
+                    ref.insn = static_cast<uint32_t>(i - from);
+                    ref.kind = RefKind::call;
+                    ref.symbol = part_names[static_cast<size_t>(part_of(static_cast<int64_t>(i) + 1 + whole.insns[i].imm))];
+                    part.refs.push_back(std::move(ref));
+                    part.insns[i - from].imm = -1;
+                }
+            std::stable_sort(part.refs.begin(), part.refs.end(), [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
+            out.push_back(std::move(part));
+        }
+    }
+    out_.unit.functions = std::move(out);
+}
+
+Assembled Assembler::run(std::string_view text) {
+    out_.unit.name = options_.name;
+    auto source = std::make_unique<Source>();
+    source->name = options_.name;
+    source->text = std::string(text) + '\n';
+    sources_.push_back(std::move(source));
+    source_ = sources_.back().get();
+    p_ = source_->text.data();
+    read(*sources_.back());
+    source_ = sources_.front().get();
+    if (open_struct_ != nullptr) fail(open_at_, "the struct has no .end");
+    end_function();
+    resolve();
+    if (out_.unit.functions.empty() && out_.complaints.empty()) fail(source_->text.data(), "there is no instruction in it");
+    if (out_.complaints.empty()) split_called();
+    // What ran into the end of the text complains last, but belongs where it stands.
+    std::stable_sort(out_.complaints.begin(), out_.complaints.end(),
+                     [](const Complaint &a, const Complaint &b) { return a.at.file == b.at.file && a.at.line < b.at.line; });
+    return std::move(out_);
+}
+
+} // namespace assembling
+
+Assembled assemble(std::string_view text, const AssembleOptions &options) { return assembling::Assembler(options).run(text); }
+
+std::string Assembled::report() const {
+    std::string out;
+    for (const Complaint &complaint : complaints) {
+        out += to_string(complaint.at) + "\n";
+        const std::string line = std::to_string(complaint.at.line);
+        out += "  " + line + " | ";
+        for (char c : complaint.line) out += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c == 0x7f ? ' ' : c;
+        out += "\n  " + std::string(line.size(), ' ') + " | ";
+        for (int i = 0; i + 1 < complaint.at.column; ++i)
+            out += static_cast<size_t>(i) < complaint.line.size() && complaint.line[static_cast<size_t>(i)] == '\t' ? '\t' : ' ';
+        out += "^\n";
+        if (!complaint.hint.empty()) out += "  hint: " + complaint.hint + "\n";
+    }
+    return out;
+}
+
+bool flatten(const Unit &unit, std::vector<Insn> &insns, std::string &why) {
+    std::map<std::string_view, size_t> starts;
+    size_t total = 0;
+    for (const Function &function : unit.functions) {
+        starts.emplace(function.name, total);
+        total += function.insns.size();
+    }
+    insns.clear();
+    for (const Function &function : unit.functions) {
+        const size_t base = insns.size();
+        insns.insert(insns.end(), function.insns.begin(), function.insns.end());
+        for (const Ref &ref : function.refs) {
+            auto at = starts.find(ref.symbol);
+            if ((ref.kind != RefKind::call && ref.kind != RefKind::function) || at == starts.end()) {
+                why = function.name + ": instruction " + std::to_string(ref.insn) + " refers to " + ref.symbol +
+                      ", which has a place only once it is loaded";
+                return false;
+            }
+            insns[base + ref.insn].imm =
+                static_cast<int32_t>(static_cast<int64_t>(at->second) - static_cast<int64_t>(base + ref.insn) - 1);
+        }
+    }
+    return true;
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,57 @@
+// Text into a Unit: the assembler.
+//
+//      .map counts hash key u32 value u64 entries 1024
+//      .program on_tick "perf_event"
+//          r1 = counts ll
+//          if r0 == 0 goto out
+//      out:
+//          exit
+//
+// The main dialect is LLVM's pseudo-C. What the kernel's verifier, bpftool, llvm-objdump and the conformance suite print is read
+// too, instruction by instruction, mixed as you like. asm/README.md has the grammar and the directives.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "asm/insn.h"
+#include "asm/unit.h"
+
+namespace rawbpf::inline v0 {
+
+/// A mistake in the source: where, what, and the line it is in.
+struct Complaint {
+    Diagnostic at;
+    std::string line; ///< the source line
+    std::string hint; ///< what was probably meant; may be empty
+};
+
+struct AssembleOptions {
+    std::string_view name = "asm"; ///< of the file, for complaints and line information
+    bool lines = true;             ///< Function::lines is filled
+    /// For `.include`: reads the file into `text`. nullptr: includes are refused. The path is as it is written.
+    bool (*include)(void *context, std::string_view path, std::string &text) = nullptr;
+    void *context = nullptr;
+};
+
+struct Assembled {
+    Unit unit; ///< sound when there are no complaints
+    std::vector<Complaint> complaints;
+    [[nodiscard]] explicit operator bool() const { return complaints.empty(); }
+    /// All complaints as people read them:
+    ///     prog.asm:3:1: r10 is the frame pointer and can't be written
+    ///         3 | r10 = 5
+    ///           | ^
+    [[nodiscard]] std::string report() const;
+};
+
+/// Instructions without a `.program` become one program of section "socket" (a socket filter) with the name "main". Reports up to
+/// 20 mistakes. Works in time proportional to the text; a unit may have 1,000,000 instructions.
+[[nodiscard]] Assembled assemble(std::string_view text, const AssembleOptions &options = {});
+
+/// The functions of a unit one behind the other, in the unit's order, calls aimed: what `exec -` takes. False, with a sentence in
+/// `why`, when something has to be loaded first (maps, kernel functions, fields of kernel structs).
+[[nodiscard]] bool flatten(const Unit &unit, std::vector<Insn> &insns, std::string &why);
+
+} // namespace rawbpf::inline v0

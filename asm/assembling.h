@@ -1,0 +1,196 @@
+// The assembler at work. Private to the room: assemble.cpp has the loop over lines, names and labels; statements.cpp LLVM's
+// pseudo-C and the kernel's prints; mnemonics.cpp the conformance dialect; directives.cpp what begins with a dot.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "asm/assemble.h"
+#include "asm/encode.h"
+
+namespace rawbpf::inline v0::assembling {
+
+/// Numbers between: sums and products of 64-bit values, signed or not, that are checked when they are used.
+__extension__ typedef __int128 Number;
+
+struct Register {
+    uint8_t number = 0;
+    uint8_t bits = 0; ///< 64: rN, 32: wN
+};
+
+/// A number, or the place of a kernel struct's member, which the loader fills in.
+struct Value {
+    Number number = 0;
+    std::string_view field; ///< "task_struct.mm"
+    bool is_hex = false;    ///< one hexadecimal literal and nothing else
+};
+
+/// Where the operands of an instruction stand, for complaints.
+struct Places {
+    const char *dst = nullptr, *src = nullptr, *off = nullptr, *imm = nullptr;
+};
+
+/// What a C-like type says: "u32", "u8[16]", a struct.
+struct TypeRef {
+    std::string name;
+    uint32_t size = 0, alignment = 1, count = 0; ///< size of all elements together
+};
+
+[[nodiscard]] constexpr bool is_name_start(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+}
+[[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+[[nodiscard]] constexpr bool is_name(char c) { return is_name_start(c) || is_digit(c) || c == '.'; }
+
+class Assembler {
+  public:
+    Assembler(const AssembleOptions &options) : options_(options) {}
+    Assembled run(std::string_view text);
+
+  private:
+    /// One file: the text ends with a newline and a zero, so that no look-ahead leaves it.
+    struct Source {
+        std::string name, text;
+        Source *includer = nullptr;
+    };
+    /// A place in a function; not bound yet while `insn` is negative.
+    struct Label {
+        std::string_view name;
+        int64_t insn = -1;
+        const char *first_use = nullptr;
+        Source *source = nullptr;
+        bool called = false;
+    };
+    struct Jump {
+        uint32_t insn, label;
+        const char *at;
+        Source *source;
+        int64_t away; ///< `label + 2`
+    };
+    /// A name that may be defined later: a map, variable, function, helper.
+    struct Symbol {
+        uint32_t function, insn;
+        bool call;
+        std::string_view name;
+        int64_t addend;
+        const char *at;
+        Source *source;
+    };
+    struct Place {
+        const char *at;
+        Source *source;
+    };
+
+    // assemble.cpp: the loop, complaints, words
+    void read(Source &source);
+    bool line();
+    bool statement();
+    bool fail(const char *at, std::string message, std::string hint = {});
+    bool expected(std::string_view what, std::string hint = {}); ///< fail() at the cursor: "expected WHAT, found `xyz`"
+    void skip_space();
+    [[nodiscard]] bool at_end(); ///< of the statement
+    void skip_line();
+    bool eat(char c); ///< blanks and c
+    bool eat_word(std::string_view word);
+    bool need(char c);
+    [[nodiscard]] std::string_view name(); ///< the name at the cursor, which moves; empty: there is none
+    bool string(std::string &out);
+    bool literal(Number &out, bool &is_hex);
+    bool number(Number &out); ///< an expression
+    bool number(int64_t &out, int64_t least, int64_t most, std::string_view what);
+    bool term(Number &out, int depth);
+    bool binary(Number &out, int level, int depth);
+    bool value(Value &out);                  ///< an expression or @field
+    [[nodiscard]] std::string found() const; ///< "`xyz`", or "the end of the line"
+    bool take_prefix();
+
+    // assemble.cpp: functions and labels
+    void begin_function(std::string_view name, std::string section);
+    void end_function();
+    void end_functions();
+    Function &function();
+    void split_called();
+    uint32_t label(std::string_view name);
+    bool bind(std::string_view name, const char *at);
+    bool target(Value &out, std::string_view &label_name, bool &kernel_print);
+    void resolve();
+    void resolve_wide(const Symbol &symbol);
+    void resolve_call(const Symbol &symbol);
+    void check_jumps();
+
+    // statements.cpp
+    bool reg(Register &out);
+    [[nodiscard]] bool at_register() const;
+    bool assignment();
+    bool assigned(Register dst, const char *dst_at, bool &done);
+    bool memory_type(unsigned &bits, bool &is_signed);
+    bool address(Operands &operands, bool destination, Places &places, std::string_view &field);
+    bool load(Register dst, const char *dst_at);
+    bool store();
+    bool lock();
+    bool fetch(Register dst, const char *dst_at, std::string_view word, const char *at);
+    bool cast(Register dst, const char *dst_at);
+    bool wide(Register dst, const char *dst_at, Number number, const char *at, Wide kind);
+    bool wide_name(Register dst, const char *dst_at, std::string_view symbol, const char *at);
+    bool branch();
+    bool jump(const Form &form);
+    bool call();
+    bool emit(const Form &form, const Operands &operands, const Places &places, std::string_view field = {});
+    void push(const Insn &insn);
+    bool emit_jump(const Form &form, Operands operands, Places places, bool kernel_print);
+    bool register_bits(const Form &form, Register reg, const char *at);
+    bool no_form(const char *at, std::string_view what);
+
+    // mnemonics.cpp
+    bool mnemonic(std::string_view word, const char *at);
+    bool bracket(Operands &operands, bool destination, Places &places);
+    bool plain_register(int &out, const char *&at);
+    bool pattern(const Form &form, Value &value, int64_t &out, const char *at);
+
+    // directives.cpp
+    bool directive(const char *at);
+    bool map_directive();
+    bool struct_directive();
+    bool struct_line();
+    bool variable(std::string_view section);
+    bool type(TypeRef &out);
+    bool initial(const TypeRef &type, std::vector<uint8_t> &out);
+    bool eight_bytes();
+    bool include(const char *at);
+    bool new_name(std::string_view name, const char *at, std::string_view what);
+    bool constant(std::string_view name, const char *at);
+
+    const AssembleOptions &options_;
+    Assembled out_;
+    std::vector<std::unique_ptr<Source>> sources_;
+    Source *source_ = nullptr;
+    const char *p_ = nullptr;
+    const char *line_start_ = nullptr; ///< of the statement's line, for line information
+    uint32_t line_number_ = 1;
+    int wide_hint_ = -1; ///< the opcode that a print's "(18)" announced; -1: none
+    bool stop_ = false;
+
+    bool in_function_ = false, implicit_ = false;
+    std::vector<Insn> *insns_ = nullptr;
+    std::vector<Ref> refs_;
+    std::vector<Label> labels_;
+    std::vector<uint32_t> label_slots_; ///< open addressing: index into labels_ plus 1
+    std::vector<Jump> jumps_;
+    std::vector<Symbol> symbols_;
+    std::map<std::string, Number, std::less<>> constants_;
+    std::map<std::string, Place, std::less<>> names_; ///< of maps, variables, functions, structs, constants
+    std::map<std::string, uint32_t, std::less<>> functions_, maps_, variables_, types_;
+    std::vector<std::string> kernel_functions_;
+    StructDef *open_struct_ = nullptr;
+    const char *open_at_ = nullptr;
+    size_t insn_count_ = 0;
+    bool license_given_ = false;
+};
+
+/// More than any kernel takes in one program.
+inline constexpr uint32_t kMostInsns = 1'000'000;
+
+} // namespace rawbpf::inline v0::assembling
