@@ -16,6 +16,7 @@
 #include "programs/render/text.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/pin.h"
+#include "runtime/kernel/target_program.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/kinds.h"
 #include "runtime/sys/names.h"
@@ -39,6 +40,11 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .argument = "FILE",
      .help = "relocate (CO-RE) against these types: raw BTF or an ELF file with .BTF. For kernels without BTF of their own"},
+    {.name = "target",
+     .kind = Kind::text,
+     .argument = "PROGRAM",
+     .help = "the loaded program that freplace programs replace a function of, and that fentry and fexit programs of a function "
+             "of it watch: its id, its name, or the path of its pin"},
     {.name = "pin",
      .kind = Kind::directory,
      .argument = "DIR",
@@ -75,6 +81,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf load --attach -d 5 tool.bpf.o", "attach it for five seconds, then show what its maps hold"},
     {"sudo rawbpf load --attach -i eth0 --json filter.bpf.o",
      "an XDP or tc program on an interface until Ctrl-C; maps as JSON lines"},
+    {"sudo rawbpf load --attach --target xdp_main patch.bpf.o", "functions of a running program, replaced until Ctrl-C"},
     {"sudo rawbpf load --btf 5.10.btf tool.bpf.o", "on a kernel without BTF of its own"},
 };
 
@@ -240,6 +247,13 @@ int run_load(const Arguments &a) {
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
 
     LoadOptions options;
+    Fd target;
+    if (a.has(option("target"))) {
+        Result<Fd> found = find_loaded_program(std::string(a.text(option("target"))));
+        if (!found) return complain(kWho, found.error());
+        target = std::move(*found);
+        options.target_program = target.get();
+    }
     options.btf_path = a.text(option("btf"));
     std::shared_ptr<const btf::Btf> types; // held, so that it isn't opened anew for each program
     if (Result<std::shared_ptr<const btf::Btf>> opened = kernel_btf(options.btf_path))

@@ -206,7 +206,9 @@ Result<uint64_t> KernelSymbols::address_of(std::string_view symbol) {
 
 Result<AttachTarget> KernelSymbols::attach_target(const ProgramSpec &program) {
     if (program.type == BPF_PROG_TYPE_EXT)
-        return fail(Errc::unsupported, "an extension (freplace) needs the program that it replaces a function of");
+        return Unexpected(make_error(Errc::unsupported,
+                                     "an extension (freplace) needs the program that it replaces a function of",
+                                     "name it: rawbpf load --target ID, NAME or PIN"));
     if (program.attach_target.empty())
         return fail(Errc::invalid_argument, "section {} doesn't say which kernel function it is for", program.section);
     const char *prefix = "";

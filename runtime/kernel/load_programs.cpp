@@ -10,7 +10,10 @@
 // a copy in which maps are numbered.
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
+#include "runtime/kernel/btf_load.h"
+#include "runtime/kernel/context_arguments.h"
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/program_error.h"
@@ -131,6 +134,23 @@ bool as_multi_probe(const ProgramSpec &program) {
            probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes && uprobe_multi_takes_processes();
 }
 
+// Before 6.8 only the type of a global function's parameter says that it is the context. nullopt: nothing to try.
+Result<std::optional<Fd>> retry_with_context_types(Loading &loading, ProgramSpec &program, std::string &log) {
+    if (!loading.object.btf) return std::optional<Fd>();
+    std::optional<ContextArguments> typed = TRY(type_context_arguments(loading.spec.btf, program));
+    if (!typed) return std::optional<Fd>();
+    sys::Because why("and with the types of contexts that kernels before 6.8 want to see");
+    std::vector<std::string> notes; // said already of the object's own
+    const Fd types = load_btf(typed->btf, notes);
+    if (!types) return std::optional<Fd>();
+    program.func_info = std::move(typed->func_info);
+    std::string new_log;
+    Result<Fd> again = sys::prog_load(TRY(attributes(loading, program, types.get())), uapi::BPF_LOG_LEVEL1, new_log);
+    if (again) return std::optional(std::move(*again));
+    log = std::move(new_log);
+    return std::optional<Fd>();
+}
+
 Result<Program> load_program(Loading &loading, ProgramSpec &program) {
     if (program.type == BPF_PROG_TYPE_UNSPEC)
         return fail(Errc::bad_input, "program {}: {}", program.name, explain_unknown_section(program.section));
@@ -167,6 +187,8 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
             if (again)
                 loading.object.notes.push_back(format("program {}: loaded without line information: {}", program.name, log));
         }
+        if (!again && again.error().os != EPERM)
+            if (std::optional<Fd> typed = TRY(retry_with_context_types(loading, program, log))) again = std::move(*typed);
         if (!again) return Unexpected(explain_refusal(loading.spec, program, std::move(fd).error(), std::move(log)));
         fd = std::move(again);
     }

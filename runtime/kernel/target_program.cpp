@@ -1,15 +1,20 @@
-// A loaded program has types of its own: BPF_PROG_LOAD was given them, and keeps them under an id.
+// Another program as the target: finding it, and a function in it. A loaded program has types of its own: BPF_PROG_LOAD was given
+// them, and keeps them under an id.
 //
 //      program fd -> bpf_prog_info.btf_id -> BPF_BTF_GET_FD_BY_ID -> bpf_btf_info.btf: the bytes -> FUNC by name
 //
 // attach_prog_fd is the program, attach_btf_id the FUNC in its types (kernel/bpf/verifier.c, bpf_check_attach_target; 5.6).
 #include "runtime/kernel/target_program.h"
 
+#include <cerrno>
+#include <charconv>
 #include <vector>
 
 #include "runtime/btf/btf.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/names.h"
 
 namespace rawbpf::inline v0 {
 
@@ -36,6 +41,44 @@ Result<uint32_t> function_in_program(int program_fd, std::string_view name) {
     }
     return Unexpected(make_error(Errc::not_found, format("program {} has no function {}", std::string_view(program.name), name),
                                  format("it has {}", there)));
+}
+
+Result<Fd> find_loaded_program(const std::string &which) {
+    sys::Because why("the program that others are verified against");
+    if (which.find('/') != std::string::npos) {
+        Fd pinned = TRY(sys::obj_get(which));
+        const std::string kind = TRY(sys::read_link(format("/proc/self/fd/{}", pinned.get())));
+        if (kind.find("bpf-prog") == std::string::npos) // maps and links would answer the next question in their own struct
+            return fail(Errc::invalid_argument, "{}: is no program but {}", which, kind);
+        return pinned;
+    }
+    uint32_t id = 0;
+    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), id);
+    if (error == std::errc() && end == which.data() + which.size()) {
+        Result<Fd> found = sys::fd_by_id(sys::ObjectKind::program, id);
+        if (!found && found.error().os == ENOENT) return fail(Errc::not_found, "no program has the id {}", id);
+        return found;
+    }
+    char wanted[16];
+    sys::legal_name(which, wanted);
+    std::vector<std::pair<uint32_t, Fd>> found;
+    for (uint32_t last = 0;;) {
+        Result<uint32_t> next = sys::next_id(sys::ObjectKind::program, last);
+        if (!next && next.error().os == ENOENT) break;
+        last = TRY(std::move(next));
+        Result<Fd> program = sys::fd_by_id(sys::ObjectKind::program, last);
+        if (!program && program.error().os == ENOENT) continue; // gone meanwhile
+        Fd fd = TRY(std::move(program));
+        const sys::ProgInfo info = TRY(sys::prog_info(fd.get()));
+        if (std::string_view(info.name) == wanted) found.emplace_back(last, std::move(fd));
+    }
+    if (found.empty())
+        return Unexpected(make_error(Errc::not_found, format("no program called {} is loaded", which),
+                                     "an id (bpftool prog list) or the path of a pin does as well"));
+    if (found.size() == 1) return std::move(found.front().second);
+    std::string ids;
+    for (const auto &[number, fd] : found) append(ids, "{}{}", ids.empty() ? "" : ", ", number);
+    return fail(Errc::invalid_argument, "{} programs are called {}; name one by its id: {}", found.size(), which, ids);
 }
 
 } // namespace rawbpf::inline v0

@@ -146,6 +146,57 @@ if [ -z "$yes" ]; then skip "$name" "needs RAWBPF_KERNEL to be one of ./dev vm -
 elif [ -z "$wrong" ]; then pass "$name"
 else fail "$name" "${wrong#, } $(tail -2 e)"; fi
 
+# Trampolines, which the machine that builds this may refuse: loaded, attached, run, and gone.
+objects=/usr/lib/rawbpf
+has() { rawbpf doctor --json 2>/dev/null | grep -qF "\"name\":\"$1\",\"ok\":true"; }
+# attached N FILE: waits until so many lines of FILE say that something is attached
+attached() {
+  for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ "$(grep -c ': attached: ' $2)" -ge $1 ] && return
+    sleep 0.5
+  done
+  return 1
+}
+name="trampolines load, attach and run: fentry, fexit, fmod_ret, lsm, struct_ops"
+if [ ! -e $objects/trampolines.bpf.o ]; then skip "$name" "needs clang where the tests are built"
+elif ! has "fentry and fexit" || ! has "LSM programs"; then skip "$name" "needs BPF trampolines and BPF among the security modules"
+else
+  rawbpf load --attach $objects/trampolines.bpf.o >t1 2>t2 &
+  it=$!
+  if attached 5 t2; then
+    chroot / true
+    available=$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)
+    kill -INT $it
+    wait $it
+    status=$?
+    after=$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)
+    decided=1
+    grep -q bpf /sys/kernel/security/lsm || decided=0 # attached, but this kernel asks no BPF
+    if [ $status = 0 ] && grep -q '^ *entered = 1$' t1 && grep -q '^ *left = 1$' t1 && grep -q '^ *asked = 1$' t1 &&
+      grep -q "^ *decided = $decided\$" t1 && echo "$available" | grep -q rawbpf_cli && ! echo "$after" | grep -q rawbpf_cli; then
+      pass "$name"
+    else fail "$name" "exit $status; $available; $after; $(tail -12 t1; cat t2)"; fi
+  else
+    kill $it
+    wait $it
+    fail "$name" "$(cat t2)"
+  fi
+fi
+name="freplace takes a function of a program, which is named or pinned"
+if [ ! -e $objects/replace.bpf.o ]; then skip "$name" "needs clang where the tests are built"
+elif ! has "fentry and fexit"; then skip "$name" "needs BPF trampolines"
+elif rawbpf load --prog entry --pin /sys/fs/bpf/target $objects/replace.bpf.o >t1 2>e &&
+  rawbpf load --attach -d 0.1 --prog instead --target /sys/fs/bpf/target/entry $objects/replace.bpf.o >t1 2>t2 &&
+  rawbpf load --attach -d 0.1 --prog instead --target entry $objects/replace.bpf.o >t1 2>>t2 &&
+  [ "$(grep -c 'attached: freplace answer' t2)" = 2 ]; then
+  rawbpf load --prog instead --target no_such_program $objects/replace.bpf.o 2>t3
+  one=$?
+  rawbpf load --prog instead $objects/replace.bpf.o 2>t4
+  if [ $one = 1 ] && grep -q 'no program called no_such_program' t3 && grep -q -- '--target' t4; then pass "$name"
+  else fail "$name" "$one $(cat t3 t4)"; fi
+else fail "$name" "$(cat e t2)"; fi
+rm -rf /sys/fs/bpf/target
+
 # The kernel charges BPF maps to the cgroup too (since 5.11).
 name="in 32 MB of memory"
 small=/sys/fs/cgroup/small

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "runtime/kernel/probes.h"
+#include "runtime/kernel/target_program.h"
 #include "runtime/link/kernel_functions.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
@@ -349,4 +350,29 @@ TEST_CASE("link: freplace takes the place of another program's function") {
     CHECK(run() == 1);
     spec.find_program("instead")->attach_target = "no_such_function";
     CHECK(load(spec, options).error().kind == Errc::not_found);
+}
+
+TEST_CASE("loader: a loaded program by its id, its name and its pin") {
+    if (!has_program_type(BPF_PROG_TYPE_SCHED_CLS)) SKIP("needs CAP_BPF");
+    LoadOptions options;
+    auto loaded = [&] {
+        ObjectSpec spec = parse_object(replace_object, "replace.bpf.o").value();
+        for (ProgramSpec &program : spec.programs)
+            if (program.section == "tc") options.programs = {program.name = format("entry_{}", getpid())}; // nobody else's
+        return load(spec, options).value();
+    };
+    const LoadedObject one = loaded();
+    const Program &program = one.programs.at(0);
+    auto id_of = [](const Fd &fd) { return sys::prog_info(fd.get()).value().id; };
+    const uint32_t id = id_of(program.fd);
+    CHECK(id_of(find_loaded_program(format("{}", id)).value()) == id);
+    CHECK(id_of(find_loaded_program(program.name).value()) == id);
+    CHECK(find_loaded_program("0").error().kind == Errc::not_found);
+    CHECK(find_loaded_program("rawbpf_nobody").error().message() == "no program called rawbpf_nobody is loaded");
+    CHECK(find_loaded_program("").error().kind == Errc::not_found);
+    CHECK(find_loaded_program("/").error().kind != Errc::internal);
+    const LoadedObject two = loaded();
+    const Error several = find_loaded_program(program.name).error();
+    CHECK(several.kind == Errc::invalid_argument);
+    CHECK(several.message().find(format("{}", id)) != std::string::npos);
 }
