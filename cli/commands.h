@@ -8,7 +8,7 @@
 namespace rawbpf::inline v0::cli {
 
 extern const Command kProfile, kReport;
-extern const Command kLoad;
+extern const Command kLoad, kExec;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;

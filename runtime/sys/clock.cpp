@@ -13,6 +13,7 @@ uint64_t clock_ns(clockid_t clock) {
 } // namespace
 
 uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+uint64_t boottime_ns() { return clock_ns(CLOCK_BOOTTIME); }
 uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 uint64_t process_cpu_ns() { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 

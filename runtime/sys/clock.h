@@ -7,6 +7,8 @@ namespace rawbpf::inline v0::sys {
 
 /// Nanoseconds since boot, without time asleep: what bpf_ktime_get_ns() returns (CLOCK_MONOTONIC).
 [[nodiscard]] uint64_t monotonic_ns();
+/// Nanoseconds since boot, time asleep included: bpf_ktime_get_boot_ns() (CLOCK_BOOTTIME).
+[[nodiscard]] uint64_t boottime_ns();
 /// Nanoseconds since 1970 (CLOCK_REALTIME).
 [[nodiscard]] uint64_t realtime_ns();
 /// CPU time used by this process, in nanoseconds.

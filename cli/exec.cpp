@@ -1,0 +1,129 @@
+// `rawbpf exec`: runs one program once, in the emulator or in the kernel, and prints r0.
+//
+// The words of the command line are those of the conformance suites' plugins: the program as hex on standard input, memory as an
+// operand, r0 as hex on standard output, errors on standard error.
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+#include "cli/program_input.h"
+#include "programs/exec/run.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf exec";
+
+constexpr Option kOptions[] = {
+    {.name = "emulate", .help = "in user space; this is the default", .section = "Where", .excludes = "engine"},
+    {.name = "kernel", .help = "in the kernel, with BPF_PROG_TEST_RUN (4.12)", .excludes = "engine"},
+    {.name = "diff", .help = "in both; the first difference in r0, memory and maps is an error (status 4)", .excludes = "engine"},
+    {.name = "repeat",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "that many times, memory and maps staying as they are; says how long a run took",
+     .least = 1,
+     .most = 1'000'000'000},
+    {.name = "limit",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "emulator: stop after about that many instructions",
+     .fallback = "1000000000",
+     .least = 1},
+    kMemoryOption,
+    kMemoryFileOption,
+    kPacketOption,
+    kProgramOption,
+    kBtfOption,
+    {.name = "verbose", .letter = 'v', .help = "memory afterwards and what it cost, on standard error", .section = "Output"},
+    kSyscallsOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"echo b7 00 00 00 2a 00 00 00 95 00 00 00 00 00 00 00 | rawbpf exec -", "prints 2a"},
+    {"rawbpf exec sum.bpf.o 01020304", "r1 points to these four bytes, r2 is 4"},
+    {"sudo rawbpf exec --kernel --repeat 1000000 sum.bpf.o 01020304",
+     "the same after the verifier and the JIT, and how long it takes"},
+    {"sudo rawbpf exec --diff --prog count counter.bpf.o", "do the two agree, maps included"},
+    {"rawbpf exec xdp.bpf.o --mem-file packet.bin", "an XDP program gets a packet"},
+};
+
+void report(std::string_view engine, const exec::RunResult &result, bool verbose, bool timed) {
+    if (!result.printed.empty()) say(result.printed);
+    if (timed || verbose) {
+        std::string text = format("{}: {}: {:.1f} ns a run", kWho, engine, result.ns);
+        if (result.instructions)
+            append(text, ", {} instructions, {:.2f} ns each", result.instructions,
+                   result.ns / static_cast<double>(result.instructions));
+        say(text + "\n");
+    }
+    if (!verbose || result.memory.empty()) return;
+    std::string text = format("{}: {}: memory:", kWho, engine);
+    for (std::byte b : result.memory) append(text, " {:02x}", static_cast<unsigned>(b));
+    say(text + "\n");
+}
+
+int run_exec(const Arguments &a) {
+    Result<ProgramInput> input = program_input(a, program_input_ids(kOptions));
+    if (!input) return complain(kWho, input.error(), input.error().kind == Errc::invalid_argument ? 2 : 1);
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+    const bool diff = a.has(option("diff")), kernel = a.has(option("kernel")) || diff, verbose = a.has(option("verbose"));
+    exec::RunOptions options;
+    options.memory = std::move(input->memory);
+    options.packet = input->packet;
+    options.repeat = a.has(option("repeat")) ? static_cast<uint32_t>(a.count(option("repeat"))) : 1;
+    options.limit = a.count(option("limit"));
+    options.contents = diff;
+    options.btf_path = a.text(option("btf"));
+
+    exec::RunResult results[2]; // kernel, emulator
+    for (int engine = 0; engine < 2; ++engine) {
+        if (engine == 0 ? !kernel : kernel && !diff) continue;
+        Result<exec::RunResult> result = engine == 0 ? exec::run_in_kernel(input->spec, input->program, options)
+                                                     : exec::run_emulated(input->spec, input->program, options);
+        const std::string_view name = engine == 0 ? "kernel" : "emulator";
+        if (!result) {
+            if (!verbose) result.error().log.clear();
+            return complain(format("{}: {}", kWho, name), result.error());
+        }
+        report(name, *result, verbose, a.has(option("repeat")));
+        results[engine] = std::move(*result);
+    }
+    if (diff)
+        if (const std::string difference = first_difference(results[0], results[1]); !difference.empty())
+            return complain(kWho, make_error(Errc::invalid_argument, difference), 4);
+    return print(format("{:x}\n", results[kernel ? 0 : 1].r0));
+}
+
+} // namespace
+
+const Command kExec{
+    .name = "exec",
+    .summary = "run one program once and print r0",
+    .description =
+        "Runs a program and prints r0, all 64 bits, in hex. Programs are object files, or instructions in hex, in a file or on "
+        "standard input (-); memory is given in hex. At entry r1 is the memory's address (0 when there is none) and r2 its "
+        "length."
+        "\n\n"
+        "The emulator needs no privileges. It doesn't verify: a program runs until it ends, faults or has run too many "
+        "instructions; a fault names the instruction, the register and what it missed. It has the instructions of RFC 9669 and "
+        "the "
+        "kernel's newer ones, arrays, hashes, queues, program arrays and ring buffers, and the common helpers; what it lacks it "
+        "names when it gets there."
+        "\n\n"
+        "The kernel verifies first. So that r0 comes back whole and r1 is memory, the program runs in a harness of a few "
+        "instructions; kprobe, tracepoint and perf_event programs, which the kernel doesn't run on request, run as raw "
+        "tracepoint "
+        "programs. bpf_trace_printk() goes to standard error from the emulator, to the trace pipe from the kernel.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "[FILE|-] [HEX]",
+    .least_operands = 0,
+    .most_operands = 2,
+    .operand_is_file = true,
+    .run = run_exec,
+};
+
+} // namespace rawbpf::inline v0::cli

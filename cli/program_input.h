@@ -1,0 +1,46 @@
+// What `exec` and `step` have in common: their operands, and the road from there to a program that can run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/object_file.h"
+#include "cli/options.h"
+#include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0::cli {
+
+inline constexpr Option kMemoryOption{.name = "mem",
+                                      .kind = Kind::text,
+                                      .argument = "HEX",
+                                      .help = "the bytes that r1 points to, and r2 counts; the same as a HEX operand",
+                                      .section = "Input"};
+inline constexpr Option kMemoryFileOption{
+    .name = "mem-file", .kind = Kind::file, .argument = "FILE", .help = "the same, the bytes of a file"};
+inline constexpr Option kPacketOption{.name = "packet",
+                                      .help = "the bytes are a packet, and r1 is the context of the program's type; XDP and tc "
+                                              "programs always get it so"};
+inline constexpr Option kProgramOption{
+    .name = "prog", .kind = Kind::text, .argument = "NAME", .help = "which program of an object with several"};
+inline constexpr Option kBtfOption{.name = "btf",
+                                   .kind = Kind::file,
+                                   .argument = "FILE",
+                                   .help = "relocate (CO-RE) against these types; otherwise the running kernel's"};
+
+struct ProgramInput {
+    ObjectSpec spec; ///< relocated
+    size_t program = 0;
+    std::vector<std::byte> memory;
+    bool packet = false;
+};
+/// Where a command's table has these rows.
+struct ProgramInputIds {
+    Id memory, memory_file, packet, program, btf;
+};
+template <size_t N> consteval ProgramInputIds program_input_ids(const Option (&table)[N]) {
+    return {find(table, "mem"), find(table, "mem-file"), find(table, "packet"), find(table, "prog"), find(table, "btf")};
+}
+/// Operands: a file or "-" (standard input, also when there is no file), and memory in hex.
+[[nodiscard]] Result<ProgramInput> program_input(const Arguments &a, const ProgramInputIds &ids);
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,28 @@
+// What `exec` and `step` are given: a program in one of several forms, and bytes in hex.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/result.h"
+#include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0::exec {
+
+/// "01 02 0a", "01020a", "0x01020a", on any number of lines. Errors: bad_input with the place.
+[[nodiscard]] Result<std::vector<std::byte>> parse_hex(std::string_view text, std::string_view what);
+/// Whether it can only be hex: digits and white space, and at least one digit.
+[[nodiscard]] bool looks_like_hex(std::string_view text);
+
+/// An ELF object, or instructions, as bytes or in hex. Bare instructions become a socket filter named "main".
+/// Errors: bad_input.
+[[nodiscard]] Result<ObjectSpec> read_program(Bytes bytes, std::string_view name);
+
+/// The program with this name, or the only one. Errors: not_found, invalid_argument when there are several; both list them.
+[[nodiscard]] Result<size_t> choose_program(const ObjectSpec &spec, std::string_view name);
+
+/// Programs of these types are given a packet by way of their context; others memory.
+[[nodiscard]] bool takes_packet(const ProgramSpec &program);
+
+} // namespace rawbpf::inline v0::exec

@@ -1,0 +1,396 @@
+// From a spec to a machine that runs, and from a fault to a sentence.
+//
+// The road is the loader's, with addresses of the emulator in place of descriptors: maps first, then each program's fixups, then
+// decode(), which happens when a program is first entered. Programs share maps and memory, as they would in a kernel.
+//
+//      r1 = 0x10000000   the memory that was given (or the context of a packet)
+//      r2 = its length
+//      r10 = 0x01000200  the end of frame 0's 512 bytes
+//
+// Everything else is zero, so that a run is the same every time; so is the first random number.
+#include "runtime/emulator/machine.h"
+
+#include <algorithm>
+
+#include "asm/opcodes.h"
+#include "asm/print.h"
+#include "runtime/emulator/source.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0::emulator {
+
+namespace {
+constexpr uint64_t kMayGoto = 8U << 20;        // BPF_MAX_LOOPS
+constexpr uint32_t kMaxTailCalls = 33;         // MAX_TAIL_CALL_CNT
+constexpr uint64_t kHandleBytes = 16;          // between the addresses of two maps
+constexpr uint64_t kSeed = 0x9e3779b97f4a7c15; // any number but 0
+uint64_t frame_pointer(uint32_t depth) { return kStackAddress + (uint64_t{depth} << kSlotBits) + kFrameBytes; }
+} // namespace
+
+Result<std::unique_ptr<Machine>> Machine::create(const ObjectSpec &spec, MachineOptions options) {
+    std::unique_ptr<Machine> machine(new Machine(spec, options)); // NOLINT: the constructor is private
+    for (const MapSpec &map : spec.maps)
+        machine->maps_.push_back(TRY(EmulatedMap::create(map, machine->memory_, machine->journal_)));
+    machine->codes_.resize(spec.programs.size());
+    machine->cpu_.random = kSeed;
+    return machine;
+}
+
+Result<void> Machine::set_memory(std::span<std::byte> bytes) {
+    Object object;
+    object.name = "memory";
+    object.size = bytes.size();
+    object.bytes = reinterpret_cast<uint8_t *>(bytes.data());
+    packet_ = {object.bytes, bytes.size()};
+    argument_ = length_ = bytes.size();
+    if (!bytes.empty()) argument_ = TRY(memory_.add(std::move(object)));
+    return {};
+}
+
+Result<void> Machine::set_packet(std::span<std::byte> bytes, bool xdp) {
+    Object packet;
+    packet.name = "the packet";
+    packet.size = bytes.size();
+    packet.bytes = reinterpret_cast<uint8_t *>(bytes.data());
+    packet_ = {packet.bytes, bytes.size()};
+    const uint64_t data = TRY(memory_.add(std::move(packet)));
+    context_.resize(xdp ? sizeof(xdp_md) : sizeof(__sk_buff));
+    auto set = [&](size_t offset, uint64_t value) { std::memcpy(&context_[offset], &value, 4); }; // addresses have 32 bits
+    if (xdp) {
+        set(offsetof(xdp_md, data), data);
+        set(offsetof(xdp_md, data_meta), data);
+        set(offsetof(xdp_md, data_end), data + bytes.size());
+    } else {
+        set(offsetof(__sk_buff, len), bytes.size());
+        set(offsetof(__sk_buff, data), data);
+        set(offsetof(__sk_buff, data_meta), data);
+        set(offsetof(__sk_buff, data_end), data + bytes.size());
+        if (bytes.size() >= 14) std::memcpy(&context_[offsetof(__sk_buff, protocol)], bytes.data() + 12, 2);
+    }
+    Object context;
+    context.name = "the context";
+    context.size = context_.size();
+    context.bytes = context_.data();
+    argument_ = TRY(memory_.add(std::move(context)));
+    length_ = context_.size();
+    return {};
+}
+
+Result<void> Machine::prepare(size_t n) {
+    Code &code = codes_[n];
+    if (!code.ops.empty()) return {};
+    const ProgramSpec &program = spec_->programs[n];
+    code.insns = program.insns;
+    for (const Fixup &fixup : program.fixups) {
+        if (fixup.insn + 1 >= code.insns.size())
+            return fail(Errc::internal, "{}: a reference behind the program's end", program.name);
+        Insn &first = code.insns[fixup.insn];
+        uint64_t value = 0;
+        switch (fixup.kind) {
+        case Fixup::Kind::map_fd: value = kHandleAddress + kHandleBytes * fixup.map; break;
+        case Fixup::Kind::map_value:
+            value = maps_[fixup.map]->address();
+            if (!value)
+                return fail(Errc::unsupported, "{}: instruction {}: values of map {} ({}) aren't emulated", program.name,
+                            fixup.insn, maps_[fixup.map]->name(), map_kind_name(maps_[fixup.map]->type()));
+            value += fixup.offset;
+            break;
+        case Fixup::Kind::kfunc: continue; // says so when it is reached
+        case Fixup::Kind::ksym:
+            if (!fixup.weak)
+                return fail(Errc::unsupported, "{}: instruction {}: {} is a variable of the kernel's", program.name, fixup.insn,
+                            fixup.symbol);
+            break;
+        }
+        first.src = 0;
+        first.imm = static_cast<int32_t>(static_cast<uint32_t>(value));
+        code.insns[fixup.insn + 1].imm = static_cast<int32_t>(static_cast<uint32_t>(value >> 32));
+    }
+    code.ops = TRY_IN(decode(code.insns, options_.stepping), "{}", program.name);
+    return {};
+}
+
+Result<void> Machine::enter(size_t program) {
+    if (program >= codes_.size()) return fail(Errc::invalid_argument, "{}: there is no program {}", spec_->name, program);
+    TRY(prepare(program));
+    const uint64_t random = cpu_.random;
+    cpu_ = {};
+    cpu_.random = random;
+    cpu_.may_goto = kMayGoto;
+    cpu_.r[1] = argument_;
+    cpu_.r[2] = length_;
+    cpu_.r[10] = frame_pointer(0);
+    cpu_.frames[0].program = static_cast<uint32_t>(program);
+    cpu_.op = entry_of(program, 0);
+    if (options_.stepping) ++cpu_.op; // past the stop
+    for (uint32_t n = 0; n < kFrames; ++n) memory_.set_frame(n, n == 0);
+    journal_.clear();
+    return {};
+}
+
+const Op *Machine::entry_of(size_t program, size_t insn) const {
+    return codes_[program].ops.data() + (options_.stepping ? 2 * insn : insn);
+}
+
+size_t Machine::pc() const {
+    const Code &code = codes_[cpu_.frames[cpu_.depth].program];
+    return insn_index(static_cast<size_t>(cpu_.op - code.ops.data()), options_.stepping);
+}
+
+const Op *Machine::function_at(uint64_t address) const {
+    const uint32_t program = cpu_.frames[cpu_.depth].program;
+    const uint64_t n = (address - kCodeAddress) / 8;
+    if (address < kCodeAddress || address % 8 || n >= codes_[program].insns.size()) return nullptr;
+    if (!codes_[program].ops[op_index(n, options_.stepping)].handler) return nullptr; // the second half of an instruction
+    return entry_of(program, n);
+}
+
+// ---- running
+
+Result<uint64_t> Machine::run() {
+    if (cpu_.ended || !cpu_.op) return fail(Errc::invalid_argument, "the program has ended");
+    for (;;) {
+        const Event event = Interpreter::run(this, cpu_.executed);
+        if (event == Event::stopped) { // only between steps
+            ++cpu_.op;
+            continue;
+        }
+        if (event == Event::finished) {
+            if (Result<void> clean = finish(); !clean) return Unexpected(std::move(clean).error());
+            return cpu_.r[0];
+        }
+        return Unexpected(explain(event));
+    }
+}
+
+/// The end of a program: what it holds it would hold for ever.
+Result<void> Machine::finish() {
+    for (const auto &map : maps_)
+        if (map->records_held())
+            return fail(Errc::bad_input, "{}: it ends with {} record{} of {} reserved, neither submitted nor discarded",
+                        program().name, map->records_held(), map->records_held() == 1 ? "" : "s", map->name());
+    cpu_.ended = true;
+    return {};
+}
+
+Result<bool> Machine::step() {
+    if (cpu_.ended) return false;
+    const Insn insn = insns()[pc()];
+    journal_.begin();
+    cpu_.printed = printed_.size();
+    cpu_.recorded = records_.size();
+    journal_.note(&cpu_, offsetof(Cpu, frames));
+    if (const uint8_t kind = insn.code & 0x07;
+        kind == BPF_JMP && (insn.code & 0xf0) >= BPF_CALL && (insn.code & 0xf0) <= BPF_EXIT)
+        for (uint32_t n = cpu_.depth; n < kFrames && n <= cpu_.depth + 1; ++n) journal_.note(&cpu_.frames[n], sizeof(Frame));
+    note_store(insn);
+
+    uint64_t ignored = 0;
+    const Event event = Interpreter::run(this, ignored);
+    if (event == Event::finished) {
+        Result<void> clean = finish();
+        ++cpu_.executed;
+        if (clean) return true;
+        back();
+        return Unexpected(std::move(clean).error());
+    }
+    if (event == Event::fault || event == Event::limit) {
+        Error error = explain(event);
+        back();
+        return Unexpected(std::move(error));
+    }
+    ++cpu_.op; // past the stop
+    ++cpu_.executed;
+    if (options_.limit && cpu_.executed > options_.limit) return Unexpected(explain(Event::limit));
+    return true;
+}
+
+bool Machine::back() {
+    if (!journal_.undo()) return false;
+    for (uint32_t n = 0; n < kFrames; ++n) memory_.set_frame(n, n <= cpu_.depth);
+    printed_.resize(cpu_.printed);
+    records_.resize(cpu_.recorded);
+    return true;
+}
+
+/// Before a store: the bytes that it will change.
+void Machine::note_store(const Insn &insn) {
+    const Form *form = find_form(insn);
+    if (!form) return;
+    switch (form->shape) {
+    case Shape::store_imm:
+    case Shape::store_reg:
+    case Shape::atomic:
+    case Shape::atomic_fetch:
+    case Shape::exchange:
+    case Shape::compare_swap:
+    case Shape::store_release: break;
+    default: return;
+    }
+    const uint64_t address = cpu_.r[insn.dst] + static_cast<uint64_t>(int64_t{insn.off});
+    if (uint8_t *at = memory_.find(address, form->bits / 8, true)) journal_.note(at, form->bits / 8);
+}
+
+// ---- what went wrong
+
+std::string Machine::access_fault(const Insn &insn) const {
+    const Form *form = find_form(insn);
+    if (!form) return "an access";
+    const bool load = form->shape == Shape::load || form->shape == Shape::load_acquire;
+    const bool atomic =
+        !load && form->shape != Shape::store_imm && form->shape != Shape::store_reg && form->shape != Shape::store_release;
+    const int reg = load ? insn.src : insn.dst;
+    const uint64_t address = cpu_.r[reg] + static_cast<uint64_t>(int64_t{insn.off}), size = form->bits / 8;
+    return format("can't {} {} byte{} at r{} {} {} = {:#x}: {}",
+                  load     ? "read"
+                  : atomic ? "change"
+                           : "write",
+                  size, size == 1 ? "" : "s", reg, insn.off < 0 ? "-" : "+", insn.off < 0 ? -int{insn.off} : int{insn.off},
+                  address, memory_.miss(address, size, !load));
+}
+
+Error Machine::explain(Event event) const {
+    const size_t n = pc();
+    const std::span<const Insn> code = insns();
+    if (event == Event::limit)
+        return make_error(Errc::busy,
+                          format("{}: stopped after {} instructions, at instruction {}", program().name, options_.limit, n));
+    std::string what = why_;
+    for (const ProgramSpec::Poison &poison : program().poisoned)
+        if (poison.insn == n) what = format("CO-RE: {}", poison.why);
+    for (const Fixup &fixup : program().fixups)
+        if (fixup.insn == n && fixup.kind == Fixup::Kind::kfunc) what = format("{} is a function of the kernel's", fixup.symbol);
+    if (what.empty()) what = access_fault(code[n]);
+    std::string text = format("{}: instruction {} ({})", function_of(program(), n), n, rawbpf::print(code.subspan(n)));
+    if (const Source source = source_of(*spec_, program(), n); source.line) append(text, ", {}:{}", source.file, source.line);
+    return make_error(Errc::bad_input, format("{}: {}", text, what));
+}
+
+uint64_t Machine::fault(std::string why) {
+    signal_ = Event::fault;
+    why_ = std::move(why);
+    return 0;
+}
+
+// ---- for helpers
+
+uint8_t *Machine::buffer(int reg, uint64_t size, bool write, std::string_view what) {
+    uint8_t *at = memory_.find(cpu_.r[reg], size, write);
+    if (!at) {
+        fault(format("can't {} {}, {} bytes at r{} = {:#x}: {}", write ? "write" : "read", what, size, reg, cpu_.r[reg],
+                     memory_.miss(cpu_.r[reg], size, write)));
+        return nullptr;
+    }
+    if (write) journal_.note(at, size);
+    return at;
+}
+
+EmulatedMap *Machine::map_with_address(uint64_t address) {
+    const uint64_t n = (address - kHandleAddress) / kHandleBytes;
+    return address >= kHandleAddress && address % kHandleBytes == 0 && n < maps_.size() ? maps_[n].get() : nullptr;
+}
+
+EmulatedMap *Machine::map_in(int reg) {
+    EmulatedMap *map = map_with_address(cpu_.r[reg]);
+    if (!map) fault(format("r{} = {:#x} is no map", reg, cpu_.r[reg]));
+    return map;
+}
+
+uint64_t Machine::next_random() { // xorshift64*, Vigna 2014
+    cpu_.random ^= cpu_.random >> 12;
+    cpu_.random ^= cpu_.random << 25;
+    cpu_.random ^= cpu_.random >> 27;
+    return (cpu_.random * 0x2545f4914f6cdd1d) >> 32;
+}
+
+bool Machine::tail_call(const EmulatedMap &map, uint32_t index) {
+    size_t of_map = 0;
+    while (of_map < maps_.size() && maps_[of_map].get() != &map) ++of_map;
+    if (cpu_.tail_calls >= kMaxTailCalls || of_map == maps_.size()) return false;
+    for (const MapSpec::Slot &slot : spec_->maps[of_map].slots) {
+        if (slot.index != index) continue;
+        for (size_t n = 0; n < spec_->programs.size(); ++n) {
+            if (spec_->programs[n].name != slot.target) continue;
+            if (Result<void> ready = prepare(n); !ready) {
+                fault(ready.error().message());
+                return true;
+            }
+            ++cpu_.tail_calls;
+            cpu_.frames[cpu_.depth].program = static_cast<uint32_t>(n);
+            cpu_.op = entry_of(n, 0);
+            signal_ = Event::stopped;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Callbacks run in frames of their own, one after the other, and the interpreter never calls itself: when a callback's frame
+// ends, next_callback() either sends it to its beginning again or gives the helper's result and goes back.
+
+bool Machine::begin_callback(Frame &frame) {
+    uint64_t *r = cpu_.r;
+    if (frame.callback == Callback::loop) {
+        if (frame.place == frame.total) return false;
+        r[1] = frame.place;
+        r[2] = frame.context;
+        return true;
+    }
+    EmulatedMap &map = *maps_[frame.map];
+    frame.place = map.next_entry(frame.place);
+    if (frame.place == map.max_entries()) return false;
+    r[1] = kHandleAddress + kHandleBytes * frame.map;
+    r[2] = map.key_address(frame.place);
+    r[3] = map.value_address(frame.place);
+    r[4] = frame.context;
+    return true;
+}
+
+uint64_t Machine::call_back(Callback kind, int function_register, uint64_t context, uint32_t count, const EmulatedMap *map) {
+    const Op *function = function_at(cpu_.r[function_register]);
+    if (!function)
+        return fault(format("r{} = {:#x} is no function of the program", function_register, cpu_.r[function_register]));
+    if (cpu_.depth + 1 == kFrames) return fault(format("more than {} functions deep", kFrames));
+    Frame &frame = cpu_.frames[cpu_.depth + 1];
+    frame = Frame{};
+    frame.back = cpu_.op + 1;
+    frame.program = cpu_.frames[cpu_.depth].program;
+    frame.callback = kind;
+    frame.function = function;
+    frame.context = context;
+    frame.total = count;
+    for (uint32_t n = 0; map && n < maps_.size(); ++n)
+        if (maps_[n].get() == map) frame.map = n;
+    for (int n = 0; n < 4; ++n) frame.saved[n] = cpu_.r[6 + n];
+    if (!begin_callback(frame)) return 0; // nothing to do
+    ++cpu_.depth;
+    memory_.set_frame(cpu_.depth, true);
+    cpu_.r[10] = frame_pointer(cpu_.depth);
+    cpu_.op = function;
+    signal_ = Event::stopped;
+    return 0;
+}
+
+const Op *Machine::next_callback(const Op *op) {
+    Frame &frame = cpu_.frames[cpu_.depth];
+    const uint64_t result = cpu_.r[0];
+    if (result > 1) {
+        cpu_.op = op;
+        fault(format("a callback returned {}; it may return 0 (go on) or 1 (enough)", static_cast<int64_t>(result)));
+        return nullptr;
+    }
+    ++frame.done;
+    ++frame.place;
+    if (result == 0 && begin_callback(frame)) {
+        cpu_.r[0] = 0;
+        return frame.function;
+    }
+    for (int n = 0; n < 4; ++n) cpu_.r[6 + n] = frame.saved[n];
+    cpu_.r[0] = frame.done; // how many calls were made
+    memory_.set_frame(cpu_.depth, false);
+    --cpu_.depth;
+    cpu_.r[10] = frame_pointer(cpu_.depth);
+    return frame.back;
+}
+
+} // namespace rawbpf::inline v0::emulator

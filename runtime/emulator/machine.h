@@ -1,0 +1,168 @@
+// A program and its maps in user space: loaded from an ObjectSpec without a kernel, run without privileges.
+//
+//      Machine machine = TRY(Machine::create(spec));
+//      machine.set_memory(bytes);
+//      TRY(machine.enter(0));                 // r1 = the memory's address, r2 = its length
+//      Result<uint64_t> r0 = machine.run();   // or an Error that says which instruction went wrong and why
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/emulator/decode.h"
+#include "runtime/emulator/journal.h"
+#include "runtime/emulator/maps.h"
+#include "runtime/emulator/memory.h"
+#include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0::emulator {
+
+struct MachineOptions {
+    uint64_t limit = 0;    ///< instructions a run may execute (ld_imm64 counts as two), looked at at each jump; 0: no limit
+    bool stepping = false; ///< step() is wanted, forwards and backwards
+};
+
+/// Why interpret() returned.
+enum class Event : uint8_t { none, finished, stopped, limit, fault };
+
+/// What is called again and again: bpf_loop() and bpf_for_each_map_elem().
+enum class Callback : uint8_t { none, loop, entries };
+
+/// One call that hasn't returned. Frame 0 is the program's.
+struct Frame {
+    const Op *back = nullptr; ///< where the caller goes on
+    uint64_t saved[4] = {};   ///< its r6 to r9
+    uint32_t program = 0;     ///< whose function runs in this frame
+    Callback callback = Callback::none;
+    uint32_t place = 0, total = 0; ///< of a callback: this call's index, or entry; how many there may be
+    uint32_t done = 0;             ///< entries: calls so far
+    uint32_t map = 0;              ///< entries: of which map
+    uint64_t context = 0;          ///< what the callback gets
+    const Op *function = nullptr;  ///< the callback itself
+};
+
+/// Everything that a run changes, but for memory and maps.
+struct Cpu {
+    uint64_t r[11] = {};
+    const Op *op = nullptr; ///< next; after a fault the one that failed
+    uint32_t depth = 0;
+    uint32_t tail_calls = 0;
+    uint64_t may_goto = 0; ///< how often it may still go on
+    uint64_t random = 0;
+    uint64_t executed = 0;            ///< instructions since enter()
+    size_t printed = 0, recorded = 0; // lengths of what was printed and recorded when the last step began
+    bool ended = false;
+    Frame frames[kFrames];
+};
+
+class Machine {
+  public:
+    /// Makes the spec's maps (those of kinds that aren't emulated too: only using them is an error) and remembers its programs.
+    /// The spec must outlive the machine, be relocated (CO-RE) already, and isn't changed.
+    /// Errors: invalid_argument, no_memory for maps that can't be.
+    [[nodiscard]] static Result<std::unique_ptr<Machine>> create(const ObjectSpec &spec, MachineOptions options = {});
+
+    /// The bytes that r1 points to; borrowed, and changed by the program. At most once. Errors: no_memory.
+    [[nodiscard]] Result<void> set_memory(std::span<std::byte> bytes);
+    /// A packet instead (borrowed), with the context that XDP (struct xdp_md) or socket and tc programs (struct __sk_buff) see.
+    [[nodiscard]] Result<void> set_packet(std::span<std::byte> bytes, bool xdp);
+
+    /// Goes to the first instruction of the n-th program. Maps stay as they are. Errors: decode()'s.
+    [[nodiscard]] Result<void> enter(size_t program);
+    /// Runs to the end; r0. Errors: bad_input for a fault ("instruction 3 (...): ..."), busy when the limit was reached.
+    [[nodiscard]] Result<uint64_t> run();
+    /// One instruction (a helper's whole work counts as one, its callbacks' instructions as their own). False: the program has
+    /// ended. Only with `stepping`. Errors: as run(); the machine stays before the instruction.
+    [[nodiscard]] Result<bool> step();
+    /// Takes the last step back. False: there is none, or none any more.
+    bool back();
+
+    [[nodiscard]] const Cpu &cpu() const { return cpu_; }
+    [[nodiscard]] bool ended() const { return cpu_.ended; }
+    [[nodiscard]] uint64_t executed() const { return cpu_.executed; } ///< instructions since enter()
+    /// The program that runs now, and its next instruction (the one that failed, after a fault).
+    [[nodiscard]] const ProgramSpec &program() const { return spec_->programs[cpu_.frames[cpu_.depth].program]; }
+    [[nodiscard]] size_t pc() const;
+    /// Its instructions, with the maps' addresses in place.
+    [[nodiscard]] std::span<const Insn> insns() const { return codes_[cpu_.frames[cpu_.depth].program].insns; }
+    [[nodiscard]] Memory &memory() { return memory_; }
+    [[nodiscard]] const Memory &memory() const { return memory_; }
+    [[nodiscard]] std::span<const std::unique_ptr<EmulatedMap>> maps() const { return maps_; }
+    [[nodiscard]] const Journal &journal() const { return journal_; }
+    /// What bpf_trace_printk() printed so far.
+    [[nodiscard]] const std::string &printed() const { return printed_; }
+    /// Records of bpf_perf_event_output() so far.
+    [[nodiscard]] const std::vector<std::string> &records() const { return records_; }
+
+    // ---- for helpers
+
+    /// Ends the run: the helper that runs now can't do what it was asked to.
+    uint64_t fault(std::string why);
+    /// `size` bytes at the address in register `reg`; nullptr after a fault. `what` names the argument.
+    [[nodiscard]] uint8_t *buffer(int reg, uint64_t size, bool write, std::string_view what);
+    /// The map in a register; nullptr after a fault.
+    [[nodiscard]] EmulatedMap *map_in(int reg);
+    [[nodiscard]] EmulatedMap *map_with_address(uint64_t address);
+    /// Starts calling the function at a register's address: `count` times, or for each entry of a map.
+    uint64_t call_back(Callback kind, int function_register, uint64_t context, uint32_t count, const EmulatedMap *map);
+    /// Goes to another program; false when it can't be (and the caller goes on).
+    [[nodiscard]] bool tail_call(const EmulatedMap &map, uint32_t index);
+    [[nodiscard]] uint64_t register_value(int n) const { return cpu_.r[n]; }
+    [[nodiscard]] std::span<uint8_t> packet() const { return packet_; }
+    [[nodiscard]] uint64_t next_random();
+    void print(std::string_view text) { printed_ += text; }
+    void record(std::string_view bytes) { records_.emplace_back(bytes); }
+    Journal &write_journal() { return journal_; }
+    [[nodiscard]] bool emulates(uint64_t helper) const;
+
+  private:
+    Machine(const ObjectSpec &spec, MachineOptions options) : spec_(&spec), options_(options) {
+        if (options.stepping) journal_.enable();
+    }
+    friend struct Interpreter;
+    struct Code {
+        std::vector<Insn> insns;
+        std::vector<Op> ops;
+    };
+    [[nodiscard]] Result<void> prepare(size_t program);
+    [[nodiscard]] const Op *entry_of(size_t program, size_t insn) const;
+    [[nodiscard]] const Op *function_at(uint64_t address) const;
+    [[nodiscard]] Error explain(Event event) const;
+    [[nodiscard]] std::string access_fault(const Insn &insn) const;
+    const Op *next_callback(const Op *op);
+    [[nodiscard]] bool begin_callback(Frame &frame);
+    void note_store(const Insn &insn);
+    [[nodiscard]] Result<void> finish();
+
+    const ObjectSpec *spec_;
+    MachineOptions options_;
+    Memory memory_;
+    Journal journal_;
+    std::vector<std::unique_ptr<EmulatedMap>> maps_;
+    std::vector<Code> codes_;
+    Cpu cpu_;
+    Event signal_ = Event::none; // of a helper: fault; or stopped: cpu_.op says where to go on
+    std::string why_;
+    std::span<uint8_t> packet_;
+    std::vector<uint8_t> context_;
+    uint64_t argument_ = 0, length_ = 0; // r1 and r2 at entry
+    std::string printed_;
+    std::vector<std::string> records_;
+};
+
+/// interpret.cpp: runs from cpu.op on.
+struct Interpreter {
+    /// Returns instructions executed in `executed`. `machine` null: fills in the table of handlers.
+    static Event run(Machine *machine, uint64_t &executed, const void *const **table = nullptr);
+};
+
+/// A helper: arguments in r[1] to r[5], the result is r0's. nullptr: not emulated.
+using Helper = uint64_t (*)(Machine &, const uint64_t *r);
+[[nodiscard]] Helper find_emulated(uint64_t helper);
+
+/// printf as bpf_trace_printk() and bpf_snprintf() know it. Faults of %s go to the machine.
+[[nodiscard]] std::string bpf_printf(Machine &machine, std::string_view format_text, std::span<const uint64_t> arguments);
+
+} // namespace rawbpf::inline v0::emulator

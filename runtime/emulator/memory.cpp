@@ -1,0 +1,119 @@
+// The address space of an emulated program: invented addresses, looked up in a table of 256 slots.
+//
+//      address   0000 0000 | ss | oo oo oo        ss: the slot, 16 MiB each; o: the offset in it
+//
+//      slot 0          nothing: null pointers, and those with a small offset
+//           1 ... 8    the stack, a frame a slot, 512 bytes at its beginning; r10 is 512 above it
+//           12, 13     maps and functions: they have an address, and nothing can be read there
+//           16 ...     memory, then map values and everything else; a large object takes several slots
+//
+// Invented addresses are the same in every run, tell a hostile program nothing about the machine, and fit in the 32 bits that
+// struct xdp_md has for its packet's. A lookup is a shift, a load and a comparison, for any number of objects. Between two things
+// there is always room, so that what misses an object by a little meets nothing else, and the message can say what it missed.
+#include "runtime/emulator/memory.h"
+
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0::emulator {
+
+namespace {
+constexpr uint64_t kSlotBytes = uint64_t{1} << kSlotBits;
+std::string bytes(uint64_t n) { return format("{} byte{}", n, n == 1 ? "" : "s"); }
+} // namespace
+
+Memory::Memory() {
+    for (uint32_t n = 0; n < kFrames; ++n) slots_[1 + n].bytes = stack_[n];
+}
+
+Result<uint64_t> Memory::add(Object object) {
+    const uint64_t slots = object.size / kSlotBytes + 1; // there is always a gap behind it
+    const uint64_t first = next_ >> kSlotBits;
+    if (object.size > kSlots * kSlotBytes || first + slots > kSlots)
+        return fail(Errc::no_memory, "{}: {} don't fit; the emulator has 4 GiB for all maps", object.name, bytes(object.size));
+    object.address = next_;
+    if (!object.element && !object.part)
+        for (uint64_t n = 0; n < slots; ++n) {
+            Slot &slot = slots_[first + n];
+            slot.bytes = object.bytes + n * kSlotBytes;
+            slot.readable = object.size - n * kSlotBytes;
+            slot.writable = object.writable ? slot.readable : 0;
+        }
+    next_ += slots * kSlotBytes;
+    objects_.push_back(std::move(object));
+    return objects_.back().address;
+}
+
+const Object *Memory::object_at(uint64_t address) const {
+    const Object *found = nullptr;
+    for (const Object &object : objects_)
+        if (object.address <= address) found = &object;
+    return found;
+}
+
+uint8_t *Memory::resolve(uint64_t address, uint64_t size, bool write) const {
+    const Object *object = object_at(address);
+    if (!object || (write && !object->writable)) return nullptr;
+    const uint64_t offset = address - object->address;
+    if (size > object->size || offset > object->size - size) return nullptr;
+    if (object->element && offset % object->stride + size > object->element) return nullptr;
+    uint64_t begin = 0, end = 0;
+    if (object->part && (!object->part(object->context, offset, begin, end) || offset + size > end)) return nullptr;
+    return object->bytes + offset;
+}
+
+std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
+    auto past = [&](std::string_view name, uint64_t offset, uint64_t end) { // an access that begins in or behind something
+        if (offset < end) return format("{} past the end of {}, which has {}", bytes(offset + size - end), name, bytes(end));
+        const std::string distance = offset == end ? "right" : bytes(offset - end);
+        return format("{} behind the end of {}, which has {}", distance, name, bytes(end));
+    };
+    auto before = [&](std::string_view name, uint64_t begin) {
+        return format("{} before the start of {}", bytes(begin - address), name);
+    };
+    if (address < kSlotBytes / 2) return address == 0 ? std::string("a null pointer") : format("a null pointer, and {}", address);
+    if (static_cast<int64_t>(address) < 0 && address > -(kSlotBytes / 2)) return format("a null pointer, less {}", -address);
+    // Half a slot on either side of a frame belongs to it.
+    const uint64_t near = (address + kSlotBytes / 2) >> kSlotBits;
+    if (near >= 1 && near <= kFrames) {
+        const uint64_t begin = near << kSlotBits;
+        const std::string name = format("the stack of frame {}", near - 1);
+        if (!frame_alive(near - 1)) return format("{}, which doesn't exist {}", name, near == 1 ? "now" : "any more or yet");
+        return address < begin ? before(name, begin) : past(name, address - begin, kFrameBytes);
+    }
+    if (address >> kSlotBits == kHandleAddress >> kSlotBits)
+        return "a map itself, into which programs can't look; bpf_map_lookup_elem() gives the address of a value";
+    if (address >> kSlotBits == kCodeAddress >> kSlotBits) return "a function, which can't be read";
+    const Object *below = object_at(address);
+    const Object *above = nullptr;
+    for (const Object &object : objects_)
+        if (object.address > address && !above) above = &object;
+    if (below && address - below->address < below->size + kSlotBytes / 2) {
+        const uint64_t offset = address - below->address;
+        const bool inside = offset < below->size && size <= below->size - offset;
+        if (inside && write && !below->writable) return format("{} is read-only", below->name);
+        if (inside && below->element) {
+            const uint64_t at = offset % below->stride;
+            return past(format("element {} of {}", offset / below->stride, below->name), at, below->element);
+        }
+        uint64_t begin = 0, end = 0;
+        if (inside && below->part) {
+            if (!below->part(below->context, offset, begin, end)) return format("no part of {} that is in use", below->name);
+            return past(format("the record in {}", below->name), offset - begin, end - begin);
+        }
+        return past(below->name, offset, below->size);
+    }
+    if (above && above->address - address <= kSlotBytes / 2) return before(above->name, above->address);
+    return "no memory of the program";
+}
+
+std::string Memory::name(uint64_t address) const {
+    const uint64_t slot = address >> kSlotBits, offset = address & (kSlotBytes - 1);
+    if (slot >= 1 && slot <= kFrames && offset <= kFrameBytes && frame_alive(slot - 1))
+        return offset == kFrameBytes ? format("fp{}", slot - 1) : format("fp{}-{}", slot - 1, kFrameBytes - offset);
+    const Object *object = address >= kFirstAddress ? object_at(address) : nullptr;
+    if (!object || address - object->address > object->size) return {};
+    const uint64_t at = address - object->address;
+    return at ? format("{}+{}", object->name, at) : object->name;
+}
+
+} // namespace rawbpf::inline v0::emulator

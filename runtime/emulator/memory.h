@@ -1,0 +1,84 @@
+// What an emulated program can address: a few objects, each with exact bounds.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::emulator {
+
+/// 16 MiB: an address is a slot and an offset.
+inline constexpr int kSlotBits = 24;
+inline constexpr uint32_t kSlots = 256; ///< 4 GiB in all, so that an address fits in 32 bits
+inline constexpr uint32_t kFrames = 8;
+inline constexpr uint32_t kFrameBytes = 512;
+
+/// Where things are: the stack's frames, one a slot; what only has an identity (maps, functions); memory; everything else.
+inline constexpr uint64_t kStackAddress = uint64_t{1} << kSlotBits;
+inline constexpr uint64_t kHandleAddress = uint64_t{0xc} << kSlotBits;
+inline constexpr uint64_t kCodeAddress = uint64_t{0xd} << kSlotBits;
+inline constexpr uint64_t kFirstAddress = uint64_t{0x10} << kSlotBits;
+
+/// What an access is checked against first. An object larger than a slot has several, each of which reaches to its end.
+struct Slot {
+    uint8_t *bytes = nullptr;
+    uint64_t readable = 0; ///< bytes from here to the object's end; 0: ask Memory::resolve()
+    uint64_t writable = 0;
+};
+
+/// One thing in memory.
+struct Object {
+    std::string name; ///< as a sentence names it: "the stack of frame 0", "map counts"
+    uint64_t address = 0, size = 0;
+    uint8_t *bytes = nullptr;
+    bool writable = true;
+    uint32_t stride = 0;  ///< a row of elements this far apart, of which
+    uint32_t element = 0; ///< so many bytes may be used; 0: the object is one piece
+    /// A map whose parts come and go: which part holds this offset? False: none does.
+    bool (*part)(const void *context, uint64_t offset, uint64_t &begin, uint64_t &end) = nullptr;
+    const void *context = nullptr;
+};
+
+class Memory {
+  public:
+    Memory();
+
+    /// Makes bytes (borrowed) addressable. Errors: no_memory when 4 GiB are used up.
+    [[nodiscard]] Result<uint64_t> add(Object object);
+    /// The stack's frame `n` exists from here on, or no more.
+    void set_frame(uint32_t n, bool alive) { slots_[1 + n].readable = slots_[1 + n].writable = alive ? kFrameBytes : 0; }
+    [[nodiscard]] uint8_t *frame(uint32_t n) { return stack_[n]; }
+
+    /// The bytes at `address`, or nullptr when not all of them belong to one thing that may be used so.
+    [[nodiscard]] uint8_t *find(uint64_t address, uint64_t size, bool write) const {
+        if (const uint64_t n = address >> kSlotBits; n < kSlots) {
+            const Slot &slot = slots_[n];
+            const uint64_t offset = address & ((uint64_t{1} << kSlotBits) - 1);
+            const uint64_t limit = write ? slot.writable : slot.readable;
+            if (size <= limit && offset <= limit - size) return slot.bytes + offset;
+        }
+        return resolve(address, size, write);
+    }
+    /// The same without the shortcut.
+    [[nodiscard]] uint8_t *resolve(uint64_t address, uint64_t size, bool write) const;
+    /// Why find() found nothing: "4 bytes past the end of the memory (12 bytes)".
+    [[nodiscard]] std::string miss(uint64_t address, uint64_t size, bool write) const;
+    /// What is there, for people: "memory+4"; empty: nothing.
+    [[nodiscard]] std::string name(uint64_t address) const;
+    [[nodiscard]] const Slot *slots() const { return slots_; }
+
+  private:
+    [[nodiscard]] const Object *object_at(uint64_t address) const;
+    [[nodiscard]] bool frame_alive(uint64_t n) const { return slots_[1 + n].readable != 0; }
+
+    Slot slots_[kSlots];
+    alignas(8) uint8_t stack_[kFrames][kFrameBytes] = {};
+    std::vector<Object> objects_; // ascending by address
+    uint64_t next_ = kFirstAddress;
+};
+
+} // namespace rawbpf::inline v0::emulator

@@ -1,0 +1,21 @@
+// Which line of source an instruction comes from.
+#pragma once
+
+#include <string>
+
+#include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0::emulator {
+
+struct Source {
+    std::string file; ///< empty: unknown
+    uint32_t line = 0;
+    std::string text;  ///< the line itself, without the spaces in front
+    uint32_t insn = 0; ///< the first instruction of the line
+};
+/// From the program's line information; all empty where it has none.
+[[nodiscard]] Source source_of(const ObjectSpec &spec, const ProgramSpec &program, size_t insn);
+/// The function that an instruction belongs to: a subprogram's name, or the program's.
+[[nodiscard]] std::string_view function_of(const ProgramSpec &program, size_t insn);
+
+} // namespace rawbpf::inline v0::emulator

@@ -1,0 +1,126 @@
+// BPF_PROG_TEST_RUN, made the same for every type of program.
+//
+//      type                    gets                               repeats
+//      socket, XDP, tc, ...    a packet of at least 14 bytes      in the kernel, which measures the time of a run
+//      raw tracepoint          a context of numbers (5.10)        here, one call each
+//      syscall                 a context (5.14)                   here
+//
+// A program that is to see memory gets it from a map by way of its harness, whatever the context is; then the context is only
+// there because there has to be one. Old packet loads count from behind the 14 bytes of Ethernet header, so memory is laid there.
+#include "runtime/kernel/test_run.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "runtime/kernel/map.h"
+#include "runtime/object/harness.h"
+#include "runtime/object/kinds.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0 {
+
+namespace {
+
+constexpr size_t kEthernet = 14, kLeastPacket = 64;
+
+/// The programs that the n-th one may go on to, itself included.
+std::vector<std::string> reachable(const ObjectSpec &spec, size_t program) {
+    std::vector<std::string> names = {spec.programs[program].name};
+    for (size_t n = 0; n < names.size(); ++n)
+        for (const ProgramSpec &p : spec.programs) {
+            if (p.name != names[n]) continue;
+            for (const Fixup &fixup : p.fixups) {
+                if (fixup.kind != Fixup::Kind::map_fd) continue;
+                for (const MapSpec::Slot &slot : spec.maps[fixup.map].slots)
+                    if (std::find(names.begin(), names.end(), slot.target) == names.end()) names.push_back(slot.target);
+            }
+        }
+    return names;
+}
+
+} // namespace
+
+Result<TestRun> test_run(ObjectSpec spec, size_t n, const TestRunOptions &options) {
+    HarnessOptions wanted;
+    wanted.memory = !options.packet;
+    wanted.contents = options.memory;
+    ObjectSpec wrapped = TRY(harness(spec, n, wanted));
+    const ProgramSpec &program = wrapped.programs[n];
+
+    LoadOptions loading;
+    loading.btf_path = options.btf_path;
+    loading.programs = reachable(wrapped, n);
+    loading.pin_by_name = false;
+    TestRun out;
+    {
+        Result<LoadedObject> loaded = load(wrapped, loading);
+        if (!loaded) {
+            Error error = std::move(loaded).error();
+            if (error.kind == Errc::rejected && wanted.memory)
+                error.hint += format("{}numbers of instructions count from the harness, whose {} come first",
+                                     error.hint.empty() ? "" : "\n", program.insns.size() - spec.programs[n].insns.size() - 5);
+            return Unexpected(std::move(error));
+        }
+        out.object = std::move(*loaded);
+    }
+    const Program *loaded = out.object.find_program(program.name);
+    const Map *result = out.object.find_map(kHarnessResult);
+    if (!loaded || !result) return fail(Errc::internal, "the program or its result isn't there after loading");
+
+    const bool raw = program.type == BPF_PROG_TYPE_RAW_TRACEPOINT || program.type == BPF_PROG_TYPE_SYSCALL;
+    std::vector<std::byte> packet;
+    std::vector<std::byte> after(options.memory.size() + 256); // XDP may have grown it
+    sys::ProgTestRunAttr attr;
+    attr.prog_fd = static_cast<uint32_t>(loaded->fd.get());
+    if (!raw) {
+        packet = options.memory;
+        if (!options.packet) packet.insert(packet.begin(), kEthernet, std::byte{0});
+        if (packet.size() < (options.packet ? kEthernet : kLeastPacket) &&
+            !(reads_packet(program) && packet.size() > kEthernet)) {
+            if (options.packet)
+                return fail(Errc::invalid_argument, "a packet of {} bytes; the kernel takes {} and more", packet.size(),
+                            kEthernet);
+            packet.resize(kLeastPacket);
+        }
+        attr.data_in = sys::reg(packet.data());
+        attr.data_size_in = static_cast<uint32_t>(packet.size());
+        attr.repeat = options.repeat;
+        if (options.packet) {
+            attr.data_out = sys::reg(after.data());
+            attr.data_size_out = static_cast<uint32_t>(after.size());
+        }
+    }
+    uint64_t calls = raw ? std::max(options.repeat, 1U) : 1, started = sys::monotonic_ns();
+    for (uint64_t call = 0; call < calls; ++call) {
+        Result<void> ran = [&] {
+            sys::Because why("runs it once, with nothing attached");
+            return sys::prog_test_run(attr);
+        }();
+        if (!ran) {
+            Error error = std::move(ran).error();
+            constexpr int kNotSupported = 524; // ENOTSUPP, which user space has no name for
+            if (error.os == kNotSupported || error.os == EOPNOTSUPP || error.os == EINVAL) {
+                error.kind = Errc::unsupported;
+                error.hint = "the kernel runs socket, XDP, tc, cgroup, flow dissector, lwt, sk_lookup, raw tracepoint (5.10) and "
+                             "syscall (5.14) programs on request";
+            }
+            return Unexpected(in_context(std::move(error), format("program {}", program.name)));
+        }
+    }
+    out.ns = raw && calls > 1 ? (sys::monotonic_ns() - started) / calls : attr.duration;
+    out.r0 = TRY((result->get<uint32_t, uint64_t>(0)));
+    if (options.packet) {
+        after.resize(std::min<size_t>(attr.data_size_out, after.size()));
+        out.memory = std::move(after);
+    } else if (const Map *memory = out.object.find_map(kHarnessMemory)) {
+        out.memory.resize(memory->lookup_size());
+        const uint32_t key = 0;
+        TRY(memory->lookup(&key, out.memory.data()));
+    }
+    return out;
+}
+
+} // namespace rawbpf::inline v0
