@@ -1,9 +1,30 @@
 # The command line inside a guest: busybox's shell, the static rawbpf, the static demo workload. One line a test.
 # Emulated machines are slow and their clocks coarse: shapes are checked here, shares and rates are not.
+# Between a name and a time or a reason there is a tab, as tests/support/main.cpp has it.
 cd /tmp
-pass() { echo "PASS cli: $1"; }
-fail() { echo "  $2"; echo "FAIL cli: $1"; }
-skip() { echo "SKIP cli: $1: $2"; }
+failures=0
+hundredths() { # since the machine was started
+  read -r up _ </proc/uptime
+  up=${up%.*}${up#*.}
+}
+hundredths
+before=$up
+took() { # the seconds since the last verdict
+  hundredths
+  printf '%d.%02d\n' $(((up - before) / 100)) $(((up - before) % 100))
+}
+verdict() {
+  printf '%s\tcli: %s\t%s\n' "$1" "$2" "${3:-$(took)}"
+  hundredths
+  before=$up
+}
+pass() { verdict PASS "$1"; }
+fail() {
+  printf '%s\n' "$2" | sed 's/^/  /'
+  verdict FAIL "$1"
+  failures=$((failures + 1))
+}
+skip() { verdict SKIP "$1" "$2"; }
 work=demo-workload
 
 name="version"
@@ -218,3 +239,4 @@ if mount -t tmpfs none /sys/kernel/btf; then
   else fail "$name" "$(cat e2) $(tail -3 e)"; fi
   umount /sys/kernel/btf
 else fail "$name" "can't mount a tmpfs over it"; fi
+[ $failures = 0 ]
