@@ -147,7 +147,7 @@ class Runner:
                 files.append((names.name, "usr/lib/rawbpf/names"))
                 env.append("RAWBPF_TESTS=/usr/lib/rawbpf/names")
             r = guest.boot(image, ["/bin/sh", "-c", GUEST_SCRIPT, "guest", *suites], self.init(arch), self.busybox(arch), files=files,
-                           modules=MODULES + self.options.module, env=env, memory=self.options.memory, cpus=2, timeout=self.options.timeout,
+                           modules=MODULES + self.options.module, env=env, memory=self.options.memory, cpus=self.options.cpus, timeout=self.options.timeout,
                            append=self.options.append)
         verdicts = complete(read(r.out), suites)
         if r.status in (124, 125):
@@ -198,7 +198,7 @@ def run(images, unavailable, options, log, files, init, busybox):
     """Every image's verdicts, two guests at a time; prints each as it ends. name -> verdicts or the reason why there are none."""
     columns = dict(unavailable)
     for name, reason in unavailable.items():
-        print(f"SKIP vm {name}: {reason}", flush=True)
+        print(f"SKIP {name}: {reason}", flush=True)
     runner = Runner(options, log, files, init, busybox)
     lock = threading.Lock()
 
@@ -211,12 +211,9 @@ def run(images, unavailable, options, log, files, init, busybox):
             name = image.kernel.name
             columns[name] = verdicts
             if isinstance(verdicts, str):
-                print(f"SKIP vm {name}: {verdicts}", flush=True)
+                print(f"SKIP {name}: {verdicts}", flush=True)
                 return
             report(name, verdicts)
-            if os.environ.get("G2_DEBUG"):
-                with open(os.environ["G2_DEBUG"] + name, "w") as f:
-                    for t, v in verdicts.items(): f.write(f"{v.seconds:.2f} {v.word} {t}\n")
             counts = [sum(v.word == w for v in verdicts.values()) for w in ("PASS", "FAIL", "SKIP")]
             slow = sorted(verdicts, key=lambda t: -verdicts[t].seconds)[:3]
             log(f"{name}: {image.release}: {counts[0]} passed, {counts[1]} failed, {counts[2]} skipped, {seconds:.1f} s, {cpu:.1f} s of CPU time; "
@@ -235,7 +232,7 @@ def report(name, verdicts):
             print("\n".join(v.detail))
         if v.flaky:
             print(f"flaky: {test} on {name}: failed (above), then passed")
-        print(f"{v.word} vm {name}: {test}" + (f": {v.text}" if v.text else ""), flush=True)
+        print(f"{v.word} {name}: {test}" + (f": {v.text}" if v.text else ""), flush=True)
 
 
 def tests_of(columns, names):
