@@ -268,7 +268,7 @@ TEST_CASE("profile: by process, children that it forks are filtered and counted"
     Keep nothing;
     auto done = run_profile(options, nothing);
     REQUIRE(done);
-    CHECK(done->elapsed_ns < 5'000'000'000);
+    CHECK(done->elapsed_ns < 15'000'000'000); // of 30: an emulated machine takes seconds to name its kernel's functions
     (void)brief->wait();
 }
 
@@ -383,8 +383,8 @@ TEST_CASE("profile: CPUs, duration, a stop from outside, the byte that says read
     char byte;
     CHECK(read(ready[0], &byte, 1) == 1);
     CHECK(outcome.elapsed_ns >= 300'000'000);
-    CHECK(outcome.elapsed_ns < 2'000'000'000);
-    CHECK(outcome.ledger.fired > 50); // with --idle also on an idle machine
+    CHECK(outcome.elapsed_ns < 10'000'000'000); // an emulated machine takes seconds to name its kernel's functions
+    CHECK(outcome.ledger.fired > 50);           // with --idle also on an idle machine
     CHECK(outcome.ledger.filtered == 0);
     for (const CountedSample &sample : sink.all) CHECK(sample.sample.cpu == 0);
     CHECK(outcome.ledger.adds_up());
@@ -397,7 +397,7 @@ TEST_CASE("profile: CPUs, duration, a stop from outside, the byte that says read
     Keep short_run;
     auto stopped = run_profile(options, short_run);
     REQUIRE(stopped);
-    CHECK(stopped->elapsed_ns < 2'000'000'000);
+    CHECK(stopped->elapsed_ns < 10'000'000'000); // of 60
     close(ready[0]);
     close(ready[1]);
 }
