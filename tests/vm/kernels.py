@@ -116,8 +116,8 @@ Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
         return subprocess.run(list(command), cwd=cwd, env=env, check=check, capture_output=True, text=True)
 
     def update(self):
-        r = self.apt("apt-get", "update", check=False)
-        return r.returncode == 0 or bool(glob.glob(os.path.join(self.folder, "lists", "*_Packages*")))
+        self.apt("apt-get", "update", check=False)  # its status is 0 also where nothing could be reached
+        return bool(glob.glob(os.path.join(self.folder, "lists", "*_Packages*")))
 
     def index(self):
         """All kernel packages that the indexes name: (package, arch, version)."""
