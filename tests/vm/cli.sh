@@ -24,7 +24,7 @@ fail() {
   verdict FAIL "$1"
   failures=$((failures + 1))
 }
-skip() { verdict SKIP "$1" "$2"; }
+skip() { verdict SKIP "$1" "$(printf %s "$2" | tr "\n\t" "  ")"; }
 work=demo-workload
 
 name="version"
