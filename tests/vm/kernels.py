@@ -7,6 +7,7 @@ newest that the index names is taken, and what was downloaded is kept.
     name -> suites -> package index -> newest linux-image of that series -> .deb -> vmlinuz + modules -> vmlinux or Image
 """
 import dataclasses
+import functools
 import glob
 import hashlib
 import lzma
@@ -138,6 +139,14 @@ Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
         return found
 
 
+@functools.cache
+def current_archive(log):
+    """The archive with its indexes as they are now, asked once a run, or None when it can't be reached."""
+    log("updating the private package index")
+    archive = Archive()
+    return archive if archive.update() else None
+
+
 def version_key(version):
     """Orders Debian versions well enough for kernels: runs of digits as numbers, "~" before everything."""
     return [(-1, 0) if part == "~" else (1, int(part)) if part.isdigit() else (0, 0) for part in re.findall(r"\d+|~", version)]
@@ -225,9 +234,8 @@ def obtain(name, archive=None, release=None, log=lambda text: None):
         if release in kept or (kept and not release):
             release = release or kept[0]
             return load_image(kernel, release, os.path.join(folder, release))
-        archive = Archive()
-        log("updating the private package index")
-        if not archive.update():
+        archive = current_archive(log)
+        if not archive:
             if kept:
                 return load_image(kernel, kept[0], os.path.join(folder, kept[0]))
             raise Unavailable("the package archive can't be reached")

@@ -160,7 +160,7 @@ class Runner:
         files = [f for f in self.files(image.kernel.arch, False) if f[1].endswith("/rawbpf")]
         out = {}
         for test, mounts, shape in BARE_TESTS:
-            r = guest.boot(image, BARE_COMMAND, self.init(image.kernel.arch), files=files, memory=self.options.memory, timeout=120, bare=True,
+            r = guest.boot(image, BARE_COMMAND, self.init(image.kernel.arch), files=files, memory=self.options.memory, timeout=240, bare=True,
                            mounts=mounts, directory="/")
             good = r.status == 0 and re.search(shape, r.out) and b"fired" in r.err
             said = [f"exit {r.status}", *(r.out[-600:] + b"\n" + r.err[-600:]).decode("utf-8", "replace").splitlines()]
