@@ -13,6 +13,7 @@
 #include "asm/print.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "asm/encode.h"
@@ -68,6 +69,16 @@ std::string hex(uint64_t value) {
         value >>= 4;
     } while (value);
     return "0x" + out;
+}
+
+/// A name as the assembler takes it: those of object files may hold anything.
+std::string plain_symbol(std::string_view name) {
+    std::string out(name);
+    for (char &c : out)
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '$'))
+            c = '_';
+    if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
+    return out;
 }
 
 /// 2 for a whole ld_imm64, else 1.
@@ -133,13 +144,14 @@ class Line {
             const Ref &ref = function_.refs[ref_];
             switch (ref.kind) {
             case RefKind::call:
-            case RefKind::kfunc: names.call = symbol = ref.symbol; break;
+            case RefKind::kfunc: names.call = symbol = plain_symbol(ref.symbol); break;
             case RefKind::map:
-            case RefKind::function: names.wide = symbol = ref.symbol; break;
-            case RefKind::ksym: names.wide = symbol = "ksym " + ref.symbol; break;
-            case RefKind::map_value: names.wide = symbol = ref.symbol + " + " + std::to_string(ref.addend); break;
+            case RefKind::function: names.wide = symbol = plain_symbol(ref.symbol); break;
+            case RefKind::ksym: names.wide = symbol = "ksym " + plain_symbol(ref.symbol); break;
+            case RefKind::map_value: names.wide = symbol = plain_symbol(ref.symbol) + " + " + std::to_string(ref.addend); break;
             case RefKind::field:
-                names.field = symbol = "@" + ref.symbol + (ref.addend ? " + " + std::to_string(ref.addend) : std::string());
+                names.field = symbol =
+                    "@" + plain_symbol(ref.symbol) + (ref.addend ? " + " + std::to_string(ref.addend) : std::string());
                 break;
             }
         }
@@ -199,13 +211,18 @@ std::string print(const Function &function, PrintStyle style) {
             if (auto inside = std::lower_bound(targets.begin(), targets.end(), i + 1);
                 inside != targets.end() && *inside == i + 1)
                 targets.erase(inside);
+    // A function may be called L1, too.
+    std::string prefix = "L";
+    for (const Ref &ref : function.refs)
+        if ((ref.kind == RefKind::call || ref.kind == RefKind::kfunc) && ref.symbol.starts_with(prefix)) prefix += 'L';
     auto label = [&](size_t index) {
         auto found = std::lower_bound(targets.begin(), targets.end(), index);
-        return found == targets.end() || *found != index ? std::string() : "L" + std::to_string(found - targets.begin() + 1);
+        return found == targets.end() || *found != index ? std::string() : prefix + std::to_string(found - targets.begin() + 1);
     };
 
-    std::string out = function.section.empty() ? ".function " + function.name + "\n"
-                                               : ".program " + function.name + " " + quoted(function.section) + "\n";
+    std::string out = function.section.empty()
+                          ? ".function " + plain_symbol(function.name) + "\n"
+                          : ".program " + plain_symbol(function.name) + " " + quoted(function.section) + "\n";
     Line line(function, style);
     size_t at_line = 0;
     for (size_t i = 0; i < insns.size();) {
@@ -221,10 +238,20 @@ std::string print(const Function &function, PrintStyle style) {
         if (int64_t to = jump_target(insns, i); to >= 0 && static_cast<uint64_t>(to) < insns.size())
             target = label(static_cast<size_t>(to));
         out += "    ";
-        if (style.numbers) {
+        if (style.numbers || style.bytes) {
             std::string index = std::to_string(i);
             out.insert(out.size() - 4, std::string(index.size() < 6 ? 6 - index.size() : 0, ' ') + index + ":");
             out.resize(out.size() - 2);
+        }
+        if (style.bytes) {
+            uint8_t raw[16];
+            const size_t length = slots_at(insns, i) * 8;
+            std::memcpy(raw, &insns[i], length);
+            for (size_t b = 0; b < length; ++b) {
+                out += "0123456789abcdef"[raw[b] >> 4];
+                out += "0123456789abcdef"[raw[b] & 15];
+                out += b + 1 < length ? ' ' : '\t';
+            }
         }
         line.append(out, i, target);
         out += "\n";
@@ -246,9 +273,10 @@ int find_map_kind(std::string_view name) {
 }
 
 std::string print(const Unit &unit, PrintStyle style) {
-    std::string out = "# " + unit.name + "\n.license " + quoted(unit.license) + "\n";
+    std::string out = "# " + one_line(unit.name) + "\n.license " + quoted(unit.license) + "\n";
     for (const MapDef &map : unit.maps) {
-        out += ".map " + map.name + " " + (map.type < std::size(kMapKinds) ? map_kind_name(map.type) : std::to_string(map.type));
+        out += ".map " + plain_symbol(map.name) + " " +
+               (map.type < std::size(kMapKinds) ? map_kind_name(map.type) : std::to_string(map.type));
         if (map.key_size) out += " key " + std::to_string(map.key_size);
         if (map.value_size) out += " value " + std::to_string(map.value_size);
         out += " entries " + std::to_string(map.max_entries);

@@ -17,6 +17,10 @@
 // The main dialect is the one llvm-objdump 19 prints and llvm-mc reads (llvm/lib/Target/BPF/BPFInstrInfo.td tells it), so that
 // what a student sees here can be looked up there. The kernel's is that of kernel/bpf/disasm.c (6.18), the third that of the
 // bpf_conformance project. Memory below 64 bits is written with rN, as llvm-objdump does when no -mcpu is given.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O2") // -Os, as releases are built, takes three times as long
+#endif
+
 #include "asm/print.h"
 
 #include "asm/encode.h"

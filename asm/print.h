@@ -19,6 +19,7 @@ enum class Dialect : uint8_t { llvm, kernel, conformance };
 struct PrintStyle {
     bool hex = false;       ///< llvm: numbers as llvm-objdump writes them, "0x10" and "-0x8"; else decimal
     bool numbers = false;   ///< listings: the instruction's index in front
+    bool bytes = false;     ///< listings: index and bytes in front, as llvm-objdump has them
     bool locations = false; ///< listings: a comment with file and line wherever they change
     Dialect dialect = Dialect::llvm;
 };
@@ -47,6 +48,9 @@ void append_insn(std::string &out, std::span<const Insn> at, PrintStyle style = 
 
 /// The whole unit: license, maps, functions. In the llvm dialect it is source for assemble().
 [[nodiscard]] std::string print(const Unit &unit, PrintStyle style = {});
+
+/// The functions as graphs of basic blocks, for Graphviz.
+[[nodiscard]] std::string print_graph(const Unit &unit, PrintStyle style = {});
 
 /// "ringbuf" for 27; "type 99" for one that isn't known.
 [[nodiscard]] std::string map_kind_name(uint32_t type);

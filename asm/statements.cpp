@@ -8,6 +8,10 @@
 // A statement is taken apart into a shape, a symbol and a width, for which opcodes.h has one row or none. The kernel writes
 // atomics of 32 bits with rN and knows no difference between -1 and 0xffffffff in a comparison; both are read where nothing else
 // can be meant.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O2") // -Os, as releases are built, takes three times as long
+#endif
+
 #include "asm/assembling.h"
 #include "asm/helpers.h"
 #include "asm/lookup.h"

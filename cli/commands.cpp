@@ -25,6 +25,8 @@ std::span<const Command *const> all_commands() {
         &kLink,                  //
         &kBtfDump,     &kBtfMin, //
         &kGenSkeleton,           //
+        &kAsm,         &kDisasm, //
+        &kIsa,         &kHelper, //
         &kDoctor,                //
         &kCompletion,            //
         &kHelp,        &kVersion, &kMan,

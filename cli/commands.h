@@ -11,6 +11,7 @@ extern const Command kProfile, kReport;
 extern const Command kLoad, kExec;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
+extern const Command kAsm, kDisasm, kIsa, kHelper;
 extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;
 
 /// In the order in which help lists them.

@@ -1,0 +1,119 @@
+// `rawbpf asm`: text into an object file, bytes, or a listing.
+#include <cstring>
+
+#include "asm/print.h"
+#include "cli/asm_file.h"
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "runtime/object/unit_elf.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf asm";
+
+constexpr Option kOptions[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "write an object there; with --hex or --raw, those bytes",
+     .section = "Output"},
+    {.name = "hex",
+     .help = "the instructions as hexadecimal digits on one line, as `rawbpf exec -` takes them",
+     .excludes = "shape"},
+    {.name = "raw", .help = "the instructions as bytes", .excludes = "shape"},
+    {.name = "btf",
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "types of a kernel, for @struct.member; the running kernel's where it isn't given"},
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"rawbpf asm prog.asm", "assemble it, and show what became of each line"},
+    {"rawbpf asm prog.asm -o prog.o", "an object for rawbpf load, bpftool or libbpf"},
+    {"rawbpf asm prog.asm --hex | rawbpf exec -", "run it"},
+};
+
+Result<std::string> bytes_of_unit(const Unit &unit, bool hex) {
+    std::vector<Insn> insns;
+    std::string why;
+    if (!flatten(unit, insns, why))
+        return Unexpected(
+            make_error(Errc::invalid_argument, format("{}: {}", unit.name, why), "-o FILE makes an object, which can be loaded"));
+    std::string raw(insns.size() * sizeof(Insn), '\0');
+    std::memcpy(raw.data(), insns.data(), raw.size());
+    if (!hex) return raw;
+    std::string out;
+    out.reserve(raw.size() * 3);
+    for (char c : raw) {
+        if (!out.empty()) out += ' ';
+        out += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
+        out += "0123456789abcdef"[c & 15];
+    }
+    return out + "\n";
+}
+
+Result<std::string> object_of_unit(const Unit &unit, const std::string &btf) {
+    bool fields = false;
+    for (const Function &function : unit.functions)
+        for (const Ref &ref : function.refs) fields = fields || ref.kind == RefKind::field;
+    std::optional<KernelTypes> types;
+    if (fields || !btf.empty()) types = TRY(KernelTypes::open(btf));
+    const std::vector<std::byte> object = TRY(write_object(unit, types ? types->targets().kernel : nullptr));
+    return std::string(reinterpret_cast<const char *>(object.data()), object.size());
+}
+
+int run_asm(const Arguments &a) {
+    Result<InputFile> file = InputFile::open(a.operands()[0]);
+    if (!file) return complain(kWho, file.error(), 1);
+    Result<Unit> unit = assemble_file(*file);
+    if (!unit) return complain(kWho, unit.error(), 1);
+    const bool hex = a.has(option("hex")), raw = a.has(option("raw"));
+    Result<std::string> result = [&]() -> Result<std::string> {
+        if (hex || raw) return bytes_of_unit(*unit, hex);
+        if (a.has(option("output"))) return object_of_unit(*unit, std::string(a.text(option("btf"))));
+        PrintStyle style;
+        style.bytes = true;
+        return print(*unit, style);
+    }();
+    if (!result) return complain(kWho, result.error());
+    return write_result(kWho, a.text(option("output")), *result);
+}
+
+} // namespace
+
+const Command kAsm{
+    .name = "asm",
+    .summary = "assemble a BPF program from text",
+    .description =
+        "Reads BPF assembly and makes an object file of it, with BTF and with source lines, so that the verifier's messages name "
+        "the line. Without -o, --hex or --raw it shows what it made: bytes and instructions, line by line."
+        "\n\n"
+        "An instruction is written as LLVM writes it: `r1 += 5`, `r0 = *(u32 *)(r10 - 4)`, `if r0 == 0 goto out`, `call "
+        "bpf_ktime_get_ns`, `lock *(u64 *)(r1 + 0) += r2`, `exit`. What the kernel's verifier, bpftool, llvm-objdump and the "
+        "conformance suite print is read too. `NAME:` is a label, # and ; begin a comment. `rawbpf isa` lists the instructions, "
+        "`rawbpf helper` what can be called."
+        "\n\n"
+        "A name's address is loaded by `r1 = NAME ll`; numbers may be expressions, as in C. @task_struct.mm is the place of a "
+        "member "
+        "in the running kernel (CO-RE). Everything that doesn't fit where it stands is a mistake; nothing is cut to size."
+        "\n\n"
+        ".program NAME \"SECTION\" begins a program (without it: one socket filter), .function NAME a function that programs "
+        "call; "
+        ".map NAME TYPE [key TYPE] [value TYPE] [entries N] [flags N] is a map; .data, .rodata and .bss NAME TYPE [= VALUE, ...] "
+        "are variables, TYPE being u8 to u64, s8 to s64, char, ptr, a struct, or an array of them; .rodata NAME \"TEXT\" is a "
+        "text; "
+        ".struct NAME, lines of `member type`, .end is a struct; .const NAME = N (or NAME = N), .license \"GPL\", .kfunc NAME, "
+        ".include \"FILE\", .8byte N.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "FILE",
+    .least_operands = 1,
+    .most_operands = 1,
+    .operand_is_file = true,
+    .run = run_asm,
+};
+
+} // namespace rawbpf::inline v0::cli

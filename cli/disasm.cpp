@@ -1,0 +1,91 @@
+// `rawbpf disasm`: the instructions of an object, a loaded program, hexadecimal digits or assembly text, as text.
+#include "asm/print.h"
+#include "cli/asm_file.h"
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "programs/inspect/loaded_program.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf disasm";
+
+constexpr Option kOptions[] = {
+    {.name = "dialect",
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "whose way of writing: LLVM's, which rawbpf asm reads back to the same bytes; the verifier's and bpftool's; the "
+             "conformance suite's",
+     .section = "Output",
+     .fallback = "llvm",
+     .choices = "llvm kernel conformance"},
+    {.name = "source", .help = "the lines of C that the instructions come from, as comments"},
+    {.name = "bytes", .help = "numbers and bytes in front of the instructions"},
+    {.name = "hex", .help = "llvm: numbers in hexadecimal, as llvm-objdump has them"},
+    {.name = "cfg",
+     .kind = Kind::choice,
+     .argument = "FORMAT",
+     .help = "the graph of basic blocks, for Graphviz",
+     .choices = "dot"},
+    kOutputOption,
+    {.name = "prog",
+     .kind = Kind::count,
+     .argument = "ID",
+     .help = "a program that is loaded, by its id, instead of a file",
+     .section = "Input",
+     .least = 1,
+     .most = UINT32_MAX},
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"rawbpf disasm prog.bpf.o --source", "every program of an object, with the lines of C"},
+    {"sudo rawbpf disasm --prog 42 --dialect kernel", "a loaded program as the kernel runs it"},
+    {"rawbpf disasm --cfg dot prog.bpf.o | dot -Tsvg > prog.svg", "its control flow as a picture"},
+    {"echo b7 00 00 00 05 00 00 00 95 00 00 00 00 00 00 00 | rawbpf disasm -", "a few bytes"},
+};
+
+Result<Unit> input(const Arguments &a) {
+    if (a.has(option("prog"))) return inspect::loaded_program(static_cast<uint32_t>(a.count(option("prog"))));
+    const InputFile file = TRY(InputFile::open(a.operands()[0]));
+    return open_unit(file);
+}
+
+int run_disasm(const Arguments &a) {
+    if (a.has(option("prog")) == !a.operands().empty())
+        return complain(kWho, make_error(Errc::invalid_argument, "either a file or --prog ID, one of them", ""), 2);
+    Result<Unit> unit = input(a);
+    if (!unit) return complain(kWho, unit.error());
+    PrintStyle style;
+    const std::string_view dialect = a.text(option("dialect"));
+    style.dialect = dialect == "kernel" ? Dialect::kernel : dialect == "conformance" ? Dialect::conformance : Dialect::llvm;
+    style.locations = a.has(option("source"));
+    style.bytes = a.has(option("bytes"));
+    style.hex = a.has(option("hex"));
+    return write_result(kWho, a.text(option("output")), a.has(option("cfg")) ? print_graph(*unit, style) : print(*unit, style));
+}
+
+} // namespace
+
+const Command kDisasm{
+    .name = "disasm",
+    .summary = "show a BPF program's instructions",
+    .description =
+        "Takes an object file, assembly text, hexadecimal digits or, with --prog, what the kernel has loaded, and prints the "
+        "instructions with the names of maps, variables, functions, helpers and kernel functions; what CO-RE will change is a "
+        "comment."
+        "\n\n"
+        "What it prints in LLVM's dialect is a source that rawbpf asm assembles to the same bytes. Bytes that the assembler "
+        "would "
+        "refuse (no instruction, or one that writes r10 or shifts too far) are written as .8byte, with what they say as a "
+        "comment.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "FILE",
+    .least_operands = 0,
+    .most_operands = 1,
+    .operand_is_file = true,
+    .run = run_disasm,
+};
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,89 @@
+// `rawbpf helper`: the kernel's helpers, from the one table, and what this kernel says of them.
+#include "asm/helpers.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/suggest.h"
+#include "runtime/kernel/probes.h"
+#include "runtime/object/kinds.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf helper";
+
+constexpr Example kExamples[] = {
+    {"rawbpf helper", "all of them"},
+    {"rawbpf helper map_lookup_elem", "its prototype, since when, and which programs may call it here"},
+    {"rawbpf helper 5", "by number"},
+};
+
+std::string prototype(const HelperInfo &helper) {
+    const bool pointer = helper.returns.ends_with('*');
+    return format("{}{}bpf_{}{}", helper.returns, pointer ? "" : " ", helper.name, helper.arguments);
+}
+
+const HelperInfo *wanted(std::string_view word) {
+    uint64_t id = 0;
+    for (char c : word) {
+        if (c < '0' || c > '9' || id > 100000) return find_helper(word);
+        id = id * 10 + static_cast<uint64_t>(c - '0');
+    }
+    return find_helper(static_cast<int64_t>(id));
+}
+
+int run_helper(const Arguments &a) {
+    std::string out;
+    if (a.operands().empty()) {
+        for (const HelperInfo &helper : all_helpers()) {
+            const std::string since = format("{}.{}", helper.since.major, helper.since.minor);
+            append(out, "{:>3}  {:<5}{}  {}\n", helper.id, since, helper.gpl_only ? "GPL" : "   ", prototype(helper));
+        }
+        return print(out);
+    }
+    const std::string_view word = a.operands()[0];
+    const HelperInfo *helper = wanted(word);
+    if (!helper) {
+        std::vector<std::string_view> names;
+        for (const HelperInfo &known : all_helpers()) names.push_back(known.name);
+        const Suggestion near = nearest(word.starts_with("bpf_") ? word.substr(4) : word, names);
+        return complain(
+            kWho,
+            make_error(Errc::invalid_argument, format("there is no helper {}", word),
+                       (near.close ? format("did you mean {}?\n", near.word) : std::string()) + "rawbpf helper lists them"),
+            1);
+    }
+    append(out, "bpf_{}\n    prototype   {};\n    number      {}\n    since       Linux {}.{}\n    license     {}\n",
+           helper->name, prototype(*helper), helper->id, helper->since.major, helper->since.minor,
+           helper->gpl_only ? "for programs whose license is compatible with the GPL" : "for all programs");
+    std::string types;
+    for (uint32_t type = 1; type < kProgramTypeCount; ++type)
+        if (has_helper(type, helper->id)) append(types, "{}{}", types.empty() ? "" : " ", program_type_name(type));
+    if (!types.empty()) {
+        append(out, "    here        {}\n", types);
+    } else {
+        const Probed probed = probe_helper(helper->id);
+        append(out, "    here        no program type may call it{}{}\n", probed.detail.empty() ? "" : ": ", probed.detail);
+    }
+    return print(out);
+}
+
+} // namespace
+
+const Command kHelper{
+    .name = "helper",
+    .summary = "show what BPF programs can call",
+    .description = "Lists the kernel's helper functions with their numbers and prototypes, or tells of one: since when it is "
+                   "there, whether it "
+                   "is for GPL-compatible programs only, and which types of program may call it. The last is asked of the "
+                   "running kernel, with "
+                   "small programs that are never attached; without privileges it can't be asked."
+                   "\n\n"
+                   "The list ends with Linux 6.2: since then the kernel adds functions that BTF describes (kfuncs) instead.",
+    .examples = kExamples,
+    .operand = "NAME",
+    .least_operands = 0,
+    .most_operands = 1,
+    .run = run_helper,
+};
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,49 @@
+// `rawbpf isa`: the instruction set, from the table that the assembler works by.
+#include "asm/isa_text.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf isa";
+
+constexpr Example kExamples[] = {
+    {"rawbpf isa", "every instruction in a line"},
+    {"rawbpf isa jslt", "what it does, its bytes, since when; all its kinds"},
+    {"rawbpf isa 's>>='", "by the operator"},
+    {"rawbpf isa 0xdb", "by the opcode"},
+};
+
+int run_isa(const Arguments &a) {
+    if (a.operands().empty()) return print(isa_table());
+    const std::string_view word = a.operands()[0];
+    const std::vector<const Form *> forms = find_forms(word);
+    if (forms.empty())
+        return complain(kWho,
+                        make_error(Errc::invalid_argument, format("there is no instruction {}", word),
+                                   isa_hint(word) + "\nrawbpf isa lists them"),
+                        1);
+    std::string out;
+    for (const Form *form : forms) out += (out.empty() ? "" : "\n") + isa_entry(*form);
+    return print(out);
+}
+
+} // namespace
+
+const Command kIsa{
+    .name = "isa",
+    .summary = "show the instruction set",
+    .description = "Lists the instructions of BPF (RFC 9669, and what the kernel has added since), or tells of one: what it "
+                   "does, how its bytes "
+                   "are laid out, how LLVM, the kernel's verifier and the conformance suite write it, and the first kernel whose "
+                   "verifier takes "
+                   "it. In a picture, dst, src, off and imm are operands; a number is what the field must be.",
+    .examples = kExamples,
+    .operand = "MNEMONIC",
+    .least_operands = 0,
+    .most_operands = 1,
+    .run = run_isa,
+};
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,208 @@
+// Specs into units: the way back from what the loader wants to what people read.
+//
+//      ProgramSpec: [ entry | walk | hash ]  calls aimed         Function entry   call walk
+//                    fixup 3: map 0                     -->      Function walk    r1 = counts ll    # ...
+//                    line_info, core_relocations                 Function hash
+//
+// In a spec a function that three programs call stands three times; here it stands once. Two functions of one name that differ
+// (static ones of several files) are told apart by a number.
+#include "runtime/object/spec_unit.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "runtime/object/core.h"
+
+namespace rawbpf::inline v0 {
+
+namespace object {
+namespace {
+
+class SpecReader {
+  public:
+    explicit SpecReader(const ObjectSpec &spec) : spec_(spec) {}
+
+    Result<Unit> read() {
+        unit_.name = spec_.name;
+        unit_.license = spec_.license;
+        if (!spec_.btf.empty()) types_ = TRY(btf::Btf::parse(spec_.btf, spec_.name));
+        for (const MapSpec &from : spec_.maps) {
+            MapDef map;
+            map.name = name_of(from);
+            map.type = from.type;
+            map.key_size = from.key_size;
+            map.value_size = from.value_size;
+            map.max_entries = from.max_entries;
+            map.flags = from.flags;
+            map.contents.resize(from.contents.size());
+            std::transform(from.contents.begin(), from.contents.end(), map.contents.begin(),
+                           [](std::byte b) { return static_cast<uint8_t>(b); });
+            unit_.maps.push_back(std::move(map));
+        }
+        for (const ProgramSpec &program : spec_.programs) add_program(program);
+        return std::move(unit_);
+    }
+
+  private:
+    static std::string name_of(const MapSpec &map) { return map.data_section.empty() ? map.name : map.data_section; }
+
+    std::string core_note(const CoreRelocation &relocation) const {
+        std::string out = format("CO-RE {} ", core_kind_name(relocation.kind));
+        if (types_)
+            if (auto type = types_->type(relocation.type)) {
+                out += type->name;
+                // Members by name, as far as they have one.
+                btf::TypeId at = relocation.type;
+                const bool is_field = relocation.kind <= static_cast<uint32_t>(CoreKind::field_rshift);
+                std::string_view rest(relocation.access);
+                rest =
+                    is_field && rest.find(':') != std::string_view::npos ? rest.substr(rest.find(':') + 1) : std::string_view();
+                while (!rest.empty()) {
+                    uint32_t index = 0;
+                    const size_t end = std::min(rest.find(':'), rest.size());
+                    for (char c : rest.substr(0, end))
+                        index = c >= '0' && c <= '9' && index < 100000 ? index * 10 + static_cast<uint32_t>(c - '0') : index;
+                    rest = end < rest.size() ? rest.substr(end + 1) : std::string_view();
+                    auto resolved = types_->resolve(at);
+                    if (!resolved) break;
+                    if (resolved->kind == btf::Kind::array) {
+                        append(out, "[{}]", index);
+                        at = types_->array(*resolved).element;
+                        continue;
+                    }
+                    if ((resolved->kind != btf::Kind::struct_ && resolved->kind != btf::Kind::union_) || index >= resolved->vlen)
+                        break;
+                    auto member = types_->member(*resolved, index);
+                    if (!member) break;
+                    if (!member->name.empty()) append(out, ".{}", member->name);
+                    at = member->type;
+                }
+            }
+        return out + format(" ({})", relocation.access);
+    }
+
+    void add_program(const ProgramSpec &program) {
+        std::vector<ProgramSpec::Subprogram> parts = program.subprograms;
+        if (parts.empty() || parts[0].insn != 0) parts.insert(parts.begin(), {0, program.name});
+        const size_t first = unit_.functions.size();
+        std::vector<std::string> names;
+        for (const ProgramSpec::Subprogram &part : parts) names.push_back(part.name);
+        auto part_at = [&](int64_t insn) {
+            for (size_t n = 0; n < parts.size(); ++n)
+                if (int64_t{parts[n].insn} == insn) return n;
+            return parts.size();
+        };
+        std::vector<bool> starts(program.insns.size(), true);
+        for (size_t i = 0; i + 1 < starts.size(); ++i)
+            if (starts[i] && is_wide(program.insns[i])) starts[i + 1] = false;
+        for (size_t n = 0; n < parts.size(); ++n) {
+            const uint32_t from = parts[n].insn;
+            const uint32_t to = n + 1 < parts.size() ? parts[n + 1].insn : static_cast<uint32_t>(program.insns.size());
+            if (from >= to || to > program.insns.size()) continue;
+            Function function;
+            function.name = parts[n].name;
+            if (n == 0) function.section = program.section;
+            function.insns.assign(program.insns.begin() + from, program.insns.begin() + to);
+            for (const Fixup &fixup : program.fixups)
+                if (fixup.insn >= from && fixup.insn < to) add_ref(function, fixup, from);
+            for (uint32_t i = from; i < to; ++i) {
+                const Insn &insn = program.insns[i];
+                const bool call = insn.code == 0x85 && insn.src == 1, address = is_wide(insn) && insn.src == 4;
+                if (!starts[i] || (!call && !address)) continue;
+                const size_t target = part_at(int64_t{i} + 1 + insn.imm);
+                if (target == parts.size()) continue;
+                Ref ref;
+                ref.insn = i - from;
+                ref.kind = call ? RefKind::call : RefKind::function;
+                ref.symbol = names[target];
+                if (call) function.insns[i - from].imm = -1;
+                if (address) function.insns[i - from].imm = 0;
+                function.refs.push_back(std::move(ref));
+            }
+            std::sort(function.refs.begin(), function.refs.end(), [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
+            function.notes.resize(function.insns.size());
+            for (const CoreRelocation &relocation : program.core_relocations)
+                if (relocation.insn >= from && relocation.insn < to)
+                    function.notes[relocation.insn - from] = core_note(relocation);
+            for (const FieldReference &field : program.field_references)
+                if (field.insn >= from && field.insn < to) {
+                    Ref ref;
+                    ref.insn = field.insn - from;
+                    ref.kind = RefKind::field;
+                    ref.symbol = field.path;
+                    ref.addend = field.addend;
+                    function.refs.push_back(std::move(ref));
+                }
+            std::sort(function.refs.begin(), function.refs.end(), [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
+            for (const LineInfo &info : program.line_info) {
+                if (info.insn < from || info.insn >= to || !types_) continue;
+                SourceLine line;
+                line.insn = info.insn - from;
+                if (auto file = types_->string(info.file)) line.file = *file;
+                if (auto text = types_->string(info.line)) line.text = *text;
+                line.line = info.number_column >> 10;
+                line.column = info.number_column & 1023;
+                function.lines.push_back(std::move(line));
+            }
+            add_function(std::move(function), n, names, first);
+        }
+    }
+
+    /// Where a function of that name and those instructions is there already, nothing; another one of that name gets a number.
+    void add_function(Function function, size_t part, std::vector<std::string> &names, size_t first) {
+        std::string plain = function.name;
+        for (int copy = 2;; ++copy) {
+            auto at = by_name_.find(function.name);
+            if (at == by_name_.end()) break;
+            const Function &other = unit_.functions[at->second];
+            if (other.section == function.section && other.insns == function.insns && at->second < first) return;
+            if (part == 0 && !other.section.empty() && other.section == function.section && other.insns == function.insns) return;
+            function.name = format("{}_{}", plain, copy);
+        }
+        if (function.name != plain) { // calls that were named before keep meaning the nearest of the name
+            for (size_t i = first; i < unit_.functions.size(); ++i)
+                for (Ref &ref : unit_.functions[i].refs)
+                    if ((ref.kind == RefKind::call || ref.kind == RefKind::function) && ref.symbol == plain)
+                        ref.symbol = function.name;
+            names[part] = function.name;
+        }
+        by_name_[function.name] = unit_.functions.size();
+        unit_.functions.push_back(std::move(function));
+    }
+
+    void add_ref(Function &function, const Fixup &fixup, uint32_t from) const {
+        Ref ref;
+        ref.insn = fixup.insn - from;
+        switch (fixup.kind) {
+        case Fixup::Kind::map_fd:
+        case Fixup::Kind::map_value:
+            if (fixup.map >= spec_.maps.size()) return;
+            ref.kind = fixup.kind == Fixup::Kind::map_fd ? RefKind::map : RefKind::map_value;
+            ref.symbol = name_of(spec_.maps[fixup.map]);
+            ref.addend = fixup.offset;
+            break;
+        case Fixup::Kind::kfunc:
+            ref.kind = RefKind::kfunc;
+            ref.symbol = fixup.symbol;
+            break;
+        case Fixup::Kind::ksym:
+            ref.kind = RefKind::ksym;
+            ref.symbol = fixup.symbol;
+            break;
+        }
+        function.refs.push_back(std::move(ref));
+    }
+
+    const ObjectSpec &spec_;
+    Unit unit_;
+    std::optional<btf::Btf> types_;
+    std::map<std::string, size_t, std::less<>> by_name_;
+};
+
+} // namespace
+} // namespace object
+
+Result<Unit> unit_of(const ObjectSpec &spec) { return object::SpecReader(spec).read(); }
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,588 @@
+// Units into ELF objects, laid out as clang does it:
+//
+//      .text              functions that others call      STT_FUNC, local       \  R_BPF_64_32 call   -> STT_FUNC, imm -1
+//      "perf_event" ...   programs, one section a name    STT_FUNC, global      /  R_BPF_64_64 lddw   -> map, data section,
+//      function .maps              zeros; what a map is says its type in .BTF: int (*type)[27] is number 27 .data .rodata .bss
+//      variables, VAR and DATASEC in .BTF license            a text .BTF .BTF.ext      types; for each section of code functions,
+//      source lines, CO-RE relocations by byte offset
+//
+// CO-RE relocates from one layout to another, so an object has to bring the structs it was written against. A unit names members
+// by path; the structs on that path are written with those members only, at the places that the given kernel has, which is all
+// that a relocation compares. Formats: Documentation/bpf/btf.rst, llvm_reloc.rst, libbpf's map definitions (Linux 6.18).
+#include "runtime/object/unit_elf.h"
+
+#include <cstring>
+#include <map>
+
+#include "runtime/base/stable_sort.h"
+#include "runtime/elf/writer.h"
+#include "runtime/object/kinds.h"
+
+namespace rawbpf::inline v0 {
+
+namespace object {
+namespace {
+
+using btf::Kind;
+using btf::TypeId;
+
+constexpr uint32_t kReloc64 = 1, kReloc32 = 10; // R_BPF_64_64, R_BPF_64_32
+constexpr uint64_t kAlloc = 2, kWrite = 1, kExec = 4;
+constexpr uint8_t kSttObject = 1, kSttFunc = 2, kSttSection = 3, kStbGlobal = 1;
+constexpr uint32_t kMostColumns = 1023, kMostLines = (1u << 22) - 1;
+
+/// A struct of the kernel, with those of its members that are asked for.
+struct LocalStruct {
+    std::string name;
+    bool is_union = false;
+    uint32_t size = 0;
+    struct Field {
+        std::string name;
+        uint32_t bit_offset;
+        TypeId kernel_type;      ///< of a leaf, in the kernel's BTF
+        size_t inner = SIZE_MAX; ///< a struct inside, index into the list of all
+    };
+    std::vector<Field> fields;
+    TypeId id = 0;
+};
+
+class ObjectWriter {
+  public:
+    ObjectWriter(const Unit &unit, const btf::Btf *kernel) : unit_(unit), kernel_(kernel) {}
+
+    Result<std::vector<std::byte>> write() {
+        int32_ = types_.add_int("int", 4, true);
+        for (const StructDef &def : unit_.types) TRY(add_struct(def));
+        TRY(place_functions());
+        TRY(find_fields());
+        TRY(add_maps());
+        TRY(add_data());
+        TRY(add_code());
+        std::vector<std::byte> license(unit_.license.size() + 1);
+        std::memcpy(license.data(), unit_.license.c_str(), license.size());
+        (void)elf_.add_section("license", kAlloc | kWrite, license, 1);
+        const std::vector<std::byte> ext = write_ext(); // adds strings
+        (void)elf_.add_section(".BTF", 0, types_.finish(), 4);
+        (void)elf_.add_section(".BTF.ext", 0, ext, 4);
+        return elf_.finish();
+    }
+
+  private:
+    struct CoreRecord {
+        uint32_t offset;
+        TypeId type;
+        std::string access;
+    };
+    struct CodeSection {
+        std::string name;
+        std::vector<const Function *> functions;
+        std::vector<Insn> insns;
+        uint32_t index = 0; ///< in the file
+        std::vector<std::pair<uint32_t, TypeId>> func_info;
+        struct Line {
+            uint32_t offset, file, text, place;
+        };
+        std::vector<Line> lines;
+        std::vector<CoreRecord> core;
+    };
+    struct Placed {
+        size_t section;
+        uint32_t insn;
+        uint32_t symbol = 0;
+    };
+    struct FieldUse {
+        size_t root; ///< index into structs_
+        std::string access;
+        uint32_t offset;
+    };
+
+    static std::string legal_name(std::string_view name) {
+        std::string out(name);
+        for (char &c : out)
+            if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')) c = '_';
+        if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
+        return out;
+    }
+
+    // ---- types ------------------------------------------------------------------------------------------------------------
+
+    /// "u32", "event", "u8[16]", and with `count` an array of it.
+    Result<TypeId> type_of(std::string_view name, uint32_t count = 0) {
+        const size_t bracket = name.find('[');
+        if (bracket != std::string_view::npos) {
+            count = 0;
+            for (char c : name.substr(bracket + 1)) {
+                if (c == ']') break;
+                count = count * 10 + static_cast<uint32_t>(c - '0');
+            }
+            name = name.substr(0, bracket);
+        }
+        auto known = basic_.find(name);
+        TypeId id = 0;
+        if (known != basic_.end()) {
+            id = known->second;
+        } else if (name == "ptr") {
+            id = types_.add_ptr(0);
+        } else if (name == "char") {
+            btf::IntEncoding encoding;
+            encoding.bits = 8;
+            encoding.is_signed = encoding.is_char = true;
+            id = types_.add_int("char", 1, encoding);
+        } else if ((name.starts_with('u') || name.starts_with('s')) && (name.size() == 2 || name.size() == 3)) {
+            constexpr std::string_view kNames[2][4] = {{"unsigned char", "unsigned short", "unsigned int", "unsigned long long"},
+                                                       {"signed char", "short", "int", "long long"}};
+            const std::string_view bits = name.substr(1);
+            const size_t which = bits == "8" ? 0 : bits == "16" ? 1 : bits == "32" ? 2 : bits == "64" ? 3 : 4;
+            if (which == 4) return fail(Errc::invalid_argument, "{}: there is no type {}", unit_.name, name);
+            const bool is_signed = name[0] == 's';
+            id = is_signed && which == 2 ? int32_ : types_.add_int(kNames[is_signed ? 1 : 0][which], 1u << which, is_signed);
+        } else {
+            return fail(Errc::invalid_argument, "{}: there is no type {}", unit_.name, name);
+        }
+        if (known == basic_.end()) basic_.emplace(name, id);
+        return count == 0 ? id : types_.add_array(id, int32_, count);
+    }
+
+    Result<void> add_struct(const StructDef &def) {
+        std::vector<btf::Writer::Field> fields;
+        for (const StructDef::Field &field : def.fields)
+            fields.push_back({field.name, TRY(type_of(field.type, field.count)), field.offset * 8});
+        basic_[def.name] = types_.add_struct(def.name, def.size, fields);
+        return {};
+    }
+
+    // ---- kernel structs -----------------------------------------------------------------------------------------------------
+
+    /// A member through anonymous ones; the type is the kernel's.
+    Result<std::optional<btf::Member>> member(TypeId id, std::string_view name, int depth = 0) const {
+        const btf::Type type = TRY(kernel_->resolve(id));
+        if ((type.kind != Kind::struct_ && type.kind != Kind::union_) || depth > 16) return std::optional<btf::Member>();
+        for (uint32_t i = 0; i < type.vlen; ++i) {
+            const btf::Member found = TRY(kernel_->member(type, i));
+            if (found.name == name) return std::optional(found);
+            if (!found.name.empty()) continue;
+            if (std::optional<btf::Member> inner = TRY(member(found.type, name, depth + 1))) {
+                inner->bit_offset += found.bit_offset;
+                return inner;
+            }
+        }
+        return std::optional<btf::Member>();
+    }
+
+    size_t struct_for(const btf::Type &type, std::string_view name, size_t within) {
+        for (size_t i = 0; within == SIZE_MAX && i < structs_.size(); ++i)
+            if (!name.empty() && structs_[i].name == name) return i;
+        LocalStruct local;
+        local.name = name;
+        local.is_union = type.kind == Kind::union_;
+        local.size = type.size_or_type;
+        structs_.push_back(std::move(local));
+        return structs_.size() - 1;
+    }
+
+    Result<FieldUse> find_field(const std::string &path) {
+        if (!kernel_)
+            return Unexpected(
+                make_error(Errc::unsupported,
+                           format("{}: @{} is a member of a kernel struct, and no kernel's types are at hand", unit_.name, path),
+                           "--btf FILE names them"));
+        auto nothing = [&](std::string_view what) { return fail(Errc::invalid_argument, "{}: @{}: {}", unit_.name, path, what); };
+        std::string_view rest(path);
+        auto next = [&] {
+            const size_t dot = rest.find('.');
+            const std::string_view part = rest.substr(0, dot);
+            rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+            return part;
+        };
+        const std::string_view first = next();
+        std::optional<TypeId> root = kernel_->find(first, Kind::struct_);
+        if (!root) root = kernel_->find(first, Kind::union_);
+        if (!root) root = kernel_->find(first, Kind::typedef_);
+        if (!root) return nothing(format("the kernel has no struct {}", first));
+        btf::Type type = TRY(kernel_->resolve(*root));
+        if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} is no struct", first));
+        if (type.name.empty()) return nothing(format("{} stands for a struct without a name", first));
+        size_t at = struct_for(type, type.name, SIZE_MAX);
+        FieldUse use{at, "0", 0};
+        while (!rest.empty()) {
+            const std::string_view name = next();
+            const std::optional<btf::Member> found = TRY(member(type.id, name));
+            if (!found) return nothing(format("struct {} has no member {}", type.name, name));
+            if (found->bit_size != 0 || found->bit_offset % 8 != 0) return nothing(format("{} is a bit-field", name));
+            size_t place = 0;
+            while (place < structs_[at].fields.size() && structs_[at].fields[place].name != name) ++place;
+            if (place == structs_[at].fields.size())
+                structs_[at].fields.push_back({std::string(name), found->bit_offset, found->type});
+            use.access += format(":{}", place);
+            use.offset += found->bit_offset / 8;
+            if (rest.empty()) break;
+            type = TRY(kernel_->resolve(found->type));
+            if (type.kind == Kind::ptr) { // the place of what follows is counted from where the pointer leads
+                type = TRY(kernel_->resolve(type.size_or_type));
+                if ((type.kind != Kind::struct_ && type.kind != Kind::union_) || type.name.empty())
+                    return nothing(format("{} leads to no struct with a name", name));
+                at = struct_for(type, type.name, SIZE_MAX);
+                use = {at, "0", 0};
+                continue;
+            }
+            if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} is no struct", name));
+            if (structs_[at].fields[place].inner == SIZE_MAX) {
+                const size_t inner = struct_for(type, type.name, type.name.empty() ? at : SIZE_MAX);
+                structs_[at].fields[place].inner = inner;
+            }
+            at = structs_[at].fields[place].inner;
+        }
+        if (use.access == "0") return nothing("the path has no member");
+        return use;
+    }
+
+    /// A type that compares equal with the kernel's where CO-RE looks: kind, and the name of an enum.
+    Result<TypeId> stand_in(TypeId kernel_type, int depth = 0) {
+        const btf::Type type = TRY(kernel_->resolve(kernel_type));
+        switch (type.kind) {
+        case Kind::int_: return types_.add_int(type.name, type.size_or_type, kernel_->int_encoding(type));
+        case Kind::float_: return types_.add_float(type.name, type.size_or_type);
+        case Kind::array: {
+            const btf::Array array = kernel_->array(type);
+            if (depth > 8) return fail(Errc::invalid_argument, "{}: an array of arrays of arrays", unit_.name);
+            return types_.add_array(TRY(stand_in(array.element, depth + 1)), int32_, array.count);
+        }
+        case Kind::enum_:
+        case Kind::enum64: return types_.add_enum(type.name, type.size_or_type, {});
+        case Kind::struct_:
+        case Kind::union_: return types_.add_struct(type.name, type.size_or_type, {}, type.kind == Kind::union_);
+        default: return types_.add_ptr(0);
+        }
+    }
+
+    Result<TypeId> write_struct(size_t index, int depth = 0) {
+        if (structs_[index].id != 0) return structs_[index].id;
+        if (depth > 32) return fail(Errc::invalid_argument, "{}: structs inside each other", unit_.name);
+        std::vector<btf::Writer::Field> fields;
+        for (const LocalStruct::Field &field : structs_[index].fields) {
+            const TypeId id =
+                field.inner != SIZE_MAX ? TRY(write_struct(field.inner, depth + 1)) : TRY(stand_in(field.kernel_type));
+            fields.push_back({field.name, id, field.bit_offset});
+        }
+        const LocalStruct &local = structs_[index];
+        structs_[index].id = types_.add_struct(local.name, local.size, fields, local.is_union);
+        return structs_[index].id;
+    }
+
+    Result<void> find_fields() {
+        for (const Function &function : unit_.functions)
+            for (const Ref &ref : function.refs)
+                if (ref.kind == RefKind::field && uses_.find(ref.symbol) == uses_.end())
+                    uses_.emplace(ref.symbol, TRY(find_field(ref.symbol)));
+        for (auto &[path, use] : uses_) (void)TRY(write_struct(use.root));
+        return {};
+    }
+
+    // ---- maps and data ------------------------------------------------------------------------------------------------------
+
+    /// int (*name)[number]
+    TypeId number(uint32_t value) { return types_.add_ptr(types_.add_array(int32_, int32_, value)); }
+
+    Result<void> add_maps() {
+        struct Made {
+            const MapDef *map;
+            TypeId var;
+            uint32_t offset, size;
+        };
+        std::vector<Made> made;
+        uint32_t size = 0;
+        for (const MapDef &map : unit_.maps) {
+            if (map.name.starts_with('.')) continue;
+            if (!map.contents.empty())
+                return fail(Errc::invalid_argument, "{}: map {} has contents, which an object file has no place for", unit_.name,
+                            map.name);
+            std::vector<btf::Writer::Field> fields;
+            auto add = [&](std::string_view name, TypeId type) {
+                fields.push_back({name, type, static_cast<uint32_t>(fields.size()) * 64});
+            };
+            add("type", number(map.type));
+            if (map.max_entries) add("max_entries", number(map.max_entries));
+            if (map.flags || map.read_only) add("map_flags", number(map.flags | (map.read_only ? 1u << 7 : 0)));
+            if (!map.key_type.empty())
+                add("key", types_.add_ptr(TRY(type_of(map.key_type))));
+            else if (map.key_size)
+                add("key_size", number(map.key_size));
+            if (!map.value_type.empty())
+                add("value", types_.add_ptr(TRY(type_of(map.value_type))));
+            else if (map.value_size)
+                add("value_size", number(map.value_size));
+            const uint32_t bytes = static_cast<uint32_t>(fields.size()) * 8;
+            const TypeId type = types_.add_struct("", bytes, fields);
+            made.push_back({&map, types_.add_var(legal_name(map.name), type, 1), size, bytes});
+            size += bytes;
+        }
+        if (made.empty()) return {};
+        std::vector<btf::VarSecinfo> vars;
+        for (const Made &one : made) vars.push_back({one.var, one.offset, one.size});
+        (void)types_.add_datasec(".maps", size, vars);
+        const uint32_t section = elf_.add_section(".maps", kAlloc | kWrite, std::vector<std::byte>(size));
+        for (const Made &one : made) {
+            elf::Symbol symbol;
+            symbol.name = one.map->name;
+            symbol.value = one.offset;
+            symbol.size = one.size;
+            symbol.section = section;
+            symbol.type = kSttObject;
+            symbol.binding = kStbGlobal;
+            symbols_[one.map->name] = elf_.add_symbol(symbol);
+        }
+        return {};
+    }
+
+    Result<void> add_data() {
+        for (const MapDef &map : unit_.maps) {
+            if (!map.name.starts_with('.')) continue;
+            std::vector<std::byte> bytes(map.value_size);
+            std::memcpy(bytes.data(), map.contents.data(), std::min<size_t>(map.contents.size(), bytes.size()));
+            const uint64_t flags = map.read_only ? kAlloc : kAlloc | kWrite;
+            const uint32_t section =
+                map.name == ".bss" ? elf_.add_nobits(map.name, flags, map.value_size) : elf_.add_section(map.name, flags, bytes);
+            elf::Symbol whole;
+            whole.section = section;
+            whole.type = kSttSection;
+            symbols_[map.name] = elf_.add_symbol(whole);
+            std::vector<btf::VarSecinfo> vars;
+            for (const Variable &variable : unit_.variables) {
+                if (variable.map != map.name) continue;
+                TypeId type = TRY(type_of(variable.type, variable.count));
+                if (map.read_only) type = types_.add_modifier(Kind::const_, type);
+                vars.push_back({types_.add_var(legal_name(variable.name), type, 1), variable.offset, variable.size});
+                elf::Symbol symbol;
+                symbol.name = variable.name;
+                symbol.value = variable.offset;
+                symbol.size = variable.size;
+                symbol.section = section;
+                symbol.type = kSttObject;
+                symbol.binding = kStbGlobal;
+                (void)elf_.add_symbol(symbol);
+            }
+            if (!vars.empty()) (void)types_.add_datasec(map.name, map.value_size, vars);
+        }
+        return {};
+    }
+
+    // ---- code ---------------------------------------------------------------------------------------------------------------
+
+    Result<void> place_functions() {
+        sections_.push_back({".text", {}, {}, 0, {}, {}, {}});
+        for (const Function &function : unit_.functions) {
+            const std::string name = function.section.empty() ? ".text" : function.section;
+            size_t index = 0;
+            while (index < sections_.size() && sections_[index].name != name) ++index;
+            if (index == sections_.size()) sections_.push_back({name, {}, {}, 0, {}, {}, {}});
+            CodeSection &section = sections_[index];
+            if (!placed_.emplace(function.name, Placed{index, static_cast<uint32_t>(section.insns.size())}).second)
+                return fail(Errc::invalid_argument, "{}: two functions are called {}", unit_.name, function.name);
+            section.functions.push_back(&function);
+            section.insns.insert(section.insns.end(), function.insns.begin(), function.insns.end());
+        }
+        return {};
+    }
+
+    Result<void> add_code() {
+        const TypeId program_proto = types_.add_func_proto(int32_, {{"ctx", types_.add_ptr(0)}});
+        const TypeId function_proto = types_.add_func_proto(int32_, {});
+        for (CodeSection &section : sections_) // numbers and offsets first: relocations point both ways
+            for (const Function *function : section.functions) {
+                const uint32_t base = placed_.find(function->name)->second.insn;
+                const bool is_program = !function->section.empty();
+                section.func_info.emplace_back(
+                    base * 8,
+                    types_.add_func(legal_name(function->name), is_program ? program_proto : function_proto, is_program));
+                add_lines(section, *function, base);
+                for (const Ref &ref : function->refs)
+                    if (ref.kind == RefKind::field) TRY(add_field(section, *function, base, ref));
+                for (const Ref &ref : function->refs) patch(section.insns[base + ref.insn], ref);
+            }
+        for (CodeSection &section : sections_) {
+            if (section.name == ".text" && section.functions.empty()) {
+                section.index = elf_.add_section(".text", kAlloc | kExec, Bytes());
+                continue;
+            }
+            section.index = elf_.add_section(section.name, kAlloc | kExec, std::as_bytes(std::span(section.insns)));
+            for (const Function *function : section.functions) {
+                Placed &placed = placed_.find(function->name)->second;
+                elf::Symbol symbol;
+                symbol.name = function->name;
+                symbol.value = uint64_t{placed.insn} * 8;
+                symbol.size = function->insns.size() * 8;
+                symbol.section = section.index;
+                symbol.type = kSttFunc;
+                symbol.binding = function->section.empty() ? 0 : kStbGlobal;
+                placed.symbol = elf_.add_symbol(symbol);
+            }
+        }
+        for (const CodeSection &section : sections_)
+            for (const Function *function : section.functions)
+                for (const Ref &ref : function->refs)
+                    if (ref.kind != RefKind::field) TRY(add_relocation(section, *function, ref));
+        if (!kernel_symbols_.empty()) {
+            std::vector<btf::VarSecinfo> vars;
+            for (auto &[name, var] : kernel_symbols_) vars.push_back({var, 0, 0});
+            (void)types_.add_datasec(".ksyms", 0, vars);
+        }
+        return {};
+    }
+
+    /// What the instruction itself says, beside its relocation: as clang has it.
+    static void patch(Insn &insn, const Ref &ref) {
+        switch (ref.kind) {
+        case RefKind::map:
+        case RefKind::ksym:
+        case RefKind::function:
+            insn.src = 0;
+            insn.imm = 0;
+            break;
+        case RefKind::map_value:
+            insn.src = 0;
+            insn.imm = static_cast<int32_t>(ref.addend);
+            break;
+        case RefKind::call:
+            insn.src = 1;
+            insn.imm = -1;
+            break;
+        case RefKind::field:
+        case RefKind::kfunc: break;
+        }
+    }
+
+    Result<void> add_relocation(const CodeSection &section, const Function &function, const Ref &ref) {
+        uint32_t symbol = 0;
+        const uint32_t base = placed_.find(function.name)->second.insn;
+        auto missing = [&](std::string_view what) {
+            return fail(Errc::invalid_argument, "{}: function {}: instruction {}: there is no {} called {}", unit_.name,
+                        function.name, ref.insn, what, ref.symbol);
+        };
+        switch (ref.kind) {
+        case RefKind::map:
+        case RefKind::map_value: {
+            auto at = symbols_.find(ref.symbol);
+            if (at == symbols_.end()) return missing("map");
+            symbol = at->second;
+            break;
+        }
+        case RefKind::call:
+        case RefKind::function: {
+            auto at = placed_.find(ref.symbol);
+            if (at == placed_.end()) return missing("function");
+            symbol = at->second.symbol;
+            break;
+        }
+        case RefKind::ksym: {
+            auto [at, added] = kernel_symbols_.emplace(ref.symbol, 0);
+            if (added) {
+                at->second = types_.add_var(ref.symbol, types_.add_modifier(Kind::const_, 0), 2);
+                elf::Symbol external;
+                external.name = ref.symbol;
+                external.binding = kStbGlobal;
+                symbols_[ref.symbol] = elf_.add_symbol(external);
+            }
+            symbol = symbols_.find(ref.symbol)->second;
+            break;
+        }
+        case RefKind::kfunc:
+            return fail(Errc::unsupported,
+                        "{}: function {}: calls the kernel function {}, whose prototype an object file would have to bring",
+                        unit_.name, function.name, ref.symbol);
+        case RefKind::field: return {};
+        }
+        elf::Relocation relocation;
+        relocation.offset = (uint64_t{base} + ref.insn) * 8;
+        relocation.type = ref.kind == RefKind::call ? kReloc32 : kReloc64;
+        relocation.symbol = symbol;
+        elf_.add_relocation(section.index, relocation);
+        return {};
+    }
+
+    Result<void> add_field(CodeSection &section, const Function &function, uint32_t base, const Ref &ref) {
+        const FieldUse &use = uses_.find(ref.symbol)->second;
+        if (ref.addend != 0)
+            return fail(Errc::invalid_argument,
+                        "{}: function {}: @{} plus a number can't be relocated in an object file; add the number by itself",
+                        unit_.name, function.name, ref.symbol);
+        Insn &insn = section.insns[base + ref.insn];
+        const uint8_t kind = insn.code & 7;
+        if (kind >= 1 && kind <= 3) { // loads and stores have it in off
+            if (use.offset > INT16_MAX)
+                return fail(Errc::invalid_argument, "{}: @{} is {} bytes in; an offset reaches 32767", unit_.name, ref.symbol,
+                            use.offset);
+            insn.off = static_cast<int16_t>(use.offset);
+        } else
+            insn.imm = static_cast<int32_t>(use.offset);
+        section.core.push_back({(base + ref.insn) * 8, structs_[use.root].id, use.access});
+        return {};
+    }
+
+    void add_lines(CodeSection &section, const Function &function, uint32_t base) {
+        int64_t last = -1;
+        std::vector<bool> starts(function.insns.size(), true);
+        for (size_t i = 0; i + 1 < starts.size(); ++i)
+            if (starts[i] && is_wide(function.insns[i])) starts[i + 1] = false;
+        for (const SourceLine &line : function.lines) {
+            if (line.insn >= starts.size() || !starts[line.insn] || int64_t{line.insn} <= last) continue;
+            const uint32_t insn = last < 0 ? 0 : line.insn; // the first one counts from the function's start
+            const uint32_t place = std::min(line.line, kMostLines) << 10 | std::min(line.column, kMostColumns);
+            section.lines.push_back({(base + insn) * 8, types_.string(line.file), types_.string(line.text), place});
+            last = line.insn;
+        }
+    }
+
+    // ---- .BTF.ext -----------------------------------------------------------------------------------------------------------
+
+    std::vector<std::byte> write_ext() {
+        std::vector<uint32_t> functions = {8}, lines = {16}, core = {16};
+        for (CodeSection &section : sections_) {
+            const uint32_t name = types_.string(section.name);
+            if (!section.func_info.empty()) {
+                functions.insert(functions.end(), {name, static_cast<uint32_t>(section.func_info.size())});
+                for (auto &[offset, type] : section.func_info) functions.insert(functions.end(), {offset, type});
+            }
+            if (!section.lines.empty()) {
+                lines.insert(lines.end(), {name, static_cast<uint32_t>(section.lines.size())});
+                for (const CodeSection::Line &line : section.lines)
+                    lines.insert(lines.end(), {line.offset, line.file, line.text, line.place});
+            }
+            if (!section.core.empty()) {
+                core.insert(core.end(), {name, static_cast<uint32_t>(section.core.size())});
+                for (const CoreRecord &record : section.core)
+                    core.insert(core.end(), {record.offset, record.type, types_.string(record.access), 0u});
+            }
+        }
+        if (core.size() == 1) core.clear();
+        if (lines.size() == 1) lines.clear();
+        const uint32_t sizes[] = {static_cast<uint32_t>(functions.size() * 4), static_cast<uint32_t>(lines.size() * 4),
+                                  static_cast<uint32_t>(core.size() * 4)};
+        std::vector<uint32_t> words = {0x0001eb9f, 32, 0, sizes[0], sizes[0], sizes[1], sizes[0] + sizes[1], sizes[2]};
+        words.insert(words.end(), functions.begin(), functions.end());
+        words.insert(words.end(), lines.begin(), lines.end());
+        words.insert(words.end(), core.begin(), core.end());
+        const Bytes bytes = std::as_bytes(std::span(words));
+        return {bytes.begin(), bytes.end()};
+    }
+
+    const Unit &unit_;
+    const btf::Btf *kernel_;
+    elf::Writer elf_;
+    btf::Writer types_;
+    TypeId int32_ = 0;
+    std::map<std::string, TypeId, std::less<>> basic_, kernel_symbols_;
+    std::vector<LocalStruct> structs_;
+    std::map<std::string, FieldUse, std::less<>> uses_;
+    std::vector<CodeSection> sections_;
+    std::map<std::string, Placed, std::less<>> placed_;
+    std::map<std::string, uint32_t, std::less<>> symbols_;
+};
+
+} // namespace
+} // namespace object
+
+Result<std::vector<std::byte>> write_object(const Unit &unit, const btf::Btf *kernel) {
+    return object::ObjectWriter(unit, kernel).write();
+}
+
+} // namespace rawbpf::inline v0
