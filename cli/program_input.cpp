@@ -3,8 +3,10 @@
 // An operand that consists of hex digits is memory unless there is a file of that name; everything else is a file.
 #include "cli/program_input.h"
 
+#include "cli/asm_file.h"
 #include "programs/exec/input.h"
 #include "runtime/object/core.h"
+#include "runtime/object/unit_object.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -29,7 +31,8 @@ Result<ProgramInput> program_input(const Arguments &a, const ProgramInputIds &id
     }
 
     const InputFile input = TRY(InputFile::open(file.empty() ? "-" : file));
-    out.spec = TRY(exec::read_program(input.bytes(), input.name()));
+    out.spec = kind_of(input.bytes()) == InputKind::text ? TRY(object_of(TRY(assemble_file(input))))
+                                                         : TRY(exec::read_program(input.bytes(), input.name()));
     out.program = TRY(exec::choose_program(out.spec, a.text(ids.program)));
     out.packet = a.has(ids.packet) || exec::takes_packet(out.spec.programs[out.program]);
     if (needs_core(out.spec)) {

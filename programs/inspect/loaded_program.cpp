@@ -149,6 +149,10 @@ Result<Unit> loaded_program(uint32_t id) {
                 ref.symbol = map_name(static_cast<uint32_t>(insn.imm), unit, maps);
                 if (insn.src == 2) ref.addend = static_cast<uint32_t>(function.insns[i + 1 - from].imm);
             } else if (insn.code == 0x85 && insn.src == 1) {
+                if (insn.off != 0) { // compiled: the function's number is in imm, the distance in off
+                    insn.imm = insn.off;
+                    insn.off = 0;
+                }
                 const int64_t target = int64_t{i} + 1 + insn.imm;
                 for (auto &[start, name] : starts)
                     if (int64_t{start} == target) ref.symbol = name;

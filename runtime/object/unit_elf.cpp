@@ -124,10 +124,7 @@ class ObjectWriter {
         } else if (name == "ptr") {
             id = types_.add_ptr(0);
         } else if (name == "char") {
-            btf::IntEncoding encoding;
-            encoding.bits = 8;
-            encoding.is_signed = encoding.is_char = true;
-            id = types_.add_int("char", 1, encoding);
+            id = types_.add_int("char", 1, true); // the kernel takes one property at a time: signed, as clang says it
         } else if ((name.starts_with('u') || name.starts_with('s')) && (name.size() == 2 || name.size() == 3)) {
             constexpr std::string_view kNames[2][4] = {{"unsigned char", "unsigned short", "unsigned int", "unsigned long long"},
                                                        {"signed char", "short", "int", "long long"}};
