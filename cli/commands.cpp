@@ -18,7 +18,7 @@ std::span<const Command *const> all_commands() {
     static constexpr const Command *commands[] = {
         &kProfile,     &kReport, //
         &kLoad,                  //
-        &kExec,                  //
+        &kExec,        &kStep,   //
         &kInspect,               //
         &kRelocs,                //
         &kCheck,                 //

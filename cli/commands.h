@@ -8,7 +8,7 @@
 namespace rawbpf::inline v0::cli {
 
 extern const Command kProfile, kReport;
-extern const Command kLoad, kExec;
+extern const Command kLoad, kExec, kStep;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kAsm, kDisasm, kIsa, kHelper;

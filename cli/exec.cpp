@@ -103,8 +103,9 @@ const Command kExec{
     .name = "exec",
     .summary = "run one program once and print r0",
     .description =
-        "Runs a program and prints r0, all 64 bits, in hex. Programs are object files, or instructions in hex, in a file or on "
-        "standard input (-); memory is given in hex. At entry r1 is the memory's address (0 when there is none) and r2 its "
+        "Runs a program and prints r0, all 64 bits, in hex. Programs are object files, instructions in hex, or source text for "
+        "the assembler, in a file or "
+        "on standard input (-); memory is given in hex. At entry r1 is the memory's address (0 when there is none) and r2 its "
         "length."
         "\n\n"
         "The emulator needs no privileges. It doesn't verify: a program runs until it ends, faults or has run too many "

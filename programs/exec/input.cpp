@@ -2,13 +2,17 @@
 //
 //      7f 45 4c 46 ...            an ELF object, as bytes or in hex
 //      b7 00 00 00 2a 00 00 00    instructions in hex, as the conformance world writes them to a plugin's standard input
+//      r0 = 42                    source text for the assembler
 //
 // What it is is told by its first bytes, never by its name.
 #include "programs/exec/input.h"
 
 #include <cstring>
 
+#include "asm/assemble.h"
 #include "runtime/object/elf_object.h"
+#include "runtime/object/unit_object.h"
+#include "runtime/sys/file.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::exec {
@@ -20,6 +24,26 @@ int digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+/// Source text. What is wrong with it goes into the error's log, with carets.
+Result<ObjectSpec> assembled(std::string_view text, std::string_view name) {
+    std::string folder(name.substr(0, name.rfind('/') + 1)); // includes count from the file's place
+    AssembleOptions options;
+    options.name = name;
+    options.context = &folder;
+    options.include = [](void *context, std::string_view path, std::string &into) {
+        const auto &from = *static_cast<const std::string *>(context);
+        Result<std::string> read = sys::read_file(path.starts_with('/') ? std::string(path) : from + std::string(path));
+        if (!read) return false;
+        into = std::move(*read);
+        return true;
+    };
+    const Assembled unit = assemble(text, options);
+    if (unit) return object_of(unit.unit);
+    Error error = make_error(Errc::bad_input,
+                             format("{}: {} mistake{}", name, unit.complaints.size(), unit.complaints.size() == 1 ? "" : "s"));
+    error.log = unit.report();
+    return Unexpected(std::move(error));
 }
 bool is_elf(Bytes bytes) {
     return bytes.size() >= 4 && std::memcmp(bytes.data(),
@@ -67,7 +91,7 @@ Result<ObjectSpec> read_program(Bytes bytes, std::string_view name) {
     if (is_elf(bytes)) return parse_object(bytes, name);
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     if (text.find_first_not_of(kSpace) == std::string_view::npos) return fail(Errc::bad_input, "{}: it is empty", name);
-    if (!looks_like_hex(text)) return fail(Errc::bad_input, "{}: neither an ELF object nor instructions in hex", name);
+    if (!looks_like_hex(text)) return assembled(text, name);
     const std::vector<std::byte> raw = TRY(parse_hex(text, name));
     if (is_elf(raw)) return parse_object(raw, name);
     if (raw.size() % sizeof(Insn)) return fail(Errc::bad_input, "{}: {} bytes; an instruction has 8", name, raw.size());

@@ -106,6 +106,17 @@ std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
     return "no memory of the program";
 }
 
+uint64_t Memory::address_of(const uint8_t *at, uint64_t size) const {
+    if (at >= stack_[0] && at < stack_[0] + sizeof stack_) {
+        const auto offset = static_cast<uint64_t>(at - stack_[0]);
+        return kStackAddress + offset / kFrameBytes * kSlotBytes + offset % kFrameBytes;
+    }
+    for (const Object &object : objects_)
+        if (at >= object.bytes && at + size <= object.bytes + object.size)
+            return object.address + static_cast<uint64_t>(at - object.bytes);
+    return 0;
+}
+
 std::string Memory::name(uint64_t address) const {
     const uint64_t slot = address >> kSlotBits, offset = address & (kSlotBytes - 1);
     if (slot >= 1 && slot <= kFrames && offset <= kFrameBytes && frame_alive(slot - 1))

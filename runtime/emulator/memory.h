@@ -51,7 +51,7 @@ class Memory {
     [[nodiscard]] Result<uint64_t> add(Object object);
     /// The stack's frame `n` exists from here on, or no more.
     void set_frame(uint32_t n, bool alive) { slots_[1 + n].readable = slots_[1 + n].writable = alive ? kFrameBytes : 0; }
-    [[nodiscard]] uint8_t *frame(uint32_t n) { return stack_[n]; }
+    [[nodiscard]] const uint8_t *frame(uint32_t n) const { return stack_[n]; }
 
     /// The bytes at `address`, or nullptr when not all of them belong to one thing that may be used so.
     [[nodiscard]] uint8_t *find(uint64_t address, uint64_t size, bool write) const {
@@ -69,6 +69,9 @@ class Memory {
     [[nodiscard]] std::string miss(uint64_t address, uint64_t size, bool write) const;
     /// What is there, for people: "memory+4"; empty: nothing.
     [[nodiscard]] std::string name(uint64_t address) const;
+    /// The address of bytes that belong to the stack or an object as a whole; 0: they don't.
+    [[nodiscard]] uint64_t address_of(const uint8_t *bytes, uint64_t size) const;
+    [[nodiscard]] const std::vector<Object> &objects() const { return objects_; }
     [[nodiscard]] const Slot *slots() const { return slots_; }
 
   private:

@@ -1,0 +1,215 @@
+// Steps in both directions, on the machine's journal.
+//
+// What a step changed is read off the journal, which holds the bytes as they were: those that a program can address are shown,
+// the maps' insides aren't. Going back, the same list is made before the step is undone, with the two sides exchanged.
+#include "programs/exec/walk.h"
+
+#include <algorithm>
+
+#include "asm/helpers.h"
+#include "asm/opcodes.h"
+#include "asm/print.h"
+#include "runtime/emulator/source.h"
+
+namespace rawbpf::inline v0::exec {
+
+Walk::Walk(emulator::Machine &machine, const ObjectSpec &spec) : machine_(&machine), spec_(&spec) {}
+
+void Walk::compare(const uint64_t (&before)[11]) {
+    changes_.clear();
+    auto bytes = [](const void *at, size_t size) { return std::string(static_cast<const char *>(at), size); };
+    for (int n = 0; n < 11; ++n) {
+        const uint64_t now = machine_->cpu().r[n];
+        if (now != before[n]) changes_.push_back({n, 0, bytes(&before[n], 8), bytes(&now, 8)});
+    }
+    if (const auto *noted = machine_->journal().last())
+        for (const emulator::Journal::Change &change : *noted)
+            if (const uint64_t address = machine_->memory().address_of(change.at, change.before.size()))
+                changes_.push_back(
+                    {-1, address, bytes(change.before.data(), change.before.size()), bytes(change.at, change.before.size())});
+}
+
+bool Walk::forward() {
+    if (machine_->ended() || !fault_.empty()) return false;
+    uint64_t before[11];
+    std::copy(std::begin(machine_->cpu().r), std::end(machine_->cpu().r), before);
+    printed_before_ = machine_->printed().size();
+    Result<bool> stepped = machine_->step();
+    if (!stepped) {
+        fault_ = stepped.error().message();
+        changes_.clear();
+        return false;
+    }
+    compare(before);
+    return true;
+}
+
+bool Walk::back() {
+    if (!fault_.empty()) { // the machine already stands before the instruction that failed
+        fault_.clear();
+        changes_.clear();
+        return true;
+    }
+    uint64_t before[11];
+    std::copy(std::begin(machine_->cpu().r), std::end(machine_->cpu().r), before);
+    std::vector<StepChange> memory;
+    compare(before);
+    memory.swap(changes_);
+    if (!machine_->back()) return false;
+    changes_.clear();
+    auto bytes = [](const uint64_t &value) { return std::string(reinterpret_cast<const char *>(&value), 8); };
+    for (int n = 0; n < 11; ++n)
+        if (machine_->cpu().r[n] != before[n]) changes_.push_back({n, 0, bytes(before[n]), bytes(machine_->cpu().r[n])});
+    for (StepChange &change : memory) {
+        std::swap(change.before, change.after);
+        changes_.push_back(std::move(change));
+    }
+    printed_before_ = machine_->printed().size();
+    return true;
+}
+
+uint64_t Walk::run_on(uint64_t most) {
+    uint64_t steps = 0;
+    while (steps < most && forward()) {
+        ++steps;
+        if (machine_->ended() || breaks(machine_->pc())) break;
+    }
+    return steps;
+}
+
+uint64_t Walk::run_back() {
+    uint64_t steps = 0;
+    while (back()) {
+        ++steps;
+        if (breaks(machine_->pc())) break;
+    }
+    return steps;
+}
+
+void Walk::over() {
+    const uint32_t depth = machine_->cpu().depth;
+    do {
+        if (!forward()) return;
+    } while (!machine_->ended() && machine_->cpu().depth > depth && !breaks(machine_->pc()));
+}
+
+emulator::Source Walk::line() const { return emulator::source_of(*spec_, machine_->program(), machine_->pc()); }
+
+void Walk::next_line() {
+    const emulator::Source from = line();
+    for (uint64_t steps = 0; steps < kMost && forward() && !machine_->ended(); ++steps) {
+        const emulator::Source here = line();
+        if (here.line != from.line || here.file != from.file || breaks(machine_->pc())) return;
+        if (from.line == 0) return; // without lines an instruction is one
+    }
+}
+
+Result<void> Walk::break_at(std::string_view where) {
+    const ProgramSpec &program = machine_->program();
+    const size_t colon = where.rfind(':');
+    const bool number = !where.empty() && where.find_first_not_of("0123456789") == std::string_view::npos && where.size() < 8;
+    if (number) {
+        const size_t insn = std::stoul(std::string(where));
+        if (insn >= program.insns.size())
+            return fail(Errc::not_found, "{} has instructions 0 to {}", program.name, program.insns.size() - 1);
+        breaks_.push_back(insn);
+        return {};
+    }
+    if (colon != std::string_view::npos) {
+        for (const LineInfo &info : program.line_info) {
+            const emulator::Source source = emulator::source_of(*spec_, program, info.insn);
+            const bool file = colon == 0 || source.file.ends_with(where.substr(0, colon));
+            if (!file || std::to_string(source.line) != where.substr(colon + 1)) continue;
+            breaks_.push_back(info.insn);
+            return {};
+        }
+        return fail(Errc::not_found, "{}: no instruction comes from line {}", program.name, where);
+    }
+    for (const ProgramSpec::Subprogram &sub : program.subprograms)
+        if (sub.name == where) {
+            breaks_.push_back(sub.insn);
+            return {};
+        }
+    return fail(Errc::not_found, "{}: there is no instruction, line or function {}", program.name, where);
+}
+
+void Walk::toggle(size_t insn) {
+    if (const auto found = std::find(breaks_.begin(), breaks_.end(), insn); found != breaks_.end())
+        breaks_.erase(found);
+    else
+        breaks_.push_back(insn);
+}
+
+bool Walk::breaks(size_t insn) const { return std::find(breaks_.begin(), breaks_.end(), insn) != breaks_.end(); }
+
+std::string Walk::printed() const {
+    const std::string &all = machine_->printed();
+    return all.substr(std::min(printed_before_, all.size()));
+}
+
+// ---- text
+
+std::string value_text(const emulator::Machine &machine, uint64_t value) {
+    if (const std::string name = machine.memory().name(value); !name.empty()) return format("{:#x} ({})", value, name);
+    for (const auto &map : machine.maps())
+        if (const_cast<emulator::Machine &>(machine).map_with_address(value) == map.get())
+            return format("{:#x} (map {})", value, map->name());
+    const auto number = static_cast<int64_t>(value);
+    return number >= -4096 && number < 4096 ? format("{}", number) : format("{:#x}", value);
+}
+
+namespace {
+
+std::string bytes_text(std::string_view bytes) {
+    std::string out;
+    for (size_t n = 0; n < bytes.size() && n < 16; ++n) append(out, "{}{:02x}", n ? " " : "", static_cast<uint8_t>(bytes[n]));
+    return bytes.size() > 16 ? out + " ..." : out;
+}
+
+} // namespace
+
+std::string changes_text(const Walk &walk) {
+    std::string out;
+    for (const StepChange &change : walk.changes()) {
+        if (!out.empty()) out += ", ";
+        if (change.reg >= 0)
+            append(out, "r{} = {}", change.reg, value_text(walk.machine(), load<uint64_t>(bytes_of(change.after).data())));
+        else
+            append(out, "[{}] = {}", walk.machine().memory().name(change.address), bytes_text(change.after));
+    }
+    return out;
+}
+
+std::string instruction_text(const emulator::Machine &machine, const ObjectSpec &spec, size_t n) {
+    const std::span<const Insn> code = machine.insns();
+    const ProgramSpec &program = machine.program();
+    const Form *form = find_form(code[n]);
+    PrintNames names;
+    std::string target, wide;
+    if (form && form->shape == Shape::call_helper)
+        if (const HelperInfo *helper = find_helper(int64_t{code[n].imm})) {
+            target = format("bpf_{}", helper->name);
+            names.call = target;
+        }
+    if (form && form->shape == Shape::call_local) {
+        const size_t callee = n + 1 + static_cast<size_t>(int64_t{code[n].imm});
+        target = emulator::function_of(program, callee);
+        if (target.empty() || target == program.name) target = format("{}", callee);
+        names.call = target;
+    }
+    for (const Fixup &fixup : program.fixups)
+        if (fixup.insn == n && (fixup.kind == Fixup::Kind::map_fd || fixup.kind == Fixup::Kind::map_value)) {
+            wide = spec.maps[fixup.map].name;
+            if (fixup.offset) append(wide, "+{}", fixup.offset);
+            names.wide = wide;
+        }
+    if (form && (form->shape == Shape::jump || form->shape == Shape::branch_imm || form->shape == Shape::branch_reg)) {
+        target = format("{}", static_cast<int64_t>(n) + 1 + code[n].off);
+        names.target = target;
+    }
+    std::string out;
+    append_insn(out, code.subspan(n), {}, names);
+    return out;
+}
+
+} // namespace rawbpf::inline v0::exec

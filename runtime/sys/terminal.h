@@ -1,0 +1,36 @@
+// A terminal that gives keys as they are pressed.
+#pragma once
+
+#include <termios.h>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::sys {
+
+/// The controlling terminal (/dev/tty, so that standard input may be something else) without echo and line editing while this
+/// lives; Ctrl-C stays a signal's. Put back as it was when dropped.
+class [[nodiscard]] RawTerminal {
+  public:
+    static Result<RawTerminal> open();
+    RawTerminal(RawTerminal &&) noexcept = default;
+    RawTerminal &operator=(RawTerminal &&) = delete;
+    ~RawTerminal();
+
+    /// The next byte; 0 when there is none any more (a signal counts as none).
+    [[nodiscard]] int key();
+    /// The same, but 0 when none comes within 50 ms: what follows an ESC.
+    [[nodiscard]] int key_at_once();
+    struct Size {
+        int rows = 24, columns = 80;
+    };
+    [[nodiscard]] Size size() const;
+    [[nodiscard]] int fd() const { return fd_.get(); }
+
+  private:
+    RawTerminal() = default;
+    Fd fd_;
+    termios before_{};
+};
+
+} // namespace rawbpf::inline v0::sys
