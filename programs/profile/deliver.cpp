@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::profile {
@@ -38,7 +39,7 @@ std::vector<uint32_t> Deliverer::unnamed_kernel_places() {
             if (!namer_.named(place)) places.push_back(place);
         });
     }
-    std::sort(places.begin(), places.end());
+    stable_sort(places);
     places.erase(std::unique(places.begin(), places.end()), places.end());
     return places;
 }
@@ -146,8 +147,8 @@ std::vector<std::pair<std::string, uint64_t>> Deliverer::degraded() const {
 
 std::vector<std::pair<std::string, uint64_t>> Deliverer::ended_early() const {
     std::vector<std::pair<std::string, uint64_t>> out(ended_early_.begin(), ended_early_.end());
-    std::sort(out.begin(), out.end(),
-              [](const auto &a, const auto &b) { return a.second > b.second || (a.second == b.second && a.first < b.first); });
+    stable_sort(out,
+                [](const auto &a, const auto &b) { return a.second > b.second || (a.second == b.second && a.first < b.first); });
     return out;
 }
 

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/stable_sort.h"
+
 namespace rawbpf::inline v0::profile {
 
 namespace {
@@ -82,7 +84,7 @@ void Namer::name_kernel(const std::vector<uint32_t> &places) {
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
     std::vector<symbols::KernelName> names;
     if (!addresses.empty()) names = source_.kernel(std::move(addresses));
-    std::sort(names.begin(), names.end(), [](const auto &a, const auto &b) { return a.address < b.address; });
+    stable_sort(names, [](const auto &a, const auto &b) { return a.address < b.address; });
     for (uint32_t place : places) {
         const Place &at = tree_.places()[place];
         const uint64_t wanted = at.address - (at.caller ? 1 : 0);
@@ -152,7 +154,7 @@ void Namer::name_all() {
         if (!named(place)) (tree_.places()[place].kernel ? kernel : user).push_back(place);
     }
     name_kernel(kernel);
-    std::sort(user.begin(), user.end(), [&](uint32_t a, uint32_t b) {
+    stable_sort(user, [&](uint32_t a, uint32_t b) {
         const uint32_t of_a = tree_.places()[a].module, of_b = tree_.places()[b].module;
         return of_a != of_b ? of_a < of_b : a < b;
     });

@@ -8,6 +8,7 @@
 
 #include <sys/sysmacros.h>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
@@ -66,8 +67,7 @@ void ProcessEvents::gather() {
     const uint64_t before = taken_;
     for (SidebandRing &ring : rings_) ring.consume([this](const SidebandRecord &record) { take(record); });
     if (taken_ == before) return;
-    std::sort(queue_.begin(), queue_.end(),
-              [](const Event &a, const Event &b) { return a.t_ns != b.t_ns ? a.t_ns < b.t_ns : a.order < b.order; });
+    stable_sort(queue_, [](const Event &a, const Event &b) { return a.t_ns != b.t_ns ? a.t_ns < b.t_ns : a.order < b.order; });
 }
 
 void ProcessEvents::apply(uint64_t until_ns, ProcessTable &table) {

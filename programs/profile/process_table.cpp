@@ -16,6 +16,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/stable_sort.h"
+
 namespace rawbpf::inline v0::profile {
 
 namespace {
@@ -69,7 +71,7 @@ void ProcessTable::insert(Image &image, const symbols::Region &region) {
     const size_t at = static_cast<size_t>(first - image.begin());
     image.erase(first, last);
     pieces.push_back(mapping);
-    std::sort(pieces.begin(), pieces.end(), [](const Mapping &a, const Mapping &b) { return a.start < b.start; });
+    stable_sort(pieces, [](const Mapping &a, const Mapping &b) { return a.start < b.start; });
     image.insert(image.begin() + static_cast<std::ptrdiff_t>(at), pieces.begin(), pieces.end());
 }
 

@@ -17,6 +17,7 @@
 #include "programs/render/renderer.h"
 #include "programs/render/stack_tree.h"
 #include "programs/render/text.h"
+#include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::render {
 namespace {
@@ -44,7 +45,7 @@ class Folded final : public Renderer {
             for (auto at = path.rbegin(); at != path.rend(); ++at) append_node(line.stack, nodes[*at]);
         }
         // Escaping maps some different names to one ("a;b" and "a:b"): equal lines are one stack.
-        std::sort(lines.begin(), lines.end(), [](const Line &a, const Line &b) { return a.stack < b.stack; });
+        stable_sort(lines, [](const Line &a, const Line &b) { return a.stack < b.stack; });
         for (size_t i = 0; i < lines.size();) {
             uint64_t count = 0;
             const std::string &stack = lines[i].stack;

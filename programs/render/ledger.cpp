@@ -14,6 +14,7 @@
 
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
+#include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::render {
 namespace {
@@ -31,8 +32,7 @@ using Counts = std::vector<std::pair<std::string, uint64_t>>;
 // "ring full 12, map full 3": the largest first, at most `most` of them.
 std::string counts_text(Counts counts, size_t most, std::string (*name)(std::string_view) = reason_text) {
     std::erase_if(counts, [](auto &c) { return c.second == 0; });
-    std::sort(counts.begin(), counts.end(),
-              [](auto &a, auto &b) { return a.second != b.second ? a.second > b.second : a.first < b.first; });
+    stable_sort(counts, [](auto &a, auto &b) { return a.second != b.second ? a.second > b.second : a.first < b.first; });
     std::string out;
     for (size_t i = 0; i < std::min(most, counts.size()); ++i)
         append(out, "{}{} {}", i ? ", " : "", name(counts[i].first), grouped(counts[i].second));

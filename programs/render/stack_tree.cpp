@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "programs/render/text.h"
+#include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::render {
 
@@ -72,7 +73,7 @@ std::vector<uint64_t> StackTree::totals() const {
 std::vector<uint32_t> StackTree::children(uint32_t node) const {
     std::vector<uint32_t> out;
     for (uint32_t i = nodes_[node].first_child; i != 0; i = nodes_[i].next) out.push_back(i);
-    std::sort(out.begin(), out.end(), [&](uint32_t a, uint32_t b) {
+    stable_sort(out, [&](uint32_t a, uint32_t b) {
         const Node &x = nodes_[a], &y = nodes_[b];
         if (int order = name(x).compare(name(y))) return order < 0;
         if (kind(x) != kind(y)) return kind(x) < kind(y);

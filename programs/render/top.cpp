@@ -9,6 +9,7 @@
 #include "programs/render/renderer.h"
 #include "programs/render/stack_tree.h"
 #include "programs/render/text.h"
+#include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::render {
 namespace {
@@ -65,7 +66,7 @@ class Top final : public Renderer {
         std::erase_if(by_name, [&](const Function &f) {
             return f.node == kNone || tree_.kind(nodes[f.node]) < Kind::user; // the root and the processes aren't functions
         });
-        std::sort(by_name.begin(), by_name.end(), [&](const Function &a, const Function &b) {
+        stable_sort(by_name, [&](const Function &a, const Function &b) {
             if (a.self != b.self) return a.self > b.self;
             if (a.total != b.total) return a.total > b.total;
             return tree_.name(nodes[a.node]) < tree_.name(nodes[b.node]);
@@ -89,8 +90,8 @@ class Top final : public Renderer {
         std::vector<uint32_t> ends;
         for (uint32_t i = 1; i < nodes.size(); ++i)
             if (nodes[i].self > 0) ends.push_back(i);
-        std::sort(ends.begin(), ends.end(),
-                  [&](uint32_t a, uint32_t b) { return nodes[a].self != nodes[b].self ? nodes[a].self > nodes[b].self : a < b; });
+        stable_sort(
+            ends, [&](uint32_t a, uint32_t b) { return nodes[a].self != nodes[b].self ? nodes[a].self > nodes[b].self : a < b; });
         out_.text() += '\n';
         heading("SAMPLES           HOTTEST STACKS");
         for (size_t i = 0; i < std::min(ends.size(), kStacks); ++i) {

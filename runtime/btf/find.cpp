@@ -20,6 +20,7 @@
 // bytes are in no cache); a binary search 10 microseconds. Debian 12's libbpf needs 7 ms to load and find, this room 0.8.
 #include <algorithm>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/btf/state.h"
 
 namespace rawbpf::inline v0::btf {
@@ -209,7 +210,7 @@ template <class F> std::vector<TypeId> collect(const Btf::State &s, const Offset
         if (same(s.name_at(at))) out.push_back(id);
         return false;
     });
-    std::sort(out.begin(), out.end());
+    stable_sort(out);
     return out;
 }
 
@@ -254,7 +255,7 @@ std::vector<std::vector<TypeId>> Btf::find_flavours(std::span<const std::string_
         wanted.emplace_back(essentials[i], i);
         filter.add(essentials[i]);
     }
-    std::sort(wanted.begin(), wanted.end());
+    stable_sort(wanted);
     scan(*state_, filter, [&](TypeId id, const std::byte *at) {
         const std::string_view name = essential_name(state_->name_at(at));
         for (auto w = std::lower_bound(wanted.begin(), wanted.end(), std::pair(name, size_t{0}));
@@ -262,7 +263,7 @@ std::vector<std::vector<TypeId>> Btf::find_flavours(std::span<const std::string_
             out[w->second].push_back(id);
         return false;
     });
-    for (std::vector<TypeId> &ids : out) std::sort(ids.begin(), ids.end());
+    for (std::vector<TypeId> &ids : out) stable_sort(ids);
     return out;
 }
 

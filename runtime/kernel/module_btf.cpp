@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
@@ -26,7 +27,7 @@ const std::vector<std::unique_ptr<ModuleBtf>> &ModuleTypes::all() {
     if (read_) return list_;
     read_ = true;
     std::vector<std::string> names = sys::list_directory(kDirectory).value_or(std::vector<std::string>{});
-    std::sort(names.begin(), names.end()); // the same answer in every run
+    stable_sort(names); // the same answer in every run
     for (const std::string &name : names) {
         if (name == "vmlinux") continue;
         Result<std::string> text = sys::read_file(format("{}/{}", kDirectory, name));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/privileges.h"
 
@@ -97,7 +98,7 @@ SystemState read_system_state() {
     }
     if (Result<std::vector<std::string>> names = sys::list_directory("/sys/bus/event_source/devices")) {
         s.pmus = std::move(*names);
-        std::sort(s.pmus.begin(), s.pmus.end());
+        stable_sort(s.pmus);
     }
     return s;
 }

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <fcntl.h>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/link/names.h"
 #include "runtime/link/tracefs.h"
 #include "runtime/symbols/text.h"
@@ -150,9 +151,8 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
         for (const KernelFunction &f : out.functions) filterable.push_back(f.name);
         out.functions.clear();
     }
-    std::sort(filterable.begin(), filterable.end());
-    std::sort(out.functions.begin(), out.functions.end(),
-              [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
+    stable_sort(filterable);
+    stable_sort(out.functions, [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
 
     TRY(each_kernel_symbol([&](const KernelSymbol &symbol) {
         if (!symbol.is_function()) return true;
@@ -185,8 +185,7 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
                                      format("none of the {} functions described by \"{}\" can be traced", out.hidden, pattern),
                                      "they are marked notrace, or ftrace is off in this kernel"));
     }
-    std::sort(out.functions.begin(), out.functions.end(),
-              [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
+    stable_sort(out.functions, [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
     return out;
 }
 

@@ -22,6 +22,7 @@
 #include <map>
 #include <tuple>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/object/core_field.h"
 #include "runtime/object/core_path.h"
 #include "runtime/object/core_value.h"
@@ -53,14 +54,14 @@ class Relocator {
             if (program.autoload)
                 for (const CoreRelocation &relocation : program.core_relocations)
                     if (relocation.kind != static_cast<uint32_t>(CoreKind::type_id_local)) roots.push_back(relocation.type);
-        std::sort(roots.begin(), roots.end());
+        stable_sort(roots);
         roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
         std::vector<std::string_view> names;
         for (btf::TypeId root : roots) {
             const auto type = local_->type(root); // a broken one is reported where it is used
             if (type && !type->name.empty()) names.push_back(btf::essential_name(type->name));
         }
-        std::sort(names.begin(), names.end());
+        stable_sort(names);
         names.erase(std::unique(names.begin(), names.end()), names.end());
         return finder_.prepare(names);
     }

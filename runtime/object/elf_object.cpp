@@ -201,7 +201,7 @@ Result<void> read_functions(Image &image) {
         if (symbol.binding != STB_LOCAL && (symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL))
             image.hidden.emplace_back(symbol.name);
     }
-    std::sort(image.hidden.begin(), image.hidden.end());
+    stable_sort(image.hidden);
     return {};
 }
 

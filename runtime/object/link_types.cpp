@@ -274,7 +274,7 @@ class Merger {
             stable_sort(list.entries, [](const Entry &a, const Entry &b) { return a.offset < b.offset; });
             for (const Entry &entry : list.entries) listed_.push_back(entry.node);
         }
-        std::sort(listed_.begin(), listed_.end());
+        stable_sort(listed_);
         return {};
     }
 

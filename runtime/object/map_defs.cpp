@@ -192,7 +192,7 @@ Result<void> read_legacy_maps(Image &image, ObjectSpec &spec) {
         if (symbol.section == section.index && symbol.type != STT_SECTION && !symbol.name.empty())
             found.emplace_back(symbol.value, symbol.name);
     if (found.empty()) return {};
-    std::sort(found.begin(), found.end());
+    stable_sort(found);
     const uint64_t size = section.size / found.size();
     if (size < kFields * kWord || section.size % found.size())
         return image.bad(section, 0, "{} maps in {} bytes can't be definitions of one size", found.size(), section.size);

@@ -242,7 +242,7 @@ Result<void> lay_out_kconfig(Image &image, ObjectSpec &spec, btf::TypeId section
         end = external.offset + external.size;
         offsets.emplace_back(external.name, external.offset);
     }
-    std::sort(offsets.begin(), offsets.end());
+    stable_sort(offsets);
 
     Patch patch(spec.btf);
     const btf::Type section = TRY(image.types->type(section_id));
@@ -254,7 +254,7 @@ Result<void> lay_out_kconfig(Image &image, ObjectSpec &spec, btf::TypeId section
         patch.extra(type, 0, kGlobal);
     }
     patch.size_or_type(section, end);
-    std::sort(vars.begin(), vars.end(), [](auto &a, auto &b) { return a.offset < b.offset; });
+    stable_sort(vars, [](auto &a, auto &b) { return a.offset < b.offset; });
     write_variables(patch, section, vars);
     return {};
 }

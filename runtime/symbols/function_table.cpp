@@ -28,6 +28,8 @@
 
 #include <elf.h>
 
+#include "runtime/base/stable_sort.h"
+
 namespace rawbpf::inline v0::symbols {
 namespace {
 
@@ -172,8 +174,7 @@ Result<FunctionTable> FunctionTable::build(const elf::Elf &elf, const elf::Secti
 }
 
 FunctionTable FunctionTable::of(std::vector<Hit> ranges) {
-    std::sort(ranges.begin(), ranges.end(),
-              [](const Hit &a, const Hit &b) { return a.start != b.start ? a.start < b.start : a.name < b.name; });
+    stable_sort(ranges, [](const Hit &a, const Hit &b) { return a.start != b.start ? a.start < b.start : a.name < b.name; });
     FunctionTable functions;
     functions.base_ = ranges.empty() ? 0 : ranges.front().start;
     functions.entries_.reserve(ranges.size());

@@ -19,6 +19,7 @@
 
 #include <sys/sysmacros.h>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/file.h"
 
@@ -84,8 +85,8 @@ ProcessMaps parse_maps(int pid, std::string_view text) {
     while (!text.empty()) {
         if (std::optional<Region> region = parse_line(take_line(text))) maps.regions.push_back(std::move(*region));
     }
-    std::sort(maps.regions.begin(), maps.regions.end(),
-              [](const Region &a, const Region &b) { return a.start != b.start ? a.start < b.start : a.end < b.end; });
+    stable_sort(maps.regions,
+                [](const Region &a, const Region &b) { return a.start != b.start ? a.start < b.start : a.end < b.end; });
     return maps;
 }
 

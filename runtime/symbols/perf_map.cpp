@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/symbols/demangle.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/choke.h"
@@ -93,8 +94,8 @@ PerfMap PerfMap::parse(std::string_view text) {
         map.names_ += at.rest();
         map.names_ += '\n';
     }
-    std::sort(map.entries_.begin(), map.entries_.end(),
-              [](const Entry &a, const Entry &b) { return a.start != b.start ? a.start < b.start : a.name < b.name; });
+    stable_sort(map.entries_,
+                [](const Entry &a, const Entry &b) { return a.start != b.start ? a.start < b.start : a.name < b.name; });
     map.entries_.shrink_to_fit();
     map.names_.shrink_to_fit();
     return map;

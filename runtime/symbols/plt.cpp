@@ -26,6 +26,8 @@
 
 #include <elf.h>
 
+#include "runtime/base/stable_sort.h"
+
 namespace rawbpf::inline v0::symbols {
 namespace {
 
@@ -119,8 +121,7 @@ PltEntries read_plt(const elf::Elf &elf) {
             stubs_arm64(elf, *section, stubs);
     }
     if (stubs.empty()) return {};
-    std::sort(stubs.begin(), stubs.end(),
-              [](const Stub &a, const Stub &b) { return a.slot != b.slot ? a.slot < b.slot : a.start < b.start; });
+    stable_sort(stubs, [](const Stub &a, const Stub &b) { return a.slot != b.slot ? a.slot < b.slot : a.start < b.start; });
 
     PltEntries plt;
     Result<elf::SymbolTable> symbols = dynsym ? elf.symbol_table(*dynsym) : fail(Errc::not_found, "no .dynsym");

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <sys/syscall.h>
 
+#include "runtime/base/stable_sort.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
 
@@ -59,7 +60,7 @@ Result<std::vector<int>> parse_cpu_list(std::string_view text) {
         if (end < first) return fail(Errc::invalid_argument, "CPU list \"{}\": \"{}\" runs backwards", text, part);
         for (int cpu = first; cpu <= end; ++cpu) cpus.push_back(cpu);
     }
-    std::sort(cpus.begin(), cpus.end());
+    stable_sort(cpus);
     cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
     return cpus;
 }
