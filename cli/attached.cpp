@@ -7,8 +7,8 @@
 #include <csignal>
 #include <fcntl.h>
 
-#include "programs/inspect/json.h"
 #include "programs/load/contents.h"
+#include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/link/iterator.h"
 #include "runtime/sys/clock.h"
@@ -46,9 +46,9 @@ void link_line(std::string &out, const Link &link) {
     std::string notes = "[";
     for (const std::string &note : link.notes()) {
         if (notes.size() > 1) notes += ',';
-        inspect::append_json_string(notes, note);
+        render::append_json(notes, note);
     }
-    inspect::JsonLine line(out, "link");
+    render::JsonLine line(out, "link");
     line.text("what", link.what()).number("places", link.places()).raw("notes") += notes + "]";
 }
 
@@ -132,7 +132,7 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
         if (!info || info->type != LinkType::ITER) continue;
         if (json) {
             std::string line, printed = TRY(read_iterator(link));
-            inspect::JsonLine(line, "iterator").text("what", link.what()).text("text", printed);
+            render::JsonLine(line, "iterator").text("what", link.what()).text("text", printed);
             out.write(line);
         } else {
             TRY(run_iterator(link, [&](std::string_view piece) -> Result<void> {

@@ -3,7 +3,7 @@
 #include "cli/common_options.h"
 #include "cli/object_file.h"
 #include "programs/inspect/core_view.h"
-#include "programs/inspect/json.h"
+#include "programs/render/json_line.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -48,7 +48,7 @@ Result<bool> check_one(const ObjectFile &object, const std::string &path, bool j
     // Types that disagree are this kernel's answer; a broken object is nobody's.
     if (view.error().kind != Errc::unsupported) return Unexpected(std::move(view).error());
     if (json)
-        inspect::JsonLine(text, "check")
+        render::JsonLine(text, "check")
             .text("object", object.file.name())
             .text("btf", kernel.name())
             .truth("ok", false)

@@ -11,8 +11,9 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/json_line.h"
 #include "cli/narrator.h"
+#include "cli/object_file.h"
+#include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/pin.h"
@@ -107,7 +108,7 @@ class Report {
     [[nodiscard]] bool verbose() const { return verbose_; }
     [[nodiscard]] render::Writer &writer() { return out_.writer(); }
     void header(const Arguments &a) {
-        if (json_) write(json_header("load", a.words()));
+        if (json_) append_json_header(out_.writer().text(), a);
     }
     void program(std::string_view object, const Outcome &outcome) {
         ++programs_;
@@ -116,33 +117,28 @@ class Report {
     }
     void map(const Map &map) {
         if (json_)
-            write(JsonLine("map")
-                      .text("map", map.name())
-                      .text("map_type", sys::map_type_name(map.type()))
-                      .number("key_size", map.key_size())
-                      .number("value_size", map.value_size())
-                      .number("max_entries", map.max_entries())
-                      .finish());
+            render::JsonLine(text(), "map")
+                .text("map", map.name())
+                .text("map_type", sys::map_type_name(map.type()))
+                .number("key_size", map.key_size())
+                .number("value_size", map.value_size())
+                .number("max_entries", map.max_entries());
         else
             line(format("map {}: {}, key {} bytes, value {} bytes, {} entries", map.name(), sys::map_type_name(map.type()),
                         map.key_size(), map.value_size(), map.max_entries()));
     }
     /// An object that couldn't even be read.
     void unreadable(std::string_view object, const Error &error) {
-        if (json_)
-            write(JsonLine("object").text("object", object).boolean("read", false).text("reason", error.message()).finish());
+        if (json_) render::JsonLine(text(), "object").text("object", object).truth("read", false).text("reason", error.message());
     }
     void summary() {
-        if (json_)
-            write(JsonLine("summary")
-                      .number("programs", static_cast<int64_t>(programs_))
-                      .number("loaded", static_cast<int64_t>(loaded_))
-                      .finish());
+        if (json_) render::JsonLine(text(), "summary").number("programs", programs_).number("loaded", loaded_);
     }
     [[nodiscard]] bool all_loaded() const { return loaded_ == programs_; }
     [[nodiscard]] bool only_kernel_refused() const { return only_kernel_; }
 
   private:
+    [[nodiscard]] std::string &text() { return out_.writer().text(); }
     void write(std::string_view text) { out_.writer().write(text); }
     void line(std::string_view text) {
         std::string clean;
@@ -152,10 +148,10 @@ class Report {
     void program_json(std::string_view object, const Outcome &outcome) {
         const ProgramSpec &p = *outcome.program;
         if (!outcome.loaded) only_kernel_ &= status_of(outcome.error) == 3;
-        JsonLine out("program");
+        render::JsonLine out(text(), "program");
         out.text("object", object).text("program", p.name).text("section", p.section).text("prog_type", type_name(p.type));
-        out.boolean("loaded", outcome.loaded);
-        outcome.error.os ? out.number("errno", outcome.error.os) : out.null("errno");
+        out.truth("loaded", outcome.loaded);
+        outcome.error.os ? out.signed_number("errno", outcome.error.os) : out.null("errno");
         outcome.loaded ? out.null("reason") : out.text("reason", outcome.error.message());
         outcome.attempt ? out.number("insns", outcome.attempt->insns) : out.null("insns");
         const std::string hash = outcome.attempt ? format("{:016x}", outcome.attempt->insn_hash) : std::string();
@@ -164,7 +160,6 @@ class Report {
             hash.empty() ? out.null("tried_hash") : out.text("tried_hash", hash);
             if (!outcome.error.log.empty()) out.text("log", outcome.error.log);
         }
-        write(out.finish());
     }
     void program_text(const Outcome &outcome) {
         const ProgramSpec &p = *outcome.program;

@@ -3,7 +3,7 @@
 
 #include "cli/common_options.h"
 #include "programs/doctor/doctor.h"
-#include "programs/inspect/json.h"
+#include "programs/render/json_line.h"
 #include "runtime/object/elf_object.h"
 
 namespace rawbpf::inline v0::cli {
@@ -59,7 +59,7 @@ void append_json_header(std::string &out, const Arguments &arguments) {
     for (std::string_view word : split(arguments.command().name, ' ')) command.emplace_back(word);
     run.command = own_command_line(std::move(command), arguments);
     run.version = RAWBPF_VERSION;
-    inspect::append_header(out, run);
+    render::append_json_header(out, run);
 }
 
 int write_result(std::string_view who, std::string_view output, std::string_view text) {

@@ -6,6 +6,7 @@
 //        ?    iterators                 5.8    can't be asked with these privileges; CAP_BPF ...
 #include "programs/doctor/doctor.h"
 
+#include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
 
@@ -54,25 +55,6 @@ void summary_line(std::string &out, std::span<const Check> group, size_t width) 
          group.front().group, width, "", rest);
 }
 
-void quote(std::string &out, std::string_view text) {
-    std::string clean;
-    render::append_printable(clean, text); // valid UTF-8 without control characters
-    out += '"';
-    for (char c : clean) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += c;
-    }
-    out += '"';
-}
-
-void field(std::string &out, std::string_view name, std::string_view text) {
-    append(out, ",\"{}\":", name);
-    if (text.empty())
-        out += "null";
-    else
-        quote(out, text);
-}
-
 } // namespace
 
 std::string as_text(std::span<const Check> checks, const RunInfo &run, bool all) {
@@ -101,31 +83,17 @@ std::string as_text(std::span<const Check> checks, const RunInfo &run, bool all)
 }
 
 std::string as_json(std::span<const Check> checks, const RunInfo &run) {
-    std::string out = "{\"type\":\"header\",\"schema\":1,\"command\":[";
-    for (size_t i = 0; i < run.command.size(); ++i) {
-        if (i > 0) out += ',';
-        quote(out, run.command[i]);
-    }
-    out += ']';
-    field(out, "version", run.version);
-    field(out, "kernel", run.kernel);
-    field(out, "arch", run.arch);
-    append(out, ",\"cpus\":{}", run.cpus);
-    field(out, "start", render::rfc3339(run.start_wall_ns));
-    out += "}\n";
+    std::string out;
+    render::append_json_header(out, run);
     Counts counts;
     for (const Check &check : checks) {
         counts.add(check.ok);
-        out += "{\"type\":\"check\"";
-        field(out, "group", check.group);
-        field(out, "name", check.name);
-        append(out, ",\"ok\":{}", !check.ok ? "null" : *check.ok ? "true" : "false");
-        field(out, "detail", check.detail);
-        field(out, "since", check.since);
-        field(out, "fix", check.fix);
-        out += "}\n";
+        render::JsonLine line(out, "check");
+        line.text("group", check.group).text("name", check.name);
+        check.ok ? line.truth("ok", *check.ok) : line.null("ok");
+        line.text_or_null("detail", check.detail).text_or_null("since", check.since).text_or_null("fix", check.fix);
     }
-    append(out, "{{\"type\":\"summary\",\"yes\":{},\"no\":{},\"unknown\":{}}}\n", counts.yes, counts.no, counts.unknown);
+    render::JsonLine(out, "summary").number("yes", counts.yes).number("no", counts.no).number("unknown", counts.unknown);
     return out;
 }
 

@@ -1,16 +1,19 @@
 // Types as JSON: every field that BTF has, nothing resolved, so that a script sees what the kernel would see.
 #include "programs/inspect/btf_list.h"
 
-#include "programs/inspect/json.h"
+#include "programs/render/json_line.h"
 
 namespace rawbpf::inline v0::inspect {
+
+using render::append_json;
+using render::JsonLine;
 
 namespace {
 
 constexpr std::string_view kLinkages[] = {"static", "global", "extern"}; // BTF_VAR_* and BTF_FUNC_* agree
 constexpr int64_t kExact = int64_t{1} << 53;                             // a JSON number's integers end here in many readers
 
-void linkage(JsonLine &line, uint32_t number) {
+void linkage(render::JsonObject &line, uint32_t number) {
     if (number < std::size(kLinkages))
         line.text("linkage", kLinkages[number]);
     else
@@ -28,7 +31,7 @@ class Parts {
         if (name.empty())
             out_ += "null";
         else
-            append_json_string(out_, name);
+            append_json(out_, name);
     }
 
   private:

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 
-#include "programs/inspect/json.h"
 #include "programs/inspect/reach.h"
+#include "programs/render/json_line.h"
 #include "programs/render/text.h"
 
 namespace rawbpf::inline v0::inspect {
+
+using render::JsonLine;
 
 namespace {
 
@@ -25,16 +27,10 @@ std::string number(uint64_t value) { return format("{}", static_cast<int64_t>(va
 
 void candidates_json(std::string &out, const std::vector<CoreCandidate> &list) {
     out += '[';
-    bool first = true;
     for (const CoreCandidate &c : list) {
-        out += first ? "{\"btf\":" : ",{\"btf\":";
-        first = false;
-        append_json_string(out, c.btf);
-        append(out, ",\"type_id\":{},\"name\":", c.type);
-        append_json_string(out, c.name);
-        append(out, ",\"fits\":{},\"why\":", c.fits);
-        append_json_string(out, c.why);
-        out += '}';
+        if (&c != &list.front()) out += ',';
+        render::JsonObject candidate(out);
+        candidate.text("btf", c.btf).number("type_id", c.type).text("name", c.name).truth("fits", c.fits).text("why", c.why);
     }
     out += ']';
 }
@@ -44,11 +40,11 @@ void relocation_json(std::string &out, const CoreView &view, const CoreResultLin
     JsonLine json(out, "relocation");
     json.text("object", object).text("btf", view.target).text("program", o.program).number("insn", o.insn);
     json.text("kind", core_kind_name(o.kind)).text("what", o.what);
-    append_json_string(json.raw("before"), number(o.before));
+    json.text("before", number(o.before));
     if (o.poisoned)
         json.null("after");
     else
-        append_json_string(json.raw("after"), number(o.after));
+        json.text("after", number(o.after));
     json.truth("resolved", !o.poisoned).truth("reachable", entry.reachable).text_or_null("reason", o.why);
     candidates_json(json.raw("candidates"), o.candidates);
 }

@@ -7,15 +7,19 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <iterator>
 
-#include "programs/inspect/json.h"
+#include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/stable_sort.h"
 #include "runtime/btf/print_c.h"
 #include "runtime/elf/elf.h"
 #include "runtime/object/core_describe.h"
 #include "runtime/object/kinds.h"
 
 namespace rawbpf::inline v0::inspect {
+
+using render::JsonLine;
 
 namespace {
 
@@ -105,7 +109,7 @@ Result<View> gather(const ObjectSpec &spec, Bytes bytes) {
         TRY(gather_globals(view, spec, *btf));
     }
     for (const ProgramSpec &program : spec.programs) {
-        const size_t first = view.references.size();
+        std::vector<Reference> references;
         for (const Fixup &f : program.fixups) {
             Reference r{program.name, f.insn, "map", f.symbol, f.weak};
             const bool map = f.kind == Fixup::Kind::map_fd || f.kind == Fixup::Kind::map_value;
@@ -116,7 +120,7 @@ Result<View> gather(const ObjectSpec &spec, Bytes bytes) {
             } else if (!map) {
                 r.kind = f.kind == Fixup::Kind::kfunc ? "kfunc" : "ksym";
             }
-            view.references.push_back(std::move(r));
+            references.push_back(std::move(r));
         }
         for (const CoreRelocation &c : program.core_relocations) {
             std::string what = "?";
@@ -124,11 +128,11 @@ Result<View> gather(const ObjectSpec &spec, Bytes bytes) {
                 Result<std::string> text = describe_core(*btf, c);
                 what = text ? *text : text.error().message();
             }
-            view.references.push_back({program.name, c.insn, core_kind_name(c.kind), format("{} ({})", what, c.access), false});
+            references.push_back({program.name, c.insn, core_kind_name(c.kind), format("{} ({})", what, c.access), false});
             ++view.core;
         }
-        std::sort(view.references.begin() + static_cast<long>(first), view.references.end(),
-                  [](const Reference &a, const Reference &b) { return a.insn < b.insn; });
+        stable_sort(references, [](const Reference &a, const Reference &b) { return a.insn < b.insn; });
+        std::move(references.begin(), references.end(), std::back_inserter(view.references));
     }
     return view;
 }

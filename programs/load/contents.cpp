@@ -12,8 +12,9 @@
 #include <cstring>
 #include <optional>
 
-#include "programs/inspect/json.h"
+#include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/stable_sort.h"
 #include "runtime/btf/print_value.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/uapi.h"
@@ -22,7 +23,7 @@ namespace rawbpf::inline v0::load_tool {
 namespace {
 
 using btf::ValueStyle;
-using inspect::JsonLine;
+using render::JsonLine;
 
 // Why a map's entries aren't looked at, or empty.
 std::string_view unreadable(uint32_t type) {
@@ -133,7 +134,7 @@ class Contents {
             if (!is_array(map.type()) || !all_zero(value(i))) order.push_back(i);
         const size_t zero = entries.count - order.size();
         const bool numbers = key_size == 4 || key_size == 8; // little-endian: the last byte counts most
-        std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        stable_sort(order, [&](size_t a, size_t b) {
             Bytes x = key(a), y = key(b);
             if (!numbers) return std::memcmp(x.data(), y.data(), key_size) < 0;
             return std::lexicographical_compare(x.rbegin(), x.rend(), y.rbegin(), y.rend());

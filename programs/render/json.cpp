@@ -6,43 +6,32 @@
 //      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{}}
 //      frame: {"addr":"0x..","symbol","symbol_offset","module","file_offset","build_id"}
 //
-// Addresses are strings, since a double can't hold them; unknown is null. nlohmann-json does the escaping and replaces what isn't
-// UTF-8, and this is the only file that includes it (a second and a half of compile time). Its DOM costs microseconds an object,
-// and a sample has dozens of frames, nearly all seen before: a frame's text is made once and kept, and a sample is its envelope
-// with two arrays of such texts spliced in.
+// Addresses are strings, since a double can't hold them; unknown is null. A sample has dozens of frames, nearly all seen before:
+// a frame's text is made once and kept.
 #include <unordered_map>
 
-#ifndef JSON_NOEXCEPTION
-#define JSON_NOEXCEPTION 1
-#endif
-#include <nlohmann/json.hpp>
-
+#include "programs/render/json_line.h"
 #include "programs/render/renderer.h"
-#include "programs/render/text.h"
 
 namespace rawbpf::inline v0::render {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string dump(const Json &json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-Json text_or_null(const std::string &text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-Json counts(const std::vector<std::pair<std::string, uint64_t>> &reasons) {
-    Json out = Json::object();
-    for (auto &[reason, n] : reasons) out[reason] = n;
-    return out;
+void append_counts(std::string &out, const std::vector<std::pair<std::string, uint64_t>> &reasons) {
+    JsonObject object(out);
+    for (auto &[reason, n] : reasons) object.number(reason, n);
 }
 
 std::string frame_text(const Frame &f) {
-    bool named = !f.symbol.empty(), placed = !f.module.empty() && !f.kernel;
-    return dump(Json{{"addr", format("{:#x}", f.address)},
-                     {"symbol", text_or_null(f.symbol)},
-                     {"symbol_offset", named ? Json(f.symbol_offset) : Json(nullptr)},
-                     {"module", text_or_null(f.module)},
-                     {"file_offset", placed ? Json(f.file_offset) : Json(nullptr)},
-                     {"build_id", text_or_null(f.build_id)}});
+    std::string out;
+    {
+        JsonObject frame(out);
+        frame.hex("addr", f.address).text_or_null("symbol", f.symbol);
+        f.symbol.empty() ? frame.null("symbol_offset") : frame.number("symbol_offset", f.symbol_offset);
+        frame.text_or_null("module", f.module);
+        f.module.empty() || f.kernel ? frame.null("file_offset") : frame.number("file_offset", f.file_offset);
+        frame.text_or_null("build_id", f.build_id);
+    }
+    return out;
 }
 
 class JsonLines final : public Renderer {
@@ -50,41 +39,28 @@ class JsonLines final : public Renderer {
     explicit JsonLines(Writer &out) : out_(out) {}
 
     void begin(const RunInfo &run) override {
-        line(Json{{"type", "header"},
-                  {"schema", 1},
-                  {"command", run.command},
-                  {"version", run.version},
-                  {"kernel", run.kernel},
-                  {"arch", run.arch},
-                  {"cpus", run.cpus},
-                  {"start", rfc3339(run.start_wall_ns)}});
+        append_json_header(out_.text(), run);
+        out_.commit();
     }
     void sample(const NamedSample &s, uint64_t) override {
-        std::string envelope = dump(Json{{"type", "sample"},
-                                         {"time", rfc3339(s.wall_ns)},
-                                         {"t_ns", s.t_ns},
-                                         {"comm", s.comm},
-                                         {"pid", s.pid},
-                                         {"tid", s.tid},
-                                         {"cpu", s.cpu}});
-        envelope.pop_back();
-        std::string &text = out_.text();
-        text += envelope;
-        text += ",\"kernel\":";
-        append_frames(text, s.kernel);
-        text += ",\"user\":";
-        append_frames(text, s.user);
-        text += "}\n";
+        {
+            JsonLine line(out_.text(), "sample");
+            line.text("time", rfc3339(s.wall_ns)).number("t_ns", s.t_ns);
+            line.text("comm", s.comm).number("pid", s.pid).number("tid", s.tid).number("cpu", s.cpu);
+            append_frames(line.raw("kernel"), s.kernel);
+            append_frames(line.raw("user"), s.user);
+        }
         out_.commit();
     }
     void end(const Ledger &l) override {
-        line(Json{{"type", "ledger"},
-                  {"fired", l.fired},
-                  {"shown", l.shown},
-                  {"filtered", l.filtered},
-                  {"sampled_out", l.sampled_out},
-                  {"lost", counts(l.lost)},
-                  {"degraded", counts(l.degraded)}});
+        {
+            JsonLine line(out_.text(), "ledger");
+            line.number("fired", l.fired).number("shown", l.shown).number("filtered", l.filtered);
+            line.number("sampled_out", l.sampled_out);
+            append_counts(line.raw("lost"), l.lost);
+            append_counts(line.raw("degraded"), l.degraded);
+        }
+        out_.commit();
     }
 
   private:
@@ -94,11 +70,6 @@ class JsonLines final : public Renderer {
     };
     static constexpr size_t kKnownFrames = 16384; // about 4 MB of text at most; then the cache starts anew
 
-    void line(const Json &json) {
-        out_.text() += dump(json);
-        out_.text() += '\n';
-        out_.commit();
-    }
     void append_frames(std::string &text, const std::vector<FramePtr> &frames) {
         text += '[';
         for (const FramePtr &frame : frames) {

@@ -15,11 +15,7 @@ Result<std::unique_ptr<Renderer>> make_renderer(Format format, const RenderOptio
     using Make = std::unique_ptr<Renderer> (*)(const RenderOptions &, Writer &);
     constexpr Make makers[] = {make_table, make_folded, make_folded_ext, make_json, make_svg, make_top};
     static_assert(std::size(makers) == std::size(kFormatNames));
-    std::unique_ptr<Renderer> renderer = makers[static_cast<size_t>(format)](options, out);
-    if (!renderer)
-        return Unexpected(make_error(Errc::unsupported, "this build writes no JSON",
-                                     "build rawbpf with -Djson=enabled (it needs nlohmann-json), or use -f folded-ext"));
-    return renderer;
+    return makers[static_cast<size_t>(format)](options, out);
 }
 
 } // namespace rawbpf::inline v0::render

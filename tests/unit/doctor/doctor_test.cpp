@@ -40,7 +40,7 @@ TEST_CASE("doctor: JSON lines") {
                                              "{\"type\":\"check\",\"group\":\"features\",\"name\":\"kprobe.multi\",\"ok\":false,"
                                              "\"detail\":\"EOPNOTSUPP\",\"since\":\"5.18\","
                                              "\"fix\":\"Linux 5.18\"}\n"
-                                             "{\"type\":\"check\",\"group\":\"features\",\"name\":\"iter\\\"ators\xef\xbf\xbd["
+                                             "{\"type\":\"check\",\"group\":\"features\",\"name\":\"iter\\\"ators\\u001b["
                                              "31m\",\"ok\":null,\"detail\":null,\"since\":null,"
                                              "\"fix\":null}\n"
                                              "{\"type\":\"check\",\"group\":\"helpers\",\"name\":\"bpf_a\",\"ok\":true,"

@@ -1,28 +1,10 @@
-// JSON lines: valid whatever the text is.
-#include "programs/inspect/json.h"
-
+// Types as JSON lines.
 #include "programs/inspect/btf_list.h"
+
 #include "tests/support/test.h"
 
 using namespace rawbpf;
 using namespace rawbpf::inspect;
-
-TEST_CASE("json lines: fields in order, type first") {
-    std::string out;
-    {
-        JsonLine line(out, "x");
-        line.text("a", "q\"b\\s").text("empty", "").text_or_null("none", "").number("n", 18446744073709551615ull);
-        line.signed_number("s", -1).truth("t", true).null("z").hex("h", 0xffffffffffffffff);
-    }
-    CHECK(out ==
-          "{\"type\":\"x\",\"a\":\"q\\\"b\\\\s\",\"empty\":\"\",\"none\":null,\"n\":18446744073709551615,\"s\":-1,\"t\":true,"
-          "\"z\":null,\"h\":\"0xffffffffffffffff\"}\n");
-    out.clear();
-    append_json_string(out, "\x1b[31m\n\xff");
-    CHECK(out.find('\x1b') == std::string::npos);
-    CHECK(out.find('\n') == std::string::npos);
-    CHECK(out.find('\xff') == std::string::npos);
-}
 
 TEST_CASE("json lines: types") {
     btf::Writer w;

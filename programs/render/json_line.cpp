@@ -1,0 +1,56 @@
+// JSON lines. Every command's are written here, in every build: formats are flat, a few fields each, so that a library (and its
+// trees of values) would cost more than it saves.
+#include "programs/render/json_line.h"
+
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0::render {
+
+std::string &JsonObject::raw(std::string_view name) {
+    if (out_.back() != '{') out_ += ',';
+    append(out_, "\"{}\":", name);
+    return out_;
+}
+JsonObject &JsonObject::text(std::string_view name, std::string_view value) {
+    append_json(raw(name), value);
+    return *this;
+}
+JsonObject &JsonObject::text_or_null(std::string_view name, std::string_view value) {
+    return value.empty() ? null(name) : text(name, value);
+}
+JsonObject &JsonObject::number(std::string_view name, uint64_t value) {
+    append(raw(name), "{}", value);
+    return *this;
+}
+JsonObject &JsonObject::signed_number(std::string_view name, int64_t value) {
+    append(raw(name), "{}", value);
+    return *this;
+}
+JsonObject &JsonObject::truth(std::string_view name, bool value) {
+    raw(name) += value ? "true" : "false";
+    return *this;
+}
+JsonObject &JsonObject::null(std::string_view name) {
+    raw(name) += "null";
+    return *this;
+}
+JsonObject &JsonObject::hex(std::string_view name, uint64_t value) {
+    append(raw(name), "\"{:#x}\"", value);
+    return *this;
+}
+
+void append_json_header(std::string &out, const RunInfo &run) {
+    JsonLine line(out, "header");
+    line.number("schema", 1);
+    std::string &list = line.raw("command");
+    list += '[';
+    for (const std::string &word : run.command) {
+        if (&word != &run.command.front()) list += ',';
+        append_json(list, word);
+    }
+    list += ']';
+    line.text_or_null("version", run.version).text_or_null("kernel", run.kernel).text_or_null("arch", run.arch);
+    line.number("cpus", run.cpus).text("start", rfc3339(run.start_wall_ns));
+}
+
+} // namespace rawbpf::inline v0::render

@@ -1,0 +1,50 @@
+// JSON without a library: text is escaped, fields stand in the order they are given, and each object is closed when it is
+// dropped.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "programs/render/frame.h"
+#include "programs/render/text.h"
+
+namespace rawbpf::inline v0::render {
+
+/// One object within another, field by field.
+class JsonObject {
+  public:
+    explicit JsonObject(std::string &out) : JsonObject(out, "}") {}
+    ~JsonObject() { out_ += end_; }
+    JsonObject(const JsonObject &) = delete;
+    JsonObject &operator=(const JsonObject &) = delete;
+
+    JsonObject &text(std::string_view name, std::string_view value);         ///< a string, empty ones too
+    JsonObject &text_or_null(std::string_view name, std::string_view value); ///< null where it is empty
+    JsonObject &number(std::string_view name, uint64_t value);
+    JsonObject &signed_number(std::string_view name, int64_t value);
+    JsonObject &truth(std::string_view name, bool value);
+    JsonObject &null(std::string_view name);
+    /// A value that may pass 2^53: a string, "0x1000".
+    JsonObject &hex(std::string_view name, uint64_t value);
+    /// Puts the name; what is appended to the text next is its value.
+    std::string &raw(std::string_view name);
+
+  protected:
+    JsonObject(std::string &out, std::string_view end) : out_(out), end_(end) { out_ += '{'; }
+
+  private:
+    std::string &out_;
+    std::string_view end_;
+};
+
+/// One object on a line of its own (NDJSON), its "type" first.
+class JsonLine : public JsonObject {
+  public:
+    JsonLine(std::string &out, std::string_view type) : JsonObject(out, "}\n") { text("type", type); }
+};
+
+/// The line that every NDJSON output begins with. Schema 1: fields are added, never renamed.
+void append_json_header(std::string &out, const RunInfo &run);
+
+} // namespace rawbpf::inline v0::render
