@@ -151,8 +151,9 @@ class Runner:
                            append=self.options.append)
         verdicts = complete(read(r.out), suites)
         if r.status in (124, 125):
-            verdicts[ENDS] = Verdict("FAIL", detail=["  " + ("no end after %d s" % self.options.timeout if r.status == 124 else "it died"),
-                                                     *("  " + line for line in r.log.splitlines()[-15:])])
+            how = f"no end after {self.options.timeout} s" if r.status == 124 else "it died"
+            found = verdicts[ENDS].detail if ENDS in verdicts else []
+            verdicts[ENDS] = Verdict("FAIL", detail=[f"  {how}", *found, *("  " + line for line in r.log.splitlines()[-40:])])
         return verdicts, r
 
     def bare(self, image):
