@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/help.h"
 #include "cli/suggest.h"
+#include "programs/render/json_line.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -73,6 +74,13 @@ Error unknown_command(std::span<const std::string_view> words) {
     return make_error(Errc::invalid_argument, format("there is no command {}", name), hint + "rawbpf --help lists the commands");
 }
 
+// --json stands for --format json wherever there is one.
+static bool asks_for_json(const Command &command, const Arguments &arguments) {
+    for (size_t i = 0; i < command.options.size(); ++i)
+        if (command.options[i].name == "format") return arguments.text({i}) == "json";
+    return false;
+}
+
 int run(std::span<const std::string_view> words) {
     if (words.empty()) {
         say(help_text(all_commands(), color_wanted("auto", 2)));
@@ -93,6 +101,11 @@ int run(std::span<const std::string_view> words) {
     std::string who = format("rawbpf {}", command->name);
     if (!arguments) return complain(who, arguments.error(), 2);
     if (arguments->wants_help()) return print(help_text(*command, color_wanted("auto", 1)));
+    if (asks_for_json(*command, *arguments) && !render::writes_json())
+        return complain(who,
+                        make_error(Errc::unsupported, "this build writes no JSON",
+                                   "build rawbpf with -Djson=enabled (it needs nlohmann-json), or use another --format"),
+                        3);
     return command->run(*arguments);
 }
 

@@ -2,8 +2,8 @@
 //
 // The C library's versions work in every locale, so each of them brings the tables of locales along, the conversion between
 // character sets, translated messages, and the loader of shared objects that converters come in. rawbpf formats with fmt, reads
-// numbers itself and prints with write(2); a message of libstdc++'s wants a few calls. They are public functions, and a program
-// may define its own: the archive's members are then never taken.
+// numbers itself and prints with write(2); a library beside it (nlohmann-json's escapes, a message of libstdc++'s) wants a few
+// calls. They are public functions, and a program may define its own: the archive's members are then never taken.
 //
 // snprintf has d i u x X c s p % with 0, -, width, precision and the usual lengths. Anything else stops the program, so
 // that a format which isn't here can't print something wrong.

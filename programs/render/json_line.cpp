@@ -1,5 +1,4 @@
-// JSON lines. Every command's are written here, in every build: formats are flat, a few fields each, so that a library (and its
-// trees of values) would cost more than it saves.
+// JSON lines, every command's: braces, commas and numbers. What needs care, text of any bytes, is the library's.
 #include "programs/render/json_line.h"
 
 #include "runtime/base/format.h"

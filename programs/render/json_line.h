@@ -1,5 +1,5 @@
-// JSON without a library: text is escaped, fields stand in the order they are given, and each object is closed when it is
-// dropped.
+// JSON lines: fields stand in the order they are given, and each object is closed when it is dropped, so that a line of any
+// length needs no tree of values. Text is nlohmann-json's (json_text.cpp).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,13 @@
 #include "programs/render/text.h"
 
 namespace rawbpf::inline v0::render {
+
+/// Whether this build writes JSON (-Djson). Where it doesn't, the command line refuses to be asked for it.
+[[nodiscard]] bool writes_json();
+
+/// A JSON string in quotes, valid whatever the bytes are: ASCII, everything else and controls as \uXXXX, so that it is harmless
+/// on a terminal too; bytes that aren't UTF-8 are replaced by U+FFFD.
+void append_json(std::string &out, std::string_view text);
 
 /// One object within another, field by field.
 class JsonObject {

@@ -6,7 +6,6 @@
 //      symbol   ';' -> ':', other controls         ->  \xNN      a ';' in Java's "Lfoo;" is no frame border
 //               a space at either end              ->  \x20      a reader that trims its lines would lose the frame
 //      XML      & < > " '                          ->  entities; what isn't UTF-8 or is forbidden by XML 1.0, 2.2 -> U+FFFD
-//      JSON     " \ controls                       ->  \" \n \u0001; what isn't UTF-8 -> U+FFFD
 #include "programs/render/text.h"
 
 #include <chrono>
@@ -106,25 +105,6 @@ void append_xml(std::string &out, std::string_view text) {
         else
             out += raw;
     }
-}
-
-void append_json(std::string &out, std::string_view text) {
-    constexpr std::string_view kNamed = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
-    out += '"';
-    while (!text.empty()) {
-        const Character c = next_character(text);
-        const std::string_view raw = text.substr(0, c.size);
-        text.remove_prefix(c.size);
-        if (!c.valid)
-            out += kReplacement;
-        else if (const size_t at = kNamed.find(raw); at != std::string_view::npos)
-            out += {'\\', kLetters[at]};
-        else if (c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0))
-            append(out, "\\u{:04x}", c.code);
-        else
-            out += raw;
-    }
-    out += '"';
 }
 
 void append_printable(std::string &out, std::string_view text) {

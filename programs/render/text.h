@@ -24,10 +24,6 @@ void append_symbol(std::string &out, std::string_view symbol);
 /// replaced by U+FFFD.
 void append_xml(std::string &out, std::string_view text);
 
-/// A JSON string in quotes, valid whatever the bytes are: controls (DEL and U+0080 to U+009F, which a terminal obeys, among them)
-/// escaped, bytes that aren't UTF-8 replaced by U+FFFD.
-void append_json(std::string &out, std::string_view text);
-
 /// Text for a terminal: control characters (escape sequences among them) and bytes that aren't UTF-8 replaced by U+FFFD.
 void append_printable(std::string &out, std::string_view text);
 

@@ -10,6 +10,7 @@ using namespace rawbpf::render;
 using namespace rawbpf::test;
 
 TEST_CASE("render: json, golden lines") {
+    if (!writes_json()) SKIP("this build writes no JSON");
     Ledger ledger{
         .fired = 5, .shown = 2, .filtered = 1, .sampled_out = 1, .lost = {{"ring_full", 1}}, .degraded = {{"no_symbol", 1}}};
     std::string text = rendered(
@@ -23,15 +24,17 @@ TEST_CASE("render: json, golden lines") {
 }
 
 TEST_CASE("render: json replaces what isn't UTF-8 and escapes the rest") {
+    if (!writes_json()) SKIP("this build writes no JSON");
     std::string text = rendered(Format::json, {{stack("a\"\n\xff", {user_frame("b\\\x01\xc0")}), 1}});
     CHECK(text.find(R"("comm":"a\"\n)"
-                    "\xef\xbf\xbd\"") != std::string::npos);
+                    "\\ufffd\"") != std::string::npos);
     CHECK(text.find(R"("symbol":"b\\\u0001)"
-                    "\xef\xbf\xbd\"") != std::string::npos);
+                    "\\ufffd\"") != std::string::npos);
     CHECK(std::count(text.begin(), text.end(), '\n') == 3);
 }
 
 TEST_CASE("json lines: fields in order, type first") {
+    if (!writes_json()) SKIP("this build writes no JSON");
     std::string out;
     {
         JsonLine line(out, "x");
@@ -44,6 +47,7 @@ TEST_CASE("json lines: fields in order, type first") {
 }
 
 TEST_CASE("json lines: an object in an object, and none of its fields") {
+    if (!writes_json()) SKIP("this build writes no JSON");
     std::string out;
     {
         JsonLine line(out, "x");
@@ -56,6 +60,7 @@ TEST_CASE("json lines: an object in an object, and none of its fields") {
 }
 
 TEST_CASE("json lines: text is valid, and harmless on a terminal, whatever it is") {
+    if (!writes_json()) SKIP("this build writes no JSON");
     const auto json = [](std::string_view text) {
         std::string out;
         append_json(out, text);
@@ -66,6 +71,6 @@ TEST_CASE("json lines: text is valid, and harmless on a terminal, whatever it is
     CHECK(json("\b\f\n\r\t") == R"("\b\f\n\r\t")");
     CHECK(json(std::string_view("\0\x01\x1b[31m\x1f\x7f", 9)) == R"("\u0000\u0001\u001b[31m\u001f\u007f")");
     CHECK(json("\xc2\x9b") == R"("\u009b")"); // the C1 control sequence introducer
-    CHECK(json("\xc3\xa9\xf0\x9f\x90\x9d") == "\"\xc3\xa9\xf0\x9f\x90\x9d\"");
-    CHECK(json("\xff\xe2\x82") == "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+    CHECK(json("\xc3\xa9\xf0\x9f\x90\x9d") == R"("\u00e9\ud83d\udc1d")");
+    CHECK(json("\xff\xe2\x82") == R"("\ufffd\ufffd")");
 }
