@@ -64,6 +64,8 @@ bool per_cpu_type(uint32_t type) {
            type == BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE;
 }
 
+constexpr uint32_t kLink = 1u << 13; // BPF_F_LINK, 6.4
+
 Result<Fd> create_adapting(sys::MapCreateAttr &attr) {
     Result<Fd> fd = sys::map_create(attr);
     if (fd || fd.error().os == EPERM || fd.error().os == ENOMEM) return fd;
@@ -72,6 +74,13 @@ Result<Fd> create_adapting(sys::MapCreateAttr &attr) {
         attr.btf_fd = attr.btf_key_type_id = attr.btf_value_type_id = 0;
         Result<Fd> plain = sys::map_create(attr);
         if (plain) return plain;
+    }
+    if (attr.btf_vmlinux_value_type_id != 0 && (attr.map_flags & kLink) && fd.error().os == EINVAL) {
+        sys::Because why("again without a link: before 6.4 the map itself is what registers the struct");
+        attr.map_flags &= ~kLink;
+        Result<Fd> plain = sys::map_create(attr);
+        if (plain) return plain;
+        attr.map_flags |= kLink;
     }
     // The type comes first: without it, nothing else could help, and with it the name is old news.
     if (attr.map_name[0] != '\0' && !has_feature(Feature::object_name)) {
@@ -137,6 +146,7 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
         }
         return Unexpected(std::move(error));
     }
+    map.flags_ &= attr.map_flags; // a flag may have been given up
     map.fd_ = std::move(*fd);
     return map;
 }

@@ -13,6 +13,7 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/verifier_log.h"
 #include "runtime/sys/names.h"
+#include "runtime/sys/privileges.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -61,6 +62,27 @@ std::string missing_helper(const ProgramSpec &program, const VerifierReport &rep
                   helper->since.minor, unknown ? ", or not for this type of program" : "");
 }
 
+// What helps, and the last steps that led there, where the kernel tells them (7.3).
+std::string hint_with_path(const VerifierReport &report) {
+    constexpr size_t kShown = 3;
+    std::string out = report.hint;
+    for (size_t i = report.path.size() < kShown ? 0 : report.path.size() - kShown; i < report.path.size(); ++i)
+        append(out, "{}{}",
+               out.empty()                                  ? ""
+               : i + kShown == report.path.size() || i == 0 ? " On the way there: "
+                                                            : "; ",
+               report.path[i]);
+    return out;
+}
+
+// Whoever has these is refused for another reason.
+bool may_load_anything() {
+    using sys::Capability;
+    const sys::Capabilities own = sys::capabilities().value_or(sys::Capabilities());
+    return own.has(Capability::sys_admin) && own.has(Capability::bpf) && own.has(Capability::perfmon) &&
+           own.has(Capability::net_admin);
+}
+
 } // namespace
 
 bool complains_of_btf(std::string_view log) {
@@ -82,12 +104,18 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, Error 
             error.kind = Errc::unsupported;
             error.hint = format("this kernel has no programs of type {}", sys::prog_type_name(program.type));
         }
+        if (error.os == EPERM && may_load_anything())
+            error.hint = "it isn't the capabilities, which are all here: this kernel's policy refuses such programs (a security "
+                         "module, lockdown, or how it was built); rawbpf doctor lists what it takes";
         error.log = std::move(log);
         return error;
     }
     place_from_line_info(spec, program, report);
-    Error error = make_error(
-        Errc::rejected, format("{}: the verifier refused {}: {}", who, place_of(program, report), report.reason), report.hint);
+    const std::string registers = report.insn < 0 ? std::string() : report.named_registers();
+    Error error = make_error(Errc::rejected,
+                             format("{}: the verifier refused {}: {}{}", who, place_of(program, report), report.reason,
+                                    registers.empty() ? "" : format(" [{}]", registers)),
+                             hint_with_path(report));
     if (std::string words = missing_helper(program, report); !words.empty()) error.hint = std::move(words);
     for (const ProgramSpec::Poison &poison : program.poisoned)
         if (report.poisoned() && static_cast<int>(poison.insn) == report.insn) {

@@ -13,7 +13,7 @@
 // which names the instruction itself ("unreachable insn 3").
 //
 // The words are those of kernel/bpf/verifier.c, 5.10 to 7.3; in 7.3 its report follows the old text. Hints are ours.
-#include "runtime/kernel/verifier_log.h"
+#include "runtime/kernel/verifier_lines.h"
 
 #include <array>
 
@@ -83,29 +83,18 @@ constexpr ReasonHint kHints[] = {
     {"write into map forbidden", "the map is read-only for programs"},
     {"cannot write into", "this memory is read-only for programs"},
     {"kernel function", "this kernel function may not be called here"},
+    {"reference type('UNKNOWN",
+     "a global function is verified by the types of its parameters alone: make it static, or say what the "
+     "pointer is: a struct, or the context (__arg_ctx)"},
+    {"is not supported yet", "a global function is verified by the types of its parameters alone: make it static"},
     {"func_info", "the BTF doesn't fit the instructions: function starts in .BTF.ext and code disagree"},
     {"line_info", "the BTF doesn't fit the instructions: line positions in .BTF.ext and code disagree"},
 };
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-    return text;
-}
-
-// The number at the start of the text, which is moved past it; -1 when there is none.
-int take_number(std::string_view &text) {
-    if (text.empty() || !digit(text[0])) return -1;
-    int64_t value = 0;
-    while (!text.empty() && digit(text[0])) {
-        value = value * 10 + (text[0] - '0');
-        if (value > 100'000'000) return -1;
-        text.remove_prefix(1);
-    }
-    return static_cast<int>(value);
-}
+using verifier_log::digit;
+using verifier_log::Lines;
+using verifier_log::take_number;
+using verifier_log::trimmed;
 
 // Notes between instructions and sums at the end: never a reason.
 bool is_note(std::string_view line) {
@@ -190,56 +179,38 @@ int named_instruction(std::string_view reason) {
     return take_number(rest);
 }
 
-struct Lines {
-    std::string_view rest;
-    bool next(std::string_view &line) {
-        if (rest.empty()) return false;
-        size_t end = rest.find('\n');
-        line = rest.substr(0, end);
-        rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-        return true;
-    }
-};
-
-// The report of 7.3: a heading, then sections whose text is indented.
-void read_structured(std::string_view text, VerifierReport &report) {
-    std::string_view line, section;
-    std::string heading, reason, at, suggestion;
-    Lines lines{text};
-    while (lines.next(line)) {
-        if (line.starts_with("processed ")) break;
-        if (line.starts_with("Verification failed")) {
-            size_t colon = line.find(": ");
-            if (colon != std::string_view::npos) heading = trimmed(line.substr(colon + 2));
-            section = {};
-            continue;
-        }
-        if (!line.empty() && line[0] != ' ' && line.back() == ':') {
-            section = line.substr(0, line.size() - 1);
-            continue;
-        }
-        std::string *into = section == "Reason" ? &reason : section == "Suggestion" ? &suggestion : nullptr;
-        if (into && !trimmed(line).empty()) {
-            if (!into->empty()) *into += ' ';
-            *into += trimmed(line);
-        }
-        if (section == "At" && report.insn < 0) report.insn = named_instruction(line);
-    }
-    report.structured = true;
-    if (!reason.empty()) {
-        // The old complaint stays in front: it is what people search for.
-        if (report.reason.empty())
-            report.reason = heading.empty() ? reason : heading + ": " + reason;
-        else
-            report.reason += ": " + reason;
-    }
-    if (!suggestion.empty()) report.hint = suggestion;
+// "if r2 != r1 goto pc-5 infinite loop detected at insn 4" -> what follows the jump's target.
+std::string_view split_jump(std::string_view instruction) {
+    size_t at = instruction.find("goto pc");
+    if (at == std::string_view::npos) return {};
+    std::string_view rest = instruction.substr(at + 7);
+    if (!rest.starts_with('+') && !rest.starts_with('-')) return {};
+    rest.remove_prefix(1);
+    return take_number(rest) < 0 ? std::string_view() : trimmed(rest);
 }
 
 } // namespace
 
 bool VerifierReport::poisoned() const { // a CO-RE relocation's, or a missing kernel function's
     return reason.find("195896080") != std::string::npos || reason.find("unknown#2002") != std::string::npos;
+}
+
+std::string VerifierReport::named_registers() const {
+    // "r1 = *(u64 *)(r0 +0)", "w0 = 5", "R3 unbounded memory access"
+    bool named[11] = {}, any = false;
+    for (std::string_view text : {std::string_view(instruction), std::string_view(reason)})
+        for (size_t i = 0; i + 1 < text.size(); ++i) {
+            if ((text[i] != 'r' && text[i] != 'w' && text[i] != 'R') || !digit(text[i + 1])) continue;
+            if (i > 0 && ((text[i - 1] >= 'a' && text[i - 1] <= 'z') || digit(text[i - 1]) || text[i - 1] == '_')) continue;
+            std::string_view rest = text.substr(i + 1);
+            const int number = take_number(rest);
+            if (number >= 0 && number <= 10) named[number] = any = true;
+        }
+    Registers all;
+    all.update(registers, true);
+    for (size_t i = 0; i < all.value.size(); ++i)
+        if (any && !named[i]) all.value[i].clear();
+    return all.text();
 }
 
 std::string_view verifier_hint(std::string_view reason) {
@@ -254,10 +225,11 @@ VerifierReport read_verifier_log(std::string_view log) {
     VerifierReport pending; // source of the instruction to come
     std::string_view line;
     Lines lines{log};
+    std::string_view arguments;
     bool done = false;
     while (!done && lines.next(line)) {
         if (line.starts_with("Verification failed")) {
-            read_structured(log.substr(static_cast<size_t>(line.data() - log.data())), report);
+            verifier_log::read_report(log.substr(static_cast<size_t>(line.data() - log.data())), report);
             break;
         }
         std::string_view text = trimmed(line);
@@ -277,6 +249,16 @@ VerifierReport read_verifier_log(std::string_view log) {
             size_t comment = rest.find(" ; ");
             if (comment == std::string_view::npos) comment = rest.find("\t; ");
             report.instruction = trimmed(rest.substr(0, comment));
+            // A jump's line isn't ended: the state at the target, or a complaint, goes on behind it.
+            if (std::string_view behind = split_jump(report.instruction); !behind.empty()) {
+                std::string_view state = behind;
+                if (take_number(state) >= 0 && state.starts_with(": "))
+                    registers.update(state.substr(2), true);
+                else
+                    report.reason = behind;
+                report.instruction.resize(report.instruction.size() - behind.size());
+                report.instruction = std::string(trimmed(report.instruction));
+            }
             report.source = pending.source;
             report.file = pending.file;
             report.line = pending.line;
@@ -288,6 +270,8 @@ VerifierReport read_verifier_log(std::string_view log) {
             continue;
         }
         if (is_note(text)) {
+            // What is said of a global function's parameters is a note, unless nothing else is said.
+            if (text.starts_with("arg#") || text.starts_with("Arg#")) arguments = text;
             if (text.starts_with("from ") || text[0] == 'R') registers.update(text, true);
             if (text.starts_with("processed ")) done = lines.rest.find("Verification failed") == std::string_view::npos;
             continue;
@@ -296,6 +280,7 @@ VerifierReport read_verifier_log(std::string_view log) {
         report.reason += text;
     }
     report.registers = registers.text();
+    if (report.reason.empty()) report.reason = arguments;
     // Where it stood when it gave up says nothing: another instruction could have been the millionth.
     if (report.reason.starts_with("BPF program is too large") || report.reason.starts_with("The sequence of")) {
         const std::string reason = std::move(report.reason);

@@ -5,13 +5,14 @@
 //      R1 invalid mem access 'scalar'                      why
 //      processed 6 insns (limit 1000000) ...               sums
 //
-// Linux 7.3 adds a report of its own below that, with "Verification failed:", "Reason:", "At:", "Suggestion:". PURE: text in,
-// value out; any text is accepted, and what it doesn't hold stays empty.
+// Linux 7.3 adds a report of its own below that: verifier_report.cpp. PURE: text in, value out; any text is accepted, and what it
+// doesn't hold stays empty.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/result.h"
 
@@ -27,9 +28,13 @@ struct VerifierReport {
     std::string reason;      ///< its own words: "R1 invalid mem access 'scalar'"
     std::string hint;        ///< what that means and what helps; empty where we don't know either
     bool structured = false; ///< the report of 7.3 was there
+    /// From it, the steps that led there, first to last: "prog.bpf.c:12: branch: took the true branch of this conditional".
+    std::vector<std::string> path;
 
     /// The reason says that it saw the call that CO-RE puts where a relocation failed.
     [[nodiscard]] bool poisoned() const;
+    /// Of `registers`, those that the instruction or the reason names; all where none is named.
+    [[nodiscard]] std::string named_registers() const;
 };
 
 [[nodiscard]] VerifierReport read_verifier_log(std::string_view log);

@@ -18,17 +18,14 @@
 
 namespace rawbpf::inline v0 {
 
-Result<Link> attach_struct_ops(const ObjectSpec &spec, LoadedObject &object, const std::string &name) {
+Result<Link> attach_struct_ops(const ObjectSpec & /*spec*/, LoadedObject &object, const std::string &name) {
     const std::string what = format("struct_ops {}", name);
     const LoadedObject::StructOps *ops = nullptr;
     for (const LoadedObject::StructOps &one : object.struct_ops)
         if (one.map == name) ops = &one;
     Map *map = object.find_map(name);
     if (!ops || !map) return fail(Errc::not_found, "{}: the object has loaded no struct_ops map of that name", what);
-    uint32_t flags = 0;
-    for (const MapSpec &one : spec.maps)
-        if (one.name == name) flags = one.flags;
-    const bool by_link = (flags & BPF_F_LINK) != 0;
+    const bool by_link = (map->flags() & BPF_F_LINK) != 0; // the section's wish, where this kernel has such links
 
     const uint32_t key = 0;
     {

@@ -271,6 +271,17 @@ TEST_CASE("link: tp_btf") {
     CHECK(typed->run(15).count > 0);
 }
 
+TEST_CASE("link: fsession and fentry.multi, where a kernel has them") {
+    if (!has_program_type(BPF_PROG_TYPE_TRACING)) SKIP("needs tracing programs, 5.5");
+    NEEDS_ATTACH(static_cast<uint32_t>(AttachType::TRACE_FSESSION), "fsession programs, 7.0");
+    Loaded session = test::load_one("run_55").value();
+    Link link = session.attach().value();
+    CHECK(link.info().value().type == LinkType::TRACING);
+    if (probe_attach_type(static_cast<uint32_t>(AttachType::TRACE_FENTRY_MULTI)).support != Support::yes) return;
+    Loaded multi = test::load_one("run_56").value();
+    CHECK(multi.attach().value().places() > 1);
+}
+
 TEST_CASE("link: LSM hooks") {
     if (!has_program_type(BPF_PROG_TYPE_LSM)) SKIP("needs LSM programs, 5.7");
     NEEDS_ATTACH(BPF_LSM_MAC, "LSM programs that can be attached (CONFIG_BPF_LSM, trampolines)");

@@ -87,6 +87,10 @@ ANY(49, "xdp", 2)
 ANY(50, "action", 0)
 ANY(51, "lirc_mode2", 0)
 ANY(52, "sk_reuseport", 1)
+ANY(53, "lsm_cgroup/socket_post_create", 1)
+ANY(54, "netkit/peer", -1)
+PLAIN(55, "fsession/bpf_fentry_test1")
+PLAIN(56, "fentry.multi/bpf_fentry_test*")
 
 // An iterator over maps that prints a line for each.
 struct bpf_map {

@@ -1,7 +1,10 @@
 // Interfaces, sockets and cgroups, in a network namespace and a cgroup that the test makes and removes.
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
+#include <linux/if_packet.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -327,6 +330,142 @@ TEST_CASE("link: a socket filter, until it is dropped") {
     send_packets(2);
     CHECK(loaded.run(42).count == 2);
     close(s);
+}
+
+TEST_CASE("link: sk_reuseport chooses among the sockets of a port") {
+    NEEDS_NETWORK();
+    if (!has_program_type(BPF_PROG_TYPE_SK_REUSEPORT)) SKIP("needs sk_reuseport programs, 4.19");
+    Loaded loaded = test::load_one("run_52").value();
+    CHECK(loaded.attach().error().kind == Errc::invalid_argument);
+    int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    REQUIRE(setsockopt(s, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0);
+    sockaddr_in to = local(9);
+    REQUIRE(bind(s, reinterpret_cast<sockaddr *>(&to), sizeof to) == 0);
+    AttachOptions options;
+    options.target_fd = s;
+    {
+        Result<Link> link = loaded.attach(options);
+        REQUIRE_MESSAGE(link, link.error().message());
+        send_packets(2);
+        CHECK(loaded.run(52).count == 2);
+    }
+    send_packets(2);
+    CHECK(loaded.run(52).count == 2);
+    close(s);
+}
+
+TEST_CASE("link: an LSM hook for one cgroup") {
+    if (!has_program_type(BPF_PROG_TYPE_LSM)) SKIP("needs LSM programs, 5.7");
+    NEEDS_ATTACH(uapi::BPF_LSM_CGROUP, "LSM programs of cgroups, 6.0 (CONFIG_BPF_LSM, trampolines)");
+    OwnCgroup cgroup;
+    if (!cgroup) SKIP("needs a cgroup of its own (cgroup2 mounted)");
+    Result<Loaded> loaded = test::load_one("run_53");
+    REQUIRE_MESSAGE(loaded, loaded.error().message());
+    CHECK(loaded->attach().error().kind == Errc::invalid_argument);
+    AttachOptions options;
+    options.target_fd = cgroup.fd();
+    auto make_socket = [] {
+        close(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        return 0;
+    };
+    {
+        Result<Link> link = loaded->attach(options);
+        REQUIRE_MESSAGE(link, link.error().message());
+        CHECK(link->info().value().type == LinkType::CGROUP);
+        make_socket(); // not in the cgroup
+        CHECK(loaded->run(53).count == 0);
+        REQUIRE(cgroup.run(make_socket) == 0);
+        if (Result<std::string> active = sys::read_file("/sys/kernel/security/lsm");
+            active && active->find("bpf") != std::string::npos)
+            CHECK(loaded->run(53).count == 1);
+    }
+    const uint64_t before = loaded->run(53).count;
+    REQUIRE(cgroup.run(make_socket) == 0);
+    CHECK(loaded->run(53).count == before);
+}
+
+// A pair of netkit devices by rtnetlink; `first` and `second`, up. False where the kernel makes none.
+static bool make_netkit(const char *first, const char *second) {
+    struct {
+        nlmsghdr head;
+        ifinfomsg link;
+        char room[512];
+    } request{};
+    request.head.nlmsg_len = NLMSG_LENGTH(sizeof(ifinfomsg));
+    request.head.nlmsg_type = RTM_NEWLINK;
+    request.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK;
+    request.link.ifi_flags = request.link.ifi_change = IFF_UP;
+    auto *bytes = reinterpret_cast<char *>(&request);
+    auto begin = [&](uint16_t type, const void *data, size_t size) {
+        auto *attribute = reinterpret_cast<rtattr *>(bytes + NLMSG_ALIGN(request.head.nlmsg_len));
+        attribute->rta_type = type;
+        attribute->rta_len = static_cast<uint16_t>(RTA_LENGTH(size));
+        if (size > 0) std::memcpy(RTA_DATA(attribute), data, size);
+        request.head.nlmsg_len = NLMSG_ALIGN(request.head.nlmsg_len) + static_cast<uint32_t>(RTA_ALIGN(attribute->rta_len));
+        return attribute;
+    };
+    auto end = [&](rtattr *outer) {
+        outer->rta_len = static_cast<uint16_t>(bytes + request.head.nlmsg_len - reinterpret_cast<char *>(outer));
+    };
+    constexpr uint16_t kPeerInfo = 1; // IFLA_NETKIT_PEER_INFO
+    begin(IFLA_IFNAME, first, std::strlen(first) + 1);
+    rtattr *info = begin(IFLA_LINKINFO, nullptr, 0);
+    begin(IFLA_INFO_KIND, "netkit", 7);
+    rtattr *data = begin(IFLA_INFO_DATA, nullptr, 0);
+    const ifinfomsg up{.ifi_family = 0, .__ifi_pad = 0, .ifi_type = 0, .ifi_index = 0, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
+    rtattr *peer = begin(kPeerInfo, &up, sizeof up);
+    begin(IFLA_IFNAME, second, std::strlen(second) + 1);
+    end(peer);
+    end(data);
+    end(info);
+    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    struct {
+        nlmsghdr head;
+        nlmsgerr error;
+    } answer{};
+    const bool sent = send(s, &request, request.head.nlmsg_len, 0) > 0 && recv(s, &answer, sizeof answer, MSG_TRUNC) > 0;
+    close(s);
+    return sent && answer.head.nlmsg_type == NLMSG_ERROR && answer.error.error == 0;
+}
+
+TEST_CASE("link: netkit, at either end of a pair") {
+    NEEDS_NETWORK();
+    NEEDS_ATTACH(uapi::BPF_NETKIT_PRIMARY, "netkit, 6.7");
+    if (!make_netkit("rawbpf0", "rawbpf1")) SKIP("needs netkit devices (CONFIG_NETKIT)");
+    Loaded primary = test::load_one("run_33").value(), peer = test::load_one("run_54").value();
+    AttachOptions options;
+    options.interface = if_nametoindex("lo");
+    CHECK_FALSE(primary.attach(options));          // not a netkit device
+    options.interface = if_nametoindex("rawbpf0"); // both programs belong to the primary end
+    Result<Link> one = primary.attach(options), two = peer.attach(options);
+    REQUIRE_MESSAGE(one, one.error().message());
+    REQUIRE_MESSAGE(two, two.error().message());
+    CHECK(one->info().value().type == LinkType::NETKIT);
+    const char packet[20] = {0x45};
+    int s = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    for (const char *name : {"rawbpf0", "rawbpf1"}) { // out of either end
+        sockaddr_ll to{};
+        to.sll_family = AF_PACKET;
+        to.sll_protocol = htons(ETH_P_IP);
+        to.sll_ifindex = static_cast<int>(if_nametoindex(name));
+        (void)sendto(s, packet, sizeof packet, 0, reinterpret_cast<sockaddr *>(&to), sizeof to);
+    }
+    close(s);
+    CHECK(primary.run(33).count >= 1);
+    CHECK(peer.run(54).count >= 1);
+    CHECK(one->detach());
+    CHECK(two->detach());
+}
+
+TEST_CASE("link: an infrared device is named, and must be one") {
+    if (!has_program_type(BPF_PROG_TYPE_LIRC_MODE2)) SKIP("needs lirc_mode2 programs (CONFIG_BPF_LIRC_MODE2)");
+    Loaded loaded = test::load_one("run_51").value();
+    CHECK(loaded.attach().error().hint.find("/dev/lirc0") != std::string::npos);
+    AttachOptions options;
+    Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    options.target_fd = null.get();
+    CHECK_FALSE(loaded.attach(options));
 }
 
 TEST_CASE("link: what never attaches by itself says what it is for") {

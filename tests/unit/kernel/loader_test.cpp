@@ -247,7 +247,7 @@ TEST_CASE("loader: a verifier's refusal carries the log, the place and a hint") 
     CHECK(error.kind == Errc::rejected);
     CHECK(error.message() ==
           "example.bpf.o: program first (perf_event): the verifier refused instruction 6 (r0 = *(u32 *)(r1 +0)), "
-          "example.bpf.c:7 `x = *p;`: R1 invalid mem access 'scalar'");
+          "example.bpf.c:7 `x = *p;`: R1 invalid mem access 'scalar' [R1=ctx()]");
     CHECK(error.hint.find("bpf_probe_read_kernel") != std::string::npos);
     CHECK(error.log.starts_with("0: R1=ctx()"));
     CHECK(kernel.count(BPF_PROG_LOAD) == 2);

@@ -130,6 +130,115 @@ TEST_CASE("verifier log: 7.3's structured report") {
     CHECK(alone.reason == "Loops: No end: It never ends.");
 }
 
+TEST_CASE("verifier log: a report of 7.3 with source lines and the path that led there") {
+    const std::string log = "7: (79) r1 = *(u64 *)(r0 +0)\n"
+                            "R0 invalid mem access 'map_value_or_null'\n"
+                            "\n"
+                            "Verification failed: Register Type Safety: Invalid dereference\n"
+                            "\n"
+                            "Reason:\n"
+                            "  R0 may be NULL here (a nullable map value pointer). The program could dereference NULL on this\n"
+                            "  path, so the verifier cannot prove this access is safe.\n"
+                            "\n"
+                            "At:\n"
+                            "  on_exec @ prog.bpf.c:12:5\n"
+                            "  Source context:\n"
+                            "      11 |     __u64 *n = bpf_map_lookup_elem(&counts, &key);\n"
+                            "  >>> 12 |     *n += 1;\n"
+                            "         |     ^-- error: invalid dereference of R0 (a nullable map value\n"
+                            "         |         pointer)\n"
+                            "  \n"
+                            "  Instruction context:\n"
+                            "      6 | (85) call bpf_map_lookup_elem#1\n"
+                            "  >>> 7 | (79) r1 = *(u64 *)(r0 +0)\n"
+                            "\n"
+                            "Causal path:\n"
+                            "  on_exec @ prog.bpf.c:9:9\n"
+                            "  Source context:\n"
+                            "  >>> 9 |     if (ctx->flags)\n"
+                            "        |     ^-- branch: took the true branch of this conditional, goto\n"
+                            "        |         followed\n"
+                            "  Instruction context:\n"
+                            "  >>> 2 | (55) if r1 != 0x0 goto pc+3\n"
+                            "\n"
+                            "  12 intermediate causal-history events omitted\n"
+                            "\n"
+                            "  insn 6\n"
+                            "        | ^-- note: R0 became a nullable map value pointer\n"
+                            "  Instruction context:\n"
+                            "  >>> 6 | (85) call bpf_map_lookup_elem#1\n"
+                            "\n"
+                            "Suggestion:\n"
+                            "  Add a NULL check before the access and dereference the pointer only on the non-NULL path.\n"
+                            "\n"
+                            "processed 8 insns (limit 1000000) max_states_per_insn 0 total_states 0\n";
+    VerifierReport r = read_verifier_log(log);
+    CHECK(r.structured);
+    CHECK(r.insn == 7);
+    CHECK(r.instruction == "r1 = *(u64 *)(r0 +0)");
+    CHECK(r.file == "prog.bpf.c");
+    CHECK(r.line == 12);
+    CHECK(r.source == "*n += 1;");
+    CHECK(r.reason.starts_with("R0 invalid mem access 'map_value_or_null': R0 may be NULL here"));
+    CHECK(r.hint.starts_with("Add a NULL check"));
+    REQUIRE(r.path.size() == 2);
+    CHECK(r.path[0] == "prog.bpf.c:9: branch: took the true branch of this conditional, goto followed");
+    CHECK(r.path[1] == "instruction 6: note: R0 became a nullable map value pointer");
+    // The report alone says as much.
+    VerifierReport alone = read_verifier_log(std::string_view(log).substr(log.find("Verification failed")));
+    CHECK(alone.insn == 7);
+    CHECK(alone.instruction == r.instruction);
+    CHECK(alone.source == r.source);
+    CHECK(alone.reason.starts_with("Register Type Safety: Invalid dereference: R0 may be NULL here"));
+    for (size_t n = 0; n <= log.size(); ++n) {
+        VerifierReport cut = read_verifier_log(std::string_view(log).substr(0, n));
+        CHECK(cut.insn <= 7);
+        CHECK(cut.path.size() <= 2);
+    }
+}
+
+TEST_CASE("verifier log: what stands behind a jump on its own line") {
+    VerifierReport r = read_verifier_log("7: (61) r2 = *(u32 *)(r10 -4)         ; R2=scalar() R10=fp0\n"
+                                         "8: (5d) if r2 != r1 goto pc-5 infinite loop detected at insn 4\n"
+                                         "cur state: R1=0xfffffffb R2=scalar() R10=fp0 fp-8=mmmm????\n"
+                                         "old state: R1=0xfffffffb R2=scalar() R10=fp0 fp-8=mmmm????\n"
+                                         "processed 18 insns (limit 1000000) max_states_per_insn 0\n");
+    CHECK(r.reason == "infinite loop detected at insn 4");
+    CHECK(r.insn == 4);
+    CHECK(r.hint.find("constant bound") != std::string::npos);
+    r = read_verifier_log("8: (5d) if r2 != r1 goto pc-5 4: R1=7 R10=fp0\n4: (95) exit\nR0 !read_ok\n");
+    CHECK(r.reason == "R0 !read_ok");
+    CHECK(r.registers == "R1=7 R10=fp0");
+    r = read_verifier_log("8: (05) goto pc-5\nback-edge from insn 8 to 4\n");
+    CHECK(r.reason == "back-edge from insn 8 to 4");
+    for (std::string_view text :
+         {"1: (05) goto pc", "1: (05) goto pc+", "1: (05) goto pc+x", "1: (05) goto pc+1", "1: (05) goto pc+1 ",
+          "1: (05) goto pc+1 2", "1: (05) goto pc+1 2:", "1: (05) goto pc+999999999999"})
+        CHECK(read_verifier_log(text).insn == 1);
+}
+
+TEST_CASE("verifier log: the registers that matter") {
+    VerifierReport r = read_verifier_log("4: R1_w=scalar(id=2) R2=map_value(off=0,ks=4,vs=8) R10=fp0\n"
+                                         "5: (0f) r2 += r1\n"
+                                         "R2 unbounded memory access, make sure to bounds check any such access\n");
+    CHECK(r.registers == "R1=scalar(id=2) R2=map_value(off=0,ks=4,vs=8) R10=fp0");
+    CHECK(r.named_registers() == "R1=scalar(id=2) R2=map_value(off=0,ks=4,vs=8)");
+    r.instruction = "exit";
+    r.reason = "program of this type cannot use helper bpf_override_return#58";
+    CHECK(r.named_registers() == r.registers); // none is named
+    r.registers.clear();
+    CHECK(r.named_registers().empty());
+}
+
+TEST_CASE("verifier log: what is said of a function's parameters is the reason when nothing else is") {
+    VerifierReport r = read_verifier_log("Validating sub() func#1...\n"
+                                         "arg#0 reference type('UNKNOWN ') size cannot be determined: -22\n"
+                                         "processed 0 insns (limit 1000000)\n");
+    CHECK(r.reason == "arg#0 reference type('UNKNOWN ') size cannot be determined: -22");
+    CHECK(r.hint.find("__arg_ctx") != std::string::npos);
+    CHECK(read_verifier_log("arg#0 x\n0: (95) exit\nR0 !read_ok\n").reason == "R0 !read_ok");
+}
+
 TEST_CASE("verifier log: CO-RE's impossible call is recognised") {
     VerifierReport r = read_verifier_log("3: <invalid CO-RE relocation>\ninvalid func unknown#195896080\n");
     CHECK(r.poisoned());

@@ -2,6 +2,7 @@
 #include "runtime/link/link.h"
 
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "runtime/kernel/probes.h"
@@ -27,6 +28,8 @@ struct One {
         Program &program = object.programs.back();
         program.name = "p";
         program.section = section;
+        if (const SectionKind *kind = find_section_kind(section)) // as the loader does
+            program.expected_attach_type = static_cast<uint32_t>(kind->attach_type);
         sys::ProgLoadAttr attr;
         program.fd = sys::prog_load(attr).value();
     }
@@ -223,16 +226,42 @@ TEST_CASE("link: what is asked of the kernel, by the section's kind") {
     AttachOptions options;
     options.target_fd = 7;
     options.interface = 3;
+    kernel.script = [](const sys::Call &call) -> std::optional<long> { // attachments without a link keep a descriptor
+        return call.number == __NR_fcntl ? std::optional<long>(::dup(1)) : std::nullopt;
+    };
     for (auto [section, text] : {std::pair("cgroup/connect4", "target_fd=7"),
                                  {"xdp", "target_fd=3"},
                                  {"tcx/egress", "target_fd=3"},
                                  {"tc", "attach_type=BPF_TCX_INGRESS"},
+                                 {"netkit/primary", "attach_type=BPF_NETKIT_PRIMARY"},
+                                 {"netkit/peer", "target_fd=3"},
+                                 {"lsm_cgroup/socket_bind", "attach_type=BPF_LSM_CGROUP"},
+                                 {"lsm_cgroup/socket_bind", "target_fd=7"},
+                                 {"lirc_mode2", "attach_type=BPF_LIRC_MODE2"},
+                                 {"lirc_mode2", "BPF_PROG_ATTACH"},
+                                 {"fsession/vfs_read", "BPF_RAW_TRACEPOINT_OPEN"},
                                  {"sk_lookup", "target_fd=7"}}) {
         One one(section);
         kernel.lines.clear();
-        CHECK(one.attach(options));
-        CHECK_MESSAGE(has_line(kernel, text), section);
+        CHECK_MESSAGE(one.attach(options), std::string(section));
+        std::string lines;
+        for (const std::string &line : kernel.lines) lines += line + "\n";
+        CHECK_MESSAGE(has_line(kernel, text), format("{} wants {}: {}", section, text, lines));
     }
+    // A reuseport group takes its program by setsockopt: not narrated, but seen here.
+    kernel.script = [](const sys::Call &call) -> std::optional<long> {
+        if (call.number == __NR_fcntl) return ::dup(1);
+        if (call.number != __NR_setsockopt) return std::nullopt;
+        CHECK(call.args[1] == SOL_SOCKET);
+        CHECK((call.args[2] == SO_ATTACH_REUSEPORT_EBPF || call.args[2] == SO_DETACH_REUSEPORT_BPF));
+        return 0;
+    };
+    {
+        One group("sk_reuseport");
+        Result<Link> link = group.attach(options);
+        CHECK_MESSAGE(link, link.error().message());
+    }
+    kernel.script = nullptr;
     options.egress = true;
     One tc("classifier");
     CHECK(tc.attach(options));
