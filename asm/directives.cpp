@@ -163,7 +163,7 @@ bool Assembler::map_directive() {
         skip_space();
         if (is_digit(*p_)) {
             int64_t bytes;
-            if (!number(bytes, 0, static_cast<int64_t>(kMostBytes), "a size")) return false;
+            if (!number(bytes, 0, UINT32_MAX, "a size")) return false;
             size = static_cast<uint32_t>(bytes);
             return true;
         }
@@ -351,8 +351,8 @@ bool Assembler::directive(const char *at) {
         std::string license;
         if (!string(license)) return false;
         if (license_given_) return fail(at, "the license is given twice");
-        if (license.empty() || license.size() > 127 || license.find('\0') != std::string::npos)
-            return fail(at, "a license has 1 to 127 characters");
+        if (license.size() > 127 || license.find('\0') != std::string::npos)
+            return fail(at, "a license has up to 127 characters");
         license_given_ = true;
         out_.unit.license = std::move(license);
         return true;

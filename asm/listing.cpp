@@ -282,7 +282,7 @@ std::string print(const Unit &unit, PrintStyle style) {
         out += " entries " + std::to_string(map.max_entries);
         if (map.flags) out += " flags " + hex(map.flags);
         if (map.read_only) out += " read_only";
-        if (!map.contents.empty()) {
+        if (!map.contents.empty() && map.contents.size() <= map.value_size) { // an arena's are no value
             out += " contents \"";
             for (uint8_t byte : map.contents) {
                 out += "\\x";

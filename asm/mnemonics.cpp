@@ -72,6 +72,7 @@ bool Assembler::mnemonic(std::string_view word, const char *at) {
         if (to_32) row += "_32";
     }
     const Form *form = find_form(row);
+    if (form == nullptr && word == "lock") return fail(at, "expected an atomic operation: add, or, and, xor, xchg, cmpxchg");
     if (form == nullptr) {
         Nearest near(word);
         for (const Form &known : isa::kForms)

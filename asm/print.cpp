@@ -143,7 +143,9 @@ class InsnPrinter {
     void part(char letter) {
         switch (letter) {
         case 'D': return reg(insn_.dst, form_.register_bits);
-        case 'S': return reg(insn_.src, form_.register_bits);
+        case 'S':
+            // The plain add of 32 bits is older than wN, and llvm-objdump writes it so.
+            return reg(insn_.src, form_.shape == Shape::atomic && form_.imm == 0 ? 64 : form_.register_bits);
         case 'A': return reg(insn_.dst, 64);
         case 'B': return reg(insn_.src, 64);
         case 'R': return reg(0, form_.register_bits);

@@ -82,9 +82,11 @@ bool Assembler::emit(const Form &form, const Operands &operands, const Places &p
         case Problem::no_such_register: at = operands.dst > 10 ? places.dst : places.src; break;
         default: at = places.imm;
         }
-        const bool wide = encoded.problem == Problem::immediate_range && form.shape == Shape::alu_imm && form.symbol == "=";
-        return fail(at != nullptr ? at : p_, describe(encoded.problem, form, operands),
-                    wide ? "r" + std::to_string(operands.dst) + " = NUMBER ll takes any 64-bit number" : "");
+        // The encoder's words are those of the builder in C++, but for this one.
+        std::string message = describe(encoded.problem, form, operands);
+        if (const size_t word = message.find("load_imm64"); word != std::string::npos)
+            message.replace(word, 10, "`rN = number ll`");
+        return fail(at != nullptr ? at : p_, std::move(message));
     }
     Function &to = function();
     if (!field.empty()) {

@@ -50,14 +50,9 @@ InputKind kind_of(Bytes bytes) {
     if (text.starts_with("\x7f"
                          "ELF"))
         return InputKind::object;
-    bool any = false;
-    for (char c : text) {
-        if (digit(c) >= 0)
-            any = true;
-        else if (!is_blank(c))
-            return InputKind::text;
-    }
-    return any ? InputKind::hex : InputKind::text;
+    for (char c : text)
+        if (digit(c) < 0 && !is_blank(c)) return InputKind::text;
+    return InputKind::hex;
 }
 
 Result<Unit> unit_of_hex(std::string_view text, std::string_view name) {

@@ -92,8 +92,9 @@ class ObjectWriter {
     };
     struct FieldUse {
         size_t root; ///< index into structs_
-        std::string access;
         uint32_t offset;
+        std::vector<std::pair<size_t, std::string>> steps; ///< struct and member, from the root on
+        std::string access = {};                           ///< known when every struct has all its members
     };
 
     static std::string legal_name(std::string_view name) {
@@ -200,7 +201,7 @@ class ObjectWriter {
         if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} is no struct", first));
         if (type.name.empty()) return nothing(format("{} stands for a struct without a name", first));
         size_t at = struct_for(type, type.name, SIZE_MAX);
-        FieldUse use{at, "0", 0};
+        FieldUse use{at, 0, {}};
         while (!rest.empty()) {
             const std::string_view name = next();
             const std::optional<btf::Member> found = TRY(member(type.id, name));
@@ -210,7 +211,7 @@ class ObjectWriter {
             while (place < structs_[at].fields.size() && structs_[at].fields[place].name != name) ++place;
             if (place == structs_[at].fields.size())
                 structs_[at].fields.push_back({std::string(name), found->bit_offset, found->type});
-            use.access += format(":{}", place);
+            use.steps.emplace_back(at, name);
             use.offset += found->bit_offset / 8;
             if (rest.empty()) break;
             type = TRY(kernel_->resolve(found->type));
@@ -219,7 +220,7 @@ class ObjectWriter {
                 if ((type.kind != Kind::struct_ && type.kind != Kind::union_) || type.name.empty())
                     return nothing(format("{} leads to no struct with a name", name));
                 at = struct_for(type, type.name, SIZE_MAX);
-                use = {at, "0", 0};
+                use = {at, 0, {}};
                 continue;
             }
             if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} is no struct", name));
@@ -229,7 +230,7 @@ class ObjectWriter {
             }
             at = structs_[at].fields[place].inner;
         }
-        if (use.access == "0") return nothing("the path has no member");
+        if (use.steps.empty()) return nothing("the path has no member");
         return use;
     }
 
@@ -271,7 +272,18 @@ class ObjectWriter {
             for (const Ref &ref : function.refs)
                 if (ref.kind == RefKind::field && uses_.find(ref.symbol) == uses_.end())
                     uses_.emplace(ref.symbol, TRY(find_field(ref.symbol)));
-        for (auto &[path, use] : uses_) (void)TRY(write_struct(use.root));
+        // Members stand in the order of their places, or the kernel refuses the types.
+        for (LocalStruct &local : structs_)
+            stable_sort(local.fields, [](const auto &a, const auto &b) { return a.bit_offset < b.bit_offset; });
+        for (auto &[path, use] : uses_) {
+            (void)TRY(write_struct(use.root));
+            use.access = "0";
+            for (auto &[at, name] : use.steps) {
+                size_t place = 0;
+                while (structs_[at].fields[place].name != name) ++place;
+                append(use.access, ":{}", place);
+            }
+        }
         return {};
     }
 
@@ -334,8 +346,12 @@ class ObjectWriter {
     Result<void> add_data() {
         for (const MapDef &map : unit_.maps) {
             if (!map.name.starts_with('.')) continue;
-            std::vector<std::byte> bytes(map.value_size);
-            std::memcpy(bytes.data(), map.contents.data(), std::min<size_t>(map.contents.size(), bytes.size()));
+            constexpr uint32_t kMostBytes = 1u << 24;
+            if (map.value_size > kMostBytes)
+                return fail(Errc::invalid_argument, "{}: {} has {} bytes; 16 MiB are the most", unit_.name, map.name,
+                            map.value_size);
+            std::vector<std::byte> bytes(map.name == ".bss" ? 0 : map.value_size);
+            for (size_t i = 0; i < std::min(map.contents.size(), bytes.size()); ++i) bytes[i] = std::byte{map.contents[i]};
             const uint64_t flags = map.read_only ? kAlloc : kAlloc | kWrite;
             const uint32_t section =
                 map.name == ".bss" ? elf_.add_nobits(map.name, flags, map.value_size) : elf_.add_section(map.name, flags, bytes);

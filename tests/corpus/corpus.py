@@ -14,6 +14,7 @@ import collections
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -131,6 +132,14 @@ def corpus(options):
     return build.build(cache, options.bpfcc, options.jobs, options.set)
 
 
+def roundtrip(program, paths):
+    """Every program through the disassembler and the assembler, and its text beside llvm-objdump's."""
+    objdump = next((name for name in ("llvm-objdump-19", "llvm-objdump-20", "llvm-objdump-21") if shutil.which(name)), None)
+    done = subprocess.run([program, *(["--objdump", objdump] if objdump else []), *map(str, paths)], stdout=subprocess.PIPE)
+    print(done.stdout.decode(errors="replace") + ("" if objdump else "text not compared: no llvm-objdump 19 or newer\n"), end="")
+    return int(done.returncode != 0)
+
+
 def compare(options):
     argued = json.loads((HERE / "argued.json").read_text())
     objects = {"given": [Path(p) for p in options.objects]} if options.objects else corpus(options)
@@ -145,6 +154,8 @@ def compare(options):
                 broken += 1
                 print(f"OPEN: rawbpf on {job[1]}: {trouble}")
     bad = table(rows, opened, argued) + broken
+    if options.roundtrip:
+        bad += roundtrip(options.roundtrip, [path for paths in objects.values() for path in paths])
     if options.table:
         Path(options.table).write_text(json.dumps({"programs": rows, "objects": opened}, indent=1))
         print(f"every program: {options.table}")
@@ -190,6 +201,7 @@ def main():
     parser.add_argument("objects", nargs="*")
     parser.add_argument("--rawbpf")
     parser.add_argument("--theirs")
+    parser.add_argument("--roundtrip")
     parser.add_argument("--check")
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--bpfcc", default="", help="an unpacked bpfcc source tree, where the archive has none")

@@ -1,0 +1,221 @@
+// The assembler: what it makes of directives and names, what it reads of others' prints, and a page of mistakes as people see
+// them (mistakes.inc: each source, and the report about it).
+#include "asm/assemble.h"
+
+#include <cstring>
+#include <string>
+
+#include "asm/isa_text.h"
+#include "asm/print.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+
+namespace {
+
+struct Mistake {
+    const char *source, *report;
+};
+const Mistake kMistakes[] = {
+#include "mistakes.inc"
+};
+
+/// The bytes of a text that needs nothing loaded, in hex, an instruction a word; or the report.
+std::string bytes(std::string_view text) {
+    const Assembled made = assemble(text);
+    if (!made) return made.report();
+    std::vector<Insn> insns;
+    std::string out;
+    if (!flatten(made.unit, insns, out)) return out;
+    for (const Insn &insn : insns) {
+        uint8_t raw[8];
+        std::memcpy(raw, &insn, 8);
+        if (!out.empty()) out += ' ';
+        for (uint8_t byte : raw) {
+            out += "0123456789abcdef"[byte >> 4];
+            out += "0123456789abcdef"[byte & 15];
+        }
+    }
+    return out;
+}
+
+bool one_file(void *context, std::string_view path, std::string &text) {
+    if (path != "other.asm") return false;
+    text = *static_cast<const char **>(context);
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("assemble: mistakes, with their place and what was probably meant") {
+    for (const Mistake &mistake : kMistakes) {
+        AssembleOptions options;
+        options.name = "p";
+        const Assembled made = assemble(mistake.source, options);
+        INFO(mistake.source);
+        CHECK_FALSE(made);
+        CHECK(made.report() == mistake.report);
+    }
+}
+
+TEST_CASE("assemble: many mistakes in one go, and no more than twenty") {
+    std::string text;
+    for (int i = 0; i < 30; ++i) text += "r10 = 5\n";
+    CHECK(assemble(text).complaints.size() == 20);
+    CHECK(assemble("r10 = 5\nr1 = 2\nr11 = 3\ngoto x\nexit\n").complaints.size() == 3);
+    CHECK(assemble("").complaints.size() == 1);
+    CHECK(assemble(std::string_view("r1 = 1\0exit\n", 12)).complaints.size() == 1);
+}
+
+TEST_CASE("assemble: numbers and expressions") {
+    CHECK(
+        bytes("r1 = 1 + 2 * 3\nr1 = (1 + 2) * 3\nr1 = 1 << 4 | 1\nr1 = -7 / 2\nr1 = 'a'\nr1 = ~0\nr1 = 0b101\n") ==
+        "b701000007000000 b701000009000000 b701000011000000 b7010000fdffffff b701000061000000 b7010000ffffffff b701000005000000");
+    CHECK(bytes("r1 = 0xffffffffffffffff ll\nr2 = -1 ll\n") ==
+          "18010000ffffffff 00000000ffffffff 18020000ffffffff 00000000ffffffff");
+    CHECK(bytes("N = 8\n.const M = N * 2\nr1 = *(u32 *)(r10 - N - 4)\nr1 = M\n") == "61a1f4ff00000000 b701000010000000");
+    CHECK(bytes(".struct e\n a u8\n b u32\n c u16[3]\n.end\nr1 = sizeof(e)\nr1 = e.b + e.c\nr1 = sizeof(e[3])\n") ==
+          "b701000010000000 b70100000c000000 b701000030000000");
+    CHECK(bytes("w1 = 0xffffffff\n*(u8 *)(r1 + 0) = 0xff\n") == "b4010000ffffffff 72010000ff000000");
+}
+
+TEST_CASE("assemble: labels, calls, and an atomic that takes two") {
+    CHECK(bytes("a: goto b\nb: goto a\n") == "0500000000000000 0500feff00000000");
+    CHECK(bytes("gotol b\nb: may_goto b\nif r1 s> -5 goto b\n") == "0600000000000000 e500ffff00000000 6501fefffbffffff");
+    CHECK(bytes("call f\nexit\nf: r0 = 1\nexit\n") == "8510000001000000 9500000000000000 b700000001000000 9500000000000000");
+    CHECK(bytes("r0 = atomic_fetch_add((u64 *)(r10 - 8), r3)\n") == "bf30000000000000 db0af8ff01000000");
+    CHECK(bytes("call bpf_ktime_get_ns\ncall ktime_get_ns\ncall 5\ncall bpf_ktime_get_ns#5\n") ==
+          "8500000005000000 8500000005000000 8500000005000000 8500000005000000");
+}
+
+TEST_CASE("assemble: what others print") {
+    CHECK(bytes("0000000000000000 <f>:\n       0:\tbf 14 00 00 00 00 00 00\tr4 = r1\n"
+                "       1:\t18 01 00 00 88 77 66 55 00 00 00 00 44 33 22 11\tr1 = 0x1122334455667788 ll\n"
+                "       3:\t05 00 00 00 00 00 00 00\tgoto +0x0 <f+0x20>\n") ==
+          "bf14000000000000 1801000088776655 0000000044332211 0500000000000000");
+    CHECK(bytes("; int x = 5; @ a.c:3\n5: (bf) r1 = r10                      ; R1_w=fp0\n6: (85) call bpf_map_lookup_elem#1\n"
+                "7: (18) r1 = 0xffff888100000000\n10: (62) *(u32 *)(r10 -4) = -1\n") ==
+          "bfa1000000000000 8500000001000000 1801000000000000 000000008188ffff 620afcffffffffff");
+    CHECK(bytes("9: (55) if r0 != 0xffffffff goto pc+1\n") == "55000100ffffffff");
+    CHECK(bytes("10: (c3) r2 = atomic_fetch_add((u32 *)(r1 +0), r2)\n11: (db) r0 = atomic64_cmpxchg((u64 *)(r1 +0), r0, r2)\n") ==
+          "c321000001000000 db210000f1000000");
+    CHECK(
+        bytes("mov32 %r1, 5\nldxdw %r0, [%r1+8]\nlock fetch add32 [%r1], %r2\njeq %r1, 0xffffffff, out\nswap16 %r1\n"
+              "movsx832 %r1, %r2\ncall helper 5\ncall local +0\nout: exit\n") ==
+        "b401000005000000 7910080000000000 c321000001000000 15010400ffffffff d701000010000000 bc21080000000000 8500000005000000 "
+        "8510000000000000 9500000000000000");
+}
+
+TEST_CASE("assemble: a unit with everything, its listing is the unit again") {
+    const char *text = R"(.license "GPL"
+.struct event
+    pid  u32
+    comm u8[16]
+    when u64
+.end
+.map counts hash key u32 value event entries 1024
+.map events ringbuf entries 4096
+.rodata greeting "hello"
+.data total u64[2] = 1, 2
+.bss table u32[16]
+.kfunc bpf_task_release
+.program p "perf_event"
+    r1 = counts ll
+    r1 = counts + 8 ll
+    r1 = greeting ll
+    r1 = total + 8 ll
+    r1 = table ll
+    r1 = walk ll
+    r1 = ksym bpf_prog_active ll
+    r2 = *(u32 *)(r1 + @task_struct.pid)
+    r2 += @task_struct.mm.pgd
+    call walk
+    call bpf_task_release
+    exit
+.function walk
+    r0 = 0
+    exit
+)";
+    const Assembled made = assemble(text);
+    INFO(made.report());
+    REQUIRE(made);
+    const Unit &unit = made.unit;
+    CHECK(unit.license == "GPL");
+    REQUIRE(unit.types.size() == 1);
+    CHECK(unit.types[0].size == 32);
+    CHECK(unit.types[0].fields[2].offset == 24);
+    REQUIRE(unit.maps.size() == 5);
+    CHECK(unit.maps[0].value_size == 32);
+    CHECK(unit.maps[0].value_type == "event");
+    CHECK(unit.maps[2].name == ".rodata");
+    CHECK(unit.maps[2].contents == std::vector<uint8_t>{'h', 'e', 'l', 'l', 'o', 0});
+    CHECK(unit.maps[3].contents[8] == 2);
+    REQUIRE(unit.functions.size() == 2);
+    const Function &p = unit.functions[0];
+    CHECK(p.section == "perf_event");
+    REQUIRE(p.refs.size() == 11);
+    CHECK(p.refs[0].kind == RefKind::map);
+    CHECK(p.refs[1].kind == RefKind::map_value);
+    CHECK(p.refs[3].symbol == ".data");
+    CHECK(p.refs[3].addend == 8);
+    CHECK(p.refs[5].kind == RefKind::function);
+    CHECK(p.refs[6].kind == RefKind::ksym);
+    CHECK(p.refs[7].symbol == "task_struct.pid");
+    CHECK(p.refs[9].kind == RefKind::call);
+    CHECK(p.refs[10].kind == RefKind::kfunc);
+    REQUIRE(p.lines.size() == 12);
+    CHECK(p.lines[1].line == 15);
+    CHECK(p.lines[1].text == "r1 = counts + 8 ll");
+    const std::string listing = print(unit);
+    AssembleOptions options;
+    options.name = unit.name;
+    const Assembled again = assemble(listing, options);
+    INFO(again.report());
+    REQUIRE(again);
+    CHECK(print(again.unit) == listing);
+    std::vector<Insn> insns;
+    std::string why;
+    CHECK_FALSE(flatten(unit, insns, why));
+    CHECK(why.find("counts") != std::string::npos);
+}
+
+TEST_CASE("assemble: included files have their own lines, and an end") {
+    const char *inner = "N = 5\nr1 = N\nr10 = 1\n";
+    AssembleOptions options;
+    options.name = "main.asm";
+    options.include = one_file;
+    options.context = &inner;
+    const Assembled made = assemble("r0 = 0\n.include \"other.asm\"\nexit\n", options);
+    REQUIRE(made.complaints.size() == 1);
+    CHECK(made.complaints[0].at.file == "other.asm");
+    CHECK(made.complaints[0].at.line == 3);
+    inner = "N = 5\nr1 = N\n";
+    CHECK(assemble(".include \"other.asm\"\nr2 = N\nexit\n", options));
+    inner = ".include \"other.asm\"\n";
+    CHECK(assemble(".include \"other.asm\"\nexit\n", options).report().find("16 deep") != std::string::npos);
+}
+
+TEST_CASE("isa: every row has its entry; words find their rows") {
+    for (const Form &form : isa::kForms) {
+        INFO(std::string(form.name));
+        const std::string entry = isa_entry(form);
+        CHECK(entry.find("does            ") != std::string::npos);
+        CHECK(entry.find("does            \n") == std::string::npos);
+    }
+    CHECK(find_forms("add").size() == 2);
+    CHECK(find_forms("+=").size() > 3);
+    CHECK(find_forms("0x95").size() == 1);
+    CHECK(find_forms("goto").size() == 1);
+    CHECK(find_forms("swap16").size() == 1);
+    CHECK(find_forms("nonsense").empty());
+    CHECK(isa_hint("jslr") == "did you mean `jslt`?");
+}
+
+TEST_CASE("graph: blocks end at jumps") {
+    const Assembled made = assemble("if r1 == 0 goto out\nr0 = 1\nexit\nout: r0 = 0\nexit\n");
+    REQUIRE(made);
+    const std::string graph = print_graph(made.unit);
+    CHECK(graph.find("f0_0 -> f0_3 [color=green]") != std::string::npos);
+    CHECK(graph.find("f0_0 -> f0_1 [color=red]") != std::string::npos);
+    CHECK(graph.find("f0_1 ->") == std::string::npos);
+}

@@ -1,0 +1,142 @@
+// Units as object files: what is read back from them is what the unit becomes directly.
+#include "runtime/object/unit_elf.h"
+
+#include <string>
+
+#include "asm/assemble.h"
+#include "asm/print.h"
+#include "runtime/object/core.h"
+#include "runtime/object/elf_object.h"
+#include "runtime/object/spec_unit.h"
+#include "runtime/object/unit_object.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+
+namespace {
+
+const char *kSource = R"(.license "GPL"
+.struct event
+    pid  u32
+    name char[4]
+.end
+.map counts hash key u32 value event entries 1024 flags 1
+.map events ringbuf entries 4096
+.map stacks stack_trace key 4 value 1016 entries 10
+.rodata greeting "hello"
+.data total u64 = 1
+.bss table u32[16]
+.program p "kprobe/vfs_read"
+    r1 = counts ll
+    r1 = events ll
+    r1 = greeting ll
+    r1 = total ll
+    r1 = table + 8 ll
+    r2 = walk ll
+    call walk
+    r0 = 0
+    exit
+.program q "perf_event"
+    call walk
+    exit
+.function walk
+    r1 = stacks ll
+    r0 = 0
+    exit
+)";
+
+/// A kernel with a struct in which members aren't where their names' order would have them.
+std::vector<std::byte> kernel_types(uint32_t shift) {
+    btf::Writer w;
+    const btf::TypeId i = w.add_int("int", 4, true), ptr = w.add_ptr(5);                                              // 1, 2
+    const btf::TypeId sp = w.add_struct("thread_struct", 16, {{"flags", i, 0}, {"sp", i, 64}});                       // 3
+    (void)w.add_struct("task_struct", 64, {{"mm", ptr, shift}, {"pid", i, 64 + shift}, {"thread", sp, 128 + shift}}); // 4
+    (void)w.add_struct("mm_struct", 16, {{"users", i, 0}, {"pgd", i, 32 + shift}});                                   // 5
+    return w.finish();
+}
+
+} // namespace
+
+TEST_CASE("unit to ELF: read back, the programs are what the unit becomes directly") {
+    const Assembled made = assemble(kSource);
+    INFO(made.report());
+    REQUIRE(made);
+    auto object = write_object(made.unit, nullptr);
+    REQUIRE(object);
+    auto spec = parse_object(*object, "asm");
+    if (!spec) FAIL(spec.error().context);
+    auto direct = object_of(made.unit);
+    REQUIRE(direct);
+    CHECK(spec->license == "GPL");
+    REQUIRE(spec->programs.size() == 2);
+    for (const ProgramSpec &program : spec->programs) {
+        const ProgramSpec *other = direct->find_program(program.name);
+        REQUIRE(other != nullptr);
+        CHECK(program.section == other->section);
+        CHECK(program.type == other->type);
+        REQUIRE(program.insns.size() == other->insns.size());
+        for (size_t i = 0; i < program.insns.size(); ++i) {
+            INFO(program.name << " " << i << ": " << print(std::span(program.insns).subspan(i)));
+            CHECK(program.insns[i] == other->insns[i]);
+        }
+        CHECK(program.func_info.size() == other->func_info.size());
+        CHECK(program.line_info.size() == other->line_info.size());
+        CHECK(program.line_info[0].number_column == other->line_info[0].number_column);
+    }
+    const MapSpec *counts = spec->find_map("counts");
+    REQUIRE(counts != nullptr);
+    CHECK(counts->key_size == 4);
+    CHECK(counts->value_size == 8);
+    CHECK(counts->max_entries == 1024);
+    CHECK(counts->flags == 1);
+    CHECK(counts->value_type != 0);
+    CHECK(spec->find_map("stacks")->value_size == 1016);
+    CHECK(spec->find_global("total").size() == 8);
+    CHECK(spec->find_global("total")[0] == std::byte{1});
+    CHECK(spec->find_global("greeting").size() == 6);
+
+    auto unit = unit_of(*spec);
+    REQUIRE(unit);
+    const std::string listing = print(*unit);
+    CHECK(listing.find("r1 = .bss + 8 ll") != std::string::npos);
+    CHECK(listing.find("call walk") != std::string::npos);
+    const Assembled again = assemble(listing);
+    INFO(again.report());
+    REQUIRE(again);
+    CHECK(again.unit.functions.size() == 3);
+}
+
+TEST_CASE("unit to ELF: members of kernel structs are relocated from where they were to where they are") {
+    const Assembled made = assemble("r6 = *(u32 *)(r1 + @task_struct.pid)\nr1 += @task_struct.mm\nr1 = *(u32 *)(r1 + "
+                                    "@task_struct.mm.pgd)\nr2 = @task_struct.thread.sp\nexit\n");
+    REQUIRE(made);
+    const std::vector<std::byte> old_types = kernel_types(0), new_types = kernel_types(32);
+    auto before = btf::Btf::parse(old_types, "before"), after = btf::Btf::parse(new_types, "after");
+    REQUIRE(before);
+    REQUIRE(after);
+    auto object = write_object(made.unit, &*before);
+    if (!object) FAIL(object.error().context);
+    auto spec = parse_object(*object, "asm");
+    if (!spec) FAIL(spec.error().context);
+    const std::vector<Insn> &insns = spec->programs[0].insns;
+    CHECK(insns[0].off == 8);
+    CHECK(insns[1].imm == 0);
+    CHECK(insns[2].off == 4);
+    CHECK(insns[3].imm == 24);
+    CHECK(spec->programs[0].core_relocations.size() == 4);
+    CoreTargets targets;
+    targets.kernel = &*after;
+    auto report = relocate_core(*spec, targets);
+    REQUIRE(report);
+    CHECK(report->poisoned == 0);
+    CHECK(insns[0].off == 12);
+    CHECK(insns[1].imm == 4);
+    CHECK(insns[2].off == 8);
+    CHECK(insns[3].imm == 28);
+
+    CHECK_FALSE(write_object(made.unit, nullptr));
+    const Assembled wrong = assemble("r1 += @task_struct.nothing\nexit\n");
+    auto refused = write_object(wrong.unit, &*before);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().context.find("no member nothing") != std::string::npos);
+}
