@@ -12,6 +12,7 @@
 #include "runtime/btf/btf.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/verifier_log.h"
+#include "runtime/object/kinds.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/privileges.h"
 
@@ -75,6 +76,17 @@ std::string hint_with_path(const VerifierReport &report) {
     return out;
 }
 
+// A tracing program for a way of attaching that this kernel hasn't is refused for whatever it stumbles over first.
+void name_missing_attach_type(const ProgramSpec &program, const Error &refusal, Error &error) {
+    if (program.type != BPF_PROG_TYPE_TRACING || refusal.os != EINVAL ||
+        probe_attach_type(program.expected_attach_type).support != Support::no)
+        return;
+    const std::string_view since = attach_type_since(program.expected_attach_type);
+    error.kind = Errc::unsupported;
+    error.hint = format("this kernel has no programs of attach type {}{}", attach_type_name(program.expected_attach_type),
+                        since.empty() ? "" : format(", which came with Linux {}", since));
+}
+
 // Whoever has these is refused for another reason.
 bool may_load_anything() {
     using sys::Capability;
@@ -104,6 +116,7 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, Error 
             error.kind = Errc::unsupported;
             error.hint = format("this kernel has no programs of type {}", sys::prog_type_name(program.type));
         }
+        name_missing_attach_type(program, error, error);
         if (error.os == EPERM && may_load_anything())
             error.hint = "it isn't the capabilities, which are all here: this kernel's policy refuses such programs (a security "
                          "module, lockdown, or how it was built); rawbpf doctor lists what it takes";
@@ -117,6 +130,7 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, Error 
                                     registers.empty() ? "" : format(" [{}]", registers)),
                              hint_with_path(report));
     if (std::string words = missing_helper(program, report); !words.empty()) error.hint = std::move(words);
+    if (report.insn < 0) name_missing_attach_type(program, refusal, error);
     for (const ProgramSpec::Poison &poison : program.poisoned)
         if (report.poisoned() && static_cast<int>(poison.insn) == report.insn) {
             error.context = format("{}: {}: CO-RE: {}", who, place_of(program, report), poison.why);

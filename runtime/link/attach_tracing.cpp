@@ -171,8 +171,7 @@ Result<Link> attach_trampoline_multi(const Attaching &a) {
         Error error = std::move(made).error();
         if (error.os == EINVAL || error.os == EOPNOTSUPP || error.os == kNotSupported) {
             error.kind = Errc::unsupported;
-            error.hint =
-                "no released kernel had these links when this was written; kprobe.multi (5.18) reaches the same functions";
+            error.hint = "this kernel has no such links (Linux 7.2 has); kprobe.multi (5.18) reaches the same functions";
         }
         return Unexpected(in_context(std::move(error), format("{}, {} functions", a.what(), wanted.size())));
     }

@@ -145,6 +145,12 @@ class Reader {
             ref.offset = static_cast<uint32_t>(offset);
             return {};
         default:
+            if (place.name == ".jumptables")
+                return Unexpected(
+                    make_error(Errc::unsupported,
+                               format("{}: {}: offset {:#x}: a switch by jump table (gotox, Linux 6.19) isn't loaded yet",
+                                      image_.name, section_.name, at),
+                               "compile with -fno-jump-tables"));
             return image_.bad(section_, at, "refers to {} in section {}, which is neither a map nor data", shown(symbol),
                               place.name);
         }

@@ -335,6 +335,13 @@ TEST_CASE("object: legacy maps sections") {
     CHECK(spec.error().context.starts_with("old.o: maps: offset 0x18: map first uses a field beyond map_flags"));
 }
 
+TEST_CASE("object: a switch by jump table says what to compile with") {
+    const Error error = parse_object(test::jump_table_object(), "table.bpf.o").error();
+    CHECK(error.kind == Errc::unsupported);
+    CHECK(error.message() == "table.bpf.o: socket: offset 0x0: a switch by jump table (gotox, Linux 6.19) isn't loaded yet");
+    CHECK(error.hint == "compile with -fno-jump-tables");
+}
+
 TEST_CASE("object: functions may share a place, but not overlap") {
     auto alias = parse_object(test::two_functions_object(0, 16), "x.o");
     REQUIRE(alias);

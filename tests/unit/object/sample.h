@@ -28,6 +28,9 @@ std::vector<std::byte> bare_object(std::string_view section, const std::vector<I
 /// `second`.
 std::vector<std::byte> legacy_maps_object(size_t words, uint32_t extra);
 
+/// A program that refers to a jump table, as clang 21 makes for a switch.
+std::vector<std::byte> jump_table_object();
+
 /// struct_ops, an arena and an exception callback:
 ///     struct ops { int (*init)(int); long flags; char name[8]; };
 ///     SEC(".struct_ops.link") struct ops live = { .init = on_init, .flags = 5, .name = "live" };
