@@ -18,17 +18,10 @@ constexpr Option kOptions[] = {
      .argument = "FILE",
      .help = "types of a kernel: BTF, or a vmlinux; otherwise the running one's",
      .section = "What"},
-    {.name = "format",
-     .letter = 'f',
-     .kind = Kind::choice,
-     .argument = "NAME",
-     .help = "how to show it",
-     .section = "Output",
-     .fallback = "text",
-     .choices = "text json"},
+    format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    {.name = "verbose", .letter = 'v', .help = "text: show what is missing but guarded, too"},
+    verbose_option("text: show what is missing but guarded, too"),
 };
 consteval Id option(std::string_view name) { return find(kOptions, name); }
 

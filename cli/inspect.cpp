@@ -10,17 +10,10 @@ namespace {
 constexpr std::string_view kWho = "rawbpf inspect";
 
 constexpr Option kOptions[] = {
-    {.name = "format",
-     .letter = 'f',
-     .kind = Kind::choice,
-     .argument = "NAME",
-     .help = "how to show it",
-     .section = "Output",
-     .fallback = "text",
-     .choices = "text json"},
+    format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    {.name = "verbose", .letter = 'v', .help = "text: every instruction of every program, too"},
+    verbose_option("text: every instruction of every program, too"),
 };
 consteval Id option(std::string_view name) { return find(kOptions, name); }
 

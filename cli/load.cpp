@@ -18,7 +18,6 @@
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/pin.h"
 #include "runtime/kernel/target_program.h"
-#include "runtime/object/elf_object.h"
 #include "runtime/object/kinds.h"
 #include "runtime/sys/names.h"
 
@@ -60,17 +59,10 @@ constexpr Option kOptions[] = {
     kAttachNetnsOption,
     kAttachPidOption,
     kAttachFreqOption,
-    {.name = "format",
-     .letter = 'f',
-     .kind = Kind::choice,
-     .argument = "NAME",
-     .help = "how to show it",
-     .section = "Output",
-     .fallback = "text",
-     .choices = "text json"},
+    format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    {.name = "verbose", .letter = 'v', .help = "the verifier's whole log; in JSON also the hash of what was refused"},
+    verbose_option("the verifier's whole log; in JSON also the hash of what was refused"),
     kSyscallsOption,
 };
 consteval Id option(std::string_view name) { return find(kOptions, name); }
@@ -263,18 +255,15 @@ int run_load(const Arguments &a) {
     int status = 0;
     for (std::string_view operand : a.operands()) {
         const std::string path(operand);
-        Result<ObjectSpec> spec = [&]() -> Result<ObjectSpec> {
-            const sys::Mapping bytes = TRY(sys::map_file(path));
-            return parse_object(bytes.bytes(), path);
-        }();
-        if (!spec) {
-            report.unreadable(path, spec.error());
-            status = std::max(status, complain(kWho, spec.error()));
+        Result<ObjectFile> object = open_object(operand);
+        if (!object) {
+            report.unreadable(path, object.error());
+            status = std::max(status, complain(kWho, object.error()));
             continue;
         }
         if (a.has(option("each"))) {
-            load_each(*spec, path, a, options, report);
-        } else if (Result<void> done = load_whole(*spec, path, a, options, *attach, report); !done) {
+            load_each(object->spec, path, a, options, report);
+        } else if (Result<void> done = load_whole(object->spec, path, a, options, *attach, report); !done) {
             if (!report.verbose()) done.error().log.clear();
             status = std::max(status, complain(kWho, done.error()));
         }

@@ -6,7 +6,7 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr Option kOptions[] = {{.name = "verbose", .letter = 'v', .help = "also what this build can and can't do"}};
+constexpr Option kOptions[] = {verbose_option("also what this build can and can't do")};
 
 int run_version(const Arguments &arguments) {
     bool verbose = arguments.has(find(kOptions, "verbose"));
