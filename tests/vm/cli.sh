@@ -6,6 +6,7 @@ failures=0
 hundredths() { # since the machine was started
   read -r up _ </proc/uptime
   up=${up%.*}${up#*.}
+  up=${up#0} up=${up#0} # a number that begins with 0 is octal
 }
 hundredths
 before=$up
