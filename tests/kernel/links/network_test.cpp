@@ -426,7 +426,14 @@ static bool make_netkit(const char *first, const char *second) {
     } answer{};
     const bool sent = send(s, &request, request.head.nlmsg_len, 0) > 0 && recv(s, &answer, sizeof answer, MSG_TRUNC) > 0;
     close(s);
-    return sent && answer.head.nlmsg_type == NLMSG_ERROR && answer.error.error == 0;
+    if (!sent || answer.head.nlmsg_type != NLMSG_ERROR || answer.error.error != 0) return false;
+    ifreq flags{}; // the peer's wish to be up isn't heard
+    std::strcpy(flags.ifr_name, second);
+    flags.ifr_flags = IFF_UP;
+    s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool is_up = ioctl(s, SIOCSIFFLAGS, &flags) == 0;
+    close(s);
+    return is_up;
 }
 
 TEST_CASE("link: netkit, at either end of a pair") {
