@@ -1,0 +1,56 @@
+// One random program on both engines.
+#pragma once
+
+#include <string>
+
+#include "programs/exec/run.h"
+#include "runtime/sys/uapi.h"
+#include "tests/support/random_program.h"
+
+namespace rawbpf::test {
+
+struct Compared {
+    bool refused = false; ///< the kernel didn't take it: no comparison
+    std::string why;      ///< the refusal, or the first difference; empty: they agree
+    std::vector<Insn> insns;
+};
+/// Whether the kernel runs a program with this instruction, on a stack that is filled and r1 = memory; else its reason.
+inline std::string refusal(std::string_view name, Operands operands) {
+    ObjectSpec spec;
+    spec.name = name;
+    ProgramSpec &program = spec.programs.emplace_back();
+    program.name = "main";
+    program.type = BPF_PROG_TYPE_SOCKET_FILTER;
+    program.insns = {encode("mov", {}).insn, encode("stdw", {.dst = 10, .off = -8}).insn, encode(name, operands).insn,
+                     encode("exit", {}).insn};
+    Result<exec::RunResult> ran = exec::run_in_kernel(spec, 0, {});
+    return ran ? std::string() : ran.error().message();
+}
+inline std::string can_compare() { return refusal("movsx8", {.dst = 0, .src = 0}); }
+inline bool has_newest() { return refusal("load_acquire64", {.dst = 0, .src = 10, .off = -8}).empty(); }
+
+inline Compared compare_engines(uint64_t seed, bool newest) {
+    Compared out;
+    constexpr int kMemory = 48;
+    ObjectSpec spec;
+    spec.name = "random";
+    ProgramSpec &program = spec.programs.emplace_back();
+    program.name = "main";
+    program.type = BPF_PROG_TYPE_SOCKET_FILTER;
+    program.insns = out.insns = random_program(seed, kMemory, newest);
+    exec::RunOptions options;
+    options.memory.resize(kMemory);
+    for (int n = 0; n < kMemory; ++n) options.memory[n] = static_cast<std::byte>(seed * 31 + static_cast<uint64_t>(n) * 7);
+    options.limit = 1'000'000;
+    Result<exec::RunResult> kernel = exec::run_in_kernel(spec, 0, options);
+    if (!kernel) {
+        out.refused = true;
+        out.why = kernel.error().message();
+        return out;
+    }
+    Result<exec::RunResult> emulated = exec::run_emulated(spec, 0, options);
+    out.why = emulated ? exec::first_difference(*kernel, *emulated) : "the emulator: " + emulated.error().message();
+    return out;
+}
+
+} // namespace rawbpf::test
