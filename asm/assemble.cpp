@@ -71,7 +71,7 @@ bool Assembler::expected(std::string_view what, std::string hint) {
     return fail(p_, "expected " + std::string(what) + ", found " + found(), std::move(hint));
 }
 
-void Assembler::skip_space() {
+void Assembler::skip_more() {
     for (;; ++p_) {
         if (*p_ == ' ' || *p_ == '\t' || *p_ == '\r') continue;
         if (*p_ != '/' || p_[1] != '*') return;
@@ -91,13 +91,6 @@ void Assembler::skip_line() {
     while (*p_ != '\n' && *p_ != '\0') ++p_;
 }
 
-bool Assembler::eat(char c) {
-    skip_space();
-    if (*p_ != c) return false;
-    ++p_;
-    return true;
-}
-
 bool Assembler::eat_word(std::string_view word) {
     skip_space();
     size_t i = 0;
@@ -107,8 +100,7 @@ bool Assembler::eat_word(std::string_view word) {
     return true;
 }
 
-bool Assembler::need(char c) {
-    if (eat(c)) return true;
+bool Assembler::expected_char(char c) {
     const char text[] = {'`', c, '`', 0};
     return expected(text);
 }

@@ -90,12 +90,22 @@ class Assembler {
     bool statement();
     bool fail(const char *at, std::string message, std::string hint = {});
     bool expected(std::string_view what, std::string hint = {}); ///< fail() at the cursor: "expected WHAT, found `xyz`"
-    void skip_space();
+    void skip_space() {                                          // most blanks are one
+        if (*p_ == ' ') ++p_;
+        if (static_cast<unsigned char>(*p_) <= ' ' || *p_ == '/') skip_more();
+    }
+    void skip_more();            ///< tabs, carriage returns, comments inside the line
     [[nodiscard]] bool at_end(); ///< of the statement
     void skip_line();
-    bool eat(char c); ///< blanks and c
+    bool eat(char c) { ///< blanks and c
+        skip_space();
+        if (*p_ != c) return false;
+        ++p_;
+        return true;
+    }
     bool eat_word(std::string_view word);
-    bool need(char c);
+    bool need(char c) { return eat(c) || expected_char(c); }
+    bool expected_char(char c);
     [[nodiscard]] std::string_view name(); ///< the name at the cursor, which moves; empty: there is none
     bool string(std::string &out);
     bool literal(Number &out, bool &is_hex);
@@ -123,7 +133,10 @@ class Assembler {
 
     // statements.cpp
     bool reg(Register &out);
-    [[nodiscard]] bool at_register() const;
+    [[nodiscard]] bool at_register() const {
+        if ((*p_ != 'r' && *p_ != 'w') || !is_digit(p_[1])) return false;
+        return !is_name(p_[2]) || (is_digit(p_[2]) && !is_name(p_[3]));
+    }
     bool assignment();
     bool assigned(Register dst, const char *dst_at, bool &done);
     bool memory_type(unsigned &bits, bool &is_signed);

@@ -24,9 +24,16 @@ struct FormTable {
     [[nodiscard]] constexpr const Form *find(Shape shape, unsigned bits, std::string_view symbol) const {
         for (size_t i = slot(shape, bits, symbol); rows[i] != 0; i = (i + 1) % kSize) {
             const Form &form = kForms[rows[i] - 1];
-            if (form.shape == shape && width(form) == bits && form.symbol == symbol) return &form;
+            if (form.shape == shape && width(form) == bits && same(form.symbol, symbol)) return &form;
         }
         return nullptr;
+    }
+    /// A few characters: a call of memcmp takes longer than they do.
+    [[nodiscard]] static constexpr bool same(std::string_view a, std::string_view b) {
+        if (a.size() != b.size()) return false;
+        for (size_t i = 0; i < a.size(); ++i)
+            if (a[i] != b[i]) return false;
+        return true;
     }
 };
 static_assert(kFormCount < 255);

@@ -34,11 +34,6 @@ size_t operator_length(const char *p) {
 
 } // namespace
 
-bool Assembler::at_register() const {
-    if ((*p_ != 'r' && *p_ != 'w') || !is_digit(p_[1])) return false;
-    return !is_name(p_[2]) || (is_digit(p_[2]) && !is_name(p_[3]));
-}
-
 bool Assembler::reg(Register &out) {
     skip_space();
     if (!at_register()) return expected("a register");
@@ -618,7 +613,7 @@ bool Assembler::emit_jump(const Form &form, Operands operands, Places places, bo
     if (!target(distance, label_name, kernel_print)) return false;
     // The kernel prints the 32 bits of a comparison's number in hexadecimal, whatever they mean.
     if (form.shape == Shape::branch_imm && form.register_bits == 64 && operands.imm > INT32_MAX && operands.imm <= UINT32_MAX &&
-        kernel_print)
+        (kernel_print || wide_hint_ >= 0))
         operands.imm = static_cast<int32_t>(static_cast<uint32_t>(operands.imm));
     (form.shape == Shape::jump_long ? places.imm : places.off) = at;
     if (label_name.empty()) {

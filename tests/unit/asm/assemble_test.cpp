@@ -96,6 +96,7 @@ TEST_CASE("assemble: what others print") {
     CHECK(bytes("; int x = 5; @ a.c:3\n5: (bf) r1 = r10                      ; R1_w=fp0\n6: (85) call bpf_map_lookup_elem#1\n"
                 "7: (18) r1 = 0xffff888100000000\n10: (62) *(u32 *)(r10 -4) = -1\n") ==
           "bfa1000000000000 8500000001000000 1801000000000000 000000008188ffff 620afcffffffffff");
+    CHECK(bytes("(65) if r0 s> 0xfffffffb goto L1\nL1:\n(95) exit\n") == "65000000fbffffff 9500000000000000");
     CHECK(bytes("9: (55) if r0 != 0xffffffff goto pc+1\n") == "55000100ffffffff");
     CHECK(bytes("10: (c3) r2 = atomic_fetch_add((u32 *)(r1 +0), r2)\n11: (db) r0 = atomic64_cmpxchg((u64 *)(r1 +0), r0, r2)\n") ==
           "c321000001000000 db210000f1000000");
