@@ -69,6 +69,7 @@ std::string print_graph(const Unit &unit, PrintStyle style) {
         const std::string id = "f" + std::to_string(number++);
         out += "    subgraph cluster_" + id + " {\n        label=\"" + escaped(function.name) + "\";\n";
         std::string edges;
+        size_t ref_at = 0; // references ascend, and so do blocks
         for (size_t i = 0; i < insns.size();) {
             if (!starts[i]) {
                 ++i;
@@ -80,8 +81,10 @@ std::string print_graph(const Unit &unit, PrintStyle style) {
             for (bool first = true; i < insns.size() && (first || !leads[i]); first = false) {
                 PrintNames names;
                 std::string_view wide, call;
-                for (const Ref &ref : function.refs)
+                for (; ref_at < function.refs.size() && function.refs[ref_at].insn <= i; ++ref_at) {
+                    const Ref &ref = function.refs[ref_at];
                     if (ref.insn == i) (ref.kind == RefKind::call || ref.kind == RefKind::kfunc ? call : wide) = ref.symbol;
+                }
                 names.wide = wide;
                 names.call = call;
                 std::string text;

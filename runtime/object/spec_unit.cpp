@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "runtime/object/core.h"
 
@@ -88,10 +89,17 @@ class SpecReader {
         const size_t first = unit_.functions.size();
         std::vector<std::string> names;
         for (const ProgramSpec::Subprogram &part : parts) names.push_back(part.name);
+        std::map<int64_t, size_t> part_starts;
+        for (size_t n = 0; n < parts.size(); ++n) part_starts.emplace(parts[n].insn, n);
         auto part_at = [&](int64_t insn) {
-            for (size_t n = 0; n < parts.size(); ++n)
-                if (int64_t{parts[n].insn} == insn) return n;
-            return parts.size();
+            auto at = part_starts.find(insn);
+            return at == part_starts.end() ? parts.size() : at->second;
+        };
+        // All lists of a spec ascend: those of one function are in one piece.
+        auto piece = [](const auto &list, uint32_t from, uint32_t to) {
+            auto below = [](const auto &entry, uint32_t insn) { return entry.insn < insn; };
+            const auto first = std::lower_bound(list.begin(), list.end(), from, below);
+            return std::span(first, std::lower_bound(first, list.end(), to, below));
         };
         std::vector<bool> starts(program.insns.size(), true);
         for (size_t i = 0; i + 1 < starts.size(); ++i)
@@ -104,8 +112,7 @@ class SpecReader {
             function.name = parts[n].name;
             if (n == 0) function.section = program.section;
             function.insns.assign(program.insns.begin() + from, program.insns.begin() + to);
-            for (const Fixup &fixup : program.fixups)
-                if (fixup.insn >= from && fixup.insn < to) add_ref(function, fixup, from);
+            for (const Fixup &fixup : piece(program.fixups, from, to)) add_ref(function, fixup, from);
             for (uint32_t i = from; i < to; ++i) {
                 const Insn &insn = program.insns[i];
                 const bool call = insn.code == 0x85 && insn.src == 1, address = is_wide(insn) && insn.src == 4;
@@ -122,21 +129,19 @@ class SpecReader {
             }
             std::sort(function.refs.begin(), function.refs.end(), [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
             function.notes.resize(function.insns.size());
-            for (const CoreRelocation &relocation : program.core_relocations)
-                if (relocation.insn >= from && relocation.insn < to)
-                    function.notes[relocation.insn - from] = core_note(relocation);
-            for (const FieldReference &field : program.field_references)
-                if (field.insn >= from && field.insn < to) {
-                    Ref ref;
-                    ref.insn = field.insn - from;
-                    ref.kind = RefKind::field;
-                    ref.symbol = field.path;
-                    ref.addend = field.addend;
-                    function.refs.push_back(std::move(ref));
-                }
+            for (const CoreRelocation &relocation : piece(program.core_relocations, from, to))
+                function.notes[relocation.insn - from] = core_note(relocation);
+            for (const FieldReference &field : piece(program.field_references, from, to)) {
+                Ref ref;
+                ref.insn = field.insn - from;
+                ref.kind = RefKind::field;
+                ref.symbol = field.path;
+                ref.addend = field.addend;
+                function.refs.push_back(std::move(ref));
+            }
             std::sort(function.refs.begin(), function.refs.end(), [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
-            for (const LineInfo &info : program.line_info) {
-                if (info.insn < from || info.insn >= to || !types_) continue;
+            for (const LineInfo &info : piece(program.line_info, from, to)) {
+                if (!types_) break;
                 SourceLine line;
                 line.insn = info.insn - from;
                 if (auto file = types_->string(info.file)) line.file = *file;
