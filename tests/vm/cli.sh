@@ -183,6 +183,7 @@ name="trampolines load, attach and run: fentry, fexit, fmod_ret, lsm, struct_ops
 if [ ! -e $objects/trampolines.bpf.o ]; then skip "$name" "needs clang where the tests are built"
 elif ! has "fentry and fexit" || ! has "LSM programs"; then skip "$name" "needs BPF trampolines and BPF among the security modules"
 else
+  : >t2
   rawbpf load --attach $objects/trampolines.bpf.o >t1 2>t2 &
   it=$!
   if attached 5 t2; then
