@@ -117,7 +117,7 @@ ObjectSpec spec_of(const Loop &loop) {
 } // namespace
 
 int main() {
-    constexpr int kRounds = 61, kRuns = 50;
+    constexpr int kRounds = 61, kRuns = 200;
     for (const Loop &loop : {arithmetic(), memory()}) {
         const ObjectSpec spec = spec_of(loop);
         std::vector<std::byte> bytes(64);
