@@ -43,7 +43,7 @@ struct Assembled {
     ///     prog.asm:3:1: r10 is the frame pointer and can't be written
     ///         3 | r10 = 5
     ///           | ^
-    [[nodiscard]] std::string report() const;
+    [[nodiscard, gnu::cold]] std::string report() const;
 };
 
 /// Instructions without a `.program` become one program of section "socket" (a socket filter) with the name "main". Reports up to

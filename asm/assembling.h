@@ -48,7 +48,7 @@ struct TypeRef {
 class Assembler {
   public:
     Assembler(const AssembleOptions &options) : options_(options) {}
-    Assembled run(std::string_view text);
+    [[gnu::cold]] Assembled run(std::string_view text);
 
   private:
     /// One file: the text ends with a newline and a zero, so that no look-ahead leaves it.
@@ -88,9 +88,10 @@ class Assembler {
     void read(Source &source);
     bool line();
     bool statement();
-    bool fail(const char *at, std::string message, std::string hint = {});
-    bool expected(std::string_view what, std::string hint = {}); ///< fail() at the cursor: "expected WHAT, found `xyz`"
-    void skip_space() {                                          // most blanks are one
+    [[gnu::cold]] bool fail(const char *at, std::string message, std::string hint = {});
+    [[gnu::cold]] bool expected(std::string_view what,
+                                std::string hint = {}); ///< fail() at the cursor: "expected WHAT, found `xyz`"
+    void skip_space() {                                 // most blanks are one
         if (*p_ == ' ') ++p_;
         if (static_cast<unsigned char>(*p_) <= ' ' || *p_ == '/') skip_more();
     }
@@ -107,15 +108,15 @@ class Assembler {
     bool need(char c) { return eat(c) || expected_char(c); }
     bool expected_char(char c);
     [[nodiscard]] std::string_view name(); ///< the name at the cursor, which moves; empty: there is none
-    bool string(std::string &out);
+    [[gnu::cold]] bool string(std::string &out);
     bool literal(Number &out, bool &is_hex);
     bool number(Number &out); ///< an expression
     bool number(int64_t &out, int64_t least, int64_t most, std::string_view what);
     bool term(Number &out, int depth);
     bool binary(Number &out, int level, int depth);
-    bool value(Value &out);                  ///< an expression or @field
-    [[nodiscard]] std::string found() const; ///< "`xyz`", or "the end of the line"
-    bool take_prefix();
+    bool value(Value &out);                             ///< an expression or @field
+    [[nodiscard, gnu::cold]] std::string found() const; ///< "`xyz`", or "the end of the line"
+    [[gnu::cold]] bool take_prefix();
 
     // assemble.cpp: functions and labels
     void begin_function(std::string_view name, std::string section);
@@ -145,9 +146,9 @@ class Assembler {
     bool store();
     bool lock();
     bool fetch(Register dst, const char *dst_at, std::string_view word, const char *at);
-    bool cast(Register dst, const char *dst_at);
+    [[gnu::cold]] bool cast(Register dst, const char *dst_at);
     bool wide(Register dst, const char *dst_at, Number number, const char *at, Wide kind);
-    bool wide_name(Register dst, const char *dst_at, std::string_view symbol, const char *at);
+    [[gnu::cold]] bool wide_name(Register dst, const char *dst_at, std::string_view symbol, const char *at);
     bool branch();
     bool jump(const Form &form);
     bool call();
@@ -155,7 +156,7 @@ class Assembler {
     void push(const Insn &insn);
     bool emit_jump(const Form &form, Operands operands, Places places, bool kernel_print);
     bool register_bits(const Form &form, Register reg, const char *at);
-    bool no_form(const char *at, std::string_view what);
+    [[gnu::cold]] bool no_form(const char *at, std::string_view what);
 
     // mnemonics.cpp
     bool mnemonic(std::string_view word, const char *at);
@@ -172,9 +173,9 @@ class Assembler {
     bool type(TypeRef &out);
     bool initial(const TypeRef &type, std::vector<uint8_t> &out);
     bool eight_bytes();
-    bool include(const char *at);
+    [[gnu::cold]] bool include(const char *at);
     bool new_name(std::string_view name, const char *at, std::string_view what);
-    bool constant(std::string_view name, const char *at);
+    [[gnu::cold]] bool constant(std::string_view name, const char *at);
 
     const AssembleOptions &options_;
     Assembled out_;
