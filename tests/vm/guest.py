@@ -116,7 +116,14 @@ def module_files(folder, wanted):
     return [(name, data[name]) for name in order]
 
 
-def wait_for(process, timeout):
+def cpu_seconds(pid):
+    """What a running process has used so far (proc(5), utime and stime in /proc/PID/stat)."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for(process, timeout, cpu_limit=None):
     """(whether it had to be killed, the CPU seconds that it took)."""
     end, timed_out = time.monotonic() + timeout, False
     while True:
@@ -124,18 +131,18 @@ def wait_for(process, timeout):
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
             return timed_out, usage.ru_utime + usage.ru_stime
-        if not timed_out and time.monotonic() > end:
+        if not timed_out and (time.monotonic() > end or cpu_limit and cpu_seconds(process.pid) > cpu_limit):
             timed_out = True
             process.kill()
         time.sleep(0.02)
 
 
 def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memory=512, cpus=1, timeout=60, append="", bare=False,
-         directory="/tmp", mounts=()):
+         directory="/tmp", mounts=(), cpu_limit=None):
     """Runs `command` (a list) in a guest that boots `image` (kernels.Image).
 
     files: (host path, guest path) pairs. bare: nothing but the files in the root and nothing mounted but /dev and `mounts`, pairs
-    of a file system's type and where.
+    of a file system's type and where. It is killed after so many seconds, or so many of CPU time.
     """
     arm = image.kernel.arch == "arm64"
     work = tempfile.mkdtemp(prefix="rawbpf-vm-")
@@ -196,7 +203,7 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
         said_path = os.path.join(work, "said")
         start = time.monotonic()
         with open(said_path, "wb") as said_file, subprocess.Popen(machine, stdin=subprocess.DEVNULL, stdout=said_file, stderr=subprocess.STDOUT) as p:
-            timed_out, cpu = wait_for(p, timeout)
+            timed_out, cpu = wait_for(p, timeout, cpu_limit)
         seconds = time.monotonic() - start
         said = open(said_path, encoding="utf-8", errors="replace").read()
         raw = open(out, "rb").read() if os.path.exists(out) else b""

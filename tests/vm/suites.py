@@ -38,8 +38,11 @@ for suite; do
 done
 """
 SUITES = ("kernel-tests", "cli.sh")
-# Nothing is run again after so many seconds, so that a gate where nothing works has an end.
+# A guest uses some 80 seconds of CPU time, however long these take on a busy host.
+CPU_LIMIT = 300
+# Seconds of the host. Nothing is run again after the first, nothing goes on after the second: a gate where nothing works has an end.
 SECOND_RUNS_UNTIL = 900
+ALL_END_AT = 1500
 # No tests of anybody's, and seen only when they fail.
 ENDS = "the guest ends by itself"
 ENDED = " ends by itself"
@@ -139,6 +142,7 @@ class Runner:
     def boot(self, image, suites, only=()):
         arch = image.kernel.arch
         env = [f"RAWBPF_KERNEL={image.kernel.name}"]
+        timeout = min(self.options.timeout, max(60, self.began + ALL_END_AT - time.monotonic()))
         files = list(self.files(arch, True))
         with tempfile.NamedTemporaryFile("w", encoding="utf-8") as names:
             if only:
@@ -147,11 +151,11 @@ class Runner:
                 files.append((names.name, "usr/lib/rawbpf/names"))
                 env.append("RAWBPF_TESTS=/usr/lib/rawbpf/names")
             r = guest.boot(image, ["/bin/sh", "-c", GUEST_SCRIPT, "guest", *suites], self.init(arch), self.busybox(arch), files=files,
-                           modules=MODULES + self.options.module, env=env, memory=self.options.memory, cpus=self.options.cpus, timeout=self.options.timeout,
-                           append=self.options.append)
+                           modules=MODULES + self.options.module, env=env, memory=self.options.memory, cpus=self.options.cpus, timeout=timeout,
+                           append=self.options.append, cpu_limit=CPU_LIMIT * self.options.cpus)
         verdicts = complete(read(r.out), suites)
         if r.status in (124, 125):
-            how = f"no end after {self.options.timeout} s" if r.status == 124 else "it died"
+            how = f"no end after {r.seconds:.0f} s, {r.cpu:.0f} s of CPU time" if r.status == 124 else "it died"
             found = verdicts[ENDS].detail if ENDS in verdicts else []
             verdicts[ENDS] = Verdict("FAIL", detail=[f"  {how}", *found, *("  " + line for line in r.log.splitlines()[-40:])])
         return verdicts, r
