@@ -46,6 +46,8 @@ bool Assembler::fail(const char *at, std::string message, std::string hint) {
     complaint.at.file = source_->name;
     complaint.at.line = 1 + static_cast<int>(std::count(text, start, '\n'));
     complaint.at.column = 1 + static_cast<int>(at - start);
+    for (char &c : message) // nothing that a terminal would obey
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
     complaint.at.message = std::move(message);
     const char *end = start;
     while (*end != '\n' && *end != '\0') ++end;

@@ -64,6 +64,7 @@ TEST_CASE("assemble: many mistakes in one go, and no more than twenty") {
     CHECK(assemble(text).complaints.size() == 20);
     CHECK(assemble("r10 = 5\nr1 = 2\nr11 = 3\ngoto x\nexit\n").complaints.size() == 3);
     CHECK(assemble("").complaints.size() == 1);
+    CHECK(assemble(".license \"\\\x1b\"\n").complaints[0].at.message == "there is no escape \\?");
     CHECK(assemble(std::string_view("r1 = 1\0exit\n", 12)).complaints.size() == 1);
 }
 
