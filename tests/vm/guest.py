@@ -182,10 +182,10 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
         initrd, out, log = (os.path.join(work, n) for n in ("initrd", "out", "log"))
         root.write(initrd)
         # With one CPU the guest's clock counts instructions and jumps where the guest sleeps: what happens depends on nothing else
-        # that goes on on the host, a sleep costs nothing, and a guest takes one CPU of the host. 4 ns each for the tests; 64 ns,
+        # that goes on on the host, a sleep costs nothing, and a guest takes one CPU of the host. 4 ns each for the tests; 128 ns,
         # a small board's, for commands: what they do themselves is long enough there to be seen in a profile. With more CPUs QEMU
         # would run one after the other, and starve those whose timers come right after another's.
-        accel = ["-accel", "tcg,thread=multi"] if cpus > 1 else ["-accel", "tcg,thread=single", "-icount", f"shift={2 if quick else 6},sleep=off"]
+        accel = ["-accel", "tcg,thread=multi"] if cpus > 1 else ["-accel", "tcg,thread=single", "-icount", f"shift={2 if quick else 7},sleep=off"]
         common = [*accel, "-m", str(memory), "-smp", str(cpus), "-display", "none", "-monitor", "none", "-no-reboot",
                   "-nodefaults", "-no-user-config", "-kernel", image.path, "-initrd", initrd]
         if arm:
