@@ -9,31 +9,11 @@
 
 #include "cli/console.h"
 #include "cli/help.h"
+#include "cli/lab.h"
 #include "cli/suggest.h"
 #include "programs/render/json_line.h"
 
 namespace rawbpf::inline v0::cli {
-
-std::span<const Command *const> all_commands() {
-    // One a line, so that two that are added at once don't meet.
-    static constexpr const Command *commands[] = {
-        &kProfile,     &kReport, //
-        &kLoad,                  //
-        &kExec,        &kStep,   //
-        &kInspect,               //
-        &kRelocs,                //
-        &kCheck,                 //
-        &kLink,                  //
-        &kBtfDump,     &kBtfMin, //
-        &kGenSkeleton,           //
-        &kAsm,         &kDisasm, //
-        &kIsa,         &kHelper, //
-        &kDoctor,                //
-        &kCompletion,            //
-        &kHelp,        &kVersion, &kMan,
-    };
-    return commands;
-}
 
 const Command *find_command(std::string_view name) {
     for (const Command *command : all_commands())
@@ -82,6 +62,7 @@ static bool asks_for_json(const Command &command, const Arguments &arguments) {
 }
 
 int run(std::span<const std::string_view> words) {
+    if (std::optional<int> status = pass_to_lab(words)) return *status;
     if (words.empty()) {
         say(help_text(all_commands(), color_wanted("auto", 2)));
         return 2;

@@ -14,7 +14,7 @@ extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kAsm, kDisasm, kIsa, kHelper;
 extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;
 
-/// In the order in which help lists them.
+/// This executable's, in the order in which help lists them (commands_all.cpp, commands_tools.cpp).
 [[nodiscard]] std::span<const Command *const> all_commands();
 /// By its whole name: "profile", "btf dump". nullptr: no such command.
 [[nodiscard]] const Command *find_command(std::string_view name);

@@ -333,6 +333,14 @@ Result<int> SignalFd::read() const {
     return n == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
 }
 
+Error become(const std::string &path, const std::vector<std::string> &argv) {
+    std::vector<const char *> words;
+    for (const std::string &word : argv) words.push_back(word.c_str());
+    words.push_back(nullptr);
+    const long r = invoke(__NR_execve, reg(path.c_str()), reg(words.data()), reg(environ));
+    return os_error(static_cast<int>(-r), "execve");
+}
+
 Result<void> send_signal(int pid, int signal) {
     long r = invoke(__NR_kill, static_cast<uint64_t>(pid), static_cast<uint64_t>(signal));
     if (r < 0) return fail_os(static_cast<int>(-r), "process {}", pid);

@@ -87,6 +87,9 @@ class [[nodiscard]] SignalFd {
     uint64_t before_ = 0; // the mask to go back to
 };
 
+/// execve(2) with this process's environment: doesn't return, unless it fails. The errno in words: not_found when there is no
+/// such file.
+[[nodiscard]] Error become(const std::string &path, const std::vector<std::string> &argv);
 /// kill(2). Errors: not_found when there is no such process.
 [[nodiscard]] Result<void> send_signal(int pid, int signal);
 /// True when the process exists (also when it belongs to somebody else).

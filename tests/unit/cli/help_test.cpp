@@ -1,5 +1,6 @@
 // What is made from a table: --help, man pages, completions.
 #include "cli/help.h"
+#include "cli/lab.h"
 
 #include <algorithm>
 #include <vector>
@@ -156,4 +157,12 @@ TEST_CASE("commands: every table is well formed") {
             CHECK(parsed);
         }
     }
+}
+
+TEST_CASE("lab: the other executable lies beside this one and is named alike") {
+    CHECK(lab_beside("/usr/bin/rawbpf") == "/usr/bin/rawbpf-lab");
+    CHECK(lab_beside("/opt/a b/rawbpf-arm64") == "/opt/a b/rawbpf-lab-arm64");
+    CHECK(lab_beside("/opt/tool") == "/opt/rawbpf-lab");
+    CHECK(lab_beside("rawbpf") == "rawbpf-lab");
+    CHECK(lab_beside("") == "rawbpf-lab");
 }

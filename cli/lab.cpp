@@ -1,0 +1,65 @@
+// Two executables, one command line.
+//
+//      rawbpf        profile, load, doctor ...: what runs on a board
+//      rawbpf-lab    the same, and asm, disasm, exec, step, isa, helper: what runs on a desk
+//
+// The assembler and the emulator are a fifth of all code, and no board needs them. So they are in a second executable, and
+// `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and its commands say what is
+// missing.
+#include "cli/lab.h"
+
+#include <algorithm>
+#include <sys/auxv.h>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kLabCommands[] = {"asm", "disasm", "exec", "helper", "isa", "step"};
+constexpr std::string_view kOfAllCommands[] = {"--help", "-h", "help", "man", "completion"};
+
+bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+std::string own_path() {
+    if (Result<std::string> path = sys::read_link("/proc/self/exe")) return *path;
+    const auto *name = reinterpret_cast<const char *>(getauxval(AT_EXECFN)); // a root without /proc
+    return name ? name : "";
+}
+
+} // namespace
+
+std::string lab_beside(std::string_view own_path) {
+    constexpr std::string_view own = "rawbpf", lab = "rawbpf-lab";
+    const size_t slash = own_path.rfind('/');
+    const std::string_view folder = slash == std::string_view::npos ? "" : own_path.substr(0, slash + 1);
+    const std::string_view name = own_path.substr(folder.size());
+    std::string out(folder);
+    out += lab;
+    if (name.starts_with(own)) out += name.substr(own.size());
+    return out;
+}
+
+std::optional<int> pass_to_lab(std::span<const std::string_view> words) {
+    const std::string_view first = words.empty() ? "--help" : words[0];
+    const bool only_there = is_one_of(first, kLabCommands);
+    const bool unknown = !first.starts_with('-') && !find_command(words);
+    if (kHasLab || !(only_there || unknown || is_one_of(first, kOfAllCommands))) return {};
+    const std::string lab = lab_beside(own_path());
+    std::vector<std::string> argv{"rawbpf"};
+    argv.insert(argv.end(), words.begin(), words.end());
+    const Error error = sys::become(lab, argv);
+    if (!only_there) return {};
+    return complain(format("rawbpf {}", first),
+                    make_error(Errc::unsupported,
+                               format("this command is rawbpf-lab's, and {} can't be run: {}", lab, error.context),
+                               "put rawbpf-lab beside rawbpf; ./dev build and ./dev dist make both"),
+                    3);
+}
+
+} // namespace rawbpf::inline v0::cli
