@@ -222,7 +222,6 @@ bool Assembler::term(Number &out, int depth) {
     if (word.empty()) return expected("a number");
     if (word == "sizeof" && eat('(')) {
         skip_space();
-        at = p_;
         TypeRef of;
         if (!type(of) || !need(')')) return false;
         out = of.size;
@@ -455,8 +454,8 @@ bool Assembler::statement() {
             skip_space();
             if (*p_ != '(') break;
             ++p_;
-            unsigned bits;
-            bool is_signed;
+            unsigned bits = 0;
+            bool is_signed = false;
             Operands operands;
             Places places;
             Register from;

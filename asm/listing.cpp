@@ -155,7 +155,7 @@ class Line {
                 break;
             }
         }
-        if (style_.dialect != Dialect::llvm || symbol.size() || assembles(at)) {
+        if (style_.dialect != Dialect::llvm || !symbol.empty() || assembles(at)) {
             append_insn(out, at, style_, names);
         } else {
             const Insn &insn = at[0];

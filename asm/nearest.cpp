@@ -11,7 +11,7 @@ void Nearest::offer(std::string_view name) {
     if (name.empty() || name.size() > kLongest || word_.size() > kLongest) return;
     const size_t difference = name.size() > word_.size() ? name.size() - word_.size() : word_.size() - name.size();
     if (difference >= best_) return;
-    size_t row[kLongest + 1];
+    size_t row[kLongest + 1] = {};
     for (size_t j = 0; j <= name.size(); ++j) row[j] = j;
     for (size_t i = 1; i <= word_.size(); ++i) {
         size_t diagonal = row[0];

@@ -70,7 +70,7 @@ void Assembler::push(const Insn &insn) {
 bool Assembler::emit(const Form &form, const Operands &operands, const Places &places, std::string_view field) {
     const Encoded encoded = encode(form, operands);
     if (!encoded) {
-        const char *at = p_;
+        const char *at = nullptr;
         switch (encoded.problem) {
         case Problem::read_only: at = writes_dst(form.shape) ? places.dst : places.src; break;
         case Problem::offset_range: at = places.off; break;
@@ -186,8 +186,8 @@ bool Assembler::address(Operands &operands, bool destination, Places &places, st
 /// dst = *(u32 *)(r1 + 8), and packets: r0 = *(u8 *)skb[14]
 bool Assembler::load(Register dst, const char *dst_at) {
     const char *at = p_++;
-    unsigned bits;
-    bool is_signed;
+    unsigned bits = 0;
+    bool is_signed = false;
     if (!memory_type(bits, is_signed)) return false;
     Operands operands;
     Places places;
@@ -239,8 +239,8 @@ bool Assembler::load(Register dst, const char *dst_at) {
 /// *(u32 *)(r1 + 8) = r2|5
 bool Assembler::store() {
     const char *at = p_++;
-    unsigned bits;
-    bool is_signed;
+    unsigned bits = 0;
+    bool is_signed = false;
     if (!memory_type(bits, is_signed)) return false;
     Operands operands;
     Places places;
@@ -275,8 +275,8 @@ bool Assembler::lock() {
     const char *at = p_;
     if (*p_ != '*') return mnemonic("lock", at);
     ++p_;
-    unsigned bits;
-    bool is_signed;
+    unsigned bits = 0;
+    bool is_signed = false;
     Operands operands;
     Places places;
     std::string_view field;

@@ -174,7 +174,7 @@ int interactive(exec::Walk &walk, const Arguments &a) {
             cursor += cursor + 1 < machine.insns().size();
             moved = false;
             break;
-        case 0: quit = true; break; // the terminal has gone, or Ctrl-C
+        case 0: // the terminal has gone, or Ctrl-C
         case 'q': quit = true; break;
         default: moved = false; message = "n b o l c C t h q, and the arrows";
         }

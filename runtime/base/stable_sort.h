@@ -33,6 +33,7 @@ template <class List, class Before = std::less<>> void stable_sort(List &list, B
         &both);
     if (order.empty()) return;
     List sorted;
+    if constexpr (requires { sorted.reserve(list.size()); }) sorted.reserve(list.size());
     for (size_t i : order) sorted.push_back(std::move(list[i]));
     list = std::move(sorted);
 }

@@ -23,29 +23,32 @@ static_assert(sizeof(Op) == 24);
 
 /// What interpret() can do: the forms of asm/opcodes.h by their names, but for those that are no instructions of a user space
 /// program, and two of its own.
+// A table, of which the formatter would make a staircase.
+// clang-format off
 #define RAWBPF_EMULATED_ALU(X, name) X(name) X(name##_reg) X(name##32) X(name##32_reg)
-#define RAWBPF_EMULATED(X)                                                                                                       \
-    RAWBPF_EMULATED_ALU(X, add)                                                                                                  \
-    RAWBPF_EMULATED_ALU(X, sub)                                                                                                  \
-    RAWBPF_EMULATED_ALU(X, mul) RAWBPF_EMULATED_ALU(X, div) RAWBPF_EMULATED_ALU(X, or) RAWBPF_EMULATED_ALU(                      \
-        X, and) RAWBPF_EMULATED_ALU(X, lsh) RAWBPF_EMULATED_ALU(X, rsh) RAWBPF_EMULATED_ALU(X, mod) RAWBPF_EMULATED_ALU(X, xor)  \
-        RAWBPF_EMULATED_ALU(X, mov) RAWBPF_EMULATED_ALU(X, arsh) RAWBPF_EMULATED_ALU(X, sdiv) RAWBPF_EMULATED_ALU(X, smod) X(    \
-            neg) X(neg32) X(movsx8) X(movsx16) X(movsx32) X(movsx8_32) X(movsx16_32) X(le16) X(le32) X(le64) X(be16) X(be32)     \
-            X(be64) X(bswap16) X(bswap32) X(bswap64) X(ldxb) X(ldxh) X(ldxw) X(ldxdw) X(ldxsb) X(ldxsh) X(ldxsw) X(stb) X(       \
-                sth) X(stw) X(stdw) X(stxb) X(stxh) X(stxw) X(stxdw) X(ldabsb) X(ldabsh) X(ldabsw) X(ldindb) X(ldindh)           \
-                X(ldindw) X(lddw) X(atomic_add32) X(atomic_add) X(atomic_or32) X(atomic_or) X(atomic_and32) X(                   \
-                    atomic_and) X(atomic_xor32) X(atomic_xor) X(atomic_fetch_add32) X(atomic_fetch_add) X(atomic_fetch_or32)     \
-                    X(atomic_fetch_or) X(atomic_fetch_and32) X(atomic_fetch_and) X(atomic_fetch_xor32) X(atomic_fetch_xor)       \
-                        X(xchg32) X(xchg) X(cmpxchg32) X(cmpxchg) X(load_acquire8) X(load_acquire16) X(load_acquire32) X(        \
-                            load_acquire64) X(store_release8) X(store_release16)                                                 \
-                            X(store_release32) X(store_release64) RAWBPF_EMULATED_ALU(X, jeq) RAWBPF_EMULATED_ALU(X, jgt)        \
-                                RAWBPF_EMULATED_ALU(X, jge)                                                                      \
-                                    RAWBPF_EMULATED_ALU(X, jset) RAWBPF_EMULATED_ALU(X, jne) RAWBPF_EMULATED_ALU(X, jsgt)        \
-                                        RAWBPF_EMULATED_ALU(X, jsge) RAWBPF_EMULATED_ALU(X, jlt) RAWBPF_EMULATED_ALU(X, jle)     \
-                                            RAWBPF_EMULATED_ALU(X, jslt) RAWBPF_EMULATED_ALU(X, jsle) X(ja) X(may_goto) X(call)  \
-                                                X(call_local) X(callx) X(exit)                                                   \
-                                                    X(refuse) /* what can only be said when it is reached: a kernel function */  \
-        X(stop)                                               /* between the instructions of a program that is run step by step */
+#define RAWBPF_EMULATED(X)                                                                                                   \
+    RAWBPF_EMULATED_ALU(X, add) RAWBPF_EMULATED_ALU(X, sub) RAWBPF_EMULATED_ALU(X, mul) RAWBPF_EMULATED_ALU(X, div)          \
+    RAWBPF_EMULATED_ALU(X, or) RAWBPF_EMULATED_ALU(X, and) RAWBPF_EMULATED_ALU(X, lsh) RAWBPF_EMULATED_ALU(X, rsh)           \
+    RAWBPF_EMULATED_ALU(X, mod) RAWBPF_EMULATED_ALU(X, xor) RAWBPF_EMULATED_ALU(X, mov) RAWBPF_EMULATED_ALU(X, arsh)         \
+    RAWBPF_EMULATED_ALU(X, sdiv) RAWBPF_EMULATED_ALU(X, smod)                                                                \
+    X(neg) X(neg32) X(movsx8) X(movsx16) X(movsx32) X(movsx8_32) X(movsx16_32)                                               \
+    X(le16) X(le32) X(le64) X(be16) X(be32) X(be64) X(bswap16) X(bswap32) X(bswap64)                                         \
+    X(ldxb) X(ldxh) X(ldxw) X(ldxdw) X(ldxsb) X(ldxsh) X(ldxsw) X(stb) X(sth) X(stw) X(stdw) X(stxb) X(stxh) X(stxw)         \
+    X(stxdw)                                                                                                                 \
+    X(ldabsb) X(ldabsh) X(ldabsw) X(ldindb) X(ldindh) X(ldindw) X(lddw)                                                      \
+    X(atomic_add32) X(atomic_add) X(atomic_or32) X(atomic_or) X(atomic_and32) X(atomic_and) X(atomic_xor32) X(atomic_xor)    \
+    X(atomic_fetch_add32) X(atomic_fetch_add) X(atomic_fetch_or32) X(atomic_fetch_or)                                        \
+    X(atomic_fetch_and32) X(atomic_fetch_and) X(atomic_fetch_xor32) X(atomic_fetch_xor)                                      \
+    X(xchg32) X(xchg) X(cmpxchg32) X(cmpxchg)                                                                                \
+    X(load_acquire8) X(load_acquire16) X(load_acquire32) X(load_acquire64)                                                   \
+    X(store_release8) X(store_release16) X(store_release32) X(store_release64)                                               \
+    RAWBPF_EMULATED_ALU(X, jeq) RAWBPF_EMULATED_ALU(X, jgt) RAWBPF_EMULATED_ALU(X, jge) RAWBPF_EMULATED_ALU(X, jset)         \
+    RAWBPF_EMULATED_ALU(X, jne) RAWBPF_EMULATED_ALU(X, jsgt) RAWBPF_EMULATED_ALU(X, jsge) RAWBPF_EMULATED_ALU(X, jlt)        \
+    RAWBPF_EMULATED_ALU(X, jle) RAWBPF_EMULATED_ALU(X, jslt) RAWBPF_EMULATED_ALU(X, jsle)                                    \
+    X(ja) X(may_goto) X(call) X(call_local) X(callx) X(exit)                                                                 \
+    X(refuse) /* what can only be said when it is reached: a kernel function */                                              \
+    X(stop)   /* between the instructions of a program that is run step by step */
+// clang-format on
 
 enum Do : uint8_t {
 #define RAWBPF_EMULATED_ENUM(name) kDo_##name,
