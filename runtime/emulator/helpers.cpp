@@ -258,7 +258,7 @@ uint64_t get_current_comm(Machine &m, R r) {
     std::memset(into, 0, size);
     std::string name = sys::read_file("/proc/self/comm").value_or(std::string());
     if (name.ends_with('\n')) name.pop_back();
-    if (size) std::memcpy(into, name.data(), std::min<size_t>(name.size(), size - 1));
+    if (size) std::copy_n(name.data(), std::min<size_t>(name.size(), size - 1), into); // what follows is 0
     return 0;
 }
 

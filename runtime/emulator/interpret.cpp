@@ -201,7 +201,7 @@ do_load_acquire32:
     LOAD(ldxw, uint32_t)
 do_load_acquire64:
     LOAD(ldxdw, uint64_t)
-    LOAD(ldxsb, int8_t)
+    LOAD(ldxsb, int8_t) // its sign extends, as it should. NOLINT(bugprone-signed-char-misuse)
     LOAD(ldxsh, int16_t)
     LOAD(ldxsw, int32_t)
     STORE(stb, uint8_t, I)

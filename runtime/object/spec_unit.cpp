@@ -88,6 +88,7 @@ class SpecReader {
         if (parts.empty() || parts[0].insn != 0) parts.insert(parts.begin(), {0, program.name});
         const size_t first = unit_.functions.size();
         std::vector<std::string> names;
+        names.reserve(parts.size());
         for (const ProgramSpec::Subprogram &part : parts) names.push_back(part.name);
         std::map<int64_t, size_t> part_starts;
         for (size_t n = 0; n < parts.size(); ++n) part_starts.emplace(parts[n].insn, n);

@@ -327,6 +327,7 @@ class ObjectWriter {
         }
         if (made.empty()) return {};
         std::vector<btf::VarSecinfo> vars;
+        vars.reserve(made.size());
         for (const Made &one : made) vars.push_back({one.var, one.offset, one.size});
         (void)types_.add_datasec(".maps", size, vars);
         const uint32_t section = elf_.add_section(".maps", kAlloc | kWrite, std::vector<std::byte>(size));

@@ -335,6 +335,7 @@ Result<int> SignalFd::read() const {
 
 Error become(const std::string &path, const std::vector<std::string> &argv) {
     std::vector<const char *> words;
+    words.reserve(argv.size() + 1);
     for (const std::string &word : argv) words.push_back(word.c_str());
     words.push_back(nullptr);
     const long r = invoke(__NR_execve, reg(path.c_str()), reg(words.data()), reg(environ));

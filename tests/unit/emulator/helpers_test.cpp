@@ -1,5 +1,7 @@
 // Maps and helpers, with the kernel's results.
+#include <array>
 #include <cerrno>
+#include <cstdio>
 
 #include "asm/builder.h"
 #include "runtime/object/unit_object.h"
@@ -246,4 +248,32 @@ TEST_CASE("emulator: callbacks, tail calls, printing") {
     CHECK(fault({i("call", {.imm = 69}), i("exit")}).find("call 69") != std::string::npos);
     CHECK(fault({i("mov", {.dst = 1, .imm = 5}), i("call", {.imm = 1}), i("exit")}).find("r1 = 0x5 is no map") !=
           std::string::npos);
+}
+
+TEST_CASE("emulator: printf's widths and signs, as printf has them") {
+    ObjectSpec spec = spec_of({i("exit")});
+    auto machine = emulator::Machine::create(spec).value();
+    auto ours = [&](const char *format, uint64_t value) { return emulator::bpf_printf(*machine, format, std::array{value}); };
+    for (const char *flags : {"", "-", "0", "+", " ", "-0", "+0", "+ ", "- "})
+        for (const char *width : {"", "1", "7", "30"})
+            for (const char *kind : {"d", "u", "x", "X", "lld", "llu", "llx"})
+                for (uint64_t value : {uint64_t{0}, uint64_t{42}, ~uint64_t{0}, uint64_t{1} << 63, uint64_t{0x80000000}}) {
+                    const std::string_view plus(flags);
+                    if (kind != std::string_view("d") && kind != std::string_view("lld") && plus.find_first_of("+ ") != plus.npos)
+                        continue; // printf leaves it undefined for unsigned numbers
+                    const std::string form = format("%{}{}{}", flags, width, kind);
+                    char theirs[64];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                    if (std::string_view(kind).starts_with("ll"))
+                        std::snprintf(theirs, sizeof theirs, form.c_str(), static_cast<unsigned long long>(value));
+                    else
+                        std::snprintf(theirs, sizeof theirs, form.c_str(), static_cast<unsigned>(value));
+#pragma GCC diagnostic pop
+                    CAPTURE(form);
+                    CHECK(ours(form.c_str(), value) == theirs);
+                }
+    CHECK(ours("[%3c|", 'a') == "[  a|");
+    CHECK(ours("%#x %y %", 1) == "%#x %y %"); // what the kernel doesn't know
+    CHECK(ours("%99999999999d", 1).size() == 512);
 }
