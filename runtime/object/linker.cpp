@@ -162,6 +162,7 @@ class Joiner {
         for (uint32_t i = 0; i < file.symbols.size(); ++i) {
             const elf::Symbol &symbol = file.symbols[i];
             if (symbol.binding == STB_LOCAL || symbol.name.empty()) continue;
+            if (symbol.section >= file.places.size()) continue; // SHN_ABS and its like: a number, in no section
             LinkedSymbol mine{number,      i, symbol.section != SHN_UNDEF, symbol.binding == STB_WEAK, symbol.visibility,
                               symbol.type, {}};
             if (!mine.defined) mine.extern_section = extern_section(file, symbol.name);

@@ -310,3 +310,12 @@ TEST_CASE("link: objects cut or changed anywhere are linked or refused") {
     CHECK(refused > 100);
     CHECK(linked > 100);
 }
+
+TEST_CASE("link: a global symbol that is a number, in no section, is passed over") {
+    Unit absolute;
+    absolute.symbol("version", SHN_ABS, 7, 0, STT_NOTYPE);
+    auto out = link(absolute.finish(), callee().finish());
+    REQUIRE(out);
+    CHECK(parse_object(*out, "out.o"));
+    CHECK(link(callee().finish(), absolute.finish()));
+}
