@@ -152,6 +152,7 @@ class Assembler {
     bool branch();
     bool jump(const Form &form);
     bool call();
+    bool call_kfunc(std::string_view symbol, const Places &places);
     bool emit(const Form &form, const Operands &operands, const Places &places, std::string_view field = {});
     void push(const Insn &insn);
     bool emit_jump(const Form &form, Operands operands, Places places, bool kernel_print);

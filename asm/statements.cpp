@@ -683,6 +683,17 @@ bool Assembler::branch() {
     return emit_jump(*form, operands, places, false);
 }
 
+/// A call of a kernel function whose name the loader finds in BTF.
+bool Assembler::call_kfunc(std::string_view symbol, const Places &places) {
+    if (!emit(*isa::find("call_kfunc"), {}, places)) return false;
+    Ref ref;
+    ref.insn = static_cast<uint32_t>(insns_->size() - 1);
+    ref.kind = RefKind::kfunc;
+    ref.symbol = symbol;
+    refs_.push_back(std::move(ref));
+    return true;
+}
+
 /// call 5, call bpf_ktime_get_ns, call bpf_ktime_get_ns#5, call function, call +3, call pc+3, call kfunc NAME
 bool Assembler::call() {
     skip_space();
@@ -720,13 +731,7 @@ bool Assembler::call() {
         }
         word = name();
         if (word.empty()) return expected("the name of a kernel function");
-        if (!emit(*isa::find("call_kfunc"), {}, places)) return false;
-        Ref ref;
-        ref.insn = static_cast<uint32_t>(insns_->size() - 1);
-        ref.kind = RefKind::kfunc;
-        ref.symbol = word;
-        refs_.push_back(std::move(ref));
-        return true;
+        return call_kfunc(word, places);
     }
     if (*p_ == '#') {
         if (is_digit(p_[1]) || (p_[1] == '-' && is_digit(p_[2]))) { // the kernel's name#number
@@ -740,13 +745,7 @@ bool Assembler::call() {
             if (helper != nullptr)
                 return fail(id_at, "the helper `" + std::string(word) + "` has the number " + std::to_string(helper->id));
             if (word == "kernel-function") word = {};
-            if (!emit(*isa::find("call_kfunc"), {}, places)) return false;
-            Ref ref;
-            ref.insn = static_cast<uint32_t>(insns_->size() - 1);
-            ref.kind = RefKind::kfunc;
-            ref.symbol = word;
-            refs_.push_back(std::move(ref));
-            return true;
+            return call_kfunc(word, places);
         }
     }
     if (!emit(*isa::find("call"), {}, places)) return false;

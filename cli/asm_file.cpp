@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/base/hex.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/spec_unit.h"
 
@@ -22,9 +23,6 @@ bool read_beside(void *context, std::string_view path, std::string &text) {
     return true;
 }
 
-int digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
 
@@ -51,7 +49,7 @@ InputKind kind_of(Bytes bytes) {
                          "ELF"))
         return InputKind::object;
     for (char c : text)
-        if (digit(c) < 0 && !is_blank(c)) return InputKind::text;
+        if (hex_digit(c) < 0 && !is_blank(c)) return InputKind::text;
     return InputKind::hex;
 }
 
@@ -64,7 +62,7 @@ Result<Unit> unit_of_hex(std::string_view text, std::string_view name) {
     uint8_t raw[8];
     size_t digits = 0;
     for (char c : text) {
-        const int value = digit(c);
+        const int value = hex_digit(c);
         if (value < 0) {
             if (is_blank(c)) continue;
             return fail(Errc::bad_input, "{}: `{}` is no hexadecimal digit", name,

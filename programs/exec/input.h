@@ -15,8 +15,7 @@ namespace rawbpf::inline v0::exec {
 /// Whether it can only be hex: digits and white space, and at least one digit.
 [[nodiscard]] bool looks_like_hex(std::string_view text);
 
-/// An ELF object, or instructions, as bytes, in hex or as source text. Bare instructions become a socket filter named "main".
-/// Errors: bad_input; the assembler's complaints are in its log.
+/// An ELF object, as bytes or in hex, or instructions in hex, which become a socket filter named "main". Errors: bad_input.
 [[nodiscard]] Result<ObjectSpec> read_program(Bytes bytes, std::string_view name);
 
 /// The program with this name, or the only one. Errors: not_found, invalid_argument when there are several; both list them.

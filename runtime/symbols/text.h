@@ -4,15 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace rawbpf::inline v0::symbols {
+#include "runtime/base/hex.h"
 
-/// The value of a hex digit, or -1.
-[[nodiscard]] constexpr int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
+namespace rawbpf::inline v0::symbols {
 
 /// Cuts the first line off `text` and returns it without its newline.
 [[nodiscard]] inline std::string_view take_line(std::string_view &text) {

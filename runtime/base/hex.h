@@ -1,0 +1,14 @@
+// Hexadecimal digits, as people type them and as symbol tables have them.
+#pragma once
+
+namespace rawbpf::inline v0 {
+
+/// The value of a hex digit, or -1.
+[[nodiscard]] constexpr int hex_digit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+} // namespace rawbpf::inline v0
