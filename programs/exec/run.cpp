@@ -25,7 +25,8 @@ MapContents contents_of(emulator::EmulatedMap &map) {
     MapContents out;
     out.name = map.name();
     using emulator::MapKind;
-    out.known = map.kind() == MapKind::array || map.kind() == MapKind::hash || map.kind() == MapKind::ring;
+    out.known =
+        map.kind() == MapKind::array || map.kind() == MapKind::hash || map.kind() == MapKind::trie || map.kind() == MapKind::ring;
     for (uint32_t place = map.next_entry(0); place < map.max_entries(); place = map.next_entry(place + 1)) {
         uint32_t index = 0;
         out.entries.emplace_back(text_of(map.key_at(place, index), map.key_size()),
@@ -54,7 +55,8 @@ MapContents contents_of(const Map &map) {
     case BPF_MAP_TYPE_LRU_HASH:
     case BPF_MAP_TYPE_PERCPU_ARRAY:
     case BPF_MAP_TYPE_PERCPU_HASH:
-    case BPF_MAP_TYPE_LRU_PERCPU_HASH: break;
+    case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+    case BPF_MAP_TYPE_LPM_TRIE: break;
     case BPF_MAP_TYPE_RINGBUF: {
         Result<RingBuffer> ring = RingBuffer::open(map.fd(), map.max_entries());
         if (!ring) return out;

@@ -48,8 +48,7 @@ constexpr Plan kPlan = [] {
 }();
 constexpr bool every_form_has_its_code() {
     for (size_t form = 0; form < isa::kFormCount; ++form) {
-        const bool never = isa::kForms[form].shape == Shape::cast || isa::kForms[form].shape == Shape::jump_reg;
-        if (never != (kPlan.of[form] == kDoCount)) return false;
+        if (kPlan.of[form] == kDoCount) return false;
     }
     return true;
 }
@@ -113,10 +112,8 @@ class Decoder {
             return refuse(n, "r10, the frame pointer, can't be written");
 
         const uint8_t what = kPlan.of[form - isa::kForms];
-        if (form->shape == Shape::cast) return refuse(n, "address spaces are those of a kernel's arena", Errc::unsupported);
-        if (form->shape == Shape::jump_reg)
-            return refuse(n, "jumps through a register need a map of instructions (6.19)", Errc::unsupported);
-
+        if (form->shape == Shape::cast && insn.imm != 1 && insn.imm != 1 << 16)
+            return refuse(n, "address spaces are 0, the kernel's, and 1, an arena's, and a cast goes from one to the other");
         Op &op = ops_[op_index(n, stepping_)];
         op.handler = handlers()[what];
         op.dst = insn.dst;
@@ -141,6 +138,7 @@ class Decoder {
             else if (!find_helper(int64_t{insn.imm}))
                 return refuse(n, format("there is no helper {}", insn.imm));
             break;
+        case Shape::jump_reg:
         case Shape::exit: ends = true; break;
         default: break;
         }

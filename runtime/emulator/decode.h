@@ -22,7 +22,7 @@ struct Op {
 static_assert(sizeof(Op) == 24);
 
 /// What interpret() can do: the forms of asm/opcodes.h by their names, but for those that are no instructions of a user space
-/// program, and two of its own.
+/// program, and three of its own.
 // A table, of which the formatter would make a staircase.
 // clang-format off
 #define RAWBPF_EMULATED_ALU(X, name) X(name) X(name##_reg) X(name##32) X(name##32_reg)
@@ -45,8 +45,9 @@ static_assert(sizeof(Op) == 24);
     RAWBPF_EMULATED_ALU(X, jeq) RAWBPF_EMULATED_ALU(X, jgt) RAWBPF_EMULATED_ALU(X, jge) RAWBPF_EMULATED_ALU(X, jset)         \
     RAWBPF_EMULATED_ALU(X, jne) RAWBPF_EMULATED_ALU(X, jsgt) RAWBPF_EMULATED_ALU(X, jsge) RAWBPF_EMULATED_ALU(X, jlt)        \
     RAWBPF_EMULATED_ALU(X, jle) RAWBPF_EMULATED_ALU(X, jslt) RAWBPF_EMULATED_ALU(X, jsle)                                    \
-    X(ja) X(may_goto) X(call) X(call_local) X(callx) X(exit)                                                                 \
-    X(refuse) /* what can only be said when it is reached: a kernel function */                                              \
+    X(ja) X(may_goto) X(gotox) X(addr_space_cast) X(call) X(call_local) X(callx) X(exit)                                     \
+    X(kfunc)  /* a kernel function that is emulated */                                                                       \
+    X(refuse) /* one that isn't, which is said when it is reached */                                                         \
     X(stop)   /* between the instructions of a program that is run step by step */
 // clang-format on
 
@@ -66,7 +67,7 @@ enum Do : uint8_t {
 
 /// Checks a program and prepares it. Maps and values must have been replaced by their addresses. Refused with the instruction's
 /// number: opcodes that don't exist, fields that must be zero and aren't, registers above 10, writes to r10, jumps that leave the
-/// program or land inside an instruction, an end that isn't one, and what only a kernel can do (addr_space_cast, gotox).
+/// program or land inside an instruction, an end that isn't one, and casts between address spaces that a kernel doesn't have.
 /// Errors: bad_input; unsupported.
 [[nodiscard]] Result<std::vector<Op>> decode(std::span<const Insn> insns, bool stepping);
 

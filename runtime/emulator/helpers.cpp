@@ -34,12 +34,12 @@ EmulatedMap *map_of(Machine &m, int reg, std::initializer_list<MapKind> kinds) {
                    map->kind() == MapKind::unknown ? "the emulator doesn't have those" : "this helper isn't for those"));
     return nullptr;
 }
-EmulatedMap *table_of(Machine &m, int reg) { return map_of(m, reg, {MapKind::array, MapKind::hash}); }
+EmulatedMap *table_of(Machine &m, int reg) { return map_of(m, reg, {MapKind::array, MapKind::hash, MapKind::trie}); }
 
 // ---- maps
 
 uint64_t map_lookup_elem(Machine &m, R) {
-    EmulatedMap *map = table_of(m, 1);
+    EmulatedMap *map = map_of(m, 1, {MapKind::array, MapKind::hash, MapKind::trie, MapKind::maps, MapKind::map_set});
     const uint8_t *key = map ? m.buffer(2, map->key_size(), false, "the key") : nullptr;
     return key ? map->lookup(key) : 0;
 }
@@ -56,9 +56,10 @@ uint64_t map_delete_elem(Machine &m, R) {
     return key ? errno_of(map->erase(key)) : 0;
 }
 uint64_t map_push_elem(Machine &m, R r) {
-    EmulatedMap *map = map_of(m, 1, {MapKind::queue, MapKind::stack});
+    EmulatedMap *map = map_of(m, 1, {MapKind::queue, MapKind::stack, MapKind::bloom});
     const uint8_t *value = map ? m.buffer(2, map->value_size(), false, "the value") : nullptr;
-    return value ? errno_of(map->push(value, r[3])) : 0;
+    if (!value) return 0;
+    return errno_of(map->kind() == MapKind::bloom ? map->add(value, r[3]) : map->push(value, r[3]));
 }
 uint64_t take_elem(Machine &m, bool remove) {
     EmulatedMap *map = map_of(m, 1, {MapKind::queue, MapKind::stack});
@@ -66,10 +67,15 @@ uint64_t take_elem(Machine &m, bool remove) {
     return value ? errno_of(map->pop(value, remove)) : 0;
 }
 uint64_t map_pop_elem(Machine &m, R) { return take_elem(m, true); }
-uint64_t map_peek_elem(Machine &m, R) { return take_elem(m, false); }
+uint64_t map_peek_elem(Machine &m, R) {
+    EmulatedMap *map = m.map_in(1);
+    if (!map || map->kind() != MapKind::bloom) return map ? take_elem(m, false) : 0;
+    const uint8_t *value = m.buffer(2, map->value_size(), false, "the value"); // which is asked for, not given
+    return value ? errno_of(map->may_contain(value)) : 0;
+}
 
 uint64_t for_each_map_elem(Machine &m, R r) {
-    EmulatedMap *map = table_of(m, 1);
+    EmulatedMap *map = map_of(m, 1, {MapKind::array, MapKind::hash});
     if (!map) return 0;
     return r[4] ? errno_of(-EINVAL) : m.call_back(Callback::entries, 2, r[3], 0, map);
 }
@@ -313,6 +319,10 @@ constexpr Row kRows[] = {
     ROW(get_current_pid_tgid),
     ROW(get_current_uid_gid),
     ROW(get_current_comm),
+    ROW(timer_init),
+    ROW(timer_set_callback),
+    ROW(timer_start),
+    ROW(timer_cancel),
 };
 constexpr size_t kHelpers = 212;
 struct ByNumber {

@@ -307,6 +307,18 @@ do_may_goto:
     --m.cpu_.may_goto;
     NEXT;
 
+do_gotox : {
+    const Op *target = m.function_at(D);
+    if (!target) {
+        m.why_ = format("r{} is {:#x}, which is no address of an instruction", op->dst, D);
+        goto fault;
+    }
+    JUMP(target);
+}
+do_addr_space_cast: // to the kernel's space, which has 32 bits of it; to user space's, but for a null pointer
+    D = static_cast<uint32_t>(S) | (I != 1 && static_cast<uint32_t>(S) ? kArenaUser : 0);
+    NEXT;
+
 do_callx : {
     const Op *function = m.function_at(D);
     if (!function) { // a helper's number, then
@@ -375,6 +387,10 @@ called:
     m.signal_ = Event::none; // a tail call, or a callback: elsewhere
     JUMP(m.cpu_.op);
 
+do_kfunc:
+    m.cpu_.op = op;
+    r[0] = reinterpret_cast<Helper>(I)(m, r); // NOLINT(performance-no-int-to-ptr)
+    goto called;
 do_refuse:
     m.why_ = "kernel functions are only in the kernel";
     goto fault;

@@ -11,6 +11,7 @@
 #include "runtime/emulator/machine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "asm/opcodes.h"
 #include "asm/print.h"
@@ -31,9 +32,29 @@ Result<std::unique_ptr<Machine>> Machine::create(const ObjectSpec &spec, Machine
     std::unique_ptr<Machine> machine(new Machine(spec, options)); // NOLINT: the constructor is private
     for (const MapSpec &map : spec.maps)
         machine->maps_.push_back(TRY(EmulatedMap::create(map, machine->memory_, machine->journal_)));
+    for (const auto &map : machine->maps_)
+        map->tell_when_gone(
+            [](void *of, uint64_t address, uint32_t size) { static_cast<Machine *>(of)->forget_timers(address, size); },
+            machine.get());
+    TRY(machine->fill_outer_maps());
     machine->codes_.resize(spec.programs.size());
     machine->cpu_.random = kSeed;
     return machine;
+}
+
+/// Maps of maps hold the others' addresses, as their static initialisers say.
+Result<void> Machine::fill_outer_maps() {
+    for (size_t n = 0; n < maps_.size(); ++n) {
+        if (maps_[n]->kind() != MapKind::maps && maps_[n]->kind() != MapKind::map_set) continue;
+        for (const MapSpec::Slot &slot : spec_->maps[n].slots) {
+            size_t inner = 0;
+            while (inner < maps_.size() && maps_[inner]->name() != slot.target) ++inner;
+            if (inner == maps_.size() || !maps_[n]->set_inner(slot.index, map_address(static_cast<uint32_t>(inner))))
+                return fail(Errc::invalid_argument, "map {}: {} can't be its entry {}", maps_[n]->name(), slot.target,
+                            slot.index);
+        }
+    }
+    return {};
 }
 
 Result<void> Machine::set_memory(std::span<std::byte> bytes) {
@@ -87,7 +108,7 @@ Result<void> Machine::prepare(size_t n) {
         Insn &first = code.insns[fixup.insn];
         uint64_t value = 0;
         switch (fixup.kind) {
-        case Fixup::Kind::map_fd: value = kHandleAddress + kHandleBytes * fixup.map; break;
+        case Fixup::Kind::map_fd: value = map_address(fixup.map); break;
         case Fixup::Kind::map_value:
             value = maps_[fixup.map]->address();
             if (!value)
@@ -107,6 +128,13 @@ Result<void> Machine::prepare(size_t n) {
         code.insns[fixup.insn + 1].imm = static_cast<int32_t>(static_cast<uint32_t>(value >> 32));
     }
     code.ops = TRY_IN(decode(code.insns, options_.stepping), "{}", program.name);
+    for (const Fixup &fixup : program.fixups)
+        if (const Helper found = fixup.kind == Fixup::Kind::kfunc ? find_emulated_kfunc(fixup.symbol) : nullptr;
+            found && code.insns[fixup.insn].code == (BPF_JMP | BPF_CALL)) {
+            Op &op = code.ops[op_index(fixup.insn, options_.stepping)];
+            op.handler = handlers()[kDo_kfunc];
+            op.imm = reinterpret_cast<uint64_t>(found);
+        }
     return {};
 }
 
@@ -124,6 +152,10 @@ Result<void> Machine::enter(size_t program) {
     cpu_.op = entry_of(program, 0);
     if (options_.stepping) ++cpu_.op; // past the stop
     for (uint32_t n = 0; n < kFrames; ++n) memory_.set_frame(n, n == 0);
+    for (Timer &timer : timers_) {
+        timer.due = 0; // what the last run left behind comes first
+        timer.fired = false;
+    }
     journal_.clear();
     return {};
 }
@@ -156,6 +188,12 @@ Result<uint64_t> Machine::run() {
             continue;
         }
         if (event == Event::finished) {
+            if (next_timer()) {
+                if (options_.limit && cpu_.executed > options_.limit) return Unexpected(explain(Event::limit));
+                if (options_.stepping) ++cpu_.op;
+                continue;
+            }
+            if (signal_ == Event::fault) return Unexpected(explain(std::exchange(signal_, Event::none)));
             if (Result<void> clean = finish(); !clean) return Unexpected(std::move(clean).error());
             return cpu_.r[0];
         }
@@ -187,6 +225,16 @@ Result<bool> Machine::step() {
 
     uint64_t ignored = 0;
     const Event event = Interpreter::run(this, ignored);
+    if (event == Event::finished && next_timer()) {
+        ++cpu_.op; // past the stop
+        ++cpu_.executed;
+        return true;
+    }
+    if (event == Event::finished && signal_ == Event::fault) {
+        Error error = explain(std::exchange(signal_, Event::none));
+        back();
+        return Unexpected(std::move(error));
+    }
     if (event == Event::finished) {
         Result<void> clean = finish();
         ++cpu_.executed;
@@ -259,7 +307,8 @@ Error Machine::explain(Event event) const {
     for (const ProgramSpec::Poison &poison : program().poisoned)
         if (poison.insn == n) what = format("CO-RE: {}", poison.why);
     for (const Fixup &fixup : program().fixups)
-        if (fixup.insn == n && fixup.kind == Fixup::Kind::kfunc) what = format("{} is a function of the kernel's", fixup.symbol);
+        if (fixup.insn == n && fixup.kind == Fixup::Kind::kfunc && !find_emulated_kfunc(fixup.symbol))
+            what = format("{} is a function of the kernel's", fixup.symbol);
     if (what.empty()) what = access_fault(code[n]);
     std::string text = format("{}: instruction {} ({})", function_of(program(), n), n, rawbpf::print(code.subspan(n)));
     if (const Source source = source_of(*spec_, program(), n); source.line) append(text, ", {}:{}", source.file, source.line);
@@ -289,6 +338,8 @@ EmulatedMap *Machine::map_with_address(uint64_t address) {
     const uint64_t n = (address - kHandleAddress) / kHandleBytes;
     return address >= kHandleAddress && address % kHandleBytes == 0 && n < maps_.size() ? maps_[n].get() : nullptr;
 }
+
+uint64_t Machine::map_address(uint32_t map) { return kHandleAddress + kHandleBytes * map; }
 
 EmulatedMap *Machine::map_in(int reg) {
     EmulatedMap *map = map_with_address(cpu_.r[reg]);
@@ -339,7 +390,7 @@ bool Machine::begin_callback(Frame &frame) {
     EmulatedMap &map = *maps_[frame.map];
     frame.place = map.next_entry(frame.place);
     if (frame.place == map.max_entries()) return false;
-    r[1] = kHandleAddress + kHandleBytes * frame.map;
+    r[1] = map_address(frame.map);
     r[2] = map.key_address(frame.place);
     r[3] = map.value_address(frame.place);
     r[4] = frame.context;

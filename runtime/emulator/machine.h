@@ -6,6 +6,7 @@
 //      Result<uint64_t> r0 = machine.run();   // or an Error that says which instruction went wrong and why
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,9 +53,21 @@ struct Cpu {
     uint64_t may_goto = 0; ///< how often it may still go on
     uint64_t random = 0;
     uint64_t executed = 0;            ///< instructions since enter()
+    uint64_t result = 0;              ///< the program's r0, while timers run
+    uint64_t timer_now = 0;           ///< nanoseconds, of the timers' clock: it stands still but for going on to the next one
     size_t printed = 0, recorded = 0; // lengths of what was printed and recorded when the last step began
     bool ended = false;
+    bool in_timer = false; ///< the program has ended, and a timer's callback runs
     Frame frames[kFrames];
+};
+
+/// A bpf_timer: which value it is in, and what it does.
+struct Timer {
+    uint64_t address = 0; ///< of the struct bpf_timer; 0: none
+    uint32_t map = 0, program = 0;
+    const Op *callback = nullptr;
+    uint64_t due = 0;
+    bool armed = false, fired = false; ///< fired: in this run, which it does once
 };
 
 class Machine {
@@ -71,7 +84,9 @@ class Machine {
 
     /// Goes to the first instruction of the n-th program. Maps stay as they are. Errors: decode()'s.
     [[nodiscard]] Result<void> enter(size_t program);
-    /// Runs to the end; r0. Errors: bad_input for a fault ("instruction 3 (...): ..."), busy when the limit was reached.
+    /// Runs to the end, and then the callbacks of timers that were started, in the order of their times, each once; a timer that
+    /// its own callback starts again is run after the next run. The program's r0. Errors: bad_input for a fault ("instruction 3
+    /// (...): ..."), busy when the limit was reached.
     [[nodiscard]] Result<uint64_t> run();
     /// One instruction (a helper's whole work counts as one, its callbacks' instructions as their own). False: the program has
     /// ended. Only with `stepping`. Errors: as run(); the machine stays before the instruction.
@@ -105,6 +120,7 @@ class Machine {
     /// The map in a register; nullptr after a fault.
     [[nodiscard]] EmulatedMap *map_in(int reg);
     [[nodiscard]] EmulatedMap *map_with_address(uint64_t address);
+    [[nodiscard]] static uint64_t map_address(uint32_t map);
     /// Starts calling the function at a register's address: `count` times, or for each entry of a map.
     uint64_t call_back(Callback kind, int function_register, uint64_t context, uint32_t count, const EmulatedMap *map);
     /// Goes to another program; false when it can't be (and the caller goes on).
@@ -115,6 +131,13 @@ class Machine {
     void print(std::string_view text) { printed_ += text; }
     void record(std::string_view bytes) { records_.emplace_back(bytes); }
     Journal &write_journal() { return journal_; }
+    /// The timer that is kept for this address; nullptr: it was never initialised.
+    [[nodiscard]] Timer *timer_at(uint64_t address);
+    /// A new one, for a struct bpf_timer in a value of that map; nullptr after a fault.
+    Timer *make_timer(uint64_t address, const EmulatedMap &map);
+    /// Aims it at the function whose address is in a register.
+    uint64_t set_timer(Timer &timer, int function_register);
+    [[nodiscard]] uint64_t timer_now() const { return cpu_.timer_now; }
     [[nodiscard]] bool emulates(uint64_t helper) const;
 
   private:
@@ -126,6 +149,7 @@ class Machine {
         std::vector<Insn> insns;
         std::vector<Op> ops;
     };
+    [[nodiscard]] Result<void> fill_outer_maps();
     [[nodiscard]] Result<void> prepare(size_t program);
     [[nodiscard]] const Op *entry_of(size_t program, size_t insn) const;
     [[nodiscard]] const Op *function_at(uint64_t address) const;
@@ -134,6 +158,8 @@ class Machine {
     const Op *next_callback(const Op *op);
     [[nodiscard]] bool begin_callback(Frame &frame);
     void note_store(const Insn &insn);
+    [[nodiscard]] bool next_timer();
+    void forget_timers(uint64_t address, uint64_t size);
     [[nodiscard]] Result<void> finish();
 
     const ObjectSpec *spec_;
@@ -150,6 +176,7 @@ class Machine {
     uint64_t argument_ = 0, length_ = 0; // r1 and r2 at entry
     std::string printed_;
     std::vector<std::string> records_;
+    std::deque<Timer> timers_;
 };
 
 /// interpret.cpp: runs from cpu.op on.
@@ -161,6 +188,14 @@ struct Interpreter {
 /// A helper: arguments in r[1] to r[5], the result is r0's. nullptr: not emulated.
 using Helper = uint64_t (*)(Machine &, const uint64_t *r);
 [[nodiscard]] Helper find_emulated(uint64_t helper);
+/// kfuncs.cpp: a function of the kernel's, called in the same way. nullptr: not emulated.
+[[nodiscard]] Helper find_emulated_kfunc(std::string_view name);
+
+/// timers.cpp
+uint64_t timer_init(Machine &machine, const uint64_t *r);
+uint64_t timer_set_callback(Machine &machine, const uint64_t *r);
+uint64_t timer_start(Machine &machine, const uint64_t *r);
+uint64_t timer_cancel(Machine &machine, const uint64_t *r);
 
 /// printf as bpf_trace_printk() and bpf_snprintf() know it. Faults of %s go to the machine.
 [[nodiscard]] std::string bpf_printf(Machine &machine, std::string_view format_text, std::span<const uint64_t> arguments);

@@ -1,29 +1,35 @@
-// The common map types in user space.
+// The common map types in user space: creation, and those that are looked into by key.
 //
-//      one block:   [ Head | hash: first[buckets], next[n], used[n] | keys[n] | values[n] ]
+//      one block:   [ Head | hash: first[buckets], next[n], slots[n], used[n] | keys[n] | values[n + 1] ]
 //
 // Places (0 .. max_entries-1) hold the entries; a hash map's buckets chain their numbers. Nothing moves, so a value's address
-// stays good for as long as the map lives, deleted or not, as in the kernel's preallocated maps. Every change is noted in the
-// journal first; that is all that stepping backwards needs.
+// stays good for as long as the map lives, deleted or not, as in the kernel's preallocated maps. There a new value doesn't
+// overwrite the old one: it goes to an element that was kept aside, which the old one then becomes, and a pointer from before
+// still sees what it saw. So slots[place] says where a place's value is, and there is one more than there are places. Per-CPU
+// and LRU maps overwrite (the latter isn't so in the kernel). What is freed last is used first, as there.
+// Every change is noted in the journal first; that is all that stepping backwards needs.
 //
-// Return values are the kernel's: E2BIG for a full hash and for an index behind an array's end, EEXIST and ENOENT as the flags
-// say, EINVAL for deleting from an array (kernel/bpf/hashtab.c, arraymap.c, queue_stack_maps.c, ringbuf.c). An LRU map drops
-// the entry that a clock hand finds unused since it last came by, which is the kernel's idea, not its choice.
+// Return values are the kernel's: E2BIG for a full hash and for an index behind an array's end, ENOSPC for a full trie, EEXIST
+// and ENOENT as the flags say, EINVAL for deleting from an array (kernel/bpf/hashtab.c, arraymap.c, lpm_trie.c). An LRU map
+// drops the entry that a clock hand finds unused since it last came by, which is the kernel's idea, not its choice.
 //
-// A ring buffer's records are laid out as the kernel's: eight bytes of header (length, BUSY, DISCARD), then the data, rounded up
-// to eight. Nobody reads while a program runs, so the ring never comes around: it is full one byte before its size.
+// A trie is a hash of what its keys' prefixes cover; a lookup asks for each length, from the longest on.
 #include "runtime/emulator/maps.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
+#include "runtime/sys/file.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::emulator {
 
 namespace {
 
-constexpr uint32_t kBusy = 1U << 31, kDiscarded = 1U << 30, kRecordHeader = 8;
+constexpr uint32_t kTrieHeader = 4; // struct bpf_lpm_trie_key: the number of bits, then the data, most significant bit first
+constexpr uint32_t kMostTrieBytes = 256;
+constexpr uint32_t kTarget = 16; // struct bpf_insn_array_value (6.19); a program sees eight bytes of it, the address
 
 MapKind kind_of(uint32_t type) {
     switch (type) {
@@ -33,18 +39,69 @@ MapKind kind_of(uint32_t type) {
     case BPF_MAP_TYPE_PERCPU_HASH:
     case BPF_MAP_TYPE_LRU_HASH:
     case BPF_MAP_TYPE_LRU_PERCPU_HASH: return MapKind::hash;
+    case BPF_MAP_TYPE_LPM_TRIE: return MapKind::trie;
+    case uapi::BPF_MAP_TYPE_BLOOM_FILTER: return MapKind::bloom;
+    case BPF_MAP_TYPE_ARRAY_OF_MAPS: return MapKind::maps;
+    case BPF_MAP_TYPE_HASH_OF_MAPS: return MapKind::map_set;
     case BPF_MAP_TYPE_PROG_ARRAY: return MapKind::programs;
     case BPF_MAP_TYPE_QUEUE: return MapKind::queue;
     case BPF_MAP_TYPE_STACK: return MapKind::stack;
     case BPF_MAP_TYPE_RINGBUF: return MapKind::ring;
     case BPF_MAP_TYPE_PERF_EVENT_ARRAY: return MapKind::records;
+    case uapi::BPF_MAP_TYPE_ARENA: return MapKind::arena;
+    case uapi::BPF_MAP_TYPE_INSN_ARRAY: return MapKind::targets;
     default: return MapKind::unknown;
     }
 }
 
 uint64_t padded(uint64_t n) { return (n + 7) / 8 * 8; }
 
+uint32_t prefix_bits(const uint8_t *key) {
+    uint32_t bits;
+    std::memcpy(&bits, key, sizeof bits);
+    return bits;
+}
+
 } // namespace
+
+/// What no kernel takes.
+Result<void> EmulatedMap::check(const MapSpec &spec) {
+    auto refuse = [&](std::string_view why) { return fail(Errc::invalid_argument, "map {}: {}", spec.name, why); };
+    const uint64_t n = spec.max_entries;
+    if (n == 0 && kind_ != MapKind::unknown && kind_ != MapKind::records) return refuse("max_entries is 0");
+    switch (kind_) {
+    case MapKind::array:
+    case MapKind::programs:
+    case MapKind::maps:
+    case MapKind::targets:
+        if (spec.key_size != 4) return refuse(format("an array's key has 4 bytes, not {}", spec.key_size));
+        break;
+    case MapKind::hash:
+    case MapKind::map_set:
+        if (spec.key_size == 0) return refuse("a hash's key has no bytes");
+        break;
+    case MapKind::trie:
+        if (spec.key_size <= kTrieHeader || spec.key_size > kTrieHeader + kMostTrieBytes)
+            return refuse(format("a trie's key has 4 bytes and 1 to 256 of data, not {}", spec.key_size));
+        if (!(spec.flags & BPF_F_NO_PREALLOC)) return refuse("a trie needs the flag BPF_F_NO_PREALLOC, 1");
+        break;
+    case MapKind::bloom:
+        if (spec.key_size != 0 || spec.value_size == 0) return refuse("a bloom filter has values and no keys");
+        if (spec.map_extra > 15) return refuse(format("1 to 15 hash functions, not {}", spec.map_extra));
+        break;
+    case MapKind::ring:
+        if (n & (n - 1) || n < 4096)
+            return refuse(format("a ring buffer's size is a power of two and at least a page, not {}", n));
+        break;
+    case MapKind::arena:
+        if (spec.key_size || spec.value_size) return refuse("an arena has pages, no keys and values");
+        if (spec.contents.size() > n * page_)
+            return refuse(format("{} bytes of variables, and {} pages", spec.contents.size(), n));
+        break;
+    default: break;
+    }
+    return {};
+}
 
 Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Memory &memory, Journal &journal) {
     std::unique_ptr<EmulatedMap> map(new EmulatedMap); // NOLINT: the constructor is private
@@ -56,82 +113,163 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
     map->value_size_ = spec.value_size;
     map->max_entries_ = spec.max_entries;
     map->lru_ = spec.type == BPF_MAP_TYPE_LRU_HASH || spec.type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+    map->per_cpu_ = spec.type == BPF_MAP_TYPE_PERCPU_ARRAY || spec.type == BPF_MAP_TYPE_PERCPU_HASH ||
+                    spec.type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+    map->preallocated_ = !(spec.flags & BPF_F_NO_PREALLOC);
+    map->page_ = static_cast<uint32_t>(sys::page_size());
     const MapKind kind = map->kind_;
+    TRY(map->check(spec));
+    const bool hash = map->hashed();
     const uint64_t n = kind == MapKind::unknown || kind == MapKind::records ? 0 : spec.max_entries;
-    if (n == 0 && kind != MapKind::unknown && kind != MapKind::records)
-        return fail(Errc::invalid_argument, "map {}: max_entries is 0", spec.name);
-    if ((kind == MapKind::array || kind == MapKind::programs) && spec.key_size != 4)
-        return fail(Errc::invalid_argument, "map {}: an array's key has 4 bytes, not {}", spec.name, spec.key_size);
-    if (kind == MapKind::ring && (n & (n - 1) || n < 4096))
-        return fail(Errc::invalid_argument, "map {}: a ring buffer's size is a power of two and at least a page, not {}",
-                    spec.name, n);
+
     if (kind == MapKind::programs) map->value_size_ = 4;
-    const bool hash = kind == MapKind::hash, ring = kind == MapKind::ring;
-    if (hash && spec.key_size == 0) return fail(Errc::invalid_argument, "map {}: a hash's key has no bytes", spec.name);
-    map->stride_ = static_cast<uint32_t>(ring ? 1 : padded(map->value_size_));
+    if (kind == MapKind::maps || kind == MapKind::map_set || kind == MapKind::targets) map->value_size_ = 8; // an address
+    map->stride_ = static_cast<uint32_t>(kind == MapKind::ring    ? 1
+                                         : kind == MapKind::arena ? map->page_
+                                                                  : padded(map->value_size_));
+    constexpr uint64_t kAll = uint64_t{kSlots} << kSlotBits;
+    if (spec.value_size > UINT32_MAX - 7 || (map->stride_ && n >= kAll / map->stride_) || (hash && n > kAll / 16))
+        return fail(Errc::no_memory, "map {}: {} values of {} bytes; the emulator has 4 GiB for all maps", spec.name, n,
+                    map->value_size_);
     if (hash)
         for (map->buckets_ = 1; map->buckets_ < n; map->buckets_ *= 2) {
         }
+    map->key_stride_ = static_cast<uint32_t>(padded(spec.key_size));
 
-    const uint64_t index = hash ? padded((map->buckets_ + n) * sizeof(uint32_t)) + padded(n) : 0;
-    const uint64_t key_stride = padded(spec.key_size), keys = hash ? key_stride * n : 8;
-    const uint64_t values = n * map->stride_;
+    uint64_t index = hash                     ? padded((map->buckets_ + 2 * n) * sizeof(uint32_t)) + padded(n)
+                     : kind == MapKind::arena ? padded(n)
+                                              : 0;
+    const uint64_t keys = hash ? uint64_t{map->key_stride_} * n : 8;
+    uint64_t values = (n + (hash && !map->lru_ && !map->per_cpu_)) * map->stride_;
+    if (kind == MapKind::bloom) { // seven bits for five hashes, then the next power of two
+        map->bloom_functions_ = spec.map_extra ? static_cast<uint32_t>(spec.map_extra) : 5;
+        uint64_t bits = n * map->bloom_functions_ / 5 * 7;
+        bool beyond = n * map->bloom_functions_ > UINT32_MAX || bits > UINT32_MAX || bits > uint64_t{1} << 31;
+        uint64_t power = 64;
+        while (power < bits) power *= 2;
+        map->bloom_mask_ = beyond ? UINT32_MAX : static_cast<uint32_t>(power - 1);
+        values = (uint64_t{map->bloom_mask_} + 1) / 8;
+    }
     const uint64_t all = sizeof(Head) + index + keys + values;
-    if (values >= uint64_t{kSlots} << kSlotBits)
-        return fail(Errc::no_memory, "map {}: {} bytes of values; the emulator has 4 GiB for all maps", spec.name, values);
     map->block_.reset(static_cast<uint8_t *>(std::calloc(1, all)));
     if (!map->block_) return fail(Errc::no_memory, "map {}: {} bytes can't be had", spec.name, all);
     uint8_t *at = map->block_.get();
     map->head_ = reinterpret_cast<Head *>(at);
+    map->head_->spare = static_cast<uint32_t>(n);
     at += sizeof(Head);
     if (hash) {
         map->first_ = reinterpret_cast<uint32_t *>(at);
         map->next_ = map->first_ + map->buckets_;
-        map->used_ = at + padded((map->buckets_ + n) * sizeof(uint32_t));
+        map->slots_ = map->next_ + n;
+        for (uint32_t place = 0; place < n; ++place) map->slots_[place] = place;
+        at += padded((map->buckets_ + 2 * n) * sizeof(uint32_t));
     }
+    map->used_ = at;
     map->keys_ = map->block_.get() + sizeof(Head) + index;
     map->values_ = map->keys_ + keys;
-
-    if (!spec.contents.empty() && kind == MapKind::array)
-        std::memcpy(map->values_, spec.contents.data(), std::min<uint64_t>(spec.contents.size(), values));
-
-    const bool readable = kind == MapKind::array || hash || ring; // queues' values are only ever copied
-    if (readable && values) {
-        Object object;
-        object.name = spec.data_section.empty() ? format("map {}", spec.name) : spec.data_section;
-        object.size = values;
-        object.bytes = map->values_;
-        object.writable = !(spec.flags & BPF_F_RDONLY_PROG);
-        if (!ring && n > 1) object.stride = map->stride_, object.element = map->value_size_;
-        if (!ring && n == 1) object.size = map->value_size_;
-        if (ring) object.part = record_part, object.context = map.get();
-        map->address_ = TRY(memory.add(std::move(object)));
-    }
-    Object key;
-    key.name = format("a key of map {}", spec.name);
-    key.size = keys;
-    key.bytes = map->keys_;
-    key.writable = false;
-    if (hash) key.stride = static_cast<uint32_t>(key_stride), key.element = spec.key_size;
-    if (kind == MapKind::array || hash) map->keys_address_ = TRY(memory.add(std::move(key)));
+    map->fill(spec);
+    TRY(map->expose(spec, memory, values, keys));
     return map;
 }
 
-// ---- hash and array
+/// The values that the object brings along.
+void EmulatedMap::fill(const MapSpec &spec) {
+    if (kind_ == MapKind::array && !spec.contents.empty())
+        std::memcpy(values_, spec.contents.data(), std::min<uint64_t>(spec.contents.size(), uint64_t{max_entries_} * stride_));
+    if (kind_ == MapKind::arena && !spec.contents.empty()) {
+        std::memcpy(values_, spec.contents.data(), spec.contents.size());
+        std::memset(used_, 1, (spec.contents.size() + page_ - 1) / page_);
+    }
+    if (kind_ == MapKind::targets)
+        for (uint32_t n = 0; n < max_entries_ && (uint64_t{n} + 1) * kTarget <= spec.contents.size(); ++n) {
+            uint32_t insn;
+            std::memcpy(&insn, spec.contents.data() + uint64_t{n} * kTarget, sizeof insn);
+            const uint64_t address = kCodeAddress + 8 * uint64_t{insn};
+            std::memcpy(values_ + uint64_t{n} * stride_, &address, sizeof address);
+        }
+}
+
+/// Gives the values, and the keys that callbacks see, addresses.
+Result<void> EmulatedMap::expose(const MapSpec &spec, Memory &memory, uint64_t values, uint64_t keys) {
+    const uint64_t n = max_entries_;
+    switch (kind_) {
+    case MapKind::array:
+    case MapKind::hash:
+    case MapKind::trie:
+    case MapKind::ring:
+    case MapKind::arena:
+    case MapKind::targets: break;
+    default: return {}; // values are only ever copied, or stand for something else
+    }
+    if (values) {
+        Object object;
+        object.name = spec.data_section.empty() ? format("map {}", spec.name) : spec.data_section;
+        object.size = values;
+        object.bytes = values_;
+        object.writable = !(spec.flags & BPF_F_RDONLY_PROG) && kind_ != MapKind::targets;
+        const bool whole = kind_ == MapKind::ring || kind_ == MapKind::arena || kind_ == MapKind::targets;
+        if (!whole && (n > 1 || hashed())) object.stride = stride_, object.element = value_size_;
+        if (!whole && n == 1 && !hashed()) object.size = value_size_;
+        if (kind_ == MapKind::ring) object.part = record_part, object.context = this;
+        if (kind_ == MapKind::arena) object.part = pages_part, object.context = this;
+        address_ = TRY(memory.add(std::move(object)));
+    }
+    if (kind_ != MapKind::array && kind_ != MapKind::hash && kind_ != MapKind::trie) return {};
+    Object key;
+    key.name = format("a key of map {}", spec.name);
+    key.size = keys;
+    key.bytes = keys_;
+    key.writable = false;
+    if (hashed()) key.stride = key_stride_, key.element = key_size_;
+    keys_address_ = TRY(memory.add(std::move(key)));
+    return {};
+}
+
+// ---- tables
+
+bool EmulatedMap::same_key(const uint8_t *a, const uint8_t *b) const {
+    if (kind_ != MapKind::trie) return std::memcmp(a, b, key_size_) == 0;
+    const uint32_t bits = prefix_bits(a), bytes = bits / 8;
+    if (prefix_bits(b) != bits || std::memcmp(a + kTrieHeader, b + kTrieHeader, bytes) != 0) return false;
+    const int over = static_cast<int>(bits % 8);
+    return over == 0 || ((a[kTrieHeader + bytes] ^ b[kTrieHeader + bytes]) >> (8 - over)) == 0;
+}
 
 uint32_t EmulatedMap::bucket_of(const uint8_t *key) const {
     uint64_t h = 0xcbf29ce484222325; // FNV-1a
-    for (uint32_t i = 0; i < key_size_; ++i) h = (h ^ key[i]) * 0x100000001b3;
+    auto take = [&](uint8_t byte) { h = (h ^ byte) * 0x100000001b3; };
+    if (kind_ == MapKind::trie) {
+        const uint32_t bits = prefix_bits(key);
+        take(static_cast<uint8_t>(bits));
+        take(static_cast<uint8_t>(bits >> 8));
+        for (uint32_t i = 0; i < bits / 8; ++i) take(key[kTrieHeader + i]);
+        if (bits % 8) take(static_cast<uint8_t>(key[kTrieHeader + bits / 8] & 0xff00 >> bits % 8));
+    } else {
+        for (uint32_t i = 0; i < key_size_; ++i) take(key[i]);
+    }
     return static_cast<uint32_t>(h ^ h >> 32) & (buckets_ - 1);
 }
 
 uint32_t EmulatedMap::find(const uint8_t *key, uint32_t bucket) const {
     for (uint32_t at = first_[bucket]; at; at = next_[at - 1])
-        if (std::memcmp(keys_ + (at - 1) * padded(key_size_), key, key_size_) == 0) return at;
+        if (same_key(own_key(at - 1), key)) return at;
     return 0;
 }
 
+uint32_t EmulatedMap::longest_prefix(const uint8_t *key) const {
+    uint8_t shorter[kTrieHeader + kMostTrieBytes];
+    std::memcpy(shorter, key, key_size_);
+    uint32_t bits = prefix_bits(key);
+    if (bits > 8 * (key_size_ - kTrieHeader)) return 0;
+    for (;; --bits) {
+        std::memcpy(shorter, &bits, sizeof bits);
+        if (const uint32_t at = find(shorter, bucket_of(shorter))) return at;
+        if (bits == 0) return 0;
+    }
+}
+
 void EmulatedMap::unlink(uint32_t place, uint32_t bucket) {
+    gone(place);
     uint32_t *link = &first_[bucket];
     while (*link != place + 1) link = &next_[*link - 1];
     set(*link, next_[place]);
@@ -151,41 +289,64 @@ uint32_t EmulatedMap::evict() {
         if (used == 2) set(used, uint8_t{1});
     }
     const uint32_t place = head_->hand;
-    unlink(place, bucket_of(keys_ + place * padded(key_size_)));
+    unlink(place, bucket_of(own_key(place)));
     return place;
 }
 
+/// The place gets another slot for its value; the old one's bytes stay what they are until it is used again.
+void EmulatedMap::replace_value(uint32_t place) {
+    gone(place);
+    uint32_t &mine = slots_[place];
+    uint32_t *other = &head_->spare;
+    if (!preallocated_ && head_->free) other = &slots_[head_->free - 1]; // the element that was freed last
+    const uint32_t old = mine;
+    set(mine, *other);
+    set(*other, old);
+}
+
 uint64_t EmulatedMap::lookup(const uint8_t *key) {
-    if (kind_ == MapKind::array) {
+    if (kind_ == MapKind::array || kind_ == MapKind::maps || kind_ == MapKind::targets) {
         uint32_t index;
         std::memcpy(&index, key, sizeof index);
-        return index < max_entries_ ? value_address(index) : 0;
+        if (index >= max_entries_) return 0;
+        if (kind_ != MapKind::maps) return value_address(index);
+        uint64_t handle;
+        std::memcpy(&handle, value_at(index), sizeof handle);
+        return handle;
     }
-    const uint32_t at = find(key, bucket_of(key));
+    const uint32_t at = kind_ == MapKind::trie ? longest_prefix(key) : find(key, bucket_of(key));
     if (!at) return 0;
+    if (kind_ == MapKind::map_set) {
+        uint64_t handle;
+        std::memcpy(&handle, value_at(at - 1), sizeof handle);
+        return handle;
+    }
     if (lru_ && used_[at - 1] != 2) set(used_[at - 1], uint8_t{2});
     return value_address(at - 1);
 }
 
 int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t flags) {
-    if ((flags & ~uint64_t{BPF_F_LOCK}) > BPF_EXIST) return -EINVAL;
+    const bool may_lock = !per_cpu_ && !lru_ && kind_ != MapKind::trie;
+    if ((may_lock ? flags & ~uint64_t{BPF_F_LOCK} : flags) > BPF_EXIST) return -EINVAL;
     const uint64_t how = flags & 3;
     if (kind_ == MapKind::array) {
         uint32_t index;
         std::memcpy(&index, key, sizeof index);
         if (index >= max_entries_) return -E2BIG;
         if (how == BPF_NOEXIST) return -EEXIST;
+        gone(index);
         journal_->note(value_at(index), value_size_);
         std::memmove(value_at(index), value, value_size_);
         return 0;
     }
+    if (kind_ == MapKind::trie && prefix_bits(key) > 8 * (key_size_ - kTrieHeader)) return -EINVAL;
     const uint32_t bucket = bucket_of(key);
     uint32_t at = find(key, bucket);
     if (at && how == BPF_NOEXIST) return -EEXIST;
     if (!at && how == BPF_EXIST) return -ENOENT;
     if (!at) {
         if (head_->count == max_entries_) {
-            if (!lru_) return -E2BIG;
+            if (!lru_) return kind_ == MapKind::trie ? -ENOSPC : -E2BIG;
             evict();
         }
         journal_->note(head_, sizeof *head_);
@@ -196,15 +357,17 @@ int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t f
             at = ++head_->fresh;
         }
         ++head_->count;
-        uint8_t *own = keys_ + (at - 1) * padded(key_size_);
-        journal_->note(own, key_size_);
-        std::memcpy(own, key, key_size_);
         set(next_[at - 1], first_[bucket]);
         set(first_[bucket], at);
         set(used_[at - 1], uint8_t{1});
-    } else if (lru_ && used_[at - 1] != 2) {
-        set(used_[at - 1], uint8_t{2});
+    } else if (lru_) {
+        if (used_[at - 1] != 2) set(used_[at - 1], uint8_t{2});
+    } else if (!per_cpu_) {
+        replace_value(at - 1);
     }
+    // A trie keeps the bits behind the prefix, too, and those of the last update.
+    journal_->note(own_key(at - 1), key_size_);
+    std::memmove(own_key(at - 1), key, key_size_);
     journal_->note(value_at(at - 1), value_size_);
     std::memmove(value_at(at - 1), value, value_size_);
     return 0;
@@ -212,142 +375,50 @@ int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t f
 
 int64_t EmulatedMap::erase(const uint8_t *key) {
     if (kind_ == MapKind::array) return -EINVAL;
+    if (kind_ == MapKind::trie && prefix_bits(key) > 8 * (key_size_ - kTrieHeader)) return -EINVAL;
     const uint32_t bucket = bucket_of(key), at = find(key, bucket);
     if (!at) return -ENOENT;
     unlink(at - 1, bucket);
     return 0;
 }
 
+bool EmulatedMap::set_inner(uint32_t index, uint64_t handle) {
+    if (kind_ == MapKind::map_set) {
+        std::vector<uint8_t> key(std::max<size_t>(key_size_, sizeof index));
+        std::memcpy(key.data(), &index, sizeof index);
+        return update(key.data(), reinterpret_cast<const uint8_t *>(&handle), BPF_ANY) == 0;
+    }
+    if (index >= max_entries_) return false;
+    std::memcpy(value_at(index), &handle, sizeof handle);
+    return true;
+}
+
 uint32_t EmulatedMap::next_entry(uint32_t place) const {
     if (kind_ == MapKind::array) return place < max_entries_ ? place : max_entries_;
-    if (kind_ != MapKind::hash) return max_entries_;
+    if (kind_ != MapKind::hash && kind_ != MapKind::trie) return max_entries_;
     for (; place < head_->fresh; ++place)
         if (used_[place]) return place;
     return max_entries_;
 }
 
+uint32_t EmulatedMap::place_of(uint64_t address, uint64_t size) const {
+    for (uint32_t place = next_entry(0); place < max_entries_; place = next_entry(place + 1)) {
+        const uint64_t begin = value_address(place);
+        if (address >= begin && address - begin < value_size_ && size <= value_size_ - (address - begin)) return place;
+    }
+    return max_entries_;
+}
+
 const uint8_t *EmulatedMap::key_at(uint32_t place, uint32_t &array_key) const {
     array_key = place;
-    return kind_ == MapKind::hash ? keys_ + place * padded(key_size_) : reinterpret_cast<const uint8_t *>(&array_key);
+    return hashed() ? own_key(place) : reinterpret_cast<const uint8_t *>(&array_key);
 }
 
 uint64_t EmulatedMap::key_address(uint32_t place) {
-    if (kind_ == MapKind::hash) return keys_address_ + place * padded(key_size_);
+    if (hashed()) return keys_address_ + uint64_t{place} * key_stride_;
     journal_->note(keys_, sizeof place);
     std::memcpy(keys_, &place, sizeof place);
     return keys_address_;
-}
-
-// ---- queue and stack: `hand` is the place of the oldest, `count` how many there are
-
-int64_t EmulatedMap::push(const uint8_t *value, uint64_t flags) {
-    if (flags > BPF_EXIST || flags == BPF_NOEXIST) return -EINVAL;
-    journal_->note(head_, sizeof *head_);
-    if (head_->count == max_entries_) {
-        if (flags != BPF_EXIST) return -E2BIG;
-        head_->hand = (head_->hand + 1) % max_entries_; // makes room by forgetting the oldest
-        --head_->count;
-    }
-    const uint32_t place = static_cast<uint32_t>((uint64_t{head_->hand} + head_->count) % max_entries_);
-    journal_->note(value_at(place), value_size_);
-    std::memcpy(value_at(place), value, value_size_);
-    ++head_->count;
-    return 0;
-}
-
-int64_t EmulatedMap::pop(uint8_t *value, bool remove) {
-    journal_->note(value, value_size_);
-    if (head_->count == 0) {
-        std::memset(value, 0, value_size_);
-        return -ENOENT;
-    }
-    const uint64_t newest = uint64_t{head_->hand} + head_->count - 1;
-    const uint32_t place = kind_ == MapKind::queue ? head_->hand : static_cast<uint32_t>(newest % max_entries_);
-    std::memcpy(value, value_at(place), value_size_);
-    if (!remove) return 0;
-    journal_->note(head_, sizeof *head_);
-    if (kind_ == MapKind::queue) head_->hand = (head_->hand + 1) % max_entries_;
-    --head_->count;
-    return 0;
-}
-
-// ---- ring buffer
-
-bool EmulatedMap::record_part(const void *context, uint64_t offset, uint64_t &begin, uint64_t &end) {
-    const auto &map = *static_cast<const EmulatedMap *>(context);
-    if (map.head_->open == 0) return false;
-    for (uint64_t at = map.head_->oldest; at < map.head_->produced;) {
-        uint32_t length;
-        std::memcpy(&length, map.values_ + at, sizeof length);
-        const uint32_t bytes = length & ~(kBusy | kDiscarded);
-        begin = at + kRecordHeader;
-        end = begin + bytes;
-        if (length & kBusy && offset >= begin && offset < end) return true;
-        at += padded(kRecordHeader + uint64_t{bytes});
-    }
-    return false;
-}
-
-uint64_t EmulatedMap::reserve(uint64_t size) {
-    const uint64_t need = padded(kRecordHeader + size);
-    if (size >= kDiscarded || head_->produced + need >= max_entries_) return 0;
-    journal_->note(head_, sizeof *head_);
-    if (head_->open++ == 0) head_->oldest = head_->produced;
-    uint8_t *record = values_ + head_->produced;
-    const uint32_t header[2] = {static_cast<uint32_t>(size) | kBusy, 0};
-    journal_->note(record, sizeof header);
-    std::memcpy(record, header, sizeof header);
-    const uint64_t address = address_ + head_->produced + kRecordHeader;
-    head_->produced += need;
-    return address;
-}
-
-bool EmulatedMap::release(uint64_t address, bool discard) {
-    const uint64_t offset = address - address_;
-    uint64_t begin = 0, end = 0;
-    if (address < address_ + kRecordHeader || !record_part(this, offset, begin, end) || begin != offset) return false;
-    uint8_t *header = values_ + offset - kRecordHeader;
-    journal_->note(header, sizeof(uint32_t));
-    const auto length = static_cast<uint32_t>(end - begin) | (discard ? kDiscarded : 0);
-    std::memcpy(header, &length, sizeof length);
-    journal_->note(head_, sizeof *head_);
-    --head_->open;
-    return true;
-}
-
-int64_t EmulatedMap::output(const uint8_t *data, uint64_t size) {
-    const uint64_t address = reserve(size);
-    if (!address) return -EAGAIN;
-    uint8_t *into = values_ + (address - address_);
-    journal_->note(into, size);
-    std::memcpy(into, data, size);
-    (void)release(address, false); // it was reserved just now
-    return 0;
-}
-
-uint64_t EmulatedMap::query(uint64_t what) const {
-    switch (what) {
-    case BPF_RB_AVAIL_DATA:
-    case BPF_RB_PROD_POS: return head_->produced;
-    case BPF_RB_RING_SIZE: return max_entries_;
-    default: return 0;
-    }
-}
-
-void EmulatedMap::each_record(const std::function<void(std::string_view)> &take) const {
-    if (kind_ == MapKind::queue || kind_ == MapKind::stack)
-        for (uint32_t n = 0; n < head_->count; ++n) {
-            const uint64_t place = (uint64_t{head_->hand} + n) % max_entries_;
-            take({reinterpret_cast<const char *>(values_ + place * stride_), value_size_});
-        }
-    if (kind_ != MapKind::ring) return;
-    for (uint64_t at = 0; at < head_->produced;) {
-        uint32_t length;
-        std::memcpy(&length, values_ + at, sizeof length);
-        const uint64_t bytes = length & ~(kBusy | kDiscarded);
-        if (!(length & (kBusy | kDiscarded))) take({reinterpret_cast<const char *>(values_ + at + kRecordHeader), bytes});
-        at += padded(kRecordHeader + bytes);
-    }
 }
 
 } // namespace rawbpf::inline v0::emulator

@@ -11,7 +11,25 @@
 
 namespace rawbpf::inline v0::emulator {
 
-enum class MapKind : uint8_t { array, hash, programs, queue, stack, ring, records, unknown };
+enum class MapKind : uint8_t {
+    array,
+    hash,
+    trie,    ///< longest prefix match
+    bloom,   ///< push adds, peek asks
+    maps,    ///< an array of other maps
+    map_set, ///< a hash of other maps
+    programs,
+    queue,
+    stack,
+    ring,
+    records,
+    arena,
+    targets, ///< addresses of instructions, for gotox
+    unknown
+};
+
+/// What arena pointers have above their 32 bits outside of the kernel; addr_space_cast(r, 0, 1) takes it off.
+inline constexpr uint64_t kArenaUser = uint64_t{1} << 32;
 
 /// One map. All state is in one block of plain bytes, changed only after Journal::note(), so that it can be undone.
 /// Per-CPU maps have the values of one CPU.
@@ -26,8 +44,9 @@ class EmulatedMap {
     [[nodiscard]] uint32_t key_size() const { return key_size_; }
     [[nodiscard]] uint32_t value_size() const { return value_size_; }
     [[nodiscard]] uint32_t max_entries() const { return max_entries_; }
-    /// Of the first value, in the program's address space.
-    [[nodiscard]] uint64_t address() const { return address_; }
+    /// Of the first value, in the program's address space; of an arena as user space has it.
+    [[nodiscard]] uint64_t address() const { return address_ && kind_ == MapKind::arena ? address_ | kArenaUser : address_; }
+    [[nodiscard]] bool per_cpu() const { return per_cpu_; }
 
     // The helpers' results: an address or 0; 0 or a negative errno.
     [[nodiscard]] uint64_t lookup(const uint8_t *key);
@@ -35,6 +54,19 @@ class EmulatedMap {
     [[nodiscard]] int64_t erase(const uint8_t *key);
     [[nodiscard]] int64_t push(const uint8_t *value, uint64_t flags);
     [[nodiscard]] int64_t pop(uint8_t *value, bool remove);
+
+    // Maps of maps: values are addresses that stand for maps.
+    /// Before anything runs. False: an array has no such index, or a hash is full.
+    [[nodiscard]] bool set_inner(uint32_t index, uint64_t handle);
+
+    // Arenas: pages, all absent but for those of the object's variables.
+    /// The address (as address()) of `pages` new ones, zeroed; at `wanted` unless that is 0. 0: there is no such room.
+    [[nodiscard]] uint64_t allocate(uint64_t wanted, uint32_t pages);
+    void release_pages(uint64_t address, uint32_t pages);
+
+    // Bloom filters.
+    [[nodiscard]] int64_t add(const uint8_t *value, uint64_t flags);
+    [[nodiscard]] int64_t may_contain(const uint8_t *value) const;
 
     // Ring buffers. A record's bytes belong to the program from reserve to release.
     [[nodiscard]] uint64_t reserve(uint64_t size);
@@ -44,12 +76,20 @@ class EmulatedMap {
     [[nodiscard]] uint64_t query(uint64_t what) const;
     [[nodiscard]] uint32_t records_held() const { return head_->open; }
 
+    /// Told of each value that is deleted, replaced or overwritten, before that happens.
+    void tell_when_gone(void (*tell)(void *context, uint64_t address, uint32_t size), void *context) {
+        gone_ = tell;
+        gone_context_ = context;
+    }
+
     /// Entries in the order of their places: for loops over a map, and for looking at it afterwards. Returns the first place at
     /// or after `place` that has one; max_entries() when none has.
     [[nodiscard]] uint32_t next_entry(uint32_t place) const;
+    /// The place whose value holds these bytes; max_entries() when none does.
+    [[nodiscard]] uint32_t place_of(uint64_t address, uint64_t size) const;
     [[nodiscard]] const uint8_t *key_at(uint32_t place, uint32_t &array_key) const;
-    [[nodiscard]] uint8_t *value_at(uint32_t place) { return values_ + uint64_t{place} * stride_; }
-    [[nodiscard]] uint64_t value_address(uint32_t place) const { return address_ + uint64_t{place} * stride_; }
+    [[nodiscard]] uint8_t *value_at(uint32_t place) { return values_ + value_offset(place); }
+    [[nodiscard]] uint64_t value_address(uint32_t place) const { return address_ + value_offset(place); }
     /// The key of the entry at `place`, in the program's address space (for_each_map_elem passes it).
     [[nodiscard]] uint64_t key_address(uint32_t place);
     /// What was submitted, or output, so far (queues: what is in them), oldest first.
@@ -60,23 +100,42 @@ class EmulatedMap {
     struct Head {
         uint32_t count, free, fresh, hand; // hash: entries; the free list; places never used; where eviction looks next
         uint64_t produced, oldest;         // ring: bytes so far, and where reserved records may begin
-        uint32_t open, pad;                // ring: records that are reserved
+        uint32_t open;                     // ring: records that are reserved
+        uint32_t spare;                    // hash: where the next value that replaces one goes
     };
+    [[nodiscard]] Result<void> check(const MapSpec &spec);
+    void fill(const MapSpec &spec);
+    [[nodiscard]] Result<void> expose(const MapSpec &spec, Memory &memory, uint64_t values, uint64_t keys);
+    [[nodiscard]] bool hashed() const { return kind_ == MapKind::hash || kind_ == MapKind::trie || kind_ == MapKind::map_set; }
+    [[nodiscard]] uint8_t *own_key(uint32_t place) const { return keys_ + uint64_t{place} * key_stride_; }
+    [[nodiscard]] uint64_t value_offset(uint32_t place) const { return uint64_t{slots_ ? slots_[place] : place} * stride_; }
+    [[nodiscard]] bool same_key(const uint8_t *a, const uint8_t *b) const;
+    [[nodiscard]] uint32_t longest_prefix(const uint8_t *key) const;
+    void replace_value(uint32_t place);
+    [[nodiscard]] uint32_t bloom_bit(const uint8_t *value, uint32_t function) const;
+    static bool pages_part(const void *map, uint64_t offset, uint64_t &begin, uint64_t &end);
     static bool record_part(const void *map, uint64_t offset, uint64_t &begin, uint64_t &end);
     [[nodiscard]] uint32_t find(const uint8_t *key, uint32_t bucket) const;
     [[nodiscard]] uint32_t bucket_of(const uint8_t *key) const;
     void unlink(uint32_t place, uint32_t bucket);
     uint32_t evict();
+    void gone(uint32_t place) const {
+        if (gone_) gone_(gone_context_, value_address(place), value_size_);
+    }
     template <class T> void set(T &what, T value) {
         journal_->note(&what, sizeof what);
         what = value;
     }
 
     Journal *journal_ = nullptr;
+    void (*gone_)(void *, uint64_t, uint32_t) = nullptr;
+    void *gone_context_ = nullptr;
     MapKind kind_ = MapKind::unknown;
     std::string name_;
-    uint32_t type_ = 0, key_size_ = 0, value_size_ = 0, max_entries_ = 0, stride_ = 0, buckets_ = 0;
-    bool lru_ = false;
+    uint32_t type_ = 0, key_size_ = 0, value_size_ = 0, max_entries_ = 0, stride_ = 0, key_stride_ = 0, buckets_ = 0;
+    uint32_t bloom_functions_ = 0, bloom_mask_ = 0;
+    uint32_t page_ = 0; // arena
+    bool lru_ = false, per_cpu_ = false, preallocated_ = true;
     uint64_t address_ = 0, keys_address_ = 0;
     struct Free {
         void operator()(void *p) const { std::free(p); }
@@ -84,7 +143,8 @@ class EmulatedMap {
     std::unique_ptr<uint8_t, Free> block_;
     Head *head_ = nullptr;
     uint32_t *first_ = nullptr, *next_ = nullptr; // hash: place + 1 of a bucket's first, and of the next; 0 ends
-    uint8_t *used_ = nullptr;                     // hash: 0 free, 1 used, 2 used lately
+    uint32_t *slots_ = nullptr;                   // hash: where a place's value is
+    uint8_t *used_ = nullptr;                     // hash: 0 free, 1 used, 2 used lately; arena: a page is there
     uint8_t *keys_ = nullptr, *values_ = nullptr;
 };
 

@@ -33,7 +33,7 @@ std::vector<std::string> reachable(const ObjectSpec &spec, size_t program) {
         for (const ProgramSpec &p : spec.programs) {
             if (p.name != names[n]) continue;
             for (const Fixup &fixup : p.fixups) {
-                if (fixup.kind != Fixup::Kind::map_fd) continue;
+                if (fixup.kind != Fixup::Kind::map_fd || spec.maps[fixup.map].type != BPF_MAP_TYPE_PROG_ARRAY) continue;
                 for (const MapSpec::Slot &slot : spec.maps[fixup.map].slots)
                     if (std::find(names.begin(), names.end(), slot.target) == names.end()) names.push_back(slot.target);
             }

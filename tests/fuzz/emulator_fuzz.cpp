@@ -1,7 +1,9 @@
 // The emulator on hostile instructions: whatever they are, it refuses them, faults, or ends; and a program that is stepped
 // through does what it does when it is run, and leaves nothing behind when every step is taken back.
 //
-//      input:  [ memory size | map numbers ... ] 8 bytes, then instructions; ld_imm64 of a map means one of three
+//      input:  [ memory size | map numbers ... ] 8 bytes, then instructions; ld_imm64 of a map means one of five, and with bit 8
+//      of
+//              its number one of six others; a call of a kernel function one of those that are emulated
 #include <algorithm>
 #include <cstdlib>
 
@@ -37,15 +39,33 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     add_map(spec, "table", BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1);
     spec.maps[3].slots.push_back({0, "main"});
     add_map(spec, "queue", BPF_MAP_TYPE_QUEUE, 0, 8, 2);
+    add_map(spec, "trie", BPF_MAP_TYPE_LPM_TRIE, 8, 8, 3);
+    spec.maps[5].flags = BPF_F_NO_PREALLOC;
+    add_map(spec, "bloom", 30, 0, 8, 3);
+    add_map(spec, "arena", 33, 0, 0, 2);
+    add_map(spec, "outer", BPF_MAP_TYPE_HASH_OF_MAPS, 4, 4, 2);
+    spec.maps[8].slots.push_back({1, "array"});
+    add_map(spec, "targets", 34, 4, 16, 2);
+    spec.maps[9].contents.assign(data[1] ? 32 : 7, static_cast<std::byte>(data[2]));
+    add_map(spec, "timers", BPF_MAP_TYPE_HASH, 4, 24, 3);
     bool calls = false;
     for (size_t n = 0; n + 1 < program.insns.size(); ++n) {
         calls |= (program.insns[n].code & 0xf7) == 0x85;
+        if (program.insns[n].code == 0x85 && program.insns[n].src == 2) {
+            constexpr const char *kKfuncs[] = {"bpf_arena_alloc_pages", "bpf_arena_free_pages", "bpf_iter_num_new",
+                                               "bpf_iter_num_next",     "bpf_iter_num_destroy", "bpf_unknown"};
+            Fixup &fixup = program.fixups.emplace_back();
+            fixup.insn = static_cast<uint32_t>(n);
+            fixup.kind = Fixup::Kind::kfunc;
+            fixup.symbol = kKfuncs[static_cast<uint32_t>(program.insns[n].imm) % 6];
+        }
         if (!is_wide(program.insns[n])) continue;
         if (program.insns[n].src == 1 || program.insns[n].src == 2) {
             Fixup &fixup = program.fixups.emplace_back();
             fixup.insn = static_cast<uint32_t>(n);
             fixup.kind = program.insns[n].src == 1 ? Fixup::Kind::map_fd : Fixup::Kind::map_value;
-            fixup.map = static_cast<uint32_t>(program.insns[n].imm) % 5;
+            const auto number = static_cast<uint32_t>(program.insns[n].imm);
+            fixup.map = number & 0x100 ? 5 + (number & 0xff) % 6 : number % 5;
             fixup.offset = static_cast<uint32_t>(program.insns[n + 1].imm);
         }
         ++n;

@@ -29,7 +29,8 @@ inline std::string refusal(std::string_view name, Operands operands) {
 inline std::string can_compare() { return refusal("movsx8", {.dst = 0, .src = 0}); }
 inline bool has_newest() { return refusal("load_acquire64", {.dst = 0, .src = 10, .off = -8}).empty(); }
 
-inline Compared compare_engines(uint64_t seed, bool newest) {
+/// `maps`: with helpers and maps, whose contents are compared as well.
+inline Compared compare_engines(uint64_t seed, bool newest, bool maps = false) {
     Compared out;
     constexpr int kMemory = 48;
     ObjectSpec spec;
@@ -37,8 +38,12 @@ inline Compared compare_engines(uint64_t seed, bool newest) {
     ProgramSpec &program = spec.programs.emplace_back();
     program.name = "main";
     program.type = BPF_PROG_TYPE_SOCKET_FILTER;
-    program.insns = out.insns = random_program(seed, kMemory, newest);
+    RandomProgram random(seed, kMemory, newest, maps);
+    program.insns = out.insns = random.make();
+    program.fixups = random.fixups();
+    if (maps) spec.maps = RandomProgram::maps();
     exec::RunOptions options;
+    options.contents = maps;
     options.memory.resize(kMemory);
     for (int n = 0; n < kMemory; ++n) options.memory[n] = static_cast<std::byte>(seed * 31 + static_cast<uint64_t>(n) * 7);
     options.limit = 1'000'000;

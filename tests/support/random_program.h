@@ -4,6 +4,10 @@
 //      r6 = the memory        r9 counts a loop        r10 the stack, its last 64 bytes filled
 //      r0 to r5, r7, r8: numbers, never addresses; at the end all of them are mixed into r0
 //
+// With maps: helpers on small maps of every kind whose answers are determined, with few keys, so that they collide and maps are
+// full. A key is at r10 - 72, a value at r10 - 80. Values are read and written through the address that a lookup gives, also
+// after they were replaced or deleted. What is left in queues and stacks goes into r0.
+//
 // The same seed gives the same program, on any machine.
 #pragma once
 
@@ -12,13 +16,44 @@
 #include <vector>
 
 #include "asm/encode.h"
+#include "asm/helpers.h"
+#include "runtime/object/spec.h"
+#include "runtime/sys/uapi.h"
 
 namespace rawbpf::test {
 
+/// `memory` bytes are at r1; `newest`: with load_acquire, store_release (6.15) and gotol (6.6).
 class RandomProgram {
   public:
-    RandomProgram(uint64_t seed, int memory, bool newest)
-        : state_(seed * 0x9e3779b97f4a7c15 + 1), memory_(memory), newest_(newest) {}
+    RandomProgram(uint64_t seed, int memory, bool newest, bool maps = false)
+        : state_(seed * 0x9e3779b97f4a7c15 + 1), memory_(memory), newest_(newest), maps_(maps) {}
+
+    /// In the order of MapAt.
+    static std::vector<MapSpec> maps() {
+        std::vector<MapSpec> out;
+        auto map = [&](const char *name, uint32_t type, uint32_t key, uint32_t entries, uint32_t flags = 0) {
+            MapSpec &spec = out.emplace_back();
+            spec.name = name;
+            spec.type = type;
+            spec.key_size = key;
+            spec.value_size = 8;
+            spec.max_entries = entries;
+            spec.flags = flags;
+        };
+        map("array", BPF_MAP_TYPE_ARRAY, 4, 3);
+        map("hash", BPF_MAP_TYPE_HASH, 4, 3);
+        map("hash_alloc", BPF_MAP_TYPE_HASH, 4, 3, BPF_F_NO_PREALLOC);
+        map("cpu_array", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 2);
+        map("cpu_hash", BPF_MAP_TYPE_PERCPU_HASH, 4, 3);
+        map("trie", BPF_MAP_TYPE_LPM_TRIE, 8, 4, BPF_F_NO_PREALLOC);
+        map("queue", BPF_MAP_TYPE_QUEUE, 0, 3);
+        map("stack", BPF_MAP_TYPE_STACK, 0, 3);
+        map("bloom", uapi::BPF_MAP_TYPE_BLOOM_FILTER, 0, 3, BPF_F_ZERO_SEED);
+        map("single", BPF_MAP_TYPE_ARRAY, 4, 1);
+        return out;
+    }
+    /// Of make(): which instructions load which map.
+    [[nodiscard]] const std::vector<Fixup> &fixups() const { return fixups_; }
 
     std::vector<Insn> make() {
         add("mov_reg", {.dst = 6, .src = 1});
@@ -28,6 +63,10 @@ class RandomProgram {
         std::vector<size_t> to_function;
         const int blocks = 2 + below(6);
         for (int n = 0; n < blocks; ++n) {
+            if (maps_ && below(2)) {
+                through_old_address();
+                continue;
+            }
             switch (below(calls ? 4 : 3)) {
             case 0: straight(4 + below(12)); break;
             case 1: branch(); break;
@@ -38,6 +77,14 @@ class RandomProgram {
                 for (int reg = 1; reg <= 5; ++reg) constant(reg);
             }
         }
+        for (int n = 0; maps_ && n < 3; ++n)
+            for (MapAt map : {kQueue, kStack}) {
+                call_on(map, helper::map_pop_elem.id, kValueAt);
+                add("mul", {.dst = 7, .imm = 31});
+                add("add_reg", {.dst = 7, .src = 0});
+                add("ldxdw", {.dst = 0, .src = 10, .off = kValueAt});
+                add("xor_reg", {.dst = 7, .src = 0});
+            }
         for (int reg : {1, 2, 3, 4, 5, 7, 8}) {
             add("mul", {.dst = 0, .imm = 31});
             add("xor_reg", {.dst = 0, .src = reg});
@@ -53,6 +100,9 @@ class RandomProgram {
     }
 
   private:
+    enum MapAt { kArray, kHash, kHashAlloc, kCpuArray, kCpuHash, kTrie, kQueue, kStack, kBloom, kSingle };
+    static constexpr int kKeyAt = -72, kValueAt = -80;
+
     uint64_t next() { // splitmix64, Steele and others 2014
         uint64_t z = (state_ += 0x9e3779b97f4a7c15);
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -144,7 +194,130 @@ class RandomProgram {
         // Linux 6.18 forgets to clear the upper half of r0 when a way to here was pruned (runtime/emulator/README.md).
         if (narrow && op == "cmpxchg") add("mov32_reg", {.dst = 0, .src = 0});
     }
+    // ---- maps
+
+    void load_map(int reg, MapAt map, bool value) {
+        Fixup &fixup = fixups_.emplace_back();
+        fixup.insn = static_cast<uint32_t>(code_.size());
+        fixup.kind = value ? Fixup::Kind::map_value : Fixup::Kind::map_fd;
+        fixup.map = static_cast<uint32_t>(map);
+        add("lddw", {.dst = reg});
+        code_[code_.size() - 2].src = value ? 2 : 1;
+    }
+    /// r0 = helper(map, r10 + second, r10 + kValueAt, flags); r1 to r5 are numbers again.
+    void call_on(MapAt map, int helper, int second, int64_t third = kValueAt, int64_t flags = 0) {
+        const bool push = helper == rawbpf::helper::map_push_elem.id;
+        load_map(1, map, false);
+        add("mov_reg", {.dst = 2, .src = 10});
+        add("add", {.dst = 2, .imm = second});
+        if (push) {
+            add("mov", {.dst = 3, .imm = flags});
+        } else {
+            add("mov_reg", {.dst = 3, .src = 10});
+            add("add", {.dst = 3, .imm = third});
+        }
+        add("mov", {.dst = 4, .imm = flags});
+        add("call", {.imm = helper});
+        for (int reg = 1; reg <= 5; ++reg) constant(reg);
+    }
+    /// A key of few, or for a trie a prefix of few; at times it is computed.
+    void make_key(MapAt map) {
+        const int mask = map == kTrie ? 63 : 3;
+        if (map != kTrie) add("stw", {.dst = 10, .off = kKeyAt + 4});
+        if (map == kTrie) add("stw", {.dst = 10, .off = kKeyAt + 4, .imm = below(4) << 6 | below(3) << 14 | below(2) << 24});
+        if (below(2)) {
+            const int reg = number();
+            add("and", {.dst = reg, .imm = mask});
+            add("stxw", {.dst = 10, .src = reg, .off = kKeyAt});
+        } else {
+            add("stw", {.dst = 10, .off = kKeyAt, .imm = map == kTrie ? below(34) : below(5)});
+        }
+    }
+    void make_value() { add("stxdw", {.dst = 10, .src = number(), .off = kValueAt}); }
+    int64_t update_flags() { return below(8) == 0 ? below(6) == 0 ? small() : 3 : below(3); }
+    MapAt table() {
+        static constexpr MapAt kTables[] = {kArray, kHash, kHash, kHashAlloc, kCpuArray, kCpuHash, kTrie, kTrie};
+        return kTables[below(8)];
+    }
+    void change(MapAt map) {
+        make_key(map);
+        if (below(3) == 0) return call_on(map, helper::map_delete_elem.id, kKeyAt);
+        make_value();
+        int64_t flags = update_flags();
+        if (flags & 4) flags = 0; // BPF_F_LOCK, which depends on the types of the map
+        call_on(map, helper::map_update_elem.id, kKeyAt, kValueAt, flags);
+    }
+    /// Of the value at r[reg].
+    void use_value(int reg) {
+        static constexpr int kKept[] = {7, 8};
+        for (int n = 1 + below(3); n > 0; --n) {
+            const int kept = kKept[below(2)];
+            switch (below(5)) {
+            case 0: add("ldxdw", {.dst = kept, .src = reg}); break;
+            case 1: add("ldxsh", {.dst = kept, .src = reg, .off = below(7)}); break;
+            case 2: add("stxdw", {.dst = reg, .src = kept}); break;
+            case 3: add("stb", {.dst = reg, .off = below(8), .imm = static_cast<int8_t>(small())}); break;
+            default: add(below(2) ? "atomic_add" : "atomic_fetch_xor", {.dst = reg, .src = kept});
+            }
+        }
+    }
+    void look_up(MapAt map) {
+        make_key(map);
+        call_on(map, helper::map_lookup_elem.id, kKeyAt);
+        const size_t at = code_.size();
+        add("jeq", {.dst = 0});
+        use_value(0);
+        code_[at].off = static_cast<int16_t>(code_.size() - at - 1);
+        constant(0);
+    }
+    void stream() {
+        static constexpr MapAt kStreams[] = {kQueue, kStack, kBloom};
+        const MapAt map = kStreams[below(3)];
+        switch (below(3)) {
+        case 0: make_value(); return call_on(map, helper::map_push_elem.id, kValueAt, 0, below(4) ? 0 : below(4));
+        case 1: make_value(); return call_on(map, helper::map_peek_elem.id, kValueAt);
+        default:
+            if (map == kBloom) return;
+            make_value();
+            call_on(map, helper::map_pop_elem.id, kValueAt);
+            add("ldxdw", {.dst = 7 + below(2), .src = 10, .off = kValueAt});
+        }
+    }
+    void map_access() {
+        switch (below(6)) {
+        case 0:
+        case 1: return change(table());
+        case 2:
+        case 3: return look_up(table());
+        case 4: return stream();
+        default: {
+            const int reg = 1 + below(5);
+            load_map(reg, kSingle, true); // an array of one, which is addressed without a lookup
+            use_value(reg);
+            constant(reg);
+        }
+        }
+    }
+    /// An address that is used after what was there has been replaced or deleted, and perhaps is somebody else's. Only where that
+    /// is determined: in a map whose elements are there from the start, in the order in which they are freed.
+    void through_old_address() {
+        change(kHash);
+        make_key(kHash);
+        call_on(kHash, helper::map_lookup_elem.id, kKeyAt);
+        const size_t at = code_.size();
+        add("jeq", {.dst = 0});
+        add("mov_reg", {.dst = 9, .src = 0});
+        constant(0);
+        for (int n = 1 + below(3); n > 0; --n) {
+            change(kHash);
+            use_value(9);
+        }
+        code_[at].off = static_cast<int16_t>(code_.size() - at - 1);
+        constant(0);
+    }
+
     void one() {
+        if (maps_ && below(4) == 0) return map_access();
         switch (below(8)) {
         case 0: return convert();
         case 1: return access();
@@ -203,13 +376,9 @@ class RandomProgram {
 
     uint64_t state_;
     int memory_;
-    bool newest_;
+    bool newest_, maps_;
     std::vector<Insn> code_;
+    std::vector<Fixup> fixups_;
 };
-
-/// `memory` bytes are at r1; `newest`: with load_acquire, store_release (6.15) and gotol (6.6).
-inline std::vector<Insn> random_program(uint64_t seed, int memory, bool newest) {
-    return RandomProgram(seed, memory, newest).make();
-}
 
 } // namespace rawbpf::test

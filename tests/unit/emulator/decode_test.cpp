@@ -34,8 +34,6 @@ TEST_CASE("emulator: what is no program is refused, and where it isn't") {
     CHECK(says(fault({raw(0x85, 0, 0, 0, 4711), exit}), "there is no helper 4711"));
     CHECK(says(fault({raw(0x85, 0, 1, 0, 7), exit}), "the call is of instruction 8"));
     CHECK(says(fault({raw(0x18, 1, 1, 0, 3), Insn{}, exit}), "maps by descriptor"));
-    CHECK(says(fault({raw(0xbf, 1, 2, 1, 1), exit}), "address spaces"));
-    CHECK(says(fault({raw(0x0d, 1, 0, 0, 0), exit}), "jumps through a register"));
 }
 
 TEST_CASE("emulator: every opcode with any fields is run or refused, never worse") {
