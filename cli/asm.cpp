@@ -26,7 +26,7 @@ constexpr Option kOptions[] = {
     {.name = "btf",
      .kind = Kind::file,
      .argument = "FILE",
-     .help = "types of a kernel, for @struct.member; the running kernel's where it isn't given"},
+     .help = "types of a kernel, for @struct.member and kernel functions; the running kernel's where it isn't given"},
 };
 consteval Id option(std::string_view name) { return find(kOptions, name); }
 
@@ -56,11 +56,11 @@ Result<std::string> bytes_of_unit(const Unit &unit, bool hex) {
 }
 
 Result<std::string> object_of_unit(const Unit &unit, const std::string &btf) {
-    bool fields = false;
+    bool of_kernel = false;
     for (const Function &function : unit.functions)
-        for (const Ref &ref : function.refs) fields = fields || ref.kind == RefKind::field;
+        for (const Ref &ref : function.refs) of_kernel = of_kernel || ref.kind == RefKind::field || ref.kind == RefKind::kfunc;
     std::optional<KernelTypes> types;
-    if (fields || !btf.empty()) types = TRY(KernelTypes::open(btf));
+    if (of_kernel || !btf.empty()) types = TRY(KernelTypes::open(btf));
     const std::vector<std::byte> object = TRY(write_object(unit, types ? types->targets().kernel : nullptr));
     return std::string(reinterpret_cast<const char *>(object.data()), object.size());
 }

@@ -1,10 +1,16 @@
 // Units into ELF objects, laid out as clang does it:
 //
-//      .text              functions that others call      STT_FUNC, local       \  R_BPF_64_32 call   -> STT_FUNC, imm -1
-//      "perf_event" ...   programs, one section a name    STT_FUNC, global      /  R_BPF_64_64 lddw   -> map, data section,
-//      function .maps              zeros; what a map is says its type in .BTF: int (*type)[27] is number 27 .data .rodata .bss
-//      variables, VAR and DATASEC in .BTF license            a text .BTF .BTF.ext      types; for each section of code functions,
-//      source lines, CO-RE relocations by byte offset
+//      .text               functions that others call     STT_FUNC, local
+//      "perf_event" ...    programs, one section a name   STT_FUNC, global
+//                          R_BPF_64_32: call -> STT_FUNC, imm -1; R_BPF_64_64: lddw -> map, data section, function
+//      .maps               zeros; what a map is says its type in .BTF: int (*type)[27] is number 27
+//      .data .rodata .bss  variables, VAR and DATASEC in .BTF
+//      license             a text
+//      .BTF .BTF.ext       types; for each section of code functions, source lines, CO-RE relocations by byte offset
+//
+// What the kernel has to provide is undefined in the ELF file and declared in .BTF, in a DATASEC .ksyms without a section: VAR
+// "const void" for a variable, FUNC for a function, whose prototype is copied from the given kernel, because whoever loads the
+// object compares it with the running one's.
 //
 // CO-RE relocates from one layout to another, so an object has to bring the structs it was written against. A unit names members
 // by path; the structs on that path are written with those members only, at the places that the given kernel has, which is all
@@ -29,6 +35,7 @@ using btf::TypeId;
 constexpr uint32_t kReloc64 = 1, kReloc32 = 10; // R_BPF_64_64, R_BPF_64_32
 constexpr uint64_t kAlloc = 2, kWrite = 1, kExec = 4;
 constexpr uint8_t kSttObject = 1, kSttFunc = 2, kSttSection = 3, kStbGlobal = 1;
+constexpr uint32_t kExtern = 2; // BTF_VAR_GLOBAL_EXTERN, BTF_FUNC_EXTERN
 constexpr uint32_t kMostColumns = 1023, kMostLines = (1u << 22) - 1;
 
 /// A struct of the kernel, with those of its members that are asked for.
@@ -89,6 +96,11 @@ class ObjectWriter {
         size_t section;
         uint32_t insn;
         uint32_t symbol = 0;
+    };
+    struct External {
+        TypeId type = 0;
+        uint32_t symbol = 0;
+        bool function = false;
     };
     struct FieldUse {
         size_t root; ///< index into structs_
@@ -435,9 +447,9 @@ class ObjectWriter {
             for (const Function *function : section.functions)
                 for (const Ref &ref : function->refs)
                     if (ref.kind != RefKind::field) TRY(add_relocation(section, *function, ref));
-        if (!kernel_symbols_.empty()) {
+        if (!kernel_symbols_.empty()) { // variables and functions, all of them declared only
             std::vector<btf::VarSecinfo> vars;
-            for (auto &[name, var] : kernel_symbols_) vars.push_back({var, 0, 0});
+            for (auto &[name, external] : kernel_symbols_) vars.push_back({external.type, 0, 0});
             (void)types_.add_datasec(".ksyms", 0, vars);
         }
         return {};
@@ -457,11 +469,77 @@ class ObjectWriter {
             insn.imm = static_cast<int32_t>(ref.addend);
             break;
         case RefKind::call:
+        case RefKind::kfunc:
             insn.src = 1;
+            insn.off = 0;
             insn.imm = -1;
             break;
-        case RefKind::field:
-        case RefKind::kfunc: break;
+        case RefKind::field: break;
+        }
+    }
+
+    /// The undefined symbol for something of the kernel's, and its declaration: VAR "const void", or FUNC with its prototype.
+    Result<uint32_t> external(const Ref &ref) {
+        if (auto known = kernel_symbols_.find(ref.symbol); known != kernel_symbols_.end()) {
+            const bool called = known->second.function;
+            if (called != (ref.kind == RefKind::kfunc))
+                return fail(Errc::unsupported, "{}: {} is called and its address is taken; an object declares it as one",
+                            unit_.name, ref.symbol);
+            return known->second.symbol;
+        }
+        External external;
+        external.function = ref.kind == RefKind::kfunc;
+        external.type = external.function ? types_.add_func(ref.symbol, TRY(prototype(ref.symbol)), kExtern)
+                                          : types_.add_var(ref.symbol, types_.add_modifier(Kind::const_, 0), kExtern);
+        elf::Symbol symbol;
+        symbol.name = ref.symbol;
+        symbol.binding = kStbGlobal;
+        external.symbol = elf_.add_symbol(symbol);
+        kernel_symbols_.emplace(ref.symbol, external);
+        return external.symbol;
+    }
+
+    /// As the kernel has it. Whoever loads the object compares: kinds of types, through pointers.
+    Result<TypeId> prototype(const std::string &name) {
+        if (!kernel_)
+            return Unexpected(make_error(Errc::unsupported,
+                                         format("{}: {} is a function of the kernel's, and no kernel's types, which have its "
+                                                "prototype, are at hand",
+                                                unit_.name, name),
+                                         "--btf FILE names them"));
+        const std::optional<TypeId> id = kernel_->find(name, Kind::func);
+        if (!id)
+            return Unexpected(make_error(Errc::not_found, format("{}: the kernel has no function {}", unit_.name, name),
+                                         "one of a module's has its prototype in the module's types"));
+        const btf::Type function = TRY(kernel_->type(*id)), proto = TRY(kernel_->type(function.size_or_type));
+        if (proto.kind != Kind::func_proto)
+            return fail(Errc::bad_input, "{}: the kernel's {} has no prototype", unit_.name, name);
+        return copy_of(proto, 0);
+    }
+
+    Result<TypeId> copy_of(const btf::Type &proto, int depth) {
+        std::vector<std::string> names;
+        std::vector<TypeId> ids;
+        for (uint32_t i = 0; i < proto.vlen; ++i) {
+            const btf::Param param = TRY(kernel_->param(proto, i));
+            names.emplace_back(param.name.empty() ? format("a{}", i + 1) : std::string(param.name));
+            ids.push_back(TRY(pointing(param.type, depth + 1)));
+        }
+        std::vector<std::pair<std::string_view, TypeId>> params;
+        for (size_t i = 0; i < ids.size(); ++i) params.emplace_back(names[i], ids[i]);
+        return types_.add_func_proto(TRY(pointing(proto.size_or_type, depth + 1)), params);
+    }
+
+    /// stand_in(), but a pointer leads to what it leads to in the kernel. A struct is one by its name only.
+    Result<TypeId> pointing(TypeId kernel_type, int depth) {
+        const btf::Type type = TRY(kernel_->resolve(kernel_type));
+        if (depth > 16) return fail(Errc::unsupported, "{}: pointers to pointers, 16 deep", unit_.name);
+        switch (type.kind) {
+        case Kind::void_: return TypeId{0};
+        case Kind::ptr: return types_.add_ptr(TRY(pointing(type.size_or_type, depth + 1)));
+        case Kind::fwd: return types_.add_fwd(type.name, type.kind_flag);
+        case Kind::func_proto: return copy_of(type, depth);
+        default: return stand_in(type.id);
         }
     }
 
@@ -487,27 +565,13 @@ class ObjectWriter {
             symbol = at->second.symbol;
             break;
         }
-        case RefKind::ksym: {
-            auto [at, added] = kernel_symbols_.emplace(ref.symbol, 0);
-            if (added) {
-                at->second = types_.add_var(ref.symbol, types_.add_modifier(Kind::const_, 0), 2);
-                elf::Symbol external;
-                external.name = ref.symbol;
-                external.binding = kStbGlobal;
-                symbols_[ref.symbol] = elf_.add_symbol(external);
-            }
-            symbol = symbols_.find(ref.symbol)->second;
-            break;
-        }
         case RefKind::kfunc:
-            return fail(Errc::unsupported,
-                        "{}: function {}: calls the kernel function {}, whose prototype an object file would have to bring",
-                        unit_.name, function.name, ref.symbol);
+        case RefKind::ksym: symbol = TRY(external(ref)); break;
         case RefKind::field: return {};
         }
         elf::Relocation relocation;
         relocation.offset = (uint64_t{base} + ref.insn) * 8;
-        relocation.type = ref.kind == RefKind::call ? kReloc32 : kReloc64;
+        relocation.type = ref.kind == RefKind::call || ref.kind == RefKind::kfunc ? kReloc32 : kReloc64;
         relocation.symbol = symbol;
         elf_.add_relocation(section.index, relocation);
         return {};
@@ -584,7 +648,8 @@ class ObjectWriter {
     elf::Writer elf_;
     btf::Writer types_;
     TypeId int32_ = 0;
-    std::map<std::string, TypeId, std::less<>> basic_, kernel_symbols_;
+    std::map<std::string, TypeId, std::less<>> basic_;
+    std::map<std::string, External, std::less<>> kernel_symbols_;
     std::vector<LocalStruct> structs_;
     std::map<std::string, FieldUse, std::less<>> uses_;
     std::vector<CodeSection> sections_;

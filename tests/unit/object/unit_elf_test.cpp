@@ -140,3 +140,66 @@ TEST_CASE("unit to ELF: members of kernel structs are relocated from where they 
     REQUIRE_FALSE(refused);
     CHECK(refused.error().context.find("no member nothing") != std::string::npos);
 }
+
+TEST_CASE("unit to ELF: kernel functions are declared with their prototypes, variables without") {
+    btf::Writer w;
+    const btf::TypeId i = w.add_int("int", 4, true);                                                              // 1
+    const btf::TypeId task = w.add_struct("task_struct", 64, {{"pid", i, 0}});                                    // 2
+    const btf::TypeId alias = w.add_typedef("task_t", task), constant = w.add_modifier(btf::Kind::const_, alias); // 3, 4
+    const btf::TypeId ptr = w.add_ptr(constant), fwd = w.add_ptr(w.add_fwd("hidden"));                            // 5; 6, 7
+    const btf::TypeId callback = w.add_ptr(w.add_func_proto(0, {{"", ptr}}));                                     // 8, 9
+    (void)w.add_func("bpf_look", w.add_func_proto(ptr, {{"t", ptr}, {"", fwd}, {"f", callback}, {"n", i}}), 0);
+    const std::vector<std::byte> bytes = w.finish();
+    auto kernel = btf::Btf::parse(bytes, "kernel");
+    REQUIRE(kernel);
+    const Assembled made = assemble(".kfunc bpf_look\n.function other\ncall bpf_look\nexit\n.program p \"kprobe\"\n"
+                                    "call kfunc bpf_look\nr1 = ksym jiffies ll\ncall other\nexit\n");
+    INFO(made.report());
+    REQUIRE(made);
+    CHECK_FALSE(write_object(made.unit, nullptr));
+    auto object = write_object(made.unit, &*kernel);
+    if (!object) FAIL(object.error().context);
+    auto spec = parse_object(*object, "asm");
+    if (!spec) FAIL(spec.error().context);
+    REQUIRE(spec->externs.size() == 2);
+    const ProgramSpec &program = spec->programs[0];
+    REQUIRE(program.fixups.size() == 3);
+    CHECK(program.fixups[0].kind == Fixup::Kind::kfunc);
+    CHECK(program.fixups[0].symbol == "bpf_look");
+    CHECK(program.fixups[1].kind == Fixup::Kind::ksym);
+    CHECK(program.fixups[1].symbol == "jiffies");
+    CHECK(program.fixups[2].symbol == "bpf_look"); // of the function, which stands behind the program
+    auto types = btf::Btf::parse(spec->btf, "asm");
+    REQUIRE(types);
+    auto function = types->type(program.fixups[0].type);
+    REQUIRE(function);
+    CHECK(function->name == "bpf_look");
+    auto proto = types->type(function->size_or_type);
+    REQUIRE(proto);
+    REQUIRE(proto->vlen == 4);
+    auto kinds = [&](btf::TypeId id) { // "ptr struct task_struct"
+        std::string out;
+        for (int depth = 0; depth < 5; ++depth) {
+            auto type = types->resolve(id);
+            if (!type) return std::string("broken");
+            out += type->kind == btf::Kind::ptr          ? "ptr "
+                   : type->kind == btf::Kind::struct_    ? "struct "
+                   : type->kind == btf::Kind::fwd        ? "fwd "
+                   : type->kind == btf::Kind::func_proto ? "proto"
+                   : type->kind == btf::Kind::int_       ? "int "
+                                                         : "void";
+            if (type->kind != btf::Kind::ptr) return out + std::string(type->name);
+            id = type->size_or_type;
+        }
+        return out;
+    };
+    CHECK(kinds(proto->size_or_type) == "ptr struct task_struct");
+    CHECK(kinds(types->param(*proto, 0)->type) == "ptr struct task_struct");
+    CHECK(kinds(types->param(*proto, 1)->type) == "ptr fwd hidden");
+    CHECK(kinds(types->param(*proto, 2)->type) == "ptr proto");
+    CHECK(kinds(types->param(*proto, 3)->type) == "int int");
+    const Assembled wrong = assemble("call kfunc bpf_nobody\nexit\n");
+    auto refused = write_object(wrong.unit, &*kernel);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().context.find("no function bpf_nobody") != std::string::npos);
+}
