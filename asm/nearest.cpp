@@ -1,29 +1,40 @@
-// The nearest name by edit distance: letters inserted, removed, replaced, one row of the table at a time.
+// The nearest name: Damerau and Levenshtein's distance in its restricted form (letters inserted, removed, replaced, and
+// neighbours swapped, each one mistake), by dynamic programming over three rows of fixed length.
 #include "asm/nearest.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace rawbpf::inline v0 {
 
+namespace {
+constexpr size_t kLongest = 64;
+} // namespace
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+    a = a.substr(0, kLongest);
+    b = b.substr(0, kLongest);
+    size_t rows[3][kLongest + 1] = {};
+    size_t *before = rows[0], *last = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+    for (size_t i = 1; i <= a.size(); ++i) {
+        row[0] = i;
+        for (size_t j = 1; j <= b.size(); ++j) {
+            row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+        }
+        std::swap(before, last);
+        std::swap(last, row);
+    }
+    return last[b.size()];
+}
+
 void Nearest::offer(std::string_view name) {
-    constexpr size_t kLongest = 64;
     if (name.empty() || name.size() > kLongest || word_.size() > kLongest) return;
     const size_t difference = name.size() > word_.size() ? name.size() - word_.size() : word_.size() - name.size();
     if (difference >= best_) return;
-    size_t row[kLongest + 1] = {};
-    for (size_t j = 0; j <= name.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= word_.size(); ++i) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= name.size(); ++j) {
-            const size_t replaced = diagonal + (word_[i - 1] != name[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-        }
-    }
-    if (row[name.size()] >= best_) return;
-    best_ = row[name.size()];
+    const size_t distance = edit_distance(word_, name);
+    if (distance >= best_) return;
+    best_ = distance;
     name_ = name;
 }
 

@@ -1,10 +1,14 @@
-// "Did you mean ...?" Private to the room.
+// "Did you mean ...?" For the assembler's names, and for the command line's.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 namespace rawbpf::inline v0 {
+
+/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other; of the first 64 letters of
+/// each.
+[[nodiscard]] size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Remembers the one of the names offered that is nearest to a word.
 class Nearest {

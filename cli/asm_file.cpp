@@ -1,9 +1,7 @@
 // Opening what `asm` and `disasm` read.
 #include "cli/asm_file.h"
 
-#include <cstring>
-
-#include "runtime/base/hex.h"
+#include "programs/exec/input.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/spec_unit.h"
 
@@ -23,7 +21,6 @@ bool read_beside(void *context, std::string_view path, std::string &text) {
     return true;
 }
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
 
 } // namespace
@@ -48,9 +45,8 @@ InputKind kind_of(Bytes bytes) {
     if (text.starts_with("\x7f"
                          "ELF"))
         return InputKind::object;
-    for (char c : text)
-        if (hex_digit(c) < 0 && !is_blank(c)) return InputKind::text;
-    return InputKind::hex;
+    const bool empty = text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+    return empty || exec::looks_like_hex(text) ? InputKind::hex : InputKind::text;
 }
 
 Result<Unit> unit_of_hex(std::string_view text, std::string_view name) {
@@ -59,24 +55,7 @@ Result<Unit> unit_of_hex(std::string_view text, std::string_view name) {
     Function main;
     main.name = "main";
     main.section = "socket";
-    uint8_t raw[8];
-    size_t digits = 0;
-    for (char c : text) {
-        const int value = hex_digit(c);
-        if (value < 0) {
-            if (is_blank(c)) continue;
-            return fail(Errc::bad_input, "{}: `{}` is no hexadecimal digit", name,
-                        static_cast<unsigned char>(c) < 0x20 ? '?' : c);
-        }
-        raw[digits / 2] = static_cast<uint8_t>(digits % 2 ? raw[digits / 2] << 4 | value : value);
-        if (++digits < 16) continue;
-        Insn insn;
-        std::memcpy(static_cast<void *>(&insn), raw, 8);
-        main.insns.push_back(insn);
-        digits = 0;
-    }
-    if (digits != 0) return fail(Errc::bad_input, "{}: the last instruction has {} digits; eight bytes are 16", name, digits);
-    if (main.insns.empty()) return fail(Errc::bad_input, "{}: there is no instruction in it", name);
+    main.insns = TRY(exec::parse_insns(text, name));
     unit.functions.push_back(std::move(main));
     return unit;
 }

@@ -16,8 +16,7 @@ enum class InputKind : uint8_t { object, hex, text };
 /// An ELF file, hexadecimal digits and nothing else, or text to assemble.
 [[nodiscard]] InputKind kind_of(Bytes bytes);
 
-/// "b7 00 00 00 05 00 00 00 95 ...", with or without blanks, as one program called "main". Errors: bad_input where bytes are
-/// missing.
+/// "b7 00 00 00 05 00 00 00 95 ...", as exec reads it, as one program called "main". Errors: bad_input.
 [[nodiscard]] Result<Unit> unit_of_hex(std::string_view text, std::string_view name);
 
 /// Whatever the file is, as a unit.

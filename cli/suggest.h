@@ -6,9 +6,6 @@
 
 namespace rawbpf::inline v0::cli {
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other.
-[[nodiscard]] size_t edit_distance(std::string_view a, std::string_view b);
-
 struct Suggestion {
     std::string_view word; ///< empty where there were no candidates
     bool close = false;    ///< near enough to be what was meant

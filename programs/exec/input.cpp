@@ -24,15 +24,43 @@ bool is_elf(Bytes bytes) {
                                             4) == 0;
 }
 
+/// The beginning of a word, with nothing in it that a terminal would obey.
+std::string printable(std::string_view word) {
+    std::string out(word.substr(0, 40));
+    for (char &c : out)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return out;
+}
+std::string printable(char c) { return printable(std::string_view(&c, 1)); }
+
+/// Instructions out of bytes.
+Result<std::vector<Insn>> insns_of(Bytes raw, std::string_view name) {
+    const size_t over = raw.size() % sizeof(Insn);
+    if (over)
+        return fail(Errc::bad_input, "{}: {} bytes; an instruction has 8, and the last one lacks {}", name, raw.size(),
+                    sizeof(Insn) - over);
+    if (raw.empty()) return fail(Errc::bad_input, "{}: there is no instruction in it", name);
+    std::vector<Insn> insns(raw.size() / sizeof(Insn));
+    std::memcpy(static_cast<void *>(insns.data()), raw.data(), raw.size());
+    return insns;
+}
+
 } // namespace
 
+Result<std::vector<Insn>> parse_insns(std::string_view text, std::string_view name) {
+    return insns_of(TRY(parse_hex(text, name)), name);
+}
+
 bool looks_like_hex(std::string_view text) {
-    bool any = false;
-    if (text.starts_with("0x")) text.remove_prefix(2);
-    for (char c : text) {
-        if (kSpace.find(c) != std::string_view::npos) continue;
-        if (hex_digit(c) < 0) return false;
-        any = true;
+    bool any = false, begins = true; // a word
+    for (size_t n = 0; n < text.size(); ++n) {
+        const bool space = kSpace.find(text[n]) != std::string_view::npos;
+        if (begins && text[n] == '0' && n + 2 < text.size() && text[n + 1] == 'x' && hex_digit(text[n + 2]) >= 0)
+            ++n;
+        else if (!space && hex_digit(text[n]) < 0)
+            return false;
+        any = any || !space;
+        begins = space;
     }
     return any;
 }
@@ -46,13 +74,14 @@ Result<std::vector<std::byte>> parse_hex(std::string_view text, std::string_view
         std::string_view word = text.substr(begin, at - begin);
         if (word.starts_with("0x")) word.remove_prefix(2);
         for (char c : word)
-            if (hex_digit(c) < 0) return fail(Errc::bad_input, "{}: `{}` is no hex digit (in `{}`)", what, c, word.substr(0, 40));
+            if (hex_digit(c) < 0)
+                return fail(Errc::bad_input, "{}: `{}` is no hex digit (in `{}`)", what, printable(c), printable(word));
         if (word.size() == 1) { // a byte by itself
             out.push_back(static_cast<std::byte>(hex_digit(word[0])));
             continue;
         }
         if (word.size() % 2)
-            return fail(Errc::bad_input, "{}: `{}` has {} hex digits; two make a byte", what, word.substr(0, 40), word.size());
+            return fail(Errc::bad_input, "{}: `{}` has {} hex digits; two make a byte", what, printable(word), word.size());
         for (size_t n = 0; n < word.size(); n += 2)
             out.push_back(static_cast<std::byte>(hex_digit(word[n]) << 4 | hex_digit(word[n + 1])));
     }
@@ -65,14 +94,13 @@ Result<ObjectSpec> read_program(Bytes bytes, std::string_view name) {
     if (text.find_first_not_of(kSpace) == std::string_view::npos) return fail(Errc::bad_input, "{}: it is empty", name);
     const std::vector<std::byte> raw = TRY(parse_hex(text, name));
     if (is_elf(raw)) return parse_object(raw, name);
-    if (raw.size() % sizeof(Insn)) return fail(Errc::bad_input, "{}: {} bytes; an instruction has 8", name, raw.size());
+    std::vector<Insn> insns = TRY(insns_of(raw, name));
     ObjectSpec spec;
     spec.name = name;
     ProgramSpec &program = spec.programs.emplace_back();
     program.name = "main";
     program.type = BPF_PROG_TYPE_SOCKET_FILTER;
-    program.insns.resize(raw.size() / sizeof(Insn));
-    std::memcpy(static_cast<void *>(program.insns.data()), raw.data(), raw.size());
+    program.insns = std::move(insns);
     return spec;
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "asm/nearest.h"
 #include "cli/suggest.h"
 #include "tests/support/test.h"
 
