@@ -156,14 +156,7 @@ bool Assembler::literal(Number &out, bool &is_hex) {
     if (*p_ == '0' && (p_[1] == 'x' || p_[1] == 'X')) {
         is_hex = true;
         const char *digits = p_ += 2;
-        for (;; ++p_) {
-            unsigned digit;
-            if (is_digit(*p_))
-                digit = static_cast<unsigned>(*p_ - '0');
-            else if ((*p_ | 32) >= 'a' && (*p_ | 32) <= 'f')
-                digit = static_cast<unsigned>((*p_ | 32) - 'a' + 10);
-            else
-                break;
+        for (unsigned digit; (digit = hex_value(*p_)) < 16; ++p_) {
             beyond |= (value >> 60) != 0;
             value = value << 4 | digit;
         }

@@ -1,5 +1,5 @@
-// The assembler at work. Private to the room: assemble.cpp has the loop over lines, names and labels; statements.cpp LLVM's
-// pseudo-C and the kernel's prints; mnemonics.cpp the conformance dialect; directives.cpp what begins with a dot.
+// The assembler at work. Private to the room: assemble.cpp has the loop over lines, names and labels; statements*.cpp
+// LLVM's pseudo-C and the kernel's prints; mnemonics.cpp the conformance dialect; directives.cpp what begins with a dot.
 #pragma once
 
 #include <map>
@@ -39,11 +39,45 @@ struct TypeRef {
     uint32_t size = 0, alignment = 1, count = 0; ///< size of all elements together
 };
 
-[[nodiscard]] constexpr bool is_name_start(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
-}
+/// What a byte may be: of text that nobody can foresee, a load is decided sooner than comparisons are.
+struct Characters {
+    enum : uint8_t { kStart = 1, kDigit = 2, kName = 4, kOperator = 8 };
+    uint8_t kind[256];
+    uint8_t hex[256]; ///< the value of a hexadecimal digit; 16: none
+};
+inline constexpr Characters kCharacters = [] {
+    Characters out{};
+    for (int c = 0; c < 256; ++c) {
+        const bool start = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$', digit = c >= '0' && c <= '9';
+        const bool is_operator = std::string_view("=<>!&+-*/%|^").find(static_cast<char>(c)) != std::string_view::npos;
+        out.kind[c] = static_cast<uint8_t>((start ? Characters::kStart : 0) | (digit ? Characters::kDigit : 0) |
+                                           (start || digit || c == '.' ? Characters::kName : 0) |
+                                           (is_operator ? Characters::kOperator : 0));
+        out.hex[c] = static_cast<uint8_t>(digit                  ? c - '0'
+                                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                                 : 16);
+    }
+    return out;
+}();
+[[nodiscard]] constexpr bool is_kind(char c, uint8_t kind) { return kCharacters.kind[static_cast<unsigned char>(c)] & kind; }
+[[nodiscard]] constexpr bool is_name_start(char c) { return is_kind(c, Characters::kStart); }
 [[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-[[nodiscard]] constexpr bool is_name(char c) { return is_name_start(c) || is_digit(c) || c == '.'; }
+[[nodiscard]] constexpr bool is_name(char c) { return is_kind(c, Characters::kName); }
+[[nodiscard]] constexpr unsigned hex_value(char c) { return kCharacters.hex[static_cast<unsigned char>(c)]; }
+
+/// An operator, up to four characters of these: its length.
+[[nodiscard]] inline size_t operator_length(const char *p) {
+    size_t n = *p == 's' ? 1 : 0;
+    while (n < 4 && is_kind(p[n], Characters::kOperator)) {
+        ++n;
+        if (p[n - 1] == '=') break;
+    }
+    return n;
+}
+
+/// More than any kernel takes in one program.
+inline constexpr uint32_t kMostInsns = 1'000'000;
 
 class Assembler {
   public:
@@ -111,6 +145,20 @@ class Assembler {
     [[gnu::cold]] bool string(std::string &out);
     bool literal(Number &out, bool &is_hex);
     bool number(Number &out); ///< an expression
+    /// From a sign on: a literal, as a rule.
+    bool distance(Number &out) {
+        const char *sign = p_++;
+        skip_space();
+        bool is_hex;
+        if (is_digit(*p_)) {
+            if (!literal(out, is_hex)) return false;
+            if (*sign == '-') out = -out;
+            skip_space();
+            if (!is_kind(*p_, Characters::kOperator)) return true;
+        }
+        p_ = sign;
+        return binary(out, 4, 0);
+    }
     bool number(int64_t &out, int64_t least, int64_t most, std::string_view what);
     bool term(Number &out, int depth);
     bool binary(Number &out, int level, int depth);
@@ -132,8 +180,17 @@ class Assembler {
     void resolve_call(const Symbol &symbol);
     void check_jumps();
 
-    // statements.cpp
-    bool reg(Register &out);
+    // statements.cpp, statements_memory.cpp, statements_jumps.cpp
+    bool reg(Register &out) {
+        skip_space();
+        const char *at = p_;
+        if (!at_register()) return expected("a register");
+        out.bits = *at == 'w' ? 32 : 64;
+        out.number = static_cast<uint8_t>(at[1] - '0');
+        p_ = at + 2;
+        return !is_digit(*p_) || reg_10(out, at);
+    }
+    bool reg_10(Register &out, const char *at); ///< r10, or a register that there isn't
     [[nodiscard]] bool at_register() const {
         if ((*p_ != 'r' && *p_ != 'w') || !is_digit(p_[1])) return false;
         return !is_name(p_[2]) || (is_digit(p_[2]) && !is_name(p_[3]));
@@ -154,9 +211,19 @@ class Assembler {
     bool call();
     bool call_kfunc(std::string_view symbol, const Places &places);
     bool emit(const Form &form, const Operands &operands, const Places &places, std::string_view field = {});
-    void push(const Insn &insn);
+    [[gnu::cold]] bool refused(Problem problem, const Form &form, const Operands &operands, const Places &places);
+    void note_line(Function &to);
+    void push(const Insn &insn) {
+        insns_->push_back(insn);
+        if (++insn_count_ > kMostInsns) [[unlikely]]
+            too_many();
+    }
+    [[gnu::cold]] void too_many();
     bool emit_jump(const Form &form, Operands operands, Places places, bool kernel_print);
-    bool register_bits(const Form &form, Register reg, const char *at);
+    bool register_bits(const Form &form, Register reg, const char *at) {
+        return form.register_bits == reg.bits || wrong_width(form, reg, at);
+    }
+    [[gnu::cold]] bool wrong_width(const Form &form, Register reg, const char *at);
     [[gnu::cold]] bool no_form(const char *at, std::string_view what);
 
     // mnemonics.cpp
@@ -204,8 +271,5 @@ class Assembler {
     size_t insn_count_ = 0;
     bool license_given_ = false;
 };
-
-/// More than any kernel takes in one program.
-inline constexpr uint32_t kMostInsns = 1'000'000;
 
 } // namespace rawbpf::inline v0::assembling

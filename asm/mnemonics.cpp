@@ -32,7 +32,7 @@ bool Assembler::bracket(Operands &operands, bool destination, Places &places) {
     places.off = p_;
     if (*p_ == '+' || *p_ == '-') {
         Number distance = 0;
-        if (!binary(distance, 4, 0)) return false;
+        if (!this->distance(distance)) return false;
         if (distance < INT16_MIN || distance > INT16_MAX) return fail(places.off, "an offset may be -32768 to 32767");
         operands.off = static_cast<int64_t>(distance);
     }
