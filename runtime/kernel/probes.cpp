@@ -13,6 +13,7 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -77,6 +78,7 @@ constexpr Entry kFeatures[kFeatureCount] = {
     {Feature::cookie, "bpf_get_attach_cookie(), 5.15"},
     {Feature::bpf_loop, "bpf_loop(), 5.17"},
     {Feature::kernel_btf, "the kernel's own BTF (CONFIG_DEBUG_INFO_BTF), 5.4"},
+    {Feature::uprobe_call, "uprobes without a trap (x86_64), 6.18"},
 };
 
 Probed probe(Feature feature) {
@@ -94,6 +96,7 @@ Probed probe(Feature feature) {
     case Feature::task_pt_regs: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 175);
     case Feature::cookie: return probe_helper_of(BPF_PROG_TYPE_PERF_EVENT, 174);
     case Feature::bpf_loop: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 181);
+    case Feature::uprobe_call: return {sys::has_uprobe_call() ? Support::yes : Support::no};
     case Feature::kernel_btf: return {sys::exists("/sys/kernel/btf/vmlinux") ? Support::yes : Support::no};
     }
     return {};

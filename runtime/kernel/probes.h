@@ -42,8 +42,9 @@ enum class Feature : uint8_t {
     cookie,            ///< bpf_get_attach_cookie(), 5.15
     bpf_loop,          ///< bpf_loop(), 5.17
     kernel_btf,        ///< /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), 5.4
+    uprobe_call,       ///< uprobes on 5-byte nops become calls (x86_64), 6.18
 };
-inline constexpr int kFeatureCount = 13;
+inline constexpr int kFeatureCount = 14;
 
 /// Whether this kernel, with these privileges, has it. The first question costs a few system calls.
 [[nodiscard]] Probed probe_feature(Feature feature);

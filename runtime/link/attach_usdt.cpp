@@ -59,6 +59,7 @@ Result<Probe> find_probe(const std::string &path, const Wanted &wanted) {
     out.sites = TRY(find_usdt_sites(elf, wanted.provider, wanted.name));
     out.machine = elf.machine();
     out.moves = elf.type() == ET_DYN;
+    if (has_feature(Feature::uprobe_call)) take_long_nops(image.bytes(), out.machine, out.sites);
     return out;
 }
 

@@ -5,6 +5,8 @@
 //      pc and semaphore were written for .stapsdt.base at `base`; where prelink has moved that section they move with it
 //
 // The format is <sys/sdt.h>'s (systemtap), and everybody's who writes such notes since.
+#include <elf.h>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -67,6 +69,17 @@ Result<std::vector<UsdtSite>> find_usdt_sites(const elf::Elf &elf, std::string_v
     out.erase(std::unique(out.begin(), out.end(), [](const UsdtSite &x, const UsdtSite &y) { return x.offset == y.offset; }),
               out.end());
     return out;
+}
+
+void take_long_nops(Bytes image, uint16_t machine, std::vector<UsdtSite> &sites) {
+    constexpr uint8_t kBoth[] = {0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00}; // nop; nopl 0(%rax,%rax)
+    if (machine != EM_X86_64) return;
+    for (UsdtSite &site : sites) {
+        if (site.offset > image.size() || image.size() - site.offset < sizeof kBoth) continue;
+        if (std::memcmp(image.data() + site.offset, kBoth, sizeof kBoth) != 0) continue;
+        ++site.offset;
+        ++site.address;
+    }
 }
 
 } // namespace rawbpf::inline v0

@@ -88,4 +88,13 @@ Result<uint64_t> perf_id(int fd) {
     return id;
 }
 
+bool has_uprobe_call() {
+#if defined(__x86_64__)
+    constexpr long kUprobe = 336; // __NR_uprobe
+    return invoke(kUprobe) == -ENXIO;
+#else
+    return false;
+#endif
+}
+
 } // namespace rawbpf::inline v0::sys

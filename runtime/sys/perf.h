@@ -92,5 +92,8 @@ inline constexpr uint64_t kPerfSigtrap = 1ULL << 37;       ///< 5.13
 [[nodiscard]] Result<void> perf_set_output(int fd, int other_fd);
 /// PERF_EVENT_IOC_ID.
 [[nodiscard]] Result<uint64_t> perf_id(int fd);
+/// uprobe(2), 6.18, x86_64: what the kernel's own code calls from where a uprobe stands on a 5-byte nop, in place of a trap. From
+/// anywhere else the call does nothing; the answer is whether the kernel has it.
+[[nodiscard]] bool has_uprobe_call();
 
 } // namespace rawbpf::inline v0::sys

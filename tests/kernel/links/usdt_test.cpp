@@ -1,7 +1,13 @@
 // A USDT program reads the arguments of probes in this very test, wherever the compiler left them: constants, registers, memory.
 // With our header and with libbpf's, whose programs find the same maps filled.
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+
 #include "runtime/kernel/probes.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/perf.h"
 #include "tests/kernel/links/linking.h"
 #include "tests/support/fds.h"
 
@@ -12,9 +18,9 @@ extern const std::span<const std::byte> usdt_ours, usdt_theirs;
 using namespace rawbpf;
 
 // A probe as <sys/sdt.h> writes them; operands are the compiler's to place.
-#define PROBE(name, arguments, ...)                                                                                              \
-    asm volatile("990: nop\n"                                                                                                    \
-                 ".pushsection .note.stapsdt,\"?\",\"note\"\n"                                                                   \
+#define PROBE(name, arguments, ...) PROBE_AT("nop\n", name, arguments, __VA_ARGS__)
+#define PROBE_AT(nops, name, arguments, ...)                                                                                     \
+    asm volatile("990: " nops ".pushsection .note.stapsdt,\"?\",\"note\"\n"                                                      \
                  ".balign 4\n"                                                                                                   \
                  ".4byte 992f-991f, 994f-993f, 3\n"                                                                              \
                  "991: .asciz \"stapsdt\"\n"                                                                                     \
@@ -53,6 +59,9 @@ __attribute__((noinline)) void usdt_test_twice(long a, long b) {
     PROBE("twice", "8@" AS_REGISTER "[a]", [a] "r"(a));
     PROBE("twice", "8@" AS_REGISTER "[b] 8@" AS_REGISTER "[a]", [a] "r"(a), [b] "r"(b));
 }
+#if defined(__x86_64__) // as libbpf's usdt.h has it
+__attribute__((noinline)) void usdt_test_long(long a) { PROBE_AT("nop\nnopl 0(%%rax,%%rax)\n", "long", "8@%[a]", [a] "r"(a)); }
+#endif
 __attribute__((noinline)) void usdt_test_none() { PROBE("none", "", "r"(0)); }
 }
 
@@ -184,4 +193,52 @@ TEST_CASE("link: a USDT probe of another process, that process only") {
     if (!link) CHECK_MESSAGE(link.error().kind == Errc::not_found, link.error().message()); // /proc/1/root may be another
     usdt_test_none();
     CHECK(tracer.seen().count == 0);
+}
+
+TEST_CASE("link: a USDT probe with a 5-byte nop stands on it where the kernel makes calls of those") {
+    NEEDS_USDT();
+#if defined(__x86_64__)
+    struct Watcher final : sys::Observer {
+        std::vector<uint64_t> offsets;
+        void after(const sys::Call &call, long result) override {
+            if (result < 0) return;
+            if (call.number == __NR_bpf && call.args[0] == BPF_LINK_CREATE) {
+                sys::LinkCreateAttr attr;
+                std::memcpy(&attr, reinterpret_cast<const void *>(call.args[1]), std::min<size_t>(call.args[2], sizeof attr));
+                if (attr.attach_type != uapi::BPF_TRACE_UPROBE_MULTI) return;
+                const auto *first = reinterpret_cast<const uint64_t *>(attr.uprobe_multi.offsets);
+                offsets.insert(offsets.end(), first, first + attr.uprobe_multi.cnt);
+            } else if (call.number == __NR_perf_event_open) {
+                offsets.push_back(reinterpret_cast<const sys::PerfEventAttr *>(call.args[0])->config2);
+            }
+        }
+    };
+    Tracer tracer = Tracer::load(usdt_ours).value();
+    const Result<sys::Mapping> own = sys::map_file("/proc/self/exe");
+    REQUIRE(own);
+    auto attached_at = [&](const char *probe) {
+        AttachOptions options;
+        options.target = format("/proc/self/exe:rawbpf:{}", probe);
+        Watcher watcher;
+        (void)has_feature(Feature::cookie); // asked before, lest its attempts be seen
+        sys::Observer *before = sys::observe(&watcher);
+        Result<Link> link = tracer.attach("on_any", options);
+        sys::observe(before);
+        REQUIRE_MESSAGE(link, link.error().message());
+        REQUIRE(watcher.offsets.size() == 1);
+        REQUIRE(watcher.offsets[0] < own->bytes().size());
+        return std::pair(own->bytes()[watcher.offsets[0]], std::move(*link));
+    };
+    CHECK(attached_at("none").first == std::byte{0x90}); // a nop alone stays
+    const auto [first_byte, link] = attached_at("long");
+    CHECK(first_byte == (has_feature(Feature::uprobe_call) ? std::byte{0x0f} : std::byte{0x90}));
+    const int64_t count = tracer.seen().count;
+    for (int i = 1; i <= 3; ++i) { // the kernel changes the code under the first hit
+        usdt_test_long(1234567 * i);
+        CHECK(tracer.seen().count == count + i);
+        CHECK(tracer.seen().values[0] == 1234567 * i);
+    }
+#else
+    SKIP("needs x86_64");
+#endif
 }

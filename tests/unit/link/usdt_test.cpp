@@ -132,6 +132,26 @@ TEST_CASE("usdt: several arguments, too many, none, and a machine that isn't kno
     CHECK(notes.size() == 2);
 }
 
+TEST_CASE("usdt: a site moves to the 5-byte nop behind its nop, and only to that one") {
+    auto moved = [](std::vector<uint8_t> code, uint64_t at, uint16_t machine = EM_X86_64) {
+        std::vector<UsdtSite> sites(1);
+        sites[0].offset = at;
+        sites[0].address = 0x1000 + at;
+        take_long_nops(std::as_bytes(std::span(code)), machine, sites);
+        CHECK(sites[0].address == 0x1000 + sites[0].offset);
+        return sites[0].offset - at;
+    };
+    const std::vector<uint8_t> both = {0xcc, 0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00};
+    CHECK(moved(both, 1) == 1);
+    CHECK(moved(both, 1, EM_AARCH64) == 0);
+    CHECK(moved(both, 2) == 0);                                       // it stands there already
+    CHECK(moved({0x90, 0x90, 0x90, 0x90, 0x90, 0x90}, 0) == 0);       // five more nops
+    CHECK(moved({0x90, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00}, 0) == 0); // six bytes: the kernel leaves it alone
+    CHECK(moved({0x90, 0x0f, 0x1f, 0x44, 0x00}, 0) == 0);             // cut off
+    CHECK(moved(both, 7) == 0);
+    CHECK(moved(both, ~uint64_t{0}) == 0);
+}
+
 TEST_CASE("usdt: sites of a probe in notes") {
     std::vector<std::byte> image = binary({{0x1010, 0x1100, 0x3002, "app", "probe", "8@%rax"},
                                            {0x1008, 0x1100, 0, "app", "probe", ":"},
