@@ -44,8 +44,8 @@ int run_btf_min(const Arguments &a) {
     say(format("{}: {} types, {} bytes, for {} relocations{}\n", kWho, small->types, small->btf.size(), small->relocations,
                small->missing ? format(" ({} more find nothing in this kernel)", small->missing) : std::string()));
     if (small->type_ids)
-        say(format("{}: {} relocations ask for the id of a kernel's type; with this file they would get another number\n", kWho,
-                   small->type_ids));
+        say(format("{}: {} for the id of a kernel's type; with this file they would get another number\n", kWho,
+                   small->type_ids == 1 ? "1 relocation asks" : format("{} relocations ask", small->type_ids)));
     return 0;
 }
 

@@ -1,6 +1,8 @@
 // Opening what `inspect`, `relocs`, `check`, `btf min`, `link` and `gen` read, and writing what they answer.
 #include "cli/object_file.h"
 
+#include <cstring>
+
 #include "cli/common_options.h"
 #include "programs/doctor/doctor.h"
 #include "programs/render/json_line.h"
@@ -10,6 +12,15 @@ namespace rawbpf::inline v0::cli {
 
 namespace {
 constexpr size_t kMaxInput = size_t{1} << 30;
+
+// What somebody probably did who gave us something that is no object.
+std::string_view advice_on(Bytes bytes) {
+    constexpr uint8_t kElf[] = {0x7f, 'E', 'L', 'F'};
+    if (bytes.empty()) return "the file is empty: did the compiler report an error?";
+    if (bytes.size() < sizeof kElf || std::memcmp(bytes.data(), kElf, sizeof kElf) != 0)
+        return "BPF objects are made of C by clang --target=bpf -O2 -g -c FILE.bpf.c, of assembly by rawbpf asm";
+    return {};
+}
 } // namespace
 
 Result<InputFile> InputFile::open(std::string_view path) {
@@ -30,7 +41,13 @@ Result<InputFile> InputFile::open(std::string_view path) {
 Result<ObjectFile> open_object(std::string_view path) {
     ObjectFile out;
     out.file = TRY(InputFile::open(path));
-    out.spec = TRY(parse_object(out.file.bytes(), out.file.name()));
+    Result<ObjectSpec> spec = parse_object(out.file.bytes(), out.file.name());
+    if (!spec) {
+        Error error = std::move(spec).error();
+        if (error.hint.empty()) error.hint = advice_on(out.file.bytes());
+        return Unexpected(std::move(error));
+    }
+    out.spec = std::move(*spec);
     return out;
 }
 
