@@ -117,6 +117,9 @@ Result<View> gather(const ObjectSpec &spec, Bytes bytes) {
             if (f.kind == Fixup::Kind::map_value) {
                 r.kind = "map_value";
                 append(r.what, "+{}", f.offset);
+            } else if (f.kind == Fixup::Kind::jump_table) {
+                r.kind = "jump_table";
+                if (f.map < program.jump_tables.size()) r.what = format("{} places", program.jump_tables[f.map].size());
             } else if (!map) {
                 r.kind = f.kind == Fixup::Kind::kfunc ? "kfunc" : "ksym";
             }

@@ -11,6 +11,7 @@
 #include "runtime/emulator/machine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "asm/opcodes.h"
@@ -97,11 +98,27 @@ Result<void> Machine::set_packet(std::span<std::byte> bytes, bool xdp) {
     return {};
 }
 
+/// What the loader makes of a jump table: an array of addresses of instructions.
+Result<uint64_t> Machine::add_table(const std::vector<uint32_t> &places) {
+    MapSpec spec;
+    spec.name = ".jumptables";
+    spec.type = uapi::BPF_MAP_TYPE_INSN_ARRAY;
+    spec.key_size = sizeof(uint32_t);
+    spec.value_size = 16; // struct bpf_insn_array_value
+    spec.max_entries = static_cast<uint32_t>(places.size());
+    spec.contents.resize(places.size() * spec.value_size);
+    for (size_t n = 0; n < places.size(); ++n)
+        std::memcpy(spec.contents.data() + n * spec.value_size, &places[n], sizeof places[n]);
+    tables_.push_back(TRY(EmulatedMap::create(spec, memory_, journal_)));
+    return tables_.back()->address();
+}
+
 Result<void> Machine::prepare(size_t n) {
     Code &code = codes_[n];
     if (!code.ops.empty()) return {};
     const ProgramSpec &program = spec_->programs[n];
     code.insns = program.insns;
+    std::vector<uint64_t> tables; // addresses
     for (const Fixup &fixup : program.fixups) {
         if (fixup.insn + 1 >= code.insns.size())
             return fail(Errc::internal, "{}: a reference behind the program's end", program.name);
@@ -115,6 +132,13 @@ Result<void> Machine::prepare(size_t n) {
                 return fail(Errc::unsupported, "{}: instruction {}: values of map {} ({}) aren't emulated", program.name,
                             fixup.insn, maps_[fixup.map]->name(), map_kind_name(maps_[fixup.map]->type()));
             value += fixup.offset;
+            break;
+        case Fixup::Kind::jump_table:
+            if (tables.empty())
+                for (const std::vector<uint32_t> &places : program.jump_tables) tables.push_back(TRY(add_table(places)));
+            if (fixup.map >= tables.size())
+                return fail(Errc::internal, "{}: a reference to jump table {} of {}", program.name, fixup.map, tables.size());
+            value = tables[fixup.map] + fixup.offset;
             break;
         case Fixup::Kind::kfunc: continue; // says so when it is reached
         case Fixup::Kind::ksym:

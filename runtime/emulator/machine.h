@@ -151,6 +151,7 @@ class Machine {
     };
     [[nodiscard]] Result<void> fill_outer_maps();
     [[nodiscard]] Result<void> prepare(size_t program);
+    [[nodiscard]] Result<uint64_t> add_table(const std::vector<uint32_t> &places);
     [[nodiscard]] const Op *entry_of(size_t program, size_t insn) const;
     [[nodiscard]] const Op *function_at(uint64_t address) const;
     [[nodiscard]] Error explain(Event event) const;
@@ -167,6 +168,7 @@ class Machine {
     Memory memory_;
     Journal journal_;
     std::vector<std::unique_ptr<EmulatedMap>> maps_;
+    std::vector<std::unique_ptr<EmulatedMap>> tables_; // jump tables of programs, which only these see
     std::vector<Code> codes_;
     Cpu cpu_;
     Event signal_ = Event::none; // of a helper: fault; or stopped: cpu_.op says where to go on

@@ -183,6 +183,17 @@ bool is_chosen(const Loading &loading, const std::vector<size_t> &chosen, std::s
     return std::any_of(chosen.begin(), chosen.end(), [&](size_t i) { return loading.spec.programs[i].name == program; });
 }
 
+// A map that no program refers to may be for whoever loads the object: to put into a map of maps, say.
+bool is_for_others(const Loading &loading, const MapSpec &map) {
+    return !loading.by_name && map.data_section.empty() && map.type != BPF_MAP_TYPE_STRUCT_OPS;
+}
+
+bool is_unmade_map(const Loading &loading, std::string_view name) {
+    for (size_t i = 0; i < loading.spec.maps.size(); ++i)
+        if (loading.spec.maps[i].name == name) return loading.place[i] == Loading::kNotLoaded;
+    return false;
+}
+
 bool is_program(const ObjectSpec &spec, std::string_view name) {
     return std::any_of(spec.programs.begin(), spec.programs.end(), [&](const ProgramSpec &p) { return p.name == name; });
 }
@@ -263,9 +274,16 @@ Result<std::vector<bool>> needed_maps(const Loading &loading, const std::vector<
 Result<void> make_maps(Loading &loading, const std::vector<bool> &needed) {
     loading.place.assign(loading.spec.maps.size(), Loading::kNotLoaded);
     for (size_t i = 0; i < loading.spec.maps.size(); ++i) {
-        if (!needed[i]) continue;
+        const MapSpec &spec = loading.spec.maps[i];
+        if (!needed[i] && !is_for_others(loading, spec)) continue;
+        Result<Map> made = make_map(loading, i);
+        if (!made && !needed[i]) {
+            loading.object.notes.push_back(
+                format("map {}: not made, and no program refers to it: {}", spec.name, made.error().message()));
+            continue;
+        }
         loading.place[i] = static_cast<int>(loading.object.maps.size());
-        loading.object.maps.push_back(TRY(make_map(loading, i)));
+        loading.object.maps.push_back(TRY(std::move(made)));
     }
     return {};
 }
@@ -292,6 +310,8 @@ Result<void> fill_slots(Loading &loading) {
                 fd = static_cast<uint32_t>(map->fd());
             else if (is_program(loading.spec, slot.target))
                 continue; // a program that wasn't asked for: its slot stays empty
+            else if (is_unmade_map(loading, slot.target))
+                continue; // which was told
             else
                 return fail(Errc::bad_input, "map {}: slot {} refers to {}, which isn't there", spec.name, slot.index,
                             slot.target);

@@ -5,6 +5,9 @@
 //      18 | src=0, dst | off 0 | imm 0        18 | src=1 BPF_PSEUDO_MAP_FD    | off 0 | imm fd
 //       0 |     0      |   0   | imm 0         0 |     0                      |   0   | imm 0, or offset into the value (src=2)
 //
+// A jump table becomes a map that only its program has: an instruction array (6.19), filled with places in the program and
+// frozen, which ld_imm64 refers to as to any map's value. The verifier writes into it where these places ended up.
+//
 // A program is loaded without a log first, which is faster for the verifier and can't fail for want of room; only a refusal is
 // asked once more, with a log. Descriptors differ from run to run, so for comparing, the hash of the instructions is taken over
 // a copy in which maps are numbered.
@@ -25,7 +28,39 @@
 namespace rawbpf::inline v0 {
 namespace {
 
-Result<void> patch(Loading &loading, ProgramSpec &program) {
+// struct bpf_insn_array_value: the caller says orig_off, the kernel the others.
+struct Place {
+    uint32_t original = 0, translated = 0, jitted = 0, reserved = 0;
+};
+static_assert(sizeof(Place) == 16);
+
+Result<std::vector<Map>> make_jump_tables(const ProgramSpec &program) {
+    std::vector<Map> out;
+    for (const std::vector<uint32_t> &places : program.jump_tables) {
+        MapSpec spec;
+        spec.name = ".jumptables"; // as libbpf has it
+        spec.type = uapi::BPF_MAP_TYPE_INSN_ARRAY;
+        spec.key_size = sizeof(uint32_t);
+        spec.value_size = sizeof(Place);
+        spec.max_entries = static_cast<uint32_t>(places.size());
+        Why why(format("program {}: the places that a switch may go on at", program.name));
+        Result<Map> made = Map::create(spec);
+        if (!made) {
+            Error error = in_context(std::move(made).error(), format("program {}: a switch by jump table", program.name));
+            if (error.kind == Errc::unsupported) error.hint += ", or an object compiled with -fno-jump-tables";
+            return Unexpected(std::move(error));
+        }
+        for (uint32_t i = 0; i < places.size(); ++i) {
+            const Place place{.original = places[i]};
+            TRY_IN(made->update(&i, &place), "program {}: jump table entry {}", program.name, i);
+        }
+        TRY_IN(made->freeze(), "program {}: jump table", program.name);
+        out.push_back(std::move(*made));
+    }
+    return out;
+}
+
+Result<void> patch(Loading &loading, ProgramSpec &program, const std::vector<Map> &tables) {
     for (const Fixup &fixup : program.fixups) {
         const bool wide = fixup.kind != Fixup::Kind::kfunc;
         if (fixup.insn >= program.insns.size() || (wide && fixup.insn + 1 >= program.insns.size()) ||
@@ -45,6 +80,13 @@ Result<void> patch(Loading &loading, ProgramSpec &program) {
                 value ? static_cast<int32_t>(fixup.offset + (arena ? loading.arena_offset : 0)) : 0;
             break;
         }
+        case Fixup::Kind::jump_table:
+            if (fixup.map >= tables.size())
+                return fail(Errc::bad_input, "program {}: refers to jump table {} of {}", program.name, fixup.map, tables.size());
+            insn.src = BPF_PSEUDO_MAP_VALUE;
+            insn.imm = tables[fixup.map].fd();
+            program.insns[fixup.insn + 1].imm = static_cast<int32_t>(fixup.offset);
+            break;
         case Fixup::Kind::kfunc: TRY(loading.symbols.patch_call(program, fixup)); break;
         case Fixup::Kind::ksym: TRY(loading.symbols.patch_address(insn, program.insns[fixup.insn + 1], fixup)); break;
         }
@@ -154,7 +196,8 @@ Result<std::optional<Fd>> retry_with_context_types(Loading &loading, ProgramSpec
 Result<Program> load_program(Loading &loading, ProgramSpec &program) {
     if (program.type == BPF_PROG_TYPE_UNSPEC)
         return fail(Errc::bad_input, "program {}: {}", program.name, explain_unknown_section(program.section));
-    TRY(patch(loading, program));
+    const std::vector<Map> tables = TRY(make_jump_tables(program)); // the program keeps them
+    TRY(patch(loading, program, tables));
     if (as_single_probe(program)) {
         loading.object.notes.push_back(
             format("program {}: this kernel attaches to one function at a time; loaded as an ordinary probe", program.name));
@@ -170,7 +213,8 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
 
     const sys::ProgLoadAttr attr = TRY(attributes(loading, program, loading.object.btf.get()));
     if (loading.options.attempts)
-        loading.options.attempts->push_back({program.name, static_cast<uint32_t>(program.insns.size()), insn_hash(program)});
+        loading.options.attempts->push_back(
+            {program.name, static_cast<uint32_t>(program.insns.size()), insn_hash(program, loading.spec.maps.size())});
     Result<Fd> fd = [&] {
         Why why(format("program {}: the verifier checks it, the JIT compiles it", program.name));
         const uint32_t level = loading.options.log_level;
@@ -198,13 +242,15 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
 
 } // namespace
 
-uint64_t insn_hash(const ProgramSpec &program) {
+uint64_t insn_hash(const ProgramSpec &program, size_t maps) {
     constexpr uint64_t kBasis = 0xcbf29ce484222325, kPrime = 0x100000001b3;
     std::vector<Insn> insns = program.insns;
     for (const Fixup &fixup : program.fixups) {
         Insn &insn = insns[fixup.insn];
         if (fixup.kind == Fixup::Kind::map_fd || fixup.kind == Fixup::Kind::map_value)
             insn.imm = static_cast<int32_t>(fixup.map);
+        else if (fixup.kind == Fixup::Kind::jump_table)
+            insn.imm = static_cast<int32_t>(maps + fixup.map);
         else if (fixup.kind == Fixup::Kind::kfunc)
             insn.off = 0;
         else if (insn.src == BPF_PSEUDO_BTF_ID)

@@ -33,7 +33,7 @@ struct LoadAttempt {
     std::string program;
     uint32_t insns = 0;
     /// Comparable between runs and loaders: FNV-1a 64 over the instructions with descriptors replaced, a map's by its position
-    /// in ObjectSpec::maps, others by 0.
+    /// in ObjectSpec::maps, a jump table's by the number of these maps and its position in the program's, others by 0.
     uint64_t insn_hash = 0;
 };
 
@@ -71,8 +71,8 @@ struct LoadedObject {
     [[nodiscard]] Program *find_program(std::string_view name);
 };
 
-/// FNV-1a 64 of instructions that were patched for the kernel, as in LoadAttempt.
-[[nodiscard]] uint64_t insn_hash(const ProgramSpec &program);
+/// FNV-1a 64 of instructions that were patched for the kernel, as in LoadAttempt. `maps`: ObjectSpec::maps.size().
+[[nodiscard]] uint64_t insn_hash(const ProgramSpec &program, size_t maps);
 
 /// Creates, fills, relocates and loads. On failure nothing stays behind. Errors: permission (names the capability), unsupported
 /// (names the feature and its kernel version), rejected (log: the verifier's, hint: what it means), bad_input.

@@ -14,6 +14,10 @@
 // function (relocations, func_info, line_info) moves along. The kernel wants func_info and line_info for all functions of a
 // program or for none, so one function without them makes the whole program go without.
 //
+// A switch by jump table reads where to go on from an instruction array, which the loader makes. The file has a table's places
+// in bytes of the function's section; a program has them as its own instructions, so that a function that is copied into two
+// programs has a table in each.
+//
 // Hostile input: call chains are followed with a stack of our own, and the copies are counted against a budget, since a small
 // file can ask for many copies of much code.
 #include <linux/bpf.h>
@@ -36,7 +40,9 @@ constexpr uint32_t kXdpFrags = 1u << 5;  // BPF_F_XDP_HAS_FRAGS, 5.18
 bool is_code_ref(CodeRef::Kind kind) { return kind == CodeRef::Kind::call || kind == CodeRef::Kind::function; }
 bool wants_call(CodeRef::Kind kind) { return kind == CodeRef::Kind::call || kind == CodeRef::Kind::kfunc; }
 
+// Most programs are one function: their lists get no more memory than that needs.
 template <class T> void append_shifted(std::vector<T> &to, std::span<const T> from, int64_t shift) {
+    if (to.empty()) to.reserve(from.size());
     for (const T &item : from) {
         to.push_back(item);
         to.back().insn = static_cast<uint32_t>(item.insn + shift);
@@ -82,7 +88,36 @@ std::string data_map_name(std::string_view object, std::string_view section) {
 }
 
 Assembler::Assembler(std::string_view what, std::span<const Code> functions, std::span<const ExternSpec> externs)
-    : what_(what), functions_(functions), externs_(externs), placed_(functions.size(), kNowhere) {}
+    : what_(what), functions_(functions), externs_(externs), placed_(functions.size(), kNowhere),
+      tables_(functions.empty() ? 0 : functions[0].tables.size(), kNowhere) {}
+
+Unexpected Assembler::too_large(const Code &code) const {
+    return fail(Errc::bad_input, "{}: function {}: the programs of this object come to more than {} MiB", what_, code.name,
+                kBudget >> 20);
+}
+
+/// The program's own copy of a jump table, made when the function first refers to it.
+Result<uint32_t> Assembler::add_table(const Code &code, const CodeRef &ref, uint32_t base, ProgramSpec &program) {
+    uint32_t &known = tables_[ref.index];
+    if (known != kNowhere) return known;
+    const Bytes table = code.tables[ref.index];
+    total_ += table.size();
+    if (total_ > kBudget) return too_large(code);
+    std::vector<uint32_t> places;
+    places.reserve(table.size() / sizeof(uint64_t));
+    for (size_t at = 0; at < table.size(); at += sizeof(uint64_t)) {
+        const uint64_t place = load<uint64_t>(table.data() + at), insn = place / sizeof(Insn);
+        if (place % sizeof(Insn) || insn < code.start || insn - code.start >= code.count())
+            return fail(Errc::bad_input,
+                        "{}: function {}: instruction {}: entry {} of its jump table leads to byte {:#x} of the section, where "
+                        "no instruction of the function is",
+                        what_, code.name, ref.insn - code.start, at / sizeof(uint64_t), place);
+        places.push_back(base + static_cast<uint32_t>(insn) - code.start);
+    }
+    known = static_cast<uint32_t>(program.jump_tables.size());
+    program.jump_tables.push_back(std::move(places));
+    return known;
+}
 
 /// Copies one function to the end of the program, with everything that needs no other function's place.
 Result<void> Assembler::append(uint32_t function, ProgramSpec &program) {
@@ -94,9 +129,7 @@ Result<void> Assembler::append(uint32_t function, ProgramSpec &program) {
               code.core.size() * sizeof(CoreRelocation) + code.fields.size() * sizeof(FieldReference) +
               code.line_info.size() * sizeof(LineInfo);
     for (const CoreRelocation &relocation : code.core) total_ += relocation.access.size();
-    if (total_ > kBudget)
-        return fail(Errc::bad_input, "{}: function {}: the programs of this object come to more than {} MiB", what_, code.name,
-                    kBudget >> 20);
+    if (total_ > kBudget) return too_large(code);
 
     placed_[function] = base;
     order_.push_back(function);
@@ -111,6 +144,7 @@ Result<void> Assembler::append(uint32_t function, ProgramSpec &program) {
     if (func_info_) append_shifted(program.func_info, code.func_info, shift);
     if (line_info_) append_shifted(program.line_info, code.line_info, shift);
 
+    if (program.fixups.empty()) program.fixups.reserve(code.refs.size());
     for (const CodeRef &ref : code.refs) {
         const uint32_t local = ref.insn - code.start;
         Insn &insn = program.insns[base + local];
@@ -136,6 +170,14 @@ Result<void> Assembler::append(uint32_t function, ProgramSpec &program) {
             insn.imm = 0;
             (&insn)[1].imm = static_cast<int32_t>(ref.offset);
             break;
+        case CodeRef::Kind::table:
+            fixup.kind = Fixup::Kind::jump_table;
+            fixup.map = TRY(add_table(code, ref, base, program));
+            fixup.offset = ref.offset;
+            insn.src = BPF_PSEUDO_MAP_VALUE;
+            insn.imm = 0;
+            (&insn)[1].imm = static_cast<int32_t>(ref.offset);
+            break;
         default: {
             const ExternSpec &external = externs_[ref.index];
             fixup.kind = ref.kind == CodeRef::Kind::kfunc ? Fixup::Kind::kfunc : Fixup::Kind::ksym;
@@ -149,6 +191,8 @@ Result<void> Assembler::append(uint32_t function, ProgramSpec &program) {
         }
         program.fixups.push_back(std::move(fixup));
     }
+    for (const CodeRef &ref : code.refs)
+        if (ref.kind == CodeRef::Kind::table) tables_[ref.index] = kNowhere;
     return {};
 }
 

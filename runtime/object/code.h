@@ -26,6 +26,7 @@ struct CodeRef {
         map_value, ///< ld_imm64: offset `offset` in the value of maps[index]
         kfunc,     ///< call to externs[index]
         ksym,      ///< ld_imm64: the address of externs[index]
+        table,     ///< ld_imm64: offset `offset` in Code::tables[index]
     };
     uint32_t insn = 0;
     Kind kind = Kind::map;
@@ -40,6 +41,7 @@ struct Code {
     uint32_t start = 0;   ///< its first instruction's number in its section
     Bytes insns;
     std::span<const CodeRef> refs;
+    std::span<const Bytes> tables; ///< jump tables of the object: places in a section, 8 bytes each, counted in bytes
     std::span<const CoreRelocation> core;
     std::span<const FieldReference> fields;
     std::span<const FuncInfo> func_info;
@@ -66,7 +68,9 @@ class Assembler {
         size_t next_ref;
     };
     [[nodiscard]] Result<void> append(uint32_t function, ProgramSpec &program);
+    [[nodiscard]] Result<uint32_t> add_table(const Code &code, const CodeRef &ref, uint32_t base, ProgramSpec &program);
     [[nodiscard]] Result<void> append_callees(uint32_t function, ProgramSpec &program);
+    [[nodiscard]] Unexpected too_large(const Code &code) const;
     [[nodiscard]] Result<uint32_t> callee_of(const Code &caller, uint32_t insn, int32_t imm) const;
 
     std::string what_;
@@ -74,6 +78,7 @@ class Assembler {
     std::span<const ExternSpec> externs_;
     std::vector<uint32_t> placed_; // where each function lies in the program under construction; kNowhere
     std::vector<uint32_t> order_;  // those that were placed, to reset
+    std::vector<uint32_t> tables_; // by table: where the function under construction has it among the program's; kNowhere
     uint64_t total_ = 0;           // bytes made so far, over all programs
     bool func_info_ = true, line_info_ = true;
 };

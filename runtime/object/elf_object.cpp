@@ -10,6 +10,7 @@
 //      .BTF .BTF.ext    types; places in the code that use them      ObjectSpec::btf, relocations, func and line info
 //      .struct_ops      structs of functions for the kernel to call  struct_ops maps
 //      .addr_space.1    global variables in the arena                contents of the arena's map
+//      .jumptables      where a switch goes on (gotox, 6.19)         ProgramSpec::jump_tables
 //      .rel<section>    what instructions refer to                   calls aimed, ProgramSpec::fixups
 //
 // This is a convention of clang's BPF back end and libbpf (Documentation/bpf/libbpf/program_types.rst, btf.rst), which gcc
@@ -120,6 +121,8 @@ Result<void> read_sections(Image &image, ObjectSpec &spec) {
                 role = Role::data;
             } else if (name == kArena) {
                 role = Role::arena;
+            } else if (name == ".jumptables") {
+                role = Role::jump_tables;
             } else if (std::find(std::begin(kStructOps), std::end(kStructOps), name) != std::end(kStructOps)) {
                 role = Role::struct_ops;
             }
@@ -168,6 +171,7 @@ Result<void> read_functions(Image &image) {
             return image.bad(section, symbol.value, "a function with a name of {} characters", symbol.name.size());
         found.push_back({symbol.section, symbol.value, symbol.size, image.symbol_index(symbol)});
     }
+    image.functions.reserve(found.size());
     auto is_local = [&](const Found &f) { return image.symbols[f.symbol].binding == STB_LOCAL; };
     stable_sort(found, [&](const Found &a, const Found &b) {
         if (a.section != b.section) return a.section < b.section;
@@ -224,10 +228,14 @@ Result<void> make_programs(Image &image, ObjectSpec &spec) {
     for (Code &code : image.functions) {
         const CodeSection &section = image.code[code.section];
         code.refs = part_of(section.refs, code.start, code.count());
+        code.tables = image.tables;
         code.core = part_of(section.core, code.start, code.count());
         code.func_info = part_of(section.func_info, code.start, code.count());
         code.line_info = part_of(section.line_info, code.start, code.count());
     }
+    constexpr std::ptrdiff_t kMany = 1024; // a file can claim more than it makes good
+    spec.programs.reserve(
+        static_cast<size_t>(std::min(kMany, std::count(image.callable_only.begin(), image.callable_only.end(), uint8_t{0}))));
     Assembler assembler(image.name, image.functions, spec.externs);
     for (uint32_t i = 0; i < image.functions.size(); ++i) {
         if (image.callable_only[i]) continue;

@@ -135,6 +135,8 @@ Result<ObjectSpec> harness(const ObjectSpec &spec, size_t index, const HarnessOp
     auto moved = [&](uint32_t insn) { return static_cast<uint32_t>(insn + (insn < end ? before : behind)); };
     for (Fixup &fixup : program.fixups) fixup.insn = moved(fixup.insn);
     program.fixups.insert(program.fixups.end(), std::make_move_iterator(fixups.begin()), std::make_move_iterator(fixups.end()));
+    for (std::vector<uint32_t> &table : program.jump_tables)
+        for (uint32_t &place : table) place = moved(place);
     for (ProgramSpec::Poison &poison : program.poisoned) poison.insn = moved(poison.insn);
     // The program begins where it did, for the kernel: with the prologue.
     for (LineInfo &line : program.line_info) line.insn = line.insn ? moved(line.insn) : 0;

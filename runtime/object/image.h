@@ -15,7 +15,7 @@
 
 namespace rawbpf::inline v0::object {
 
-enum class Role : uint8_t { other, code, rodata, data, bss, maps, legacy_maps, struct_ops, arena };
+enum class Role : uint8_t { other, code, rodata, data, bss, maps, legacy_maps, struct_ops, arena, jump_tables };
 
 /// What belongs to one section of code; instruction numbers count from the section's start.
 struct CodeSection {
@@ -67,6 +67,8 @@ struct Image {
         uint32_t map;
     };
     std::vector<StructOpsPlace> struct_ops; ///< sorted by section and offset
+    std::vector<Bytes> tables;              ///< jump tables that the code refers to
+    std::vector<uint32_t> table_of_symbol;  ///< index into tables, or kNone; empty when there are none
 
     static constexpr uint32_t kNone = UINT32_MAX;
     static constexpr size_t kLongestName = 512; ///< of a function, map or extern; KSYM_NAME_LEN

@@ -15,6 +15,10 @@
 // declaration. The losing code stays where it is, without a name, and no program calls it. A hidden symbol may be used by all
 // files of this link and is hidden afterwards. A declaration in .ksyms or .kconfig is the kernel's, and no file may define it.
 //
+// Jump tables hold places counted from the start of a section of code, with no relocation that says so: the code that refers to a
+// table tells which section, and by how much it moved. Compilers number them in each file anew (BPF.JT.0.0), as global symbols;
+// here they stay their file's.
+//
 // The rules are libbpf's (Documentation/bpf/libbpf; its linker has them since 0.4): what it links, this links to the same
 // instructions. Debug sections (.debug_*), .llvm_addrsig and their relocations are left out.
 #include "runtime/object/linker.h"
@@ -161,7 +165,7 @@ class Joiner {
         const LinkedFile &file = image_.files[number];
         for (uint32_t i = 0; i < file.symbols.size(); ++i) {
             const elf::Symbol &symbol = file.symbols[i];
-            if (symbol.binding == STB_LOCAL || symbol.name.empty()) continue;
+            if (symbol.binding == STB_LOCAL || symbol.name.empty() || is_table(file, symbol)) continue;
             if (symbol.section >= file.places.size()) continue; // SHN_ABS and its like: a number, in no section
             LinkedSymbol mine{number,      i, symbol.section != SHN_UNDEF, symbol.binding == STB_WEAK, symbol.visibility,
                               symbol.type, {}};
@@ -172,6 +176,10 @@ class Joiner {
             if (!fresh) TRY(resolve(symbol.name, at->second, mine));
         }
         return {};
+    }
+    static bool is_table(const LinkedFile &file, const elf::Symbol &symbol) {
+        return symbol.section != SHN_UNDEF && symbol.section < file.places.size() &&
+               file.section(symbol.section).name == ".jumptables";
     }
     static std::string_view extern_section(const LinkedFile &file, std::string_view name) {
         auto type = file.globals.find(name);
@@ -224,6 +232,7 @@ class Joiner {
 
     Result<void> join_relocations(uint32_t number) {
         const LinkedFile &file = image_.files[number];
+        std::map<uint32_t, uint64_t> tables; // symbol -> what the code that uses it moved by
         for (const elf::Section &section : file.elf.sections()) {
             if (section.type != SHT_REL && section.type != SHT_RELA) continue;
             if (section.info >= file.places.size() || file.places[section.info].section == kNoSection) continue;
@@ -238,6 +247,10 @@ class Joiner {
                                 section.name, r.offset, r.symbol);
                 const elf::Symbol &symbol = file.symbols[r.symbol];
                 r.offset += place.offset;
+                if (is_table(file, symbol) && (own.flags & SHF_EXECINSTR))
+                    if (auto [at, fresh] = tables.try_emplace(r.symbol, place.offset); !fresh && at->second != place.offset)
+                        return fail(Errc::unsupported, "{}: {}: offset {:#x}: jump table {} is used by code of two sections",
+                                    file.name, section.name, r.offset, symbol.name);
                 if (symbol.type == STT_SECTION) {
                     const LinkPlace target = symbol.section < file.places.size() ? file.places[symbol.section] : LinkPlace{};
                     if (target.section == kNoSection)
@@ -247,6 +260,30 @@ class Joiner {
                            section.name, r.offset);
                 }
                 references_.push_back({place.section, r, number});
+            }
+        }
+        return move_tables(file, tables);
+    }
+
+    Result<void> move_tables(const LinkedFile &file, const std::map<uint32_t, uint64_t> &tables) {
+        std::map<uint64_t, uint64_t> moved; // entry -> by how much
+        for (const auto &[number, by] : tables) {
+            const elf::Symbol &symbol = file.symbols[number];
+            const LinkPlace place = file.places[symbol.section];
+            std::vector<std::byte> &data = image_.sections[place.section].data;
+            if (by != 0 && (symbol.size == 0 || symbol.size % sizeof(uint64_t)))
+                return fail(Errc::bad_input, "{}: {} covers {} bytes: no jump table of 8 bytes an entry", file.name, symbol.name,
+                            symbol.size);
+            for (uint64_t at = place.offset + symbol.value; at + sizeof(uint64_t) <= place.offset + symbol.value + symbol.size;
+                 at += sizeof(uint64_t)) {
+                auto [known, fresh] = moved.try_emplace(at, by);
+                if (!fresh && known->second != by)
+                    return fail(Errc::unsupported, "{}: jump table {} is used by code of two sections", file.name, symbol.name);
+                if (!fresh) continue;
+                if (at + sizeof(uint64_t) > data.size())
+                    return fail(Errc::bad_input, "{}: jump table {} has no bytes", file.name, symbol.name);
+                const uint64_t entry = load<uint64_t>(data.data() + at) + by;
+                std::memcpy(data.data() + at, &entry, sizeof entry);
             }
         }
         return {};
@@ -299,8 +336,12 @@ class Joiner {
             for (uint32_t i = 0; i < file.symbols.size(); ++i) {
                 const elf::Symbol &symbol = file.symbols[i];
                 const bool thing = symbol.type == STT_FUNC || symbol.type == STT_OBJECT;
-                if (symbol.binding != STB_LOCAL || !thing || symbol.section >= file.places.size()) continue;
-                if (file.places[symbol.section].section != kNoSection) handles[f][i] = writer.add_symbol(moved(file, symbol));
+                const bool own = symbol.binding == STB_LOCAL || is_table(file, symbol);
+                if (!own || !thing || symbol.section >= file.places.size()) continue;
+                if (file.places[symbol.section].section == kNoSection) continue;
+                elf::Symbol local = moved(file, symbol);
+                local.binding = STB_LOCAL;
+                handles[f][i] = writer.add_symbol(local);
             }
         }
         std::map<std::string_view, uint32_t> global;
@@ -324,7 +365,8 @@ class Joiner {
                     handle = writer.add_symbol(own);
                 }
                 r.symbol = handle;
-            } else if (auto at = global.find(symbol.name); symbol.binding != STB_LOCAL && at != global.end()) {
+            } else if (auto at = global.find(symbol.name);
+                       symbol.binding != STB_LOCAL && at != global.end() && !is_table(file, symbol)) {
                 r.symbol = at->second;
             } else {
                 auto [local, fresh] = handles[reference.file].try_emplace(r.symbol, 0);
@@ -333,7 +375,9 @@ class Joiner {
                         file.places[symbol.section].section == kNoSection)
                         return fail(Errc::bad_input, "{}: a relocation to {}, whose section isn't linked", file.name,
                                     symbol.name);
-                    local->second = writer.add_symbol(moved(file, symbol));
+                    elf::Symbol own = moved(file, symbol);
+                    if (is_table(file, symbol)) own.binding = STB_LOCAL;
+                    local->second = writer.add_symbol(own);
                 }
                 r.symbol = local->second;
             }

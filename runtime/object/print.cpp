@@ -39,8 +39,17 @@ std::string_view fixup_name(Fixup::Kind kind) {
     case Fixup::Kind::map_value: return "value of";
     case Fixup::Kind::kfunc: return "kfunc";
     case Fixup::Kind::ksym: return "ksym";
+    case Fixup::Kind::jump_table: return "jump table";
     }
     return "?";
+}
+
+void print_table(std::string &out, const ProgramSpec &program, const Fixup &fixup) {
+    append(out, "  {}", fixup_name(fixup.kind));
+    if (fixup.offset) append(out, "+{}", fixup.offset);
+    if (fixup.map >= program.jump_tables.size()) return;
+    out += ":";
+    for (uint32_t place : program.jump_tables[fixup.map]) append(out, " {}", place);
 }
 
 void print_program(std::string &out, const ProgramSpec &program, const ObjectSpec &spec) {
@@ -65,6 +74,10 @@ void print_program(std::string &out, const ProgramSpec &program, const ObjectSpe
                static_cast<uint16_t>(insn.off), static_cast<uint32_t>(insn.imm));
         for (; fix < program.fixups.size() && program.fixups[fix].insn == i; ++fix) {
             const Fixup &fixup = program.fixups[fix];
+            if (fixup.kind == Fixup::Kind::jump_table) {
+                print_table(out, program, fixup);
+                continue;
+            }
             append(out, "  {} {}", fixup_name(fixup.kind),
                    fixup.symbol.empty() ? fixup.map < spec.maps.size() ? spec.maps[fixup.map].name : "?" : fixup.symbol);
             if (fixup.kind == Fixup::Kind::map_value) append(out, "+{}", static_cast<int32_t>(fixup.offset));

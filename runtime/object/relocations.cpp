@@ -9,6 +9,7 @@
 //      ld_imm64 imm=offset            section or OBJECT in .addr_space.1    symbol + offset among the arena's variables
 //      ld_imm64 imm=offset            FUNC or section of code         the address of a function (callback)
 //      ld_imm64                       undefined                       a kernel symbol, or a .kconfig value
+//      ld_imm64 imm=offset            OBJECT in .jumptables           the symbol's bytes: a table of places that gotox goes to
 //
 // clang and gcc write SHT_REL: the addend is in the instruction. The kind of symbol and of instruction say everything; the
 // relocation's own type (R_BPF_64_64, R_BPF_64_32) adds nothing and is not looked at, as in libbpf.
@@ -31,7 +32,7 @@ namespace {
 /// Reads the relocations of one section of code.
 class Reader {
   public:
-    Reader(const Image &image, const ObjectSpec &spec, const elf::Section &section, bool has_addend)
+    Reader(Image &image, const ObjectSpec &spec, const elf::Section &section, bool has_addend)
         : image_(image), spec_(spec), section_(section), bytes_(image.elf.contents(section)), has_addend_(has_addend) {}
 
     /// Adds what one relocation says to `out`; nothing for code that belongs to no function (an overridden weak one).
@@ -144,19 +145,34 @@ class Reader {
             ref.index = image_.arena_map;
             ref.offset = static_cast<uint32_t>(offset);
             return {};
+        case Role::jump_tables: return read_table(ref, at, addend, relocation.symbol);
         default:
-            if (place.name == ".jumptables")
-                return Unexpected(
-                    make_error(Errc::unsupported,
-                               format("{}: {}: offset {:#x}: a switch by jump table (gotox, Linux 6.19) isn't loaded yet",
-                                      image_.name, section_.name, at),
-                               "compile with -fno-jump-tables"));
             return image_.bad(section_, at, "refers to {} in section {}, which is neither a map nor data", shown(symbol),
                               place.name);
         }
     }
 
-    const Image &image_;
+    /// A jump table is what its symbol covers; its places are judged with the function that uses it (assemble.cpp).
+    Result<void> read_table(CodeRef &ref, uint64_t at, uint64_t addend, uint32_t number) const {
+        const elf::Symbol &symbol = image_.symbols[number];
+        const elf::Section &place = image_.section(symbol.section);
+        ref.kind = CodeRef::Kind::table;
+        ref.offset = static_cast<uint32_t>(addend);
+        if (image_.table_of_symbol.empty()) image_.table_of_symbol.assign(image_.symbols.size(), Image::kNone);
+        uint32_t &known = image_.table_of_symbol[number];
+        if (known == Image::kNone) {
+            if (symbol.size == 0 || symbol.size % sizeof(uint64_t) || symbol.value % sizeof(uint64_t) ||
+                symbol.value > place.size || symbol.size > place.size - symbol.value)
+                return image_.bad(section_, at, "{} covers {} bytes at {:#x} of {}'s {}: no jump table of 8 bytes an entry",
+                                  shown(symbol), symbol.size, symbol.value, place.name, place.size);
+            known = static_cast<uint32_t>(image_.tables.size());
+            image_.tables.push_back(image_.elf.contents(place).subspan(symbol.value, symbol.size));
+        }
+        ref.index = known;
+        return {};
+    }
+
+    Image &image_;
     const ObjectSpec &spec_;
     const elf::Section &section_;
     Bytes bytes_;
@@ -183,7 +199,7 @@ Result<void> note_data_relocations(const Image &image, ObjectSpec &spec) {
     for (const elf::Section *table : image.relocations) {
         if (table->info >= image.roles.size()) continue;
         const Role role = image.roles[table->info];
-        if (role != Role::data && role != Role::rodata && role != Role::arena) continue;
+        if (role != Role::data && role != Role::rodata && role != Role::arena && role != Role::jump_tables) continue;
         const std::vector<elf::Relocation> relocations = TRY(image.elf.relocations(*table));
         if (relocations.empty()) continue;
         const elf::Relocation &first = relocations.front();

@@ -54,11 +54,14 @@ struct Fixup {
         map_value, ///< ld_imm64 src=BPF_PSEUDO_MAP_VALUE: maps[map]'s value, second imm = offset
         kfunc,     ///< call src=BPF_PSEUDO_KFUNC_CALL by name
         ksym,      ///< ld_imm64: a kernel symbol by name (typed: BTF id; else address)
+        /// ld_imm64 src=BPF_PSEUDO_MAP_VALUE: an instruction array made of ProgramSpec::jump_tables[map], second imm = offset
+        /// (6.19)
+        jump_table,
     };
     uint32_t insn = 0;
     Kind kind = Kind::map_fd;
-    uint32_t map = 0;      ///< index into ObjectSpec::maps
-    uint32_t offset = 0;   ///< map_value only
+    uint32_t map = 0;      ///< index into ObjectSpec::maps, or into ProgramSpec::jump_tables
+    uint32_t offset = 0;   ///< map_value, jump_table
     std::string symbol;    ///< kfunc, ksym
     uint32_t external = 0; ///< kfunc, ksym: index into ObjectSpec::externs
     bool function = false; ///< ksym: the address of a kernel function, not of a variable
@@ -116,6 +119,7 @@ struct ProgramSpec {
     uint32_t flags = 0;                ///< BPF_F_* for PROG_LOAD
     std::vector<Insn> insns;           ///< entry function first, subprograms appended, calls aimed
     std::vector<Fixup> fixups;
+    std::vector<std::vector<uint32_t>> jump_tables; ///< instructions that gotox may go to; in the order of first use
     std::vector<CoreRelocation> core_relocations;
     std::vector<FieldReference> field_references;
     std::vector<FuncInfo> func_info;

@@ -83,6 +83,15 @@ class SpecReader {
         return out + format(" ({})", relocation.access);
     }
 
+    /// "jump table: +3 +7": instructions of the function.
+    static std::string table_note(const std::vector<uint32_t> &places, uint32_t from) {
+        constexpr size_t kMost = 16;
+        std::string out = "jump table:";
+        for (size_t i = 0; i < places.size() && i < kMost; ++i) append(out, " {}", int64_t{places[i]} - from);
+        if (places.size() > kMost) append(out, " ... {} in all", places.size());
+        return out;
+    }
+
     void add_program(const ProgramSpec &program) {
         std::vector<ProgramSpec::Subprogram> parts = program.subprograms;
         if (parts.empty() || parts[0].insn != 0) parts.insert(parts.begin(), {0, program.name});
@@ -130,6 +139,9 @@ class SpecReader {
             }
             std::sort(function.refs.begin(), function.refs.end(), [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
             function.notes.resize(function.insns.size());
+            for (const Fixup &fixup : piece(program.fixups, from, to))
+                if (fixup.kind == Fixup::Kind::jump_table && fixup.map < program.jump_tables.size())
+                    function.notes[fixup.insn - from] = table_note(program.jump_tables[fixup.map], from);
             for (const CoreRelocation &relocation : piece(program.core_relocations, from, to))
                 function.notes[relocation.insn - from] = core_note(relocation);
             for (const FieldReference &field : piece(program.field_references, from, to)) {
@@ -196,6 +208,7 @@ class SpecReader {
             ref.kind = RefKind::ksym;
             ref.symbol = fixup.symbol;
             break;
+        case Fixup::Kind::jump_table: return; // a note: the text has no word for it
         }
         function.refs.push_back(std::move(ref));
     }

@@ -22,8 +22,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+enum { MAX_TABLES = 64 };
 static struct bpf_object *object;  /* being loaded */
 static struct bpf_program *wanted; /* its only program to load; struct_ops may bring others along */
 static bool seen;
@@ -43,13 +45,31 @@ static int position_of(int fd) {
     return -1;
 }
 
+/* libbpf makes a map for each jump table (1.7), which isn't one of the object's: they are numbered behind those, by first use. */
+static int table_of(int fd, int *known, int *count) {
+    enum { INSN_ARRAY = 34 };
+    struct bpf_map_info info = {0};
+    uint32_t size = sizeof info;
+    const struct bpf_map *map;
+    int maps = 0, at = 0;
+    while (at < *count && known[at] != fd) at++;
+    if (at == *count) {
+        if (*count == MAX_TABLES || bpf_obj_get_info_by_fd(fd, &info, &size) != 0 || info.type != INSN_ARRAY) return -1;
+        known[(*count)++] = fd;
+    }
+    bpf_object__for_each_map(map, object) maps++;
+    return maps + at;
+}
+
 static void hash_of(const struct bpf_insn *insns, uint32_t count) {
     uint64_t hash = 0xcbf29ce484222325ull;
+    int tables[MAX_TABLES], table_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct bpf_insn insn = insns[i];
         bool wide = insn.code == (BPF_LD | BPF_IMM | BPF_DW);
         if (wide && (insn.src_reg == BPF_PSEUDO_MAP_FD || insn.src_reg == BPF_PSEUDO_MAP_VALUE)) {
             int position = position_of(insn.imm);
+            if (position < 0) position = table_of(insn.imm, tables, &table_count);
             if (position >= 0) insn.imm = position; /* else a number that hand-written code made up */
         }
         if (insn.code == (BPF_JMP | BPF_CALL) && insn.src_reg == BPF_PSEUDO_KFUNC_CALL) insn.off = 0;

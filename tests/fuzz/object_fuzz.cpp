@@ -42,7 +42,11 @@ void check(ObjectSpec &spec) {
             if (wide && fixup.insn + 1 >= program.insns.size()) std::abort();
             const bool map = fixup.kind == Fixup::Kind::map_fd || fixup.kind == Fixup::Kind::map_value;
             if (map && fixup.map >= spec.maps.size()) std::abort();
+            if (fixup.kind == Fixup::Kind::jump_table && fixup.map >= program.jump_tables.size()) std::abort();
         }
+        for (const std::vector<uint32_t> &table : program.jump_tables)
+            for (uint32_t place : table)
+                if (place >= program.insns.size()) std::abort();
         for (const CoreRelocation &relocation : program.core_relocations)
             if (relocation.insn >= program.insns.size()) std::abort();
         for (const FuncInfo &info : program.func_info)

@@ -10,6 +10,7 @@
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/pin.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/object/elf_object.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
@@ -17,6 +18,9 @@
 #include "tests/support/fds.h"
 #include "tests/support/test.h"
 
+namespace rawbpf::inline v0 {
+extern const std::span<const std::byte> golden_jumps;
+}
 using namespace rawbpf;
 
 namespace {
@@ -173,6 +177,48 @@ TEST_CASE("load: an arena is mapped, and its variables are where the programs lo
     CHECK(load(spec).error().os == EEXIST);
     spec.maps[0].contents.resize(5 * sys::page_size());
     CHECK(load(spec).error().kind == Errc::bad_input);
+}
+
+TEST_CASE("load: switches by jump table run as C says") {
+    NEEDS_BPF();
+    ObjectSpec spec = parse_object(golden_jumps, "jumps.bpf.o").value();
+    if (!has_map_type(uapi::BPF_MAP_TYPE_INSN_ARRAY)) {
+        const Error error = load(spec).error();
+        CHECK(error.kind == Errc::unsupported);
+        CHECK(error.hint == "needs instruction arrays, 6.19, or an object compiled with -fno-jump-tables");
+        SKIP("needs instruction arrays, 6.19");
+    }
+    Result<LoadedObject> loaded = load(spec);
+    if (!loaded) FAIL((loaded.error().message() + loaded.error().log));
+    const Map *globals = loaded->find_map("jumps.bss");
+    REQUIRE(globals);
+    struct Globals {
+        int64_t chosen = 0, seen[8] = {};
+    };
+    // golden/jumps.bpf.c, written once more.
+    constexpr uint32_t kWeights[] = {50, 61, 72, 83, 94, 105}, kSums[] = {1000, 3000, 2000, 5000, 7000, 6000, 4000};
+    constexpr int64_t kSeen[] = {5, 7, 3, 9, 1, 2};
+    auto run = [&](const char *name, int64_t chosen) {
+        REQUIRE(globals->put(uint32_t{0}, Globals{chosen, {}}).has_value());
+        sys::ProgTestRunAttr attr;
+        attr.prog_fd = static_cast<uint32_t>(loaded->find_program(name)->fd.get());
+        REQUIRE(sys::prog_test_run(attr).has_value());
+        return attr.retval;
+    };
+    for (int64_t n : {-1, 0, 1, 2, 3, 4, 5, 6, 7}) {
+        CAPTURE(n);
+        const uint32_t weight = n >= 0 && n < 6 ? kWeights[n] : 2;
+        CHECK(run("first", n) == weight);
+        const Globals after = globals->get<uint32_t, Globals>(0).value();
+        CHECK(after.seen[n >= 0 && n < 6 ? n : 6] == (n >= 0 && n < 6 ? kSeen[n] : 8));
+        CHECK(run("second", n) == weight + (n >= 0 && n < 7 ? kSums[n] : 0));
+    }
+    // Refused once, the tables are free for another try: with a log, and in another object.
+    spec.programs[0].insns.back() = mov(0, 0);
+    Result<LoadedObject> broken = load(spec);
+    REQUIRE(!broken);
+    CHECK(broken.error().kind == Errc::rejected);
+    CHECK(broken.error().os == EINVAL);
 }
 
 TEST_CASE("load: the running kernel's configuration") {

@@ -4,9 +4,13 @@
 #include <cerrno>
 
 #include "asm/assemble.h"
+#include "runtime/object/elf_object.h"
 #include "runtime/object/unit_object.h"
 #include "tests/unit/emulator/emulated.h"
 
+namespace rawbpf::inline v0 {
+extern const std::span<const std::byte> golden_jumps;
+}
 using namespace rawbpf;
 using namespace rawbpf::test;
 using emulator::EmulatedMap;
@@ -290,6 +294,17 @@ TEST_CASE("emulator: a jump through a table, and where it can't go") {
     CHECK(says(problem(spec), "no address of an instruction"));
     CHECK(says(fault({i("gotox", {.dst = 1})}), "no address of an instruction"));
     CHECK(says(fault({raw(0xbf, 1, 1, 1, 7), i("exit")}), "address spaces"));
+}
+
+TEST_CASE("emulator: a compiler's jump tables") {
+    ObjectSpec spec = parse_object(golden_jumps, "jumps.bpf.o").value(); // object/golden/jumps.bpf.c
+    constexpr uint64_t kWeights[] = {50, 61, 72, 83, 94, 105, 2, 2}, kSums[] = {1000, 3000, 2000, 5000, 7000, 6000, 4000, 0};
+    std::swap(spec.programs[0], spec.programs[1]);
+    for (size_t n = 0; n < std::size(kWeights); ++n) {
+        CAPTURE(n);
+        spec.find_global("chosen")[0] = static_cast<std::byte>(n);
+        CHECK(result(spec) == kWeights[n] + kSums[n]); // `second` and the function that it calls
+    }
 }
 
 namespace {

@@ -98,12 +98,12 @@ TEST_CASE("loader: makes what the programs need, patches it in, and gives it all
     };
     {
         LoadedObject object = load(example()).value();
-        CHECK(kernel.count(BPF_MAP_CREATE) == 4); // not `unused`
+        CHECK(kernel.count(BPF_MAP_CREATE) == 5);
         CHECK(kernel.count(BPF_BTF_LOAD) == 1);
         CHECK(kernel.count(BPF_PROG_LOAD) == 2);
         CHECK(kernel.count(BPF_MAP_FREEZE) == 1);
-        CHECK(object.find_map("unused") == nullptr);
-        REQUIRE(object.maps.size() == 4);
+        CHECK(object.find_map("unused") != nullptr); // for whoever loads it
+        REQUIRE(object.maps.size() == 5);
         CHECK(object.maps[0].name() == "events");
         CHECK(object.notes.empty());
         REQUIRE(loaded.size() == 2);
@@ -126,7 +126,90 @@ TEST_CASE("loader: makes what the programs need, patches it in, and gives it all
     }
     CHECK(kernel.leaks() == "");
     // Nothing was probed: the calls are those of the object itself.
-    CHECK(kernel.calls() == 1 + 4 + 2 + 1 + 2);
+    CHECK(kernel.calls() == 1 + 5 + 2 + 1 + 2);
+}
+
+TEST_CASE("loader: a jump table is filled and frozen before its program is loaded, and the program keeps it") {
+    FakeKernel kernel;
+    std::vector<std::string> order;
+    std::vector<Insn> loaded;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf) return {};
+        if (c.args[0] == BPF_MAP_CREATE) {
+            sys::MapCreateAttr attr;
+            std::memcpy(&attr, reinterpret_cast<void *>(c.args[1]), std::min<size_t>(c.args[2], sizeof attr));
+            order.push_back(
+                format("{} {} {} {} {}", attr.map_type, attr.key_size, attr.value_size, attr.max_entries, attr.map_name));
+        } else if (c.args[0] == BPF_MAP_UPDATE_ELEM) {
+            auto *attr = reinterpret_cast<const sys::MapElemAttr *>(c.args[1]);
+            auto *value = reinterpret_cast<const uint32_t *>(attr->value);
+            order.push_back(format("[{}] = {} {} {} {}", *reinterpret_cast<const uint32_t *>(attr->key), value[0], value[1],
+                                   value[2], value[3]));
+        } else if (c.args[0] == BPF_MAP_FREEZE) {
+            order.emplace_back("freeze");
+        } else if (c.args[0] == BPF_PROG_LOAD) {
+            sys::ProgLoadAttr attr;
+            std::memcpy(&attr, reinterpret_cast<void *>(c.args[1]), c.args[2]);
+            const Insn *insns = reinterpret_cast<const Insn *>(attr.insns);
+            loaded.assign(insns, insns + attr.insn_cnt);
+            order.emplace_back("load");
+        }
+        return {};
+    };
+    ObjectSpec spec;
+    ProgramSpec program;
+    program.name = "switch";
+    program.section = "socket";
+    program.type = BPF_PROG_TYPE_SOCKET_FILTER;
+    program.insns = {{0x18, 1, 0, 0, 0}, {}, {0x79, 1, 1, 0, 0}, {0x0d, 1, 0, 0, 0}, {0xb7, 0, 0, 0, 0}, {0x95, 0, 0, 0, 0}};
+    program.jump_tables = {{5, 4}};
+    program.fixups = {fixup(0, Fixup::Kind::jump_table, 0, 8)};
+    spec.programs = {program};
+    std::vector<LoadAttempt> attempts;
+    LoadOptions options;
+    options.attempts = &attempts;
+    {
+        const LoadedObject object = load(spec, options).value();
+        CHECK(object.maps.empty());
+        CHECK(order == std::vector<std::string>{"34 4 16 2 .jumptables", "[0] = 5 0 0 0", "[1] = 4 0 0 0", "freeze", "load"});
+        CHECK((loaded[0].src == BPF_PSEUDO_MAP_VALUE));
+        CHECK(loaded[0].imm >= 1'000'000); // the fake kernel's descriptor
+        CHECK(loaded[1].imm == 8);
+        // The hash has no descriptor in it.
+        ProgramSpec numbered = program;
+        numbered.insns[0] = {0x18, 1, BPF_PSEUDO_MAP_VALUE, 0, 0};
+        numbered.insns[1].imm = 8;
+        numbered.fixups.clear();
+        REQUIRE(attempts.size() == 1);
+        CHECK(attempts[0].insn_hash == insn_hash(numbered, 0));
+    }
+    CHECK(kernel.leaks() == "");
+    spec.programs[0].jump_tables.clear();
+    CHECK(load(spec).error().message().find("refers to jump table 0 of 0") != std::string::npos);
+}
+
+TEST_CASE("loader: a map that no program refers to and that can't be made is told, and stops nothing") {
+    FakeKernel kernel;
+    kernel.script = [](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf || c.args[0] != BPF_MAP_CREATE) return {};
+        return reinterpret_cast<const sys::MapCreateAttr *>(c.args[1])->max_entries == 77 ? std::optional<long>(-ENOMEM)
+                                                                                          : std::nullopt;
+    };
+    ObjectSpec spec = example();
+    spec.maps[1].max_entries = 77;
+    MapSpec outer = map_spec("outer", BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 2);
+    outer.slots = {{0, "unused"}, {1, "counts"}};
+    spec.maps.push_back(outer); // nobody refers to it either
+    {
+        const LoadedObject object = load(spec).value();
+        CHECK(object.maps.size() == 5);
+        REQUIRE(object.notes.size() == 1);
+        CHECK(object.notes[0].starts_with("map unused: not made, and no program refers to it: "));
+    }
+    CHECK(kernel.leaks() == "");
+    spec.programs[0].fixups[0].map = 1; // now somebody does
+    CHECK(load(spec).error().os == ENOMEM);
+    CHECK(kernel.leaks() == "");
 }
 
 TEST_CASE("loader: only the programs asked for, with their maps") {

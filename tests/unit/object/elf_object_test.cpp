@@ -335,11 +335,34 @@ TEST_CASE("object: legacy maps sections") {
     CHECK(spec.error().context.starts_with("old.o: maps: offset 0x18: map first uses a field beyond map_flags"));
 }
 
-TEST_CASE("object: a switch by jump table says what to compile with") {
-    const Error error = parse_object(test::jump_table_object(), "table.bpf.o").error();
-    CHECK(error.kind == Errc::unsupported);
-    CHECK(error.message() == "table.bpf.o: socket: offset 0x0: a switch by jump table (gotox, Linux 6.19) isn't loaded yet");
-    CHECK(error.hint == "compile with -fno-jump-tables");
+TEST_CASE("object: a jump table is what its symbol covers, its places are the function's instructions") {
+    auto spec = parse_object(test::jump_table_object({.entries = {24, 16}, .addend = 8}), "table.bpf.o");
+    REQUIRE_MESSAGE(spec.has_value(), (spec ? "" : spec.error().message()));
+    const ProgramSpec &program = spec->programs.at(0);
+    CHECK(program.jump_tables == std::vector<std::vector<uint32_t>>{{3, 2}});
+    REQUIRE(program.fixups.size() == 1);
+    CHECK(program.fixups[0].kind == Fixup::Kind::jump_table);
+    CHECK(program.fixups[0].offset == 8);
+    CHECK((program.insns[0].src == 2)); // BPF_PSEUDO_MAP_VALUE
+    CHECK(program.insns[0].imm == 0);
+    CHECK(program.insns[1].imm == 8);
+    CHECK(print_spec(*spec).find("jump table+8: 3 2") != std::string::npos);
+
+    auto problem = [](const test::TableOptions &options) {
+        auto broken = parse_object(test::jump_table_object(options), "t.o");
+        REQUIRE(!broken);
+        CHECK(broken.error().kind == Errc::bad_input);
+        return broken.error().message();
+    };
+    const std::string outside = "where no instruction of the function is";
+    CHECK(problem({.entries = {16, 32}}).find("entry 1 of its jump table leads to byte 0x20") != std::string::npos);
+    CHECK(problem({.entries = {20, 24}}).find(outside) != std::string::npos);
+    CHECK(problem({.entries = {~uint64_t{7}, 24}}).find(outside) != std::string::npos);
+    CHECK(problem({.size = 0}) ==
+          "t.o: socket: offset 0x0: BPF.JT.0.0 covers 0 bytes at 0x0 of .jumptables's 16: no jump table of 8 bytes an entry");
+    for (uint64_t size : {12, 24}) CHECK(problem({.size = size}).find("covers") != std::string::npos);
+    CHECK(problem({.start = 8}).find("covers") != std::string::npos);
+    CHECK(problem({.start = 4, .size = 8}).find("covers") != std::string::npos);
 }
 
 TEST_CASE("object: functions may share a place, but not overlap") {

@@ -7,7 +7,7 @@
 #include "tests/support/test.h"
 
 namespace rawbpf::inline v0 {
-extern const std::span<const std::byte> golden_clang14, golden_clang19;
+extern const std::span<const std::byte> golden_clang14, golden_clang19, golden_jumps;
 }
 using namespace rawbpf;
 
@@ -116,4 +116,26 @@ TEST_CASE("golden: cut anywhere, it is refused") {
         accepted += parse_object(cut, "cut.o").has_value();
     }
     CHECK(accepted == 0); // the section headers come last
+}
+
+TEST_CASE("golden: clang 22's jump tables, in the instructions of each program") {
+    auto spec = parse_object(golden_jumps, "jumps.bpf.o");
+    REQUIRE_MESSAGE(spec.has_value(), (spec ? "" : spec.error().message()));
+    REQUIRE(spec->programs.size() == 2);
+    const ProgramSpec &first = spec->programs[0], &second = spec->programs[1];
+    // llvm-objdump -dr shows places in bytes of the section: weigh is .text's first function, second starts at 0x28 of its own.
+    CHECK(first.jump_tables == std::vector<std::vector<uint32_t>>{{12, 32, 22, 27, 17, 37}});
+    CHECK(second.jump_tables == std::vector<std::vector<uint32_t>>{{12, 32, 22, 27, 17, 37, 42}, {56, 76, 66, 71, 61, 81}});
+    for (const ProgramSpec &program : spec->programs) {
+        size_t tables = 0;
+        for (const Fixup &fixup : program.fixups) {
+            if (fixup.kind != Fixup::Kind::jump_table) continue;
+            CHECK(fixup.map == tables++);
+            CHECK((program.insns[fixup.insn].src == 2)); // BPF_PSEUDO_MAP_VALUE
+            CHECK(program.insns[fixup.insn + 1].imm == 0);
+        }
+        CHECK(tables == program.jump_tables.size());
+        CHECK(std::count_if(program.insns.begin(), program.insns.end(), [](const Insn &i) { return i.code == 0x0d; }) ==
+              static_cast<std::ptrdiff_t>(tables)); // gotox
+    }
 }

@@ -13,7 +13,7 @@
 #include "tests/unit/object/sample.h"
 
 namespace rawbpf::inline v0 {
-extern const std::span<const std::byte> golden_clang14, golden_clang19;
+extern const std::span<const std::byte> golden_clang14, golden_clang19, golden_jumps;
 }
 using namespace rawbpf;
 
@@ -318,4 +318,51 @@ TEST_CASE("link: a global symbol that is a number, in no section, is passed over
     REQUIRE(out);
     CHECK(parse_object(*out, "out.o"));
     CHECK(link(callee().finish(), absolute.finish()));
+}
+
+TEST_CASE("link: jump tables move with the code that uses them, and their names stay their file's") {
+    Unit a;
+    const uint32_t text = a.code(".text", {wide(0), {}, mov(1), kExit});
+    const uint32_t program = a.code("syscall", {wide(0), {}, mov(2), mov(3), kExit});
+    const uint64_t entries[] = {16, 24, 32, 24, 16};
+    const uint32_t tables = a.elf.add_section(".jumptables", 0, std::as_bytes(std::span(entries)), 1);
+    a.symbol("helper", text, 0, 32, STT_FUNC, STB_LOCAL);
+    a.symbol("mine", program, 0, 40, STT_FUNC);
+    a.relocate(text, 0, 1, a.symbol("BPF.JT.1.0", tables, 0, 16, STT_OBJECT));
+    a.relocate(program, 0, 1, a.symbol("BPF.JT.2.0", tables, 16, 24, STT_OBJECT));
+    a.types.add_func("mine", a.proto, 1);
+    const std::vector<std::byte> first = a.finish();
+    const ObjectSpec alone = parse_object(golden_jumps, "jumps.o").value();
+
+    for (bool swapped : {false, true}) {
+        CAPTURE(swapped);
+        LinkInput inputs[] = {{first, "a.o"}, {golden_jumps, "jumps.o"}};
+        if (swapped) std::swap(inputs[0], inputs[1]);
+        auto object = link_objects(inputs);
+        REQUIRE_MESSAGE(object.has_value(), (object ? "" : object.error().message()));
+        auto spec = parse_object(*object, "out.o");
+        REQUIRE_MESSAGE(spec.has_value(), (spec ? "" : spec.error().message()));
+        REQUIRE(spec->programs.size() == 3);
+        CHECK(spec->find_program("mine")->jump_tables == std::vector<std::vector<uint32_t>>{{4, 3, 2}});
+        for (const ProgramSpec &program : alone.programs)
+            CHECK(spec->find_program(program.name)->jump_tables == program.jump_tables);
+    }
+}
+
+TEST_CASE("link: a jump table that code of two sections uses can't move") {
+    auto object = [] {
+        Unit u;
+        const uint32_t text = u.code(".text", {wide(0), {}, mov(1), kExit}), xdp = u.code("xdp", {wide(0), {}, mov(1), kExit});
+        const uint64_t entries[] = {16, 24};
+        const uint32_t tables = u.elf.add_section(".jumptables", 0, std::as_bytes(std::span(entries)), 1);
+        const uint32_t table = u.symbol("BPF.JT.0.0", tables, 0, 16, STT_OBJECT);
+        u.relocate(text, 0, 1, table);
+        u.relocate(xdp, 0, 1, table);
+        return u.finish(false);
+    };
+    Unit before;
+    before.code("xdp", {mov(7), kExit});
+    CHECK(link(before.finish(false), object()).error().message().find("jump table BPF.JT.0.0 is used by code of two sections") !=
+          std::string::npos);
+    CHECK(link(object(), before.finish(false)).has_value());
 }

@@ -272,13 +272,13 @@ std::vector<std::byte> legacy_maps_object(size_t words, uint32_t extra) {
     return w.finish();
 }
 
-std::vector<std::byte> jump_table_object() {
+std::vector<std::byte> jump_table_object(const TableOptions &options) {
     elf::Writer w;
-    const uint64_t targets[] = {16, 24};
-    const uint32_t code = w.add_section("socket", SHF_ALLOC | SHF_EXECINSTR, as_bytes({wide(1, 0), kSecond, mov(0, 0), kExit}));
-    const uint32_t at = w.add_section(".jumptables", 0, std::as_bytes(std::span(targets)));
+    const uint32_t code =
+        w.add_section("socket", SHF_ALLOC | SHF_EXECINSTR, as_bytes({wide(1, options.addend), kSecond, mov(0, 0), kExit}));
+    const uint32_t at = w.add_section(".jumptables", 0, std::as_bytes(std::span(options.entries)));
     w.add_symbol(symbol("prog", code, 0, 32, STT_FUNC));
-    w.add_relocation(code, relocation(0, w.add_symbol(symbol("BPF.JT.0.0", at, 0, 16, STT_OBJECT))));
+    w.add_relocation(code, relocation(0, w.add_symbol(symbol("BPF.JT.0.0", at, options.start, options.size, STT_OBJECT))));
     return w.finish();
 }
 

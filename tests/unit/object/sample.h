@@ -28,8 +28,14 @@ std::vector<std::byte> bare_object(std::string_view section, const std::vector<I
 /// `second`.
 std::vector<std::byte> legacy_maps_object(size_t words, uint32_t extra);
 
-/// A program that refers to a jump table, as clang 21 makes for a switch.
-std::vector<std::byte> jump_table_object();
+/// A program of four instructions (the first two a reference to it) with a jump table: what its two entries hold, what its symbol
+/// covers, and what the reference adds.
+struct TableOptions {
+    uint64_t entries[2] = {16, 24};
+    uint64_t start = 0, size = 16;
+    int32_t addend = 0;
+};
+std::vector<std::byte> jump_table_object(const TableOptions &options = {});
 
 /// struct_ops, an arena and an exception callback:
 ///     struct ops { int (*init)(int); long flags; char name[8]; };
