@@ -57,7 +57,7 @@ std::optional<int> pass_to_lab(std::span<const std::string_view> words) {
     if (!only_there) return {};
     return complain(format("rawbpf {}", first),
                     make_error(Errc::unsupported,
-                               format("this command is rawbpf-lab's, and {} can't be run: {}", lab, error.context),
+                               format("this command is rawbpf-lab's, and {} can't be run: {}", lab, error.message()),
                                "put rawbpf-lab beside rawbpf; ./dev build and ./dev dist make both"),
                     3);
 }

@@ -83,11 +83,6 @@ std::string man_page(const Command &command) {
         out += ".\n";
         if (option.repeatable) out += "May be repeated.\n";
         if (!option.fallback.empty()) append(out, "Default: \\fB{}\\fR.\n", roff(option.fallback));
-        if (!option.stands_for.empty()) {
-            size_t equals = option.stands_for.find('=');
-            append(out, "The same as \\fB\\-\\-{} {}\\fR.\n", roff(option.stands_for.substr(0, equals)),
-                   roff(option.stands_for.substr(equals + 1)));
-        }
     }
     if (!command.options.empty())
         out += ".PP\nA long option may also be written with one dash; its value follows after a space or a \\(oq=\\(cq.\n";

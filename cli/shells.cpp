@@ -42,6 +42,12 @@ std::vector<std::string_view> second_words(Commands commands, std::string_view f
     return out;
 }
 
+/// What a command's operands can be, separated by spaces; empty: anything. `rawbpf help` takes the commands themselves.
+std::string operand_words(Commands commands, const Command &command) {
+    if (command.name == "help") return joined(first_words(commands));
+    return std::string(command.operand_choices);
+}
+
 // ---- bash -----------------------------------------------------------------------------------------------------------------
 
 std::string_view bash_values(Kind kind) {
@@ -93,8 +99,8 @@ std::string bash(Commands commands) {
         }
         append(out, "    esac\n    case $cur in\n    -*) COMPREPLY=($(compgen -W '{}{}' -- \"$cur\")) ;;\n", words,
                command->workload ? " --" : "");
-        if (!command->operand_choices.empty())
-            append(out, "    *) COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n", command->operand_choices);
+        if (const std::string choices = operand_words(commands, *command); !choices.empty())
+            append(out, "    *) COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n", choices);
         else if (command->operand_is_file)
             append(out, "    *) {} ;;\n", bash_values(Kind::file));
         out += "    esac ;;\n";
@@ -176,8 +182,8 @@ std::string zsh(Commands commands) {
             else
                 append(out, "        '{}--{}{}{}", option.repeatable ? "*" : "", option.name, equals, spec);
         }
-        if (!command->operand_choices.empty())
-            append(out, "        '1:{}:({})' ;;\n", zsh_text(command->operand), command->operand_choices);
+        if (const std::string choices = operand_words(commands, *command); !choices.empty())
+            append(out, "        '1:{}:({})' ;;\n", zsh_text(command->operand), choices);
         else if (command->operand_is_file)
             append(out, "        '1:{}:_files' ;;\n", zsh_text(command->operand));
         else
@@ -236,7 +242,8 @@ std::string fish(Commands commands) {
             }
             append(out, " -d '{}'\n", fish_text(option.help));
         }
-        if (!command->operand_choices.empty()) append(out, "{} -a '{}'\n", when, command->operand_choices);
+        if (const std::string choices = operand_words(commands, *command); !choices.empty())
+            append(out, "{} -a '{}'\n", when, choices);
         if (command->operand_is_file) append(out, "{} -F\n", when);
         if (command->workload)
             append(out,

@@ -88,7 +88,7 @@ TEST_CASE("man: golden") {
     CHECK(page.find(".TP\n\\fB\\-F\\fR, \\fB\\-\\-freq\\fR \\fIHZ\\fR\nsamples a second.\nDefault: \\fB99\\fR.\n") !=
           std::string::npos);
     CHECK(page.find("how: one of \\fBtable\\fR, \\fBjson\\fR.\n") != std::string::npos);
-    CHECK(page.find("The same as \\fB\\-\\-format json\\fR.\n") != std::string::npos);
+    CHECK(page.find("\\fB\\-\\-json\\fR\nshort.\n") != std::string::npos);
     CHECK(page.find(".SH EXIT STATUS\n.TP\n.B 0\ndone\n") != std::string::npos);
 }
 
