@@ -70,7 +70,7 @@ std::string progress_text(double seconds, uint64_t samples, uint64_t processes) 
 std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger &ledger, const RunCost &cost) {
     std::string out = format("{}: {} sample{}", tool, grouped(ledger.shown), ledger.shown == 1 ? "" : "s");
     if (cost.seconds > 0) append(out, " in {:.1f} s", cost.seconds);
-    if (run.frequency > 0) append(out, " at {:.4g} Hz", run.frequency);
+    if (run.frequency > 0) append(out, " at {:.0f} Hz", run.frequency);
     out += '\n';
 
     size_t width = std::max<size_t>(7, grouped(ledger.fired).size());

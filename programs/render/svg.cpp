@@ -155,7 +155,7 @@ class Svg final : public Renderer {
     }
     [[nodiscard]] std::string subtitle(const Ledger &ledger) const {
         std::string out = format("{} sample{}", grouped(total_[0]), total_[0] == 1 ? "" : "s");
-        if (run_.frequency > 0) append(out, " at {:.4g} Hz", run_.frequency);
+        if (run_.frequency > 0) append(out, " at {:.0f} Hz", run_.frequency);
         uint64_t lost = 0;
         for (auto &[reason, n] : ledger.lost) lost += n;
         if (lost > 0) append(out, ", {} lost", grouped(lost));

@@ -170,6 +170,8 @@ TEST_CASE("render: the ledger adds up in front of the reader") {
         "  ended early libc_x86_64.so.6 1,203, libstdc++.so.6 50, anon 7 (user stacks cut short: code without frame pointers)\n");
     CHECK(ledger_text("t", {}, {}, {}) ==
           "t: 0 samples\n  fired             0\n  shown             0\n  filtered          0\n  lost              0\n");
+    run.frequency = 50'000;
+    CHECK(ledger_text("t", run, {}, {}).starts_with("t: 0 samples at 50000 Hz\n"));
     ledger.shown = 1;
     CHECK(ledger_text("t", {}, ledger, {}).find("don't add up: fired should be 61") != std::string::npos);
     CHECK(progress_text(12.3, 1187, 34) == "12 s  1,187 samples  34 processes");
