@@ -18,6 +18,14 @@ bool reader_gone(const Error &error) { return error.os == EPIPE; }
 
 bool is_terminal(int fd) { return isatty(fd) == 1; }
 
+bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+void fill_standard_descriptors() {
+    // The wrong way round: one can't be read from, two can't be written to.
+    for (int fd : {0, 1, 2})
+        if (!is_open(fd)) (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
 bool color_wanted(std::string_view when, int fd) {
     if (when != "auto") return when == "always";
     const char *no = std::getenv("NO_COLOR"), *term = std::getenv("TERM");

@@ -27,6 +27,12 @@ void say(std::string_view text);
 [[nodiscard]] bool color_wanted(std::string_view when, int fd);
 [[nodiscard]] bool is_terminal(int fd);
 
+/// Fills descriptors 0 to 2 where they are closed, so that no file opened later gets such a number and, with it, our remarks.
+/// Writing to the fillers fails as it would to the closed descriptor (EBADF).
+void fill_standard_descriptors();
+/// Whether a descriptor is open.
+[[nodiscard]] bool is_open(int fd);
+
 /// Whether a write failed because nobody reads any more.
 [[nodiscard]] bool reader_gone(const Error &error);
 

@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 
 int main(int argc, char **argv) {
+    rawbpf::cli::fill_standard_descriptors();
     // A handler, not SIG_IGN: write(2) returns EPIPE either way, but exec gives a workload the default back only from a handler.
     struct sigaction quiet {};
     quiet.sa_handler = [](int) {};

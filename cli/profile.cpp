@@ -111,6 +111,17 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("--record - and the results both want standard output", "send the results to a file with -o FILE");
     if (a.has(option("output")) && !viewed)
         return wrong_usage("-o has nothing to write: --record alone shows nothing", "choose a format with -f, or leave -o out");
+    // Later its number may be that of a file or a map of ours.
+    if (a.has(option("ready-fd")) && !is_open(static_cast<int>(a.count(option("ready-fd")))))
+        return wrong_usage(
+            format("--ready-fd: descriptor {} isn't open", a.count(option("ready-fd"))),
+            format("a shell opens it with {}>FILE or {}>&1", a.count(option("ready-fd")), a.count(option("ready-fd"))));
+    if (a.text(option("record")) == "-" && is_terminal(1))
+        return wrong_usage("--record -: a capture isn't for a terminal to show",
+                           "send it to a file, or through a pipe to rawbpf report -");
+    if (a.has(option("record")) && a.text(option("record")) == a.text(option("output")) &&
+        a.text(option("record")) != "/dev/null")
+        return wrong_usage("--record and -o name the same file", "the capture and what is shown need one each");
     return {};
 }
 
@@ -142,7 +153,10 @@ class Receiver final : public Sink {
     Receiver(View *view, Output *record, bool progress, std::string_view note)
         : view_(view), record_(record), line_(progress, note) {}
     Result<void> start(const RunInfo &run) override {
-        if (record_) record_->keep();
+        if (record_) {
+            TRY(record_->empty());
+            record_->keep();
+        }
         return view_ ? view_->start(run) : Result<void>();
     }
     Result<void> samples(std::span<const NamedSample> samples) override {
@@ -180,7 +194,6 @@ int run_profile_command(const Arguments &a) {
         Result<Output> opened = Output::open(a.text(option("record")));
         if (!opened) return complain(kWho, opened.error(), 1);
         record.emplace(std::move(*opened));
-        if (Result<void> emptied = record->empty(); !emptied) return complain(kWho, emptied.error(), 1);
         options->record_fd = record->fd();
     }
 

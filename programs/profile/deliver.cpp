@@ -20,13 +20,20 @@ constexpr size_t kBatch = 256;
 
 } // namespace
 
+bool Deliverer::truncated(int32_t bytes, uint32_t node) const {
+    if (bytes < most_bytes_) return false;
+    int32_t kept = 0;
+    tree_.walk(node, [&](uint32_t) { kept += 8; });
+    return kept == 0 || kept >= most_bytes_; // 0: nobody wanted the frames
+}
+
 void Deliverer::add(const InternedSample &sample) {
     switch (delivery_) {
     case Delivery::each: pending_.push_back(sample); break;
     case Delivery::counted: counts_.add(sample); break;
     case Delivery::none: break;
     }
-    if (sample.kernel_bytes >= most_bytes_ || sample.user_bytes >= most_bytes_) ++truncated_;
+    if (truncated(sample.kernel_bytes, sample.kernel) || truncated(sample.user_bytes, sample.user)) ++truncated_;
     if (sample.kernel_bytes < 0) ++kernel_unreadable_;
     if (sample.user_bytes < 0 && !sample.kernel_thread) ++user_unreadable_;
     ++shown_;
@@ -122,7 +129,7 @@ NamedSample Deliverer::name(const InternedSample &sample) {
 }
 
 void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
-    if (!names_ || sample.user == kNone || sample.user_bytes >= most_bytes_) return;
+    if (!names_ || sample.user == kNone || truncated(sample.user_bytes, sample.user)) return;
     bool complete = false;
     uint32_t outer = kNone, next = kNone, known = kNone;
     tree_.walk(sample.user, [&](uint32_t place) {

@@ -22,7 +22,7 @@ class Deliverer {
     Deliverer(StackTree &tree, Namer &namer, Delivery delivery, bool names, Sink &sink)
         : tree_(tree), namer_(namer), delivery_(delivery), names_(names), sink_(sink) {}
     void set_clock(const Clock &clock) { clock_ = clock; }
-    /// Stacks of this many frames count as truncated.
+    /// Stacks of this many frames count as truncated, unless the walk only went astray and was cut to less.
     void set_most_frames(int frames) { most_bytes_ = frames * 8; }
 
     void add(const InternedSample &sample);
@@ -47,6 +47,7 @@ class Deliverer {
     [[nodiscard]] NamedSample name(const InternedSample &sample);
     void count_incomplete(const InternedSample &sample, uint64_t count);
     [[nodiscard]] std::vector<uint32_t> unnamed_kernel_places();
+    [[nodiscard]] bool truncated(int32_t bytes, uint32_t node) const;
 
     StackTree &tree_;
     Namer &namer_;

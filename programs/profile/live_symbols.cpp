@@ -58,6 +58,19 @@ void LiveSymbols::met(uint32_t module_id, Module &module, const std::vector<uint
     table.build_id = module.build_id;
 }
 
+bool LiveSymbols::met_jit(uint32_t pid) {
+    if (jit_files_.size() >= kMostJits) return true; // the others are read by name, while their process or its /tmp is there
+    sys::Because why("held open, so that the names of just-in-time compiled code outlive the process");
+    auto file = symbols::PerfMap::open(static_cast<int>(pid), {}, owner_);
+    if (!file) {
+        jit_files_.erase(pid); // of an earlier process with this number
+        return false;
+    }
+    jit_files_[pid] = std::move(*file);
+    jits_.erase(pid);
+    return true;
+}
+
 void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
     if (held_ >= kMostHeld) return;
     sys::Because why("held open, so that its symbols can be read after the process has ended");
@@ -141,7 +154,10 @@ std::optional<symbols::Name> LiveSymbols::in_memory(uint32_t pid, uint64_t addre
     if (jit.read_ns != 0 && now - jit.read_ns < kReadAgainNs) return std::nullopt;
     jit.read_ns = now;
     sys::Because why("the names that a just-in-time compiler wrote down for its code");
-    if (auto map = symbols::PerfMap::load(static_cast<int>(pid), {}, owner_)) jit.map = std::move(*map);
+    const auto held = jit_files_.find(pid);
+    auto map = held != jit_files_.end() ? symbols::PerfMap::read(held->second)
+                                        : symbols::PerfMap::load(static_cast<int>(pid), {}, owner_);
+    if (map) jit.map = std::move(*map);
     return jit.map ? jit.map->find(address) : std::nullopt;
 }
 

@@ -21,6 +21,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     Result<symbols::ProcessMaps> maps(uint32_t pid) override;
     uint32_t parent(uint32_t pid) override;
     void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) override;
+    bool met_jit(uint32_t pid) override;
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
@@ -49,6 +50,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     std::optional<uint32_t> owner_;
     std::unordered_map<uint32_t, Table> tables_; // by module
     std::unordered_map<uint32_t, Jit> jits_;     // by pid
+    std::unordered_map<uint32_t, Fd> jit_files_; // by pid: perf maps, held open since a process was seen to run such code
     size_t held_ = 0;
     bool kernel_warned_ = false;
     std::vector<std::string> warnings_;

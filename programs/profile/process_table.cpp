@@ -24,6 +24,8 @@ namespace {
 
 constexpr uint64_t kLookAgainNs = 1'000'000'000;
 constexpr uint8_t kVainLooks = 3;
+constexpr uint8_t kJitLooks = 10;
+constexpr uint64_t kJitLookAgainNs = 100'000'000;
 constexpr uint8_t kSweepsKept = 2;
 constexpr int kAncestors = 8;
 constexpr uint64_t kLastMomentsNs = 100'000'000; // a thread may still run this long after the kernel told of its end
@@ -107,6 +109,7 @@ void ProcessTable::exec(uint32_t pid) {
     process.looked = true; // every mapping from here on is told
     process.no_user_memory = false;
     process.vain_looks = 0;
+    process.jit_looks = 0;
     process.exits = 0;
     process.threads = 1;
     if (pid == root_) process.wanted = true;
@@ -245,10 +248,15 @@ Place ProcessTable::locate(uint32_t pid, uint64_t address, bool caller, uint64_t
     if (!mapping) return place;
     place.module = mapping->module;
     const Module &module = modules_[mapping->module];
-    if (module.kind == ModuleKind::anonymous)
+    if (module.kind == ModuleKind::anonymous) {
         place.pid = pid;
-    else
+        if (process->jit_looks < kJitLooks && now_ns - process->jit_looked_ns >= kJitLookAgainNs) {
+            process->jit_looked_ns = now_ns;
+            process->jit_looks = source_.met_jit(pid) ? kJitLooks : static_cast<uint8_t>(process->jit_looks + 1);
+        }
+    } else {
         place.file_offset = address - mapping->start + mapping->file_offset;
+    }
     meet(*mapping, pid, *process);
     return place;
 }

@@ -28,6 +28,8 @@ class MapsSource {
     /// A module that a sample lies in, met for the first time, while the process (or the ones it was forked from, nearest first)
     /// may still be alive: the chance to get hold of its file. [start, end) is where the first of `pids` has it mapped.
     virtual void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) = 0;
+    /// A process was sampled in code made at run time: the chance to get hold of its names. False: there are none yet.
+    virtual bool met_jit(uint32_t pid) = 0;
 };
 
 class ProcessTable {
@@ -83,6 +85,8 @@ class ProcessTable {
         bool sampled = false;
         bool no_user_memory = false; // its maps could be read and were empty: a kernel thread
         uint8_t vain_looks = 0;      // how often reading the maps again explained nothing
+        uint8_t jit_looks = 0;       // how often its code's names were looked for; kJitLooks: no more
+        uint64_t jit_looked_ns = 0;
         uint64_t looked_ns = 0;
         uint8_t exits = 0;        // sweeps since its exit; 0: alive
         bool wanted = false;      // or a child of one that is

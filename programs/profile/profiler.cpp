@@ -128,7 +128,10 @@ class Run {
         TRY(open_events());
         TRY(attach());
         TRY(start());
-        TRY(loop());
+        if (auto watched = loop(); !watched) {
+            end_workload();
+            return Unexpected(std::move(watched).error());
+        }
         TRY(stop());
         TRY(finish());
         return std::move(outcome_);
@@ -192,7 +195,7 @@ class Run {
     Result<void> open_events() {
         if (!options_.workload.empty()) {
             std::optional<sys::User> user;
-            if (!options_.as_root) user = sys::invoking_user();
+            if (!options_.as_root) user = TRY(sys::invoking_user());
             symbols_.set_owner(user ? user->uid : sys::effective_uid());
             child_ = TRY(sys::Child::spawn(options_.workload, user));
             table_.want(static_cast<uint32_t>(child_.pid()));
@@ -248,11 +251,11 @@ class Run {
         // Lower than usual, it is where stacks are cut. (Higher makes no difference: our records end at 127.)
         const std::string frames = first_line("/proc/sys/kernel/perf_event_max_stack");
         if (const int most = std::atoi(frames.c_str()); most > 0 && most < PROFILE_MAX_FRAMES) deliverer_.set_most_frames(most);
+        TRY(sink_.start(run)); // who may still have to empty the capture's file
         if (options_.record_fd >= 0) {
             writer_.begin({run, start_ns_});
             TRY(writer_.flush());
         }
-        TRY(sink_.start(run));
         for (const PerfEventLink &link : links_) TRY(link.enable());
         outcome_.cost.armed_ns = sys::monotonic_ns() - called_ns_;
         if (options_.ready_fd >= 0)
@@ -433,9 +436,25 @@ class Run {
             place.caller = i > 0;
             out.kernel = tree_.intern_node(out.kernel, tree_.intern_place(place));
         }
-        for (size_t i = sample.user.size(); i-- > 0;)
+        for (size_t i = sane_frames(sample); i-- > 0;)
             out.user = tree_.intern_node(out.user, tree_.intern_place(table_.locate(head.pid, sample.user[i], i > 0, head.t_ns)));
         return out;
+    }
+
+    /// How many of the user frames are worth keeping. Code without frame pointers leaves anything in that register: a list's
+    /// head, or its own address. The kernel follows it through the heap to the end of its buffer: a hundred addresses that aren't
+    /// code. The first of them, above the last frame that is code, is kept to show where the walk went astray. Where nothing at
+    /// all is known to be code (the process was gone before its maps were read), everything is kept but repetitions.
+    size_t sane_frames(const RawSample &sample) {
+        const auto strange = [&](size_t i) {
+            return table_.locate(sample.head.pid, sample.user[i], i > 0, sample.head.t_ns).module == kNone;
+        };
+        size_t count = sample.user.size();
+        while (count > 0 && strange(count - 1)) --count;
+        if (count > 0) return std::min(count + 1, sample.user.size());
+        count = sample.user.size();
+        while (count > 1 && sample.user[count - 1] == sample.user[count - 2]) --count;
+        return count;
     }
 
     /// Names that no other machine can find: of the kernel, of the vdso, of code made at run time.

@@ -46,7 +46,7 @@ int pid_inside(int pid) {
 
 } // namespace
 
-Result<PerfMap> PerfMap::load(int pid, const std::string &root, std::optional<uint32_t> owner) {
+Result<Fd> PerfMap::open(int pid, const std::string &root, std::optional<uint32_t> owner) {
     std::string base = format("/proc/{}", pid);
     Result<struct stat> process = sys::stat_file(base);
     std::string from = process ? base + "/root" : root.empty() ? "/" : root;
@@ -64,13 +64,20 @@ Result<PerfMap> PerfMap::load(int pid, const std::string &root, std::optional<ui
     if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
     if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != owner)
         return Unexpected(make_error(Errc::permission, format("{}: belongs to user {}, not to the process's", path, st.st_uid)));
+    return fd;
+}
 
+Result<PerfMap> PerfMap::load(int pid, const std::string &root, std::optional<uint32_t> owner) {
+    return read(TRY(open(pid, root, owner)));
+}
+
+Result<PerfMap> PerfMap::read(const Fd &file) {
     std::string text;
     for (size_t used = 0;;) {
         if (text.size() - used < (64 << 10)) text.resize(std::max<size_t>(256 << 10, text.size() * 2));
-        size_t n = TRY_IN(sys::read(fd.get(), text.data() + used, text.size() - used), "{}", path);
+        size_t n = TRY_IN(sys::pread(file.get(), text.data() + used, text.size() - used, used), "a perf map");
         used += n;
-        if (used > kMaxFile) return fail(Errc::bad_input, "{}: larger than {} bytes", path, kMaxFile);
+        if (used > kMaxFile) return fail(Errc::bad_input, "a perf map larger than {} bytes", kMaxFile);
         if (n == 0) {
             text.resize(used);
             return parse(text);

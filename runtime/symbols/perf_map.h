@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/fd.h"
 #include "runtime/base/result.h"
 #include "runtime/symbols/name.h"
 
@@ -19,6 +20,9 @@ class PerfMap {
     /// it has exited, below `root`. A file that belongs neither to the process's user (`owner`, when the process is gone), nor to
     /// root or to us, is refused (permission), as is one that isn't a regular file: anybody may write to /tmp.
     [[nodiscard]] static Result<PerfMap> load(int pid, const std::string &root = {}, std::optional<uint32_t> owner = {});
+    /// The two halves of load(): the file, so that it can be held while its process comes to an end, and what is in it by then.
+    [[nodiscard]] static Result<Fd> open(int pid, const std::string &root = {}, std::optional<uint32_t> owner = {});
+    [[nodiscard]] static Result<PerfMap> read(const Fd &file);
     /// The text (PURE); lines of another form are passed over.
     [[nodiscard]] static PerfMap parse(std::string_view text);
     /// The function at an address. Where a JIT has used memory again, the last line wins.

@@ -185,12 +185,16 @@ std::optional<User> user_from(std::string_view uid, std::string_view gid, std::s
     return user;
 }
 
-std::optional<User> invoking_user() {
+Result<std::optional<User>> invoking_user() {
     const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
-    if (!uid || !gid || effective_uid() != 0) return {};
+    if (!uid || effective_uid() != 0 || decimal(uid) == 0u) return std::optional<User>();
+    if (!gid) gid = "";
     std::string passwd = read_file("/etc/passwd").value_or(std::string());
     std::string group = read_file("/etc/group").value_or(std::string());
-    return user_from(uid, gid, passwd, group);
+    std::optional<User> user = user_from(uid, gid, passwd, group);
+    if (!user)
+        return fail(Errc::invalid_argument, "SUDO_UID='{}' and SUDO_GID='{}' name no user to run the command as", uid, gid);
+    return user;
 }
 
 std::string Exit::text() const {

@@ -20,7 +20,8 @@ struct User {
 };
 
 /// The user behind sudo, from SUDO_UID, SUDO_GID, /etc/passwd and /etc/group; nullopt when this isn't sudo, or it is root's.
-[[nodiscard]] std::optional<User> invoking_user();
+/// Errors: invalid_argument when those two aren't both numbers: whoever wants a user's rights must not get root's instead.
+[[nodiscard]] Result<std::optional<User>> invoking_user();
 /// The same from given texts. PURE. nullopt when `uid` or `gid` isn't a number, or uid is 0.
 [[nodiscard]] std::optional<User> user_from(std::string_view uid, std::string_view gid, std::string_view passwd,
                                             std::string_view group);

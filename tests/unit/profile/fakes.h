@@ -46,6 +46,8 @@ struct FakeMaps : MapsSource {
         modules_met.push_back(module.path);
         met_with.push_back(pids);
     }
+    bool met_jit(uint32_t) override { return ++jit_looks >= jit_there_at; }
+    int jit_looks = 0, jit_there_at = 1;
 };
 
 /// Every 0x100 bytes of a file begin a function "NAME_xx"; kernel addresses likewise.

@@ -152,6 +152,26 @@ TEST_CASE("processes: memory made at run time belongs to its process") {
     }
 }
 
+TEST_CASE("processes: the names of code made at run time are looked for until they are there, within reason") {
+    constexpr uint64_t kMilli = 1'000'000;
+    FakeMaps proc;
+    proc.processes[9] = {region(0x1000, 0x2000, ""), region(0x2000, 0x3000, "/bin/a")};
+    proc.jit_there_at = 3;
+    ProcessTable table(proc);
+    for (uint64_t t = 1000; t < 2000; t += 10) {
+        (void)table.locate(9, 0x2000, true, t * kMilli);
+        (void)table.locate(9, 0x1000, false, t * kMilli);
+    }
+    CHECK(proc.jit_looks == 3);
+    table.exec(9); // another program, that never has any
+    table.map(9, region(0x1000, 0x2000, ""));
+    proc.jit_looks = 0;
+    proc.jit_there_at = 1'000'000;
+    for (uint64_t t = 2000; t < 60'000; t += 10) (void)table.locate(9, 0x1000, false, t * kMilli);
+    CHECK(proc.jit_looks > 1);
+    CHECK(proc.jit_looks < 50);
+}
+
 TEST_CASE("processes: a kernel thread is known by its empty maps, a dead process isn't one") {
     FakeMaps proc;
     proc.processes[2] = {};
