@@ -224,6 +224,11 @@ void Assembler::resolve() {
 void Assembler::split_called() {
     std::vector<Function> out;
     for (Function &whole : out_.unit.functions) {
+        const auto is_call = [](const Insn &insn) { return insn.code == 0x85 && insn.src == 1; };
+        if (std::none_of(whole.insns.begin(), whole.insns.end(), is_call)) { // mostly
+            out.push_back(std::move(whole));
+            continue;
+        }
         std::vector<bool> named(whole.insns.size()), starts(whole.insns.size(), true);
         for (const Ref &ref : whole.refs) named[ref.insn] = true;
         for (size_t i = 0; i + 1 < starts.size(); ++i)
@@ -232,7 +237,7 @@ void Assembler::split_called() {
         bool fine = true, any = false;
         for (size_t i = 0; i < whole.insns.size(); ++i) {
             const Insn &insn = whole.insns[i];
-            if (!starts[i] || insn.code != 0x85 || insn.src != 1 || named[i]) continue;
+            if (!starts[i] || !is_call(insn) || named[i]) continue;
             const int64_t to = static_cast<int64_t>(i) + 1 + insn.imm;
             any = true;
             if (to < 0 || static_cast<uint64_t>(to) >= whole.insns.size() || !starts[static_cast<size_t>(to)])

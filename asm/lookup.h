@@ -53,7 +53,7 @@ struct FormTable {
         // Sign extensions go from one width to another; the rest has one that matters.
         return form.shape == Shape::sign_extend ? form.register_bits : form.bits;
     }
-    [[nodiscard]] constexpr const Form *find(Shape shape, unsigned bits, std::string_view symbol) const {
+    [[nodiscard, gnu::always_inline]] constexpr const Form *find(Shape shape, unsigned bits, std::string_view symbol) const {
         if (symbol.size() > 16) return nullptr;
         const FormKey key(shape, bits, symbol);
         for (size_t i = key.hash() % kSize; rows[i] != 0; i = (i + 1) % kSize)

@@ -110,20 +110,13 @@ bool Assembler::emit(const Form &form, const Operands &operands, const Places &p
     const bool usual = (static_cast<unsigned>(operands.dst) <= limits.dst) & (static_cast<unsigned>(operands.src) <= limits.src) &
                        (operands.off >= -limits.off) & (operands.off <= limits.off) & (operands.imm >= limits.low) &
                        (operands.imm <= limits.high) & !(limits.divides & (operands.imm == 0));
-    Encoded encoded;
-    if (usual) [[likely]] { // a field is an operand, or the row's own; the other one is 0
-        encoded.insn.code = form.code;
-        encoded.insn.dst = static_cast<uint8_t>(operands.dst & 15);
-        encoded.insn.src = static_cast<uint8_t>((operands.src | form.src) & 15);
-        encoded.insn.off = static_cast<int16_t>(operands.off | form.off);
-        encoded.insn.imm =
-            static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(operands.imm)) | static_cast<uint32_t>(form.imm));
-        if (form.shape == Shape::load_wide)
-            encoded.second.imm = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(operands.imm) >> 32));
-    } else {
-        encoded = encode(form, operands);
-        if (!encoded) return refused(encoded.problem, form, operands, places);
-    }
+    if (!usual) [[unlikely]]
+        if (const Encoded encoded = encode(form, operands); !encoded) return refused(encoded.problem, form, operands, places);
+    // A field is an operand, or the row's own; the other one is 0.
+    const auto imm = static_cast<uint64_t>(operands.imm);
+    const Insn insn{form.code, static_cast<uint8_t>(operands.dst & 15), static_cast<uint8_t>((operands.src | form.src) & 15),
+                    static_cast<int16_t>(operands.off | form.off),
+                    static_cast<int32_t>(static_cast<uint32_t>(imm | static_cast<uint32_t>(form.imm)))};
     Function &to = function();
     if (!field.empty()) {
         Ref ref;
@@ -134,8 +127,8 @@ bool Assembler::emit(const Form &form, const Operands &operands, const Places &p
         refs_.push_back(std::move(ref));
     }
     if (options_.lines) note_line(to);
-    push(encoded.insn);
-    if (form.shape == Shape::load_wide) push(encoded.second);
+    push(insn);
+    if (form.shape == Shape::load_wide) push({0, 0, 0, 0, static_cast<int32_t>(static_cast<uint32_t>(imm >> 32))});
     return true;
 }
 
