@@ -109,50 +109,14 @@ void Code::note(std::string_view text) {
     note_ += text;
 }
 
-void Code::alu(std::string_view symbol, int bits, int dst, bool is_register, int src, int64_t imm, Where where) {
-    const Form *form = find_form(is_register ? Shape::alu_reg : Shape::alu_imm, symbol, bits);
+void Code::operate(std::string_view symbol, int bits, int dst, Source source, Where where) {
     Operands operands;
     operands.dst = dst;
-    if (is_register)
-        operands.src = src;
+    if (source.is_register)
+        operands.src = source.reg;
     else
-        operands.imm = imm;
-    append(*form, operands, where);
-}
-
-void Code::one(Shape shape, std::string_view symbol, int bits, int dst, Where where) {
-    Operands operands;
-    operands.dst = dst;
-    append(*find_form(shape, symbol, bits), operands, where);
-}
-
-void Code::sign_extend(WritableReg dst, Reg src, int bits, Where where) {
-    if (bits != 8 && bits != 16 && bits != 32) return complain(where, "sign_extend takes 8, 16 or 32 bits");
-    Operands operands;
-    operands.dst = dst.number();
-    operands.src = src.number();
-    append(*find_form("movsx" + std::to_string(bits)), operands, where);
-}
-
-void Code::sign_extend(Reg32 dst, Reg32 src, int bits, Where where) {
-    if (bits != 8 && bits != 16) return complain(where, "sign_extend of a 32-bit register takes 8 or 16 bits");
-    Operands operands;
-    operands.dst = dst.number();
-    operands.src = src.number();
-    append(*find_form("movsx" + std::to_string(bits) + "_32"), operands, where);
-}
-
-void Code::to_le(WritableReg dst, int bits, Where where) {
-    if (bits != 16 && bits != 32 && bits != 64) return complain(where, "to_le takes 16, 32 or 64 bits");
-    one(Shape::byte_swap, "le" + std::to_string(bits), bits, dst.number(), where);
-}
-void Code::to_be(WritableReg dst, int bits, Where where) {
-    if (bits != 16 && bits != 32 && bits != 64) return complain(where, "to_be takes 16, 32 or 64 bits");
-    one(Shape::byte_swap, "be" + std::to_string(bits), bits, dst.number(), where);
-}
-void Code::bswap(WritableReg dst, int bits, Where where) {
-    if (bits != 16 && bits != 32 && bits != 64) return complain(where, "bswap takes 16, 32 or 64 bits");
-    one(Shape::byte_swap, "bswap" + std::to_string(bits), bits, dst.number(), where);
+        operands.imm = source.number;
+    append(*find_form(source.is_register ? Shape::alu_reg : Shape::alu_imm, symbol, bits), operands, where);
 }
 
 // --- Two-slot loads: numbers, and things that only the loader knows the address of
@@ -167,20 +131,17 @@ void Code::refer(RefKind kind, std::string symbol, int64_t addend) {
     function_.refs.push_back(std::move(ref));
 }
 
-void Code::wide(int dst, Wide kind, uint64_t number, Where where) {
+void Code::wide(int dst, Wide kind, Where where) {
     constexpr std::string_view kNames[] = {"lddw", "lddw_map", "lddw_value", "lddw_btf", "lddw_function"};
     Operands operands;
     operands.dst = dst;
-    operands.imm = static_cast<int64_t>(number);
     append(*find_form(kNames[static_cast<int>(kind)]), operands, where);
 }
-
-void Code::load_imm64(WritableReg dst, uint64_t number, Where where) { wide(dst.number(), Wide::number, number, where); }
 
 void Code::load_map(WritableReg dst, MapRef map, Where where) {
     if (map.owner_ != &builder_) return complain(where, "this map belongs to another builder");
     refer(RefKind::map, builder_.unit_.maps[map.index_].name);
-    wide(dst.number(), Wide::map_fd, 0, where);
+    wide(dst.number(), Wide::map_fd, where);
 }
 
 void Code::load_global(WritableReg dst, GlobalRef global, Where where) {
@@ -190,23 +151,23 @@ void Code::load_global(WritableReg dst, GlobalRef global, Where where) {
         complain(where, "variable `" + def.name + "` has " + std::to_string(def.value_size) + " bytes; there is nothing at " +
                             std::to_string(global.off_));
     refer(RefKind::map_value, def.name, global.off_);
-    wide(dst.number(), Wide::map_value, 0, where);
+    wide(dst.number(), Wide::map_value, where);
 }
 
 void Code::load_function(WritableReg dst, const Code &function, Where where) {
     if (&function.builder_ != &builder_) return complain(where, "this function belongs to another builder");
     refer(RefKind::function, function.name());
-    wide(dst.number(), Wide::function, 0, where);
+    wide(dst.number(), Wide::function, where);
 }
 
 void Code::load_ksym(WritableReg dst, std::string name, Where where) {
     refer(RefKind::ksym, std::move(name));
-    wide(dst.number(), Wide::btf_id, 0, where);
+    wide(dst.number(), Wide::btf_id, where);
 }
 
 // --- Memory -----------------------------------------------------------------------------------------------------------------
 
-bool Code::within(Mem mem, int64_t size, Where where) {
+bool Code::within(const Mem &mem, int64_t size, Where where) {
     if (mem.owner != nullptr && mem.owner != this) {
         complain(where, "this stack slot belongs to another function");
         return false;
@@ -226,34 +187,30 @@ void Code::address(WritableReg dst, Mem mem, Where where) {
         for (const Named &slot : slots_)
             if (slot.off <= mem.off && mem.off < slot.off + static_cast<int64_t>(slot.size) && !slot.name.empty())
                 note("&" + slot.name);
-    if (mem.base != dst.number()) alu("=", 64, dst.number(), true, mem.base, 0, where);
-    if (mem.off != 0) alu("+=", 64, dst.number(), false, 0, mem.off, where);
+    if (mem.base != dst.number()) mov(dst, Reg(mem.base), where);
+    if (mem.off != 0) add(dst, runtime(mem.off), where);
 }
 
-void Code::load_form(Shape shape, std::string_view symbol, int bits, WritableReg dst, Mem from, Where where) {
-    if (!within(from, bits / 8, where)) return set(dst.number());
+void Code::load_form(Shape shape, std::string_view symbol, int bits, int dst, const Mem &from, Where where) {
+    if (!within(from, bits / 8, where)) return set(dst);
     Operands operands;
-    operands.dst = dst.number();
+    operands.dst = dst;
     operands.src = from.base;
     operands.off = from.off;
     append(*find_form(shape, symbol, bits), operands, where);
 }
 
-void Code::load_size(bool is_signed, int bits, WritableReg dst, Mem from, Where where) {
-    load_form(Shape::load, (is_signed ? "s" : "u") + std::to_string(bits), bits, dst, from, where);
-}
-
 void Code::load_field_size(int bits, WritableReg dst, Reg base, std::string field, Where where) {
     refer(RefKind::field, std::move(field));
-    load_size(false, bits, dst, base, where);
+    load_form(Shape::load, "u" + std::to_string(bits), bits, dst.number(), base, where);
 }
 
 void Code::add_field(WritableReg dst, std::string field, Where where) {
     refer(RefKind::field, std::move(field));
-    alu("+=", 64, dst.number(), false, 0, 0, where);
+    add(dst, 0, where);
 }
 
-void Code::memory(Shape shape, std::string_view symbol, int bits, Mem to, int src, Where where) {
+void Code::memory(Shape shape, std::string_view symbol, int bits, const Mem &to, int src, Where where) {
     if (!within(to, bits / 8, where)) return;
     Operands operands;
     operands.dst = to.base;
@@ -262,21 +219,13 @@ void Code::memory(Shape shape, std::string_view symbol, int bits, Mem to, int sr
     append(*find_form(shape, symbol, bits), operands, where);
 }
 
-void Code::store_size(int bits, Mem to, Value64 value, Where where) {
-    if (value.is_register) return memory(Shape::store_reg, "u" + std::to_string(bits), bits, to, value.reg, where);
+void Code::store_number(int bits, const Mem &to, int64_t number, Where where) {
     if (!within(to, bits / 8, where)) return;
     Operands operands;
     operands.dst = to.base;
     operands.off = to.off;
-    operands.imm = value.number;
+    operands.imm = number;
     append(*find_form(Shape::store_imm, "u" + std::to_string(bits), bits), operands, where);
-}
-
-void Code::packet(Shape shape, int bits, int src, int64_t off, Where where) {
-    Operands operands;
-    operands.src = src;
-    operands.imm = off;
-    append(*find_form(shape, "u" + std::to_string(bits), bits), operands, where);
 }
 
 // --- The stack --------------------------------------------------------------------------------------------------------------
@@ -317,7 +266,7 @@ void Code::zero(Slot slot, Where where) {
     for (uint32_t at = 0; at < slot.size_;) {
         uint32_t step = 8;
         while (at + step > slot.size_ || (slot.off_ + static_cast<int64_t>(at)) % step != 0) step /= 2;
-        store_size(static_cast<int>(step) * 8, slot + at, 0, where);
+        store_number(static_cast<int>(step) * 8, slot + runtime(at), 0, where);
         at += step;
     }
 }
@@ -393,13 +342,13 @@ void Code::may_goto(Label to, Where where) {
 void Code::jump_if(Condition condition, Label to, Where where) {
     if (!check_label(to, where)) return;
     const Form *form =
-        find_form(condition.right_is_register ? Shape::branch_reg : Shape::branch_imm, condition.symbol, condition.bits);
+        find_form(condition.right.is_register ? Shape::branch_reg : Shape::branch_imm, condition.symbol, condition.bits);
     Operands operands;
     operands.dst = condition.left;
-    if (condition.right_is_register)
-        operands.src = condition.right;
+    if (condition.right.is_register)
+        operands.src = condition.right.reg;
     else
-        operands.imm = condition.number;
+        operands.imm = condition.right.number;
     if (!condition.inverted) return jump_form(*form, operands, to.index_, where);
     operands.off = 1;
     append(*form, operands, where);

@@ -1,4 +1,4 @@
-// Calls: helpers, functions of the unit, kernel functions; and the patterns that are made of them.
+// Calls: helpers, functions of the unit, kernel functions.
 //
 //      r0 = result        r1 .. r5 = arguments, gone afterwards        r6 .. r9 kept
 //
@@ -29,10 +29,10 @@ void Code::set_argument(int to, const Arg &arg, int base, Where where) {
     const WritableReg dst(static_cast<uint8_t>(to));
     switch (arg.kind_) {
     case Arg::Kind::reg:
-        if (base != to) alu("=", 64, to, true, base, 0, where);
+        if (base != to) mov(dst, Reg(static_cast<uint8_t>(base)), where);
         return;
     case Arg::Kind::number:
-        if (detail::fits(arg.number_, INT32_MIN, INT32_MAX)) return mov(dst, arg.number_, where);
+        if (detail::fits(arg.number_, INT32_MIN, INT32_MAX)) return mov(dst, runtime(arg.number_), where);
         return load_imm64(dst, static_cast<uint64_t>(arg.number_), where);
     case Arg::Kind::address: {
         Mem mem = arg.mem_;
@@ -76,7 +76,7 @@ void Code::set_arguments(const Arg *args, int count, Where where) {
             continue;
         }
         const int aside = moves.front().base;
-        alu("=", 64, 0, true, aside, 0, where);
+        mov(r0, Reg(static_cast<uint8_t>(aside)), where);
         for (Move &move : moves)
             if (move.base == aside) move.base = 0;
     }
@@ -124,49 +124,6 @@ void Code::call_kfunc(const std::string &name, std::initializer_list<Arg> argume
     refer(RefKind::kfunc, name);
     append(*find_form("call_kfunc"), {}, where);
     after_call(name, true, where);
-}
-
-// --- Patterns ---------------------------------------------------------------------------------------------------------------
-
-uint32_t Code::begin_reserve(WritableReg record, MapRef ring, int64_t size, Where where) {
-    if (record.number() < 6)
-        complain(where, "the record's pointer must survive calls: r6 to r9, not r" + std::to_string(record.number()));
-    if (size <= 0 || size > (int64_t{1} << 30)) complain(where, "a record of " + std::to_string(size) + " bytes");
-    call(helper::ringbuf_reserve, ring, size, 0, where);
-    mov(record, r0, where);
-    const uint32_t end = begin_if(record != 0, where);
-    outer_reservations_.push_back(reservation_);
-    reservation_ = ++reservations_;
-    return end;
-}
-
-void Code::end_reserve(WritableReg record, Where where) {
-    if (reachable_) {
-        use(record.number(), where, "bpf_ringbuf_submit");
-        call(helper::ringbuf_submit, record, 0, where);
-    }
-    reservation_ = outer_reservations_.back();
-    outer_reservations_.pop_back();
-}
-
-void Code::print(std::string_view format, std::initializer_list<Arg> values, Where where) {
-    if (values.size() > 3)
-        return complain(where, "bpf_trace_printk prints three values at most, not " + std::to_string(values.size()));
-    const uint32_t size = static_cast<uint32_t>(format.size() + 1);
-    if (size > print_size_) {
-        print_slot_ = stack((size + 7) / 8 * 8, 8, "format", where).off_;
-        print_size_ = (size + 7) / 8 * 8;
-    }
-    note("\"" + std::string(format) + "\"");
-    for (uint32_t at = 0; at < size; at += 4) {
-        uint32_t bytes = 0;
-        for (uint32_t i = 0; i < 4 && at + i < format.size(); ++i)
-            bytes |= uint32_t{static_cast<uint8_t>(format[at + i])} << 8 * i;
-        store_size(32, Mem(fp, print_slot_ + static_cast<int64_t>(at)), bytes, where);
-    }
-    std::vector<Arg> args{Arg(Mem(fp, print_slot_)), Arg(size)};
-    args.insert(args.end(), values);
-    call_helper(helper::trace_printk.id, args.data(), static_cast<int>(args.size()), where);
 }
 
 } // namespace rawbpf::inline v0

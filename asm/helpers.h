@@ -33,21 +33,29 @@ constexpr int count_arguments(std::string_view list) {
 constexpr bool is_variadic(std::string_view list) { return list.find("...") != std::string_view::npos; }
 } // namespace detail
 
-/// A helper as a type, so that a call with the wrong number of arguments doesn't compile.
-template <uint16_t Id, int Least, int Most> struct Helper {
-    static constexpr uint16_t id = Id;
-    static constexpr int least = Least;
-    static constexpr int most = Most;
-};
-
-/// helper::map_lookup_elem, helper::get_stack ...: one value for each row of the table.
+/// helper::map_lookup_elem, helper::get_stack ...: one type, and one value of it, for each row of the table. So a call with the
+/// wrong number of arguments doesn't compile, and the message is the helper's prototype.
 namespace helper {
-#define RAWBPF_HELPER(id, name, major, minor, license, returns, arguments)                                                       \
-    inline constexpr Helper<id, detail::count_arguments(#arguments),                                                             \
-                            detail::is_variadic(#arguments) ? 5 : detail::count_arguments(#arguments)>                           \
-        name{};
+#define RAWBPF_HELPER(id_, name, major, minor, license, returns, arguments)                                                      \
+    struct name##_type {                                                                                                         \
+        using is_helper = void;                                                                                                  \
+        static constexpr uint16_t id = id_;                                                                                      \
+        static constexpr int least = detail::count_arguments(#arguments);                                                        \
+        static constexpr int most = detail::is_variadic(#arguments) ? 5 : least;                                                 \
+        template <int given> static constexpr void check() {                                                                     \
+            static_assert(given >= least && given <= most,                                                                       \
+                          "it is bpf_" #name #arguments ", which takes another number of arguments");                            \
+        }                                                                                                                        \
+    };                                                                                                                           \
+    inline constexpr name##_type name{};
 #include "asm/helpers.def"
 } // namespace helper
+
+/// One of those types.
+template <class H>
+concept Helper = requires {
+    typename H::is_helper;
+};
 
 /// All of them, by id.
 [[nodiscard]] std::span<const HelperInfo> all_helpers();

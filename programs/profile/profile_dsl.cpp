@@ -157,7 +157,7 @@ Unit profile_unit(const ProfileConfig &config) {
             if (i + 1 < PROFILE_RINGS) f.jump(done);
         };
         if (i + 1 < PROFILE_RINGS)
-            f.if_(r1 == i, send);
+            f.if_(r1 == runtime(i), send);
         else
             send();
     }

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "asm/constant.h"
 #include "asm/print.h"
 #include "programs/profile/profile_dsl.h"
 #include "runtime/events/ring_buffer.h"
@@ -247,6 +248,169 @@ TEST_CASE("builder, run: a kernel structure's field by its BTF name") {
     Result<uint32_t> ran = run(object->programs[0]);
     if (!ran) SKIP("needs BPF_PROG_TEST_RUN of raw tracepoint programs, 5.10");
     CHECK(object->find_map("found")->get<uint32_t, uint32_t>(0).value() == static_cast<uint32_t>(syscall(SYS_gettid)));
+}
+
+TEST_CASE("builder, run: loops of three kinds") {
+    NEEDS_BPF();
+    CHECK(result_of([](Builder &, Code &f) { // 0 + 1 + 2 + 4 + 5 + 6
+              f.mov(r0, 0);
+              f.loop(r6, 10, [&] {
+                  f.if_(r6 == 3, [&] { f.continue_(); });
+                  f.if_(r6 == 7, [&] { f.break_(); });
+                  f.add(r0, r6);
+              });
+              f.exit();
+          }) == 18);
+    if (!has_feature(Feature::bpf_loop)) SKIP("needs bpf_loop, 5.17");
+    CHECK(result_of([](Builder &, Code &f) { // 0 + 1 + ... until it passes 5000
+              auto sum = f.stack<uint64_t>("sum");
+              f.store<uint64_t>(sum, 0);
+              f.bpf_loop(1000000, sum, [](Code &g) {
+                  g.load<uint64_t>(r3, r2);
+                  g.if_(r3 > 5000, [&] { g.break_(); });
+                  g.add(r3, r1);
+                  g.store<uint64_t>(r2, r3);
+              });
+              f.load<uint64_t>(r0, sum);
+              f.exit();
+          }) == 5050);
+    Builder b("probe"); // may_goto is asked by loading one
+    Code &f = b.program("socket", "p");
+    f.may_loop([&] { f.break_(); });
+    f.ret(0);
+    if (!loaded(b)) SKIP("needs may_goto, 6.9");
+    CHECK(result_of([](Builder &, Code &f) {
+              auto sum = f.stack<uint64_t>("sum");
+              f.store<uint64_t>(sum, 0);
+              f.may_loop([&] {
+                  f.load<uint64_t>(r1, sum);
+                  f.add(r1, 3);
+                  f.store<uint64_t>(sum, r1);
+                  f.if_(r1 > 1000, [&] { f.break_(); });
+              });
+              f.load<uint64_t>(r0, sum);
+              f.exit();
+          }) == 1002);
+}
+
+TEST_CASE("builder, run: a record that is given back never arrives") {
+    NEEDS_BPF();
+    if (!has_feature(Feature::ring_buffer)) SKIP("needs ring buffers, 5.8");
+    Builder b("discard");
+    auto events = b.ringbuf("events", 4096);
+    Code &f = b.program("socket", "p");
+    f.loop(r7, 6, [&] { // the odd rounds only
+        f.reserve(r6, events, 8, [&] {
+            f.if_(!(r7 & 1), [&] { f.discard(); });
+            f.store<uint64_t>(r6, r7);
+        });
+    });
+    f.ret(0);
+    Result<LoadedObject> object = loaded(b);
+    REQUIRE_MESSAGE(object, object.error().message());
+    CHECK(run(object->programs[0]).value() == 0);
+    Result<RingBuffer> ring = RingBuffer::open(object->find_map("events")->fd(), 4096);
+    REQUIRE(ring);
+    std::string seen;
+    ring->consume([&](Bytes record) {
+        uint64_t value = 0;
+        REQUIRE(record.size() == sizeof value);
+        std::memcpy(&value, record.data(), sizeof value);
+        seen += std::to_string(value) + " ";
+    });
+    CHECK(seen == "1 3 5 ");
+}
+
+TEST_CASE("builder, run: a field behind a pointer, user memory, user strings") {
+    NEEDS_BPF();
+    if (!has_feature(Feature::kernel_btf)) SKIP("needs the kernel's BTF (CONFIG_DEBUG_INFO_BTF)");
+    if (!has_feature(Feature::probe_read_kernel)) SKIP("needs bpf_probe_read_kernel, 5.5");
+    static const char text[] = "a text of this process";
+    static const uint16_t number = 4711;
+    (void)*static_cast<const volatile char *>(text); // the helper doesn't wait for a page that isn't there yet
+    (void)*static_cast<const volatile uint16_t *>(&number);
+    Builder b("reads");
+    auto numbers = b.array<uint64_t>("numbers", 3);
+    auto texts = b.array<char[16]>("texts", 1);
+    Code &f = b.program("raw_tp", "p");
+    auto key = f.stack<uint32_t>("key");
+    auto value = f.stack<uint64_t>("value");
+    auto string = f.stack<char[16]>("string");
+    const auto keep = [&](uint32_t index, WritableReg from) {
+        f.store<uint64_t>(value, from);
+        f.store<uint32_t>(key, runtime(index));
+        f.call(helper::map_update_elem, numbers, key, value, BPF_ANY);
+    };
+    f.zero(string);
+    f.call(helper::get_current_task);
+    f.mov(r6, r0);
+    f.read_field<uint32_t>(r7, r6, "task_struct.group_leader->real_parent->tgid");
+    keep(0, r7);
+    f.load_imm64(r8, reinterpret_cast<uintptr_t>(&number));
+    f.read_user<uint16_t>(r7, r8 + 0);
+    keep(1, r7);
+    f.load_imm64(r8, reinterpret_cast<uintptr_t>(text));
+    f.read_user_string(string, r8);
+    f.mov(r7, r0);
+    keep(2, r7);
+    f.store<uint32_t>(key, 0);
+    f.call(helper::map_update_elem, texts, key, string, BPF_ANY);
+    f.ret(0);
+    Result<LoadedObject> object = loaded(b);
+    REQUIRE_MESSAGE(object, object.error().message());
+    if (!run(object->programs[0])) SKIP("needs BPF_PROG_TEST_RUN of raw tracepoint programs, 5.10");
+    const auto kept = [&](uint32_t index) { return object->find_map("numbers")->get<uint32_t, uint64_t>(index).value(); };
+    CHECK(kept(0) == static_cast<uint64_t>(getppid()));
+    CHECK(kept(1) == 4711);
+    CHECK(kept(2) == 16); // cut to the slot, with its zero
+    struct Text {
+        char text[16];
+    };
+    CHECK(std::string(object->find_map("texts")->get<uint32_t, Text>(0).value().text) == "a text of this ");
+}
+
+TEST_CASE("builder, run: a program that the compiler made") {
+    NEEDS_BPF();
+    static constexpr auto kProgram = constant_program([](ConstantCode &f) {
+        const auto sum = f.stack<uint64_t>();
+        f.store<uint64_t>(sum, 0);
+        f.loop(r6, 5, [&] {
+            f.load<uint64_t>(r1, sum);
+            f.add(r1, r6);
+            f.store<uint64_t>(sum, r1);
+        });
+        f.load<uint64_t>(r0, sum);
+        f.if_(r0 != 10, [&] { f.mov(r0, 1); }).else_([&] { f.add(r0, 32); });
+        f.exit();
+    });
+    Result<LoadedObject> object = load(object_of(constant_unit("constant", "socket", kProgram)).value());
+    REQUIRE_MESSAGE(object, object.error().message() << object.error().log);
+    CHECK(run(object->programs[0]).value() == 42);
+}
+
+TEST_CASE("builder, load: arguments of traced functions") {
+    NEEDS_BPF();
+    for (const char *section : {"kprobe/vfs_read", "kretprobe/vfs_read", "tp/syscalls/sys_enter_openat", "raw_tp/sys_enter"}) {
+        INFO(section);
+        Builder b("arguments");
+        Code &f = b.program(section, "p");
+        f.mov(r6, r1);
+        const std::string_view name(section);
+        if (name.starts_with("kretprobe")) {
+            f.return_value(r7, r6);
+        } else if (name.starts_with("kprobe")) {
+            for (int n = 1; n <= 6; ++n) f.argument(r7, r6, n);
+        } else {
+            for (int n = 1; n <= 6; ++n) f.syscall_argument(r7, r6, n);
+        }
+        f.ret(0);
+        Result<LoadedObject> object = loaded(b);
+        if (!object && object.error().kind != Errc::rejected) {
+            MESSAGE(std::string(section), ": ", object.error().message()); // a kernel without kprobes, lockdown
+            continue;
+        }
+        CHECK_MESSAGE(object, object.error().message());
+    }
 }
 
 TEST_CASE("builder, load: printing, packets, and the newer instructions where the kernel has them") {

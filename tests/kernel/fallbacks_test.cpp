@@ -106,7 +106,7 @@ Result<Counter> counter(const std::string &section, bool asks_cookie = false) {
     f.store<uint32_t>(key, 0);
     f.call(helper::get_current_pid_tgid);
     f.rsh(r0, 32);
-    f.if_(r0 == static_cast<int32_t>(getpid()), [&] {
+    f.if_(r0 == runtime(static_cast<int32_t>(getpid())), [&] {
         f.lookup(runs, key, [&] {
             f.mov(r1, 1);
             f.atomic_add<uint64_t>(r0, r1);

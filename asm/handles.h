@@ -1,0 +1,121 @@
+// What the builder hands out: maps, variables, labels, stack slots, and the arguments of a call that they are good for. All are
+// small values that belong to the Builder or the Code that made them, and are no good for another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "asm/operands.h"
+
+namespace rawbpf::inline v0 {
+
+class Builder;
+class Code;
+
+/// A map of the unit under construction.
+class MapRef {
+  private:
+    friend class Builder;
+    friend class Code;
+    friend class Arg;
+    MapRef(const Builder *owner, uint32_t index) : owner_(owner), index_(index) {}
+    const Builder *owner_;
+    uint32_t index_;
+};
+
+/// A global variable: the value of a one-entry array map.
+class GlobalRef {
+  public:
+    /// The place `distance` bytes into it.
+    [[nodiscard]] GlobalRef operator+(uint32_t distance) const {
+        GlobalRef moved = *this;
+        moved.off_ += distance;
+        return moved;
+    }
+
+  private:
+    friend class Builder;
+    friend class Code;
+    friend class Arg;
+    GlobalRef(const Builder *owner, uint32_t index) : owner_(owner), index_(index) {}
+    const Builder *owner_;
+    uint32_t index_;
+    uint32_t off_ = 0;
+};
+
+/// A place in the code to jump to; belongs to the Code that made it.
+class Label {
+  private:
+    friend class Code;
+    Label(const Code *owner, uint32_t index) : owner_(owner), index_(index) {}
+    const Code *owner_;
+    uint32_t index_;
+};
+
+/// Bytes on the program's stack. Goes wherever a Mem goes; accesses beyond its end are complaints.
+class Slot {
+  public:
+    operator Mem() const { return at(0); } // NOLINT: implicit
+    [[nodiscard]] Mem operator+(Distance distance) const { return at(distance.bytes); }
+    [[nodiscard]] uint32_t size() const { return size_; }
+
+  protected:
+    friend class Code;
+    Slot(const Code *owner, int32_t off, uint32_t size) : owner_(owner), off_(off), size_(size) {}
+    [[nodiscard]] Mem at(int64_t distance) const {
+        Mem mem(fp);
+        mem.off = off_ + distance;
+        mem.low = off_;
+        mem.limit = off_ + static_cast<int64_t>(size_);
+        mem.owner = owner_;
+        return mem;
+    }
+
+  private:
+    const Code *owner_;
+    int32_t off_;
+    uint32_t size_;
+};
+
+/// A slot whose size the compiler knows, and checks where all of it is read or written.
+template <class T> class SlotOf : public Slot {
+  public:
+    static constexpr size_t kBytes = sizeof(T);
+
+  private:
+    friend class Code;
+    explicit SlotOf(Slot slot) : Slot(slot) {}
+};
+
+/// One argument of a call: a register, a number of up to 64 bits, a pointer (stack slot, register + distance, global), a map, a
+/// function.
+class Arg {
+  public:
+    Arg(Reg reg) : kind_(Kind::reg), mem_(reg) {} // NOLINT: implicit, all of these
+    template <Number T> Arg(T number) : kind_(Kind::number), number_(static_cast<int64_t>(number)) {} // NOLINT
+    Arg(Runtime number) : kind_(Kind::number), number_(number.number) {}                              // NOLINT
+    Arg(std::nullptr_t) : kind_(Kind::number) {}                                                      // NOLINT
+    Arg(Mem mem) : kind_(Kind::address), mem_(mem) {}                                                 // NOLINT
+    Arg(Slot slot) : Arg(static_cast<Mem>(slot)) {}                                                   // NOLINT
+    Arg(MapRef map) : kind_(Kind::map), index_(map.index_), owner_(map.owner_) {}                     // NOLINT
+    Arg(GlobalRef global)                                                                             // NOLINT
+        : kind_(Kind::global), index_(global.index_), owner_(global.owner_), number_(global.off_) {}
+    Arg(const Code &function) : kind_(Kind::function), function_(&function) {} // NOLINT
+    template <class W>
+    requires std::is_same_v<W, Reg32> Arg(W) { // NOLINT
+        static_assert(sizeof(W) == 0,
+                      "arguments travel in r1 to r5; give the whole register: its upper half is zero after writing w");
+    }
+
+  private:
+    friend class Code;
+    enum class Kind : uint8_t { reg, number, address, map, global, function };
+    Kind kind_ = Kind::number;
+    uint32_t index_ = 0;
+    Mem mem_{fp};
+    const Builder *owner_ = nullptr;
+    int64_t number_ = 0;
+    const Code *function_ = nullptr;
+};
+
+} // namespace rawbpf::inline v0

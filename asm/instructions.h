@@ -1,0 +1,189 @@
+// The words for single instructions, shared by the two places where programs are written: Code, which builds a unit while the
+// program that contains it runs, and ConstantCode, whose programs are finished when the compiler is.
+//
+// Each method is one instruction. What is common to both is the words and what C++ can check of their operands; putting the
+// instruction together is left to Self: operate(), memory() and their kin.
+#pragma once
+
+#include <type_traits>
+
+#include "asm/opcodes.h"
+#include "asm/operands.h"
+#include "asm/where.h"
+
+namespace rawbpf::inline v0 {
+
+template <class Self> class Instructions {
+  public:
+    // --- Arithmetic; the first parameter is the left-hand side and takes the result
+
+    constexpr void mov(WritableReg dst, Value64 value, Where where = Where::current()) { alu("=", 64, dst, value, where); }
+    constexpr void mov(Reg32 dst, Value32 value, Where where = Where::current()) { alu("=", 32, dst, value, where); }
+    constexpr void add(WritableReg dst, Value64 value, Where where = Where::current()) { alu("+=", 64, dst, value, where); }
+    constexpr void add(Reg32 dst, Value32 value, Where where = Where::current()) { alu("+=", 32, dst, value, where); }
+    constexpr void sub(WritableReg dst, Value64 value, Where where = Where::current()) { alu("-=", 64, dst, value, where); }
+    constexpr void sub(Reg32 dst, Value32 value, Where where = Where::current()) { alu("-=", 32, dst, value, where); }
+    constexpr void mul(WritableReg dst, Value64 value, Where where = Where::current()) { alu("*=", 64, dst, value, where); }
+    constexpr void mul(Reg32 dst, Value32 value, Where where = Where::current()) { alu("*=", 32, dst, value, where); }
+    constexpr void div(WritableReg dst, Divisor64 value, Where where = Where::current()) { alu("/=", 64, dst, value, where); }
+    constexpr void div(Reg32 dst, Divisor32 value, Where where = Where::current()) { alu("/=", 32, dst, value, where); }
+    constexpr void mod(WritableReg dst, Divisor64 value, Where where = Where::current()) { alu("%=", 64, dst, value, where); }
+    constexpr void mod(Reg32 dst, Divisor32 value, Where where = Where::current()) { alu("%=", 32, dst, value, where); }
+    /// Signed division and remainder: kernel 6.6.
+    constexpr void sdiv(WritableReg dst, Divisor64 value, Where where = Where::current()) { alu("s/=", 64, dst, value, where); }
+    constexpr void sdiv(Reg32 dst, Divisor32 value, Where where = Where::current()) { alu("s/=", 32, dst, value, where); }
+    constexpr void smod(WritableReg dst, Divisor64 value, Where where = Where::current()) { alu("s%=", 64, dst, value, where); }
+    constexpr void smod(Reg32 dst, Divisor32 value, Where where = Where::current()) { alu("s%=", 32, dst, value, where); }
+    constexpr void or_(WritableReg dst, Value64 value, Where where = Where::current()) { alu("|=", 64, dst, value, where); }
+    constexpr void or_(Reg32 dst, Value32 value, Where where = Where::current()) { alu("|=", 32, dst, value, where); }
+    constexpr void and_(WritableReg dst, Value64 value, Where where = Where::current()) { alu("&=", 64, dst, value, where); }
+    constexpr void and_(Reg32 dst, Value32 value, Where where = Where::current()) { alu("&=", 32, dst, value, where); }
+    constexpr void xor_(WritableReg dst, Value64 value, Where where = Where::current()) { alu("^=", 64, dst, value, where); }
+    constexpr void xor_(Reg32 dst, Value32 value, Where where = Where::current()) { alu("^=", 32, dst, value, where); }
+    constexpr void lsh(WritableReg dst, Shift64 value, Where where = Where::current()) { alu("<<=", 64, dst, value, where); }
+    constexpr void lsh(Reg32 dst, Shift32 value, Where where = Where::current()) { alu("<<=", 32, dst, value, where); }
+    constexpr void rsh(WritableReg dst, Shift64 value, Where where = Where::current()) { alu(">>=", 64, dst, value, where); }
+    constexpr void rsh(Reg32 dst, Shift32 value, Where where = Where::current()) { alu(">>=", 32, dst, value, where); }
+    constexpr void arsh(WritableReg dst, Shift64 value, Where where = Where::current()) { alu("s>>=", 64, dst, value, where); }
+    constexpr void arsh(Reg32 dst, Shift32 value, Where where = Where::current()) { alu("s>>=", 32, dst, value, where); }
+    constexpr void neg(WritableReg dst, Where where = Where::current()) { one(Shape::negate, "-", 64, dst.number(), where); }
+    constexpr void neg(Reg32 dst, Where where = Where::current()) { one(Shape::negate, "-", 32, dst.number(), where); }
+    /// dst = the lowest `bits` of src as a signed number: kernel 6.6.
+    constexpr void sign_extend(WritableReg dst, Reg src, Width<8, 16, 32> bits, Where where = Where::current()) {
+        constexpr std::string_view kRows[] = {"movsx8", "movsx16", "movsx32"};
+        if (bits.is_right()) return named(kRows[bits.bits / 16], dst.number(), src.number(), where);
+        self().complain(where, "sign_extend takes 8, 16 or 32 bits");
+    }
+    constexpr void sign_extend(Reg32 dst, Reg32 src, Width<8, 16> bits, Where where = Where::current()) {
+        if (bits.is_right()) return named(bits.bits == 8 ? "movsx8_32" : "movsx16_32", dst.number(), src.number(), where);
+        self().complain(where, "sign_extend of a 32-bit register takes 8 or 16 bits");
+    }
+    /// The lowest `bits` to little- or big-endian (a no-op or a swap), the rest becomes zero.
+    constexpr void to_le(WritableReg dst, Width<16, 32, 64> bits, Where where = Where::current()) {
+        swap("le16", "le32", "le64", dst, bits, where);
+    }
+    constexpr void to_be(WritableReg dst, Width<16, 32, 64> bits, Where where = Where::current()) {
+        swap("be16", "be32", "be64", dst, bits, where);
+    }
+    /// Swapped unconditionally: kernel 6.6.
+    constexpr void bswap(WritableReg dst, Width<16, 32, 64> bits, Where where = Where::current()) {
+        swap("bswap16", "bswap32", "bswap64", dst, bits, where);
+    }
+    /// Any 64-bit number; two slots.
+    constexpr void load_imm64(WritableReg dst, uint64_t number, Where where = Where::current()) {
+        Operands operands;
+        operands.dst = dst.number();
+        operands.imm = static_cast<int64_t>(number);
+        self().append(*find_form("lddw"), operands, where);
+    }
+
+    // --- Memory; T is uint8_t to uint64_t
+
+    template <class T> constexpr void load(WritableReg dst, Place<T> from, Where where = Where::current()) {
+        static_assert(std::is_unsigned_v<T>, "load<uint8_t .. uint64_t>; load_signed extends the sign (kernel 6.6)");
+        read(Shape::load, unsigned_type<T>(), sizeof(T) * 8, dst, from, where);
+    }
+    template <class T> constexpr void load_signed(WritableReg dst, Place<T> from, Where where = Where::current()) {
+        static_assert(std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) < 8, "load_signed<int8_t .. int32_t>");
+        constexpr std::string_view kTypes[] = {"s8", "s16", "s32"};
+        read(Shape::load, kTypes[sizeof(T) / 2], sizeof(T) * 8, dst, from, where);
+    }
+    template <class T> constexpr void store(Place<T> to, Stored<T> value, Where where = Where::current()) {
+        static_assert(std::is_integral_v<T>, "store<uint8_t .. uint64_t>");
+        if (value.is_register) return write(Shape::store_reg, unsigned_type<T>(), sizeof(T) * 8, to, value.reg, where);
+        self().store_number(sizeof(T) * 8, to, value.number, where);
+    }
+    /// lock *(T *)to op= value. 32 and 64 bits; all but add need kernel 5.12.
+    template <class T> constexpr void atomic_add(Place<T> to, Reg value, Where where = Where::current()) {
+        atomic<T>(Shape::atomic, "+=", to, value, where);
+    }
+    template <class T> constexpr void atomic_or(Place<T> to, Reg value, Where where = Where::current()) {
+        atomic<T>(Shape::atomic, "|=", to, value, where);
+    }
+    template <class T> constexpr void atomic_and(Place<T> to, Reg value, Where where = Where::current()) {
+        atomic<T>(Shape::atomic, "&=", to, value, where);
+    }
+    template <class T> constexpr void atomic_xor(Place<T> to, Reg value, Where where = Where::current()) {
+        atomic<T>(Shape::atomic, "^=", to, value, where);
+    }
+    /// The same, and `value` becomes what was there before: kernel 5.12.
+    template <class T> constexpr void fetch_add(Place<T> to, WritableReg value, Where where = Where::current()) {
+        atomic<T>(Shape::atomic_fetch, "atomic_fetch_add", to, value, where);
+    }
+    template <class T> constexpr void fetch_or(Place<T> to, WritableReg value, Where where = Where::current()) {
+        atomic<T>(Shape::atomic_fetch, "atomic_fetch_or", to, value, where);
+    }
+    template <class T> constexpr void fetch_and(Place<T> to, WritableReg value, Where where = Where::current()) {
+        atomic<T>(Shape::atomic_fetch, "atomic_fetch_and", to, value, where);
+    }
+    template <class T> constexpr void fetch_xor(Place<T> to, WritableReg value, Where where = Where::current()) {
+        atomic<T>(Shape::atomic_fetch, "atomic_fetch_xor", to, value, where);
+    }
+    template <class T> constexpr void exchange(Place<T> to, WritableReg value, Where where = Where::current()) {
+        atomic<T>(Shape::exchange, sizeof(T) == 4 ? "xchg32_32" : "xchg_64", to, value, where);
+    }
+    /// If *to is r0, it becomes `value`; r0 becomes what was there: kernel 5.12.
+    template <class T> constexpr void compare_exchange(Place<T> to, Reg value, Where where = Where::current()) {
+        atomic<T>(Shape::compare_swap, sizeof(T) == 4 ? "cmpxchg32_32" : "cmpxchg_64", to, value, where);
+    }
+    /// Loads and stores that order the ones around them: kernel 6.15.
+    template <class T> constexpr void load_acquire(WritableReg dst, Place<T> from, Where where = Where::current()) {
+        static_assert(std::is_unsigned_v<T>, "load_acquire<uint8_t .. uint64_t>");
+        read(Shape::load_acquire, "load_acquire", sizeof(T) * 8, dst, from, where);
+    }
+    template <class T> constexpr void store_release(Place<T> to, Reg value, Where where = Where::current()) {
+        static_assert(std::is_integral_v<T>, "store_release<uint8_t .. uint64_t>");
+        write(Shape::store_release, "store_release", sizeof(T) * 8, to, value.number(), where);
+    }
+    /// r0 = the packet's bytes at a constant, or at a register; r6 must be the context. Ends the program beyond the packet's end.
+    template <class T> constexpr void load_packet(int64_t off, Where where = Where::current()) {
+        packet<T>(Shape::packet_abs, 0, off, where);
+    }
+    template <class T> constexpr void load_packet(Reg at, int64_t off = 0, Where where = Where::current()) {
+        packet<T>(Shape::packet_ind, at.number(), off, where);
+    }
+
+  private:
+    constexpr Self &self() { return static_cast<Self &>(*this); }
+    template <class T> static constexpr std::string_view unsigned_type() {
+        return sizeof(T) == 1 ? "u8" : sizeof(T) == 2 ? "u16" : sizeof(T) == 4 ? "u32" : "u64";
+    }
+    template <class R> constexpr void alu(std::string_view symbol, int bits, R dst, Source value, Where where) {
+        self().operate(symbol, bits, dst.number(), value, where);
+    }
+    constexpr void one(Shape shape, std::string_view symbol, int bits, int dst, Where where) {
+        Operands operands;
+        operands.dst = dst;
+        self().append(*find_form(shape, symbol, bits), operands, where);
+    }
+    constexpr void named(std::string_view row, int dst, int src, Where where) {
+        Operands operands;
+        operands.dst = dst;
+        operands.src = src;
+        self().append(*find_form(row), operands, where);
+    }
+    constexpr void swap(std::string_view of16, std::string_view of32, std::string_view of64, WritableReg dst,
+                        Width<16, 32, 64> bits, Where where) {
+        if (!bits.is_right()) return self().complain(where, "bytes are swapped in 16, 32 or 64 bits");
+        one(Shape::byte_swap, bits.bits == 16 ? of16 : bits.bits == 32 ? of32 : of64, bits.bits, dst.number(), where);
+    }
+    constexpr void read(Shape shape, std::string_view symbol, int bits, WritableReg dst, const Mem &from, Where where) {
+        self().load_form(shape, symbol, bits, dst.number(), from, where);
+    }
+    constexpr void write(Shape shape, std::string_view symbol, int bits, const Mem &to, int src, Where where) {
+        self().memory(shape, symbol, bits, to, src, where);
+    }
+    template <class T> constexpr void atomic(Shape shape, std::string_view symbol, const Mem &to, Reg value, Where where) {
+        static_assert(sizeof(T) == 4 || sizeof(T) == 8, "atomics are 32 or 64 bits");
+        write(shape, symbol, sizeof(T) * 8, to, value.number(), where);
+    }
+    template <class T> constexpr void packet(Shape shape, int src, int64_t off, Where where) {
+        static_assert(std::is_unsigned_v<T> && sizeof(T) <= 4, "load_packet<uint8_t .. uint32_t>");
+        Operands operands;
+        operands.src = src;
+        operands.imm = off;
+        self().append(*find_form(shape, unsigned_type<T>(), sizeof(T) * 8), operands, where);
+    }
+};
+
+} // namespace rawbpf::inline v0
