@@ -70,11 +70,18 @@ struct Condition {
     }
 };
 
+// The last two are there for their message: what they take never compiles.
 #define RAWBPF_COMPARE(op, text)                                                                                                 \
     [[nodiscard]] constexpr Condition operator op(Reg left, Reg right) { return {text, left, Value64(right)}; }                  \
     [[nodiscard]] constexpr Condition operator op(Reg32 left, Reg32 right) { return {text, left, Value32(right)}; }              \
     [[nodiscard]] constexpr Condition operator op(Reg left, Value64 right) { return {text, left, right}; }                       \
-    [[nodiscard]] constexpr Condition operator op(Reg32 left, Value32 right) { return {text, left, right}; }
+    [[nodiscard]] constexpr Condition operator op(Reg32 left, Value32 right) { return {text, left, right}; }                     \
+    template <HalfRegister R> [[nodiscard]] constexpr Condition operator op(Reg left, R right) {                                 \
+        return {text, left, Value64(right)};                                                                                     \
+    }                                                                                                                            \
+    template <FullRegister R> [[nodiscard]] constexpr Condition operator op(Reg32 left, R right) {                               \
+        return {text, left, Value32(right)};                                                                                     \
+    }
 RAWBPF_COMPARE(==, "==")
 RAWBPF_COMPARE(!=, "!=")
 RAWBPF_COMPARE(<, "<")

@@ -41,6 +41,11 @@ class WritableReg : public Reg {
     }
 };
 
+template <class R>
+concept FullRegister = std::is_base_of_v<Reg, R>;
+template <class R>
+concept HalfRegister = std::is_same_v<R, Reg32>;
+
 inline constexpr WritableReg r0{0}, r1{1}, r2{2}, r3{3}, r4{4}, r5{5}, r6{6}, r7{7}, r8{8}, r9{9};
 inline constexpr Reg r10{10}, fp{10};
 inline constexpr Reg32 w0{0}, w1{1}, w2{2}, w3{3}, w4{4}, w5{5}, w6{6}, w7{7}, w8{8}, w9{9};
