@@ -78,7 +78,7 @@ TEST_CASE("patterns: arguments of system calls") {
     };
     // The fourth is in r10 (offset 56), not in rcx, which the syscall instruction overwrites.
     CHECK(syscall("kprobe/__x64_sys_openat", Arch::x86_64, 4) == R"(    r3 = *(u64 *)(r6 + 112)
-    r1 = r10
+    r1 = r10                                    # &read
     r1 += -8
     r2 = 8
     r3 += 56
