@@ -59,7 +59,8 @@ void summary_line(std::string &out, std::span<const Check> group, size_t width) 
 
 std::string as_text(std::span<const Check> checks, const RunInfo &run, bool all) {
     std::string out;
-    render::append_printable(out, format("rawbpf {}, Linux {}, {}, {} CPUs", run.version, run.kernel, run.arch, run.cpus));
+    render::append_printable(
+        out, format("rawbpf {}, Linux {}, {}, {} CPU{}", run.version, run.kernel, run.arch, run.cpus, run.cpus == 1 ? "" : "s"));
     out += '\n';
     size_t width = 0;
     for (const Check &check : checks)

@@ -319,7 +319,9 @@ Result<void> CaptureReader::read(Visitor &visitor) {
         const uint8_t type = TRY(file.in.read<uint8_t>());
         const uint64_t size = TRY(file.number());
         const size_t payload_at = file.in.offset();
-        Cursor in{ByteReader(TRY(file.in.take(size)), name_, payload_at)};
+        const auto payload = file.in.take(size);
+        if (!payload) return Unexpected(file.in.error_at(at, "the capture was cut: its last record isn't whole"));
+        Cursor in{ByteReader(*payload, name_, payload_at)};
         if (ended) return Unexpected(file.in.error_at(at, "a record after the end"));
         if (first != (type == kHeader)) return Unexpected(file.in.error_at(at, first ? "no header" : "a second header"));
         first = false;

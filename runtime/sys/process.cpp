@@ -256,7 +256,11 @@ Result<void> Child::start() {
     failed_.reset();
     if (n != sizeof report) return {};
     (void)reap(0);
-    Error error = os_error(report.os, report.step == 1 ? "changing to the invoking user" : "running the command");
+    Error error = os_error(report.os, report.step == 1 ? "changing to the invoking user"
+                                      // spawn() has seen the file itself
+                                      : report.os == ENOENT
+                                          ? "running the command: the interpreter that its first line names, or its loader"
+                                          : "running the command");
     // A file that may not be executed is no matter of our privileges, and nothing that more of them would mend.
     if (report.step == 0 && error.kind == Errc::permission) error.kind = Errc::invalid_argument;
     return Unexpected(std::move(error));

@@ -26,6 +26,9 @@ TEST_CASE("doctor: text is grouped, lists are counted unless asked for") {
                                                     "\n"
                                                     "lists (-v shows them)\n"
                                                     "  some helpers                 1 of 2; not bpf_b\n");
+    RunInfo small = run();
+    small.cpus = 1;
+    CHECK(doctor::as_text(kChecks, small, false).find("arm64, 1 CPU\n") != std::string::npos);
     std::string all = doctor::as_text(kChecks, run(), true);
     CHECK(all.find("  yes  bpf_a ") != std::string::npos);
     CHECK(all.find("lists") == std::string::npos);

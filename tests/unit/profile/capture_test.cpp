@@ -185,6 +185,8 @@ TEST_CASE("capture: cut at any byte it is refused, with the offset, and nothing 
         if (size >= 8) CHECK(outcome.error().context.find("offset 0x") != std::string::npos);
         CHECK(sink.calls == 0);
     }
+    Keep sink;
+    CHECK(report(whole.substr(0, whole.size() - 1), sink).error().context.find("the capture was cut") != std::string::npos);
 }
 
 TEST_CASE("capture: any byte changed gives an error or a report, never worse") {
