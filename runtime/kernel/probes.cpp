@@ -78,7 +78,7 @@ constexpr Entry kFeatures[kFeatureCount] = {
     {Feature::cookie, "bpf_get_attach_cookie(), 5.15"},
     {Feature::bpf_loop, "bpf_loop(), 5.17"},
     {Feature::kernel_btf, "the kernel's own BTF (CONFIG_DEBUG_INFO_BTF), 5.4"},
-    {Feature::uprobe_call, "uprobes without a trap (x86_64), 6.18"},
+    {Feature::uprobe_call, "uprobes without a trap (x86_64), 7.2"},
 };
 
 Probed probe(Feature feature) {

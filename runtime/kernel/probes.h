@@ -42,7 +42,7 @@ enum class Feature : uint8_t {
     cookie,            ///< bpf_get_attach_cookie(), 5.15
     bpf_loop,          ///< bpf_loop(), 5.17
     kernel_btf,        ///< /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), 5.4
-    uprobe_call,       ///< uprobes on 5-byte nops become calls (x86_64), 6.18
+    uprobe_call,       ///< uprobes on 10-byte nops become calls (x86_64), 7.2
 };
 inline constexpr int kFeatureCount = 14;
 

@@ -72,7 +72,8 @@ Result<std::vector<UsdtSite>> find_usdt_sites(const elf::Elf &elf, std::string_v
 }
 
 void take_long_nops(Bytes image, uint16_t machine, std::vector<UsdtSite> &sites) {
-    constexpr uint8_t kBoth[] = {0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00}; // nop; nopl 0(%rax,%rax)
+    // nop; cs nopw 0(%rax,%rax)
+    constexpr uint8_t kBoth[] = {0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00};
     if (machine != EM_X86_64) return;
     for (UsdtSite &site : sites) {
         if (site.offset > image.size() || image.size() - site.offset < sizeof kBoth) continue;

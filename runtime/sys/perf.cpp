@@ -90,8 +90,8 @@ Result<uint64_t> perf_id(int fd) {
 
 bool has_uprobe_call() {
 #if defined(__x86_64__)
-    constexpr long kUprobe = 336; // __NR_uprobe
-    return invoke(kUprobe) == -ENXIO;
+    constexpr long kUprobe = 336;      // __NR_uprobe
+    return invoke(kUprobe) == -EPROTO; // ENXIO: of the 5-byte kind
 #else
     return false;
 #endif

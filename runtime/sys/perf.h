@@ -92,8 +92,9 @@ inline constexpr uint64_t kPerfSigtrap = 1ULL << 37;       ///< 5.13
 [[nodiscard]] Result<void> perf_set_output(int fd, int other_fd);
 /// PERF_EVENT_IOC_ID.
 [[nodiscard]] Result<uint64_t> perf_id(int fd);
-/// uprobe(2), 6.18, x86_64: what the kernel's own code calls from where a uprobe stands on a 5-byte nop, in place of a trap. From
-/// anywhere else the call does nothing; the answer is whether the kernel has it.
+/// Whether this kernel turns a uprobe on a 10-byte nop into a call of uprobe(2), in place of a trap (x86_64, 7.2). From anywhere
+/// else that call does nothing but tell. False for kernels that do so with 5-byte nops (6.18): they write to the program's red
+/// zone.
 [[nodiscard]] bool has_uprobe_call();
 
 } // namespace rawbpf::inline v0::sys

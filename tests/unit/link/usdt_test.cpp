@@ -132,7 +132,7 @@ TEST_CASE("usdt: several arguments, too many, none, and a machine that isn't kno
     CHECK(notes.size() == 2);
 }
 
-TEST_CASE("usdt: a site moves to the 5-byte nop behind its nop, and only to that one") {
+TEST_CASE("usdt: a site moves to the 10-byte nop behind its nop, and only to that one") {
     auto moved = [](std::vector<uint8_t> code, uint64_t at, uint16_t machine = EM_X86_64) {
         std::vector<UsdtSite> sites(1);
         sites[0].offset = at;
@@ -141,14 +141,15 @@ TEST_CASE("usdt: a site moves to the 5-byte nop behind its nop, and only to that
         CHECK(sites[0].address == 0x1000 + sites[0].offset);
         return sites[0].offset - at;
     };
-    const std::vector<uint8_t> both = {0xcc, 0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00};
+    const std::vector<uint8_t> both = {0xcc, 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00};
     CHECK(moved(both, 1) == 1);
     CHECK(moved(both, 1, EM_AARCH64) == 0);
     CHECK(moved(both, 2) == 0);                                       // it stands there already
-    CHECK(moved({0x90, 0x90, 0x90, 0x90, 0x90, 0x90}, 0) == 0);       // five more nops
-    CHECK(moved({0x90, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00}, 0) == 0); // six bytes: the kernel leaves it alone
-    CHECK(moved({0x90, 0x0f, 0x1f, 0x44, 0x00}, 0) == 0);             // cut off
-    CHECK(moved(both, 7) == 0);
+    CHECK(moved({0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3}, 0) == 0); // 5 bytes: not safe where the kernel takes it
+    CHECK(moved(std::vector<uint8_t>(11, 0x90), 0) == 0);             // ten more nops
+    CHECK(moved({both.begin() + 1, both.end() - 1}, 0) == 0);         // cut off
+    CHECK(moved({both.begin() + 1, both.end()}, 0) == 1);
+    CHECK(moved(both, 12) == 0);
     CHECK(moved(both, ~uint64_t{0}) == 0);
 }
 
