@@ -40,7 +40,8 @@ struct Loading {
 /// True for each map to make: what a chosen program refers to, and the maps that those hold from the start. Without a choice
 /// by name also maps pinned by name and struct_ops maps. An object without any program is a set of maps.
 [[nodiscard]] Result<std::vector<bool>> needed_maps(const Loading &loading, const std::vector<size_t> &chosen);
-/// Makes (or finds pinned) and fills them; without a choice by name also maps of .maps that nothing refers to, as far as that goes.
+/// Makes (or finds pinned) and fills them; without a choice by name also maps of .maps that nothing refers to, as far as that
+/// goes.
 [[nodiscard]] Result<void> make_maps(Loading &loading, const std::vector<bool> &needed);
 /// Prog arrays, maps of maps and struct_ops values: what can be put in only when everything is there.
 [[nodiscard]] Result<void> fill_slots(Loading &loading);
