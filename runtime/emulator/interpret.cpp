@@ -310,7 +310,7 @@ do_may_goto:
 do_gotox : {
     const Op *target = m.function_at(D);
     if (!target) {
-        m.why_ = format("r{} is {:#x}, which is no address of an instruction", op->dst, D);
+        m.fault_target(op->dst, false);
         goto fault;
     }
     JUMP(target);
@@ -325,8 +325,7 @@ do_callx : {
         m.cpu_.op = op;
         const Helper helper = find_emulated(D);
         if (!helper)
-            m.fault(format("r{} is {:#x}, which is neither a function of the program nor a helper that the emulator has", op->dst,
-                           D));
+            m.fault_target(op->dst, true);
         else
             r[0] = helper(m, r);
         goto called;

@@ -345,6 +345,11 @@ uint64_t Machine::fault(std::string why) {
     return 0;
 }
 
+void Machine::fault_target(int reg, bool call) {
+    fault(format("r{} is {:#x}, which is {}", reg, cpu_.r[reg],
+                 call ? "neither a function of the program nor a helper that the emulator has" : "no address of an instruction"));
+}
+
 // ---- for helpers
 
 uint8_t *Machine::buffer(int reg, uint64_t size, bool write, std::string_view what) {
