@@ -172,8 +172,9 @@ class ConstantCode : public Instructions<ConstantCode> {
         size_t insn = 0, label = 0;
     };
 
-    // Templates, because a constexpr function that can't ever be constant is an error by itself to g++.
-    template <class Text> constexpr void complain(Where, Text why) { misuse::program_is_wrong(why); }
+    constexpr void complain(Where, const char *why) {
+        if (size_ <= kMostInsns) misuse::program_is_wrong(why); // always; a constexpr function that can't be one is an error
+    }
     constexpr void push(const Insn &insn) {
         if (size_ == kMostInsns) misuse::program_is_wrong("a constant program has at most 1024 instructions");
         insns_[size_++] = insn;
@@ -185,7 +186,7 @@ class ConstantCode : public Instructions<ConstantCode> {
         push(encoded.insn);
         if (form.shape == Shape::load_wide) push(encoded.second);
     }
-    template <class P> static constexpr void refuse(P problem) {
+    static constexpr void refuse(Problem problem) {
         switch (problem) {
         case Problem::offset_range: return misuse::number_out_of_range("an offset may be -32768 to 32767");
         case Problem::shift_range: return misuse::number_out_of_range("a shift by the register's width or more");

@@ -105,8 +105,7 @@ template <class T> struct Stored : Source {
             (runtime(n).above || !detail::between(number, -(int64_t{1} << (kBits - 1)), (int64_t{1} << kBits) - 1)))
             misuse::number_out_of_range("the number is wider than the memory that it is stored to");
         if (sizeof(T) == 8 && !detail::between(number, INT32_MIN, INT32_MAX))
-            misuse::number_out_of_range(
-                "a 64-bit store takes -2147483648 to 2147483647; load_imm64 and a register take any number");
+            misuse::number_out_of_range("a 64-bit store takes -2147483648 to 2147483647; a register takes any number");
 #endif
     }
     constexpr Stored(Runtime n) : Source{false, 0, n.above && sizeof(T) < 8 ? INT64_MAX : n.number} {}

@@ -76,10 +76,10 @@ struct Condition {
     [[nodiscard]] constexpr Condition operator op(Reg32 left, Reg32 right) { return {text, left, Value32(right)}; }              \
     [[nodiscard]] constexpr Condition operator op(Reg left, Value64 right) { return {text, left, right}; }                       \
     [[nodiscard]] constexpr Condition operator op(Reg32 left, Value32 right) { return {text, left, right}; }                     \
-    template <HalfRegister R> [[nodiscard]] constexpr Condition operator op(Reg left, R right) {                                 \
-        return {text, left, Value64(right)};                                                                                     \
+    template <FullRegister L, HalfRegister R> [[nodiscard]] constexpr Condition operator op(L left, R right) {                   \
+        return {text, Reg(left), Value64(right)};                                                                                \
     }                                                                                                                            \
-    template <FullRegister R> [[nodiscard]] constexpr Condition operator op(Reg32 left, R right) {                               \
+    template <HalfRegister L, FullRegister R> [[nodiscard]] constexpr Condition operator op(L left, R right) {                   \
         return {text, left, Value32(right)};                                                                                     \
     }
 RAWBPF_COMPARE(==, "==")
