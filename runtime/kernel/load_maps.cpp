@@ -308,10 +308,8 @@ Result<void> fill_slots(Loading &loading) {
                 fd = static_cast<uint32_t>(program->fd.get());
             else if (const Map *map = loading.object.find_map(slot.target))
                 fd = static_cast<uint32_t>(map->fd());
-            else if (is_program(loading.spec, slot.target))
-                continue; // a program that wasn't asked for: its slot stays empty
-            else if (is_unmade_map(loading, slot.target))
-                continue; // which was told
+            else if (is_program(loading.spec, slot.target) || is_unmade_map(loading, slot.target))
+                continue; // not asked for, or told to be missing: its slot stays empty
             else
                 return fail(Errc::bad_input, "map {}: slot {} refers to {}, which isn't there", spec.name, slot.index,
                             slot.target);
