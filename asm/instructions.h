@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "asm/encode.h"
 #include "asm/opcodes.h"
 #include "asm/operands.h"
 #include "asm/where.h"
