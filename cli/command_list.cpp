@@ -1,27 +1,36 @@
-// The commands of rawbpf-lab: all that there are.
+// Which commands an executable has. This file is compiled twice: for rawbpf, and with RAWBPF_LAB for rawbpf-lab, which has the
+// laboratory's too (lab.cpp says why there are two).
 #include "cli/commands.h"
 #include "cli/lab.h"
 
 namespace rawbpf::inline v0::cli {
 
+#ifdef RAWBPF_LAB
 const bool kHasLab = true;
+#else
+const bool kHasLab = false;
+#endif
 
 std::span<const Command *const> all_commands() {
-    // One a line, so that two that are added at once don't meet.
+    // In the order of the help. One a line, so that two that are added at once don't meet.
     static constexpr const Command *commands[] = {
         &kProfile,     &kReport, //
         &kLoad,                  //
-        &kExec,        &kStep,   //
+#ifdef RAWBPF_LAB
+        &kExec,        &kStep, //
+#endif
         &kInspect,               //
         &kRelocs,                //
         &kCheck,                 //
         &kLink,                  //
         &kBtfDump,     &kBtfMin, //
         &kGenSkeleton,           //
+#ifdef RAWBPF_LAB
         &kAsm,         &kDisasm, //
         &kIsa,         &kHelper, //
-        &kDoctor,                //
-        &kCompletion,            //
+#endif
+        &kDoctor,     //
+        &kCompletion, //
         &kHelp,        &kVersion, &kMan,
     };
     return commands;
