@@ -1,7 +1,6 @@
 // The assembler: one pass over the text, then the names.
 //
-//      text --line by line--> instructions --end of function--> labels --end of text--> names of maps, functions, helpers -->
-//      Unit
+//      text --line by line--> instructions --end of function--> labels --end of text--> names of maps, functions ... --> Unit
 //
 // Nothing is allocated for a token: a cursor walks over the bytes, operators and mnemonics are looked up in tables made from
 // opcodes.h at compile time, and only names that have to wait for their definition are remembered. A statement that fails says

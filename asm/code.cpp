@@ -3,8 +3,8 @@
 // Beside the instructions it keeps what the verifier will ask about, as far as it can be known in one pass from top to bottom:
 //
 //      live_         the registers that may have been set on some way to here. A call takes r1 to r5. At a label the ways that
-//      jump
-//                    to it are joined. A register outside the set is unset on every way, so a complaint about it is never wrong.
+//                    jump to it are joined. A register outside the set is unset on every way, so a complaint about it is never
+//                    wrong.
 //      reachable_    whether any way leads here at all
 //      reservation_  which ring buffer record is held; a jump may not leave the block that holds it
 //

@@ -7,8 +7,9 @@
 //
 //      a block:   [ size class | bytes asked to reach it ] [ the caller's memory, aligned to 16 ... ]
 //      classes:   16 32 48 64 | 80 96 112 128 | 160 192 224 256 | 320 ...  up to 128 KiB, four to a doubling: a quarter is wasted
-//      at most free:      a list a class, last in first out; blocks are cut from regions of 256 KiB larger:    a mapping of their
-//      own, given back when freed, moved by mremap when they grow
+//                 at most
+//      free:      a list a class, last in first out; blocks are cut from regions of 256 KiB
+//      larger:    a mapping of their own, given back when freed, moved by mremap when they grow
 //
 // Freed small blocks are kept for their class and never merged: a profiler asks for the same sizes again and again. A lock
 // guards it, so that a thread of a library may allocate too.

@@ -6,8 +6,7 @@
 // are never taken, and each says what happened in a sentence and ends the program, which is all that the originals could do.
 //
 //      operator new ----> __throw_bad_alloc ----> __cxa_throw ----> _Unwind_RaiseException, .eh_frame of everything
-//           |                                          `---------> std::terminate ----> __verbose_terminate_handler ---->
-//           demangler
+//           |                                          `----------> std::terminate ----> the verbose handler ----> demangler
 //           `-- here: "out of memory", abort
 //
 // Relies on: the Itanium C++ ABI's names (__cxa_*, __gxx_personality_v0) and libstdc++'s bits/functexcept.h. A name missing here

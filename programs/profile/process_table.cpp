@@ -1,13 +1,11 @@
 // Processes over time. Three things make it subtle:
 //
 //   * Looking is late. /proc/PID/maps shows the process as it is now, a tenth of a second after the sample. For a process that
-//   was
-//     there before us that is the best there is; for one whose fork or exec we were told of, the kernel's events are better, so
-//     /proc isn't asked.
+//     was there before us that is the best there is; for one whose fork or exec we were told of, the kernel's events are better,
+//     so /proc isn't asked.
 //   * Garbage looks like news. Without frame pointers a walk yields addresses that were never code. An address in no mapping
-//   could
-//     also be a dlopen() that we weren't told of, so the maps are read again, but at most once a second, and no more after three
-//     looks that explained nothing.
+//     could also be a dlopen() that we weren't told of, so the maps are read again, but at most once a second, and no more after
+//     three looks that explained nothing.
 //   * Exits overtake samples. Events and samples come through different rings; a process is kept for two more sweeps.
 //
 // Memory: a mapping takes 32 bytes, a typical process 20 of them; forks share their parent's until they change. Bounded by the

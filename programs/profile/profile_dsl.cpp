@@ -1,9 +1,10 @@
 // The profile program, instruction by instruction. Read it beside profile.bpf.c: the same steps in the same order, and the same
 // maps and records, so that the controller can't tell which of the two it loaded.
 //
-//      r6  the context, at the end the wake-up flag    [pid] [tid] [zero]  on the stack, where the helpers can take their
-//      addresses r7  this CPU's counts r8  this CPU's scratch:    | record, 48 bytes | kernel frames | user frames | r9  bytes of
-//      frames captured so far            +----- r9 ----->
+//      r6  the context, at the end the wake-up flag    [pid] [tid] [zero]  on the stack, where helpers can take their addresses
+//      r7  this CPU's counts
+//      r8  this CPU's scratch:                         | record, 48 bytes | kernel frames | user frames |
+//      r9  bytes of frames captured so far                                +------------ r9 ------------>
 //
 // The configuration is known here, so a step that is switched off leaves no instruction behind. Helpers needed: ring buffers,
 // kernel 5.8.

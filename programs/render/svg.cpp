@@ -18,8 +18,8 @@
 // Width is share of samples; the order from left to right is by name and means nothing. Stacks are merged first, so the file
 // grows with the number of distinct stacks and not with samples. Each frame is
 //
-//      <g class="f u3" data-x="120" data-w="45"><title>hot_a(long) LF user, split LF 45 samples, 12.30 %</title><rect .../><text
-//      ...>hot_a</text></g>
+//      <g class="f u3" data-x="120" data-w="45"><title>hot_a(long) LF user, split LF 45 samples, 12.30 %</title>
+//          <rect .../><text ...>hot_a</text></g>
 //
 // where data-x and data-w are in samples: the script (svg_assets.cpp) lays the same frames out again for a zoom or another
 // window. Without the script, as an <img> or in a viewer, the picture stands as written. Colours come from a hash of the name, so

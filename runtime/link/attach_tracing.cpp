@@ -1,8 +1,8 @@
 // Tracepoints, raw tracepoints, trampolines (fentry and its kin, LSM, tp_btf, freplace) and iterators.
 //
-//      tracepoint     perf_event_open(PERF_TYPE_TRACEPOINT, id)  -> the program on the event          arguments as tracefs lists
-//      them raw_tp         BPF_RAW_TRACEPOINT_OPEN "sched_switch"                                          the kernel's own
-//      arguments trampoline     BPF_RAW_TRACEPOINT_OPEN without a name: the verifier has seen the target        ... with types
+//      tracepoint     perf_event_open(PERF_TYPE_TRACEPOINT, id), the program on the event       arguments as tracefs lists them
+//      raw_tp         BPF_RAW_TRACEPOINT_OPEN "sched_switch"                                    the kernel's own arguments
+//      trampoline     BPF_RAW_TRACEPOINT_OPEN without a name: the verifier has seen the target  ... with types
 //      with a cookie  BPF_LINK_CREATE, tracing.cookie (5.19; raw and BTF tracepoints 6.10)
 //      iterator       BPF_LINK_CREATE; runs when a descriptor made by BPF_ITER_CREATE is read
 //

@@ -10,8 +10,10 @@
 // calling convention of the machine; the places below are those of the kernel's asm/ptrace.h, which are ABI and don't move:
 //
 //              1    2    3    4    5    6    7    8    returned  stack  program  frame
-//     x86_64   di   si   dx   cx   r8   r9   -    -    ax        sp     ip       bp        (System V ABI; 4 is r10 in a system
-//     call) arm64    x0   x1   x2   x3   x4   x5   x6   x7   x0        sp     pc       x29       (AAPCS64)
+//     x86_64   di   si   dx   cx   r8   r9   -    -    ax        sp     ip       bp        (System V ABI)
+//     arm64    x0   x1   x2   x3   x4   x5   x6   x7   x0        sp     pc       x29       (AAPCS64)
+//
+// In a system call of x86_64 argument 4 is in r10 instead of cx.
 #pragma once
 
 // Which machine: -D__TARGET_ARCH_x86 or -D__TARGET_ARCH_arm64 says it; else the only one whose headers are installed.
