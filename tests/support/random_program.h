@@ -151,9 +151,10 @@ class RandomProgram {
     /// A place of `size` bytes: on the stack, aligned, or in memory, aligned only where it has to be.
     Operands place(int size, bool aligned) {
         if (below(2)) return {.dst = 10, .off = -64 + below(64 / size) * size};
-        if (aligned) return {.dst = 6, .off = below(memory_ / size) * size};
+        if (aligned) return in_memory(size);
         return {.dst = 6, .off = below(memory_ - size + 1)};
     }
+    Operands in_memory(int size) { return {.dst = 6, .off = below(memory_ / size) * size}; }
     void access() {
         static constexpr std::string_view kSize[] = {"b", "h", "w", "dw"};
         const int n = below(4);
@@ -187,9 +188,11 @@ class RandomProgram {
             where.src = number();
             return add("store_release" + std::string(kWidth[n]), where);
         }
-        Operands where = place(narrow ? 4 : 8, true);
+        const int which = below(10);
+        const std::string_view op = kOps[which];
+        // What is fetched from the stack is mistaken by kernels before 7.1 (runtime/emulator/README.md): from memory, then.
+        Operands where = which >= 4 ? in_memory(narrow ? 4 : 8) : place(narrow ? 4 : 8, true);
         where.src = number();
-        const std::string_view op = kOps[below(10)];
         add(std::string(op) + (narrow ? "32" : ""), where);
         // Linux 6.18 forgets to clear the upper half of r0 when a way to here was pruned (runtime/emulator/README.md).
         if (narrow && op == "cmpxchg") add("mov32_reg", {.dst = 0, .src = 0});

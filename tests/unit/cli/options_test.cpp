@@ -60,15 +60,15 @@ std::string refusal(std::vector<std::string_view> words, const Command &command 
 } // namespace
 
 TEST_CASE("options: one option, many spellings") {
-    for (std::vector<std::string_view> words : std::vector<std::vector<std::string_view>>{{"--freq=250"},
-                                                                                          {"--freq", "250"},
-                                                                                          {"-F250"},
-                                                                                          {"-F", "250"},
-                                                                                          {"-F=250"},
-                                                                                          {"-freq", "250"},
-                                                                                          {"-freq=250"},
-                                                                                          {"-qF250"},
-                                                                                          {"-qvF", "250"}}) {
+    for (const std::vector<std::string_view> &words : std::vector<std::vector<std::string_view>>{{"--freq=250"},
+                                                                                                 {"--freq", "250"},
+                                                                                                 {"-F250"},
+                                                                                                 {"-F", "250"},
+                                                                                                 {"-F=250"},
+                                                                                                 {"-freq", "250"},
+                                                                                                 {"-freq=250"},
+                                                                                                 {"-qF250"},
+                                                                                                 {"-qvF", "250"}}) {
         Result<Arguments> a = parse(words);
         REQUIRE(a);
         CHECK(a->count(row("freq")) == 250);

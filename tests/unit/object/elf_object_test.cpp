@@ -22,6 +22,7 @@ ObjectSpec parsed(const SampleOptions &options = {}) {
 
 std::vector<std::string> names(const std::vector<ProgramSpec::Subprogram> &list) {
     std::vector<std::string> out;
+    out.reserve(list.size());
     for (const auto &item : list) out.push_back(format("{}@{}", item.name, item.insn));
     return out;
 }

@@ -76,7 +76,7 @@ std::string problem(const std::vector<std::byte> &a, const std::vector<std::byte
 Unit caller(bool outside = true) {
     Unit u;
     const uint32_t text = u.code(".text", {mov(7), kExit});
-    const uint32_t xdp = u.code("xdp", {call(-1), call(outside ? -1 : -1), kExit});
+    const uint32_t xdp = u.code("xdp", {call(-1), call(-1), kExit});
     u.symbol("help", text, 0, 16, STT_FUNC, STB_LOCAL);
     u.symbol("main", xdp, 0, 24, STT_FUNC);
     u.relocate(xdp, 0, 10, u.of_section(text));

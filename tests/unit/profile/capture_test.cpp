@@ -45,7 +45,7 @@ std::string small_capture(bool with_reset = false, bool with_end = true, uint64_
         s.user_bytes = 16;
         s.kernel = tree.intern_node(kNone, tree.intern_place(kernel_place(0xffffffff81000010)));
         s.kernel_bytes = 8;
-        std::strcpy(s.comm, comm);
+        std::strncpy(s.comm, comm, sizeof s.comm - 1);
         writer.sample(s, tree, modules);
         return s;
     };
