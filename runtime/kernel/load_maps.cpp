@@ -277,13 +277,14 @@ Result<void> make_maps(Loading &loading, const std::vector<bool> &needed) {
         const MapSpec &spec = loading.spec.maps[i];
         if (!needed[i] && !is_for_others(loading, spec)) continue;
         Result<Map> made = make_map(loading, i);
-        if (!made && !needed[i]) {
+        if (!made) {
+            if (needed[i]) return Unexpected(std::move(made).error());
             loading.object.notes.push_back(
                 format("map {}: not made, and no program refers to it: {}", spec.name, made.error().message()));
             continue;
         }
         loading.place[i] = static_cast<int>(loading.object.maps.size());
-        loading.object.maps.push_back(TRY(std::move(made)));
+        loading.object.maps.push_back(std::move(*made));
     }
     return {};
 }
