@@ -15,6 +15,7 @@ std::span<const Command *const> all_commands() {
     // In the order of the help. One a line, so that two that are added at once don't meet.
     static constexpr const Command *commands[] = {
         &kProfile,     &kReport, //
+        &kTrace,                 //
         &kLoad,                  //
 #ifdef RAWBPF_LAB
         &kExec,        &kStep, //

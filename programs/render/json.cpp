@@ -16,11 +16,6 @@
 namespace rawbpf::inline v0::render {
 namespace {
 
-void append_counts(std::string &out, const std::vector<std::pair<std::string, uint64_t>> &reasons) {
-    JsonObject object(out);
-    for (auto &[reason, n] : reasons) object.number(reason, n);
-}
-
 std::string frame_text(const Frame &f) {
     std::string out;
     {
@@ -53,13 +48,7 @@ class JsonLines final : public Renderer {
         out_.commit();
     }
     void end(const Ledger &l) override {
-        {
-            JsonLine line(out_.text(), "ledger");
-            line.number("fired", l.fired).number("shown", l.shown).number("filtered", l.filtered);
-            line.number("sampled_out", l.sampled_out);
-            append_counts(line.raw("lost"), l.lost);
-            append_counts(line.raw("degraded"), l.degraded);
-        }
+        append_json_ledger(out_.text(), l);
         out_.commit();
     }
 

@@ -52,4 +52,16 @@ void append_json_header(std::string &out, const RunInfo &run) {
     line.number("cpus", run.cpus).text("start", rfc3339(run.start_wall_ns));
 }
 
+void append_json_ledger(std::string &out, const Ledger &ledger) {
+    const auto counts = [](std::string &list, const std::vector<std::pair<std::string, uint64_t>> &reasons) {
+        JsonObject object(list);
+        for (auto &[reason, n] : reasons) object.number(reason, n);
+    };
+    JsonLine line(out, "ledger");
+    line.number("fired", ledger.fired).number("shown", ledger.shown).number("filtered", ledger.filtered);
+    line.number("sampled_out", ledger.sampled_out);
+    counts(line.raw("lost"), ledger.lost);
+    counts(line.raw("degraded"), ledger.degraded);
+}
+
 } // namespace rawbpf::inline v0::render

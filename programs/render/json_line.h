@@ -53,5 +53,7 @@ class JsonLine : public JsonObject {
 
 /// The line that every NDJSON output begins with. Schema 1: fields are added, never renamed.
 void append_json_header(std::string &out, const RunInfo &run);
+/// And the one that it ends with.
+void append_json_ledger(std::string &out, const Ledger &ledger);
 
 } // namespace rawbpf::inline v0::render

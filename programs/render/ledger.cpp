@@ -67,8 +67,9 @@ std::string progress_text(double seconds, uint64_t samples, uint64_t processes) 
                   processes == 1 ? "" : "es");
 }
 
-std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger &ledger, const RunCost &cost) {
-    std::string out = format("{}: {} sample{}", tool, grouped(ledger.shown), ledger.shown == 1 ? "" : "s");
+std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger &ledger, const RunCost &cost,
+                        std::string_view noun) {
+    std::string out = format("{}: {} {}{}", tool, grouped(ledger.shown), noun, ledger.shown == 1 ? "" : "s");
     if (cost.seconds > 0) append(out, " in {:.1f} s", cost.seconds);
     if (run.frequency > 0) append(out, " at {:.0f} Hz", run.frequency);
     out += '\n';
@@ -95,8 +96,8 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
     std::string costs;
     auto also = [&](const std::string &part) { append(costs, "{}{}", costs.empty() ? "" : "; ", part); };
     if (cost.bpf_runs > 0)
-        also(format("{} a sample in BPF",
-                    duration_text(static_cast<double>(cost.bpf_ns) / static_cast<double>(cost.bpf_runs) / 1e9)));
+        also(format("{} {} {} in BPF", duration_text(static_cast<double>(cost.bpf_ns) / static_cast<double>(cost.bpf_runs) / 1e9),
+                    noun == "event" ? "an" : "a", noun));
     if (cost.cpu_seconds > 0) {
         also(format("rawbpf used {} of CPU", duration_text(cost.cpu_seconds)));
         if (cost.seconds > 0) append(costs, " ({:.1f} %)", 100 * cost.cpu_seconds / cost.seconds);

@@ -22,7 +22,9 @@ struct RunCost {
 };
 
 /// Several aligned lines, each ending in a newline. `tool` stands in front of the first ("rawbpf profile").
-[[nodiscard]] std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger &ledger, const RunCost &cost);
+/// `noun`: what was counted, "sample" or "event".
+[[nodiscard]] std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger &ledger, const RunCost &cost,
+                                      std::string_view noun = "sample");
 
 /// "12 s  1,187 samples  34 processes", without a newline.
 [[nodiscard]] std::string progress_text(double seconds, uint64_t samples, uint64_t processes);

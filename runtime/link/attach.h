@@ -17,12 +17,15 @@ namespace rawbpf::inline v0 {
 struct AttachOptions {
     std::string target;                 ///< instead of what the section's name says after the slash
     std::vector<std::string> functions; ///< .multi: exactly these instead of a pattern; one that can't be attached is an error
-    uint64_t cookie = 0;                ///< bpf_get_attach_cookie() (5.15; fentry and LSM 5.19, raw tracepoints 6.10)
-    std::vector<uint64_t> cookies;      ///< .multi: one for each of `functions`
-    int pid = -1;                       ///< uprobes, USDT: this process only
-    uint32_t interface = 0;             ///< xdp, tc, tcx, netkit: its index
-    bool egress = false;                ///< "tc" and "classifier", whose names don't say which way
-    uint32_t flags = 0;                 ///< xdp: XDP_FLAGS_*; cgroup, netfilter, tcx: BPF_F_*
+    std::vector<std::string> names;     ///< .multi: what each of `functions` is called in notes, where those are addresses
+    /// .multi: one of `functions` that can't be attached is left out, with a note, as where a pattern describes it.
+    bool pass_over = false;
+    uint64_t cookie = 0;           ///< bpf_get_attach_cookie() (5.15; fentry and LSM 5.19, raw tracepoints 6.10)
+    std::vector<uint64_t> cookies; ///< .multi: one for each of `functions`
+    int pid = -1;                  ///< uprobes, USDT: this process only
+    uint32_t interface = 0;        ///< xdp, tc, tcx, netkit: its index
+    bool egress = false;           ///< "tc" and "classifier", whose names don't say which way
+    uint32_t flags = 0;            ///< xdp: XDP_FLAGS_*; cgroup, netfilter, tcx: BPF_F_*
     /// Borrowed: a cgroup's or network namespace's directory or file, a SOCKMAP, a perf event, an infrared device, a socket.
     int target_fd = -1;
     uint64_t semaphore = 0; ///< uprobes: file offset of a counter that the kernel raises while attached (ref_ctr_offset, 4.20)

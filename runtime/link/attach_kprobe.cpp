@@ -9,6 +9,7 @@
 // to each by address. Multi attachments take only what ftrace can be put on, and one place that can't spoils all of them: those
 // that the kernel lists are taken, the rest is found by halving, and what is passed over is said. Where the kernel has no
 // kprobe.multi, a kprobe for each function does the same, slower: the program can't tell.
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -18,6 +19,7 @@
 #include "runtime/link/kernel_functions.h"
 #include "runtime/link/names.h"
 #include "runtime/link/probe_event.h"
+#include "runtime/symbols/text.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/perf.h"
@@ -138,7 +140,13 @@ Result<Link> attach_one(const Attaching &a, const ProbePlace &place) {
 Result<std::vector<KernelFunction>> wanted_functions(const Attaching &a, std::vector<std::string> &notes) {
     if (!a.options.functions.empty()) {
         std::vector<KernelFunction> out;
-        for (const std::string &name : a.options.functions) out.push_back({name, {}, 0});
+        for (size_t i = 0; i < a.options.functions.size(); ++i) {
+            const std::string &name = a.options.functions[i];
+            KernelFunction function{i < a.options.names.size() ? a.options.names[i] : name, {}, 0};
+            symbols::TextCursor cursor(name);
+            if (name.starts_with("0x")) (void)(cursor.skip('0') && cursor.skip('x') && cursor.hex(function.address));
+            out.push_back(std::move(function));
+        }
         return out;
     }
     MatchedFunctions matched = TRY(match_kernel_functions(a.target));
@@ -180,7 +188,7 @@ Result<Link> one_by_one(const Attaching &a, const std::vector<KernelFunction> &f
         Result<void> done = add_kprobe(link, a, place, cookie);
         if (done)
             ++attached;
-        else if (done.error().kind == Errc::permission || !a.options.functions.empty())
+        else if (done.error().kind == Errc::permission || (!a.options.functions.empty() && !a.options.pass_over))
             return Unexpected(in_context(std::move(done).error(), functions[i].name));
         else
             failed.push_back({i, std::move(done).error()});
@@ -244,7 +252,7 @@ Result<Link> attach_kprobe_multi(const Attaching &a) {
         for (std::string &note : notes) link.note(std::move(note));
         return link;
     }
-    const bool by_name = functions.front().address == 0;
+    const bool by_name = std::any_of(functions.begin(), functions.end(), [](const KernelFunction &f) { return f.address == 0; });
 
     auto attach = [&](const std::vector<size_t> &places) -> Result<Fd> {
         std::vector<uint64_t> where, cookies;
@@ -262,12 +270,13 @@ Result<Link> attach_kprobe_multi(const Attaching &a) {
     };
     // EINVAL and ENOENT: ftrace doesn't know the address; ESRCH: no such name; EBUSY: in use in another way (live patching).
     auto blames = [&](const Error &error) {
-        return o.functions.empty() && (error.os == EINVAL || error.os == ENOENT || error.os == ESRCH || error.os == EBUSY);
+        return (o.functions.empty() || o.pass_over) &&
+               (error.os == EINVAL || error.os == ENOENT || error.os == ESRCH || error.os == EBUSY);
     };
     Result<Bisected> done = attach_all_but_bad(functions.size(), attach, blames);
     if (!done) {
         Error error = std::move(done).error();
-        if (!o.functions.empty() && error.os == ESRCH)
+        if (!o.functions.empty() && !o.pass_over && error.os == ESRCH)
             for (const std::string &name : o.functions)
                 if (Result<std::vector<KernelFunction>> found = find_kernel_functions(name); !found)
                     return Unexpected(std::move(found).error());

@@ -127,9 +127,10 @@ Result<Places> wanted_places(const Attaching &a, bool returns) {
     out.path = TRY(find_binary(target.binary, a.options.pid));
     UserFunctions file = TRY(UserFunctions::open(out.path));
     TRY(refuse_go_returns(file, returns));
-    for (const std::string &name : a.options.functions) {
+    for (size_t i = 0; i < a.options.functions.size(); ++i) {
+        const std::string &name = a.options.functions[i];
         if (std::optional<uint64_t> offset = parse_number(name))
-            out.functions.push_back({name, *offset, 0});
+            out.functions.push_back({i < a.options.names.size() ? a.options.names[i] : name, *offset, 0});
         else
             out.functions.push_back(TRY(file.find(name)));
     }
@@ -184,7 +185,7 @@ Result<Link> one_by_one(const Attaching &a, const Places &places, bool returns) 
         Result<void> done = add_uprobe(link, a, place, a.options.cookies.empty() ? a.options.cookie : a.options.cookies[i]);
         if (done)
             ++attached;
-        else if (done.error().kind == Errc::permission || !a.options.functions.empty())
+        else if (done.error().kind == Errc::permission || (!a.options.functions.empty() && !a.options.pass_over))
             return Unexpected(in_context(std::move(done).error(), places.functions[i].name));
         else
             failed.push_back({i, std::move(done).error()});
@@ -257,7 +258,8 @@ Result<Link> attach_uprobe_multi(const Attaching &a) {
         return sys::link_create(attr);
     };
     auto blames = [&](const Error &error) {
-        return o.functions.empty() && (error.os == kNotSupported || error.os == EINVAL || error.os == EILSEQ || error.os == EIO);
+        return (o.functions.empty() || o.pass_over) &&
+               (error.os == kNotSupported || error.os == EINVAL || error.os == EILSEQ || error.os == EIO);
     };
     Result<Bisected> done = attach_all_but_bad(places.functions.size(), attach, blames);
     if (!done)

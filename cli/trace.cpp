@@ -1,0 +1,381 @@
+// `rawbpf trace`: probes in, events out. The tracing itself is in programs/trace.
+#include <csignal>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+#include "programs/render/json_line.h"
+#include "programs/render/ledger.h"
+#include "programs/trace/tracer.h"
+#include "programs/trace/view.h"
+#include "runtime/kernel/loader.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/cpus.h"
+#include "runtime/sys/epoll.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf trace";
+constexpr int kTickMs = 50;
+
+constexpr Option kOptions[] = {
+    {.name = "list",
+     .letter = 'l',
+     .help = "show what the probes match, with arguments, and attach nothing",
+     .section = "What to trace"},
+    {.name = "sig",
+     .kind = Kind::text,
+     .argument = "TYPES",
+     .help = "types of a program's function, as C writes them: 'int,const char*', 'long (int fd, const char *path)'"},
+    {.name = "returns", .letter = 'r', .help = "returns too: what came back, and after how long"},
+    {.name = "allow-unwind-risk", .help = "returns also in programs that unwind their stacks (C++): an exception may end them"},
+    {.name = "pid",
+     .letter = 'p',
+     .kind = Kind::pids,
+     .repeatable = true,
+     .argument = "PID",
+     .help = "only this process, or a list 1,2,3",
+     .section = "What to keep"},
+    {.name = "tid", .kind = Kind::pids, .repeatable = true, .argument = "TID", .help = "only this thread, or a list"},
+    {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name"},
+    {.name = "uid", .kind = Kind::pids, .repeatable = true, .argument = "UID", .help = "only this user's processes, or a list"},
+    {.name = "cgroup", .kind = Kind::directory, .argument = "PATH", .help = "only tasks in this cgroup (v2) or below it"},
+    {.name = "filter",
+     .kind = Kind::text,
+     .argument = "EXPRESSION",
+     .help =
+         "only where this holds, compiled into the BPF program: 'arg2 > 4096 && comm == \"cat\"', 'file->f_inode->i_size > 1m'"},
+    {.name = "errors", .letter = 'e', .help = "only returns that are errors (negative)"},
+    {.name = "sample", .kind = Kind::count, .argument = "N", .help = "1 in N of what is left, at each place", .least = 1},
+    {.name = "max-events", .letter = 'n', .kind = Kind::count, .argument = "N", .help = "end after so many events", .least = 1},
+    {.name = "duration",
+     .letter = 'd',
+     .kind = Kind::seconds,
+     .argument = "SECONDS",
+     .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
+     .section = "How long"},
+    {.name = "as-root", .help = "under sudo: run COMMAND as root, not as the user who called sudo"},
+    {.name = "ready-fd",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "write a byte to this descriptor when everything is attached",
+     .most = 1 << 20},
+    {.name = "count",
+     .letter = 'c',
+     .help = "no events: how often each function is called, counted in the kernel",
+     .section = "Output",
+     .excludes = "view"},
+    {.name = "graph",
+     .letter = 'g',
+     .help = "calls indented by depth, with what they returned and how long they took",
+     .excludes = "view"},
+    {.name = "latency", .letter = 'L', .help = "at the end a table of times for each function"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "how to show it",
+     .fallback = "text",
+     .choices = "text json"},
+    kJsonOption,
+    kOutputOption,
+    {.name = "string",
+     .kind = Kind::count,
+     .argument = "BYTES",
+     .help = "how much of a text is shown",
+     .fallback = "128",
+     .least = 16,
+     .most = 4096},
+    kColorOption,
+    kVerboseOption,
+    kQuietOption,
+    kSyscallsOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf trace vfs_read vfs_write -- cat /etc/passwd", "kernel functions, with their arguments, while a command runs"},
+    {"sudo rawbpf trace uprobe:./prog:'work_*' --graph -- ./prog", "who calls whom in a program, and how long it takes"},
+    {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "what is opened, by everybody, for five seconds"},
+    {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
+    {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
+    {"sudo rawbpf trace --list 'tracepoint:sched:*'", "what there is"},
+};
+
+volatile std::sig_atomic_t stop_wanted = 0;
+
+void stop_on_signals() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { stop_wanted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a wait ends at once
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
+Unexpected wrong_usage(std::string text, std::string hint = {}) {
+    return Unexpected(make_error(Errc::invalid_argument, std::move(text), std::move(hint)));
+}
+
+Result<void> check(const Arguments &a) {
+    if (a.has(option("pid")) && !a.workload().empty())
+        return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
+    if (a.has(option("as-root")) && a.workload().empty())
+        return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");
+    if (a.has(option("count")) && a.has(option("latency"))) return wrong_usage("--count keeps no times", "leave one of them out");
+    if (a.has(option("count")) && a.has(option("max-events"))) return wrong_usage("--count shows no events to end after");
+    return {};
+}
+
+std::vector<uint32_t> numbers(const std::vector<int> &list) { return {list.begin(), list.end()}; }
+
+Result<trace::TraceOptions> trace_options(const Arguments &a) {
+    trace::TraceOptions o;
+    for (std::string_view probe : a.operands()) o.probes.emplace_back(probe);
+    o.filter = a.text(option("filter"));
+    o.cgroup = a.text(option("cgroup"));
+    trace::ProgramOptions &program = o.program;
+    program.mode = a.has(option("count")) ? trace::Mode::count : trace::Mode::events;
+    program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors"));
+    program.calls = !a.has(option("errors")) || a.has(option("graph"));
+    program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
+    trace::Filters &filters = program.filters;
+    filters.pids = numbers(a.pids(option("pid")));
+    filters.tids = numbers(a.pids(option("tid")));
+    filters.uids = numbers(a.pids(option("uid")));
+    filters.comm = a.text(option("comm"));
+    filters.errors = a.has(option("errors"));
+    if (a.has(option("sample"))) filters.one_in = a.count(option("sample"));
+    o.match.results = program.results;
+    o.match.signatures = program.mode == trace::Mode::events || !o.filter.empty();
+    o.match.allow_unwind_risk = a.has(option("allow-unwind-risk"));
+    o.match.signature = a.text(option("sig"));
+    return o;
+}
+
+std::string prototype(const trace::Place &place) {
+    std::string out = place.describe();
+    const trace::Signature &signature = place.signature;
+    if (!signature.known) return out;
+    out += '(';
+    for (size_t i = 0; i < signature.parameters.size(); ++i) {
+        const trace::Parameter &p = signature.parameters[i];
+        append(out, "{}{}{}{}", i ? ", " : "", p.type.name, p.name.empty() || p.type.name.ends_with('*') ? "" : " ", p.name);
+    }
+    out += signature.variadic ? ", ...)" : ")";
+    return out;
+}
+
+int list_probes(const trace::TraceOptions &o, Output &output) {
+    std::string text;
+    for (const std::string &probe : o.probes) {
+        Result<trace::ProbeSpec> spec = trace::parse_probe(probe);
+        if (!spec) return complain(kWho, spec.error(), 2);
+        Result<trace::Matched> matched = trace::match_probe(*spec, o.match);
+        if (!matched) return complain(kWho, matched.error());
+        for (const trace::Place &place : matched->places) append(text, "{}\n", prototype(place));
+        for (const std::string &note : matched->notes) say(format("{}: {}\n", kWho, note));
+    }
+    output.writer().write(text);
+    output.keep();
+    if (Result<void> written = output.writer().flush(); !written && !reader_gone(written.error()))
+        return complain(kWho, written.error(), 1);
+    return 0;
+}
+
+std::string first_line(const std::string &path) {
+    auto text = sys::read_file(path);
+    return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+class Run {
+  public:
+    Run(const Arguments &a, trace::TraceOptions options, Output &output) : a_(a), options_(std::move(options)), output_(output) {}
+
+    Result<void> run() {
+        cpu_before_ns_ = sys::process_cpu_ns();
+        if (!a_.workload().empty()) {
+            std::optional<sys::User> user;
+            if (!a_.has(option("as-root"))) user = TRY(sys::invoking_user());
+            child_ = TRY(sys::Child::spawn(a_.workload(), user));
+            options_.workload = child_.pid();
+        }
+        tracer_ = TRY(trace::Tracer::open(options_));
+        if (a_.has(option("verbose")))
+            say(format("{}: {} places, {} programs\n", kWho, tracer_->places().size(), tracer_->unit().functions.size()));
+        run_.command = own_command_line({"rawbpf", "trace"}, a_);
+        run_.version = RAWBPF_VERSION;
+        run_.kernel = first_line("/proc/sys/kernel/osrelease");
+#if defined(__x86_64__)
+        run_.arch = "x86_64";
+#elif defined(__aarch64__)
+        run_.arch = "aarch64";
+#endif
+        run_.cpus = static_cast<uint32_t>(TRY(online_cpus()).size());
+        start_ns_ = sys::monotonic_ns();
+        run_.start_wall_ns = start_ns_ + static_cast<uint64_t>(sys::realtime_offset_ns());
+        trace::ViewOptions view;
+        view.format = a_.text(option("format")) == "json" ? trace::Format::json : trace::Format::text;
+        view.count = a_.has(option("count"));
+        view.graph = a_.has(option("graph"));
+        view.returns = options_.program.results;
+        view.latency = a_.has(option("latency"));
+        view.quiet = a_.has(option("quiet"));
+        if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
+        view_.emplace(view, tracer_->places(), run_, kernel_.get(), start_ns_, output_.writer());
+        TRY(output_.empty());
+        output_.keep();
+        TRY(view_->start());
+        TRY(tracer_->attach());
+        for (const std::string &note : tracer_->notes())
+            if (!a_.has(option("quiet"))) say(format("{}: {}\n", kWho, note));
+        if (a_.has(option("ready-fd"))) {
+            const int fd = static_cast<int>(a_.count(option("ready-fd")));
+            TRY_IN(sys::write_all(fd, "", 1), "telling descriptor {} to be ready", fd);
+        }
+        armed_ns_ = sys::monotonic_ns();
+        if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
+        TRY(loop());
+        TRY(tracer_->finish([&](const trace::Event &event) { show(event); }));
+        end_workload();
+        return outcome();
+    }
+
+  private:
+    void show(const trace::Event &event) {
+        if (most_ != 0 && events_ >= most_) return;
+        ++events_;
+        view_->event(event);
+    }
+
+    Result<void> loop() {
+        most_ = a_.has(option("max-events")) ? a_.count(option("max-events")) : 0;
+        Fd epoll = TRY(sys::epoll_create());
+        if (tracer_->poll_fd() >= 0) TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
+        if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
+        const auto duration = static_cast<uint64_t>(a_.seconds(option("duration")) * 1e9);
+        std::vector<epoll_event> ready(4);
+        for (;;) {
+            const uint64_t now = sys::monotonic_ns();
+            int wait_ms = kTickMs;
+            if (duration != 0) {
+                if (now - armed_ns_ >= duration) return {};
+                wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
+            }
+            if (stop_wanted) return {};
+            (void)TRY(sys::epoll_wait(epoll.get(), ready, wait_ms));
+            tracer_->poll([&](const trace::Event &event) { show(event); });
+            TRY(view_->flush());
+            if (most_ != 0 && events_ >= most_) return {};
+            if (child_.pid() >= 0 && TRY(child_.poll())) return {};
+        }
+    }
+
+    void end_workload() {
+        if (child_.pid() < 0) return;
+        if (!child_.ended()) {
+            (void)child_.kill(SIGTERM);
+            for (int i = 0; i < 200 && !child_.poll().value_or(std::optional<sys::Exit>(sys::Exit())); ++i) {
+                std::vector<epoll_event> none(1);
+                if (Result<Fd> idle = sys::epoll_create()) (void)sys::epoll_wait(idle->get(), none, 10);
+            }
+        }
+        auto exit = child_.poll();
+        status_ = exit && *exit ? (*exit)->text() : format("runs on as process {}", child_.pid());
+    }
+
+    Result<void> outcome() {
+        std::vector<trace::PlaceCounts> counts = TRY(tracer_->counts());
+        Ledger ledger;
+        uint64_t ring_full = 0, shown = 0;
+        for (const trace::PlaceCounts &place : counts) {
+            ledger.fired += place.counts.fired;
+            ledger.filtered += place.counts.filtered;
+            ledger.sampled_out += place.counts.sampled_out;
+            ring_full += place.counts.lost;
+            shown += place.shown;
+        }
+        ledger.shown = shown;
+        ledger.lost = {{"ring_full", ring_full}};
+        if (most_ != 0 && shown > events_) { // beyond --max-events
+            ledger.shown = events_;
+            ledger.lost.emplace_back("after_max_events", shown - events_);
+        }
+        if (tracer_->malformed()) ledger.lost.emplace_back("malformed", tracer_->malformed());
+        if (view_->unreadable()) ledger.degraded.emplace_back("argument_unreadable", view_->unreadable());
+        if (view_->calls().missed_returns()) ledger.degraded.emplace_back("return_missed", view_->calls().missed_returns());
+        TRY(view_->finish(counts, ledger));
+        TRY(output_.writer().flush());
+        if (a_.has(option("quiet"))) return {};
+        render::RunCost cost;
+        cost.seconds = static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9;
+        cost.bpf_runs = tracer_->cost().runs;
+        cost.bpf_ns = tracer_->cost().ns;
+        cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
+        say(render::ledger_text(kWho, run_, ledger, cost, "event"));
+        if (tracer_->cost().recursion_misses)
+            say(format("{}: {} more weren't seen: a BPF program was running on that CPU already\n", kWho,
+                       tracer_->cost().recursion_misses));
+        if (!status_.empty()) say(format("{}: {} {}\n", kWho, a_.workload()[0], status_));
+        return {};
+    }
+
+    const Arguments &a_;
+    trace::TraceOptions options_;
+    Output &output_;
+    sys::Child child_;
+    std::unique_ptr<trace::Tracer> tracer_;
+    std::shared_ptr<const btf::Btf> kernel_;
+    std::optional<trace::View> view_;
+    RunInfo run_;
+    uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, events_ = 0, most_ = 0;
+    std::string status_;
+};
+
+int run_trace_command(const Arguments &a) {
+    if (Result<void> fine = check(a); !fine) return complain(kWho, fine.error(), 2);
+    Result<trace::TraceOptions> options = trace_options(a);
+    if (!options) return complain(kWho, options.error(), 2);
+    if (a.text(option("format")) == "json" && !render::writes_json())
+        return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    if (a.has(option("list"))) return list_probes(*options, *output);
+    stop_on_signals();
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
+    Result<void> done = Run(a, std::move(*options), *output).run();
+    narrator.reset();
+    if (!done) {
+        if (reader_gone(done.error())) return 0;
+        return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);
+    }
+    return 0;
+}
+
+} // namespace
+
+const Command kTrace{
+    .name = "trace",
+    .summary = "trace calls of functions, system calls and tracepoints, with their arguments",
+    .description =
+        "Attaches to functions of the kernel and of programs, to tracepoints and system calls, and shows each call with its "
+        "arguments, typed and named where the kernel's BTF or --sig knows them. What isn't wanted is filtered in the kernel.\n\n"
+        "A PROBE is kprobe:GLOB, kretprobe:GLOB, fentry:GLOB, fexit:GLOB, uprobe:PATH:GLOB, uretprobe:PATH:GLOB, "
+        "tracepoint:CATEGORY:GLOB, raw_tp:NAME or syscall:GLOB. A bare GLOB stands for functions of the kernel, by the best way "
+        "that "
+        "this kernel has, and it says which.\n\n"
+        "With -- COMMAND it traces that command and what it starts, from the first instruction on, and ends with it.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "PROBE",
+    .least_operands = 1,
+    .most_operands = 1000,
+    .workload = true,
+    .run = run_trace_command,
+};
+
+} // namespace rawbpf::inline v0::cli

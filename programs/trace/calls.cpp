@@ -1,0 +1,47 @@
+// See calls.h for the idea. All threads share one table, bounded; the order of events within a thread is that of their records.
+#include "programs/trace/calls.h"
+
+namespace rawbpf::inline v0::trace {
+
+uint32_t Calls::call(uint32_t tid, uint32_t place, uint64_t time) {
+    if (threads_.size() >= kMostThreads && threads_.find(tid) == threads_.end()) {
+        for (const auto &[id, open] : threads_) missed_returns_ += open.size();
+        threads_.clear();
+    }
+    std::vector<Open> &open = threads_[tid];
+    if (open.size() >= kDeepest) {
+        open.erase(open.begin());
+        ++missed_returns_;
+    }
+    open.push_back({place, time});
+    return static_cast<uint32_t>(open.size() - 1);
+}
+
+Calls::Returned Calls::returned(uint32_t tid, uint32_t place, uint64_t time) {
+    Returned out;
+    const auto thread = threads_.find(tid);
+    if (thread == threads_.end()) {
+        ++missed_calls_;
+        return out;
+    }
+    std::vector<Open> &open = thread->second;
+    std::size_t at = open.size();
+    while (at > 0 && open[at - 1].place != place) --at;
+    if (at == 0) { // it was called before we came
+        ++missed_calls_;
+        return out;
+    }
+    --at;
+    out.paired = true;
+    out.depth = static_cast<uint32_t>(at);
+    out.missed = static_cast<uint32_t>(open.size() - at - 1);
+    missed_returns_ += out.missed;
+    out.duration = time > open[at].time ? time - open[at].time : 0;
+    out.children = open[at].children;
+    open.resize(at);
+    if (at > 0) open[at - 1].children += out.duration;
+    if (open.empty()) threads_.erase(thread);
+    return out;
+}
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,45 @@
+// Calls and returns, paired: for each thread a stack of the calls that haven't returned.
+//
+//      call a   call b   call b   return b   return a
+//      depth 0  1        2        2: 0.4 us  0: 9 us, and the first b's return was missed
+//
+// Returns are missed: exit(), longjmp, exceptions, a return probe that the kernel had no room for. A return that belongs to a
+// call further down takes those above it with it, and they are counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace rawbpf::inline v0::trace {
+
+class Calls {
+  public:
+    /// The depth of this call, from 0.
+    uint32_t call(uint32_t tid, uint32_t place, uint64_t time);
+
+    struct Returned {
+        bool paired = false;
+        uint32_t depth = 0;
+        uint64_t duration = 0; ///< ns
+        uint32_t missed = 0;   ///< calls above it whose returns never came
+        uint64_t children = 0; ///< ns of the paired calls within it
+    };
+    Returned returned(uint32_t tid, uint32_t place, uint64_t time);
+
+    [[nodiscard]] uint64_t missed_returns() const { return missed_returns_; }
+    [[nodiscard]] uint64_t missed_calls() const { return missed_calls_; }
+
+  private:
+    static constexpr std::size_t kDeepest = 1024;      ///< calls of one thread; deeper ones drop the oldest
+    static constexpr std::size_t kMostThreads = 65536; ///< then all are forgotten: threads end without a word
+    struct Open {
+        uint32_t place;
+        uint64_t time, children = 0;
+    };
+    std::unordered_map<uint32_t, std::vector<Open>> threads_;
+    uint64_t missed_returns_ = 0, missed_calls_ = 0;
+};
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,296 @@
+// A bare glob names functions of the kernel, and this kernel's best way to them is chosen here:
+//
+//      fentry          a few functions, where BTF knows them and the kernel has trampolines: the cheapest, with typed arguments
+//      kprobe.multi    many, since 5.18; kprobe where there is neither
+//
+// Return probes replace return addresses, and some programs look at those. What the kernel can't know is refused here: programs
+// made by Go, and, unless the user takes the risk, functions of programs that unwind their stacks for C++ exceptions.
+#include "programs/trace/match.h"
+
+#include <algorithm>
+#include <map>
+
+#include <linux/bpf.h>
+
+#include "programs/trace/format_file.h"
+#include "runtime/base/hex.h"
+#include "runtime/elf/elf.h"
+#include "runtime/kernel/loader.h"
+#include "runtime/kernel/probes.h"
+#include "runtime/link/kernel_functions.h"
+#include "runtime/link/names.h"
+#include "runtime/link/tracefs.h"
+#include "runtime/link/user_functions.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+constexpr size_t kMostTrampolines = 16; // a program each
+constexpr size_t kFormatBytes = 64 << 10;
+
+// --- Kernel functions
+
+// The signatures of all of them in one pass over the kernel's types.
+Result<void> add_signatures(std::vector<Place> &places, const btf::Btf &btf) {
+    std::map<std::string_view, std::vector<Place *>> wanted;
+    for (Place &place : places)
+        if (place.module.empty()) wanted[place.function].push_back(&place);
+    const auto take = [&](btf::TypeId id, const std::vector<Place *> &who) -> Result<void> {
+        Signature signature = TRY(signature_of(btf, id));
+        for (Place *place : who) place->signature = signature;
+        return {};
+    };
+    if (btf.sorted() || wanted.size() <= 2) {
+        for (const auto &[name, who] : wanted)
+            if (auto id = btf.find(name, btf::Kind::func)) TRY(take(*id, who));
+        return {};
+    }
+    for (btf::TypeId id = btf.first_id(); id < btf.end_id(); ++id) {
+        const btf::Type type = TRY(btf.type(id));
+        if (type.kind != btf::Kind::func) continue;
+        if (auto at = wanted.find(type.name); at != wanted.end()) TRY(take(id, at->second));
+    }
+    return {};
+}
+
+Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options) {
+    Matched out;
+    MatchedFunctions found;
+    if (is_pattern(spec.pattern) || spec.kind != ProbeKind::kprobe) {
+        found = TRY(match_kernel_functions(spec.pattern));
+    } else {
+        found.functions = TRY(find_kernel_functions(spec.pattern)); // a kprobe needs no ftrace
+    }
+    if (found.hidden > 0) {
+        std::string note =
+            format("{}: {} of {} functions passed over, they can't be traced (notrace, inlined elsewhere): ", spec.text,
+                   found.hidden, found.hidden + found.functions.size());
+        for (size_t i = 0; i < found.hidden_names.size(); ++i) append(note, "{}{}", i ? ", " : "", found.hidden_names[i]);
+        if (found.hidden > found.hidden_names.size()) note += " ...";
+        out.notes.push_back(std::move(note));
+    }
+    for (KernelFunction &function : found.functions) {
+        Place place;
+        place.kind = spec.kind;
+        place.function = std::move(function.name);
+        place.module = std::move(function.module);
+        place.address = function.address;
+        out.places.push_back(std::move(place));
+    }
+    bool typed = false;
+    const bool trampolines = spec.kind == ProbeKind::fentry || spec.kind == ProbeKind::fexit;
+    const bool few = spec.kind == ProbeKind::function && out.places.size() <= kMostTrampolines;
+    if (options.signatures || trampolines || few) {
+        if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) {
+            TRY(add_signatures(out.places, **kernel));
+            typed = true;
+        } else if (trampolines) {
+            return Unexpected(in_context(std::move(kernel).error(), format("{} needs the kernel's BTF", spec.text)));
+        }
+    }
+    if (spec.kind == ProbeKind::function) {
+        const auto known = [](const Place &place) { return place.signature.known && place.module.empty(); };
+        const bool fentry = few && typed && std::all_of(out.places.begin(), out.places.end(), known) &&
+                            probe_attach_type(BPF_TRACE_FENTRY).support == Support::yes;
+        for (Place &place : out.places) place.kind = fentry ? ProbeKind::fentry : ProbeKind::kprobe;
+        out.notes.push_back(format("{}: {} function{}, by {}", spec.text, out.places.size(), out.places.size() == 1 ? "" : "s",
+                                   fentry                                                              ? "fentry"
+                                   : probe_attach_type(BPF_TRACE_KPROBE_MULTI).support == Support::yes ? "kprobe.multi"
+                                                                                                       : "kprobe"));
+    } else if (trampolines) {
+        std::erase_if(out.places, [&](const Place &place) {
+            if (place.signature.known) return false;
+            out.notes.push_back(format("{} passed over: the kernel's BTF doesn't know it", place.describe()));
+            return true;
+        });
+        if (out.places.empty()) return fail(Errc::not_found, "{}: the kernel's BTF knows none of these functions", spec.text);
+    }
+    return out;
+}
+
+// --- Functions of programs
+
+// Whether it, or what it brings along, unwinds stacks: imports of the unwinder.
+bool unwinds(const std::string &path) {
+    Result<sys::Mapping> image = sys::map_file(path);
+    if (!image) return false;
+    Result<elf::Elf> elf = elf::Elf::parse(image->bytes(), path);
+    if (!elf) return false;
+    for (const elf::Section &section : elf->sections()) {
+        if (section.type != 11) continue; // SHT_DYNSYM
+        Result<elf::SymbolTable> symbols = elf->symbol_table(section);
+        for (size_t i = 0; symbols && i < symbols->size(); ++i) {
+            Result<std::string_view> name = symbols->name(i);
+            if (name && (name->starts_with("_Unwind_RaiseException") || name->starts_with("__cxa_throw") ||
+                         name->starts_with("_Unwind_Resume")))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool returns_to_nobody(std::string_view name) {
+    return name == "_start" || name == "_init" || name == "_fini" || name.ends_with(".cold") || name.ends_with("@plt") ||
+           name.find(".cold.") != std::string_view::npos;
+}
+
+Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
+    Matched out;
+    const std::string path = TRY(find_binary(spec.file, options.pid));
+    const UserFunctions file = TRY_IN(UserFunctions::open(path), "{}", spec.text);
+    const bool returns = options.results || spec.kind == ProbeKind::uretprobe;
+    if (returns && file.is_go())
+        return Unexpected(make_error(Errc::unsupported,
+                                     format("{}: made by Go, whose functions must not have probes at their returns", path),
+                                     "they move their stacks and would crash; trace the calls alone"));
+    if (returns && !options.allow_unwind_risk && unwinds(path))
+        return Unexpected(make_error(
+            Errc::unsupported,
+            format("{}: it unwinds its stack (C++ exceptions), and an exception that meets a return probe ends it", path),
+            "--allow-unwind-risk traces the returns nevertheless"));
+    std::vector<UserFunction> functions;
+    if (spec.pattern.starts_with("0x")) {
+        uint64_t offset = 0;
+        for (char c : std::string_view(spec.pattern).substr(2)) {
+            const int digit = hex_digit(c);
+            if (digit < 0 || offset >> 60) return fail(Errc::invalid_argument, "{}: {} is no offset", spec.text, spec.pattern);
+            offset = offset << 4 | static_cast<unsigned>(digit);
+        }
+        functions.push_back({spec.pattern, offset, 0});
+    } else if (is_pattern(spec.pattern)) {
+        functions = TRY_IN(file.match(spec.pattern), "{}", spec.text);
+    } else {
+        functions.push_back(TRY_IN(file.find(spec.pattern), "{}", spec.text));
+    }
+    Signature signature;
+    if (!options.signature.empty()) signature = TRY_IN(parse_signature(options.signature), "--sig");
+    size_t passed = 0;
+    std::string names;
+    for (UserFunction &function : functions) {
+        if (returns && returns_to_nobody(function.name)) {
+            if (passed++ < 8) append(names, "{}{}", names.empty() ? "" : ", ", function.name);
+            continue;
+        }
+        Place place;
+        place.kind = spec.kind;
+        place.function = std::move(function.name);
+        place.file = path;
+        place.address = function.offset;
+        place.signature = signature;
+        out.places.push_back(std::move(place));
+    }
+    if (passed)
+        out.notes.push_back(format("{}: {} passed over, they have no return address of their own: {}{}", spec.text, passed, names,
+                                   passed > 8 ? " ..." : ""));
+    if (out.places.empty()) return fail(Errc::not_found, "{}: none of the functions can have a probe at its return", spec.text);
+    return out;
+}
+
+// --- Tracepoints and system calls
+
+Result<Fields> read_fields(const std::string &category, const std::string &name) {
+    const std::string path = format("{}/events/{}/{}/format", TRY(tracefs()), category, name);
+    return parse_format(TRY(sys::read_file(path, kFormatBytes)), format("{}:{}", category, name));
+}
+
+Result<Place> tracepoint_place(ProbeKind kind, const std::string &category, const std::string &event, std::string function) {
+    Place place;
+    place.kind = kind;
+    place.category = category;
+    place.function = std::move(function);
+    Fields fields = TRY(read_fields(category, event));
+    place.signature.known = true;
+    place.signature.parameters = std::move(fields.fields);
+    place.signature.returns = {"long", Show::integer, 8, true};
+    place.offsets = std::move(fields.offsets);
+    return place;
+}
+
+Result<Matched> match_tracepoints(const ProbeSpec &spec) {
+    Matched out;
+    const std::string events = TRY(tracefs()) + "/events";
+    NearestNames near(spec.category + ":" + spec.pattern);
+    for (const std::string &category : TRY(sys::list_directory(events))) {
+        const bool wanted = matches_pattern(spec.category, category);
+        for (const std::string &name : sys::list_directory(events + "/" + category).value_or(std::vector<std::string>{})) {
+            if (!sys::exists(format("{}/{}/{}/id", events, category, name))) continue;
+            if (wanted && matches_pattern(spec.pattern, name))
+                out.places.push_back(TRY(tracepoint_place(ProbeKind::tracepoint, category, name, name)));
+            else
+                near.see(category + ":" + name);
+        }
+    }
+    if (out.places.empty())
+        return Unexpected(make_error(Errc::not_found, format("{}: no such tracepoint in this kernel", spec.text), near.hint()));
+    std::sort(out.places.begin(), out.places.end(), [](const Place &a, const Place &b) { return a.describe() < b.describe(); });
+    return out;
+}
+
+Result<Matched> match_syscalls(const ProbeSpec &spec) {
+    Matched out;
+    const std::string folder = TRY(tracefs()) + "/events/syscalls";
+    Result<std::vector<std::string>> names = sys::list_directory(folder);
+    if (!names)
+        return Unexpected(make_error(Errc::unsupported, format("{}: this kernel has no tracepoints for system calls", spec.text),
+                                     "it was built without CONFIG_FTRACE_SYSCALLS"));
+    constexpr std::string_view kEnter = "sys_enter_";
+    NearestNames near(spec.pattern);
+    std::sort(names->begin(), names->end());
+    for (const std::string &name : *names) {
+        if (!name.starts_with(kEnter)) continue;
+        std::string call = name.substr(kEnter.size());
+        if (!matches_pattern(spec.pattern, call)) {
+            near.see(call);
+            continue;
+        }
+        out.places.push_back(TRY(tracepoint_place(ProbeKind::syscall, "syscalls", name, std::move(call))));
+    }
+    if (out.places.empty())
+        return Unexpected(make_error(Errc::not_found, format("{}: no such system call in this kernel", spec.text), near.hint()));
+    return out;
+}
+
+Result<Matched> match_raw(const ProbeSpec &spec) {
+    if (is_pattern(spec.pattern))
+        return Unexpected(make_error(Errc::invalid_argument, format("{}: raw tracepoints are named one by one", spec.text),
+                                     "tracepoint:CATEGORY:GLOB takes patterns"));
+    Matched out;
+    Place place;
+    place.kind = ProbeKind::raw_tp;
+    place.function = spec.pattern;
+    // BTF has each one's prototype, behind the private pointer that comes first.
+    if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) {
+        if (auto id = (*kernel)->find("btf_trace_" + spec.pattern, btf::Kind::typedef_)) {
+            btf::Type type = TRY((*kernel)->resolve(*id));
+            if (type.kind == btf::Kind::ptr) {
+                place.signature = TRY(signature_of(**kernel, type.size_or_type));
+                if (!place.signature.parameters.empty()) place.signature.parameters.erase(place.signature.parameters.begin());
+            }
+        }
+    }
+    out.places.push_back(std::move(place));
+    return out;
+}
+
+} // namespace
+
+Result<Matched> match_probe(const ProbeSpec &spec, const MatchOptions &options) {
+    switch (spec.kind) {
+    case ProbeKind::uprobe:
+    case ProbeKind::uretprobe: return match_user(spec, options);
+    case ProbeKind::tracepoint: return match_tracepoints(spec);
+    case ProbeKind::syscall: return match_syscalls(spec);
+    case ProbeKind::raw_tp: return match_raw(spec);
+    default: return match_kernel(spec, options);
+    }
+}
+
+Result<uint16_t> forked_child_offset() {
+    const Fields fields = TRY_IN(read_fields("sched", "sched_process_fork"), "following what the command starts");
+    for (size_t i = 0; i < fields.fields.size(); ++i)
+        if (fields.fields[i].name == "child_pid") return fields.offsets[i];
+    return fail(Errc::unsupported, "sched:sched_process_fork has no child_pid in this kernel");
+}
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,32 @@
+// From what the user asked to the places that this machine has.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "programs/trace/probe.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::trace {
+
+struct Matched {
+    std::vector<Place> places;
+    std::vector<std::string> notes; ///< what was passed over and why; by which way a bare glob is traced
+};
+
+struct MatchOptions {
+    bool signatures = true;         ///< names and types are wanted: events, filters
+    int pid = -1;                   ///< libraries by name as this process has mapped them
+    bool results = false;           ///< returns are wanted too
+    bool allow_unwind_risk = false; ///< return probes also where an exception may cross the frame
+    std::string signature = {};     ///< --sig, for functions of programs
+};
+
+/// Kernel functions by ftrace's list and kallsyms, functions of programs by their symbols, tracepoints and system calls by
+/// tracefs. Errors: not_found with the nearest names; unsupported (no tracefs, return probes in Go programs); permission.
+[[nodiscard]] Result<Matched> match_probe(const ProbeSpec &spec, const MatchOptions &options);
+
+/// Where a child's thread id stands in the record of sched:sched_process_fork.
+[[nodiscard]] Result<uint16_t> forked_child_offset();
+
+} // namespace rawbpf::inline v0::trace

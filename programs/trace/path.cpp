@@ -1,0 +1,172 @@
+// From a dentry up to the root, as the kernel's d_path() goes, but from any probe: bpf_d_path() may only be called from a few.
+//
+//      dentry "passwd" --d_parent--> "etc" --d_parent--> "/"  is the root of this mount
+//                                                         |   mount --mnt_parent--> the mount below, mnt_mountpoint in it
+//                                                         v
+//      written:  passwd\0 etc\0                           ... on from there, until a mount is its own parent
+//
+// Renames and unmounts may happen meanwhile: then a name is old, as it may be with any other tool. Every pointer is read by
+// bpf_probe_read_kernel(), so nothing worse can happen. Names go leaf first, since that is how they are met; user space turns
+// them round. A process in a chroot sees a shorter path than this one.
+#include "programs/trace/path.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+constexpr int kMostSteps = 32;
+
+Result<uint32_t> offset_of(const btf::Btf &kernel, std::string_view type_name, std::string_view member_name) {
+    const auto id = kernel.find(type_name, btf::Kind::struct_);
+    if (!id) return fail(Errc::not_found, "the kernel's BTF has no struct {}", type_name);
+    // Depth first, through what is anonymous.
+    std::vector<std::pair<btf::TypeId, uint32_t>> todo{{*id, 0}};
+    for (size_t at = 0; at < todo.size() && at < 64; ++at) {
+        const btf::Type type = TRY(kernel.resolve(todo[at].first));
+        for (uint32_t i = 0; i < type.vlen; ++i) {
+            const btf::Member member = TRY(kernel.member(type, i));
+            if (member.name == member_name) return todo[at].second + member.bit_offset / 8;
+            if (!member.name.empty()) continue;
+            const btf::Type inner = TRY(kernel.resolve(member.type));
+            if (inner.kind == btf::Kind::struct_ || inner.kind == btf::Kind::union_)
+                todo.emplace_back(member.type, todo[at].second + member.bit_offset / 8);
+        }
+    }
+    return fail(Errc::not_found, "the kernel's struct {} has no member {}", type_name, member_name);
+}
+
+} // namespace
+
+Result<PathOffsets> path_offsets(const btf::Btf &kernel) {
+    PathOffsets out;
+    out.file_path = TRY(offset_of(kernel, "file", "f_path"));
+    out.path_mnt = TRY(offset_of(kernel, "path", "mnt"));
+    out.path_dentry = TRY(offset_of(kernel, "path", "dentry"));
+    out.d_parent = TRY(offset_of(kernel, "dentry", "d_parent"));
+    out.d_name = TRY(offset_of(kernel, "dentry", "d_name")) + TRY(offset_of(kernel, "qstr", "name"));
+    out.d_sb = TRY(offset_of(kernel, "dentry", "d_sb"));
+    out.mnt_root = TRY(offset_of(kernel, "vfsmount", "mnt_root"));
+    out.mount_mnt = TRY(offset_of(kernel, "mount", "mnt"));
+    out.mnt_parent = TRY(offset_of(kernel, "mount", "mnt_parent"));
+    out.mnt_mountpoint = TRY(offset_of(kernel, "mount", "mnt_mountpoint"));
+    out.s_type = TRY(offset_of(kernel, "super_block", "s_type"));
+    out.type_name = TRY(offset_of(kernel, "file_system_type", "name"));
+    return out;
+}
+
+Code &path_walk(Builder &builder, const PathOffsets &o) {
+    // r6 dentry, r7 vfsmount, r8 where to write, r9 bytes written
+    Code &f = builder.function("trace_path", 3);
+    const Slot got = f.stack<uint64_t>("got"), steps = f.stack<uint64_t>("steps"), parent = f.stack<uint64_t>("parent");
+    const Label more = f.label("more"), done = f.label("done"), unread = f.label("unread"), inside = f.label("inside"),
+                detached = f.label("detached"), longer = f.label("longer");
+    // r1 = *(u64 *)(base + offset), or away
+    const auto read = [&](WritableReg base, uint32_t offset) {
+        f.mov(r3, base);
+        if (offset) f.add(r3, runtime(offset));
+        f.address(r1, got);
+        f.mov(r2, 8);
+        f.call(helper::probe_read_kernel);
+        f.jump_if(r0 != 0, unread);
+        f.load<uint64_t>(r1, got);
+    };
+    // the text at r1, behind what has been written
+    const auto write_name = [&](Label on_error) {
+        f.mov(r3, r1);
+        f.mov(r1, r8);
+        f.add(r1, r9);
+        f.mov(r2, kComponentBytes);
+        f.call(helper::probe_read_kernel_str);
+        f.jump_if(as_signed(static_cast<Reg>(r0)) <= 0, on_error);
+        f.jump_if(r0 > kComponentBytes, on_error); // for older verifiers, who forget what the helper promises
+        f.add(r9, r0);
+    };
+
+    f.mov(r6, r1);
+    f.mov(r7, r2);
+    f.mov(r8, r3);
+    f.mov(r9, 0);
+    f.mov(r1, 0);
+    f.store<uint64_t>(steps, r1);
+
+    f.bind(more);
+    f.jump_if(r9 >= kPathBytes, longer);
+    f.load<uint64_t>(r1, steps);
+    f.jump_if(r1 >= kMostSteps, longer);
+    f.add(r1, 1);
+    f.store<uint64_t>(steps, r1);
+    f.jump_if(r7 == 0, inside); // no mount is known
+    read(r7, o.mnt_root);
+    f.jump_if(r1 != r6, inside);
+    // The root of this mount: on from where it is mounted.
+    f.sub(r7, runtime(o.mount_mnt));
+    read(r7, o.mnt_parent);
+    f.jump_if(r1 == r7, done); // the mount of everything
+    read(r7, o.mnt_mountpoint);
+    f.mov(r6, r1);
+    read(r7, o.mnt_parent);
+    f.mov(r7, r1);
+    f.add(r7, runtime(o.mount_mnt));
+    f.jump(more);
+
+    f.bind(inside);
+    read(r6, o.d_parent);
+    f.jump_if(r1 == r6, detached);
+    f.store<uint64_t>(parent, r1);
+    read(r6, o.d_name);
+    write_name(unread);
+    f.load<uint64_t>(r6, parent);
+    f.jump(more);
+
+    f.bind(done);
+    f.mov(r0, r9);
+    f.exit();
+
+    f.bind(detached);
+    read(r6, o.d_name);
+    write_name(unread);
+    f.jump_if(r9 >= kPathBytes, longer);
+    read(r6, o.d_sb);
+    f.mov(r6, r1);
+    read(r6, o.s_type);
+    f.mov(r6, r1);
+    read(r6, o.type_name);
+    write_name(unread);
+    f.mov(r0, r9);
+    f.or_(r0, kDetached);
+    f.exit();
+
+    f.bind(longer);
+    f.mov(r0, r9);
+    f.or_(r0, kLonger);
+    f.exit();
+
+    f.bind(unread);
+    f.mov(r0, -EFAULT);
+    f.exit();
+    return f;
+}
+
+std::string path_text(Bytes names, int32_t length) {
+    std::vector<std::string_view> parts;
+    const auto bytes = static_cast<size_t>(length & (kLonger - 1));
+    std::string_view rest(reinterpret_cast<const char *>(names.data()), std::min(bytes, names.size()));
+    while (!rest.empty()) {
+        const size_t end = rest.find('\0');
+        parts.push_back(rest.substr(0, end));
+        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+    std::string out;
+    if (length & kDetached) { // the name, and the file system's
+        if (parts.size() == 2) append(out, "{}:{}", parts[1], parts[0]);
+        return out;
+    }
+    if (length & kLonger) out = "...";
+    for (size_t i = parts.size(); i-- > 0;) append(out, "/{}", parts[i]);
+    return out.empty() ? "/" : out;
+}
+
+} // namespace rawbpf::inline v0::trace

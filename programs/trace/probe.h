@@ -1,0 +1,58 @@
+// What the user asked to trace, and what that stands for on this machine.
+//
+//      "uprobe:./prog:work_*"  --parse-->  ProbeSpec  --match (match.h)-->  Place, Place, Place
+//
+// PURE: this file only reads words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "programs/trace/signature.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::trace {
+
+enum class ProbeKind : uint8_t { function, kprobe, kretprobe, fentry, fexit, uprobe, uretprobe, tracepoint, raw_tp, syscall };
+
+/// "kprobe", "fentry" ...; Kind::function, which has no word of its own, is "function".
+[[nodiscard]] std::string_view probe_kind_name(ProbeKind kind);
+/// Functions of the kernel, by whatever way.
+[[nodiscard]] constexpr bool is_kernel_function(ProbeKind kind) {
+    return kind == ProbeKind::function || kind == ProbeKind::kprobe || kind == ProbeKind::kretprobe ||
+           kind == ProbeKind::fentry || kind == ProbeKind::fexit;
+}
+[[nodiscard]] constexpr bool is_user_function(ProbeKind kind) {
+    return kind == ProbeKind::uprobe || kind == ProbeKind::uretprobe;
+}
+
+struct ProbeSpec {
+    ProbeKind kind = ProbeKind::function; ///< function: a bare glob, by the best way this kernel has
+    std::string file;                     ///< uprobes: path or name of a program or library
+    std::string category;                 ///< tracepoints; may be a glob
+    std::string pattern;                  ///< a name or a glob
+    std::string text;                     ///< as the user wrote it
+};
+
+/// Reads "kprobe:GLOB", "uprobe:PATH:GLOB", "tracepoint:CATEGORY:GLOB", "syscall:GLOB", a bare "GLOB" ... Errors:
+/// invalid_argument with what was expected and the nearest kind.
+[[nodiscard]] Result<ProbeSpec> parse_probe(std::string_view text);
+
+/// One place where a probe stands: a function, a tracepoint, a system call.
+struct Place {
+    ProbeKind kind = ProbeKind::kprobe;
+    std::string function;          ///< "vfs_read", "openat", "sched_switch"
+    std::string file;              ///< uprobes: the path
+    std::string category;          ///< tracepoints
+    std::string module;            ///< kernel functions of modules
+    uint64_t address = 0;          ///< kernel functions: address, 0 unknown; uprobes: offset in the file
+    Signature signature;           ///< of tracepoints: their fields
+    std::vector<uint16_t> offsets; ///< tracepoints: where each field is, from the record's start
+
+    /// "uprobe:/usr/bin/bash:readline", "tracepoint:sched:sched_switch".
+    [[nodiscard]] std::string describe() const;
+};
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,62 @@
+// The BPF side of a trace, made for exactly what was asked. PURE: places and options in, a Unit out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "asm/unit.h"
+#include "programs/trace/expression.h"
+#include "programs/trace/probe.h"
+#include "programs/trace/record.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::trace {
+
+/// What is let through; all of it is decided in the kernel.
+struct Filters {
+    uint32_t own_pid = 0; ///< our own events are filtered; 0: none are ours
+    std::vector<uint32_t> pids, tids, uids;
+    std::string comm;              ///< a whole name; empty: any
+    bool cgroup = false;           ///< tasks in the cgroup in map trace_cgroup, slot 0
+    uint32_t workload = 0;         ///< this process and all that it starts; 0: any
+    uint16_t child_tid_offset = 0; ///< workload: in the record of sched:sched_process_fork
+    std::optional<Expression> expression;
+    bool errors = false;                   ///< results: negative ones only
+    uint64_t one_in = 1;                   ///< of what is left, each N-th
+    uint64_t pidns_dev = 0, pidns_ino = 0; ///< where ids count in; 0: the initial pid namespace
+};
+
+enum class Mode : uint8_t { events, count };
+
+struct ProgramOptions {
+    Mode mode = Mode::events;
+    Filters filters;
+    bool calls = true, results = false; ///< which ends of a function send a record
+    bool cookies = true;                ///< the kernel has bpf_get_attach_cookie here: many places share a program
+    bool sleepable = false;             ///< uprobes may wait for a page (6.0): texts on pages that aren't there yet
+    bool multi = true;                  ///< kprobe.multi and uprobe.multi
+    uint32_t ring_bytes = 1 << 20;
+    uint16_t text_bytes = 128; ///< of each text
+};
+
+/// Some places with one program.
+struct Group {
+    std::string program; ///< its name in the unit
+    std::string section;
+    ProbeKind kind = ProbeKind::kprobe;
+    bool is_result = false;
+    std::vector<uint32_t> places; ///< indexes
+    Layout layout;
+};
+
+struct TraceUnit {
+    Unit unit;
+    std::vector<Group> groups;
+};
+
+/// Errors: invalid_argument (a filter, with a caret).
+[[nodiscard]] Result<TraceUnit> trace_unit(const std::vector<Place> &places, const ProgramOptions &options,
+                                           const btf::Btf *kernel);
+
+} // namespace rawbpf::inline v0::trace

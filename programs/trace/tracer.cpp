@@ -1,0 +1,293 @@
+// The order of things, which makes the ledger exact: programs are loaded and the ring is mapped before anything is attached; at
+// the end everything is detached first, which waits until no CPU runs a program any more, then the ring is drained and the
+// counters are read. So each firing is in exactly one of them.
+#include "programs/trace/tracer.h"
+
+#include <algorithm>
+#include <optional>
+#include <sys/sysmacros.h>
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+
+#include "runtime/events/ring_buffer.h"
+#include "runtime/kernel/loader.h"
+#include "runtime/kernel/probes.h"
+#include "runtime/kernel/stats.h"
+#include "runtime/link/attach.h"
+#include "runtime/object/unit_object.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+#include "runtime/sys/uapi.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+constexpr uint64_t kInitialPidNamespace = 0xeffffffc; // PROC_PID_INIT_INO, kernel include/linux/proc_ns.h
+
+bool any_user(const std::vector<Place> &places) {
+    return std::any_of(places.begin(), places.end(), [](const Place &p) { return is_user_function(p.kind); });
+}
+
+} // namespace
+
+struct Tracer::State {
+    struct PassedOverPlace {
+        uint32_t place;
+        Error error;
+    };
+    TraceOptions options;
+    std::vector<Place> places;
+    std::vector<std::string> notes;
+    TraceUnit made;
+    ObjectSpec spec;
+    LoadedObject object;
+    std::optional<RingBuffer> ring;
+    std::optional<RunStats> stats;
+    std::vector<Link> links;
+    std::vector<const Group *> calls, results; ///< by place
+    std::vector<uint64_t> shown;
+    uint64_t malformed = 0;
+    TraceCost cost;
+
+    Result<void> find_places();
+    Result<void> load_programs();
+    Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
+    void take(Bytes record, const std::function<void(const Event &)> &see);
+};
+
+Result<void> Tracer::State::find_places() {
+    for (const std::string &text : options.probes) {
+        const ProbeSpec probe = TRY(parse_probe(text));
+        Matched matched = TRY(match_probe(probe, options.match));
+        for (Place &place : matched.places) {
+            const auto same = [&](const Place &other) {
+                return other.kind == place.kind && other.function == place.function && other.file == place.file &&
+                       other.address == place.address && other.category == place.category;
+            };
+            // Two globs may describe the same place: once is enough. (Few globs, many places: only neighbours are looked at.)
+            if (options.probes.size() > 1 && std::any_of(places.begin(), places.end(), same)) continue;
+            places.push_back(std::move(place));
+        }
+        for (std::string &note : matched.notes) notes.push_back(std::move(note));
+    }
+    if (places.empty()) return fail(Errc::not_found, "nothing to trace");
+    return {};
+}
+
+Result<void> Tracer::State::load_programs() {
+    ProgramOptions &program = options.program;
+    Filters &filters = program.filters;
+    if (!options.filter.empty()) filters.expression = TRY_IN(parse_expression(options.filter), "--filter");
+    filters.own_pid = static_cast<uint32_t>(sys::own_pid());
+    if (auto ns = sys::stat_file("/proc/self/ns/pid"); ns && ns->st_ino != kInitialPidNamespace) {
+        filters.pidns_dev = uint64_t{major(ns->st_dev)} << 20 | minor(ns->st_dev);
+        filters.pidns_ino = ns->st_ino;
+    }
+    if (options.workload > 0) {
+        filters.workload = static_cast<uint32_t>(options.workload);
+        filters.child_tid_offset = TRY(forked_child_offset());
+    }
+    Fd cgroup;
+    if (!options.cgroup.empty()) {
+        cgroup = TRY_IN(sys::open(options.cgroup, O_RDONLY | O_DIRECTORY), "the cgroup to trace");
+        filters.cgroup = true;
+    }
+    program.cookies = has_feature(Feature::cookie);
+    if (any_user(places)) program.sleepable = probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes;
+    {
+        sys::Because why("the run time of each program is counted while this is open: its cost goes into the ledger");
+        if (auto enabled = RunStats::enable()) stats = std::move(*enabled);
+    }
+    std::shared_ptr<const btf::Btf> kernel;
+    if (filters.expression || program.mode == Mode::events)
+        if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
+    made = TRY(trace_unit(places, program, kernel.get()));
+    spec = TRY(object_of(made.unit));
+    object = TRY(rawbpf::load(spec));
+    const auto fill = [&](std::string_view name, const std::vector<uint32_t> &values) -> Result<void> {
+        Map *map = object.find_map(name);
+        for (size_t i = 0; map && i < values.size(); ++i) TRY(map->put(values[i], uint8_t{1}));
+        return {};
+    };
+    TRY(fill("trace_pids", filters.pids));
+    TRY(fill("trace_tids", filters.tids));
+    TRY(fill("trace_uids", filters.uids));
+    if (cgroup) {
+        const uint32_t slot = 0, fd = static_cast<uint32_t>(cgroup.get());
+        TRY_IN(object.find_map("trace_cgroup")->update(&slot, &fd), "{} (a cgroup v2 directory is needed)", options.cgroup);
+    }
+    if (const Map *events = object.find_map("trace_events")) ring = TRY(RingBuffer::open(events->fd(), events->max_entries()));
+    calls.resize(places.size());
+    results.resize(places.size());
+    shown.resize(places.size());
+    for (const Group &group : made.groups)
+        for (uint32_t place : group.places) (group.is_result ? results : calls)[place] = &group;
+    return {};
+}
+
+Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedOverPlace> &failed) {
+    const Program *program = object.find_program(group.program);
+    if (!program) return fail(Errc::internal, "no program {}", group.program);
+    const bool multi = group.section.find(".multi") != std::string::npos;
+    if (multi) {
+        // One link for all places of a file, or of the kernel.
+        std::vector<uint32_t> left = group.places;
+        while (!left.empty()) {
+            const std::string &file = places[left.front()].file;
+            AttachOptions how;
+            how.target = file;
+            how.pass_over = true;
+            std::vector<uint32_t> others;
+            for (uint32_t index : left) {
+                const Place &place = places[index];
+                if (place.file != file) {
+                    others.push_back(index);
+                    continue;
+                }
+                how.functions.push_back(place.address ? format("{:#x}", place.address) : place.function);
+                how.names.push_back(place.function);
+                how.cookies.push_back(index);
+            }
+            if (options.program.filters.pids.size() == 1 && !file.empty())
+                how.pid = static_cast<int>(options.program.filters.pids[0]);
+            Result<Link> link = attach_program(spec, object, *program, how);
+            if (!link) {
+                failed.push_back({left.front(), std::move(link).error()});
+            } else {
+                for (const std::string &note : link->notes()) notes.push_back(note);
+                links.push_back(std::move(*link));
+            }
+            left = std::move(others);
+        }
+        return {};
+    }
+    for (uint32_t index : group.places) {
+        const Place &place = places[index];
+        AttachOptions how;
+        if (options.program.cookies && place.kind != ProbeKind::fentry && place.kind != ProbeKind::fexit &&
+            place.kind != ProbeKind::raw_tp)
+            how.cookie = index;
+        if (is_user_function(place.kind))
+            how.target = format("{}:{:#x}", place.file, place.address);
+        else if (place.kind == ProbeKind::tracepoint)
+            how.target = format("{}/{}", place.category, place.function);
+        else if (place.kind == ProbeKind::syscall)
+            how.target = format("syscalls/sys_{}_{}", group.is_result ? "exit" : "enter", place.function);
+        else if (place.kind == ProbeKind::kprobe || place.kind == ProbeKind::kretprobe)
+            how.target = place.function;
+        Result<Link> link = attach_program(spec, object, *program, how);
+        if (!link) {
+            if (link.error().kind == Errc::permission) return Unexpected(std::move(link).error());
+            failed.push_back({index, std::move(link).error()});
+            continue;
+        }
+        for (const std::string &note : link->notes()) notes.push_back(note);
+        links.push_back(std::move(*link));
+    }
+    return {};
+}
+
+void Tracer::State::take(Bytes record, const std::function<void(const Event &)> &see) {
+    Event event;
+    if (record.size() < sizeof(Header)) {
+        ++malformed;
+        return;
+    }
+    event.header = load<Header>(record.data());
+    if (event.header.place >= places.size()) {
+        ++malformed;
+        return;
+    }
+    const Group *group = (event.header.what == What::result ? results : calls)[event.header.place];
+    if (!group || record.size() < group->layout.size) {
+        ++malformed;
+        return;
+    }
+    event.place = &places[event.header.place];
+    event.layout = &group->layout;
+    event.record = record;
+    ++shown[event.header.place];
+    see(event);
+}
+
+Tracer::Tracer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Tracer::~Tracer() = default;
+
+Result<std::unique_ptr<Tracer>> Tracer::open(const TraceOptions &options) {
+    auto state = std::make_unique<State>();
+    state->options = options;
+    TRY(state->find_places());
+    TRY(state->load_programs());
+    return std::unique_ptr<Tracer>(new Tracer(std::move(state)));
+}
+
+const std::vector<Place> &Tracer::places() const { return state_->places; }
+const Unit &Tracer::unit() const { return state_->made.unit; }
+const std::vector<std::string> &Tracer::notes() const { return state_->notes; }
+const TraceCost &Tracer::cost() const { return state_->cost; }
+uint64_t Tracer::malformed() const { return state_->malformed; }
+int Tracer::poll_fd() const { return state_->ring ? state_->ring->poll_fd() : -1; }
+
+Result<void> Tracer::attach() {
+    State &s = *state_;
+    // First what follows the workload's forks: the first of them may be its first act.
+    for (const char *name : {"trace_fork", "trace_exit"})
+        if (const Program *program = s.object.find_program(name))
+            s.links.push_back(TRY(attach_program(s.spec, s.object, *program)));
+    const size_t before = s.links.size();
+    std::vector<State::PassedOverPlace> failed;
+    for (const Group &group : s.made.groups) TRY(s.attach_group(group, failed));
+    if (s.links.size() == before && !failed.empty()) return Unexpected(std::move(failed.front().error));
+    for (const State::PassedOverPlace &one : failed)
+        s.notes.push_back(format("{} passed over: {}", s.places[one.place].describe(), one.error.message()));
+    return {};
+}
+
+size_t Tracer::poll(const std::function<void(const Event &)> &see, size_t limit) {
+    if (!state_->ring) return 0;
+    (void)state_->ring->prepare_wait();
+    return state_->ring->consume([&](Bytes record) { state_->take(record, see); }, limit);
+}
+
+Result<void> Tracer::finish(const std::function<void(const Event &)> &see) {
+    State &s = *state_;
+    {
+        sys::Because why("no more events: when this returns, no CPU runs the programs any more");
+        s.links.clear();
+    }
+    while (poll(see) > 0) {
+    }
+    for (const Program &program : s.object.programs) {
+        const Result<RunCost> spent = run_cost(program.fd.get());
+        if (!spent) continue;
+        s.cost.runs += spent->runs;
+        s.cost.ns += spent->ns;
+        s.cost.recursion_misses += spent->recursion_misses;
+    }
+    s.stats.reset();
+    return {};
+}
+
+Result<std::vector<PlaceCounts>> Tracer::counts() const {
+    const State &s = *state_;
+    std::vector<PlaceCounts> out(s.places.size());
+    const Map *map = state_->object.find_map("trace_counts");
+    if (!map) return fail(Errc::internal, "no map trace_counts");
+    sys::Because why("what each CPU counted at each place");
+    for (uint32_t i = 0; i < out.size(); ++i) {
+        for (const Counts &cpu : TRY((map->get_per_cpu<uint32_t, Counts>(i)))) {
+            out[i].counts.fired += cpu.fired;
+            out[i].counts.filtered += cpu.filtered;
+            out[i].counts.sampled_out += cpu.sampled_out;
+            out[i].counts.lost += cpu.lost;
+        }
+        out[i].shown = s.options.program.mode == Mode::count
+                           ? out[i].counts.fired - out[i].counts.filtered - out[i].counts.sampled_out
+                           : s.shown[i];
+    }
+    return out;
+}
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,86 @@
+// The tracer, as the command line (or any other program) uses it.
+//
+//      TraceOptions --> Tracer::open()   places found, programs made and verified, rings mapped; nothing runs yet
+//                       attach()         from here on the kernel counts
+//                       poll()           events, to a function of the caller's
+//                       finish()         detached, the rest of the events, the ledger
+//
+// It prints nothing, starts no thread, and leaves nothing behind: dropping it detaches.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "programs/render/frame.h"
+#include "programs/trace/match.h"
+#include "programs/trace/program.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::trace {
+
+struct TraceOptions {
+    std::vector<std::string> probes; ///< as the user wrote them
+    ProgramOptions program;          ///< cookies, multi and sleepable are found out
+    MatchOptions match;
+    std::string filter; ///< --filter; empty: none
+    std::string cgroup; ///< path of a cgroup v2 directory
+    int workload = -1;  ///< only this process and what it starts
+};
+
+/// One record, as it comes; its bytes are gone when the function returns.
+struct Event {
+    Header header;
+    const Place *place = nullptr;
+    const Layout *layout = nullptr;
+    Bytes record;
+    [[nodiscard]] uint64_t value(uint32_t index) const { return load<uint64_t>(record.data() + sizeof(Header) + 8 * index); }
+};
+
+/// How a place's firings were spent.
+struct PlaceCounts {
+    Counts counts;
+    uint64_t shown = 0;
+};
+
+struct TraceCost {
+    uint64_t runs = 0, ns = 0;     ///< of all programs together (BPF_ENABLE_STATS)
+    uint64_t recursion_misses = 0; ///< firings while a program ran on that CPU: the kernel skips those
+};
+
+class Tracer {
+  public:
+    /// Errors: invalid_argument (probe, filter, signature), not_found (with the nearest names), unsupported, permission,
+    /// rejected.
+    [[nodiscard]] static Result<std::unique_ptr<Tracer>> open(const TraceOptions &options);
+    ~Tracer();
+    Tracer(const Tracer &) = delete;
+    Tracer &operator=(const Tracer &) = delete;
+
+    [[nodiscard]] const std::vector<Place> &places() const;
+    [[nodiscard]] const Unit &unit() const; ///< the programs, for printing
+    /// What was passed over and why, by which way places are traced.
+    [[nodiscard]] const std::vector<std::string> &notes() const;
+    /// Errors: those of attach_program(), when no place could be attached at all.
+    [[nodiscard]] Result<void> attach();
+    /// Readable when there are events; -1 where only counts are kept.
+    [[nodiscard]] int poll_fd() const;
+    /// Hands over what there is, up to `limit` events. Returns how many.
+    size_t poll(const std::function<void(const Event &)> &see, size_t limit = SIZE_MAX);
+    /// Detaches, hands over the rest, reads the counters.
+    [[nodiscard]] Result<void> finish(const std::function<void(const Event &)> &see);
+    /// For each place, in their order: live, or final after finish().
+    [[nodiscard]] Result<std::vector<PlaceCounts>> counts() const;
+    [[nodiscard]] const TraceCost &cost() const;
+    [[nodiscard]] uint64_t malformed() const;
+
+  private:
+    struct State;
+    explicit Tracer(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+} // namespace rawbpf::inline v0::trace

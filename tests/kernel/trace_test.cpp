@@ -1,0 +1,336 @@
+// The tracer against a kernel: a child calls so many times, and exactly so many are seen.
+#include <cerrno>
+#include <memory>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "programs/trace/decode.h"
+#include "programs/trace/tracer.h"
+#include "runtime/kernel/loader.h"
+#include "runtime/kernel/probes.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using namespace rawbpf::trace;
+
+// With names that no other function has. Not inlined, not merged, not cloned for constants.
+extern "C" [[gnu::noinline, gnu::noclone, gnu::used]] long rawbpf_traced_leaf(long number, const char *text) {
+    __asm__ volatile("" : : "r"(text) : "memory");
+    return number - 3;
+}
+extern "C" [[gnu::noinline, gnu::noclone, gnu::used]] long rawbpf_traced_middle(long number) {
+    const long sum = rawbpf_traced_leaf(number, "hello") + rawbpf_traced_leaf(number + 1, "world");
+    __asm__ volatile("" : : : "memory");
+    return sum;
+}
+
+namespace {
+
+constexpr int kCalls = 1000;
+
+// A child that waits for a word before it does `work`, kCalls times.
+template <class Work> struct Child {
+    explicit Child(Work work) {
+        REQUIRE(pipe(go) == 0);
+        pid = fork();
+        REQUIRE(pid >= 0);
+        if (pid == 0) {
+            close(go[1]); // so that it ends when we do
+            char word = 0;
+            if (read(go[0], &word, 1) != 1) _exit(1);
+            for (int i = 0; i < kCalls; ++i) work(i);
+            _exit(0);
+        }
+    }
+    ~Child() {
+        close(go[0]);
+        close(go[1]);
+    }
+    void run() {
+        REQUIRE(write(go[1], "", 1) == 1);
+        int status = 0;
+        REQUIRE(waitpid(pid, &status, 0) == pid);
+        REQUIRE(status == 0);
+    }
+    int pid = -1, go[2] = {-1, -1};
+};
+
+struct Seen {
+    std::vector<std::string> lines; ///< "leaf(7, "hello")", "leaf = 4"
+    std::vector<PlaceCounts> counts;
+    std::vector<std::string> places;
+};
+
+// Traces what the child does; nullopt where this kernel has no such probes.
+template <class Work> std::optional<Seen> traced(TraceOptions options, Work work, std::string &missing) {
+    Child child(work);
+    options.workload = child.pid;
+    Result<std::unique_ptr<Tracer>> tracer = Tracer::open(options);
+    if (!tracer && tracer.error().kind == Errc::unsupported) {
+        missing = tracer.error().message();
+        return {};
+    }
+    REQUIRE_MESSAGE(tracer, tracer.error().message(), " ", tracer.error().log);
+    Seen out;
+    const std::shared_ptr<const btf::Btf> kernel = kernel_btf().value_or(nullptr);
+    const auto see = [&](const Event &event) {
+        std::string line = event.place->function;
+        bool unreadable = false;
+        if (event.header.what == What::result) {
+            line += " = ";
+            append_result(line, event.place->signature.returns, event.value(event.layout->values - 1), kernel.get(), false);
+        } else {
+            line += '(';
+            size_t blob = 0;
+            for (uint32_t i = 0; i < event.layout->values; ++i) {
+                const Blob *its = blob < event.layout->blobs.size() && event.layout->blobs[blob].argument == i
+                                      ? &event.layout->blobs[blob++]
+                                      : nullptr;
+                if (i) line += ", ";
+                append_value(line, parameter_type(event.place->signature, i), event.value(i), its, event.record, kernel.get(),
+                             false, unreadable);
+            }
+            line += ')';
+        }
+        CHECK_FALSE(unreadable);
+        out.lines.push_back(std::move(line));
+    };
+    Result<void> attached = (*tracer)->attach();
+    if (!attached && (attached.error().kind == Errc::unsupported || attached.error().os == EPERM)) {
+        missing = attached.error().message();
+        return {};
+    }
+    REQUIRE_MESSAGE(attached, attached.error().message());
+    child.run();
+    const Result<void> finished = (*tracer)->finish(see);
+    REQUIRE_MESSAGE(finished, finished.error().message());
+    Result<std::vector<PlaceCounts>> counts = (*tracer)->counts();
+    REQUIRE(counts);
+    out.counts = std::move(*counts);
+    for (const Place &place : (*tracer)->places()) out.places.push_back(place.function);
+    for (const PlaceCounts &one : out.counts)
+        CHECK(one.counts.fired == one.shown + one.counts.filtered + one.counts.sampled_out + one.counts.lost);
+    return out;
+}
+
+TraceOptions of(std::vector<std::string> probes) {
+    TraceOptions options;
+    options.probes = std::move(probes);
+    options.program.ring_bytes = 4 << 20;
+    return options;
+}
+
+std::string own(std::string_view function) { return format("uprobe:/proc/self/exe:{}", function); }
+void call_functions(int i) { (void)rawbpf_traced_middle(i); }
+
+uint64_t count_of(const Seen &seen, std::string_view function) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < seen.places.size(); ++i)
+        if (seen.places[i] == function) sum += seen.counts[i].shown;
+    return sum;
+}
+
+} // namespace
+
+TEST_CASE("trace: calls of a program's functions are counted right to the call") {
+    TraceOptions options = of({own("rawbpf_traced_*")});
+    options.program.mode = Mode::count;
+    options.match.signatures = false;
+    std::string missing;
+    const std::optional<Seen> seen = traced(options, call_functions, missing);
+    if (!seen) SKIP("needs uprobes: " + missing);
+    CHECK(count_of(*seen, "rawbpf_traced_middle") == kCalls);
+    CHECK(count_of(*seen, "rawbpf_traced_leaf") == 2 * kCalls);
+}
+
+TEST_CASE("trace: each call is an event, with its arguments; a return brings the result") {
+    TraceOptions options = of({own("rawbpf_traced_leaf")});
+    options.match.signature = "long (long number, const char *text)";
+    options.program.results = true;
+    options.match.results = true;
+    options.match.allow_unwind_risk = true;
+    std::string missing;
+    const std::optional<Seen> seen = traced(options, call_functions, missing);
+    if (!seen) SKIP("needs uprobes: " + missing);
+    REQUIRE(seen->lines.size() == 4 * kCalls);
+    CHECK(seen->lines[0] == "rawbpf_traced_leaf(0, \"hello\")");
+    CHECK(seen->lines[1] == "rawbpf_traced_leaf = -3 (ESRCH)");
+    CHECK(seen->lines[4 * kCalls - 2] == "rawbpf_traced_leaf(1000, \"world\")");
+    CHECK(seen->lines[4 * kCalls - 1] == "rawbpf_traced_leaf = 997");
+}
+
+TEST_CASE("trace: filters let through exactly what they describe, and the rest is counted") {
+    struct Row {
+        const char *filter;
+        size_t calls; ///< of the leaf's 2000, whose first arguments are 0 1 1 2 2 3 ... 999 1000
+    };
+    const Row rows[] = {
+        {"arg0 == 7", 2},
+        {"number == 7 && text == \"hello\"", 1},
+        {"text != \"hello\"", 1000},
+        {"text == \"hell\"", 0},
+        {"text == \"hello!\"", 0},
+        {"arg0 < 10 || arg0 >= 999", 2 * 10 - 1 + 2 + 1},
+        {"!(arg0 & 1)", 1000},
+        {"arg0 % 10 == 3 && arg0 / 100 == 2", 20},
+        {"number > -1 && number << 1 == 20", 2},
+        {"(number == 5) + (number == 6) == 1", 4},
+        {"-number == -8", 2},
+        {"pid == tid && uid < 4000000000 && number == 1", 2},
+        {"comm == \"no such name\"", 0},
+        {"arg0 == 18446744073709551615", 0},
+    };
+    for (const Row &row : rows) {
+        INFO(row.filter);
+        TraceOptions options = of({own("rawbpf_traced_leaf")});
+        options.match.signature = "long number, const char *text";
+        options.filter = row.filter;
+        std::string missing;
+        const std::optional<Seen> seen = traced(options, call_functions, missing);
+        if (!seen) SKIP("needs uprobes: " + missing);
+        CHECK(seen->lines.size() == row.calls);
+        CHECK(seen->counts[0].counts.fired == 2 * kCalls);
+        CHECK(seen->counts[0].counts.filtered == 2 * kCalls - row.calls);
+    }
+}
+
+TEST_CASE("trace: one in so many, exactly") {
+    TraceOptions options = of({own("rawbpf_traced_leaf")});
+    options.program.filters.one_in = 10;
+    std::string missing;
+    const std::optional<Seen> seen = traced(options, call_functions, missing);
+    if (!seen) SKIP("needs uprobes: " + missing);
+    // On each CPU each tenth; the child may have moved.
+    CHECK(seen->lines.size() >= 2 * kCalls / 10 - 16);
+    CHECK(seen->lines.size() <= 2 * kCalls / 10);
+    CHECK(seen->counts[0].counts.sampled_out == 2 * kCalls - seen->lines.size());
+}
+
+TEST_CASE("trace: a ring that is too small loses events, and says how many") {
+    TraceOptions options = of({own("rawbpf_traced_leaf")});
+    options.program.ring_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
+    std::string missing;
+    const std::optional<Seen> seen = traced(options, call_functions, missing);
+    if (!seen) SKIP("needs uprobes: " + missing);
+    CHECK(seen->counts[0].counts.lost > 0);
+    CHECK(seen->lines.size() + seen->counts[0].counts.lost == 2 * kCalls);
+}
+
+TEST_CASE("trace: system calls, with arguments and errors") {
+    TraceOptions options = of({"syscall:getpgid"});
+    options.program.results = true;
+    options.program.calls = false;
+    options.program.filters.errors = true;
+    std::string missing;
+    const auto work = [](int i) { (void)syscall(SYS_getpgid, i % 2 ? 0 : -1); };
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs tracepoints of system calls: " + missing);
+    REQUIRE(seen->lines.size() == kCalls / 2);
+    CHECK(seen->lines[0] == "getpgid = -3 (ESRCH)");
+    CHECK(seen->counts[0].counts.fired == kCalls);
+}
+
+TEST_CASE("trace: a tracepoint's fields by their names") {
+    TraceOptions options = of({"tracepoint:sched:sched_process_exit"});
+    options.filter = "prio > 1 && comm != \"init\""; // comm: the record's own
+    std::string missing;
+    const std::optional<Seen> seen = traced(
+        options, [](int) {}, missing);
+    if (!seen) SKIP("needs tracepoints: " + missing);
+    REQUIRE(seen->lines.size() == 1);
+    CHECK(seen->lines[0].starts_with("sched_process_exit(\""));
+}
+
+TEST_CASE("trace: kernel functions, by whatever way this kernel has, right to the call") {
+#if defined(__x86_64__)
+    const std::string function = "__x64_sys_getpgid";
+#else
+    const std::string function = "__arm64_sys_getpgid";
+#endif
+    TraceOptions options = of({function});
+    options.program.mode = Mode::count;
+    std::string missing;
+    const auto work = [](int) { (void)syscall(SYS_getpgid, 0); };
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs kprobes or fentry: " + missing);
+    CHECK(count_of(*seen, function) == kCalls);
+}
+
+TEST_CASE("trace: kprobes read arguments, kretprobes results; names and types are BTF's") {
+    TraceOptions options = of({"kprobe:do_sys_openat2"});
+    options.program.results = true;
+    std::string missing;
+    const auto work = [](int i) {
+        close(static_cast<int>(syscall(SYS_openat, -100, i % 2 ? "/dev/null" : "/no such file", 0, 0)));
+    };
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs kprobes: " + missing);
+    if (!kernel_btf()) SKIP("needs the kernel's BTF, 5.4");
+    REQUIRE(seen->lines.size() == 2 * kCalls);
+    CHECK(seen->lines[0].starts_with("do_sys_openat2(-100, \"/no such file\", "));
+    CHECK(seen->lines[1] == "do_sys_openat2 = -2 (ENOENT)");
+    CHECK(seen->lines[2].starts_with("do_sys_openat2(-100, \"/dev/null\", "));
+    CHECK(seen->lines[3].starts_with("do_sys_openat2 = "));
+}
+
+TEST_CASE("trace: a struct file * is shown as its path, mounts crossed") {
+    TraceOptions options = of({"kprobe:vfs_read"});
+    std::string missing;
+    const auto work = [](int i) {
+        if (i > 9) return;
+        const int fd = open("/proc/self/status", 0);
+        char byte = 0;
+        (void)!read(fd, &byte, 1);
+        close(fd);
+        int ends[2];
+        if (pipe(ends) != 0 || write(ends[1], "x", 1) != 1) return;
+        (void)!read(ends[0], &byte, 1);
+        close(ends[0]);
+        close(ends[1]);
+    };
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs kprobes: " + missing);
+    if (!kernel_btf()) SKIP("needs the kernel's BTF, 5.4");
+    size_t files = 0, pipes = 0;
+    for (const std::string &line : seen->lines) {
+        files += line.starts_with("vfs_read(/proc/") && line.find("/status, 0x") != std::string::npos;
+        pipes += line.starts_with("vfs_read(pipefs:");
+    }
+    CHECK(files == 10);
+    CHECK(pipes >= 10);
+}
+
+TEST_CASE("trace: what a filter can read through a kernel structure") {
+    TraceOptions options = of({"kprobe:vfs_read"});
+    options.filter = "file->f_inode->i_size == 0 && count == 1";
+    std::string missing;
+    const auto work = [](int i) {
+        const int fd = open(i % 2 ? "/proc/self/stat" : "/proc/self/exe", 0);
+        char byte = 0;
+        (void)!read(fd, &byte, 1);
+        close(fd);
+    };
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs kprobes and BTF: " + missing);
+    CHECK(seen->lines.size() == kCalls / 2);
+}
+
+TEST_CASE("trace: what can't be is said") {
+    const auto wrong = [](std::vector<std::string> probes, std::string filter = {}) {
+        TraceOptions options = of(std::move(probes));
+        options.filter = std::move(filter);
+        Result<std::unique_ptr<Tracer>> tracer = Tracer::open(options);
+        return tracer ? std::string("nothing is wrong") : tracer.error().message() + "|" + tracer.error().hint;
+    };
+    CHECK(wrong({own("rawbpf_traced_leav")}).find("rawbpf_traced_leaf") != std::string::npos);
+    CHECK(wrong({"uprobe:/no/such/file:f"}).find("No such file") != std::string::npos);
+    CHECK(wrong({own("rawbpf_traced_leaf")}, "arg0 == ").find("the filter ends\n  arg0 == \n") != std::string::npos);
+    CHECK(wrong({own("rawbpf_traced_leaf")}, "file->x == 1").find("has no file") != std::string::npos);
+    CHECK(wrong({own("rawbpf_traced_leaf")}, "ret < 0").find("a call has no result yet") != std::string::npos);
+    CHECK(wrong({own("rawbpf_traced_leaf")}, "comm > 3").find("a text is only compared with a text") != std::string::npos);
+    CHECK(wrong({"kpobe:x"}).find("no kind of probe") != std::string::npos);
+}

@@ -1,0 +1,45 @@
+// Calls and returns find each other.
+#include "programs/trace/calls.h"
+
+#include "tests/support/test.h"
+
+using namespace rawbpf::trace;
+
+TEST_CASE("trace calls: recursion, by depth") {
+    Calls calls;
+    CHECK(calls.call(1, 7, 100) == 0);
+    CHECK(calls.call(1, 7, 110) == 1);
+    CHECK(calls.call(2, 7, 115) == 0); // another thread's
+    Calls::Returned inner = calls.returned(1, 7, 120), outer = calls.returned(1, 7, 200);
+    CHECK(inner.paired);
+    CHECK(inner.depth == 1);
+    CHECK(inner.duration == 10);
+    CHECK(outer.depth == 0);
+    CHECK(outer.duration == 100);
+    CHECK(outer.children == 10);
+    CHECK(calls.returned(2, 7, 125).duration == 10);
+    CHECK(calls.missed_returns() == 0);
+}
+
+TEST_CASE("trace calls: missed returns and calls are counted, and don't shift the others") {
+    Calls calls;
+    (void)calls.call(1, 1, 10);
+    (void)calls.call(1, 2, 20); // longjmp() leaves it
+    (void)calls.call(1, 3, 30); // and this
+    const Calls::Returned a = calls.returned(1, 1, 50);
+    CHECK(a.paired);
+    CHECK(a.depth == 0);
+    CHECK(a.missed == 2);
+    CHECK(calls.missed_returns() == 2);
+    CHECK_FALSE(calls.returned(1, 9, 60).paired);
+    CHECK_FALSE(calls.returned(5, 1, 60).paired);
+    CHECK(calls.missed_calls() == 2);
+    CHECK(calls.call(1, 1, 70) == 0);
+}
+
+TEST_CASE("trace calls: a thread that only calls is bounded") {
+    Calls calls;
+    for (uint32_t i = 0; i < 5000; ++i) CHECK(calls.call(1, i, i) < 1024);
+    CHECK(calls.missed_returns() == 5000 - 1024);
+    CHECK(calls.returned(1, 4999, 6000).paired);
+}
