@@ -1,7 +1,7 @@
 // A USDT probe: a uprobe on each of its nops, the semaphore that the program looks at before it prepares the arguments, and where
 // those arguments are.
 //
-//      __bpf_usdt_specs          [ n ] -> UsdtSpec: arguments 0 to 11, the user's cookie       one for each text of arguments
+//      __bpf_usdt_specs          [ n ] -> UsdtSpec: arguments 0 to 11, the user's cookie       one for each set of places
 //                                  ^
 //      the uprobe's cookie  -------+                                    5.15
 //      __bpf_usdt_ip_to_spec_id  [ address of the nop ] -> n            before that
@@ -13,7 +13,7 @@
 // Where there is uprobe.multi all sites are one link, which can be pinned. Programs without these maps are attached too: then the
 // cookie is the caller's own.
 #include <algorithm>
-#include <map>
+#include <cstring>
 
 #include "runtime/elf/elf.h"
 #include "runtime/link/attaching.h"
@@ -48,7 +48,8 @@ Result<Wanted> parse_target(const std::string &target) {
 struct Probe {
     std::string path;
     std::vector<UsdtSite> sites;
-    uint16_t machine = 0;
+    std::vector<UsdtSpec> specs; ///< of each site
+    std::vector<std::vector<std::string>> notes;
     bool moves = false; ///< loaded at an address that isn't known before
 };
 Result<Probe> find_probe(const std::string &path, const Wanted &wanted) {
@@ -57,9 +58,10 @@ Result<Probe> find_probe(const std::string &path, const Wanted &wanted) {
     sys::Mapping image = TRY(sys::map_file(path));
     elf::Elf elf = TRY(elf::Elf::parse(image.bytes(), path));
     out.sites = TRY(find_usdt_sites(elf, wanted.provider, wanted.name));
-    out.machine = elf.machine();
     out.moves = elf.type() == ET_DYN;
-    if (has_feature(Feature::uprobe_call)) take_long_nops(image.bytes(), out.machine, out.sites);
+    if (has_feature(Feature::uprobe_call)) take_long_nops(image.bytes(), elf.machine(), out.sites);
+    for (const UsdtSite &site : out.sites)
+        out.specs.push_back(read_usdt_arguments(site.arguments, elf.machine(), out.notes.emplace_back(), &elf, site.address));
     return out;
 }
 
@@ -129,17 +131,19 @@ Result<std::vector<uint64_t>> tell_arguments(Link &link, const Attaching &a, con
     link.hold(std::move(held));
 
     std::vector<uint64_t> cookies;
-    std::map<std::string_view, uint32_t> known;
-    for (const UsdtSite &site : probe.sites) {
-        auto [at, is_new] = known.try_emplace(site.arguments, 0);
-        if (is_new) {
-            std::vector<std::string> notes;
-            UsdtSpec spec = read_usdt_arguments(site.arguments, probe.machine, notes);
-            spec.cookie = a.options.cookie;
-            at->second = TRY(write_spec(claims, specs, spec));
-            for (const std::string &note : notes) link.note(format("{}: {}", a.what(), note));
+    for (size_t i = 0; i < probe.sites.size(); ++i) {
+        UsdtSpec spec = probe.specs[i];
+        spec.cookie = a.options.cookie;
+        // Many sites have their arguments in the same places. (Told from the program counter, the places differ though the text
+        // is the same.)
+        size_t same = 0;
+        while (same < i && std::memcmp(&probe.specs[same], &probe.specs[i], sizeof spec) != 0) ++same;
+        if (same < i) {
+            cookies.push_back(cookies[same]);
+            continue;
         }
-        cookies.push_back(at->second);
+        cookies.push_back(TRY(write_spec(claims, specs, spec)));
+        for (const std::string &note : probe.notes[i]) link.note(format("{}: {}", a.what(), note));
     }
     if (has_feature(Feature::cookie)) return cookies;
     const Map *addresses = a.object.find_map(kAddresses);

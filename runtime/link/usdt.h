@@ -1,4 +1,4 @@
-// USDT probes as a binary describes them. Private to the room. PURE: bytes in, values out.
+// USDT probes as libbpf's programs want them told. Private to the room. PURE: bytes in, values out.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "runtime/base/result.h"
 #include "runtime/elf/elf.h"
+#include "runtime/usdt/arguments.h"
 
 namespace rawbpf::inline v0 {
 
@@ -19,8 +20,8 @@ struct UsdtSite {
     std::string arguments;  ///< "-4@%eax 8@-96(%rbp)"
 };
 
-/// The sites of provider:name in .note.stapsdt, by offset, each place once. Errors: not_found (with the nearest names),
-/// unsupported (32-bit, big-endian), bad_input.
+/// The sites of provider:name, by offset, each place once. Errors: not_found (with the nearest names), unsupported (32-bit,
+/// big-endian), bad_input.
 [[nodiscard]] Result<std::vector<UsdtSite>> find_usdt_sites(const elf::Elf &elf, std::string_view provider,
                                                             std::string_view name);
 
@@ -55,9 +56,13 @@ struct UsdtSpec {
 };
 static_assert(sizeof(UsdtSpec::Argument) == 16 && sizeof(UsdtSpec) == 208);
 
-/// Reads a site's arguments for a machine (EM_X86_64, EM_AARCH64). What can't be told to a program (floating point, addresses by
-/// symbol, more than twelve) is marked unreadable, with a sentence in `notes`. Never fails: a program that doesn't ask for such
-/// an argument runs.
-[[nodiscard]] UsdtSpec read_usdt_arguments(std::string_view arguments, uint16_t machine, std::vector<std::string> &notes);
+/// A site's arguments in that layout. What it has no words for (floating point, an index of 32 bits), what nobody can fetch and
+/// more than twelve are marked unreadable, with a sentence in `notes`. Never fails: a program that doesn't ask for such an
+/// argument runs.
+[[nodiscard]] UsdtSpec usdt_spec(const std::vector<usdt::Argument> &arguments, std::vector<std::string> &notes);
+/// The same from the text, for a machine (EM_X86_64, EM_AARCH64); with `elf` also for what lies at a symbol's address, of a probe
+/// that is attached at `site`.
+[[nodiscard]] UsdtSpec read_usdt_arguments(std::string_view arguments, uint16_t machine, std::vector<std::string> &notes,
+                                           const elf::Elf *elf = nullptr, uint64_t site = 0);
 
 } // namespace rawbpf::inline v0
