@@ -238,6 +238,16 @@ Result<AttachTarget> KernelSymbols::attach_target(const ProgramSpec &program) {
     return out;
 }
 
+Result<uint32_t> KernelSymbols::attach_module(const ProgramSpec &program) {
+    const std::string_view target = program.attach_target, module = target.substr(0, target.find(':'));
+    if (module.size() == target.size() || module == "vmlinux") return 0;
+    TRY(kernel());
+    for (const std::unique_ptr<ModuleBtf> &candidate : modules_->all())
+        if (candidate->name == module) return static_cast<uint32_t>(TRY(modules_->fd_of(*candidate)));
+    return Unexpected(make_error(Errc::not_found, format("{}: there are no types of a module {}", target, module),
+                                 "is it loaded? what is built into the kernel is named without \"MODULE:\""));
+}
+
 Result<uint64_t> kernel_symbol_address(std::string_view name) {
     std::map<std::string, Result<uint64_t>, std::less<>> one;
     one.emplace(name, uint64_t{0});

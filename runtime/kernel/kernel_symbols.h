@@ -46,6 +46,10 @@ class KernelSymbols {
     /// The BTF id that a tracing program is verified against; "module:function" looks in that module only.
     [[nodiscard]] Result<AttachTarget> attach_target(const ProgramSpec &program);
 
+    /// The BTF of the module that a program for many functions names ("fentry.multi/MODULE:PATTERN"), which ids mean nothing
+    /// without; 0: none is named.
+    [[nodiscard]] Result<uint32_t> attach_module(const ProgramSpec &program);
+
     /// By name and kind, in the kernel's types, then in its modules'. Errors: those of opening the kernel's types.
     [[nodiscard]] Result<std::optional<KernelType>> find(std::string_view name, btf::Kind kind, std::string_view module = {});
     [[nodiscard]] Result<int> module_fd(ModuleBtf &module) { return modules_->fd_of(module); }

@@ -122,6 +122,12 @@ bool takes_target_program(const ProgramSpec &program) {
             (program.expected_attach_type == BPF_TRACE_FENTRY || program.expected_attach_type == BPF_TRACE_FEXIT));
 }
 
+bool for_many_functions(const ProgramSpec &program) {
+    return program.type == BPF_PROG_TYPE_TRACING && (program.expected_attach_type == uapi::BPF_TRACE_FENTRY_MULTI ||
+                                                     program.expected_attach_type == uapi::BPF_TRACE_FEXIT_MULTI ||
+                                                     program.expected_attach_type == uapi::BPF_TRACE_FSESSION_MULTI);
+}
+
 Result<sys::ProgLoadAttr> attributes(Loading &loading, const ProgramSpec &program, int btf_fd) {
     sys::ProgLoadAttr attr;
     attr.prog_type = program.type;
@@ -155,6 +161,8 @@ Result<sys::ProgLoadAttr> attributes(Loading &loading, const ProgramSpec &progra
         const AttachTarget target = TRY_IN(loading.symbols.attach_target(program), "loading program {}", program.name);
         attr.attach_btf_id = target.id;
         attr.attach_prog_fd = target.btf_fd;
+    } else if (for_many_functions(program)) {
+        attr.attach_prog_fd = TRY_IN(loading.symbols.attach_module(program), "loading program {}", program.name);
     }
     return attr;
 }

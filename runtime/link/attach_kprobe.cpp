@@ -4,6 +4,7 @@
 //      kretprobe/vfs_read          the same, at the return
 //      ksyscall/openat             by the architecture's name: __x64_sys_openat, __arm64_sys_openat
 //      kprobe.multi/vfs_*          BPF_LINK_CREATE with an array of addresses (5.18, CONFIG_FPROBE): milliseconds for thousands
+//      kprobe/nf_nat:nf_nat_init   one module's; kprobe.multi/nf_nat:nf_nat_* too
 //
 // Several static functions may share a name. Until 6.5 the kernel took the first; since 6.6 it says EADDRNOTAVAIL, and we attach
 // to each by address. Multi attachments take only what ftrace can be put on, and one place that can't spoils all of them: those
@@ -99,11 +100,15 @@ Result<void> add_kprobe(Link &link, const Attaching &a, const ProbePlace &place,
 Result<Link> by_address(const Attaching &a, ProbePlace place) {
     const std::string name = place.name;
     std::vector<KernelFunction> functions = TRY(find_kernel_functions(name));
+    if (place.offset != 0 && functions.size() > 1)
+        return Unexpected(make_error(Errc::invalid_argument, format("{}: {} functions have that name", name, functions.size()),
+                                     "several functions have that name, so an offset from it says nothing"));
     place.name.clear();
+    const uint64_t offset = std::exchange(place.offset, 0);
     Link link;
     std::vector<PassedOver> failed;
     for (size_t i = 0; i < functions.size(); ++i) {
-        place.address = functions[i].address;
+        place.address = functions[i].address + offset;
         Result<void> done = add_kprobe(link, a, place, a.options.cookie);
         if (!done && done.error().kind == Errc::permission) return Unexpected(std::move(done).error());
         if (!done) failed.push_back({i, std::move(done).error()});
@@ -111,14 +116,17 @@ Result<Link> by_address(const Attaching &a, ProbePlace place) {
     const size_t attached = functions.size() - failed.size();
     if (attached == 0) return Unexpected(in_context(std::move(failed.front().error), name));
     link.name(a.what(), attached);
-    link.note(format("{}: {} functions have that name; attached to {}, by address", a.what(), functions.size(),
-                     failed.empty() ? "each" : format("{} of them", attached)));
+    if (functions.size() > 1)
+        link.note(format("{}: {} functions have that name; attached to {}, by address", a.what(), functions.size(),
+                         failed.empty() ? "each" : format("{} of them", attached)));
     auto where = [&](size_t i) { return format("{:#x}", functions[i].address); };
     if (std::string text = describe_passed_over(failed, functions.size(), where); !text.empty()) link.note(std::move(text));
     return link;
 }
 
 Result<Link> attach_one(const Attaching &a, const ProbePlace &place) {
+    // A name's module is understood by the kernel since 6.7 only, here always.
+    if (split_module(place.name).given) return by_address(a, place);
     Link link;
     Result<void> done = add_kprobe(link, a, place, a.options.cookie);
     if (done) return link;
@@ -150,14 +158,7 @@ Result<std::vector<KernelFunction>> wanted_functions(const Attaching &a, std::ve
         return out;
     }
     MatchedFunctions matched = TRY(match_kernel_functions(a.target));
-    if (matched.hidden > 0) {
-        std::string note = format(
-            "{} of {} functions passed over, ftrace can't be put on them (notrace, or outside of its section): ", matched.hidden,
-            matched.hidden + matched.functions.size());
-        for (size_t i = 0; i < matched.hidden_names.size(); ++i) append(note, "{}{}", i ? ", " : "", matched.hidden_names[i]);
-        if (matched.hidden > matched.hidden_names.size()) note += " ...";
-        notes.push_back(std::move(note));
-    }
+    if (matched.hidden > 0) notes.push_back(describe_hidden(matched));
     return std::move(matched.functions);
 }
 

@@ -10,11 +10,9 @@
 // tracepoint, EBUSY fmod_ret's or freplace's place is taken, 524 (ENOTSUPP) no trampolines on this architecture, E2BIG too many
 // programs on one function (38).
 #include <cerrno>
-#include <map>
 
 #include "runtime/link/attaching.h"
 #include "runtime/link/event.h"
-#include "runtime/link/kernel_functions.h"
 #include "runtime/link/names.h"
 #include "runtime/link/tracefs.h"
 #include "runtime/sys/bpf.h"
@@ -131,55 +129,6 @@ Result<Link> attach_trampoline(const Attaching &a) {
     if ((error.os == EINVAL || error.os == E2BIG) && sys::raw_tracepoint_open("", a.program_fd()))
         return no_cookie(a, a.program.expected_attach_type == BPF_TRACE_RAW_TP ? "6.10" : "5.19");
     return explain_trampoline(a, std::move(error));
-}
-
-Result<Link> attach_trampoline_multi(const Attaching &a) {
-    MatchedFunctions matched;
-    if (a.options.functions.empty())
-        matched = TRY(match_kernel_functions(a.target));
-    else
-        for (const std::string &name : a.options.functions) matched.functions.push_back({name, {}, 0});
-    // The kernel wants BTF ids: one pass over its types finds them all.
-    std::shared_ptr<const btf::Btf> types = TRY_IN(kernel_btf(), "{}: its functions' types", a.what());
-    std::map<std::string_view, uint32_t> ids;
-    for (const KernelFunction &function : matched.functions) ids.emplace(function.name, 0);
-    for (btf::TypeId id = types->first_id(); id < types->end_id(); ++id) {
-        btf::Type type = TRY(types->type(id));
-        if (type.kind != btf::Kind::func) continue;
-        if (auto at = ids.find(type.name); at != ids.end()) at->second = id;
-    }
-    std::vector<uint32_t> wanted;
-    std::string without;
-    for (const auto &[name, id] : ids) {
-        if (id != 0)
-            wanted.push_back(id);
-        else
-            append(without, "{}{}", without.empty() ? "" : ", ", name);
-    }
-    if (wanted.empty() || (!without.empty() && !a.options.functions.empty()))
-        return fail(Errc::not_found, "{}: not in the kernel's BTF: {}", a.what(), without);
-    std::vector<uint64_t> cookies;
-    if (a.options.cookie != 0) cookies.assign(wanted.size(), a.options.cookie);
-
-    sys::LinkCreateAttr attr = link_attr(a);
-    attr.zero[0] = sys::reg(wanted.data()); // tracing_multi: ids, cookies, cnt
-    attr.zero[1] = cookies.empty() ? 0 : sys::reg(cookies.data());
-    attr.zero[2] = wanted.size();
-    sys::Because why("run this program at every one of these functions, by trampolines: one link for all");
-    Result<Fd> made = sys::link_create(attr);
-    if (!made) {
-        Error error = std::move(made).error();
-        if (error.os == EINVAL || error.os == EOPNOTSUPP || error.os == kNotSupported) {
-            error.kind = Errc::unsupported;
-            error.hint = "this kernel has no such links (Linux 7.2 has); kprobe.multi (5.18) reaches the same functions";
-        }
-        return Unexpected(in_context(std::move(error), format("{}, {} functions", a.what(), wanted.size())));
-    }
-    Link link({}, std::move(*made));
-    link.name(a.what(), wanted.size());
-    if (!without.empty())
-        link.note(format("{} of {} passed over, not in the kernel's BTF: {}", ids.size() - wanted.size(), ids.size(), without));
-    return link;
 }
 
 Result<Link> attach_iterator(const Attaching &a) {

@@ -30,6 +30,10 @@ struct Attaching {
 /// Why a cookie can't be had, and what to do instead.
 [[nodiscard]] Unexpected no_cookie(const Attaching &a, std::string_view since);
 
+/// PURE. Why no trampoline can be put on `function` (of kind func, in `types`), by what its prototype says: "13 arguments, 12 at
+/// most", "a variable number of arguments"; empty: nothing speaks against it. Errors: broken BTF.
+[[nodiscard]] Result<std::string> why_no_trampoline(const btf::Btf &types, const btf::Type &function);
+
 [[nodiscard]] Result<Link> attach_tracepoint(const Attaching &a);
 [[nodiscard]] Result<Link> attach_raw_tracepoint(const Attaching &a);
 [[nodiscard]] Result<Link> attach_trampoline(const Attaching &a);

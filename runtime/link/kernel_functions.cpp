@@ -72,12 +72,31 @@ std::string without_stars(std::string_view pattern) {
     return out;
 }
 
-Error nothing_matches(const std::string &pattern, const NearestNames &near) {
-    return make_error(Errc::not_found,
-                      is_pattern(pattern) ? format("no kernel function is described by \"{}\"", pattern)
-                                          : format("kernel function {}: not in this kernel", pattern),
-                      near.hint());
-}
+// What is looked for, and what was seen on the way.
+struct Wanted {
+    ModuleAndName target;
+    NearestNames near;
+    bool module_seen = false;
+
+    explicit Wanted(std::string_view text) : target(split_module(text)), near(without_stars(target.name)) {}
+    bool of_module(std::string_view module) {
+        const bool fits = !target.given || module == target.module;
+        module_seen |= fits;
+        return fits;
+    }
+    Error nothing() const {
+        const auto &[module, name, given] = target;
+        if (!module_seen)
+            return make_error(Errc::not_found, format("{}:{}: no module {} is loaded", module, name, module),
+                              "if it is built into the kernel, its functions are the kernel's own: without \"MODULE:\"");
+        const std::string of = module.empty() ? std::string() : format("of module {} ", module);
+        return make_error(Errc::not_found,
+                          is_pattern(name) ? format("no kernel function {}is described by \"{}\"", of, name)
+                          : of.empty()     ? format("kernel function {}: not in this kernel", name)
+                                           : format("kernel function {}: not in module {}", name, module),
+                          near.hint());
+    }
+};
 
 } // namespace
 
@@ -102,19 +121,19 @@ Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> 
 
 Result<std::vector<KernelFunction>> find_kernel_functions(const std::string &name) {
     std::vector<KernelFunction> out;
-    NearestNames near(name);
+    Wanted wanted(name);
     bool any = false, seen_address = false;
     TRY(each_kernel_symbol([&](const KernelSymbol &symbol) {
         any = true;
         seen_address |= symbol.address != 0;
-        if (!symbol.is_function()) return true;
-        if (symbol.name == name)
-            out.push_back({name, std::string(symbol.module), symbol.address});
+        if (!symbol.is_function() || !wanted.of_module(symbol.module)) return true;
+        if (symbol.name == wanted.target.name)
+            out.push_back({std::string(symbol.name), std::string(symbol.module), symbol.address});
         else
-            near.see(symbol.name);
+            wanted.near.see(symbol.name);
         return true;
     }));
-    if (out.empty()) return Unexpected(nothing_matches(name, near));
+    if (out.empty()) return Unexpected(wanted.nothing());
     if (any && !seen_address)
         return Unexpected(make_error(Errc::permission, format("kernel function {}: its address is hidden", name),
                                      "needs CAP_SYSLOG, or a lower /proc/sys/kernel/kptr_restrict"));
@@ -123,7 +142,8 @@ Result<std::vector<KernelFunction>> find_kernel_functions(const std::string &nam
 
 Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
     MatchedFunctions out;
-    NearestNames near(without_stars(pattern));
+    Wanted wanted(pattern);
+    const std::string_view described = wanted.target.name;
     std::vector<std::string> filterable; // sorted; without addresses
     bool by_filter = false, addresses = false;
     if (Result<std::string> root = tracefs()) {
@@ -133,7 +153,7 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
             Result<void> read = each_line(format("{}/{}", *root, name), [&](std::string_view line) {
                 FilterLine one;
                 if (!parse_filter_line(line, with, one)) return true;
-                if (matches_pattern(pattern, one.name)) {
+                if (wanted.of_module(one.module) && matches_pattern(described, one.name)) {
                     if (with)
                         out.functions.push_back({std::string(one.name), std::string(one.module), one.address});
                     else
@@ -155,9 +175,9 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
     stable_sort(out.functions, [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
 
     TRY(each_kernel_symbol([&](const KernelSymbol &symbol) {
-        if (!symbol.is_function()) return true;
-        if (!matches_pattern(pattern, symbol.name)) {
-            near.see(symbol.name);
+        if (!symbol.is_function() || !wanted.of_module(symbol.module)) return true;
+        if (!matches_pattern(described, symbol.name)) {
+            wanted.near.see(symbol.name);
             return true;
         }
         bool traceable = !by_filter;
@@ -180,13 +200,23 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
         return true;
     }));
     if (out.functions.empty()) {
-        if (out.hidden == 0) return Unexpected(nothing_matches(pattern, near));
+        if (out.hidden == 0) return Unexpected(wanted.nothing());
         return Unexpected(make_error(Errc::not_found,
                                      format("none of the {} functions described by \"{}\" can be traced", out.hidden, pattern),
                                      "they are marked notrace, or ftrace is off in this kernel"));
     }
     stable_sort(out.functions, [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
     return out;
+}
+
+std::string describe_hidden(const MatchedFunctions &matched) {
+    if (matched.hidden == 0) return {};
+    std::string note = format(
+        "{} of {} functions passed over, ftrace can't be put on them (notrace, or outside of its section): ", matched.hidden,
+        matched.hidden + matched.functions.size());
+    for (size_t i = 0; i < matched.hidden_names.size(); ++i) append(note, "{}{}", i ? ", " : "", matched.hidden_names[i]);
+    if (matched.hidden > matched.hidden_names.size()) note += " ...";
+    return note;
 }
 
 std::string why_no_kprobe(uint64_t address, const std::string &name) {

@@ -27,8 +27,8 @@ struct KernelSymbol {
 /// Goes through the text of kallsyms in pieces (the whole is 10 MB); `see` returns false to stop.
 [[nodiscard]] Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> &see);
 
-/// All functions of that name: several static ones may share it. Errors: not_found with the nearest names; permission when the
-/// kernel hides addresses.
+/// All functions of that name ("MODULE:NAME": of that module): several static ones may share it. Errors: not_found with the
+/// nearest names; permission when the kernel hides addresses.
 [[nodiscard]] Result<std::vector<KernelFunction>> find_kernel_functions(const std::string &name);
 
 /// What a pattern describes, and what it describes that can't be traced.
@@ -37,9 +37,12 @@ struct MatchedFunctions {
     size_t hidden = 0;                     ///< functions of that pattern that ftrace can't be put on: notrace, inlined, ...
     std::vector<std::string> hidden_names; ///< the first few of them
 };
-/// By available_filter_functions (with addresses since 6.5, else from kallsyms); without tracefs by kallsyms alone. Errors:
-/// not_found with the nearest names.
+/// By available_filter_functions (with addresses since 6.5, else from kallsyms); without tracefs by kallsyms alone.
+/// "MODULE:PATTERN" describes functions of that module. Errors: not_found with the nearest names, or that there is no such
+/// module.
 [[nodiscard]] Result<MatchedFunctions> match_kernel_functions(const std::string &pattern);
+/// "3 of 20 functions passed over, ...", for Link::notes(); empty when none is hidden.
+[[nodiscard]] std::string describe_hidden(const MatchedFunctions &matched);
 
 /// Why a kprobe can't stand at a function, as far as the kernel tells: "NOKPROBE (debugfs/kprobes/blacklist)", or empty.
 [[nodiscard]] std::string why_no_kprobe(uint64_t address, const std::string &name);

@@ -12,6 +12,19 @@ namespace rawbpf::inline v0 {
 [[nodiscard]] bool matches_pattern(std::string_view pattern, std::string_view text);
 [[nodiscard]] inline bool is_pattern(std::string_view text) { return text.find_first_of("*?") != std::string_view::npos; }
 
+/// "MODULE:NAME", as kprobes and BPF sections write a kernel function (or a pattern of them) that only one module is asked for;
+/// "vmlinux:NAME", like NAME alone, is the kernel's own.
+struct ModuleAndName {
+    std::string_view module, name;
+    bool given = false; ///< there was a colon: functions of other modules aren't meant
+};
+[[nodiscard]] inline ModuleAndName split_module(std::string_view target) {
+    const size_t colon = target.find(':');
+    if (colon == std::string_view::npos) return {{}, target, false};
+    const std::string_view module = target.substr(0, colon);
+    return {module == "vmlinux" ? std::string_view() : module, target.substr(colon + 1), true};
+}
+
 /// Collects, of all names shown to it, the few that are nearest to the one that wasn't found.
 class NearestNames {
   public:

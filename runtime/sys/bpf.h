@@ -240,6 +240,10 @@ struct LinkCreateAttr {
         uint64_t path, offsets, ref_ctr_offsets, cookies;
         uint32_t cnt, flags, pid, path_fd;
     };
+    struct TracingMulti { // newer than 7.2
+        uint64_t ids, cookies;
+        uint32_t cnt, pad;
+    };
     struct Anchored { // tcx (6.6), netkit (6.7), cgroup (6.17)
         uint32_t relative_fd;
         uint32_t pad;
@@ -257,6 +261,7 @@ struct LinkCreateAttr {
         Iter iter;
         KprobeMulti kprobe_multi;
         UprobeMulti uprobe_multi;
+        TracingMulti tracing_multi;
         Anchored anchored;
         Netfilter netfilter;
     };

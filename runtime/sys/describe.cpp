@@ -195,6 +195,9 @@ constexpr Field kLinkUprobes[] = {LINK_HEAD,
                                   Field{"uprobe_multi.cnt", 48, 4, Show::number, true},
                                   Field{"uprobe_multi.flags", 52, 4, Show::number, false},
                                   Field{"uprobe_multi.pid", 56, 4, Show::number, false}};
+constexpr Field kLinkTrampolines[] = {LINK_HEAD, Field{"tracing_multi.ids", 16, 8, Show::pointer, true},
+                                      Field{"tracing_multi.cookies", 24, 8, Show::pointer, false},
+                                      Field{"tracing_multi.cnt", 32, 4, Show::number, true}};
 constexpr Field kLinkNetfilter[] = {
     LINK_HEAD, Field{"netfilter.pf", 16, 4, Show::number, true}, Field{"netfilter.hooknum", 20, 4, Show::number, true},
     Field{"netfilter.priority", 24, 4, Show::signed_number, true}, Field{"netfilter.flags", 28, 4, Show::number, false}};
@@ -271,6 +274,9 @@ std::span<const Field> fields_of_link(uint32_t attach_type) {
     case uapi::BPF_TRACE_UPROBE_MULTI:
     case uapi::BPF_TRACE_UPROBE_SESSION: return kLinkUprobes;
     case uapi::BPF_NETFILTER: return kLinkNetfilter;
+    case uapi::BPF_TRACE_FENTRY_MULTI:
+    case uapi::BPF_TRACE_FEXIT_MULTI:
+    case uapi::BPF_TRACE_FSESSION_MULTI: return kLinkTrampolines;
     case BPF_TRACE_RAW_TP:
     case BPF_TRACE_FENTRY:
     case BPF_TRACE_FEXIT:

@@ -40,6 +40,9 @@ inline constexpr uint32_t BPF_NETKIT_PRIMARY = 54;       // 6.7
 inline constexpr uint32_t BPF_NETKIT_PEER = 55;          // 6.7
 inline constexpr uint32_t BPF_TRACE_KPROBE_SESSION = 56; // 6.10
 inline constexpr uint32_t BPF_TRACE_UPROBE_SESSION = 57; // 6.13
+inline constexpr uint32_t BPF_TRACE_FENTRY_MULTI = 59;   // newer than 7.2, with the next two
+inline constexpr uint32_t BPF_TRACE_FEXIT_MULTI = 60;
+inline constexpr uint32_t BPF_TRACE_FSESSION_MULTI = 61;
 
 // Flags of BPF_MAP_CREATE
 inline constexpr uint32_t BPF_F_VTYPE_BTF_OBJ_FD = 1U << 15; // 6.9

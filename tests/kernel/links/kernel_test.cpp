@@ -280,6 +280,23 @@ TEST_CASE("link: fsession and fentry.multi, where a kernel has them") {
     if (probe_attach_type(static_cast<uint32_t>(AttachType::TRACE_FENTRY_MULTI)).support != Support::yes) return;
     Loaded multi = test::load_one("run_56").value();
     CHECK(multi.attach().value().places() > 1);
+    // Some of these have a variable number of arguments, or are none that the kernel lets trampolines be put on.
+    AttachOptions options;
+    options.target = "*printk*";
+    Result<Link> some = multi.attach(options);
+    REQUIRE_MESSAGE(some, some.error().message());
+    CHECK(some->places() > 1);
+    std::string notes;
+    for (const std::string &note : some->notes()) notes += note + "\n";
+    CHECK_MESSAGE(notes.find("a variable number of arguments") != std::string::npos, notes);
+    options = {};
+    options.functions = {"vfs_read", "vfs_write"};
+    options.cookies = {1, 2};
+    CHECK(multi.attach(options).value().places() == 2);
+    options.functions = {"vfs_read", "no_such_function_at_all"};
+    options.cookies = {};
+    Error error = multi.attach(options).error();
+    CHECK_MESSAGE(error.message().find("no_such_function_at_all: not in the BTF") != std::string::npos, error.message());
 }
 
 TEST_CASE("link: LSM hooks") {

@@ -91,6 +91,8 @@ ANY(53, "lsm_cgroup/socket_post_create", 1)
 ANY(54, "netkit/peer", -1)
 PLAIN(55, "fsession/bpf_fentry_test1")
 PLAIN(56, "fentry.multi/bpf_fentry_test*")
+PLAIN(57, "kprobe.multi/dummy:dummy_*")
+PLAIN(58, "fentry.multi/dummy:dummy_*")
 
 // An iterator over maps that prints a line for each.
 struct bpf_map {

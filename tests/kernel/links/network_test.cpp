@@ -386,8 +386,8 @@ TEST_CASE("link: an LSM hook for one cgroup") {
     CHECK(loaded->run(53).count == before);
 }
 
-// A pair of netkit devices by rtnetlink; `first` and `second`, up. False where the kernel makes none.
-static bool make_netkit(const char *first, const char *second) {
+// A device of that kind by rtnetlink, up; netkit devices come in pairs, `second` is the other. False where the kernel makes none.
+static bool make_device(const char *kind, const char *first, const char *second = nullptr) {
     struct {
         nlmsghdr head;
         ifinfomsg link;
@@ -412,13 +412,16 @@ static bool make_netkit(const char *first, const char *second) {
     constexpr uint16_t kPeerInfo = 1; // IFLA_NETKIT_PEER_INFO
     begin(IFLA_IFNAME, first, std::strlen(first) + 1);
     rtattr *info = begin(IFLA_LINKINFO, nullptr, 0);
-    begin(IFLA_INFO_KIND, "netkit", 7);
-    rtattr *data = begin(IFLA_INFO_DATA, nullptr, 0);
-    const ifinfomsg up{.ifi_family = 0, .__ifi_pad = 0, .ifi_type = 0, .ifi_index = 0, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
-    rtattr *peer = begin(kPeerInfo, &up, sizeof up);
-    begin(IFLA_IFNAME, second, std::strlen(second) + 1);
-    end(peer);
-    end(data);
+    begin(IFLA_INFO_KIND, kind, std::strlen(kind) + 1);
+    if (second) {
+        rtattr *data = begin(IFLA_INFO_DATA, nullptr, 0);
+        const ifinfomsg up{
+            .ifi_family = 0, .__ifi_pad = 0, .ifi_type = 0, .ifi_index = 0, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
+        rtattr *peer = begin(kPeerInfo, &up, sizeof up);
+        begin(IFLA_IFNAME, second, std::strlen(second) + 1);
+        end(peer);
+        end(data);
+    }
     end(info);
     int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     struct {
@@ -428,6 +431,7 @@ static bool make_netkit(const char *first, const char *second) {
     const bool sent = send(s, &request, request.head.nlmsg_len, 0) > 0 && recv(s, &answer, sizeof answer, MSG_TRUNC) > 0;
     close(s);
     if (!sent || answer.head.nlmsg_type != NLMSG_ERROR || answer.error.error != 0) return false;
+    if (!second) return true;
     ifreq flags{}; // the peer's wish to be up isn't heard
     std::strcpy(flags.ifr_name, second);
     flags.ifr_flags = IFF_UP;
@@ -440,7 +444,7 @@ static bool make_netkit(const char *first, const char *second) {
 TEST_CASE("link: netkit, at either end of a pair") {
     NEEDS_NETWORK();
     NEEDS_ATTACH(uapi::BPF_NETKIT_PRIMARY, "netkit, 6.7");
-    if (!make_netkit("rawbpf0", "rawbpf1")) SKIP("needs netkit devices (CONFIG_NETKIT)");
+    if (!make_device("netkit", "rawbpf0", "rawbpf1")) SKIP("needs netkit devices (CONFIG_NETKIT)");
     Loaded primary = test::load_one("run_33").value(), peer = test::load_one("run_54").value();
     AttachOptions options;
     options.interface = if_nametoindex("lo");
@@ -464,6 +468,63 @@ TEST_CASE("link: netkit, at either end of a pair") {
     CHECK(peer.run(54).count >= 1);
     CHECK(one->detach());
     CHECK(two->detach());
+}
+
+// The name is the same in all kernels; the device is made in a namespace of our own.
+TEST_CASE("link: functions of one module, by name and by pattern") {
+    NEEDS_NETWORK();
+    if (!has_program_type(BPF_PROG_TYPE_KPROBE)) SKIP("needs CAP_BPF and CAP_PERFMON");
+    if (!sys::exists("/sys/bus/event_source/devices/kprobe/type")) SKIP("needs kprobes (CONFIG_KPROBE_EVENTS)");
+    if (!sys::exists("/sys/module/dummy")) SKIP("needs a module to look into: dummy");
+    // What it counts while a device of the module's is made, `slot` being the program's.
+    auto count = [](Loaded &loaded, size_t slot, const char *name) {
+        const uint64_t before = loaded.run(slot).count;
+        CHECK(make_device("dummy", name));
+        return loaded.run(slot).count - before;
+    };
+    AttachOptions options;
+    Loaded one = test::load_one("run_25").value();
+    for (const char *target : {"dummy:dummy_setup", "dummy:dummy_setup+0x0"}) {
+        options.target = target;
+        Link link = one.attach(options).value();
+        CHECK(link.places() == 1);
+        CHECK(link.notes().empty());
+        CHECK(count(one, 25, std::string_view(target).ends_with('p') ? "rawbpf2" : "rawbpf3") == 1);
+    }
+    options.target = "dummy:vfs_read";
+    Error error = one.attach(options).error();
+    CHECK_MESSAGE(error.message().find("kernel function vfs_read: not in module dummy") != std::string::npos, error.message());
+    options.target = "no_such_module:vfs_read";
+    error = one.attach(options).error();
+    CHECK_MESSAGE(error.message().find("no module no_such_module is loaded") != std::string::npos, error.message());
+    options.target = "vmlinux:vfs_read";
+    CHECK(one.attach(options).value().places() >= 1);
+
+    Loaded many = test::load_one("run_57").value();
+    {
+        Link link = many.attach().value();
+        CHECK(link.places() > 1);
+        CHECK(count(many, 57, "rawbpf4") > 1);
+    }
+    options.target = "dummy:vfs_*";
+    error = many.attach(options).error();
+    CHECK_MESSAGE(error.message().find("no kernel function of module dummy is described by \"vfs_*\"") != std::string::npos,
+                  error.message());
+
+    if (probe_attach_type(uapi::BPF_TRACE_FENTRY_MULTI).support != Support::yes || !sys::exists("/sys/kernel/btf/dummy")) return;
+    Result<Loaded> trampolines = test::load_one("run_58");
+    REQUIRE_MESSAGE(trampolines, trampolines.error().message());
+    {
+        Result<Link> link = trampolines->attach();
+        REQUIRE_MESSAGE(link, link.error().message());
+        CHECK(link->places() > 1);
+        CHECK(count(*trampolines, 58, "rawbpf5") > 1);
+    }
+    // The kernel checks a program for the types of one module.
+    options.target = "vfs_*";
+    error = trampolines->attach(options).error();
+    CHECK_MESSAGE(error.message().find("the program was loaded for functions of module dummy") != std::string::npos,
+                  error.message());
 }
 
 TEST_CASE("link: an infrared device is named, and must be one; a kernel without infrared is told from one that refuses") {

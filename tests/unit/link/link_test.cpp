@@ -7,6 +7,7 @@
 
 #include "runtime/kernel/probes.h"
 #include "runtime/link/attach.h"
+#include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
 #include "runtime/link/names.h"
@@ -62,6 +63,90 @@ TEST_CASE("link: patterns") {
     CHECK_FALSE(matches_pattern(stars + "b", as));
     CHECK(matches_pattern("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a", as));
     CHECK_FALSE(matches_pattern("a*a*a*a*a*a*a*a*a*a*a*a*a*a*ab", as));
+}
+
+TEST_CASE("link: a module and a name in it") {
+    for (auto [target, module, name, given] : {std::tuple("vfs_*", "", "vfs_*", false),
+                                               {"nf_nat:nf_nat_*", "nf_nat", "nf_nat_*", true},
+                                               {"vmlinux:vfs_read", "", "vfs_read", true},
+                                               {":x", "", "x", true},
+                                               {"a:", "a", "", true}}) {
+        const ModuleAndName split = split_module(target);
+        CHECK(split.module == module);
+        CHECK(split.name == name);
+        CHECK(split.given == given);
+    }
+}
+
+TEST_CASE("link: what no trampoline can be put on, by its prototype") {
+    btf::Writer writer;
+    const btf::TypeId number = writer.add_int("int", 4, true), wide = writer.add_int("__int128", 16, true);
+    const btf::TypeId small = writer.add_struct("small", 16, {{"a", wide, 0}});
+    const btf::TypeId large = writer.add_struct("large", 24, {{"a", wide, 0}});
+    const btf::TypeId alias = writer.add_typedef("large_t", large);
+    auto function = [&](const char *name, btf::TypeId result,
+                        const std::vector<std::pair<std::string_view, btf::TypeId>> &params) {
+        return writer.add_func(name, writer.add_func_proto(result, params), 0);
+    };
+    const std::vector<std::pair<std::string_view, btf::TypeId>> many(12, {"x", number});
+    std::vector<std::pair<std::string_view, btf::TypeId>> more(13, {"x", number});
+    const btf::TypeId none = function("none", 0, {}),
+                      plain = function("plain", wide, {{"a", small}, {"b", writer.add_ptr(large)}}),
+                      twelve = function("twelve", number, many), thirteen = function("thirteen", number, more),
+                      printk = function("printk", number, {{"format", number}, {"", 0}}),
+                      returns = function("returns", alias, {}), takes = function("takes", 0, {{"i", number}, {"what", alias}});
+    const std::vector<std::byte> bytes = writer.finish();
+    const btf::Btf types = btf::Btf::parse(bytes, "t").value();
+    auto why = [&](btf::TypeId id) { return why_no_trampoline(types, types.type(id).value()).value(); };
+    for (const btf::TypeId good : {none, plain, twelve}) CHECK(why(good) == "");
+    CHECK(why(thirteen) == "13 arguments, 12 at most");
+    CHECK(why(printk) == "a variable number of arguments");
+    CHECK(why(returns) == "returns a struct");
+    CHECK(why(takes) == "argument what is larger than two registers");
+}
+
+TEST_CASE("link: fentry.multi hands over BTF ids and cookies; a program is for one module") {
+    FakeKernel kernel;
+    One one("fentry.multi/vfs_*");
+    AttachOptions options;
+    options.functions = {"vfs_write", "vfs_read"};
+    options.cookies = {1, 2};
+    std::vector<uint32_t> ids;
+    std::vector<uint64_t> cookies;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number == __NR_bpf && c.args[0] == BPF_LINK_CREATE) {
+            const auto &attr = *reinterpret_cast<const sys::LinkCreateAttr *>(c.args[1]);
+            const size_t n = attr.tracing_multi.cnt;
+            const auto *first = reinterpret_cast<const uint32_t *>(attr.tracing_multi.ids);
+            ids.assign(first, first + n);
+            const auto *with = reinterpret_cast<const uint64_t *>(attr.tracing_multi.cookies);
+            cookies.assign(with, with + n);
+        }
+        return std::nullopt;
+    };
+    Result<std::shared_ptr<const btf::Btf>> types = kernel_btf();
+    if (!types) SKIP("needs the kernel's BTF");
+    CHECK(one.attach(options).value().places() == 2);
+    CHECK(ids == std::vector{*(*types)->find("vfs_write", btf::Kind::func), *(*types)->find("vfs_read", btf::Kind::func)});
+    CHECK(cookies == std::vector<uint64_t>{1, 2});
+    CHECK(has_line(kernel, "tracing_multi.cnt=2"));
+    options.cookies = {1};
+    CHECK(one.attach(options).error().kind == Errc::invalid_argument);
+    options.cookies = {};
+    options.functions = {"_printk"};
+    CHECK(one.attach(options).error().message().find("_printk: a variable number of arguments") != std::string::npos);
+    options = {};
+    options.target = "dummy:dummy_*";
+    const Error error = one.attach(options).error();
+    CHECK(error.kind == Errc::invalid_argument);
+    CHECK(error.message().find("loaded for functions of the kernel itself") != std::string::npos);
+    CHECK(error.hint == "a module is named in the section: fentry.multi/MODULE:PATTERN");
+    // A kernel that has no such links.
+    options = {};
+    options.functions = {"vfs_read"};
+    kernel.script = nullptr;
+    kernel.refuse(BPF_LINK_CREATE, EINVAL);
+    CHECK(one.attach(options).error().kind == Errc::unsupported);
 }
 
 TEST_CASE("link: the nearest names") {
