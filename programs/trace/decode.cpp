@@ -10,6 +10,7 @@
 
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "programs/trace/address.h"
 #include "programs/trace/path.h"
 
 namespace rawbpf::inline v0::trace {
@@ -65,18 +66,18 @@ bool append_enumerator(std::string &out, const Type &type, uint64_t value, const
 void append_sockaddr(std::string &out, Bytes bytes, bool json) {
     const auto family = load<uint16_t>(bytes.data());
     std::string text;
-    char address[INET6_ADDRSTRLEN] = {};
     switch (family) {
     case AF_INET: {
         const auto in = load<sockaddr_in>(bytes.data());
-        inet_ntop(AF_INET, &in.sin_addr, address, sizeof address);
-        append(text, "{}:{}", address, ntohs(in.sin_port));
+        append_ipv4(text, reinterpret_cast<const uint8_t *>(&in.sin_addr));
+        append(text, ":{}", ntohs(in.sin_port));
         break;
     }
     case AF_INET6: {
         const auto in = load<sockaddr_in6>(bytes.data());
-        inet_ntop(AF_INET6, &in.sin6_addr, address, sizeof address);
-        append(text, "[{}]:{}", address, ntohs(in.sin6_port));
+        text += '[';
+        append_ipv6(text, reinterpret_cast<const uint8_t *>(&in.sin6_addr));
+        append(text, "]:{}", ntohs(in.sin6_port));
         break;
     }
     case AF_UNIX: {
