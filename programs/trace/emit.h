@@ -15,9 +15,11 @@ struct Emitting {
     Slot comm;              ///< char[16]
     Slot scratch;           ///< u64
     bool sleepable = false; ///< may wait for a page of the user's
+    bool by_helper = false; ///< ProgramOptions::by_helper
 };
 
-/// dst = argument `index` (tracepoints: field), or for a result what was returned, all 64 bits of the register.
+/// dst = argument `index` (tracepoints: field), or for a result what was returned, all 64 bits of the register. r0 to r5 may be
+/// gone.
 void load_raw(const Emitting &e, WritableReg dst, uint32_t index);
 void load_result(const Emitting &e, WritableReg dst);
 /// r0 = the value, extended to 64 bits as its type says. Everything but r6 to r9 is gone.

@@ -43,6 +43,17 @@ constexpr int64_t kSyscallResult = 16; // "ret" in the record of sys_exit_*
 bool has_registers(ProbeKind kind) { return kind == ProbeKind::kprobe || kind == ProbeKind::kretprobe || is_user_function(kind); }
 bool has_record(ProbeKind kind) { return kind == ProbeKind::tracepoint || kind == ProbeKind::syscall; }
 
+// Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
+void load_word(const Emitting &e, WritableReg dst, size_t index) {
+    Code &f = e.f;
+    if (!e.by_helper || e.place.kind == ProbeKind::raw_tp) return f.load<uint64_t>(dst, r6 + runtime(8 * index));
+    f.address(r3, r6 + runtime(8 * index));
+    f.mov(r2, 8);
+    f.address(r1, e.scratch);
+    f.call(helper::probe_read_kernel);
+    f.load<uint64_t>(dst, e.scratch);
+}
+
 } // namespace
 
 void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
@@ -50,10 +61,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
         e.f.load<uint64_t>(dst, r6 + runtime(kArgumentRegisters[index]));
         return;
     }
-    if (!has_record(e.place.kind)) { // fentry, raw tracepoints: an array
-        e.f.load<uint64_t>(dst, r6 + runtime(8 * index));
-        return;
-    }
+    if (!has_record(e.place.kind)) return load_word(e, dst, index);
     const Mem field = r6 + runtime(e.place.offsets[index]);
     const Type &type = e.place.signature.parameters[index].type;
     if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, field);
@@ -68,7 +76,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
 void load_result(const Emitting &e, WritableReg dst) {
     if (has_registers(e.place.kind)) return e.f.load<uint64_t>(dst, r6 + kResultRegister);
     if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, r6 + kSyscallResult);
-    e.f.load<uint64_t>(dst, r6 + runtime(8 * e.place.signature.parameters.size()));
+    load_word(e, dst, e.place.signature.parameters.size());
 }
 
 void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text) {
@@ -316,7 +324,7 @@ class Maker {
         const Slot key = f.stack<uint32_t>("place"), ids = f.stack<uint64_t>("ids"), comm = f.stack(16, 8, "comm"),
                    scratch = f.stack<uint64_t>("scratch");
         const bool sleepable = o_.sleepable && !group.is_result && is_user_function(place.kind);
-        const Emitting e{f, place, group.is_result, ids, comm, scratch, sleepable};
+        const Emitting e{f, place, group.is_result, ids, comm, scratch, sleepable, o_.by_helper};
         const Label out = f.label("out"), filtered = f.label("filtered");
 
         f.mov(r6, r1);

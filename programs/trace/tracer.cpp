@@ -30,6 +30,11 @@ bool any_user(const std::vector<Place> &places) {
     return std::any_of(places.begin(), places.end(), [](const Place &p) { return is_user_function(p.kind); });
 }
 
+bool any_trampoline(const std::vector<Place> &places) {
+    return std::any_of(places.begin(), places.end(),
+                       [](const Place &p) { return p.kind == ProbeKind::fentry || p.kind == ProbeKind::fexit; });
+}
+
 } // namespace
 
 struct Tracer::State {
@@ -103,9 +108,18 @@ Result<void> Tracer::State::load_programs() {
     std::shared_ptr<const btf::Btf> kernel;
     if (filters.expression || program.mode == Mode::events)
         if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
-    made = TRY(trace_unit(places, program, kernel.get()));
-    spec = TRY(object_of(made.unit));
-    object = TRY(rawbpf::load(spec));
+    for (;;) {
+        made = TRY(trace_unit(places, program, kernel.get()));
+        spec = TRY(object_of(made.unit));
+        Result<LoadedObject> loaded = rawbpf::load(spec);
+        if (loaded) {
+            object = std::move(*loaded);
+            break;
+        }
+        if (loaded.error().kind != Errc::rejected || program.by_helper || !any_trampoline(places))
+            return std::move(loaded).failure();
+        program.by_helper = true; // Linux 5.16 and older
+    }
     const auto fill = [&](std::string_view name, const std::vector<uint32_t> &values) -> Result<void> {
         Map *map = object.find_map(name);
         for (size_t i = 0; map && i < values.size(); ++i) TRY(map->put(values[i], uint8_t{1}));
