@@ -14,9 +14,10 @@ const bool kHasLab = false;
 std::span<const Command *const> all_commands() {
     // In the order of the help. One a line, so that two that are added at once don't meet.
     static constexpr const Command *commands[] = {
-        &kProfile,     &kReport, //
-        &kTrace,                 //
-        &kLoad,                  //
+        &kProfile,     &kReport,       //
+        &kTrace,                       //
+        &kUsdtList,    &kUsdtValidate, //
+        &kLoad,                        //
 #ifdef RAWBPF_LAB
         &kExec,        &kStep, //
 #endif
@@ -32,7 +33,7 @@ std::span<const Command *const> all_commands() {
 #endif
         &kDoctor,     //
         &kCompletion, //
-        &kHelp,        &kVersion, &kMan,
+        &kHelp,        &kVersion,      &kMan,
     };
     return commands;
 }

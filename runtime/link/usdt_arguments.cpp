@@ -56,8 +56,11 @@ UsdtSpec usdt_spec(const std::vector<usdt::Argument> &arguments, std::vector<std
 UsdtSpec read_usdt_arguments(std::string_view text, uint16_t machine, std::vector<std::string> &notes, const elf::Elf *elf,
                              uint64_t site) {
     std::vector<usdt::Argument> arguments = usdt::parse_arguments(text, machine);
-    if (elf)
-        for (usdt::Argument &argument : arguments) usdt::resolve(argument, *elf, site);
+    if (elf) {
+        std::vector<usdt::AtSite> here;
+        for (usdt::Argument &argument : arguments) here.push_back({&argument, site});
+        usdt::resolve(*elf, std::move(here));
+    }
     return usdt_spec(arguments, notes);
 }
 

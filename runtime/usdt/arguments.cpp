@@ -13,9 +13,12 @@
 // address of the nop, in the process; and the distance from there to the symbol is the same in both.
 #include "runtime/usdt/arguments.h"
 
+#include <algorithm>
 #include <charconv>
 #include <elf.h>
 #include <optional>
+
+#include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::usdt {
 namespace {
@@ -37,6 +40,8 @@ constexpr std::string_view kNoRegister = "it names no register of this machine";
 constexpr std::string_view kVector = "it is in a floating point register, which isn't among those that a program sees";
 constexpr std::string_view kThreadLocal = "it is relative to a segment register: a thread-local variable";
 constexpr std::string_view kUnresolved = "it lies at a symbol's address";
+
+constexpr size_t kLongestSymbol = 1024; // so that looking for those of a hostile file ends
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_symbol(char c, bool first) {
@@ -136,6 +141,7 @@ struct Reader {
             } else if (std::string_view name = at.word(); !name.empty()) {
                 if (negative || !out.symbol.empty()) return fail();
                 if (at.take('@')) return fail("its address is in a table that the linker makes (GOT or PLT)");
+                if (name.size() > kLongestSymbol) return fail("the name of its symbol is too long");
                 out.symbol = name;
             } else {
                 at.rest = before;
@@ -231,28 +237,72 @@ void settle(Argument &argument) {
     if (l.place == Place::constant && !l.has_displacement) l.place = Place::address;
 }
 
+// A name that is wanted, and the global symbol of that name, or the only local one.
 struct Found {
+    std::string_view name;
     int count = 0;
+    bool is_global = false;
     uint64_t value = 0;
 };
-// A global symbol of that name, or the only local one.
-Found find_symbol(const elf::Elf &elf, std::string_view name) {
-    Found out;
+
+// Which of two texts comes first; `text` ends at a zero, which isn't looked for: a hostile table may have none for megabytes.
+int compare(std::string_view name, Bytes text) {
+    for (size_t i = 0;; ++i) {
+        const int have = i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+        const int want = i < name.size() ? static_cast<unsigned char>(name[i]) : 0;
+        if (have != want) return want < have ? -1 : 1;
+        if (want == 0) return 0;
+    }
+}
+
+void find_symbols(const elf::Elf &elf, std::vector<Found> &wanted) {
     for (const elf::Section &section : elf.sections()) {
         if (section.type != SHT_SYMTAB && section.type != SHT_DYNSYM) continue;
         Result<elf::SymbolTable> table = elf.symbol_table(section);
         if (!table) continue; // a damaged table is one that doesn't have it
+        const Bytes strings = elf.contents(elf.sections()[section.link]);
         for (size_t i = 0; i < table->size(); ++i) {
-            Result<std::string_view> its = table->name(i);
-            if (!its || *its != name) continue;
+            const Bytes name = strings.subspan(std::min<size_t>(table->name_offset(i), strings.size()));
+            const auto at = std::lower_bound(wanted.begin(), wanted.end(), name,
+                                             [](const Found &one, Bytes text) { return compare(one.name, text) < 0; });
+            if (at == wanted.end() || compare(at->name, name) != 0) continue;
             const elf::Symbol symbol = table->at(i);
-            if (symbol.section == SHN_UNDEF || symbol.type == STT_TLS) continue;
-            if (symbol.binding != STB_LOCAL) return {1, symbol.value};
-            if (out.count == 0 || out.value != symbol.value) ++out.count;
-            out.value = symbol.value;
+            if (symbol.section == SHN_UNDEF || symbol.type == STT_TLS || at->is_global) continue;
+            at->is_global = symbol.binding != STB_LOCAL;
+            if (at->is_global) at->count = 0;
+            if (at->count == 0 || at->value != symbol.value) ++at->count;
+            at->value = symbol.value;
         }
     }
-    return out;
+}
+
+void place_symbol(Argument &argument, const Found &found, const elf::Elf &elf, uint64_t site) {
+    Location &l = argument.location;
+    if (found.count != 1) {
+        argument.problem = found.count == 0 ? "it lies at the address of a symbol that the file doesn't name"
+                                            : "it lies at the address of a symbol, of which the file has several";
+        return;
+    }
+    const uint64_t target = found.value + static_cast<uint64_t>(l.offset);
+    const int16_t counter = program_counter(elf.machine());
+    const bool from_counter = l.base.kind == RegisterKind::general && l.base.offset == counter;
+    uint64_t distance = 0;
+    if (l.part == SymbolPart::low12) {
+        distance = target & 0xfff;
+    } else if (l.part == SymbolPart::low12_signed) {
+        distance = ((target & 0xfff) ^ 0x800) - 0x800;
+    } else if (from_counter || (l.base.kind == RegisterKind::none && l.index.kind == RegisterKind::none)) {
+        if (!from_counter) l.base = {{}, RegisterKind::general, counter, 64, 0};
+        distance = target - site;
+    } else if (elf.type() == ET_EXEC) {
+        distance = target; // an array's address beside a register: only where nothing moves
+    } else {
+        argument.problem = "it lies at a symbol's address and a register's, in a file that is loaded anywhere";
+        return;
+    }
+    l.displacement = static_cast<int64_t>(distance);
+    l.has_displacement = true;
+    argument.problem = {};
 }
 
 } // namespace
@@ -324,36 +374,20 @@ std::vector<Argument> parse_arguments(std::string_view text, uint16_t machine) {
     return out;
 }
 
-void resolve(Argument &argument, const elf::Elf &elf, uint64_t site) {
-    Location &l = argument.location;
-    if (l.place == Place::unknown || l.symbol.empty()) return;
-    const Found found = find_symbol(elf, l.symbol);
-    if (found.count != 1) {
-        argument.problem = found.count == 0 ? "it lies at the address of a symbol that the file doesn't name"
-                                            : "it lies at the address of a symbol, of which the file has several";
-        return;
+void resolve(const elf::Elf &elf, std::vector<AtSite> arguments) {
+    std::erase_if(arguments, [](const AtSite &a) { return a.argument->location.symbol.empty(); });
+    if (arguments.empty()) return;
+    std::vector<Found> wanted;
+    for (const AtSite &a : arguments) wanted.push_back({a.argument->location.symbol});
+    stable_sort(wanted, [](const Found &a, const Found &b) { return a.name < b.name; });
+    wanted.erase(std::unique(wanted.begin(), wanted.end(), [](const Found &a, const Found &b) { return a.name == b.name; }),
+                 wanted.end());
+    find_symbols(elf, wanted);
+    for (const AtSite &a : arguments) {
+        const auto at = std::lower_bound(wanted.begin(), wanted.end(), a.argument->location.symbol,
+                                         [](const Found &one, std::string_view name) { return one.name < name; });
+        place_symbol(*a.argument, *at, elf, a.site);
     }
-    const uint64_t target = found.value + static_cast<uint64_t>(l.offset);
-    const int16_t counter = program_counter(elf.machine());
-    const bool from_counter = l.base.kind == RegisterKind::general && l.base.offset == counter;
-    uint64_t distance = 0;
-    if (l.part == SymbolPart::low12) {
-        distance = target & 0xfff;
-    } else if (l.part == SymbolPart::low12_signed) {
-        distance = ((target & 0xfff) ^ 0x800) - 0x800;
-    } else if (from_counter || (l.base.kind == RegisterKind::none && l.index.kind == RegisterKind::none)) {
-        if (counter < 0) return;
-        if (!from_counter) l.base = {{}, RegisterKind::general, counter, 64, 0};
-        distance = target - site;
-    } else if (elf.type() == ET_EXEC) {
-        distance = target; // an array's address beside a register: only where nothing moves
-    } else {
-        argument.problem = "it lies at a symbol's address and a register's, in a file that is loaded anywhere";
-        return;
-    }
-    l.displacement = static_cast<int64_t>(distance);
-    l.has_displacement = true;
-    argument.problem = {};
 }
 
 std::string_view type_name(const Argument &a) {

@@ -57,9 +57,14 @@ struct Argument {
 /// All of a probe's, in their order.
 [[nodiscard]] std::vector<Argument> parse_arguments(std::string_view text, uint16_t machine);
 
-/// Finds an argument's symbol in the file (.symtab, .dynsym). Its address is told from the program counter of a probe that is
-/// attached at `site`, so that it holds wherever the file gets loaded. Does nothing where there is no symbol.
-void resolve(Argument &argument, const elf::Elf &elf, uint64_t site);
+/// An argument of a probe that is attached at `site`.
+struct AtSite {
+    Argument *argument = nullptr;
+    uint64_t site = 0;
+};
+/// Finds the arguments' symbols in the file (.symtab, .dynsym), in one pass. Their addresses are told from the program counter of
+/// a probe that is attached at the site, so that they hold wherever the file gets loaded. Does nothing to those without symbol.
+void resolve(const elf::Elf &elf, std::vector<AtSite> arguments);
 
 /// "s32", "u64", "f64"; "?" where not even the size is known.
 [[nodiscard]] std::string_view type_name(const Argument &argument);

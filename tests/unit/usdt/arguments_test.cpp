@@ -187,7 +187,7 @@ TEST_CASE("usdt arguments: symbols are told from the program counter") {
     auto resolved = [&](std::string_view spec, uint16_t machine) {
         const elf::Elf elf = elf::Elf::parse(image, "app").value();
         Argument a = usdt::parse_argument(spec, machine);
-        usdt::resolve(a, elf, 0x1010);
+        usdt::resolve(elf, {{&a, 0x1010}});
         return a;
     };
     for (std::string_view spec : {"4@counter(%rip)", "4@0+counter(%rip)", "4@counter+0(%rip)", "4@counter"}) {

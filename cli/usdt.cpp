@@ -1,0 +1,180 @@
+// `rawbpf usdt list` and `usdt validate`: the probes that programs bring along, from their files; no kernel and no privileges,
+// but for other people's processes.
+#include <algorithm>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/object_file.h"
+#include "programs/render/text.h"
+#include "programs/usdt/print.h"
+#include "runtime/link/user_functions.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr Option kOptions[] = {
+    {.name = "pid",
+     .letter = 'p',
+     .kind = Kind::pids,
+     .argument = "PID",
+     .help = "the probes of this process: of its program and of every library that it has mapped, as it sees them",
+     .section = "What to look at"},
+    {.name = "explain",
+     .help = "text: each argument's spec, what it means, and the BPF instructions that fetch it",
+     .section = "Output"},
+    format_option("text", "text json"),
+    kJsonOption,
+    kOutputOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+enum class What : uint8_t { list, validate };
+
+struct Run {
+    const Arguments &a;
+    What what;
+    std::string_view who;
+    std::string text = {};
+    usdt::Tally tally = {};
+    size_t files = 0;
+    std::vector<Error> problems = {};
+
+    [[nodiscard]] bool json() const { return a.text(option("format")) == "json"; }
+    [[nodiscard]] bool explain() const { return a.has(option("explain")); }
+
+    Result<void> show(const usdt::Binary &binary, const usdt::Target &target) {
+        const std::vector<usdt::Probe> probes = TRY(binary.probes(target, problems));
+        ++files;
+        if (what == What::list)
+            json() ? append_list_json(text, binary, probes, explain()) : append_list_text(text, binary, probes, explain());
+        else
+            json() ? append_check_json(text, binary, probes, tally) : append_check_text(text, binary, probes, explain(), tally);
+        return {};
+    }
+    Result<void> file(std::string_view operand) {
+        const usdt::Target target = usdt::parse_target(operand);
+        std::string path = target.file;
+        if (path.empty())
+            return Unexpected(make_error(Errc::invalid_argument, format("\"{}\" names no file", operand),
+                                         "FILE, FILE:PROVIDER or FILE:PROVIDER:NAME; with -p PID the file may be left out"));
+        if (path.find('/') == std::string::npos && !sys::exists(path))
+            if (Result<std::string> found = find_binary(path)) path = *found;
+        return show(TRY(usdt::Binary::open(path, path)), target);
+    }
+    // A mapped file without probes is the usual thing; so only when there are none at all it is said, with the nearest that there
+    // are.
+    Result<void> process(int pid, const usdt::Target &target) {
+        const symbols::ProcessMaps maps = TRY_IN(symbols::read_maps(pid), "process {}", pid);
+        std::optional<Error> nearest;
+        const size_t before = files;
+        for (const symbols::Region &region : usdt::mapped_files(maps)) {
+            const std::string file = region.file();
+            if (!target.file.empty() && file != target.file && render::base_name(file) != target.file) continue;
+            Result<usdt::Binary> binary = usdt::open_mapped(pid, region);
+            if (!binary) {
+                if (binary.error().kind != Errc::bad_input) problems.push_back(std::move(binary).error()); // else: no ELF file
+                continue;
+            }
+            Result<void> shown = show(*binary, target);
+            const bool has_some = binary->elf().find_section(".note.stapsdt") != nullptr;
+            if (!shown && has_some && !nearest) nearest = std::move(shown).error();
+        }
+        if (files != before) return {};
+        if (nearest) return Unexpected(std::move(*nearest));
+        return Unexpected(
+            make_error(Errc::not_found, target.file.empty()
+                                            ? format("process {} has mapped no file with USDT probes", pid)
+                                            : format("process {} has mapped no file {} with USDT probes", pid, target.file)));
+    }
+};
+
+int run_usdt(const Arguments &a, What what, std::string_view who) {
+    const std::vector<int> pids = a.pids(option("pid"));
+    if (pids.empty() && a.operands().empty())
+        return complain(who, make_error(Errc::invalid_argument, "name a FILE, or a process with -p PID"), 2);
+    Run run{a, what, who};
+    if (run.json()) append_json_header(run.text, a);
+    // What can't be done is said, and the next one tried.
+    int status = 0;
+    const auto note = [&](Result<void> done) {
+        if (!done) status = std::max(status, complain(who, done.error(), done.error().kind == Errc::permission ? 3 : 1));
+    };
+    for (int pid : pids) {
+        if (a.operands().empty()) note(run.process(pid, {}));
+        for (std::string_view operand : a.operands()) note(run.process(pid, usdt::parse_target(operand)));
+    }
+    if (pids.empty())
+        for (std::string_view operand : a.operands()) note(run.file(operand));
+    for (const Error &problem : run.problems) status = std::max(status, complain(who, problem, 1));
+    if (what == What::validate && run.files != 0) {
+        run.json() ? append_tally_json(run.text, run.tally) : append_tally_text(run.text, run.tally);
+        if (run.tally.bad != 0) status = std::max(status, 1);
+    }
+    if (run.files == 0 && status != 0) return status;
+    const int written = write_result(who, a.text(option("output")), run.text);
+    return std::max(status, written);
+}
+
+int run_list(const Arguments &a) { return run_usdt(a, What::list, "rawbpf usdt list"); }
+int run_validate(const Arguments &a) { return run_usdt(a, What::validate, "rawbpf usdt validate"); }
+
+constexpr Example kListExamples[] = {
+    {"rawbpf usdt list /usr/lib/postgresql/15/bin/postgres", "its probes, their addresses, and where their arguments are"},
+    {"rawbpf usdt list libstdc++.so.6:libstdcxx:throw --explain", "one probe, with the instructions that fetch its arguments"},
+    {"sudo rawbpf usdt list -p 1234", "all probes of a process and of its libraries"},
+    {"rawbpf usdt list 'postgres:postgresql:query__*' --json", "those that a pattern describes, a JSON object a site"},
+};
+constexpr Example kValidateExamples[] = {
+    {"rawbpf usdt validate ./server", "whether every probe can be traced; exit status 1 when one can't"},
+    {"rawbpf usdt validate ./server --json | jq -c 'select(.ok == false)'", "only those that can't, with why"},
+};
+
+} // namespace
+
+const Command kUsdtList{
+    .name = "usdt list",
+    .summary = "list the USDT probes of a file or a process",
+    .description =
+        "Lists the probes that a program or library brings along (USDT: <sys/sdt.h>, dtrace, Go's and others'): provider and "
+        "name, "
+        "the address of each site, its semaphore, and where its arguments are, with their types. TARGET is FILE, FILE:PROVIDER "
+        "or "
+        "FILE:PROVIDER:NAME, with * and ? as in a shell; a FILE without a slash is looked for as the dynamic linker or the shell "
+        "would. With -p, TARGET may be left out, or its FILE (:PROVIDER:NAME)."
+        "\n\n"
+        "Files may be for any machine, 32- or 64-bit, of either byte order; arguments are decoded for x86_64, i386, arm64, "
+        "riscv64 "
+        "and s390x. "
+        "One that no program can fetch, in a floating point register for one, is shown with a question mark, or in JSON with a "
+        "null "
+        "location and a problem; its neighbours keep their places. Damaged notes are named, and make the exit status 1.",
+    .options = kOptions,
+    .examples = kListExamples,
+    .operand = "TARGET",
+    .least_operands = 0,
+    .most_operands = 1000,
+    .operand_is_file = true,
+    .run = run_list,
+};
+
+const Command kUsdtValidate{
+    .name = "usdt validate",
+    .summary = "check that every USDT probe can be traced",
+    .description =
+        "Checks each probe of a file: that a nop stands at its site (and says which kind), that the site is in an executable "
+        "segment and its semaphore in a writable one, that its names can be written as PROVIDER:NAME, and that each argument can "
+        "be "
+        "fetched, in how many BPF instructions; --explain and --json show which. TARGET is as in rawbpf usdt list."
+        "\n\n"
+        "The exit status is 1 when a probe isn't sound. Nothing is traced, and no privileges are needed.",
+    .options = kOptions,
+    .examples = kValidateExamples,
+    .operand = "TARGET",
+    .least_operands = 0,
+    .most_operands = 1000,
+    .operand_is_file = true,
+    .run = run_validate,
+};
+
+} // namespace rawbpf::inline v0::cli

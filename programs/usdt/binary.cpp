@@ -1,0 +1,131 @@
+// Opening what has probes. A process's files are found by what it has mapped for execution, and opened through /proc/PID/root: a
+// container's libraries are its own. The path may lead to another file by now (an upgrade, while the process runs on); which one
+// is meant is told by the inode, and /proc/PID/map_files leads to it even when it has no name any more. Some file systems
+// (overlayfs, btrfs) tell another inode in the maps than stat(2) does: then the path is believed, unless it was said to be
+// deleted.
+#include "programs/usdt/binary.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+
+#include "runtime/link/names.h"
+#include "runtime/sys/choke.h"
+
+namespace rawbpf::inline v0::usdt {
+namespace {
+
+constexpr std::string_view kWhereSomeAre =
+    "Debian's postgresql-15, libpython3.11, libruby3.1, php8.2-cli, libvirt0, openjdk-17-jre-headless (libjvm.so) and libstdc++6 "
+    "have some; <sys/sdt.h> (systemtap-sdt-dev) makes them";
+
+// What somebody probably has who names a file that isn't a program.
+std::string advice_on(Bytes bytes) {
+    if (bytes.size() > 4 && std::memcmp(bytes.data(), "\177ELF", 4) == 0) return "the file is damaged, or only a part of one";
+    if (bytes.size() > 2 && std::memcmp(bytes.data(), "#!", 2) == 0) {
+        std::string_view line(reinterpret_cast<const char *>(bytes.data()) + 2, std::min<size_t>(bytes.size() - 2, 256));
+        line = line.substr(0, line.find_first_of("\n\r"));
+        while (line.starts_with(' ')) line.remove_prefix(1);
+        return format("it is a script; probes would be in its interpreter: {}", line);
+    }
+    if (bytes.size() > 8 && std::memcmp(bytes.data(), "!<arch>\n", 8) == 0)
+        return "it is an archive; probes get their places when a program is linked with it";
+    return "name a program or a shared library";
+}
+
+Unexpected no_such_probe(const std::string &file, const Target &target, const Notes &notes) {
+    NearestNames near(target.name.empty() ? target.provider : target.probe());
+    std::vector<std::string_view> providers;
+    for (const Site &site : notes.sites) {
+        near.see(target.name.empty() ? std::string(site.provider) : format("{}:{}", site.provider, site.name));
+        if (providers.size() < 8 && std::find(providers.begin(), providers.end(), site.provider) == providers.end())
+            providers.push_back(site.provider);
+    }
+    std::string hint = near.hint();
+    if (hint.empty()) {
+        hint = "its providers: ";
+        for (std::string_view provider : providers) append(hint, "{}{}", provider == providers[0] ? "" : ", ", provider);
+    }
+    return Unexpected(make_error(Errc::not_found, format("{}: no USDT probe {}", file, target.probe()), std::move(hint)));
+}
+
+} // namespace
+
+Result<Binary> Binary::parse(sys::Mapping image, std::string shown) {
+    Binary out;
+    out.image_ = std::move(image);
+    Result<elf::Elf> elf = elf::Elf::parse(out.bytes(), shown);
+    if (!elf) {
+        Error error = std::move(elf).error();
+        error.hint = advice_on(out.bytes());
+        return Unexpected(std::move(error));
+    }
+    out.elf_ = std::move(*elf);
+    return out;
+}
+
+Result<Binary> Binary::open(const std::string &path, std::string shown) {
+    const struct stat st = TRY(sys::stat_file(path));
+    if (!S_ISREG(st.st_mode)) return fail(Errc::invalid_argument, "{}: not a regular file", shown);
+    return parse(TRY(sys::map_file(path)), std::move(shown));
+}
+Result<Binary> Binary::open(const Fd &file, std::string shown) { return parse(TRY(sys::map_file(file, shown)), shown); }
+
+Result<std::vector<Probe>> Binary::probes(const Target &target, std::vector<Error> &problems) const {
+    Result<Notes> read = read_notes(elf_);
+    if (!read) {
+        Error error = std::move(read).error();
+        if (error.kind == Errc::not_found)
+            error.hint = elf_.sections().empty() ? "it has lost its section headers, by which notes are found" : kWhereSomeAre;
+        return Unexpected(std::move(error));
+    }
+    Notes &notes = *read;
+    std::vector<Probe> out;
+    for (const Site &site : notes.sites)
+        if (target.wants(site.provider, site.name)) out.push_back({site, {}, {}});
+    const bool damaged = !notes.problems.empty();
+    for (Error &problem : notes.problems) problems.push_back(std::move(problem));
+    if (out.empty() && !notes.sites.empty()) return no_such_probe(name(), target, notes);
+    if (out.empty() && !damaged)
+        return Unexpected(make_error(Errc::not_found, format("{}: has no USDT probes (section .note.stapsdt is empty)", name()),
+                                     std::string(kWhereSomeAre)));
+    std::vector<AtSite> all;
+    for (Probe &probe : out) {
+        probe.file_offset = elf_.file_offset(probe.site.address);
+        probe.arguments = parse_arguments(probe.site.arguments, elf_.machine());
+        for (Argument &argument : probe.arguments)
+            if (!argument.location.symbol.empty()) all.push_back({&argument, probe.site.address});
+    }
+    resolve(elf_, std::move(all));
+    return out;
+}
+
+std::vector<symbols::Region> mapped_files(const symbols::ProcessMaps &maps) {
+    std::vector<symbols::Region> out;
+    for (const symbols::Region &region : maps.regions) {
+        const auto same = [&](const symbols::Region &one) {
+            return one.device == region.device && one.inode == region.inode && one.path == region.path;
+        };
+        if (!region.file().empty() && std::find_if(out.begin(), out.end(), same) == out.end()) out.push_back(region);
+    }
+    return out;
+}
+
+Result<Binary> open_mapped(int pid, const symbols::Region &region) {
+    sys::Because why("a file that the process has mapped, as it sees it");
+    const std::string root = format("/proc/{}/root", pid),
+                      itself = format("/proc/{}/map_files/{:x}-{:x}", pid, region.start, region.end);
+    const bool deleted = region.kind() == symbols::RegionKind::deleted;
+    Result<Fd> by_path = sys::open_under(root, region.file(), O_RDONLY | O_NONBLOCK);
+    if (by_path) {
+        Result<struct stat> st = sys::stat_fd(by_path->get());
+        if (st && S_ISREG(st->st_mode) && st->st_ino == region.inode) return Binary::open(*by_path, region.path);
+    }
+    Result<Fd> mapped = sys::open(itself, O_RDONLY | O_NONBLOCK);
+    if (mapped) return Binary::open(*mapped, region.path);
+    if (!by_path && !deleted) return Unexpected(std::move(by_path).error());
+    if (deleted) return std::move(mapped).failure();
+    return Binary::open(*by_path, region.path);
+}
+
+} // namespace rawbpf::inline v0::usdt

@@ -1,0 +1,134 @@
+// From a location to instructions:
+//
+//      -4@%eax              r7 = *(u64 *)(r6 + 80)       the whole register, as the kernel saved it
+//                           r7 <<= 32
+//                           r7 s>>= 32                   and of it the lower half, with its sign
+//
+//      4@8(%rbp,%rax,4)     r3 = *(u64 *)(r6 + 32)
+//                           r2 = *(u64 *)(r6 + 80)
+//                           r2 <<= 2
+//                           r3 += r2
+//                           r3 += 8
+//                           ... bpf_probe_read_user(&read, 4, r3)
+//                           r7 = *(u32 *)(r10 - 8)
+//
+// Registers are loaded whole and cut afterwards: that is right in either byte order. Signs are extended by shifts, since movsx is
+// no older than 6.6.
+#include "programs/usdt/fetch.h"
+
+#include <algorithm>
+
+#include "asm/print.h"
+
+namespace rawbpf::inline v0::usdt {
+namespace {
+
+void set_number(Code &code, WritableReg dst, int64_t number) {
+    if (number == static_cast<int32_t>(number))
+        code.mov(dst, runtime(number));
+    else
+        code.load_imm64(dst, static_cast<uint64_t>(number));
+}
+
+// The lowest `bits` of dst, extended to 64.
+void cut(Code &code, WritableReg dst, unsigned bits, bool is_signed) {
+    if (bits == 64) return;
+    if (!is_signed && bits == 32)
+        return code.mov(Reg32(static_cast<uint8_t>(dst.number())), Reg32(static_cast<uint8_t>(dst.number())));
+    if (!is_signed) return code.and_(dst, runtime((int64_t{1} << bits) - 1));
+    code.lsh(dst, runtime(64 - bits));
+    code.arsh(dst, runtime(64 - bits));
+}
+
+void load_register(Code &code, WritableReg dst, Reg context, const Register &from, bool is_signed) {
+    code.note(from.name.empty() ? "the program counter" : from.name);
+    code.load<uint64_t>(dst, context + runtime(from.offset));
+    if (from.shift != 0) code.rsh(dst, runtime(from.shift));
+    cut(code, dst, from.bits, is_signed);
+}
+
+void add_number(Code &code, WritableReg dst, const Argument &argument) {
+    const Location &l = argument.location;
+    if (l.displacement == 0) return;
+    if (!l.symbol.empty()) code.note(l.symbol);
+    if (l.displacement == static_cast<int32_t>(l.displacement)) return code.add(dst, runtime(l.displacement));
+    code.load_imm64(r2, static_cast<uint64_t>(l.displacement));
+    code.add(dst, r2);
+}
+
+// dst = base + (index << scale) + displacement; r2 is gone.
+void emit_address(Code &code, WritableReg dst, Reg context, const Argument &argument) {
+    const Location &l = argument.location;
+    const bool has_base = l.base.kind == RegisterKind::general, has_index = l.index.kind == RegisterKind::general;
+    if (!has_base && !has_index) return set_number(code, dst, l.displacement);
+    if (has_base) load_register(code, dst, context, l.base, false);
+    if (has_index) {
+        const WritableReg by = has_base ? r2 : dst;
+        load_register(code, by, context, l.index, l.index_signed);
+        if (l.scale != 0) code.lsh(by, runtime(l.scale));
+        if (has_base) code.add(dst, by);
+    }
+    add_number(code, dst, argument);
+}
+
+} // namespace
+
+bool is_in_memory(const Argument &argument) { return argument.problem.empty() && argument.location.place == Place::in_memory; }
+
+void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &argument) {
+    const Location &l = argument.location;
+    const unsigned bits = argument.size * 8U;
+    switch (argument.problem.empty() ? l.place : Place::unknown) {
+    case Place::unknown: return code.mov(dst, 0);
+    case Place::constant: {
+        const auto number = static_cast<uint64_t>(l.displacement) << (64 - bits);
+        return set_number(code, dst,
+                          argument.is_signed ? static_cast<int64_t>(number) >> (64 - bits)
+                                             : static_cast<int64_t>(number >> (64 - bits)));
+    }
+    case Place::address: emit_address(code, dst, context, argument); return cut(code, dst, bits, argument.is_signed);
+    case Place::in_register: {
+        Register whole = l.base;
+        const unsigned have = whole.bits;
+        whole.bits = 64;
+        load_register(code, dst, context, whole, false);
+        return cut(code, dst, std::min(bits, have), argument.is_signed);
+    }
+    case Place::in_memory:
+        emit_address(code, r3, context, argument);
+        switch (argument.size) {
+        case 1: code.read_user<uint8_t>(dst, r3); break;
+        case 2: code.read_user<uint16_t>(dst, r3); break;
+        case 4: code.read_user<uint32_t>(dst, r3); break;
+        default: code.read_user<uint64_t>(dst, r3); break;
+        }
+        if (argument.is_signed) cut(code, dst, bits, true);
+        return;
+    }
+}
+
+std::vector<std::string> explain_argument(const Argument &argument) {
+    if (!argument.problem.empty()) return {};
+    Builder builder("explain");
+    Code &code = builder.program("uprobe", "explain");
+    code.mov(r6, r1);
+    emit_argument(code, r7, r6, argument);
+    code.ret(0);
+    Built built = builder.finish();
+    if (!built) return {built.report()}; // never: every place has its instructions
+    std::vector<std::string> out;
+    const std::string text = print(built->functions[0]);
+    for (std::string_view rest = text; !rest.empty();) {
+        const size_t end = rest.find('\n');
+        std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+        while (line.starts_with(' ')) line.remove_prefix(1);
+        out.emplace_back(line);
+    }
+    // Between `.program`, `r6 = r1` and `r0 = 0`, `exit`.
+    out.erase(out.begin(), out.begin() + 2);
+    out.resize(out.size() - 2);
+    return out;
+}
+
+} // namespace rawbpf::inline v0::usdt
