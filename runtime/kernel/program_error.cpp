@@ -28,7 +28,8 @@ void place_from_line_info(const ObjectSpec &spec, const ProgramSpec &program, Ve
     if (!best) return;
     Result<btf::Btf> types = btf::Btf::parse(spec.btf, spec.name);
     if (!types) return;
-    report.file = std::string(types->string(best->file).value_or(std::string_view()));
+    const std::string_view file = types->string(best->file).value_or(std::string_view());
+    report.file = file.substr(file.rfind('/') + 1); // as the newer ones print it
     report.line = best->number_column >> 10;
     if (report.source.empty()) {
         std::string_view text = types->string(best->line).value_or(std::string_view());

