@@ -131,10 +131,16 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 Result<double> parse_seconds(std::string_view text) {
     // By hand: std::from_chars for double came with g++ 11 but not with every library that clang uses.
-    constexpr std::string_view expected = "isn't a time (expected: 3, 0.5, 200ms, 5s, 2m or 1h)";
+    constexpr std::string_view expected = "isn't a time (expected: 3, 0.5, 10us, 200ms, 5s, 2m or 1h)";
     size_t digits = text.find_first_not_of("0123456789.");
     std::string_view number = text.substr(0, digits), unit = digits == text.npos ? "" : text.substr(digits);
-    double factor = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+    double factor = unit.empty() || unit == "s" ? 1
+                    : unit == "ms"              ? 1e-3
+                    : unit == "us"              ? 1e-6
+                    : unit == "ns"              ? 1e-9
+                    : unit == "m"               ? 60
+                    : unit == "h"               ? 3600
+                                                : 0;
     size_t point = number.find('.');
     std::string_view whole = number.substr(0, point), part = point == number.npos ? "" : number.substr(point + 1);
     uint64_t w = 0, p = 0;

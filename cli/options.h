@@ -18,7 +18,7 @@ enum class Kind : uint8_t {
     flag,      ///< takes no value
     text,      ///< anything
     count,     ///< a whole number from `least` to `most`
-    seconds,   ///< "3", "0.5", "200ms", "5s", "2m", "1h"
+    seconds,   ///< "3", "0.5", "10us", "200ms", "5s", "2m", "1h"
     choice,    ///< one of `choices`
     file,      ///< a path; "-" for standard input or output where the help says so
     directory, ///< a path
@@ -117,7 +117,7 @@ class Arguments {
 
 /// Cuts at every `separator`; empty parts are left out.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
-/// "3", "0.5", "200ms", "5s", "2m", "1h" as seconds; invalid_argument for anything else, and below 0.
+/// "3", "0.5", "10us", "200ms", "5s", "2m", "1h" as seconds; invalid_argument for anything else, and below 0.
 [[nodiscard]] Result<double> parse_seconds(std::string_view text);
 
 } // namespace rawbpf::inline v0::cli

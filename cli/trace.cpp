@@ -44,6 +44,8 @@ constexpr Option kOptions[] = {
     {.name = "tid", .kind = Kind::pids, .repeatable = true, .argument = "TID", .help = "only this thread, or a list"},
     {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name"},
     {.name = "uid", .kind = Kind::pids, .repeatable = true, .argument = "UID", .help = "only this user's processes, or a list"},
+    {.name = "pidns", .kind = Kind::pids, .argument = "PID", .help = "only tasks in the pid namespace of this process"},
+    {.name = "mntns", .kind = Kind::pids, .argument = "PID", .help = "only tasks in the mount namespace of this process"},
     {.name = "cgroup", .kind = Kind::directory, .argument = "PATH", .help = "only tasks in this cgroup (v2) or below it"},
     {.name = "filter",
      .kind = Kind::text,
@@ -51,6 +53,10 @@ constexpr Option kOptions[] = {
      .help =
          "only where this holds, compiled into the BPF program: 'arg2 > 4096 && comm == \"cat\"', 'file->f_inode->i_size > 1m'"},
     {.name = "errors", .letter = 'e', .help = "only returns that are errors (negative)"},
+    {.name = "min-duration",
+     .kind = Kind::seconds,
+     .argument = "TIME",
+     .help = "only calls that took at least so long: 10us, 5ms, 1.5; one line a call, when it returns"},
     {.name = "sample", .kind = Kind::count, .argument = "N", .help = "1 in N of what is left, at each place", .least = 1},
     {.name = "max-events", .letter = 'n', .kind = Kind::count, .argument = "N", .help = "end after so many events", .least = 1},
     {.name = "duration",
@@ -70,6 +76,12 @@ constexpr Option kOptions[] = {
      .help = "no events: how often each function is called, counted in the kernel",
      .section = "Output",
      .excludes = "view"},
+    {.name = "show",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "FIELD",
+     .help = "this as well, through the kernel's types: 'file->f_inode->i_size'"},
+    {.name = "stack", .letter = 's', .help = "with each event the stacks of the kernel and of the program"},
     {.name = "graph",
      .letter = 'g',
      .help = "calls indented by depth, with what they returned and how long they took",
@@ -125,6 +137,11 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
     if (a.has(option("as-root")) && a.workload().empty())
         return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");
+    if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
+        return wrong_usage("--min-duration shows a call when it has ended, --graph and --returns when it begins",
+                           "leave one of them out");
+    if (a.has(option("count")) && (a.has(option("show")) || a.has(option("stack"))))
+        return wrong_usage("--count shows no events");
     if (a.has(option("count")) && a.has(option("latency"))) return wrong_usage("--count keeps no times", "leave one of them out");
     if (a.has(option("count")) && a.has(option("max-events"))) return wrong_usage("--count shows no events to end after");
     return {};
@@ -136,11 +153,18 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     trace::TraceOptions o;
     for (std::string_view probe : a.operands()) o.probes.emplace_back(probe);
     o.filter = a.text(option("filter"));
+    for (std::string_view shown : a.all(option("show"))) o.shows.emplace_back(shown);
     o.cgroup = a.text(option("cgroup"));
+    if (a.has(option("pidns"))) o.pidns = a.pids(option("pidns"))[0];
+    if (a.has(option("mntns"))) o.mntns = a.pids(option("mntns"))[0];
     trace::ProgramOptions &program = o.program;
     program.mode = a.has(option("count")) ? trace::Mode::count : trace::Mode::events;
-    program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors"));
-    program.calls = !a.has(option("errors")) || a.has(option("graph"));
+    program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors")) ||
+                      a.has(option("min-duration"));
+    const bool both = a.has(option("returns")) || a.has(option("graph"));
+    program.calls = both || !program.results;
+    program.pair = program.results && !both;
+    program.stack = a.has(option("stack"));
     program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
     trace::Filters &filters = program.filters;
     filters.pids = numbers(a.pids(option("pid")));
@@ -148,6 +172,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     filters.uids = numbers(a.pids(option("uid")));
     filters.comm = a.text(option("comm"));
     filters.errors = a.has(option("errors"));
+    if (a.has(option("min-duration"))) filters.min_duration = static_cast<uint64_t>(a.seconds(option("min-duration")) * 1e9);
     if (a.has(option("sample"))) filters.one_in = a.count(option("sample"));
     o.match.results = program.results;
     o.match.signatures = program.mode == trace::Mode::events || !o.filter.empty();

@@ -108,6 +108,12 @@ int error_of(const Type &type, uint64_t raw) {
     return value < 0 && value >= -4095 ? static_cast<int>(-value) : 0;
 }
 
+std::string descriptor_target(const Blob *blob, Bytes record) {
+    if (!blob || blob->show != Show::descriptor) return {};
+    const auto length = load<int32_t>(record.data() + blob->offset);
+    return length > 0 ? path_text(record.subspan(blob->offset + 4, blob->capacity), length) : std::string();
+}
+
 void append_value(std::string &out, const Type &type, uint64_t raw, const Blob *blob, Bytes record, const btf::Btf *kernel,
                   bool json, bool &unreadable) {
     const uint64_t value = cut(raw, type.size);
@@ -155,6 +161,17 @@ void append_value(std::string &out, const Type &type, uint64_t raw, const Blob *
         if (!json && length == blob->capacity && type.show == Show::text) out += "...";
         return;
     }
+    case Show::descriptor: { // with what it leads to: 3</etc/passwd>
+        const int64_t number = type.is_signed || type.size == 4 ? extend(raw, type.size) : static_cast<int64_t>(value);
+        append_number(out, number < 0, number < 0 ? -static_cast<uint64_t>(number) : static_cast<uint64_t>(number), json);
+        if (json) return;
+        const std::string target = descriptor_target(blob, record);
+        if (target.empty()) return;
+        out += '<';
+        render::append_printable(out, target);
+        out += '>';
+        return;
+    }
     case Show::sockaddr: {
         if (!blob || raw == 0) break;
         if (load<int32_t>(record.data() + blob->offset) < 0) return unread();
@@ -180,8 +197,8 @@ void append_value(std::string &out, const Type &type, uint64_t raw, const Blob *
     append(out, "{}{:#x}{}", quote, value, quote);
 }
 
-void append_result(std::string &out, const Type &type, uint64_t raw, const btf::Btf *kernel, bool json) {
-    if (const int error = error_of(type, raw); error != 0) {
+void append_result(std::string &out, const Type &type, uint64_t raw, const btf::Btf *kernel, bool json, bool errors) {
+    if (const int error = errors ? error_of(type, raw) : 0; error != 0) {
         const char *name = strerrorname_np(error);
         append(out, "-{}", error);
         if (!json && name) append(out, " ({})", name);

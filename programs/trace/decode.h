@@ -13,13 +13,16 @@ namespace rawbpf::inline v0::trace {
 void append_value(std::string &out, const Type &type, uint64_t raw, const Blob *blob, Bytes record, const btf::Btf *kernel,
                   bool json, bool &unreadable);
 
-/// What a call returned: errors by name ("-2 (ENOENT)").
-void append_result(std::string &out, const Type &type, uint64_t raw, const btf::Btf *kernel, bool json);
+/// The path of the file that a descriptor leads to; empty where none is known.
+[[nodiscard]] std::string descriptor_target(const Blob *blob, Bytes record);
+
+/// What a call returned: the kernel's errors by name ("-2 (ENOENT)"). `errors`: it returns them so, as the kernel's functions do.
+void append_result(std::string &out, const Type &type, uint64_t raw, const btf::Btf *kernel, bool json, bool errors);
 
 /// The parameter's name, or "argN".
 [[nodiscard]] std::string parameter_name(const Signature &signature, uint32_t index);
 
-/// Type of argument `index`: of the signature, else a raw register.
+/// The type of argument `index`: of the signature, else a raw register.
 [[nodiscard]] Type parameter_type(const Signature &signature, uint32_t index);
 
 /// The value's error, 1 to 4095, if it is one as the kernel returns them; else 0.

@@ -1,22 +1,49 @@
-// What filter.cpp and program.cpp share while a program is made. Private to the room.
+// What the files share that make programs. Private to the room.
+//
+//      program.cpp   which places share a program; its outline: who is asked about, filters, sampling
+//      emit_values   arguments, results, what is read through pointers       filter.cpp    --filter
+//      emit_record   the record: header, values, texts, paths, stacks        emit_pair     calls kept until their return
 #pragma once
 
 #include "asm/builder.h"
+#include "programs/trace/path.h"
+#include "programs/trace/program.h"
 #include "programs/trace/value.h"
 
 namespace rawbpf::inline v0::trace {
 
+/// What all programs of a trace have in common.
+struct Shared {
+    Shared(const ProgramOptions &o, const btf::Btf *types) : options(o), kernel(types) {}
+    Builder b{"trace"};
+    const ProgramOptions &options;
+    const btf::Btf *kernel; ///< may be nullptr
+    std::optional<MapRef> counts, ring, pids, tids, uids, cgroup, tracees, depths, open_calls;
+    std::optional<PathOffsets> paths; ///< where this kernel has what a path is read from
+    std::optional<FileOffsets> files; ///< and what a descriptor leads to
+    std::optional<NamespaceOffsets> namespaces;
+    Code *walk = nullptr;
+};
+
 /// One program under construction. r6 is the context, r7 the place's index, r8 its counters; the others are free.
 struct Emitting {
     Code &f;
+    Shared &shared;
     const Place &place; ///< one of those that share the program: they agree in all that matters here
     bool is_result;
-    Slot ids;               ///< u64: process id << 32 | thread id, as they count for the user
-    Slot comm;              ///< char[16]
-    Slot scratch;           ///< u64
-    bool sleepable = false; ///< may wait for a page of the user's
-    bool by_helper = false; ///< ProgramOptions::by_helper
+    Slot ids;                                      ///< u64: process id << 32 | thread id, as they count for the user
+    Slot comm;                                     ///< char[16]
+    Slot scratch;                                  ///< u64
+    Slot path;                                     ///< struct path, 16 bytes
+    std::optional<SlotOf<OpenCall>> call = {};     ///< a result whose call was kept: what was kept
+    std::optional<SlotOf<uint64_t>> duration = {}; ///< and how long ago that is
+    bool sleepable = false;                        ///< may wait for a page of the user's
 };
+
+[[nodiscard]] bool has_registers(ProbeKind kind); ///< struct pt_regs is the context
+[[nodiscard]] bool has_record(ProbeKind kind);    ///< a tracepoint's record is
+/// The end of it that this probe stands at can be asked for arguments.
+[[nodiscard]] bool has_arguments(const Emitting &e);
 
 /// dst = argument `index` (tracepoints: field), or for a result what was returned, all 64 bits of the register. r0 to r5 may be
 /// gone.
@@ -24,11 +51,24 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index);
 void load_result(const Emitting &e, WritableReg dst);
 /// r0 = the value, extended to 64 bits as its type says. Everything but r6 to r9 is gone.
 void load_value(const Emitting &e, const Value &value);
+/// r0 = where the value lies in memory (Value::reads isn't empty). Everything but r6 to r9 is gone.
+void load_address(const Emitting &e, const Value &value);
 /// r0 = probe_read_{user,kernel}{,_str}(dst, size, r3), by what kind of address r3 is; negative where it can't be read.
 void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text);
 
+/// A record in the ring, as the layout says; where there is no room it is counted as lost.
+void emit_record(const Emitting &e, const Layout &layout);
+
+/// At a call: kept in the maps until it returns.
+void keep_call(const Emitting &e, uint32_t arguments);
+/// At a return: the call is in e.call and e.duration; where none was kept on to `unknown`.
+void find_call(const Emitting &e, Label unknown);
+
+/// counters of the place
+void bump(Code &f, size_t counter);
+
 /// Goes on where the expression holds, else jumps to `to`. Errors: what can't be compiled, with a caret.
-[[nodiscard]] Result<void> compile_filter(const Emitting &e, const Expression &expression, const btf::Btf *kernel, Label to);
+[[nodiscard]] Result<void> compile_filter(const Emitting &e, const Expression &expression, Label to);
 /// Whether the expression asks for comm, so that it has to be there.
 [[nodiscard]] bool mentions(const Expression &expression, std::string_view name);
 

@@ -29,8 +29,7 @@ bool is_truth(const Node &node) {
 
 class Compiler {
   public:
-    Compiler(const Emitting &e, const Expression &expression, const btf::Btf *kernel)
-        : e_(e), expression_(expression), kernel_(kernel) {}
+    Compiler(const Emitting &e, const Expression &expression) : e_(e), expression_(expression), kernel_(e.shared.kernel) {}
 
     // --- Conditions
 
@@ -116,6 +115,7 @@ class Compiler {
             return complain(n, "a text is only compared with a text", "as in comm == \"cat\"");
         if (n.op != Operator::equal && n.op != Operator::not_equal) return complain(n, "texts are only compared by == and !=");
         const Value found = TRY(resolve_value(expression_, other, e_.place, kernel_));
+        TRY(available(other, found));
         const std::string &text = literal.text;
         const Label differ = e_.f.label("differ");
         const bool jump_if_equal = (n.op == Operator::equal) == when;
@@ -145,7 +145,10 @@ class Compiler {
     Result<void> read_text(const Value &value, uint32_t size) {
         const Slot slot = text_slot();
         if (value.type.show == Show::characters || value.type.show == Show::data_text) {
-            if (value.type.show == Show::data_text) {
+            if (!value.reads.empty()) {
+                load_address(e_, value);
+                e_.f.mov(r3, r0);
+            } else if (value.type.show == Show::data_text) {
                 e_.f.load<uint32_t>(r3, r6 + runtime(e_.place.offsets[value.argument]));
                 e_.f.and_(r3, 0xffff);
                 e_.f.add(r3, r6);
@@ -242,9 +245,7 @@ class Compiler {
             if (found.from == Value::From::comm) return complain(n, "comm is a text", "compare it with one: comm == \"cat\"");
             if (found.type.show == Show::characters || found.type.show == Show::data_text)
                 return complain(n, format("{} is a text", n.text), "compare it with one");
-            if (found.from == Value::From::result && !e_.is_result)
-                return complain(n, "a call has no result yet",
-                                "ask where results are seen: kretprobe:, uretprobe:, fexit:, --errors");
+            TRY(available(n, found));
             load_value(e_, found);
             return {};
         }
@@ -286,6 +287,19 @@ class Compiler {
         return {};
     }
 
+    // Not everything is there at each end of a call.
+    Result<void> available(const Node &n, const Value &value) const {
+        if (value.from == Value::From::result && !e_.is_result)
+            return complain(n, "a call has no result yet", "--graph and --returns show calls when they begin; leave them out");
+        if (value.from == Value::From::duration && !e_.duration)
+            return complain(n, e_.is_result ? "how long it took isn't known here" : "a call has not ended yet",
+                            "--graph and --returns show calls when they begin; leave them out");
+        if (value.from == Value::From::argument && !has_arguments(e_))
+            return complain(n, "arguments aren't known when a function returns",
+                            "probe both ends: kprobe:, uprobe:, fentry: or the bare name");
+        return {};
+    }
+
     // r0 = r0 / r1 or r0 % r1, as C rounds: to zero. BPF divides without signs (until 6.6), and by zero: to zero, or to the
     // number itself as remainder.
     void divide(Operator op, bool with_sign) {
@@ -314,8 +328,8 @@ class Compiler {
 
 } // namespace
 
-Result<void> compile_filter(const Emitting &e, const Expression &expression, const btf::Btf *kernel, Label to) {
-    return Compiler(e, expression, kernel).unless(expression.root, to);
+Result<void> compile_filter(const Emitting &e, const Expression &expression, Label to) {
+    return Compiler(e, expression).unless(expression.root, to);
 }
 
 bool mentions(const Expression &expression, std::string_view name) {

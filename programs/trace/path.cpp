@@ -19,43 +19,7 @@ namespace {
 
 constexpr int kMostSteps = 32;
 
-Result<uint32_t> offset_of(const btf::Btf &kernel, std::string_view type_name, std::string_view member_name) {
-    const auto id = kernel.find(type_name, btf::Kind::struct_);
-    if (!id) return fail(Errc::not_found, "the kernel's BTF has no struct {}", type_name);
-    // Depth first, through what is anonymous.
-    std::vector<std::pair<btf::TypeId, uint32_t>> todo{{*id, 0}};
-    for (size_t at = 0; at < todo.size() && at < 64; ++at) {
-        const btf::Type type = TRY(kernel.resolve(todo[at].first));
-        for (uint32_t i = 0; i < type.vlen; ++i) {
-            const btf::Member member = TRY(kernel.member(type, i));
-            if (member.name == member_name) return todo[at].second + member.bit_offset / 8;
-            if (!member.name.empty()) continue;
-            const btf::Type inner = TRY(kernel.resolve(member.type));
-            if (inner.kind == btf::Kind::struct_ || inner.kind == btf::Kind::union_)
-                todo.emplace_back(member.type, todo[at].second + member.bit_offset / 8);
-        }
-    }
-    return fail(Errc::not_found, "the kernel's struct {} has no member {}", type_name, member_name);
-}
-
 } // namespace
-
-Result<PathOffsets> path_offsets(const btf::Btf &kernel) {
-    PathOffsets out;
-    out.file_path = TRY(offset_of(kernel, "file", "f_path"));
-    out.path_mnt = TRY(offset_of(kernel, "path", "mnt"));
-    out.path_dentry = TRY(offset_of(kernel, "path", "dentry"));
-    out.d_parent = TRY(offset_of(kernel, "dentry", "d_parent"));
-    out.d_name = TRY(offset_of(kernel, "dentry", "d_name")) + TRY(offset_of(kernel, "qstr", "name"));
-    out.d_sb = TRY(offset_of(kernel, "dentry", "d_sb"));
-    out.mnt_root = TRY(offset_of(kernel, "vfsmount", "mnt_root"));
-    out.mount_mnt = TRY(offset_of(kernel, "mount", "mnt"));
-    out.mnt_parent = TRY(offset_of(kernel, "mount", "mnt_parent"));
-    out.mnt_mountpoint = TRY(offset_of(kernel, "mount", "mnt_mountpoint"));
-    out.s_type = TRY(offset_of(kernel, "super_block", "s_type"));
-    out.type_name = TRY(offset_of(kernel, "file_system_type", "name"));
-    return out;
-}
 
 Code &path_walk(Builder &builder, const PathOffsets &o) {
     // r6 dentry, r7 vfsmount, r8 where to write, r9 bytes written

@@ -11,182 +11,37 @@
 // With --count the program ends behind the filters. Counters are changed atomically although each CPU has its own: a uprobe's
 // program may be preempted by another task's, between load and store.
 //
-// Texts: whether an address is the kernel's or a user's is seen in its highest bit, on both architectures. A page that isn't
-// there can't be read by a program that may not sleep; a sleepable one touches it with bpf_copy_from_user() and reads again.
+// What is asked of both ends of a call at once (a duration, a result with the arguments) makes two programs of it: one at the
+// call, which keeps it (emit_pair.cpp) and counts nothing, and one at the return, which is the one described above.
 #include "programs/trace/program.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
 
 #include <linux/bpf.h>
 
 #include "programs/trace/emit.h"
-#include "programs/trace/path.h"
 
 namespace rawbpf::inline v0::trace {
 
-namespace {
-
-// Where a function's arguments, its result are in struct pt_regs.
-#if defined(__x86_64__)
-constexpr int64_t kArgumentRegisters[kRawArguments] = {112, 104, 96, 88, 72, 64}; // di si dx cx r8 r9
-constexpr int64_t kResultRegister = 80;                                           // ax
-#elif defined(__aarch64__)
-constexpr int64_t kArgumentRegisters[kRawArguments] = {0, 8, 16, 24, 32, 40}; // x0 ... x5
-constexpr int64_t kResultRegister = 0;
-#else
-#error "the calling convention of this machine"
-#endif
-constexpr int64_t kSyscallResult = 16; // "ret" in the record of sys_exit_*
-
-bool has_registers(ProbeKind kind) { return kind == ProbeKind::kprobe || kind == ProbeKind::kretprobe || is_user_function(kind); }
-bool has_record(ProbeKind kind) { return kind == ProbeKind::tracepoint || kind == ProbeKind::syscall; }
-
-// Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
-void load_word(const Emitting &e, WritableReg dst, size_t index) {
-    Code &f = e.f;
-    if (!e.by_helper || e.place.kind == ProbeKind::raw_tp) return f.load<uint64_t>(dst, r6 + runtime(8 * index));
-    f.address(r3, r6 + runtime(8 * index));
-    f.mov(r2, 8);
-    f.address(r1, e.scratch);
-    f.call(helper::probe_read_kernel);
-    f.load<uint64_t>(dst, e.scratch);
-}
-
-} // namespace
-
-void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
-    if (has_registers(e.place.kind)) {
-        e.f.load<uint64_t>(dst, r6 + runtime(kArgumentRegisters[index]));
-        return;
-    }
-    if (!has_record(e.place.kind)) return load_word(e, dst, index);
-    const Mem field = r6 + runtime(e.place.offsets[index]);
-    const Type &type = e.place.signature.parameters[index].type;
-    if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, field);
-    switch (type.show == Show::data_text ? 4 : type.size) {
-    case 1: return e.f.load<uint8_t>(dst, field);
-    case 2: return e.f.load<uint16_t>(dst, field);
-    case 4: return e.f.load<uint32_t>(dst, field);
-    default: return e.f.load<uint64_t>(dst, field);
-    }
-}
-
-void load_result(const Emitting &e, WritableReg dst) {
-    if (has_registers(e.place.kind)) return e.f.load<uint64_t>(dst, r6 + kResultRegister);
-    if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, r6 + kSyscallResult);
-    load_word(e, dst, e.place.signature.parameters.size());
-}
-
-void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text) {
-    Code &f = e.f;
-    f.mov(r2, runtime(size));
-    f.address(r1, dst);
-    const bool user = is_user_function(e.place.kind) || e.place.kind == ProbeKind::syscall;
-    if (user) {
-        if (e.sleepable) f.store<uint64_t>(e.scratch, r3);
-        text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user);
-        if (!e.sleepable) return;
-        f.if_(r0 == -EFAULT, [&] { // a page that isn't there yet: touched by one byte, then again
-            f.load<uint64_t>(r3, e.scratch);
-            f.mov(r2, 1);
-            f.address(r1, dst);
-            f.call(helper::copy_from_user);
-            f.load<uint64_t>(r3, e.scratch);
-            f.mov(r2, runtime(size));
-            f.address(r1, dst);
-            text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user);
-        });
-        return;
-    }
-    f.if_(as_signed(r3) < 0, [&] {
-         text ? f.call(helper::probe_read_kernel_str) : f.call(helper::probe_read_kernel);
-     }).else_([&] { text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user); });
+void bump(Code &f, size_t counter) {
+    f.mov(r1, 1);
+    f.atomic_add<uint64_t>(r8 + runtime(counter), r1);
 }
 
 namespace {
 
-void extend(Code &f, const Type &type) {
-    if (type.size >= 8 || type.show == Show::address || type.show == Show::text) return;
-    const int bits = 64 - 8 * type.size;
-    f.lsh(r0, runtime(bits));
-    if (type.is_signed)
-        f.arsh(r0, runtime(bits));
-    else
-        f.rsh(r0, runtime(bits));
+constexpr uint32_t kOpenCalls = 16384; // of all threads
+
+bool only_result(ProbeKind kind) {
+    return kind == ProbeKind::kretprobe || kind == ProbeKind::uretprobe || kind == ProbeKind::fexit;
 }
-
-void load_sized(Code &f, Mem from, const Type &type) {
-    switch (type.size) {
-    case 1: f.load<uint8_t>(r0, from); break;
-    case 2: f.load<uint16_t>(r0, from); break;
-    case 4: f.load<uint32_t>(r0, from); break;
-    default: f.load<uint64_t>(r0, from); break;
-    }
-    if (type.is_signed) extend(f, type);
-}
-
-} // namespace
-
-void load_value(const Emitting &e, const Value &value) {
-    Code &f = e.f;
-    switch (value.from) {
-    case Value::From::pid:
-        f.load<uint64_t>(r0, e.ids);
-        f.rsh(r0, 32);
-        return;
-    case Value::From::tid: f.load<uint32_t>(r0, e.ids); return;
-    case Value::From::uid:
-        f.call(helper::get_current_uid_gid);
-        f.lsh(r0, 32);
-        f.rsh(r0, 32);
-        return;
-    case Value::From::gid:
-        f.call(helper::get_current_uid_gid);
-        f.rsh(r0, 32);
-        return;
-    case Value::From::cpu: f.call(helper::get_smp_processor_id); return;
-    case Value::From::comm: return; // a text
-    case Value::From::result: load_result(e, r0); break;
-    case Value::From::argument: load_raw(e, r0, value.argument); break;
-    }
-    if (value.reads.empty()) return extend(f, value.type);
-    for (size_t i = 0; i < value.reads.size(); ++i) {
-        const bool last = i + 1 == value.reads.size();
-        f.mov(r3, r0);
-        if (value.reads[i] <= INT32_MAX) {
-            if (value.reads[i] != 0) f.add(r3, runtime(value.reads[i]));
-        } else {
-            f.load_imm64(r1, value.reads[i]);
-            f.add(r3, r1);
-        }
-        const uint32_t size = last ? value.type.size : 8;
-        f.mov(r2, runtime(size));
-        f.address(r1, e.scratch);
-        f.call(helper::probe_read_kernel); // zeroes where it can't be read
-        if (!last)
-            f.load<uint64_t>(r0, e.scratch);
-        else if (value.bit_size == 0)
-            load_sized(f, e.scratch, value.type);
-    }
-    if (value.bit_size == 0) return;
-    Type whole = value.type;
-    whole.is_signed = false;
-    load_sized(f, e.scratch, whole);
-    f.lsh(r0, runtime(64 - value.bit_offset - value.bit_size));
-    if (value.type.is_signed)
-        f.arsh(r0, runtime(64 - value.bit_size));
-    else
-        f.rsh(r0, runtime(64 - value.bit_size));
-}
-
-namespace {
+bool has_two_ends(ProbeKind kind) { return kind != ProbeKind::tracepoint && kind != ProbeKind::raw_tp; }
 
 class Maker {
   public:
     Maker(const std::vector<Place> &places, const ProgramOptions &options, const btf::Btf *kernel)
-        : places_(places), o_(options), kernel_(kernel), b_("trace") {}
+        : places_(places), o_(options), s_(options, kernel), keep_(keeps(options)) {}
 
     Result<TraceUnit> make() {
         MapDef counts;
@@ -195,70 +50,108 @@ class Maker {
         counts.key_size = 4;
         counts.value_size = sizeof(Counts);
         counts.max_entries = static_cast<uint32_t>(std::max<size_t>(1, places_.size()));
-        counts_ = b_.map(std::move(counts));
-        if (o_.mode == Mode::events) ring_ = b_.ringbuf("trace_events", o_.ring_bytes);
-        add_set(pids_, "trace_pids", o_.filters.pids);
-        add_set(tids_, "trace_tids", o_.filters.tids);
-        add_set(uids_, "trace_uids", o_.filters.uids);
-        if (o_.filters.cgroup) cgroup_ = b_.cgroup_array("trace_cgroup", 1);
+        s_.counts = s_.b.map(std::move(counts));
+        if (o_.mode == Mode::events) s_.ring = s_.b.ringbuf("trace_events", o_.ring_bytes);
+        add_set(s_.pids, "trace_pids", o_.filters.pids);
+        add_set(s_.tids, "trace_tids", o_.filters.tids);
+        add_set(s_.uids, "trace_uids", o_.filters.uids);
+        if (o_.filters.cgroup) s_.cgroup = s_.b.cgroup_array("trace_cgroup", 1);
+        if (keep_) {
+            s_.depths = s_.b.lru_hash<uint64_t, uint32_t>("trace_depth", kOpenCalls);
+            s_.open_calls = s_.b.lru_hash<OpenKey, OpenCall>("trace_open", kOpenCalls);
+        }
         if (o_.filters.workload) {
-            tracees_ = b_.hash<uint32_t, uint8_t>("trace_tracees", 65536);
+            s_.tracees = s_.b.hash<uint32_t, uint8_t>("trace_tracees", 65536);
             follow_forks();
         }
-        if (o_.mode == Mode::events && kernel_)
-            if (Result<PathOffsets> offsets = path_offsets(*kernel_)) paths_ = *offsets;
-        group_places();
+        if (o_.mode == Mode::events && s_.kernel) {
+            if (Result<PathOffsets> offsets = path_offsets(*s_.kernel)) s_.paths = *offsets;
+            if (Result<FileOffsets> offsets = file_offsets(*s_.kernel)) s_.files = *offsets;
+        }
+        if (o_.filters.mntns) {
+            if (!s_.kernel) return fail(Errc::unsupported, "mount namespaces are found through the kernel's BTF");
+            s_.namespaces = TRY(namespace_offsets(*s_.kernel));
+        }
+        TRY(group_places());
         for (Group &group : out_.groups) TRY(program(group));
-        Built built = b_.finish();
+        Built built = s_.b.finish();
         if (!built) return fail(Errc::internal, "the trace program: {}", built.report());
         out_.unit = std::move(*built);
         return std::move(out_);
     }
 
   private:
+    // A call has to be kept also where its return may only be seen if it was let through itself.
+    static bool keeps(const ProgramOptions &o) {
+        return o.pair || (o.calls && o.results && (o.filters.expression || o.filters.one_in > 1));
+    }
+
     void add_set(std::optional<MapRef> &map, std::string_view name, const std::vector<uint32_t> &values) {
-        if (values.size() > 1) map = b_.hash<uint32_t, uint8_t>(std::string(name), static_cast<uint32_t>(values.size()));
+        if (values.size() > 1) map = s_.b.hash<uint32_t, uint8_t>(std::string(name), static_cast<uint32_t>(values.size()));
     }
 
     // --- Which places share a program
 
-    void group_places() {
+    Result<void> group_places() {
         std::map<std::string, size_t> by_key;
+        bool one_end = false;
         for (uint32_t i = 0; i < places_.size(); ++i) {
             const Place &place = places_[i];
-            const bool only_result =
-                place.kind == ProbeKind::kretprobe || place.kind == ProbeKind::uretprobe || place.kind == ProbeKind::fexit;
-            const bool two_ends = !only_result && place.kind != ProbeKind::tracepoint && place.kind != ProbeKind::raw_tp;
-            if (o_.calls && !only_result) add(by_key, i, false);
-            if (only_result || (o_.results && two_ends)) add(by_key, i, true);
+            const bool result = only_result(place.kind) || (has_two_ends(place.kind) && o_.results);
+            const bool call = !only_result(place.kind) && o_.calls && (!o_.pair || !has_two_ends(place.kind));
+            one_end |= !has_two_ends(place.kind);
+            if (o_.pair && result)
+                TRY(add(by_key, i, false, true));
+            else if (call)
+                TRY(add(by_key, i, false, false));
+            if (result) TRY(add(by_key, i, true, false));
         }
+        if (out_.groups.empty() || (one_end && (o_.filters.min_duration || o_.filters.errors)))
+            return Unexpected(make_error(Errc::invalid_argument, "tracepoints have no returns: neither results nor durations",
+                                         "syscall:NAME has both ends of a system call"));
         for (size_t i = 0; i < out_.groups.size(); ++i) out_.groups[i].program = format("trace_{}", i);
+        for (size_t i = 0; i < o_.shows.size(); ++i) {
+            if (shown_.size() <= i || !shown_[i].any) return Unexpected(shown_[i].error);
+            if (shown_[i].missing)
+                out_.notes.push_back(format("{} isn't shown at {} of {} places: {}", o_.shows[i].source, shown_[i].missing,
+                                            places_.size(), first_line(shown_[i].error.message())));
+        }
+        return {};
     }
+    static std::string first_line(const std::string &text) { return text.substr(0, text.find('\n')); }
 
-    void add(std::map<std::string, size_t> &by_key, uint32_t index, bool is_result) {
+    Result<void> add(std::map<std::string, size_t> &by_key, uint32_t index, bool is_result, bool keeps_call) {
         const Place &place = places_[index];
         Group group;
         group.kind = place.kind;
         group.is_result = is_result;
+        group.keeps = keeps_call;
         group.section = section(place, is_result);
         group.layout = layout(place, is_result);
         std::string key = shares(place.kind) ? group.section : format("{} {}", group.section, index);
-        if (o_.mode == Mode::events || o_.filters.expression) {
-            append(key, " {}", group.layout.values);
-            for (const Blob &blob : group.layout.blobs) append(key, " {}:{}:{}", blob.argument, int(blob.show), blob.capacity);
+        key += is_result ? " return" : " call";
+        const bool by_columns = o_.mode == Mode::events || keep_;
+        if (by_columns || o_.filters.expression) {
+            append(key, " {}", group.layout.columns.size());
+            for (const Blob &blob : group.layout.blobs) append(key, " {}:{}:{}", blob.column, int(blob.show), blob.capacity);
         }
-        if (o_.filters.expression) // names may stand for different things at different functions
+        if (o_.filters.expression || !o_.shows.empty()) // names may stand for different things at different functions
             for (const Parameter &p : place.signature.parameters) append(key, " {} {} {}", p.name, p.type.name, p.type.size);
-        if (has_record(place.kind) && (o_.mode == Mode::events || o_.filters.expression))
+        if (is_result && o_.filters.errors) append(key, " returns {}", int(place.signature.returns.size));
+        if (has_record(place.kind) && (by_columns || o_.filters.expression))
             for (size_t i = 0; i < place.offsets.size(); ++i)
                 append(key, " {}+{}", place.offsets[i], place.signature.parameters[i].type.size);
         const auto [at, is_new] = by_key.emplace(std::move(key), out_.groups.size());
         if (is_new) out_.groups.push_back(std::move(group));
         out_.groups[at->second].places.push_back(index);
+        return {};
     }
 
     [[nodiscard]] bool shares(ProbeKind kind) const {
         return o_.cookies && kind != ProbeKind::fentry && kind != ProbeKind::fexit && kind != ProbeKind::raw_tp;
+    }
+    [[nodiscard]] bool sleeps(ProbeKind kind, bool is_result) const {
+        return o_.sleepable && is_user_function(kind) && is_result == o_.pair; // where arguments are read
     }
 
     [[nodiscard]] std::string section(const Place &place, bool is_result) const {
@@ -266,7 +159,7 @@ class Maker {
         switch (place.kind) {
         case ProbeKind::uprobe:
         case ProbeKind::uretprobe:
-            return format("{}{}{}", is_result ? "uretprobe" : "uprobe", multi, o_.sleepable && !is_result ? ".s" : "");
+            return format("{}{}{}", is_result ? "uretprobe" : "uprobe", multi, sleeps(place.kind, is_result) ? ".s" : "");
         case ProbeKind::fentry:
         case ProbeKind::fexit: return format("{}/{}", is_result ? "fexit" : "fentry", place.function);
         case ProbeKind::tracepoint:
@@ -279,40 +172,79 @@ class Maker {
         }
     }
 
-    [[nodiscard]] Layout layout(const Place &place, bool is_result) const {
+    // --- What a record has
+
+    [[nodiscard]] uint32_t arguments(const Place &place) const {
+        auto count = place.signature.known ? static_cast<uint32_t>(place.signature.parameters.size()) : kRawArguments;
+        if (has_registers(place.kind) || o_.pair) count = std::min(count, kRawArguments);
+        return count;
+    }
+
+    [[nodiscard]] Layout layout(const Place &place, bool is_result) {
         Layout out;
         out.is_result = is_result;
-        const bool with_arguments = !is_result || place.kind == ProbeKind::fexit;
-        if (with_arguments) {
-            out.values = place.signature.known ? static_cast<uint32_t>(place.signature.parameters.size()) : kRawArguments;
-            if (has_registers(place.kind)) out.values = std::min(out.values, kRawArguments);
+        const bool with_arguments = !is_result || o_.pair || place.kind == ProbeKind::fexit || place.kind == ProbeKind::fentry;
+        for (uint32_t i = 0; with_arguments && i < arguments(place); ++i) {
+            Column column;
+            column.value.argument = i;
+            if (i < place.signature.parameters.size()) column.value.type = place.signature.parameters[i].type;
+            out.columns.push_back(std::move(column));
         }
-        if (is_result) ++out.values; // the last
-        out.size += out.values * 8;
-        for (uint32_t i = 0; with_arguments && i < place.signature.parameters.size() && i < out.values; ++i) {
-            const Type &type = place.signature.parameters[i].type;
-            Blob blob;
-            blob.argument = i;
-            blob.show = type.show;
-            switch (type.show) {
-            case Show::text:
-            case Show::data_text: blob.capacity = o_.text_bytes; break;
-            case Show::characters: blob.capacity = static_cast<uint16_t>(std::min<uint32_t>(type.length, o_.text_bytes)); break;
-            case Show::sockaddr: blob.capacity = kSockaddrBytes; break;
-            case Show::file:
-            case Show::path:
-            case Show::dentry:
-                if (!paths_) continue;
-                blob.capacity = kPathCapacity;
-                break;
-            default: continue;
-            }
-            blob.offset = static_cast<uint16_t>(out.size);
-            out.size += 4u + blob.capacity;
+        for (size_t i = 0; i < o_.shows.size(); ++i) show(out, place, is_result, with_arguments, i);
+        out.size += out.values() * 8;
+        for (uint32_t i = 0; i < out.columns.size(); ++i) {
+            Column &column = out.columns[i];
+            const Type &type = column.value.type;
+            const uint16_t capacity = blob_capacity(place, column.value);
+            if (capacity == 0) continue;
+            column.blob = static_cast<int32_t>(out.blobs.size());
+            out.blobs.push_back({i, type.show, static_cast<uint16_t>(out.size), capacity});
+            out.size += 4u + capacity;
             out.size = (out.size + 7) & ~7u;
-            out.blobs.push_back(blob);
+        }
+        if (o_.stack) {
+            out.stack = out.size;
+            out.size += 8 + 2 * kMostFrames * 8;
         }
         return out;
+    }
+
+    // One column of --show, where this end of this place has it.
+    void show(Layout &out, const Place &place, bool is_result, bool with_arguments, size_t index) {
+        if (shown_.size() <= index) shown_.resize(index + 1);
+        Shown &state = shown_[index];
+        const Expression &expression = o_.shows[index];
+        const Node &name = expression.nodes[expression.root];
+        Result<Value> value = resolve_value(expression, name, place, s_.kernel);
+        if (!value) {
+            state.error = std::move(value).error();
+            state.missing += is_result == (o_.pair || only_result(place.kind)); // once a place
+            return;
+        }
+        state.any = true;
+        if (value->from == Value::From::argument && !with_arguments) return;
+        if (value->from == Value::From::result && !is_result) return;
+        if (value->from == Value::From::duration && !(is_result && keep_)) return;
+        Column column;
+        column.name = expression.source;
+        column.value = std::move(*value);
+        out.columns.push_back(std::move(column));
+    }
+
+    [[nodiscard]] uint16_t blob_capacity(const Place &place, const Value &value) const {
+        if (value.from != Value::From::argument && value.from != Value::From::result && value.from != Value::From::comm) return 0;
+        switch (value.type.show) {
+        case Show::text:
+        case Show::data_text: return o_.text_bytes;
+        case Show::characters: return static_cast<uint16_t>(std::min<uint32_t>(value.type.length, o_.text_bytes));
+        case Show::sockaddr: return kSockaddrBytes;
+        case Show::descriptor:
+            return s_.paths && s_.files && place.kind != ProbeKind::tracepoint && value.reads.empty() ? kPathCapacity : 0;
+        case Show::file:
+        case Show::path:
+        case Show::dentry: return s_.paths ? kPathCapacity : 0;
+        default: return 0;
+        }
     }
 
     // --- The program
@@ -320,11 +252,11 @@ class Maker {
     Result<void> program(Group &group) {
         const Place &place = places_[group.places.front()];
         const Filters &filters = o_.filters;
-        Code &f = b_.program(group.section, group.program);
+        Code &f = s_.b.program(group.section, group.program);
         const Slot key = f.stack<uint32_t>("place"), ids = f.stack<uint64_t>("ids"), comm = f.stack(16, 8, "comm"),
-                   scratch = f.stack<uint64_t>("scratch");
-        const bool sleepable = o_.sleepable && !group.is_result && is_user_function(place.kind);
-        const Emitting e{f, place, group.is_result, ids, comm, scratch, sleepable, o_.by_helper};
+                   scratch = f.stack<uint64_t>("scratch"), path = f.stack(16, 8, "path");
+        Emitting e{f, s_, place, group.is_result, ids, comm, scratch, path};
+        e.sleepable = sleeps(place.kind, group.is_result);
         const Label out = f.label("out"), filtered = f.label("filtered");
 
         f.mov(r6, r1);
@@ -335,41 +267,31 @@ class Maker {
             f.mov(r7, runtime(group.places.front()));
         }
         f.store<uint32_t>(key, r7);
-        f.call(helper::map_lookup_elem, *counts_, key);
+        f.call(helper::map_lookup_elem, *s_.counts, key);
         f.jump_if(r0 == 0, out);
         f.mov(r8, r0);
-        bump(f, offsetof(Counts, fired));
+        if (!group.keeps) bump(f, offsetof(Counts, fired));
 
-        const bool by_id = filters.own_pid || !filters.pids.empty() || !filters.tids.empty() ||
-                           (filters.expression && (mentions(*filters.expression, "pid") || mentions(*filters.expression, "tid")));
         bool rejects = false;
-        if (filters.workload) {
-            is_tracee(f, key, filtered);
+        identity(e, key, filtered, rejects);
+        if (group.keeps) { // all else is asked when it returns
+            keep_call(e, arguments(place));
+            f.bind(filtered);
+            f.bind(out);
+            f.ret(0);
+            return {};
+        }
+        const bool of_kept = group.is_result && keep_;
+        if (of_kept) {
+            e.call = f.stack<OpenCall>("call");
+            e.duration = f.stack<uint64_t>("duration");
+            find_call(e, filtered);
             rejects = true;
         }
-        if (by_id || o_.mode == Mode::events) load_ids(f, ids, filtered, rejects);
-        if (filters.own_pid && !filters.workload) {
-            f.load<uint32_t>(r1, ids + 4);
-            f.jump_if(r1 == runtime(filters.own_pid), filtered);
-            rejects = true;
-        }
-        rejects |= one_of(f, filters.pids, pids_, key, filtered, [&] { f.load<uint32_t>(r0, ids + 4); });
-        rejects |= one_of(f, filters.tids, tids_, key, filtered, [&] { f.load<uint32_t>(r0, ids); });
-        rejects |= one_of(f, filters.uids, uids_, key, filtered, [&] {
-            f.call(helper::get_current_uid_gid);
-            f.lsh(r0, 32);
-            f.rsh(r0, 32);
-        });
-        if (filters.cgroup) {
-            f.call(helper::current_task_under_cgroup, *cgroup_, 0);
-            f.jump_if(r0 != 1, filtered);
-            rejects = true;
-        }
-        if (!filters.comm.empty() || (filters.expression && mentions(*filters.expression, "comm")))
-            f.call(helper::get_current_comm, comm, 16);
-        if (!filters.comm.empty()) {
-            TRY(compile_filter(e, comm_is(filters.comm), kernel_, filtered));
-            rejects = true;
+        if (filters.min_duration) {
+            f.load<uint64_t>(r1, *e.duration);
+            f.load_imm64(r2, filters.min_duration);
+            f.jump_if(r1 < r2, filtered);
         }
         if (filters.errors && group.is_result) {
             load_result(e, r0);
@@ -380,12 +302,15 @@ class Maker {
             f.jump_if(!(as_signed(static_cast<Reg>(r0)) < 0), filtered);
             rejects = true;
         }
-        if (filters.expression) {
-            TRY(compile_filter(e, *filters.expression, kernel_, filtered));
+        // Where both ends are shown, the call has been asked, and was only kept if it was let through.
+        const bool asked = of_kept && !o_.pair;
+        if (filters.expression && !asked) {
+            TRY(compile_filter(e, *filters.expression, filtered));
             rejects = true;
         }
-        if (filters.one_in > 1) sample(f, out);
-        if (o_.mode == Mode::events) record(e, group);
+        if (filters.one_in > 1 && !asked) sample(f, out);
+        if (keep_ && !group.is_result && has_two_ends(place.kind)) keep_call(e, 0);
+        if (o_.mode == Mode::events) emit_record(e, group.layout);
         f.bind(out);
         f.ret(0);
         if (rejects) {
@@ -393,17 +318,64 @@ class Maker {
             bump(f, offsetof(Counts, filtered));
             f.ret(0);
         } else {
-            unused(f, filtered);
+            f.bind(filtered); // nothing jumps there
         }
         return {};
     }
 
-    static void bump(Code &f, size_t counter) {
-        f.mov(r1, 1);
-        f.atomic_add<uint64_t>(r8 + runtime(counter), r1);
+    // Whose event it is: ids and names, the cheapest questions first.
+    void identity(const Emitting &e, Slot key, Label filtered, bool &rejects) {
+        const Filters &filters = o_.filters;
+        Code &f = e.f;
+        const auto asks = [&](std::string_view name) {
+            const auto of = [&](const Expression &x) { return mentions(x, name); };
+            return (filters.expression && of(*filters.expression)) || std::any_of(o_.shows.begin(), o_.shows.end(), of);
+        };
+        if (filters.workload) {
+            is_tracee(f, key, filtered);
+            rejects = true;
+        }
+        if (filters.own_pid || !filters.pids.empty() || !filters.tids.empty() || asks("pid") || asks("tid") ||
+            o_.mode == Mode::events)
+            load_ids(f, e.ids, filtered, rejects);
+        if (filters.own_pid && !filters.workload) {
+            f.load<uint32_t>(r1, e.ids + 4);
+            f.jump_if(r1 == runtime(filters.own_pid), filtered);
+            rejects = true;
+        }
+        rejects |= one_of(f, filters.pids, s_.pids, key, filtered, [&] { f.load<uint32_t>(r0, e.ids + 4); });
+        rejects |= one_of(f, filters.tids, s_.tids, key, filtered, [&] { f.load<uint32_t>(r0, e.ids); });
+        rejects |= one_of(f, filters.uids, s_.uids, key, filtered, [&] {
+            f.call(helper::get_current_uid_gid);
+            f.lsh(r0, 32);
+            f.rsh(r0, 32);
+        });
+        if (filters.in_pidns_ino) { // the helper knows this thread's ids in the namespace that it is in, and in no other
+            const Slot numbers = f.stack(8, 8, "numbers");
+            f.call(helper::get_ns_current_pid_tgid, runtime(filters.in_pidns_dev), runtime(filters.in_pidns_ino), numbers, 8);
+            f.jump_if(r0 != 0, filtered);
+            rejects = true;
+        }
+        if (filters.mntns) {
+            f.call(helper::get_current_task);
+            const NamespaceOffsets &o = *s_.namespaces;
+            for (uint32_t offset : {o.task_nsproxy, o.mount}) f.read_kernel<uint64_t>(r0, r0 + runtime(offset));
+            f.read_kernel<uint32_t>(r0, r0 + runtime(o.number));
+            f.load_imm64(r1, filters.mntns);
+            f.jump_if(r0 != r1, filtered);
+            rejects = true;
+        }
+        if (filters.cgroup) {
+            f.call(helper::current_task_under_cgroup, *s_.cgroup, 0);
+            f.jump_if(r0 != 1, filtered);
+            rejects = true;
+        }
+        if (!filters.comm.empty() || asks("comm")) f.call(helper::get_current_comm, e.comm, 16);
+        if (!filters.comm.empty()) {
+            (void)compile_filter(e, comm_is(filters.comm), filtered); // a comparison of a text with a text: it can't fail
+            rejects = true;
+        }
     }
-    // A label that nothing jumps to still has to stand somewhere.
-    static void unused(Code &f, Label label) { f.bind(label); }
 
     void load_ids(Code &f, Slot ids, Label filtered, bool &rejects) {
         if (o_.filters.pidns_ino == 0) {
@@ -424,7 +396,7 @@ class Maker {
         if (values.empty()) return false;
         load();
         if (values.size() == 1) {
-            f.mov(r1, runtime(values[0]));
+            f.load_imm64(r1, values[0]);
             f.jump_if(r0 != r1, filtered);
             return true;
         }
@@ -456,84 +428,6 @@ class Maker {
         });
     }
 
-    void record(const Emitting &e, const Group &group) {
-        Code &f = e.f;
-        const Layout &layout = group.layout;
-        f.reserve(r9, *ring_, layout.size, [&] {
-             f.call(helper::ktime_get_ns);
-             f.store<uint64_t>(r9 + offsetof(Header, time), r0);
-             f.load<uint64_t>(r1, e.ids);
-             f.store<uint64_t>(r9 + offsetof(Header, tid), r1);
-             f.store<uint32_t>(r9 + offsetof(Header, place), r7);
-             f.call(helper::get_smp_processor_id);
-             f.store<uint32_t>(r9 + offsetof(Header, cpu), r0);
-             f.store<uint64_t>(r9 + offsetof(Header, what), runtime(group.is_result ? What::result : What::call));
-             f.call(helper::get_current_comm, r9 + offsetof(Header, comm), 16);
-             for (uint32_t i = 0; i < layout.values; ++i) {
-                 if (layout.is_result && i + 1 == layout.values)
-                     load_result(e, r1);
-                 else
-                     load_raw(e, r1, i);
-                 f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * i), r1);
-             }
-             for (const Blob &blob : layout.blobs) copy(e, blob);
-         }).else_([&] { bump(f, offsetof(Counts, lost)); });
-    }
-
-    void copy(const Emitting &e, const Blob &blob) {
-        Code &f = e.f;
-        const Mem length = r9 + runtime(blob.offset), bytes = r9 + runtime(blob.offset + 4);
-        switch (blob.show) {
-        case Show::characters:
-            f.address(r3, r6 + runtime(e.place.offsets[blob.argument]));
-            f.mov(r2, runtime(blob.capacity));
-            f.address(r1, bytes);
-            f.call(helper::probe_read_kernel_str);
-            break;
-        case Show::data_text:
-            f.load<uint32_t>(r3, r6 + runtime(e.place.offsets[blob.argument]));
-            f.and_(r3, 0xffff);
-            f.add(r3, r6);
-            f.mov(r2, runtime(blob.capacity));
-            f.address(r1, bytes);
-            f.call(helper::probe_read_kernel_str);
-            break;
-        case Show::file:
-        case Show::path:
-        case Show::dentry: copy_path(e, blob, bytes); break;
-        default: {
-            const bool text = blob.show == Show::text;
-            load_raw(e, r3, blob.argument);
-            read_memory(e, bytes, blob.capacity, text);
-        }
-        }
-        f.store<uint32_t>(length, r0);
-    }
-
-    // r0 = what path_walk() says; 0 where there is no dentry yet, as in a file that is being opened.
-    void copy_path(const Emitting &e, const Blob &blob, Mem bytes) {
-        Code &f = e.f;
-        if (!walk_) walk_ = &path_walk(b_, *paths_);
-        if (!path_slot_of_ || path_slot_of_ != &f) {
-            path_slot_ = f.stack(16, 8, "path");
-            path_slot_of_ = &f;
-        }
-        const Slot path = *path_slot_;
-        load_raw(e, r3, blob.argument);
-        if (blob.show == Show::dentry) {
-            f.mov(r0, r3);
-            f.mov(r2, 0);
-        } else {
-            if (blob.show == Show::file) f.add(r3, runtime(paths_->file_path));
-            f.address(r1, path);
-            f.mov(r2, 16);
-            f.call(helper::probe_read_kernel);
-            f.load<uint64_t>(r2, path + runtime(paths_->path_mnt));
-            f.load<uint64_t>(r0, path + runtime(paths_->path_dentry));
-        }
-        f.if_(r0 != 0, [&] { f.call(*walk_, {static_cast<Reg>(r0), static_cast<Reg>(r2), bytes}); });
-    }
-
     // --- The workload's threads
 
     void is_tracee(Code &f, Slot key, Label filtered) {
@@ -542,14 +436,14 @@ class Maker {
         f.store<uint32_t>(key, r0);
         f.rsh(r0, 32);
         f.jump_if(r0 == runtime(o_.filters.workload), yes);
-        f.call(helper::map_lookup_elem, *tracees_, key);
+        f.call(helper::map_lookup_elem, *s_.tracees, key);
         f.jump_if(r0 == 0, filtered);
         f.bind(yes);
     }
 
     void follow_forks() {
         {
-            Code &f = b_.program("tracepoint/sched/sched_process_fork", "trace_fork");
+            Code &f = s_.b.program("tracepoint/sched/sched_process_fork", "trace_fork");
             const Slot key = f.stack<uint32_t>("tid"), child = f.stack<uint32_t>("child");
             const Slot one = f.stack<uint8_t>("one");
             const Label out = f.label("out");
@@ -558,31 +452,39 @@ class Maker {
             f.load<uint32_t>(r1, r6 + runtime(o_.filters.child_tid_offset));
             f.store<uint32_t>(child, r1);
             f.store<uint8_t>(one, 1);
-            f.call(helper::map_update_elem, *tracees_, child, one, BPF_ANY);
+            f.call(helper::map_update_elem, *s_.tracees, child, one, BPF_ANY);
             f.bind(out);
             f.ret(0);
         }
-        Code &f = b_.program("tracepoint/sched/sched_process_exit", "trace_exit");
+        Code &f = s_.b.program("tracepoint/sched/sched_process_exit", "trace_exit");
         const Slot key = f.stack<uint32_t>("tid");
         f.call(helper::get_current_pid_tgid);
         f.store<uint32_t>(key, r0);
-        f.call(helper::map_delete_elem, *tracees_, key);
+        f.call(helper::map_delete_elem, *s_.tracees, key);
         f.ret(0);
     }
 
+    struct Shown {
+        bool any = false; ///< some place has it
+        uint32_t missing = 0;
+        Error error = {}; ///< why one hasn't
+    };
     const std::vector<Place> &places_;
     const ProgramOptions &o_;
-    const btf::Btf *kernel_;
-    Builder b_;
+    Shared s_;
+    bool keep_;
     TraceUnit out_;
-    std::optional<MapRef> counts_, ring_, pids_, tids_, uids_, cgroup_, tracees_;
-    std::optional<PathOffsets> paths_;
-    Code *walk_ = nullptr;
-    std::optional<Slot> path_slot_;
-    const Code *path_slot_of_ = nullptr; ///< whose stack that is on
+    std::vector<Shown> shown_;
 };
 
 } // namespace
+
+bool needs_pairs(const ProgramOptions &o) {
+    const bool both =
+        o.filters.expression && (mentions(*o.filters.expression, "ret") || mentions(*o.filters.expression, "retval") ||
+                                 mentions(*o.filters.expression, "duration"));
+    return o.filters.min_duration != 0 || o.filters.errors || both;
+}
 
 Result<TraceUnit> trace_unit(const std::vector<Place> &places, const ProgramOptions &options, const btf::Btf *kernel) {
     return Maker(places, options, kernel).make();

@@ -22,9 +22,12 @@ struct Filters {
     uint32_t workload = 0;         ///< this process and all that it starts; 0: any
     uint16_t child_tid_offset = 0; ///< workload: in the record of sched:sched_process_fork
     std::optional<Expression> expression;
-    bool errors = false;                   ///< results: negative ones only
-    uint64_t one_in = 1;                   ///< of what is left, each N-th
-    uint64_t pidns_dev = 0, pidns_ino = 0; ///< where ids count in; 0: the initial pid namespace
+    bool errors = false;                         ///< results: negative ones only
+    uint64_t min_duration = 0;                   ///< ns; results: only after so long, with ProgramOptions::pair
+    uint64_t one_in = 1;                         ///< of what is left, each N-th
+    uint64_t pidns_dev = 0, pidns_ino = 0;       ///< where ids count in; 0: the initial pid namespace
+    uint64_t in_pidns_dev = 0, in_pidns_ino = 0; ///< only tasks of this pid namespace (5.7); 0: any
+    uint32_t mntns = 0;                          ///< only tasks of this mount namespace, by its inode number; 0: any
 };
 
 enum class Mode : uint8_t { events, count };
@@ -33,6 +36,9 @@ struct ProgramOptions {
     Mode mode = Mode::events;
     Filters filters;
     bool calls = true, results = false; ///< which ends of a function send a record
+    bool pair = false;                  ///< one record at the return, with the call's arguments and how long it took
+    bool stack = false;                 ///< both stacks with each record
+    std::vector<Expression> shows;      ///< more columns; where a place has no such thing, it has no such column
     bool cookies = true;                ///< the kernel has bpf_get_attach_cookie here: many places share a program
     bool sleepable = false;             ///< uprobes may wait for a page (6.0): texts on pages that aren't there yet
     bool multi = true;                  ///< kprobe.multi and uprobe.multi
@@ -49,16 +55,20 @@ struct Group {
     std::string section;
     ProbeKind kind = ProbeKind::kprobe;
     bool is_result = false;
+    bool keeps = false;           ///< sends nothing: keeps the call until it returns
     std::vector<uint32_t> places; ///< indexes
     Layout layout;
 };
 
 struct TraceUnit {
     Unit unit;
+    std::vector<std::string> notes; ///< what some places don't have
     std::vector<Group> groups;
 };
 
-/// Errors: invalid_argument (a filter, with a caret).
+/// Whether the kernel has to pair calls with their returns for these options.
+[[nodiscard]] bool needs_pairs(const ProgramOptions &options);
+/// Errors: invalid_argument (a filter or what is shown, with a caret; nothing to probe, as the returns of tracepoints).
 [[nodiscard]] Result<TraceUnit> trace_unit(const std::vector<Place> &places, const ProgramOptions &options,
                                            const btf::Btf *kernel);
 

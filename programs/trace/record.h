@@ -1,9 +1,11 @@
-// What the programs send: a header, the values of the arguments, and what was copied for them.
+// What the programs send: a header, the values of the columns, and what was copied for them.
 //
-//      | Header, 48 bytes | value 0 | value 1 | ...  8 bytes each | blob 0 | blob 1 | ... |
+//      | Header, 56 bytes | value 0 | value 1 | ...  8 bytes each | blob 0 | blob 1 | ... | stacks |
 //
-//      blob: | s32 length, or a negative errno | bytes ... |    of fixed size, so that a record's size is known when it is
-//      reserved
+//      columns: the function's arguments, then what --show asks for; for a result one value more, the last
+//      blob:    | s32 length, or a negative errno | bytes ... |    of fixed size, so that a record's size is known when it is
+//               reserved
+//      stacks:  | s32 bytes of the kernel's, or a negative errno | s32 of the user's | kMostFrames addresses | kMostFrames |
 //
 // All in the machine's byte order: this is memory shared with the kernel, not a file format.
 #pragma once
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "programs/trace/probe.h"
+#include "programs/trace/value.h"
 
 namespace rawbpf::inline v0::trace {
 
@@ -24,9 +27,10 @@ struct Header {
     uint32_t cpu = 0;
     uint32_t what = 0; ///< What
     uint32_t pad = 0;
+    uint64_t duration = 0; ///< ns since the call, where the kernel paired them (ProgramOptions::pair); else 0
     char comm[16] = {};
 };
-static_assert(sizeof(Header) == 48);
+static_assert(sizeof(Header) == 56);
 
 enum What : uint32_t { call = 0, result = 1 };
 
@@ -35,22 +39,41 @@ struct Counts {
     uint64_t fired = 0, filtered = 0, sampled_out = 0, lost = 0;
 };
 
-/// What is copied while the probe runs, for one argument.
+/// What is copied while the probe runs, for one column.
 struct Blob {
-    uint32_t argument = 0; ///< in Layout::values
+    uint32_t column = 0;
     Show show = Show::text;
     uint16_t offset = 0;   ///< of the length, in the record
     uint16_t capacity = 0; ///< bytes behind it
 };
 
+/// One value of a record.
+struct Column {
+    Value value;
+    std::string name;  ///< empty: an argument, whose name and type are the place's own
+    int32_t blob = -1; ///< in Layout::blobs
+};
+
 /// How a record of one kind of place looks.
 struct Layout {
-    uint32_t values = 0; ///< arguments; for a result: 1
-    bool is_result = false;
+    std::vector<Column> columns;
+    bool is_result = false; ///< one value more: what was returned
     std::vector<Blob> blobs;
+    uint32_t stack = 0; ///< offset of the stacks; 0: none
     uint32_t size = sizeof(Header);
+    [[nodiscard]] uint32_t values() const { return static_cast<uint32_t>(columns.size()) + (is_result ? 1 : 0); }
 };
 
 inline constexpr uint16_t kSockaddrBytes = 28; // sockaddr_in6; longer ones (AF_UNIX) are cut: their path is capacity's
+inline constexpr uint32_t kMostFrames = 64;    // of a stack
+
+/// Where the kernel keeps a call until its return: one for each thread, place and depth of recursion.
+struct OpenCall {
+    uint64_t time = 0;
+    uint64_t arguments[kRawArguments] = {};
+};
+struct OpenKey {
+    uint32_t tid = 0, place = 0, depth = 0;
+};
 
 } // namespace rawbpf::inline v0::trace

@@ -27,6 +27,18 @@ constexpr PointerRow kPointers[] = {
     {"sockaddr_unsized", Show::sockaddr}, // the kernel's own signatures since 6.19
 };
 
+// Integers of these names are file descriptors.
+constexpr std::string_view kDescriptorNames[] = {"fd",     "ufd",    "fildes", "fildes2", "oldfd",  "newfd",  "dfd",
+                                                 "olddfd", "newdfd", "dirfd",  "in_fd",   "out_fd", "fd_in",  "fd_out",
+                                                 "epfd",   "fdin",   "fdout",  "infd",    "outfd",  "sockfd", "mapfd"};
+
+// An integer, which may be a descriptor.
+void name_integer(Type &type, std::string_view parameter) {
+    if (type.show == Show::integer && type.size >= 4 &&
+        std::find(std::begin(kDescriptorNames), std::end(kDescriptorNames), parameter) != std::end(kDescriptorNames))
+        type.show = Show::descriptor;
+}
+
 bool is_buffer_name(std::string_view name) {
     return std::find(std::begin(kBufferNames), std::end(kBufferNames), name) != std::end(kBufferNames);
 }
@@ -74,6 +86,7 @@ Result<Type> describe_type(const btf::Btf &btf, btf::TypeId id, std::string_view
         out.is_signed = encoding.is_signed;
         out.show = encoding.is_bool ? Show::boolean : Show::integer;
         if (type.size_or_type == 1 && type.name == "char") out.show = Show::character;
+        name_integer(out, parameter);
         return out;
     }
     case btf::Kind::enum_:
@@ -321,6 +334,7 @@ class SignatureParser {
         type.show = row->show;
         type.size = row->size;
         type.is_signed = row->is_signed;
+        name_integer(type, out.name);
         return out;
     }
 

@@ -32,6 +32,7 @@ enum class Show : uint8_t {
     characters,  ///< an array of char inside of a record or struct
     data_text,   ///< a tracepoint's __data_loc: a text somewhere in its record
     nothing,     ///< void
+    descriptor,  ///< an int that is a file descriptor: the number, and what it leads to
 };
 
 struct Type {
@@ -60,6 +61,7 @@ inline constexpr uint32_t kRawArguments = 6;
 
 /// How a type of a BTF is shown. Pointers to char that aren't const, or whose parameter is called buf, data ..., are addresses:
 /// such are filled, or hold no text. Errors: broken BTF.
+/// Integers that are called fd, dirfd ... are descriptors.
 [[nodiscard]] Result<Type> describe_type(const btf::Btf &btf, btf::TypeId id, std::string_view parameter = {});
 
 /// The signature of a FUNC or FUNC_PROTO. Errors: bad_input.

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 
+#include "programs/trace/decode.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
@@ -26,6 +27,9 @@ namespace {
 
 constexpr uint64_t kInitialPidNamespace = 0xeffffffc; // PROC_PID_INIT_INO, kernel include/linux/proc_ns.h
 
+// As the kernel has it inside, which is what the helper compares with.
+uint64_t device_number(dev_t dev) { return uint64_t{major(dev)} << 20 | minor(dev); }
+
 bool any_user(const std::vector<Place> &places) {
     return std::any_of(places.begin(), places.end(), [](const Place &p) { return is_user_function(p.kind); });
 }
@@ -36,6 +40,36 @@ bool any_trampoline(const std::vector<Place> &places) {
 }
 
 } // namespace
+
+const Type &Event::result_type() const {
+    static const Type unknown{"long", Show::integer, 8, true};
+    return place->signature.known ? place->signature.returns : unknown;
+}
+std::string Event::name(size_t index) const {
+    const Column &column = layout->columns[index];
+    return column.name.empty() ? parameter_name(place->signature, column.value.argument) : column.name;
+}
+Type Event::type(size_t index) const {
+    const Column &column = layout->columns[index];
+    return column.name.empty() ? parameter_type(place->signature, column.value.argument) : column.value.type;
+}
+namespace {
+Event::Stack read_stack(const Event &event, uint32_t which) {
+    Event::Stack out;
+    if (event.layout->stack == 0) return out;
+    const std::byte *at = event.record.data() + event.layout->stack;
+    const auto bytes = load<int32_t>(at + 4 * which);
+    if (bytes < 0) {
+        out.error = bytes;
+        return out;
+    }
+    for (uint32_t i = 0; i < std::min<uint32_t>(static_cast<uint32_t>(bytes) / 8, kMostFrames); ++i)
+        out.frames.push_back(load<uint64_t>(at + 8 + 8 * (kMostFrames * which + i)));
+    return out;
+}
+} // namespace
+Event::Stack Event::kernel_stack() const { return read_stack(*this, 0); }
+Event::Stack Event::user_stack() const { return read_stack(*this, 1); }
 
 struct Tracer::State {
     struct PassedOverPlace {
@@ -85,11 +119,25 @@ Result<void> Tracer::State::load_programs() {
     ProgramOptions &program = options.program;
     Filters &filters = program.filters;
     if (!options.filter.empty()) filters.expression = TRY_IN(parse_expression(options.filter), "--filter");
+    for (const std::string &shown : options.shows) program.shows.push_back(TRY_IN(parse_path(shown), "--show"));
+    // Durations, errors and results in a filter are known at the return, and wanted with the arguments.
+    if (needs_pairs(program) && !(program.calls && program.results)) program.pair = true;
+    if (program.pair) program.results = true;
     filters.own_pid = static_cast<uint32_t>(sys::own_pid());
     if (auto ns = sys::stat_file("/proc/self/ns/pid"); ns && ns->st_ino != kInitialPidNamespace) {
-        filters.pidns_dev = uint64_t{major(ns->st_dev)} << 20 | minor(ns->st_dev);
+        filters.pidns_dev = device_number(ns->st_dev);
         filters.pidns_ino = ns->st_ino;
     }
+    if (options.pidns > 0) {
+        const auto ns =
+            TRY_IN(sys::stat_file(format("/proc/{}/ns/pid", options.pidns)), "the pid namespace of process {}", options.pidns);
+        filters.in_pidns_dev = device_number(ns.st_dev);
+        filters.in_pidns_ino = ns.st_ino;
+    }
+    if (options.mntns > 0)
+        filters.mntns = static_cast<uint32_t>(
+            TRY_IN(sys::stat_file(format("/proc/{}/ns/mnt", options.mntns)), "the mount namespace of process {}", options.mntns)
+                .st_ino);
     if (options.workload > 0) {
         filters.workload = static_cast<uint32_t>(options.workload);
         filters.child_tid_offset = TRY(forked_child_offset());
@@ -106,7 +154,7 @@ Result<void> Tracer::State::load_programs() {
         if (auto enabled = RunStats::enable()) stats = std::move(*enabled);
     }
     std::shared_ptr<const btf::Btf> kernel;
-    if (filters.expression || program.mode == Mode::events)
+    if (filters.expression || filters.mntns || program.mode == Mode::events)
         if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
     for (;;) {
         made = TRY(trace_unit(places, program, kernel.get()));
@@ -120,6 +168,7 @@ Result<void> Tracer::State::load_programs() {
             return std::move(loaded).failure();
         program.by_helper = true; // Linux 5.16 and older
     }
+    for (std::string &note : made.notes) notes.push_back(std::move(note));
     const auto fill = [&](std::string_view name, const std::vector<uint32_t> &values) -> Result<void> {
         Map *map = object.find_map(name);
         for (size_t i = 0; map && i < values.size(); ++i) TRY(map->put(values[i], uint8_t{1}));
@@ -137,7 +186,8 @@ Result<void> Tracer::State::load_programs() {
     results.resize(places.size());
     shown.resize(places.size());
     for (const Group &group : made.groups)
-        for (uint32_t place : group.places) (group.is_result ? results : calls)[place] = &group;
+        for (uint32_t place : group.places)
+            if (!group.keeps) (group.is_result ? results : calls)[place] = &group;
     return {};
 }
 

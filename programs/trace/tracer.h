@@ -26,9 +26,11 @@ struct TraceOptions {
     std::vector<std::string> probes; ///< as the user wrote them
     ProgramOptions program;          ///< cookies, multi and sleepable are found out
     MatchOptions match;
-    std::string filter; ///< --filter; empty: none
-    std::string cgroup; ///< path of a cgroup v2 directory
-    int workload = -1;  ///< only this process and what it starts
+    std::string filter;             ///< --filter; empty: none
+    std::vector<std::string> shows; ///< --show
+    std::string cgroup;             ///< path of a cgroup v2 directory
+    int pidns = -1, mntns = -1;     ///< only tasks in this process's namespace; -1: any
+    int workload = -1;              ///< only this process and what it starts
 };
 
 /// One record, as it comes; its bytes are gone when the function returns.
@@ -37,7 +39,24 @@ struct Event {
     const Place *place = nullptr;
     const Layout *layout = nullptr;
     Bytes record;
-    [[nodiscard]] uint64_t value(uint32_t index) const { return load<uint64_t>(record.data() + sizeof(Header) + 8 * index); }
+    /// Of a column, or with index = columns.size() of a result what was returned.
+    [[nodiscard]] uint64_t value(size_t index) const { return load<uint64_t>(record.data() + sizeof(Header) + 8 * index); }
+    [[nodiscard]] uint64_t result() const { return value(layout->columns.size()); }
+    [[nodiscard]] const Type &result_type() const;
+    /// What was copied for a column; nullptr: nothing.
+    [[nodiscard]] const Blob *blob(size_t index) const {
+        const int32_t at = layout->columns[index].blob;
+        return at < 0 ? nullptr : &layout->blobs[static_cast<size_t>(at)];
+    }
+    [[nodiscard]] std::string name(size_t index) const; ///< "count", "arg2", "file->f_inode->i_size"
+    [[nodiscard]] Type type(size_t index) const;
+    /// Innermost first; empty where there is none. Of the user's: an error, as the kernel gives it, where it can't be walked.
+    struct Stack {
+        int32_t error = 0; ///< negative errno
+        std::vector<uint64_t> frames;
+    };
+    [[nodiscard]] Stack kernel_stack() const;
+    [[nodiscard]] Stack user_stack() const;
 };
 
 /// How a place's firings were spent.

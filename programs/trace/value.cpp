@@ -21,6 +21,7 @@ struct NameRow {
 };
 const NameRow *find_common(std::string_view name) {
     static const NameRow rows[] = {
+        {"duration", Value::From::duration, {"u64", Show::integer, 8, false}},
         {"comm", Value::From::comm, {"char[16]", Show::characters, 8, false, 0, 16}},
         {"pid", Value::From::pid, {"pid_t", Show::integer, 4, false}},
         {"tid", Value::From::tid, {"pid_t", Show::integer, 4, false}},
@@ -37,7 +38,7 @@ std::string known_names(const Place &place) {
     std::string out = "known are ";
     for (const Parameter &parameter : place.signature.parameters)
         if (!parameter.name.empty()) append(out, "{}, ", parameter.name);
-    return out + "arg0 to arg5, ret, comm, pid, tid, uid, gid, cpu";
+    return out + "arg0 to arg5, ret, duration, comm, pid, tid, uid, gid, cpu";
 }
 
 // A member, in anonymous members too: its distance and type.

@@ -13,7 +13,7 @@ namespace rawbpf::inline v0::trace {
 
 /// One value that a program can get at.
 struct Value {
-    enum class From : uint8_t { argument, result, comm, pid, tid, uid, gid, cpu };
+    enum class From : uint8_t { argument, result, duration, comm, pid, tid, uid, gid, cpu };
     From from = From::argument;
     uint32_t argument = 0;
     /// Pointers to follow: each is a distance from where the one before leads to. The last says where the value itself lies.
@@ -26,9 +26,9 @@ struct Value {
     }
 };
 
-/// Names: arg0 to arg5, the parameters' and fields' own, ret, comm, pid, tid, uid, gid, cpu. Members through `kernel`'s types,
-/// where the place's signature comes from them (nullptr: none can be). Errors: invalid_argument with a caret, and the names that
-/// there are; not_found for a member, with the nearest.
+/// Names: arg0 to arg5, the parameters' and fields' own, ret, duration, comm, pid, tid, uid, gid, cpu. Members through `kernel`'s
+/// types, where the place's signature comes from them (nullptr: none can be). Errors: invalid_argument with a caret, and the
+/// names that there are; not_found for a member, with the nearest.
 [[nodiscard]] Result<Value> resolve_value(const Expression &expression, const Node &name, const Place &place,
                                           const btf::Btf *kernel);
 

@@ -109,7 +109,12 @@ void View::event(const Event &event) {
     Calls::Returned returned;
     uint32_t depth = 0;
     if (header.what == What::result) {
-        returned = calls_.returned(header.tid, header.place, header.time);
+        if (header.duration != 0) { // the kernel paired them
+            returned.paired = true;
+            returned.duration = header.duration;
+        } else {
+            returned = calls_.returned(header.tid, header.place, header.time);
+        }
         depth = returned.depth;
         ++returns_[header.place];
         if (returned.paired) latency_[header.place].add(returned.duration);
@@ -133,22 +138,20 @@ void View::stamp(uint64_t t_ns) {
 }
 
 void View::arguments(const Event &event, bool json) {
-    const Layout &layout = *event.layout;
-    const Signature &signature = event.place->signature;
-    const uint32_t count = layout.values - (layout.is_result ? 1 : 0);
-    size_t blob = 0;
     bool unreadable = false;
-    for (uint32_t i = 0; i < count; ++i) {
-        const Blob *its = blob < layout.blobs.size() && layout.blobs[blob].argument == i ? &layout.blobs[blob++] : nullptr;
-        const Type type = parameter_type(signature, i);
+    for (size_t i = 0; i < event.layout->columns.size(); ++i) {
+        const Blob *its = event.blob(i);
+        const Type type = event.type(i);
+        const bool known = event.place->signature.known || !event.layout->columns[i].name.empty();
         if (json) {
             if (i) out_ += ',';
             render::JsonObject one(out_);
-            one.text("name", parameter_name(signature, i));
-            one.text_or_null("type", signature.known ? type.name : "");
+            one.text("name", event.name(i));
+            one.text_or_null("type", known ? type.name : "");
             append_value(one.raw("value"), type, event.value(i), its, event.record, kernel_, true, unreadable);
+            if (const std::string target = descriptor_target(its, event.record); !target.empty()) one.text("target", target);
         } else {
-            append(out_, "{}{}=", i ? ", " : "", parameter_name(signature, i));
+            append(out_, "{}{}=", i ? ", " : "", event.name(i));
             append_value(out_, type, event.value(i), its, event.record, kernel_, false, unreadable);
         }
     }
@@ -166,7 +169,6 @@ void View::text_event(const Event &event, uint32_t depth, const Calls::Returned 
         if (header.tid != header.pid) append(out_, "({}) ", header.tid);
         out_.append(size_t{2} * depth, ' ');
     }
-    const Signature &signature = event.place->signature;
     if (!result) {
         append(out_, "{}(", event.place->function);
         arguments(event, false);
@@ -180,10 +182,9 @@ void View::text_event(const Event &event, uint32_t depth, const Calls::Returned 
         arguments(event, false);
         out_ += ')';
     }
-    const uint64_t value = event.value(event.layout->values - 1);
-    if (!signature.known || signature.returns.show != Show::nothing) {
+    if (event.result_type().show != Show::nothing) {
         out_ += " = ";
-        append_result(out_, signature.known ? signature.returns : Type{"long", Show::integer, 8, true}, value, kernel_, false);
+        append_result(out_, event.result_type(), event.result(), kernel_, false, !is_user_function(event.place->kind));
     }
     if (returned.paired) {
         out_ += "  ";
@@ -206,9 +207,7 @@ void View::json_event(const Event &event, uint32_t depth, const Calls::Returned 
     arguments(event, true);
     out_ += ']';
     if (result) {
-        const Signature &signature = event.place->signature;
-        append_result(line.raw("ret"), signature.known ? signature.returns : Type{"long", Show::integer, 8, true},
-                      event.value(event.layout->values - 1), kernel_, true);
+        append_result(line.raw("ret"), event.result_type(), event.result(), kernel_, true, !is_user_function(event.place->kind));
     } else {
         line.null("ret");
     }

@@ -1,10 +1,14 @@
 // The tracer against a kernel: a child calls so many times, and exactly so many are seen.
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <optional>
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +26,11 @@ using namespace rawbpf::trace;
 extern "C" [[gnu::noinline, gnu::noclone, gnu::used]] long rawbpf_traced_leaf(long number, const char *text) {
     __asm__ volatile("" : : "r"(text) : "memory");
     return number - 3;
+}
+extern "C" [[gnu::noinline, gnu::noclone, gnu::used]] long rawbpf_traced_sum(long number) {
+    const long sum = number == 0 ? 0 : number + rawbpf_traced_sum(number - 1);
+    __asm__ volatile("" : : : "memory");
+    return sum;
 }
 extern "C" [[gnu::noinline, gnu::noclone, gnu::used]] long rawbpf_traced_middle(long number) {
     const long sum = rawbpf_traced_leaf(number, "hello") + rawbpf_traced_leaf(number + 1, "world");
@@ -64,6 +73,8 @@ struct Seen {
     std::vector<std::string> lines; ///< "leaf(7, "hello")", "leaf = 4"
     std::vector<PlaceCounts> counts;
     std::vector<std::string> places;
+    std::vector<uint64_t> durations;           ///< of the results that the kernel paired with their calls
+    std::vector<std::vector<uint64_t>> stacks; ///< of the user's
 };
 
 // Traces what the child does; nullopt where this kernel has no such probes.
@@ -83,21 +94,19 @@ template <class Work> std::optional<Seen> traced(TraceOptions options, Work work
         bool unreadable = false;
         if (event.header.what == What::result) {
             line += " = ";
-            append_result(line, event.place->signature.returns, event.value(event.layout->values - 1), kernel.get(), false);
-        } else {
-            line += '(';
-            size_t blob = 0;
-            for (uint32_t i = 0; i < event.layout->values; ++i) {
-                const Blob *its = blob < event.layout->blobs.size() && event.layout->blobs[blob].argument == i
-                                      ? &event.layout->blobs[blob++]
-                                      : nullptr;
+            append_result(line, event.result_type(), event.result(), kernel.get(), false, !is_user_function(event.place->kind));
+            if (event.header.duration) out.durations.push_back(event.header.duration);
+        }
+        if (event.header.what == What::call || !event.layout->columns.empty()) {
+            line += event.header.what == What::result ? " of (" : "(";
+            for (size_t i = 0; i < event.layout->columns.size(); ++i) {
                 if (i) line += ", ";
-                append_value(line, parameter_type(event.place->signature, i), event.value(i), its, event.record, kernel.get(),
-                             false, unreadable);
+                append_value(line, event.type(i), event.value(i), event.blob(i), event.record, kernel.get(), false, unreadable);
             }
             line += ')';
         }
         CHECK_FALSE(unreadable);
+        if (options.program.stack) out.stacks.push_back(event.user_stack().frames);
         out.lines.push_back(std::move(line));
     };
     Result<void> attached = (*tracer)->attach();
@@ -159,7 +168,7 @@ TEST_CASE("trace: each call is an event, with its arguments; a return brings the
     if (!seen) SKIP("needs uprobes: " + missing);
     REQUIRE(seen->lines.size() == 4 * kCalls);
     CHECK(seen->lines[0] == "rawbpf_traced_leaf(0, \"hello\")");
-    CHECK(seen->lines[1] == "rawbpf_traced_leaf = -3 (ESRCH)");
+    CHECK(seen->lines[1] == "rawbpf_traced_leaf = -3");
     CHECK(seen->lines[4 * kCalls - 2] == "rawbpf_traced_leaf(1000, \"world\")");
     CHECK(seen->lines[4 * kCalls - 1] == "rawbpf_traced_leaf = 997");
 }
@@ -199,6 +208,104 @@ TEST_CASE("trace: filters let through exactly what they describe, and the rest i
     }
 }
 
+TEST_CASE("trace: a call and its return are one event, at every depth of recursion") {
+    TraceOptions options = of({own("rawbpf_traced_sum")});
+    options.match.signature = "long (long number)";
+    options.match.allow_unwind_risk = true;
+    options.filter = "ret == 10 || ret == 3 && duration > 0";
+    std::string missing;
+    const std::optional<Seen> seen = traced(
+        options, [](int) { (void)rawbpf_traced_sum(5); }, missing);
+    if (!seen) SKIP("needs uprobes: " + missing);
+    REQUIRE(seen->lines.size() == 2 * kCalls);
+    CHECK(seen->lines[0] == "rawbpf_traced_sum = 3 of (2)");
+    CHECK(seen->lines[1] == "rawbpf_traced_sum = 10 of (4)");
+    REQUIRE(seen->durations.size() == 2 * kCalls);
+    CHECK(seen->durations[0] < seen->durations[1]);
+    CHECK(seen->counts[0].counts.fired == 6 * kCalls); // the returns
+}
+
+TEST_CASE("trace: only calls that take long enough") {
+    TraceOptions options = of({"syscall:clock_nanosleep"});
+    options.program.filters.min_duration = 1'000'000;
+    options.program.calls = false;
+    std::string missing;
+    const auto work = [](int i) {
+        if (i >= 40) return;
+        timespec wait{0, i % 10 == 3 ? 2'000'000 : 1'000};
+        (void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &wait, nullptr);
+    };
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs tracepoints of system calls: " + missing);
+    // The short ones may be held up by others, the long ones can't be short.
+    CHECK(seen->durations.size() >= 4);
+    CHECK(seen->durations.size() <= 40);
+    for (uint64_t duration : seen->durations) CHECK(duration >= 1'000'000);
+    CHECK(seen->counts[0].counts.fired == 40);
+}
+
+TEST_CASE("trace: descriptors lead to their files") {
+    TraceOptions options = of({"syscall:read"});
+    options.filter = "count == 77";
+    std::string missing;
+    const auto work = [](int) {
+        static const int fd = open("/proc/version", O_RDONLY);
+        char text[80];
+        (void)syscall(SYS_read, fd, text, 77);
+    };
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs tracepoints of system calls: " + missing);
+    if (!kernel_btf()) SKIP("needs the kernel's BTF");
+    REQUIRE(seen->lines.size() == kCalls);
+    CHECK(seen->lines[0].find("</proc/version>") != std::string::npos);
+}
+
+TEST_CASE("trace: with each event the stack of the program") {
+    TraceOptions options = of({own("rawbpf_traced_leaf")});
+    options.program.stack = true;
+    options.filter = "arg0 < 3";
+    std::string missing;
+    const std::optional<Seen> seen = traced(options, call_functions, missing);
+    if (!seen) SKIP("needs uprobes: " + missing);
+    REQUIRE(seen->stacks.size() == 5);
+    for (const auto &stack : seen->stacks) {
+        REQUIRE_FALSE(stack.empty());
+        CHECK(stack[0] == reinterpret_cast<uint64_t>(&rawbpf_traced_leaf));
+    }
+}
+
+TEST_CASE("trace: only tasks of a namespace") {
+    for (const bool other : {false, true}) {
+        // A child in a pid and mount namespace of its own, whose events aren't those of ours.
+        int ready[2];
+        REQUIRE(pipe(ready) == 0);
+        const pid_t stranger = fork();
+        REQUIRE(stranger >= 0);
+        if (stranger == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            const bool done = unshare(CLONE_NEWNS) == 0;
+            (void)!write(ready[1], done ? "y" : "n", 1);
+            pause();
+            _exit(0);
+        }
+        char word = 0;
+        REQUIRE(read(ready[0], &word, 1) == 1);
+        TraceOptions options = of({own("rawbpf_traced_leaf")});
+        options.mntns = other ? stranger : getpid();
+        options.pidns = getpid();
+        std::string missing;
+        const std::optional<Seen> seen = traced(options, call_functions, missing);
+        kill(stranger, SIGKILL);
+        waitpid(stranger, nullptr, 0);
+        close(ready[0]);
+        close(ready[1]);
+        if (!seen) SKIP("needs uprobes: " + missing);
+        if (word != 'y') SKIP("needs mount namespaces");
+        CHECK(seen->lines.size() == (other ? 0 : 2 * kCalls));
+        CHECK(seen->counts[0].counts.fired == 2 * kCalls);
+    }
+}
+
 TEST_CASE("trace: one in so many, exactly") {
     TraceOptions options = of({own("rawbpf_traced_leaf")});
     options.program.filters.one_in = 10;
@@ -231,7 +338,7 @@ TEST_CASE("trace: system calls, with arguments and errors") {
     const std::optional<Seen> seen = traced(options, work, missing);
     if (!seen) SKIP("needs tracepoints of system calls: " + missing);
     REQUIRE(seen->lines.size() == kCalls / 2);
-    CHECK(seen->lines[0] == "getpgid = -3 (ESRCH)");
+    CHECK(seen->lines[0] == "getpgid = -3 (ESRCH) of (-1)");
     CHECK(seen->counts[0].counts.fired == kCalls);
 }
 
@@ -356,7 +463,8 @@ TEST_CASE("trace: what can't be is said") {
     CHECK(wrong({"uprobe:/no/such/file:f"}).find("No such file") != std::string::npos);
     CHECK(wrong({own("rawbpf_traced_leaf")}, "arg0 == ").find("the filter ends\n  arg0 == \n") != std::string::npos);
     CHECK(wrong({own("rawbpf_traced_leaf")}, "file->x == 1").find("has no file") != std::string::npos);
-    CHECK(wrong({own("rawbpf_traced_leaf")}, "ret < 0").find("a call has no result yet") != std::string::npos);
+    CHECK(wrong({"tracepoint:sched:sched_process_exit"}, "ret < 0").find("a call has no result yet") != std::string::npos);
+    CHECK(wrong({"tracepoint:sched:sched_process_exit"}, "duration > 1us").find("a call has not ended yet") != std::string::npos);
     CHECK(wrong({own("rawbpf_traced_leaf")}, "comm > 3").find("a text is only compared with a text") != std::string::npos);
     CHECK(wrong({"kpobe:x"}).find("no kind of probe") != std::string::npos);
 }

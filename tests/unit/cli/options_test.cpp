@@ -122,7 +122,7 @@ TEST_CASE("options: a refusal names the option, the value and what was expected"
     CHECK(refusal({"-p", "0"}) == "-p (--pid): '0' isn't a process id (a whole number from 1)");
     CHECK(refusal({"-p", "12,x"}) == "-p (--pid): 'x' isn't a process id (a whole number from 1)");
     CHECK(refusal({"-p", ","}) == "-p (--pid): a process id is expected");
-    CHECK(refusal({"-d", "soon"}) == "-d (--duration): 'soon' isn't a time (expected: 3, 0.5, 200ms, 5s, 2m or 1h)");
+    CHECK(refusal({"-d", "soon"}) == "-d (--duration): 'soon' isn't a time (expected: 3, 0.5, 10us, 200ms, 5s, 2m or 1h)");
     CHECK(refusal({"-d", "0"}) == "-d (--duration): 0 is no time at all");
     CHECK(refusal({"-f", "fodled"}) == "-f (--format): 'fodled' isn't one of table, folded, json | did you mean folded?");
     CHECK(refusal({"-f", "xxxxxxxxx"}) == "-f (--format): 'xxxxxxxxx' isn't one of table, folded, json");

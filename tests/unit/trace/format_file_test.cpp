@@ -30,7 +30,7 @@ TEST_CASE("trace format: fields, without the common ones") {
         CHECK(fields->fields[i].type.size == size);
         CHECK(fields->offsets[i] == offset);
     };
-    check(0, "dfd", Show::integer, 4, 16);
+    check(0, "dfd", Show::descriptor, 4, 16);
     CHECK(fields->fields[0].type.is_signed);
     check(1, "filename", Show::text, 8, 24);
     check(2, "mode", Show::integer, 8, 40);

@@ -10,7 +10,7 @@ namespace {
 
 std::string shown(const Type &type) {
     constexpr std::string_view kNames[] = {"int",  "bool",   "char",     "enum",  "address", "text", "file",
-                                           "path", "dentry", "sockaddr", "chars", "data",    "void"};
+                                           "path", "dentry", "sockaddr", "chars", "data",    "void", "fd"};
     return std::string(kNames[static_cast<size_t>(type.show)]) + std::to_string(type.size) + (type.is_signed ? "s" : "u");
 }
 std::string read(std::string_view text) {
@@ -26,7 +26,7 @@ std::string read(std::string_view text) {
 TEST_CASE("trace signature: as C writes it") {
     CHECK(read("int,const char*") == "int8s(int4s;text8u;)");
     CHECK(read("long,const char*") == "int8s(int8s;text8u;)");
-    CHECK(read("int (int fd, const char *path)") == "int4s(int4s fd;text8u path;)");
+    CHECK(read("int (int fd, const char *path)") == "int4s(fd4s fd;text8u path;)");
     CHECK(read("u8,s16,u32,u64") == "int8s(int1u;int2s;int4u;int8u;)");
     CHECK(read("unsigned long long a, long unsigned int b, unsigned c") == "int8s(int8u a;int8u b;int4u c;)");
     CHECK(read("size_t, bool, char, void *p, char *buf") == "int8s(int8u;bool1u;char1s;address8u p;address8u buf;)");

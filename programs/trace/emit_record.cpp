@@ -1,0 +1,181 @@
+// The record of one firing, written straight into the ring: its size is known before, so nothing is copied twice.
+#include <linux/bpf.h>
+
+#include "programs/trace/emit.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+// r3 = what the column holds: where its text, its file is.
+void load_source(const Emitting &e, const Column &column) {
+    const Value &value = column.value;
+    if (value.reads.empty() && value.from == Value::From::argument) return load_raw(e, r3, value.argument);
+    load_value(e, value);
+    e.f.mov(r3, r0);
+}
+
+// r0 = what path_walk() says of the struct path in e.path.
+void walk(const Emitting &e, Mem bytes) {
+    Shared &s = e.shared;
+    if (!s.walk) s.walk = &path_walk(s.b, *s.paths);
+    e.f.load<uint64_t>(r2, e.path + runtime(s.paths->path_mnt));
+    e.f.load<uint64_t>(r0, e.path + runtime(s.paths->path_dentry));
+    e.f.if_(r0 != 0, [&] { e.f.call(*s.walk, {Reg(r0), Reg(r2), bytes}); });
+}
+
+// The same for the path at r3; 0 where there is no dentry yet, as in a file that is being opened.
+void copy_path(const Emitting &e, Mem bytes) {
+    e.f.address(r1, e.path);
+    e.f.mov(r2, 16);
+    e.f.call(helper::probe_read_kernel);
+    walk(e, bytes);
+}
+
+// The file behind a descriptor of this process: r0 = as above, 0 where there is none.
+void copy_descriptor(const Emitting &e, const Column &column, Mem bytes) {
+    Code &f = e.f;
+    const FileOffsets &o = *e.shared.files;
+    const Label none = f.label("none");
+    // r3 = *(u64 *)(r3 + offset)
+    const auto follow = [&](uint32_t offset) {
+        if (offset) f.add(r3, runtime(offset));
+        f.mov(r2, 8);
+        f.address(r1, e.path);
+        f.call(helper::probe_read_kernel);
+        f.load<uint64_t>(r3, e.path);
+    };
+    load_source(e, column);
+    f.lsh(r3, 32); // an int, whatever is above it
+    f.rsh(r3, 32);
+    f.store<uint64_t>(e.scratch, r3);
+    f.call(helper::get_current_task);
+    f.mov(r3, r0);
+    follow(o.task_files);
+    follow(o.files_table);
+    f.store<uint64_t>(e.path + 8, r3);
+    f.add(r3, runtime(o.most_fd));
+    f.mov(r2, 4);
+    f.address(r1, e.path);
+    f.call(helper::probe_read_kernel);
+    f.load<uint32_t>(r1, e.path);
+    f.load<uint64_t>(r2, e.scratch);
+    f.mov(r0, 0);
+    f.jump_if(r2 >= r1, none);
+    f.load<uint64_t>(r3, e.path + 8);
+    follow(o.table_fd);
+    f.load<uint64_t>(r2, e.scratch);
+    f.lsh(r2, 3);
+    f.add(r3, r2);
+    follow(0);
+    f.mov(r0, 0);
+    f.jump_if(r3 == 0, none);
+    f.add(r3, runtime(e.shared.paths->file_path));
+    copy_path(e, bytes);
+    f.bind(none);
+}
+
+// r0 = the text's length with its zero, or a negative error.
+void copy_kernel_text(Code &f, Mem bytes, uint32_t capacity) {
+    f.mov(r2, runtime(capacity));
+    f.address(r1, bytes);
+    f.call(helper::probe_read_kernel_str);
+}
+
+void copy(const Emitting &e, const Column &column, const Blob &blob) {
+    Code &f = e.f;
+    const Mem length = r9 + runtime(blob.offset), bytes = r9 + runtime(blob.offset + 4);
+    switch (blob.show) {
+    case Show::characters:
+        if (column.value.from == Value::From::comm) {
+            f.address(r3, e.comm);
+        } else if (column.value.reads.empty()) {
+            f.address(r3, r6 + runtime(e.place.offsets[column.value.argument]));
+        } else {
+            load_address(e, column.value);
+            f.mov(r3, r0);
+        }
+        copy_kernel_text(f, bytes, blob.capacity);
+        break;
+    case Show::data_text:
+        f.load<uint32_t>(r3, r6 + runtime(e.place.offsets[column.value.argument]));
+        f.and_(r3, 0xffff);
+        f.add(r3, r6);
+        copy_kernel_text(f, bytes, blob.capacity);
+        break;
+    case Show::file:
+        load_source(e, column);
+        f.add(r3, runtime(e.shared.paths->file_path));
+        copy_path(e, bytes);
+        break;
+    case Show::path:
+        load_source(e, column);
+        copy_path(e, bytes);
+        break;
+    case Show::dentry: // without its mount: the path below that
+        load_source(e, column);
+        f.mov(r1, 0);
+        f.store<uint64_t>(e.path + runtime(e.shared.paths->path_mnt), r1);
+        f.store<uint64_t>(e.path + runtime(e.shared.paths->path_dentry), r3);
+        walk(e, bytes);
+        break;
+    case Show::descriptor: copy_descriptor(e, column, bytes); break;
+    default: load_source(e, column); read_memory(e, bytes, blob.capacity, blob.show == Show::text);
+    }
+    f.store<uint32_t>(length, r0);
+}
+
+// Both stacks of this thread, innermost first.
+void copy_stacks(const Emitting &e, uint32_t at) {
+    Code &f = e.f;
+    constexpr uint32_t kBytes = kMostFrames * 8;
+    f.call(helper::get_stack, r6, r9 + runtime(at + 8), kBytes, 0);
+    f.store<uint32_t>(r9 + runtime(at), r0);
+    f.call(helper::get_stack, r6, r9 + runtime(at + 8 + kBytes), kBytes, BPF_F_USER_STACK);
+    f.store<uint32_t>(r9 + runtime(at + 4), r0);
+}
+
+} // namespace
+
+void emit_record(const Emitting &e, const Layout &layout) {
+    Code &f = e.f;
+    f.reserve(r9, *e.shared.ring, layout.size, [&] {
+         f.call(helper::ktime_get_ns);
+         f.store<uint64_t>(r9 + offsetof(Header, time), r0);
+         f.load<uint64_t>(r1, e.ids);
+         f.store<uint64_t>(r9 + offsetof(Header, tid), r1);
+         f.store<uint32_t>(r9 + offsetof(Header, place), r7);
+         f.call(helper::get_smp_processor_id);
+         f.store<uint32_t>(r9 + offsetof(Header, cpu), r0);
+         f.store<uint64_t>(r9 + offsetof(Header, what), runtime(layout.is_result ? What::result : What::call));
+         if (e.duration)
+             f.load<uint64_t>(r1, *e.duration);
+         else
+             f.mov(r1, 0);
+         f.store<uint64_t>(r9 + offsetof(Header, duration), r1);
+         f.call(helper::get_current_comm, r9 + offsetof(Header, comm), 16);
+         for (uint32_t i = 0; i < layout.columns.size(); ++i) {
+             const Value &value = layout.columns[i].value;
+             if (value.from == Value::From::comm) {
+                 f.mov(r1, 0);
+             } else if (value.is_text() && !value.reads.empty() && value.type.show == Show::characters) {
+                 load_address(e, value);
+                 f.mov(r1, r0);
+             } else if (value.from == Value::From::argument && value.reads.empty()) {
+                 load_raw(e, r1, value.argument);
+             } else {
+                 load_value(e, value);
+                 f.mov(r1, r0);
+             }
+             f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * i), r1);
+         }
+         if (layout.is_result) {
+             load_result(e, r1);
+             f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * layout.columns.size()), r1);
+         }
+         for (const Column &column : layout.columns)
+             if (column.blob >= 0) copy(e, column, layout.blobs[static_cast<size_t>(column.blob)]);
+         if (layout.stack != 0) copy_stacks(e, layout.stack);
+     }).else_([&] { bump(f, offsetof(Counts, lost)); });
+}
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,187 @@
+// Values, fetched: arguments from the registers that the calling convention says, from a tracepoint's record, or from what was
+// kept at the call; and what lies behind pointers, read step by step.
+//
+// Texts: whether an address is the kernel's or a user's is seen in its highest bit, on both architectures. A page that isn't
+// there can't be read by a program that may not sleep; a sleepable one touches it with bpf_copy_from_user() and reads again.
+#include <cerrno>
+
+#include "programs/trace/emit.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+// Where a function's arguments, its result are in struct pt_regs.
+#if defined(__x86_64__)
+constexpr int64_t kArgumentRegisters[kRawArguments] = {112, 104, 96, 88, 72, 64}; // di si dx cx r8 r9
+constexpr int64_t kResultRegister = 80;                                           // ax
+#elif defined(__aarch64__)
+constexpr int64_t kArgumentRegisters[kRawArguments] = {0, 8, 16, 24, 32, 40}; // x0 ... x5
+constexpr int64_t kResultRegister = 0;
+#else
+#error "the calling convention of this machine"
+#endif
+constexpr int64_t kSyscallResult = 16; // "ret" in the record of sys_exit_*
+
+// Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
+void load_word(const Emitting &e, WritableReg dst, size_t index) {
+    Code &f = e.f;
+    if (!e.shared.options.by_helper || e.place.kind == ProbeKind::raw_tp) return f.load<uint64_t>(dst, r6 + runtime(8 * index));
+    f.address(r3, r6 + runtime(8 * index));
+    f.mov(r2, 8);
+    f.address(r1, e.scratch);
+    f.call(helper::probe_read_kernel);
+    f.load<uint64_t>(dst, e.scratch);
+}
+
+} // namespace
+
+bool has_registers(ProbeKind kind) { return kind == ProbeKind::kprobe || kind == ProbeKind::kretprobe || is_user_function(kind); }
+bool has_record(ProbeKind kind) { return kind == ProbeKind::tracepoint || kind == ProbeKind::syscall; }
+bool has_arguments(const Emitting &e) {
+    return !e.is_result || e.call || e.place.kind == ProbeKind::fexit || e.place.kind == ProbeKind::fentry;
+}
+
+void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
+    if (e.call) { // of the call that returns here
+        e.f.load<uint64_t>(dst, *e.call + runtime(offsetof(OpenCall, arguments) + 8 * index));
+        return;
+    }
+    if (has_registers(e.place.kind)) {
+        e.f.load<uint64_t>(dst, r6 + runtime(kArgumentRegisters[index]));
+        return;
+    }
+    if (!has_record(e.place.kind)) return load_word(e, dst, index);
+    const Mem field = r6 + runtime(e.place.offsets[index]);
+    const Type &type = e.place.signature.parameters[index].type;
+    if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, field);
+    switch (type.show == Show::data_text ? 4 : type.size) {
+    case 1: return e.f.load<uint8_t>(dst, field);
+    case 2: return e.f.load<uint16_t>(dst, field);
+    case 4: return e.f.load<uint32_t>(dst, field);
+    default: return e.f.load<uint64_t>(dst, field);
+    }
+}
+
+void load_result(const Emitting &e, WritableReg dst) {
+    if (has_registers(e.place.kind)) return e.f.load<uint64_t>(dst, r6 + kResultRegister);
+    if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, r6 + kSyscallResult);
+    load_word(e, dst, e.place.signature.parameters.size());
+}
+
+void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text) {
+    Code &f = e.f;
+    f.mov(r2, runtime(size));
+    f.address(r1, dst);
+    const bool user = is_user_function(e.place.kind) || e.place.kind == ProbeKind::syscall;
+    if (user) {
+        if (e.sleepable) f.store<uint64_t>(e.scratch, r3);
+        text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user);
+        if (!e.sleepable) return;
+        f.if_(r0 == -EFAULT, [&] { // a page that isn't there yet: touched by one byte, then again
+            f.load<uint64_t>(r3, e.scratch);
+            f.mov(r2, 1);
+            f.address(r1, dst);
+            f.call(helper::copy_from_user);
+            f.load<uint64_t>(r3, e.scratch);
+            f.mov(r2, runtime(size));
+            f.address(r1, dst);
+            text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user);
+        });
+        return;
+    }
+    f.if_(as_signed(r3) < 0, [&] {
+         text ? f.call(helper::probe_read_kernel_str) : f.call(helper::probe_read_kernel);
+     }).else_([&] { text ? f.call(helper::probe_read_user_str) : f.call(helper::probe_read_user); });
+}
+
+namespace {
+
+void extend(Code &f, const Type &type) {
+    if (type.size >= 8 || type.show == Show::address || type.show == Show::text) return;
+    const int bits = 64 - 8 * type.size;
+    f.lsh(r0, runtime(bits));
+    if (type.is_signed)
+        f.arsh(r0, runtime(bits));
+    else
+        f.rsh(r0, runtime(bits));
+}
+
+void load_sized(Code &f, Mem from, const Type &type) {
+    switch (type.size) {
+    case 1: f.load<uint8_t>(r0, from); break;
+    case 2: f.load<uint16_t>(r0, from); break;
+    case 4: f.load<uint32_t>(r0, from); break;
+    default: f.load<uint64_t>(r0, from); break;
+    }
+    if (type.is_signed) extend(f, type);
+}
+
+// r0 = what the value starts from.
+void load_base(const Emitting &e, const Value &value) {
+    if (value.from == Value::From::result)
+        load_result(e, r0);
+    else
+        load_raw(e, r0, value.argument);
+}
+
+} // namespace
+
+void load_address(const Emitting &e, const Value &value) {
+    Code &f = e.f;
+    load_base(e, value);
+    for (size_t i = 0; i < value.reads.size(); ++i) {
+        if (value.reads[i] > INT32_MAX) {
+            f.load_imm64(r1, value.reads[i]);
+            f.add(r0, r1);
+        } else if (value.reads[i] != 0) {
+            f.add(r0, runtime(value.reads[i]));
+        }
+        if (i + 1 == value.reads.size()) return;
+        f.mov(r3, r0);
+        f.mov(r2, 8);
+        f.address(r1, e.scratch);
+        f.call(helper::probe_read_kernel); // a zero where it can't be read
+        f.load<uint64_t>(r0, e.scratch);
+    }
+}
+
+void load_value(const Emitting &e, const Value &value) {
+    Code &f = e.f;
+    switch (value.from) {
+    case Value::From::pid:
+        f.load<uint64_t>(r0, e.ids);
+        f.rsh(r0, 32);
+        return;
+    case Value::From::tid: f.load<uint32_t>(r0, e.ids); return;
+    case Value::From::uid:
+        f.call(helper::get_current_uid_gid);
+        f.lsh(r0, 32);
+        f.rsh(r0, 32);
+        return;
+    case Value::From::gid:
+        f.call(helper::get_current_uid_gid);
+        f.rsh(r0, 32);
+        return;
+    case Value::From::cpu: f.call(helper::get_smp_processor_id); return;
+    case Value::From::comm: return; // a text
+    case Value::From::duration: f.load<uint64_t>(r0, *e.duration); return;
+    default: load_base(e, value);
+    }
+    if (value.reads.empty()) return extend(f, value.type);
+    load_address(e, value);
+    f.mov(r3, r0);
+    f.mov(r2, runtime(value.type.size));
+    f.address(r1, e.scratch);
+    f.call(helper::probe_read_kernel); // zeroes where it can't be read
+    if (value.bit_size == 0) return load_sized(f, e.scratch, value.type);
+    Type whole = value.type;
+    whole.is_signed = false;
+    load_sized(f, e.scratch, whole);
+    f.lsh(r0, runtime(64 - value.bit_offset - value.bit_size));
+    if (value.type.is_signed)
+        f.arsh(r0, runtime(64 - value.bit_size));
+    else
+        f.rsh(r0, runtime(64 - value.bit_size));
+}
+
+} // namespace rawbpf::inline v0::trace
