@@ -51,7 +51,7 @@ Unexpected no_such_probe(const std::string &file, const Target &target, const No
 
 } // namespace
 
-Result<Binary> Binary::parse(sys::Mapping image, std::string shown) {
+Result<Binary> Binary::parse(sys::Mapping image, const std::string &shown) {
     Binary out;
     out.image_ = std::move(image);
     Result<elf::Elf> elf = elf::Elf::parse(out.bytes(), shown);
@@ -64,12 +64,12 @@ Result<Binary> Binary::parse(sys::Mapping image, std::string shown) {
     return out;
 }
 
-Result<Binary> Binary::open(const std::string &path, std::string shown) {
+Result<Binary> Binary::open(const std::string &path, const std::string &shown) {
     const struct stat st = TRY(sys::stat_file(path));
     if (!S_ISREG(st.st_mode)) return fail(Errc::invalid_argument, "{}: not a regular file", shown);
-    return parse(TRY(sys::map_file(path)), std::move(shown));
+    return parse(TRY(sys::map_file(path)), shown);
 }
-Result<Binary> Binary::open(const Fd &file, std::string shown) { return parse(TRY(sys::map_file(file, shown)), shown); }
+Result<Binary> Binary::open(const Fd &file, const std::string &shown) { return parse(TRY(sys::map_file(file, shown)), shown); }
 
 Result<std::vector<Probe>> Binary::probes(const Target &target, std::vector<Error> &problems) const {
     Result<Notes> read = read_notes(elf_);

@@ -25,8 +25,8 @@ class Binary {
   public:
     /// `path`: a file; `shown`: its name in messages and output. Errors: not_found, io; bad_input where it is no ELF file, with
     /// what it is instead.
-    [[nodiscard]] static Result<Binary> open(const std::string &path, std::string shown);
-    [[nodiscard]] static Result<Binary> open(const Fd &file, std::string shown);
+    [[nodiscard]] static Result<Binary> open(const std::string &path, const std::string &shown);
+    [[nodiscard]] static Result<Binary> open(const Fd &file, const std::string &shown);
 
     [[nodiscard]] const elf::Elf &elf() const { return elf_; }
     [[nodiscard]] Bytes bytes() const { return image_.bytes(); }
@@ -36,7 +36,7 @@ class Binary {
     [[nodiscard]] Result<std::vector<Probe>> probes(const Target &target, std::vector<Error> &problems) const;
 
   private:
-    static Result<Binary> parse(sys::Mapping image, std::string shown);
+    static Result<Binary> parse(sys::Mapping image, const std::string &shown);
     sys::Mapping image_;
     elf::Elf elf_;
 };

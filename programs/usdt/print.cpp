@@ -23,6 +23,7 @@ void line(std::string &out, std::string_view text) {
 
 void heading(std::string &out, const Binary &binary, const std::vector<Probe> &probes) {
     std::vector<std::pair<std::string_view, std::string_view>> names;
+    names.reserve(probes.size());
     for (const Probe &probe : probes) names.emplace_back(probe.site.provider, probe.site.name);
     std::sort(names.begin(), names.end());
     const auto distinct = std::unique(names.begin(), names.end()) - names.begin();

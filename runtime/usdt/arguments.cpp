@@ -378,6 +378,7 @@ void resolve(const elf::Elf &elf, std::vector<AtSite> arguments) {
     std::erase_if(arguments, [](const AtSite &a) { return a.argument->location.symbol.empty(); });
     if (arguments.empty()) return;
     std::vector<Found> wanted;
+    wanted.reserve(arguments.size());
     for (const AtSite &a : arguments) wanted.push_back({a.argument->location.symbol});
     stable_sort(wanted, [](const Found &a, const Found &b) { return a.name < b.name; });
     wanted.erase(std::unique(wanted.begin(), wanted.end(), [](const Found &a, const Found &b) { return a.name == b.name; }),

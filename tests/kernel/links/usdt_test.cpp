@@ -5,7 +5,10 @@
 
 #include <fstream>
 
+#include "programs/usdt/binary.h"
+#include "programs/usdt/fetch.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
@@ -73,6 +76,11 @@ __attribute__((noinline)) void usdt_test_twice(long a, long b) {
 __attribute__((noinline)) long usdt_test_long(long a) { LONG_PROBE("0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", "long"); }
 __attribute__((noinline)) long usdt_test_long5(long a) { LONG_PROBE("0x0f, 0x1f, 0x44, 0, 0", "long5"); }
 #endif
+// A variable by its name: "8@usdt_test_counter(%rip)", "8@[x0, #:lo12:usdt_test_counter]".
+long usdt_test_counter = 0;
+__attribute__((noinline)) void usdt_test_global(long a) {
+    PROBE("global", "8@%[counter] 8@" AS_REGISTER "[a] -4@%[counter]", [counter] "m"(usdt_test_counter), [a] "r"(a));
+}
 __attribute__((noinline)) void usdt_test_none() { PROBE("none", "", "r"(0)); }
 }
 
@@ -260,4 +268,100 @@ TEST_CASE("link: a USDT probe with a 10-byte nop stands on it where the kernel m
 #else
     SKIP("needs x86_64");
 #endif
+}
+
+TEST_CASE("link: a USDT program reads what lies at a symbol's address") {
+    NEEDS_USDT();
+    Tracer tracer = Tracer::load(usdt_ours).value();
+    AttachOptions options;
+    options.target = "/proc/self/exe:rawbpf:global";
+    Result<Link> link = tracer.attach("on_any", options);
+    REQUIRE_MESSAGE(link, link.error().message());
+    CHECK(link->notes().empty());
+    for (long value : {0x1234567890abcdef, -5L}) {
+        usdt_test_counter = value;
+        usdt_test_global(42);
+        const Seen seen = tracer.seen();
+        CHECK(seen.arguments == 3);
+        for (int64_t error : {seen.errors[0], seen.errors[1], seen.errors[2]}) CHECK(error == 0);
+        CHECK(seen.values[0] == value);
+        CHECK(seen.values[1] == 42);
+        CHECK(seen.values[2] == static_cast<int32_t>(value));
+    }
+}
+
+TEST_CASE("usdt: what the DSL's instructions fetch in the kernel") {
+    NEEDS_USDT();
+    struct Fetched {
+        int64_t values[12], errors[12];
+    };
+    Result<usdt::Binary> own = usdt::Binary::open("/proc/self/exe", "own");
+    REQUIRE_MESSAGE(own, own.error().message());
+    auto fetch = [&](const char *name, auto &&hit) {
+        std::vector<Error> problems;
+        const std::vector<usdt::Probe> probes = own->probes(usdt::parse_target(format(":rawbpf:{}", name)), problems).value();
+        REQUIRE(probes.size() == 1);
+        Builder b("fetch");
+        const MapRef results = b.array<Fetched>("results", 1);
+        Code &f = b.program("uprobe", "fetch");
+        f.mov(r6, r1);
+        const auto key = f.stack<uint32_t>("key");
+        f.store<uint32_t>(key, 0);
+        f.lookup(results, key, [&] {
+            f.mov(r9, r0);
+            for (size_t i = 0; i < probes[0].arguments.size(); ++i) {
+                const usdt::Argument &argument = probes[0].arguments[i];
+                usdt::emit_argument(f, r8, r6, argument);
+                f.store<uint64_t>(r9 + runtime(static_cast<int64_t>(8 * i)), r8);
+                if (!usdt::is_in_memory(argument)) f.mov(r0, runtime(argument.problem.empty() ? 0 : 1));
+                f.store<uint64_t>(r9 + runtime(static_cast<int64_t>(96 + 8 * i)), r0);
+            }
+        });
+        f.ret(0);
+        Built built = b.finish();
+        REQUIRE_MESSAGE(built, built.report());
+        const ObjectSpec spec = object_of(*built).value();
+        Result<LoadedObject> object = load(spec);
+        REQUIRE_MESSAGE(object, object.error().message() << object.error().log);
+        AttachOptions options;
+        options.target = format("/proc/self/exe:{:#x}", probes[0].file_offset.value());
+        options.pid = static_cast<int>(getpid());
+        Result<Link> link = attach_program(spec, *object, object->programs.at(0), options);
+        REQUIRE_MESSAGE(link, link.error().message());
+        hit();
+        return object->find_map("results")->get<uint32_t, Fetched>(0).value();
+    };
+    const short memory = -300;
+    const long table[] = {1, 2, 3, 4, 5, 6, 0x123456789abcdef};
+    Fetched seen = fetch("places", [&] { usdt_test_places(-5, 0xfedcba98765432f1, &memory, table, 4); });
+    const int64_t expected[] = {
+        -5,
+        0xfffffffb,
+        static_cast<int64_t>(0xfedcba98765432f1),
+        -300,
+        0xfed4,
+        0xf1,
+        -71,
+#if defined(__aarch64__)
+        table[4],
+#else
+        table[6],
+#endif
+        0
+    };
+    for (size_t i = 0; i < std::size(expected); ++i) {
+        CHECK_MESSAGE(seen.values[i] == expected[i], i);
+        CHECK_MESSAGE(seen.errors[i] == (i == 8 ? 1 : 0), i); // the ninth is a floating point register
+    }
+    usdt_test_counter = -77;
+    seen = fetch("global", [] { usdt_test_global(43); });
+    CHECK(seen.values[0] == -77);
+    CHECK(seen.values[1] == 43);
+    CHECK(seen.values[2] == -77);
+    // Memory that isn't there is an error of its own, and no other's.
+    seen = fetch("places", [&] { usdt_test_places(-6, 1, reinterpret_cast<const short *>(8), table, 4); });
+    CHECK(seen.values[0] == -6);
+    CHECK(seen.values[3] == 0);
+    CHECK(seen.errors[3] == -EFAULT);
+    CHECK(seen.values[6] == -71);
 }
