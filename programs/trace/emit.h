@@ -64,8 +64,8 @@ void keep_call(const Emitting &e, uint32_t arguments);
 /// At a return: the call is in e.call and e.duration; where none was kept on to `unknown`.
 void find_call(const Emitting &e, Label unknown);
 
-/// counters of the place
-void bump(Code &f, size_t counter);
+/// One more in a counter of the place, a member of Counts. r1 is gone.
+void bump(const Emitting &e, size_t counter);
 
 /// Goes on where the expression holds, else jumps to `to`. Errors: what can't be compiled, with a caret.
 [[nodiscard]] Result<void> compile_filter(const Emitting &e, const Expression &expression, Label to);

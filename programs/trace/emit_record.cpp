@@ -175,7 +175,7 @@ void emit_record(const Emitting &e, const Layout &layout) {
          for (const Column &column : layout.columns)
              if (column.blob >= 0) copy(e, column, layout.blobs[static_cast<size_t>(column.blob)]);
          if (layout.stack != 0) copy_stacks(e, layout.stack);
-     }).else_([&] { bump(f, offsetof(Counts, lost)); });
+     }).else_([&] { bump(e, offsetof(Counts, lost)); });
 }
 
 } // namespace rawbpf::inline v0::trace

@@ -1,6 +1,6 @@
 // One program for all places that are alike; what isn't asked for isn't in it.
 //
-//      r7 = which place        bpf_get_attach_cookie(), where the kernel has it; else a constant, and a program for each place
+//      r7 = which place        bpf_get_attach_cookie(), where there are several and the kernel has it; else a constant
 //      r8 = its counters       ++fired
 //      filters                 ... goto filtered:  ++filtered
 //      sampling                ... ++sampled_out
@@ -8,8 +8,9 @@
 //      header, arguments, texts
 //      bpf_ringbuf_submit()
 //
-// With --count the program ends behind the filters. Counters are changed atomically although each CPU has its own: a uprobe's
-// program may be preempted by another task's, between load and store.
+// With --count the program ends behind the filters. Each CPU has counters of its own. Those of uprobes are changed atomically
+// nevertheless: their program may be preempted by another task's, between load and store; other kinds run to their end, and the
+// kernel starts none of them a second time meanwhile.
 //
 // What is asked of both ends of a call at once (a duration, a result with the arguments) makes two programs of it: one at the
 // call, which keeps it (emit_pair.cpp) and counts nothing, and one at the return, which is the one described above.
@@ -24,9 +25,17 @@
 
 namespace rawbpf::inline v0::trace {
 
-void bump(Code &f, size_t counter) {
-    f.mov(r1, 1);
-    f.atomic_add<uint64_t>(r8 + runtime(counter), r1);
+void bump(const Emitting &e, size_t counter) {
+    Code &f = e.f;
+    const Mem at = r8 + runtime(counter);
+    if (is_user_function(e.place.kind)) {
+        f.mov(r1, 1);
+        f.atomic_add<uint64_t>(at, r1);
+    } else {
+        f.load<uint64_t>(r1, at);
+        f.add(r1, 1);
+        f.store<uint64_t>(at, r1);
+    }
 }
 
 namespace {
@@ -260,7 +269,7 @@ class Maker {
         const Label out = f.label("out"), filtered = f.label("filtered");
 
         f.mov(r6, r1);
-        if (shares(place.kind)) {
+        if (shares(place.kind) && group.places.size() > 1) {
             f.call(helper::get_attach_cookie, r6);
             f.mov(r7, r0);
         } else {
@@ -270,7 +279,7 @@ class Maker {
         f.call(helper::map_lookup_elem, *s_.counts, key);
         f.jump_if(r0 == 0, out);
         f.mov(r8, r0);
-        if (!group.keeps) bump(f, offsetof(Counts, fired));
+        if (!group.keeps) bump(e, offsetof(Counts, fired));
 
         bool rejects = false;
         identity(e, key, filtered, rejects);
@@ -308,14 +317,14 @@ class Maker {
             TRY(compile_filter(e, *filters.expression, filtered));
             rejects = true;
         }
-        if (filters.one_in > 1 && !asked) sample(f, out);
+        if (filters.one_in > 1 && !asked) sample(e, out);
         if (keep_ && !group.is_result && has_two_ends(place.kind)) keep_call(e, 0);
         if (o_.mode == Mode::events) emit_record(e, group.layout);
         f.bind(out);
         f.ret(0);
         if (rejects) {
             f.bind(filtered);
-            bump(f, offsetof(Counts, filtered));
+            bump(e, offsetof(Counts, filtered));
             f.ret(0);
         } else {
             f.bind(filtered); // nothing jumps there
@@ -416,14 +425,15 @@ class Maker {
         return out;
     }
 
-    void sample(Code &f, Label out) {
+    void sample(const Emitting &e, Label out) {
+        Code &f = e.f;
         f.load<uint64_t>(r1, r8 + offsetof(Counts, fired));
         f.load<uint64_t>(r2, r8 + offsetof(Counts, filtered));
         f.sub(r1, r2);
         f.load_imm64(r2, o_.filters.one_in);
         f.mod(r1, r2);
         f.if_(r1 != 0, [&] {
-            bump(f, offsetof(Counts, sampled_out));
+            bump(e, offsetof(Counts, sampled_out));
             f.jump(out);
         });
     }
