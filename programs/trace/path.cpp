@@ -124,9 +124,11 @@ std::string path_text(Bytes names, int32_t length) {
         rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
     std::string out;
-    if (length & kDetached) { // the name, and the file system's
-        if (parts.size() == 2) append(out, "{}:{}", parts[1], parts[0]);
-        return out;
+    if (length & kDetached) { // up to a root that no mount is known of: its name, and the file system's
+        if (parts.size() < 2) return out;
+        const std::string_view root = parts[parts.size() - 2], system = parts.back();
+        parts.resize(parts.size() - 2);
+        if (parts.empty() && root != "/") return format("{}:{}", system, root); // a pipe, a socket
     }
     if (length & kLonger) out = "...";
     for (size_t i = parts.size(); i-- > 0;) append(out, "/{}", parts[i]);
