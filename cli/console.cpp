@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "programs/render/text.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
@@ -36,13 +37,24 @@ void say(std::string_view text) {
     (void)sys::write_all(2, text.data(), text.size()); // there is no other place to report to
 }
 
+std::string printable_lines(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find_first_of("\n\t"), text.size());
+        render::append_printable(out, text.substr(0, end));
+        if (end < text.size()) out += text[end];
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
+
 int complain(std::string_view who, const Error &error, int status) {
     std::string text;
-    if (!error.log.empty()) append(text, "{}{}", error.log, error.log.ends_with('\n') ? "" : "\n");
-    append(text, "{}: {}\n", who, error.message());
+    if (!error.log.empty()) append(text, "{}{}", printable_lines(error.log), error.log.ends_with('\n') ? "" : "\n");
+    append(text, "{}: {}\n", who, printable_lines(error.message()));
     for (std::string_view hint = error.hint; !hint.empty();) {
         size_t end = std::min(hint.find('\n'), hint.size());
-        append(text, "hint: {}\n", hint.substr(0, end));
+        append(text, "hint: {}\n", printable_lines(hint.substr(0, end)));
         hint.remove_prefix(std::min(end + 1, hint.size()));
     }
     say(text);

@@ -15,8 +15,12 @@ namespace rawbpf::inline v0::cli {
 [[nodiscard]] int status_of(const Error &error);
 
 /// Prints "WHO: MESSAGE" and a "hint: ..." line for each line of the hint to standard error, with the verifier's log in front
-/// where there is one. Returns `status`, or status_of(error) where that is 0.
+/// where there is one. Returns `status`, or status_of(error) where that is 0. What would disturb a terminal is replaced: messages
+/// quote files.
 int complain(std::string_view who, const Error &error, int status = 0);
+
+/// The lines with everything that would disturb a terminal replaced by U+FFFD, but for their ends and tabs.
+[[nodiscard]] std::string printable_lines(std::string_view text);
 
 /// Writes text to standard error.
 void say(std::string_view text);

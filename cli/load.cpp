@@ -161,7 +161,7 @@ class Report {
                         outcome.attempt ? outcome.attempt->insns : 0));
             return;
         }
-        if (verbose_ && !outcome.error.log.empty()) write(outcome.error.log + "\n");
+        if (verbose_ && !outcome.error.log.empty()) write(printable_lines(outcome.error.log) + "\n");
         line(format("{} {} ({}): {}", p.name, p.section, type_name(p.type), outcome.error.message()));
         if (!outcome.error.hint.empty()) line(format("  hint: {}", outcome.error.hint));
     }
@@ -178,9 +178,14 @@ const ProgramSpec *find(const ObjectSpec &spec, std::string_view name) {
     return nullptr;
 }
 
-void load_each(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options, Report &report) {
+Result<void> load_each(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options, Report &report) {
     const std::vector<std::string_view> only = a.all(option("prog"));
     options.pin_by_name = false;
+    for (std::string_view name : only) {
+        if (find(spec, name)) continue;
+        options.programs = {std::string(name)};
+        if (Result<LoadedObject> none = load(spec, options); !none) return Unexpected(std::move(none).error());
+    }
     for (const ProgramSpec &program : spec.programs) {
         if (!only.empty() && std::find(only.begin(), only.end(), program.name) == only.end()) continue;
         std::vector<LoadAttempt> attempts;
@@ -192,6 +197,7 @@ void load_each(const ObjectSpec &spec, std::string_view object, const Arguments 
         if (!loaded) outcome.error = std::move(loaded).error();
         report.program(object, outcome);
     }
+    return {};
 }
 
 /// Returns the error that ended it, already shown for its program.
@@ -208,7 +214,7 @@ Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const A
         return Unexpected(std::move(loaded).error());
     }
     if (report.verbose())
-        for (const std::string &note : loaded->notes) say(format("{}: {}\n", kWho, note));
+        for (const std::string &note : loaded->notes) say(printable_lines(format("{}: {}\n", kWho, note)));
     for (const LoadAttempt &attempt : attempts) report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}});
     for (const Map &map : loaded->maps) report.map(map);
     if (a.has(option("pin"))) TRY(pin_object(*loaded, std::string(a.text(option("pin")))));
@@ -262,7 +268,8 @@ int run_load(const Arguments &a) {
             continue;
         }
         if (a.has(option("each"))) {
-            load_each(object->spec, path, a, options, report);
+            if (Result<void> done = load_each(object->spec, path, a, options, report); !done)
+                status = std::max(status, complain(kWho, done.error()));
         } else if (Result<void> done = load_whole(object->spec, path, a, options, *attach, report); !done) {
             if (!report.verbose()) done.error().log.clear();
             status = std::max(status, complain(kWho, done.error()));

@@ -115,7 +115,8 @@ class Skeletons {
             types_ = TRY(btf::c_header(all, {.roots = roots, .kfuncs = false, .cplusplus = true}));
         }
         for (const auto &[section, type] : sections_) {
-            append(members_, "    /// {}\n", section == ".rodata" ? "Constants: to be set before load()." : "Variables.");
+            append(members_, "    /// {}\n",
+                   section.starts_with(".rodata") ? "Constants: to be set before load()." : "Variables.");
             append(members_, "    [[nodiscard]] {} &{}() {{ return *static_cast<{} *>(variables({})); }}\n", type,
                    unique(section_word(section)), type, quoted(section));
         }

@@ -202,13 +202,21 @@ bool is_program(const ObjectSpec &spec, std::string_view name) {
 
 Result<void> prepare_struct_ops(Loading &loading, std::vector<size_t> &chosen) {
     std::vector<std::string> without_place;
+    // A map that is made only when asked for (it may have what this kernel hasn't) says where a program belongs if no other does.
+    auto in_another = [&](const std::string &program) {
+        for (const MapSpec &map : loading.spec.maps)
+            if (map.type == BPF_MAP_TYPE_STRUCT_OPS && map.autocreate)
+                for (const MapSpec::Slot &slot : map.slots)
+                    if (slot.target == program) return true;
+        return false;
+    };
     for (size_t i = 0; i < loading.spec.maps.size(); ++i) {
         const MapSpec &map = loading.spec.maps[i];
         if (map.type != BPF_MAP_TYPE_STRUCT_OPS) continue;
-        const bool matters = loading.by_name
-                                 ? std::any_of(map.slots.begin(), map.slots.end(),
-                                               [&](const MapSpec::Slot &slot) { return is_chosen(loading, chosen, slot.target); })
-                                 : map.autocreate;
+        const bool matters =
+            !loading.by_name ? map.autocreate : std::any_of(map.slots.begin(), map.slots.end(), [&](const MapSpec::Slot &slot) {
+                return is_chosen(loading, chosen, slot.target) && (map.autocreate || !in_another(slot.target));
+            });
         if (!matters) continue;
         KernelStructOps ops = TRY(find_struct_ops(loading.symbols, map));
         without_place.insert(without_place.end(), ops.without_place.begin(), ops.without_place.end());

@@ -221,8 +221,10 @@ std::string explain_unknown_section(std::string_view section) {
     std::string_view word = section.substr(0, section.find('/'));
     const SectionKind *best[2] = {};
     size_t score[2] = {SIZE_MAX, SIZE_MAX};
+    constexpr size_t kAnotherWord = 8; // what begins with the same word is nearer than what only looks alike
     for (const SectionKind &kind : kSections) {
         size_t d = std::min(distance(section, kind.name), distance(word, kind.name));
+        if (kind.name.substr(0, kind.name.find('/')) != word) d += kAnotherWord;
         if (d < score[0]) {
             best[1] = std::exchange(best[0], &kind);
             score[1] = std::exchange(score[0], d);

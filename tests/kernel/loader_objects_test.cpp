@@ -96,6 +96,26 @@ bool may_load() {
 
 } // namespace
 
+TEST_CASE("load: a program by name belongs to the struct_ops map that is made, not to one that is made only when asked for") {
+    NEEDS_BPF();
+    if (!has_congestion_ops()) SKIP("needs congestion controls in BPF, 5.6");
+    ObjectSpec spec = congestion_control(true, 0);
+    MapSpec later = spec.maps[0]; // "?.struct_ops": sets a member that this kernel hasn't
+    later.name = "later";
+    later.autocreate = false;
+    later.contents[36] = std::byte{7};
+    spec.maps.push_back(later);
+    LoadOptions options;
+    options.programs = {"undo"};
+    Result<LoadedObject> loaded = load(spec, options);
+    if (!loaded && loaded.error().os == EPERM) SKIP("this kernel's policy refuses struct_ops: " + loaded.error().message());
+    if (!loaded) FAIL((loaded.error().message() + loaded.error().log));
+    CHECK(loaded->programs.size() == 1);
+    spec.maps.erase(spec.maps.begin()); // only the other says what it is for
+    Error error = load(spec, options).error();
+    CHECK_MESSAGE(error.message().find("of_tomorrow is set") != std::string::npos, error.message());
+}
+
 TEST_CASE("load: a struct_ops map in the kernel's layout, its programs as its members") {
     NEEDS_BPF();
     if (!has_congestion_ops()) SKIP("needs congestion controls in BPF, 5.6");

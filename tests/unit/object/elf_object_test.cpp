@@ -282,6 +282,7 @@ TEST_CASE("object: an unknown section is kept, and explained") {
     REQUIRE(spec->programs.size() == 1);
     CHECK(spec->programs[0].type == 0);
     CHECK(spec->license.empty());
+    CHECK(explain_unknown_section("cgroup/unknown").find("the nearest known are \"cgroup/") != std::string::npos);
     const std::string why = explain_unknown_section("kprob/vfs_read");
     CHECK(why.find("\"kprobe/...\"") != std::string::npos);
 }
