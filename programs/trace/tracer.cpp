@@ -148,7 +148,9 @@ Result<void> Tracer::State::load_programs() {
         filters.cgroup = true;
     }
     program.cookies = has_feature(Feature::cookie);
-    if (any_user(places)) program.sleepable = probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes;
+    // A program that may wait can't use an array of cgroups (kernel/bpf/verifier.c, check_map_prog_compatibility).
+    if (any_user(places) && options.cgroup.empty())
+        program.sleepable = probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes;
     {
         sys::Because why("the run time of each program is counted while this is open: its cost goes into the ledger");
         if (auto enabled = RunStats::enable()) stats = std::move(*enabled);
@@ -296,17 +298,22 @@ int Tracer::poll_fd() const { return state_->ring ? state_->ring->poll_fd() : -1
 
 Result<void> Tracer::attach() {
     State &s = *state_;
-    // First what follows the workload's forks: the first of them may be its first act.
-    for (const char *name : {"trace_fork", "trace_exit"})
+    const auto follow = [&](const char *name) -> Result<void> {
         if (const Program *program = s.object.find_program(name))
             s.links.push_back(TRY(attach_program(s.spec, s.object, *program)));
+        return {};
+    };
+    // What follows the workload's forks comes first: the first of them may be its first act.
+    TRY(follow("trace_fork"));
     const size_t before = s.links.size();
     std::vector<State::PassedOverPlace> failed;
     for (const Group &group : s.made.groups) TRY(s.attach_group(group, failed));
     if (s.links.size() == before && !failed.empty()) return Unexpected(std::move(failed.front().error));
     for (const State::PassedOverPlace &one : failed)
         s.notes.push_back(format("{} passed over: {}", s.places[one.place].describe(), one.error.message()));
-    return {};
+    // And what forgets a thread last: programs of one tracepoint run in the order of their attachment, and a probe on
+    // sched_process_exit is still about a thread that is traced.
+    return follow("trace_exit");
 }
 
 size_t Tracer::poll(const std::function<void(const Event &)> &see, size_t limit) {

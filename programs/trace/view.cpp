@@ -84,7 +84,8 @@ uint64_t Histogram::power(uint32_t i) const {
 
 View::View(const ViewOptions &options, const std::vector<Place> &places, const RunInfo &run, const btf::Btf *kernel,
            uint64_t start_ns, render::Writer &writer)
-    : options_(options), places_(places), run_(run), kernel_(kernel), start_ns_(start_ns), writer_(writer) {}
+    : options_(options), places_(places), run_(run), kernel_(kernel), start_ns_(start_ns), writer_(writer),
+      called_(places.size()), returns_(places.size()) {}
 
 Result<void> View::start() {
     if (options_.format == Format::json) render::append_json_header(out_, run_);
@@ -120,6 +121,7 @@ void View::event(const Event &event) {
         if (returned.paired) latency_[header.place].add(returned.duration);
     } else {
         if (options_.returns) depth = calls_.call(header.tid, header.place, header.time);
+        ++called_[header.place];
     }
     if (options_.format == Format::json)
         json_event(event, depth, returned);
@@ -222,19 +224,22 @@ void View::json_event(const Event &event, uint32_t depth, const Calls::Returned 
 }
 
 void View::counts_table(const std::vector<PlaceCounts> &counts) {
+    // A call with its return is two events, or one. Of those that are counted in the kernel there are none.
+    std::vector<uint64_t> calls(counts.size());
+    for (uint32_t i = 0; i < counts.size(); ++i) calls[i] = options_.count ? counts[i].shown : std::max(called_[i], returns_[i]);
     std::vector<uint32_t> order;
     size_t width = 20;
     uint64_t silent = 0;
     for (uint32_t i = 0; i < counts.size(); ++i) {
-        if (counts[i].shown == 0 && counts.size() > 20) {
+        if (calls[i] == 0 && counts.size() > 20) {
             ++silent;
             continue;
         }
         order.push_back(i);
         width = std::max(width, std::min<size_t>(name_of(i).size(), 60));
     }
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return counts[a].shown > counts[b].shown; });
-    for (uint32_t i : order) append(out_, "{:<{}}: {} calls\n", name_of(i), width, render::grouped(counts[i].shown));
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return calls[a] > calls[b]; });
+    for (uint32_t i : order) append(out_, "{:<{}}: {} calls\n", name_of(i), width, render::grouped(calls[i]));
     if (silent) append(out_, "{} others: 0 calls\n", silent);
 }
 

@@ -76,8 +76,8 @@ class View {
     render::Writer &writer_;
     std::string out_;
     Calls calls_;
-    std::map<uint32_t, Histogram> latency_; ///< by place
-    std::map<uint32_t, uint64_t> returns_;
+    std::map<uint32_t, Histogram> latency_;  ///< by place
+    std::vector<uint64_t> called_, returns_; ///< events of each kind, by place
     uint64_t unreadable_ = 0;
     uint64_t second_ = UINT64_MAX; ///< that stamp_ was made for
     std::string stamp_;

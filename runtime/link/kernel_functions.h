@@ -22,7 +22,10 @@ struct KernelSymbol {
     uint64_t address = 0; ///< 0 where the kernel hides addresses
     char type = 0;
     std::string_view name, module;
-    [[nodiscard]] bool is_function() const { return type == 't' || type == 'T' || type == 'w' || type == 'W'; }
+    /// Not what objtool names the padding in front of functions by (since 6.2).
+    [[nodiscard]] bool is_function() const {
+        return (type == 't' || type == 'T' || type == 'w' || type == 'W') && !name.starts_with("__pfx_");
+    }
 };
 /// Goes through the text of kallsyms in pieces (the whole is 10 MB); `see` returns false to stop.
 [[nodiscard]] Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> &see);

@@ -3,12 +3,14 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <optional>
 
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -306,6 +308,32 @@ TEST_CASE("trace: only tasks of a namespace") {
     }
 }
 
+TEST_CASE("trace: only tasks of a cgroup") {
+    std::string root;
+    std::ifstream mounts("/proc/mounts");
+    for (std::string device, where, type, rest; mounts >> device >> where >> type && std::getline(mounts, rest);)
+        if (type == "cgroup2" && root.empty()) root = where;
+    const std::string folder = root + "/rawbpf_trace_test";
+    if (root.empty() || (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)) SKIP("needs cgroup v2, and the right to make one");
+    for (const bool inside : {false, true}) {
+        TraceOptions options = of({own("rawbpf_traced_leaf")});
+        options.match.signature = "long number, const char *text";
+        options.cgroup = folder;
+        std::string missing;
+        const auto work = [&](int i) {
+            if (inside && i == 0) std::ofstream(folder + "/cgroup.procs") << getpid();
+            call_functions(i);
+        };
+        const std::optional<Seen> seen = traced(options, work, missing);
+        rmdir(folder.c_str());
+        if (!seen) SKIP("needs uprobes: " + missing);
+        CHECK(seen->lines.size() == (inside ? 2 * kCalls : 0));
+        CHECK(seen->counts[0].counts.filtered == (inside ? 0 : 2 * kCalls));
+        mkdir(folder.c_str(), 0755);
+    }
+    rmdir(folder.c_str());
+}
+
 TEST_CASE("trace: one in so many, exactly") {
     TraceOptions options = of({own("rawbpf_traced_leaf")});
     options.program.filters.one_in = 10;
@@ -351,6 +379,20 @@ TEST_CASE("trace: a tracepoint's fields by their names") {
     if (!seen) SKIP("needs tracepoints: " + missing);
     REQUIRE(seen->lines.size() == 1);
     CHECK(seen->lines[0].starts_with("sched_process_exit(\""));
+}
+
+TEST_CASE("trace: the end of a process that the workload started is seen") {
+    TraceOptions options = of({"tracepoint:sched:sched_process_exit"});
+    std::string missing;
+    const auto work = [](int i) {
+        if (i >= 20) return;
+        const int child = fork();
+        if (child == 0) _exit(0);
+        waitpid(child, nullptr, 0);
+    };
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs tracepoints: " + missing);
+    CHECK(seen->lines.size() == 21);
 }
 
 TEST_CASE("trace: kernel functions, by whatever way this kernel has, right to the call") {

@@ -220,6 +220,45 @@ elif rawbpf load --prog entry --pin /sys/fs/bpf/target $objects/replace.bpf.o >t
 else fail "$name" "$(cat e t2)"; fi
 rm -rf /sys/fs/bpf/target
 
+# The function call tracer. dd reads as often as it is told to; it opens its program, its input and its output, and at the end it writes
+# what it did, in one to three pieces.
+# count FUNCTION FILE: its calls in "FUNCTION : 1,000 calls"
+count() { sed -n "s/^$1 *: \([0-9,]*\) calls\$/\1/p" "$2" | tr -d ,; }
+name="trace: functions of the kernel, with paths and sizes, right to the call"
+if rawbpf trace vfs_read vfs_write vfs_open -o t1 -- sh -c 'echo a >/tmp/passwd; read x </tmp/passwd' 2>e &&
+  grep -Eq '^\[20[0-9-]*T[0-9:]*\.[0-9]{3}\] sh\[[0-9]+\]: vfs_open\(path=/tmp/passwd, file=0x' t1 &&
+  [ "$(grep -c 'vfs_write(file=/tmp/passwd, buf=0x[0-9a-f]*, count=2, pos=' t1)" = 1 ] &&
+  [ "$(grep -c 'vfs_read(file=/tmp/passwd, buf=0x[0-9a-f]*, count=' t1)" = "$(count vfs_read t1)" ] &&
+  rawbpf trace vfs_read vfs_write vfs_open --count -o t2 -- dd if=/dev/zero of=/dev/null bs=10 count=1000 2>>e &&
+  [ "$(count vfs_read t2)" = 1000 ] && [ "$(count vfs_open t2)" = 3 ] && [ "$(count vfs_write t2)" -ge 1000 ] && [ "$(count vfs_write t2)" -le 1003 ] &&
+  rawbpf trace kprobe:vfs_read -o t3 -- dd if=/dev/zero of=/dev/null bs=10 count=1000 2>>e &&
+  [ "$(grep -c ' dd\[[0-9]*\]: vfs_read(file=/dev/zero, buf=0x[0-9a-f]*, count=10, pos=0x' t3)" = 1000 ]; then
+  pass "$name"
+else fail "$name" "$(tail -5 t1; cat t2; tail -3 t3; tail -20 e)"; fi
+
+name="trace: a thousand functions of the kernel at once"
+if ! has "kprobe.multi"; then skip "$name" "needs kprobe.multi"
+elif rawbpf trace 'kprobe:*a*_*e*r' --count --json -o t1 -- cat /etc/passwd >t2 2>e && cmp -s t2 /etc/passwd &&
+  [ "$(grep '"type":"counts"' t1 | tr , '\n' | grep -c ':[0-9]')" -ge 1000 ] && grep -q ' passed over, ' e; then
+  pass "$name"
+else fail "$name" "$(tail -5 e)"; fi
+
+name="trace: system calls and tracepoints"
+if rawbpf trace syscall:openat --errors -o t1 -- cat /no/such/file 2>e; [ "$(grep -c 'openat(.*ENOENT' t1)" = 1 ] &&
+  rawbpf trace tracepoint:sched:sched_process_exit --count -o t2 -- sh -c '(true); (true); true' 2>>e && [ "$(count sched_process_exit t2)" -ge 3 ]; then
+  pass "$name"
+else fail "$name" "$(cat t1 t2; tail -5 e)"; fi
+
+name="the lesson's function call tracer, with kprobes, right to the call"
+if $objects/function-tracer --calls 1000 --returns >t1 2>e &&
+  [ "$(count vfs_read t1)" = 1000 ] && [ "$(count vfs_write t1)" = 1000 ] && [ "$(count vfs_open t1)" = 1000 ] &&
+  [ "$(grep -c '^\[20.*\]: vfs_read(0x[0-9a-f]*, 0x[0-9a-f]*, 0x1000, \.\.\.)$' t1)" = 1000 ] &&
+  [ "$(grep -c '^\[20.*\]: vfs_write = 14$' t1)" = 1000 ] && grep -q '^=== Lab 5.1 Complete! ===$' t1 &&
+  $objects/function-tracer --strings -- sh -c 'echo hello >/dev/null' >t2 2>>e &&
+  grep -q '^\[20.*\] sh\[[0-9]*\]: vfs_write(.* "hello\.' t2 && $objects/function-tracer --user --calls 5 >t3 2>>e && [ "$(count user_write t3)" = 5 ]; then
+  pass "$name"
+else fail "$name" "$(tail -14 t1; tail -20 t2; cat e)"; fi
+
 # The kernel charges BPF maps to the cgroup too (since 5.11).
 name="in 32 MB of memory"
 small=/sys/fs/cgroup/small
