@@ -13,6 +13,7 @@
 #include "programs/render/text.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/btf/print_c.h"
+#include "runtime/btf/print_value.h"
 #include "runtime/elf/elf.h"
 #include "runtime/object/core_describe.h"
 #include "runtime/object/kinds.h"
@@ -29,6 +30,7 @@ struct Global {
     std::string_view linkage;
     uint32_t offset = 0, size = 0;
     std::string value; ///< hexadecimal bytes, at most kShownBytes; empty: zero
+    std::string typed; ///< the same for people: 7, "text", {1, 2}
 };
 struct Reference {
     std::string_view program;
@@ -44,9 +46,11 @@ struct View {
     std::vector<Reference> references;
     size_t core = 0;
     uint32_t types = 0;
+    size_t text = 0; ///< of values, before they were cut
 };
 
-constexpr size_t kShownBytes = 16;
+constexpr size_t kShownBytes = 16, kShownColumns = 64;
+constexpr size_t kMostText = 1 << 20; // of values: a file can give everything the largest type that it has
 
 std::string_view section_type(uint32_t type) {
     switch (type) {
@@ -61,24 +65,34 @@ std::string_view section_type(uint32_t type) {
     }
 }
 
-std::string value_of(const MapSpec *map, uint32_t offset, uint32_t size) {
-    if (!map || map->contents.size() < offset || map->contents.size() - offset < size) return {};
-    std::span<const std::byte> bytes(map->contents.data() + offset, size);
-    if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) return {};
-    std::string out;
-    for (std::byte b : bytes.first(std::min(bytes.size(), kShownBytes))) append(out, "{:02x}", static_cast<unsigned>(b));
-    if (size > kShownBytes) out += "...";
-    return out;
+// Zero, and what a file can't make good, is left out.
+void read_value(View &view, Global &global, const MapSpec &map, const btf::Btf &btf, btf::TypeId type) {
+    if (map.contents.size() < global.offset || map.contents.size() - global.offset < global.size) return;
+    const Bytes bytes(map.contents.data() + global.offset, global.size);
+    if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) return;
+    for (std::byte b : bytes.first(std::min(bytes.size(), kShownBytes))) append(global.value, "{:02x}", static_cast<unsigned>(b));
+    if (bytes.size() > kShownBytes) global.value += "...";
+    global.typed = global.value;
+    if (view.text > kMostText) return;
+    const Result<std::string> typed = btf::print_value(btf, type, bytes);
+    if (!typed) return;
+    view.text += typed->size();
+    global.typed = render::cut(*typed, kShownColumns);
+}
+
+// The map that holds the variables of a section: its own, or the arena.
+const MapSpec *map_of(const ObjectSpec &spec, std::string_view section) {
+    for (const MapSpec &map : spec.maps)
+        if (map.data_section == section || (section == ".addr_space.1" && map.type == uint32_t(MapType::ARENA))) return &map;
+    return nullptr;
 }
 
 Result<void> gather_globals(View &view, const ObjectSpec &spec, const btf::Btf &btf) {
     for (btf::TypeId id = 1; id < btf.end_id(); ++id) {
         const btf::Type section = TRY(btf.type(id));
         if (section.kind != btf::Kind::datasec) continue;
-        const auto map = std::find_if(spec.maps.begin(), spec.maps.end(), [&](const MapSpec &m) {
-            return !m.data_section.empty() && m.data_section == section.name;
-        });
-        if (map == spec.maps.end() || section.name == ".kconfig") continue;
+        const MapSpec *map = section.name.empty() || section.name == ".kconfig" ? nullptr : map_of(spec, section.name);
+        if (!map) continue;
         for (uint32_t i = 0; i < section.vlen; ++i) {
             const btf::VarSecinfo place = TRY(btf.secinfo(section, i));
             const btf::Type var = TRY(btf.type(place.type));
@@ -91,7 +105,7 @@ Result<void> gather_globals(View &view, const ObjectSpec &spec, const btf::Btf &
             g.linkage = linkage == 0 ? "static" : linkage == 1 ? "global" : "extern";
             g.offset = place.offset;
             g.size = place.size;
-            g.value = value_of(&*map, place.offset, place.size);
+            read_value(view, g, *map, btf, var.size_or_type);
             view.globals.push_back(std::move(g));
         }
     }
@@ -158,6 +172,7 @@ std::string flags_of(const MapSpec &m) {
     if (m.inner) append(out, ", of {} {}/{}", map_type_name(m.inner->type), m.inner->key_size, m.inner->value_size);
     if (!m.slots.empty()) append(out, ", {} slots filled", m.slots.size());
     if (m.freeze) out += ", read-only";
+    if (!m.autocreate) out += ", only on request";
     return out;
 }
 
@@ -192,7 +207,7 @@ Result<std::string> object_text(const ObjectSpec &spec, Bytes elf) {
     if (!view.globals.empty()) out += "\nglobal variables\n";
     for (const Global &g : view.globals)
         line(out, format("  {:<10} {:6} {:6} bytes  {} {} : {}{}{}", g.section, g.offset, g.size, g.linkage, g.name, g.type,
-                         g.value.empty() ? "" : " = ", g.value));
+                         g.typed.empty() ? "" : " = ", g.typed));
     if (!spec.externs.empty()) out += "\nexterns\n";
     for (const ExternSpec &e : spec.externs)
         line(out, format("  {:<10} {} {}{}", e.section, e.is_function ? "function" : "variable", e.name, e.weak ? ", weak" : ""));
@@ -244,6 +259,7 @@ Result<std::string> object_json(const ObjectSpec &spec, Bytes elf) {
             .number("flags", m.flags)
             .hex("map_extra", m.map_extra)
             .truth("pin_by_name", m.pin_by_name)
+            .truth("autocreate", m.autocreate)
             .text_or_null("section", m.data_section)
             .text_or_null("inner", m.inner ? map_type_name(m.inner->type) : std::string_view());
     for (const Global &g : view.globals)

@@ -66,6 +66,9 @@ constexpr ReasonHint kHints[] = {
     {"invalid access to packet", "compare the pointer with data_end before reading"},
     {"outside of the packet", "compare the pointer with data_end before reading"},
     {"invalid zero-sized read", "the size may be 0: check it before the call"},
+    {"access beyond struct", "the pointer's type ends before: bpf_skc_to_tcp_sock() and its like, bpf_core_cast() (6.10) or "
+                             "BPF_CORE_READ() reach what lies behind"},
+    {"only read is supported", "what lies behind the kernel's typed pointers can be read, not written"},
     {"sock access", "there is nothing at that offset that a program may read"},
     {"math between", "the offset leads away from what the pointer points to"},
     {"pointer offset", "the offset leads away from what the pointer points to"},

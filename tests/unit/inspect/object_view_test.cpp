@@ -2,6 +2,7 @@
 #include "programs/inspect/object_view.h"
 
 #include "runtime/object/elf_object.h"
+#include "runtime/object/kinds.h"
 #include "tests/support/test.h"
 
 namespace rawbpf::inline v0 {
@@ -18,7 +19,7 @@ TEST_CASE("inspect: an object's tables") {
         for (const char *wanted :
              {"object golden.o: license \"GPL\"", "\nsections\n", "raw_tp/sched_switch", ", code\n", "\nprograms\n",
               "RAW_TRACEPOINT, ", "only on request", "\nmaps\n", "HASH                 key 4, value 8, 64 entries", "read-only",
-              "\nglobal variables\n", "global seed : int = 05000000", "static ticks : volatile long", "\nrelocations\n",
+              "\nglobal variables\n", "global seed : int = 5", "static ticks : volatile long", "\nrelocations\n",
               "field_exists   struct task_struct.__state (0:", "map            counts",
               "enumval_value  enum pid_type::PIDTYPE_TGID"}) {
             CAPTURE(wanted);
@@ -36,6 +37,33 @@ TEST_CASE("inspect: an object's tables") {
             CHECK(json->find(wanted) != std::string::npos);
         }
     }
+}
+
+TEST_CASE("inspect: the arena's variables, maps on request, and values that would never end") {
+    ObjectSpec spec;
+    spec.name = "made.o";
+    btf::Writer w;
+    const auto number = w.add_int("int", 4, true), nothing = w.add_struct("nothing", 0, {});
+    const auto endless = w.add_struct("endless", 4, {{"none", w.add_array(nothing, number, 1u << 30), 0}, {"n", number, 0}});
+    (void)w.add_datasec(".addr_space.1", 8, {{w.add_var("count", number, 1), 4, 4}});
+    std::vector<btf::VarSecinfo> many;
+    for (int i = 0; i < 300; ++i) many.push_back({w.add_var("e", endless, 1), 0, 4});
+    (void)w.add_datasec(".data", 4, many);
+    spec.btf = w.finish();
+    MapSpec arena, data;
+    arena.name = "arena";
+    arena.type = uint32_t(MapType::ARENA);
+    arena.autocreate = false;
+    arena.contents = {std::byte{}, std::byte{}, std::byte{}, std::byte{}, std::byte{7}, std::byte{}, std::byte{}, std::byte{}};
+    data.name = "made.data";
+    data.data_section = ".data";
+    data.contents = {std::byte{1}, std::byte{}, std::byte{}, std::byte{}};
+    spec.maps = {arena, data};
+    const Result<std::string> text = inspect::object_text(spec, golden_clang19); // any file's sections
+    REQUIRE(text);
+    CHECK(text->find("global count : int = 7") != std::string::npos);
+    CHECK(text->find(", only on request") != std::string::npos);
+    CHECK(text->size() < 100'000);
 }
 
 TEST_CASE("inspect: a file cut anywhere is shown or refused") {
