@@ -1,4 +1,5 @@
 // `rawbpf trace`: probes in, events out. The tracing itself is in programs/trace.
+#include <algorithm>
 #include <csignal>
 #include <optional>
 
@@ -16,12 +17,14 @@
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/terminal.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr std::string_view kWho = "rawbpf trace";
 constexpr int kTickMs = 50;
+constexpr uint64_t kRedrawNs = 1'000'000'000;
 
 constexpr Option kOptions[] = {
     {.name = "list",
@@ -93,7 +96,7 @@ constexpr Option kOptions[] = {
      .argument = "NAME",
      .help = "how to show it",
      .fallback = "text",
-     .choices = "text json"},
+     .choices = "text json chrome folded protobuf"},
     kJsonOption,
     kOutputOption,
     {.name = "string",
@@ -142,6 +145,15 @@ Result<void> check(const Arguments &a) {
                            "leave one of them out");
     if (a.has(option("count")) && (a.has(option("show")) || a.has(option("stack"))))
         return wrong_usage("--count shows no events");
+    const std::string_view shape = a.text(option("format"));
+    if (a.has(option("count")) && shape == "folded")
+        return wrong_usage("-f folded needs the times of calls, and --count keeps none", "leave --count out");
+    if (a.has(option("count")) && shape == "chrome")
+        return wrong_usage("-f chrome draws events, and --count has none", "text, json and protobuf have counts");
+    if (shape == "folded" && (a.has(option("errors")) || a.has(option("min-duration"))))
+        return wrong_usage("-f folded needs all calls with their returns", "leave --errors and --min-duration out");
+    if (a.has(option("graph")) && shape != "text")
+        return wrong_usage(format("--graph is a form of text, not of -f {}", shape), "-f chrome draws calls as bars");
     if (a.has(option("count")) && a.has(option("latency"))) return wrong_usage("--count keeps no times", "leave one of them out");
     if (a.has(option("count")) && a.has(option("max-events"))) return wrong_usage("--count shows no events to end after");
     return {};
@@ -161,7 +173,9 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.mode = a.has(option("count")) ? trace::Mode::count : trace::Mode::events;
     program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors")) ||
                       a.has(option("min-duration"));
-    const bool both = a.has(option("returns")) || a.has(option("graph"));
+    const bool folded = a.text(option("format")) == "folded";
+    program.results |= folded;
+    const bool both = a.has(option("returns")) || a.has(option("graph")) || folded;
     program.calls = both || !program.results;
     program.pair = program.results && !both;
     program.stack = a.has(option("stack"));
@@ -243,10 +257,14 @@ class Run {
         start_ns_ = sys::monotonic_ns();
         run_.start_wall_ns = start_ns_ + static_cast<uint64_t>(sys::realtime_offset_ns());
         trace::ViewOptions view;
-        view.format = a_.text(option("format")) == "json" ? trace::Format::json : trace::Format::text;
+        const std::string_view format_name = a_.text(option("format"));
+        const auto *named = std::find(std::begin(trace::kTraceFormats), std::end(trace::kTraceFormats), format_name);
+        view.format = static_cast<trace::Format>(named - std::begin(trace::kTraceFormats));
         view.count = a_.has(option("count"));
         view.graph = a_.has(option("graph"));
-        view.returns = options_.program.results;
+        view.calls = options_.program.calls;
+        view.returns = options_.program.results && options_.program.calls;
+        view.stack = options_.program.stack;
         view.latency = a_.has(option("latency"));
         view.quiet = a_.has(option("quiet"));
         if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
@@ -254,9 +272,11 @@ class Run {
         TRY(output_.empty());
         output_.keep();
         TRY(view_->start());
+        if (view_->wants_watch(child_.pid()))
+            if (Result<void> watched = view_->watch(child_.pid()); !watched)
+                note(format("code of processes that end early may go without names: {}", watched.error().message()));
         TRY(tracer_->attach());
-        for (const std::string &note : tracer_->notes())
-            if (!a_.has(option("quiet"))) say(format("{}: {}\n", kWho, note));
+        for (const std::string &text : tracer_->notes()) note(text);
         if (a_.has(option("ready-fd"))) {
             const int fd = static_cast<int>(a_.count(option("ready-fd")));
             TRY_IN(sys::write_all(fd, "", 1), "telling descriptor {} to be ready", fd);
@@ -270,6 +290,10 @@ class Run {
     }
 
   private:
+    void note(std::string_view text) const {
+        if (!a_.has(option("quiet"))) say(format("{}: {}\n", kWho, text));
+    }
+
     void show(const trace::Event &event) {
         if (most_ != 0 && events_ >= most_) return;
         ++events_;
@@ -281,6 +305,8 @@ class Run {
         Fd epoll = TRY(sys::epoll_create());
         if (tracer_->poll_fd() >= 0) TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
         if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
+        live_ = a_.has(option("count")) && a_.text(option("format")) == "text" && output_.is_stdout() && is_terminal(1);
+        drawn_ns_ = armed_ns_;
         const auto duration = static_cast<uint64_t>(a_.seconds(option("duration")) * 1e9);
         std::vector<epoll_event> ready(4);
         for (;;) {
@@ -293,7 +319,12 @@ class Run {
             if (stop_wanted) return {};
             (void)TRY(sys::epoll_wait(epoll.get(), ready, wait_ms));
             tracer_->poll([&](const trace::Event &event) { show(event); });
-            TRY(view_->flush());
+            TRY(view_->flush(sys::monotonic_ns()));
+            if (live_ && sys::monotonic_ns() - drawn_ns_ >= kRedrawNs) {
+                const sys::TerminalSize size = sys::terminal_size(1);
+                TRY(view_->redraw(TRY(tracer_->counts()), static_cast<uint32_t>(size.rows), static_cast<uint32_t>(size.columns)));
+                drawn_ns_ = sys::monotonic_ns();
+            }
             if (most_ != 0 && events_ >= most_) return {};
             if (child_.pid() >= 0 && TRY(child_.poll())) return {};
         }
@@ -330,8 +361,13 @@ class Run {
             ledger.lost.emplace_back("after_max_events", shown - events_);
         }
         if (tracer_->malformed()) ledger.lost.emplace_back("malformed", tracer_->malformed());
+        view_->drain();
         if (view_->unreadable()) ledger.degraded.emplace_back("argument_unreadable", view_->unreadable());
-        if (view_->calls().missed_returns()) ledger.degraded.emplace_back("return_missed", view_->calls().missed_returns());
+        if (view_->stacks_unreadable()) ledger.degraded.emplace_back("user_stack_unreadable", view_->stacks_unreadable());
+        // A call that goes on has no return yet: its line is as incomplete as that of one that never will.
+        if (const uint64_t missed = view_->calls().missed_returns() + view_->calls().still_open(); missed)
+            ledger.degraded.emplace_back("return_missed", missed);
+        if (view_->calls().missed_calls()) ledger.degraded.emplace_back("call_missed", view_->calls().missed_calls());
         TRY(view_->finish(counts, ledger));
         TRY(output_.writer().flush());
         if (a_.has(option("quiet"))) return {};
@@ -341,6 +377,8 @@ class Run {
         cost.bpf_ns = tracer_->cost().ns;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
         say(render::ledger_text(kWho, run_, ledger, cost, "event"));
+        if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), counts));
+        for (const std::string &warning : view_->warnings()) note(warning);
         if (tracer_->cost().recursion_misses)
             say(format("{}: {} more weren't seen: a BPF program was running on that CPU already\n", kWho,
                        tracer_->cost().recursion_misses));
@@ -356,7 +394,8 @@ class Run {
     std::shared_ptr<const btf::Btf> kernel_;
     std::optional<trace::View> view_;
     RunInfo run_;
-    uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, events_ = 0, most_ = 0;
+    uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0;
+    bool live_ = false; ///< the counts are drawn on a terminal while they grow
     std::string status_;
 };
 
@@ -364,7 +403,7 @@ int run_trace_command(const Arguments &a) {
     if (Result<void> fine = check(a); !fine) return complain(kWho, fine.error(), 2);
     Result<trace::TraceOptions> options = trace_options(a);
     if (!options) return complain(kWho, options.error(), 2);
-    if (a.text(option("format")) == "json" && !render::writes_json())
+    if (const std::string_view shape = a.text(option("format")); (shape == "json" || shape == "chrome") && !render::writes_json())
         return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);

@@ -16,19 +16,6 @@
 namespace rawbpf::inline v0::render {
 namespace {
 
-std::string frame_text(const Frame &f) {
-    std::string out;
-    {
-        JsonObject frame(out);
-        frame.hex("addr", f.address).text_or_null("symbol", f.symbol);
-        f.symbol.empty() ? frame.null("symbol_offset") : frame.number("symbol_offset", f.symbol_offset);
-        frame.text_or_null("module", f.module);
-        f.module.empty() || f.kernel ? frame.null("file_offset") : frame.number("file_offset", f.file_offset);
-        frame.text_or_null("build_id", f.build_id);
-    }
-    return out;
-}
-
 class JsonLines final : public Renderer {
   public:
     explicit JsonLines(Writer &out) : out_(out) {}
@@ -64,7 +51,10 @@ class JsonLines final : public Renderer {
         for (const FramePtr &frame : frames) {
             if (known_.size() >= kKnownFrames) known_.clear();
             auto [at, fresh] = known_.try_emplace(frame.get());
-            if (fresh) at->second = {frame, frame_text(*frame)};
+            if (fresh) {
+                at->second.frame = frame;
+                append_json_frame(at->second.text, *frame);
+            }
             if (text.back() != '[') text += ',';
             text += at->second.text;
         }

@@ -10,6 +10,12 @@ std::string &JsonObject::raw(std::string_view name) {
     append(out_, "\"{}\":", name);
     return out_;
 }
+std::string &JsonObject::key(std::string_view name) {
+    if (out_.back() != '{') out_ += ',';
+    append_json(out_, name);
+    out_ += ':';
+    return out_;
+}
 JsonObject &JsonObject::text(std::string_view name, std::string_view value) {
     append_json(raw(name), value);
     return *this;
@@ -36,6 +42,24 @@ JsonObject &JsonObject::null(std::string_view name) {
 JsonObject &JsonObject::hex(std::string_view name, uint64_t value) {
     append(raw(name), "\"{:#x}\"", value);
     return *this;
+}
+
+void append_json_frame(std::string &out, const Frame &f) {
+    JsonObject frame(out);
+    frame.hex("addr", f.address).text_or_null("symbol", f.symbol);
+    f.symbol.empty() ? frame.null("symbol_offset") : frame.number("symbol_offset", f.symbol_offset);
+    frame.text_or_null("module", f.module);
+    f.module.empty() || f.kernel ? frame.null("file_offset") : frame.number("file_offset", f.file_offset);
+    frame.text_or_null("build_id", f.build_id);
+}
+
+void append_json_frames(std::string &out, const std::vector<FramePtr> &frames) {
+    out += '[';
+    for (const FramePtr &frame : frames) {
+        if (out.back() != '[') out += ',';
+        append_json_frame(out, *frame);
+    }
+    out += ']';
 }
 
 void append_json_header(std::string &out, const RunInfo &run) {

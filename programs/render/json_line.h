@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "programs/render/frame.h"
 #include "programs/render/text.h"
@@ -36,6 +37,8 @@ class JsonObject {
     JsonObject &hex(std::string_view name, uint64_t value);
     /// Puts the name; what is appended to the text next is its value.
     std::string &raw(std::string_view name);
+    /// The same for a name that somebody else chose: a function, a path.
+    std::string &key(std::string_view name);
 
   protected:
     JsonObject(std::string &out, std::string_view end) : out_(out), end_(end) { out_ += '{'; }
@@ -50,6 +53,11 @@ class JsonLine : public JsonObject {
   public:
     JsonLine(std::string &out, std::string_view type) : JsonObject(out, "}\n") { text("type", type); }
 };
+
+/// {"addr","symbol","symbol_offset","module","file_offset","build_id"}: unknown is null.
+void append_json_frame(std::string &out, const Frame &frame);
+/// An array of them.
+void append_json_frames(std::string &out, const std::vector<FramePtr> &frames);
 
 /// The line that every NDJSON output begins with. Schema 1: fields are added, never renamed.
 void append_json_header(std::string &out, const RunInfo &run);

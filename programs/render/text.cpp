@@ -116,6 +116,14 @@ void append_printable(std::string &out, std::string_view text) {
     }
 }
 
+void append_utf8(std::string &out, std::string_view text) {
+    while (!text.empty()) {
+        const Character c = next_character(text);
+        out += c.valid ? text.substr(0, c.size) : kReplacement;
+        text.remove_prefix(c.size);
+    }
+}
+
 size_t columns(std::string_view text) {
     size_t n = 0;
     for (; !text.empty(); ++n) text.remove_prefix(next_character(text).size);

@@ -27,6 +27,9 @@ void append_xml(std::string &out, std::string_view text);
 /// Text for a terminal: control characters (escape sequences among them) and bytes that aren't UTF-8 replaced by U+FFFD.
 void append_printable(std::string &out, std::string_view text);
 
+/// Text as it is, but for bytes that aren't UTF-8: replaced by U+FFFD.
+void append_utf8(std::string &out, std::string_view text);
+
 /// At most `columns` characters of UTF-8 text; a longer one ends in `ellipsis`.
 [[nodiscard]] std::string cut(std::string_view text, size_t columns, std::string_view ellipsis = "...");
 /// Number of characters of UTF-8 text (each taken as one column).

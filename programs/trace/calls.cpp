@@ -44,4 +44,15 @@ Calls::Returned Calls::returned(uint32_t tid, uint32_t place, uint64_t time) {
     return out;
 }
 
+std::span<const Calls::Open> Calls::open(uint32_t tid) const {
+    const auto thread = threads_.find(tid);
+    return thread == threads_.end() ? std::span<const Open>() : thread->second;
+}
+
+uint64_t Calls::still_open() const {
+    uint64_t sum = 0;
+    for (const auto &[tid, open] : threads_) sum += open.size();
+    return sum;
+}
+
 } // namespace rawbpf::inline v0::trace

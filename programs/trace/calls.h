@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -16,6 +17,11 @@ namespace rawbpf::inline v0::trace {
 
 class Calls {
   public:
+    /// A call that hasn't returned.
+    struct Open {
+        uint32_t place;
+        uint64_t time, children = 0; ///< ns; children: in the calls within it that have returned
+    };
     /// The depth of this call, from 0.
     uint32_t call(uint32_t tid, uint32_t place, uint64_t time);
 
@@ -28,16 +34,18 @@ class Calls {
     };
     Returned returned(uint32_t tid, uint32_t place, uint64_t time);
 
+    /// The thread's calls that haven't returned, outermost first.
+    [[nodiscard]] std::span<const Open> open(uint32_t tid) const;
+    /// Calls of all threads that haven't returned.
+    [[nodiscard]] uint64_t still_open() const;
+    /// Calls whose returns never came, as those around them have returned, or their thread was forgotten.
     [[nodiscard]] uint64_t missed_returns() const { return missed_returns_; }
+    /// Returns from calls that weren't seen.
     [[nodiscard]] uint64_t missed_calls() const { return missed_calls_; }
 
   private:
     static constexpr std::size_t kDeepest = 1024;      ///< calls of one thread; deeper ones drop the oldest
     static constexpr std::size_t kMostThreads = 65536; ///< then all are forgotten: threads end without a word
-    struct Open {
-        uint32_t place;
-        uint64_t time, children = 0;
-    };
     std::unordered_map<uint32_t, std::vector<Open>> threads_;
     uint64_t missed_returns_ = 0, missed_calls_ = 0;
 };

@@ -2,6 +2,8 @@
 // value is shown. Then its type says what it is.
 #include "programs/trace/decode.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include <arpa/inet.h>
@@ -11,6 +13,7 @@
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "programs/trace/address.h"
+#include "programs/trace/constants.h"
 #include "programs/trace/path.h"
 
 namespace rawbpf::inline v0::trace {
@@ -25,8 +28,7 @@ int64_t extend(uint64_t raw, uint8_t size) {
     return static_cast<int64_t>(raw << bits) >> bits;
 }
 
-void append_quoted(std::string &out, std::string_view text, bool json) {
-    if (json) return render::append_json(out, text);
+void append_quoted(std::string &out, std::string_view text) {
     out += '"';
     for (char c : text) {
         const auto byte = static_cast<unsigned char>(c);
@@ -44,26 +46,46 @@ void append_quoted(std::string &out, std::string_view text, bool json) {
     out += '"';
 }
 
-void append_number(std::string &out, bool negative, uint64_t magnitude, bool json) {
-    const char *quote = json && magnitude > kExact ? "\"" : "";
-    append(out, "{}{}{}{}", quote, negative ? "-" : "", magnitude, quote);
+Decoded number_of(const Type &type, uint64_t raw) {
+    Decoded out;
+    out.kind = Decoded::Kind::number;
+    const int64_t number = extend(raw, type.size);
+    out.negative = type.is_signed && number < 0;
+    out.number = out.negative ? -static_cast<uint64_t>(number) : cut(raw, type.size);
+    return out;
 }
 
-bool append_enumerator(std::string &out, const Type &type, uint64_t value, const btf::Btf *kernel, bool json) {
-    if (!kernel || type.id == 0) return false;
+// The enumerator, or the flags that a value is made of. An enumeration is one of flags when its values are single bits, but for a
+// few (masks, combinations): a value that isn't among them is then A|B|0x8.
+std::string enumerator(const Type &type, uint64_t value, const btf::Btf *kernel) {
+    if (!kernel || type.id == 0) return {};
     const Result<btf::Type> resolved = kernel->resolve(type.id);
-    if (!resolved || (resolved->kind != btf::Kind::enum_ && resolved->kind != btf::Kind::enum64)) return false;
+    if (!resolved || (resolved->kind != btf::Kind::enum_ && resolved->kind != btf::Kind::enum64)) return {};
+    value = cut(value, type.size);
+    uint32_t bits = 0, others = 0;
+    uint64_t left = value;
+    std::string flags;
     for (uint32_t i = 0; i < resolved->vlen; ++i) {
         const Result<btf::EnumValue> one = kernel->enum_value(*resolved, i);
-        if (!one || cut(one->value, type.size) != cut(value, type.size)) continue;
-        const char *quote = json ? "\"" : "";
-        append(out, "{}{}{}", quote, one->name, quote);
-        return true;
+        if (!one) return {};
+        const uint64_t its = cut(one->value, type.size);
+        if (its == value) return std::string(one->name);
+        if (its == 0) continue;
+        if (!std::has_single_bit(its)) {
+            ++others;
+            continue;
+        }
+        ++bits;
+        if (!(left & its)) continue;
+        append(flags, "{}{}", flags.empty() ? "" : "|", one->name);
+        left &= ~its;
     }
-    return false;
+    if (flags.empty() || bits < 2 || others * 4 > bits) return {};
+    if (left) append(flags, "|{:#x}", left);
+    return flags;
 }
 
-void append_sockaddr(std::string &out, Bytes bytes, bool json) {
+std::string sockaddr_text(Bytes bytes) {
     const auto family = load<uint16_t>(bytes.data());
     std::string text;
     switch (family) {
@@ -92,10 +114,108 @@ void append_sockaddr(std::string &out, Bytes bytes, bool json) {
     case AF_PACKET: text = "AF_PACKET"; break;
     default: append(text, "family {}", family);
     }
-    if (json)
-        render::append_json(out, text);
-    else
-        out += text;
+    return text;
+}
+
+std::string descriptor_target(const Blob *blob, Bytes record) {
+    if (!blob || blob->show != Show::descriptor) return {};
+    const auto length = load<int32_t>(record.data() + blob->offset);
+    return length > 0 ? path_text(record.subspan(blob->offset + 4, blob->capacity), length) : std::string();
+}
+
+Decoded decode_raw(const Type &type, uint64_t raw, const Blob *blob, Bytes record, const btf::Btf *kernel) {
+    using Kind = Decoded::Kind;
+    Decoded out;
+    out.kind = Kind::address;
+    out.number = cut(raw, type.size);
+    const auto length = [&] { return load<int32_t>(record.data() + blob->offset); };
+    const auto unread = [&] {
+        out.kind = Kind::unreadable;
+        out.number = raw;
+        return std::move(out);
+    };
+    switch (type.show) {
+    case Show::nothing: out.kind = Kind::nothing; break;
+    case Show::integer: return number_of(type, raw);
+    case Show::boolean:
+        out.kind = Kind::truth;
+        out.number = (out.number & 0xff) != 0;
+        break;
+    case Show::character: out.kind = Kind::character; break;
+    case Show::enumeration:
+        out = number_of(type, raw);
+        out.name = enumerator(type, raw, kernel);
+        break;
+    case Show::descriptor: { // with what it leads to: 3</etc/passwd>
+        Type plain = type;   // some system calls are said to take an unsigned long
+        plain.is_signed = true;
+        plain.size = 4;
+        out = number_of(plain, raw);
+        out.target = descriptor_target(blob, record);
+        break;
+    }
+    case Show::text:
+    case Show::characters:
+    case Show::data_text:
+        if (type.show == Show::text && raw == 0) {
+            out.kind = Kind::null;
+        } else if (blob) {
+            const int32_t n = length();
+            if (n <= 0 || n > blob->capacity) return unread();
+            out.kind = Kind::text;
+            out.text.assign(reinterpret_cast<const char *>(record.data()) + blob->offset + 4, static_cast<size_t>(n));
+            out.text.resize(std::min(out.text.find('\0'), out.text.size()));
+            out.cut = n == blob->capacity && type.show == Show::text;
+        }
+        break;
+    case Show::sockaddr:
+        if (!blob || raw == 0) break;
+        if (length() < 0) return unread();
+        out.kind = Kind::words;
+        out.text = sockaddr_text(record.subspan(blob->offset + 4, blob->capacity));
+        break;
+    case Show::file:
+    case Show::path:
+    case Show::dentry: {
+        if (!blob || raw == 0) break;
+        const int32_t n = length();
+        if (n < 0) return unread();
+        if (n == 0) break; // none yet: a file that is being opened
+        out.kind = Kind::words;
+        out.text = path_text(record.subspan(blob->offset + 4, blob->capacity), n);
+        break;
+    }
+    default: break;
+    }
+    return out;
+}
+
+Decoded result_raw(const Type &type, uint64_t raw, const btf::Btf *kernel, bool errors) {
+    if (const int error = errors ? error_of(type, raw) : 0; error != 0) {
+        Decoded out;
+        out.kind = Decoded::Kind::number;
+        out.negative = true;
+        out.number = static_cast<uint64_t>(error);
+        const char *name = strerrorname_np(error);
+        out.name = name ? name : "";
+        return out;
+    }
+    Type plain = type;
+    if (plain.show == Show::text || plain.show == Show::sockaddr) plain.show = Show::address;
+    return decode_raw(plain, raw, nullptr, {}, kernel);
+}
+
+// What the type can't say: constants of system calls and addresses of functions.
+void name_value(Decoded &value, const Event &event, size_t column, const Decoding &with) {
+    using Kind = Decoded::Kind;
+    if (value.kind == Kind::number && value.name.empty() && value.target.empty()) {
+        const std::string name = event.name(column);
+        value.name = constant_name(event.place->function, name, event.value(column));
+        // Tracefs has addresses of mmap() and the like as unsigned long.
+        if (value.name.empty() && value.number >= 4096 && event.type(column).size == 8 && (name == "addr" || name == "start"))
+            append(value.name, "{:#x}", value.number);
+    } else if (value.kind == Kind::address && value.number != 0 && with.addresses)
+        value.name = with.addresses->symbol(event.header.pid, value.number);
 }
 
 } // namespace
@@ -108,110 +228,92 @@ int error_of(const Type &type, uint64_t raw) {
     return value < 0 && value >= -4095 ? static_cast<int>(-value) : 0;
 }
 
-std::string descriptor_target(const Blob *blob, Bytes record) {
-    if (!blob || blob->show != Show::descriptor) return {};
-    const auto length = load<int32_t>(record.data() + blob->offset);
-    return length > 0 ? path_text(record.subspan(blob->offset + 4, blob->capacity), length) : std::string();
+Decoded decode(const Event &event, size_t column, const Decoding &with) {
+    Decoded out = decode_raw(event.type(column), event.value(column), event.blob(column), event.record, with.kernel);
+    name_value(out, event, column, with);
+    return out;
+}
+
+Decoded decode_result(const Event &event, const Decoding &with) {
+    Decoded out = result_raw(event.result_type(), event.result(), with.kernel, !is_user_function(event.place->kind));
+    if (out.kind == Decoded::Kind::address && out.number != 0 && with.addresses)
+        out.name = with.addresses->symbol(event.header.pid, out.number);
+    return out;
+}
+
+void append_text(std::string &out, const Decoded &value) {
+    using Kind = Decoded::Kind;
+    switch (value.kind) {
+    case Kind::nothing: return;
+    case Kind::null: out += "NULL"; return;
+    case Kind::unreadable: append(out, "<fault>{:#x}", value.number); return;
+    case Kind::truth: out += value.number ? "true" : "false"; return;
+    case Kind::character:
+        if (value.number >= 0x20 && value.number < 0x7f)
+            append(out, "'{}'", static_cast<char>(value.number));
+        else
+            append(out, "{}", value.number);
+        return;
+    case Kind::number:
+        if (!value.name.empty()) {
+            out += value.name;
+            return;
+        }
+        append(out, "{}{}", value.negative ? "-" : "", value.number);
+        break;
+    case Kind::address:
+        if (value.name.empty())
+            append(out, "{:#x}", value.number);
+        else
+            render::append_printable(out, value.name);
+        return;
+    case Kind::text:
+        append_quoted(out, value.text);
+        if (value.cut) out += "...";
+        return;
+    case Kind::words: render::append_printable(out, value.text); return;
+    }
+    if (value.target.empty()) return;
+    out += '<';
+    render::append_printable(out, value.target);
+    out += '>';
+}
+
+void append_json(std::string &out, const Decoded &value) {
+    using Kind = Decoded::Kind;
+    switch (value.kind) {
+    case Kind::nothing:
+    case Kind::null:
+    case Kind::unreadable: out += "null"; return;
+    case Kind::truth: out += value.number ? "true" : "false"; return;
+    case Kind::address: append(out, "\"{:#x}\"", value.number); return;
+    case Kind::text:
+    case Kind::words: render::append_json(out, value.text); return;
+    case Kind::character:
+    case Kind::number: {
+        const char *quote = value.number > kExact ? "\"" : "";
+        append(out, "{}{}{}{}", quote, value.negative ? "-" : "", value.number, quote);
+    }
+    }
 }
 
 void append_value(std::string &out, const Type &type, uint64_t raw, const Blob *blob, Bytes record, const btf::Btf *kernel,
                   bool json, bool &unreadable) {
-    const uint64_t value = cut(raw, type.size);
-    const auto unread = [&] {
-        unreadable = true;
-        if (json)
-            out += "null";
-        else
-            append(out, "<fault>{:#x}", raw);
-    };
-    switch (type.show) {
-    case Show::integer: {
-        const int64_t number = extend(raw, type.size);
-        const bool negative = type.is_signed && number < 0;
-        return append_number(out, negative, negative ? -static_cast<uint64_t>(number) : value, json);
-    }
-    case Show::boolean: out += value & 0xff ? "true" : "false"; return;
-    case Show::character: {
-        const char c = static_cast<char>(value);
-        if (json) return append_number(out, false, value, true);
-        if (c >= 0x20 && c < 0x7f)
-            append(out, "'{}'", c);
-        else
-            append(out, "{}", value);
-        return;
-    }
-    case Show::enumeration:
-        if (append_enumerator(out, type, value, kernel, json)) return;
-        return append_number(
-            out, type.is_signed && extend(raw, type.size) < 0,
-            type.is_signed && extend(raw, type.size) < 0 ? -static_cast<uint64_t>(extend(raw, type.size)) : value, json);
-    case Show::text:
-    case Show::characters:
-    case Show::data_text: {
-        if (type.show == Show::text && raw == 0) {
-            out += json ? "null" : "NULL";
-            return;
-        }
-        if (!blob) break;
-        const auto length = load<int32_t>(record.data() + blob->offset);
-        if (length <= 0 || length > blob->capacity) return unread();
-        std::string_view text(reinterpret_cast<const char *>(record.data()) + blob->offset + 4, static_cast<size_t>(length));
-        text = text.substr(0, text.find('\0'));
-        append_quoted(out, text, json);
-        if (!json && length == blob->capacity && type.show == Show::text) out += "...";
-        return;
-    }
-    case Show::descriptor: { // with what it leads to: 3</etc/passwd>
-        const int64_t number = type.is_signed || type.size == 4 ? extend(raw, type.size) : static_cast<int64_t>(value);
-        append_number(out, number < 0, number < 0 ? -static_cast<uint64_t>(number) : static_cast<uint64_t>(number), json);
-        if (json) return;
-        const std::string target = descriptor_target(blob, record);
-        if (target.empty()) return;
-        out += '<';
-        render::append_printable(out, target);
-        out += '>';
-        return;
-    }
-    case Show::sockaddr: {
-        if (!blob || raw == 0) break;
-        if (load<int32_t>(record.data() + blob->offset) < 0) return unread();
-        return append_sockaddr(out, record.subspan(blob->offset + 4, blob->capacity), json);
-    }
-    case Show::file:
-    case Show::path:
-    case Show::dentry: {
-        if (!blob || raw == 0) break;
-        const auto length = load<int32_t>(record.data() + blob->offset);
-        if (length < 0) return unread();
-        if (length == 0) break; // none yet: a file that is being opened
-        const std::string path = path_text(record.subspan(blob->offset + 4, blob->capacity), length);
-        if (json)
-            render::append_json(out, path);
-        else
-            render::append_printable(out, path);
-        return;
-    }
-    default: break;
-    }
-    const char *quote = json ? "\"" : "";
-    append(out, "{}{:#x}{}", quote, value, quote);
+    const Decoded value = decode_raw(type, raw, blob, record, kernel);
+    unreadable |= value.kind == Decoded::Kind::unreadable;
+    json ? append_json(out, value) : append_text(out, value);
+}
+
+void append_result_text(std::string &out, const Decoded &value) {
+    if (value.kind == Decoded::Kind::number && value.negative && !value.name.empty())
+        append(out, "-{} ({})", value.number, value.name);
+    else
+        append_text(out, value);
 }
 
 void append_result(std::string &out, const Type &type, uint64_t raw, const btf::Btf *kernel, bool json, bool errors) {
-    if (const int error = errors ? error_of(type, raw) : 0; error != 0) {
-        const char *name = strerrorname_np(error);
-        append(out, "-{}", error);
-        if (!json && name) append(out, " ({})", name);
-        return;
-    }
-    if (type.show == Show::nothing) {
-        if (json) out += "null";
-        return;
-    }
-    Type plain = type;
-    if (plain.show == Show::text || plain.show == Show::sockaddr) plain.show = Show::address;
-    bool unreadable = false;
-    append_value(out, plain, raw, nullptr, {}, kernel, json, unreadable);
+    const Decoded value = result_raw(type, raw, kernel, errors);
+    json ? append_json(out, value) : append_result_text(out, value);
 }
 
 std::string parameter_name(const Signature &signature, uint32_t index) {

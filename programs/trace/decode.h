@@ -1,6 +1,11 @@
-// The values in a record as text: names for enumerators, paths, addresses, errors. PURE.
+// The values in a record: numbers, texts, paths, addresses, and what they stand for. PURE.
+//
+//      decode        ->  Decoded {number 577, name "O_WRONLY|O_CREAT|O_TRUNC"}
+//      append_text   ->  O_WRONLY|O_CREAT|O_TRUNC                              as people read it
+//      append_json   ->  577                                                   the number; its name is a field of its own
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "programs/trace/tracer.h"
@@ -8,14 +13,56 @@
 
 namespace rawbpf::inline v0::trace {
 
-/// One value as people read it. `json`: as a JSON value (numbers up to 2^53 bare, others and texts in quotes). Sets `unreadable`
-/// where the memory behind it couldn't be read: "<fault>", null.
+/// One value, read.
+struct Decoded {
+    enum class Kind : uint8_t {
+        nothing,    ///< void
+        null,       ///< a text at address 0
+        unreadable, ///< what lies behind the address couldn't be read
+        truth,
+        character,
+        number,
+        address,
+        text,  ///< a string of the program's, any bytes
+        words, ///< a path, a socket's address: readable as it is
+    };
+    Kind kind = Kind::nothing;
+    bool negative = false;
+    bool cut = false;    ///< text: there was more of it
+    uint64_t number = 0; ///< magnitude; of everything but nothing, text and words
+    std::string text;    ///< of text and words
+    std::string name;    ///< what a number or address stands for: an enumerator, flags, an error, a symbol; empty: nothing known
+    std::string target;  ///< the file that a descriptor leads to
+};
+
+/// Who knows what addresses are (names.h, or nobody).
+class AddressNames {
+  public:
+    virtual ~AddressNames() = default;
+    /// "vfs_read", "main+0x12"; empty where no function is known there.
+    [[nodiscard]] virtual std::string symbol(uint32_t pid, uint64_t address) = 0;
+};
+
+struct Decoding {
+    const btf::Btf *kernel = nullptr;
+    AddressNames *addresses = nullptr;
+};
+
+/// A column of a record.
+[[nodiscard]] Decoded decode(const Event &event, size_t column, const Decoding &with);
+/// What a result's call returned.
+[[nodiscard]] Decoded decode_result(const Event &event, const Decoding &with);
+
+/// As people read it: "O_RDONLY", 3</etc/passwd>, "text", <fault>0x10.
+void append_text(std::string &out, const Decoded &value);
+/// The same of a result, errors with their number: "-2 (ENOENT)".
+void append_result_text(std::string &out, const Decoded &value);
+/// As a JSON value: numbers up to 2^53 bare, larger ones, addresses and texts in quotes, null where there is nothing to read.
+void append_json(std::string &out, const Decoded &value);
+
+/// decode() and its text (or JSON value) in one. Sets `unreadable` where the memory behind it couldn't be read.
 void append_value(std::string &out, const Type &type, uint64_t raw, const Blob *blob, Bytes record, const btf::Btf *kernel,
                   bool json, bool &unreadable);
-
-/// The path of the file that a descriptor leads to; empty where none is known.
-[[nodiscard]] std::string descriptor_target(const Blob *blob, Bytes record);
-
 /// What a call returned: the kernel's errors by name ("-2 (ENOENT)"). `errors`: it returns them so, as the kernel's functions do.
 void append_result(std::string &out, const Type &type, uint64_t raw, const btf::Btf *kernel, bool json, bool errors);
 

@@ -1,283 +1,231 @@
-// A line an event, in the format of the lab that this grew out of, or an object a line:
+// What all formats need, once: each event is put into its thread's calls, its times are gathered, its stack is named.
 //
-//      [2025-01-15T10:23:45.123] cat[12345]: vfs_read(file=/etc/passwd, buf=0x7fff1234, count=4096, pos=0xffffc900...)
-//
-// and at the end how often each function was called.
+// Names of the kernel's functions come from a pass over all of its symbols, some tens of milliseconds. So with --stack an event
+// with an unknown kernel frame waits, and with it those behind it, until a pass is affordable: passes take a twentieth of the
+// time at most, and nothing waits for more than two seconds. The places of its frames are found at once, while its process is
+// there.
 #include "programs/trace/view.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "programs/render/json_line.h"
-#include "programs/render/ledger.h"
 #include "programs/render/text.h"
-#include "programs/trace/decode.h"
+#include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
 
 constexpr size_t kWriteAt = 64 << 10;
-constexpr size_t kBar = 40;
-
-void append_duration(std::string &out, uint64_t ns) {
-    if (ns < 1000)
-        append(out, "{} ns", ns);
-    else if (ns < 1'000'000)
-        append(out, "{:.1f} us", double(ns) / 1e3);
-    else if (ns < 1'000'000'000)
-        append(out, "{:.1f} ms", double(ns) / 1e6);
-    else
-        append(out, "{:.2f} s", double(ns) / 1e9);
-}
-std::string duration(uint64_t ns) {
-    std::string out;
-    append_duration(out, ns);
-    return out;
-}
+constexpr size_t kMostWaiting = 4096; // events of 1.2 KB
+constexpr uint64_t kPassShare = 20;
+constexpr uint64_t kLongestWaitNs = 2'000'000'000;
+constexpr uint64_t kIdleNs = 100'000'000; // after so long without an event, what is held back for the next one is shown
+constexpr size_t kMostSilent = 20;        // functions without a call that are worth a line each
 
 std::string_view comm_of(const Header &header) { return {header.comm, strnlen(header.comm, sizeof header.comm)}; }
 
+std::vector<std::string> names_of(const std::vector<Place> &places) {
+    std::map<std::string_view, size_t> uses;
+    for (const Place &place : places) ++uses[place.function];
+    std::vector<std::string> out;
+    out.reserve(places.size());
+    for (const Place &place : places) out.push_back(uses[place.function] > 1 ? place.describe() : place.function);
+    return out;
+}
+
+std::unique_ptr<Sink> make_sink(const SinkOptions &options) {
+    switch (options.view.format) {
+    case Format::json: return make_json_events(options);
+    case Format::chrome: return make_chrome(options);
+    case Format::folded: return make_folded_calls(options);
+    case Format::protobuf: return make_protobuf(options);
+    case Format::text: break;
+    }
+    return make_lines(options);
+}
+
 } // namespace
-
-// --- Histogram
-
-uint32_t Histogram::bucket(uint64_t ns) {
-    if (ns < kParts) return static_cast<uint32_t>(ns);
-    const auto power = static_cast<uint32_t>(std::bit_width(ns) - 1);
-    return (power - 2) * kParts + static_cast<uint32_t>(ns >> (power - 3) & (kParts - 1));
-}
-uint64_t Histogram::upper(uint32_t bucket) {
-    if (bucket < kParts) return bucket;
-    const uint32_t power = bucket / kParts + 2;
-    return ((uint64_t{kParts} + bucket % kParts + 1) << (power - 3)) - 1;
-}
-void Histogram::add(uint64_t ns) {
-    const uint32_t at = bucket(ns);
-    if (at >= buckets_.size()) buckets_.resize(at + 1);
-    ++buckets_[at];
-    ++count_;
-    sum_ += ns;
-    least_ = std::min(least_, ns);
-    most_ = std::max(most_, ns);
-}
-uint64_t Histogram::percentile(double share) const {
-    const auto wanted = static_cast<uint64_t>(double(count_) * share);
-    uint64_t seen = 0;
-    for (uint32_t i = 0; i < buckets_.size(); ++i) {
-        seen += buckets_[i];
-        if (seen > wanted || seen == count_) return std::min(upper(i), most_);
-    }
-    return most_;
-}
-uint64_t Histogram::power(uint32_t i) const {
-    uint64_t sum = 0;
-    for (uint32_t b = 0; b < buckets_.size(); ++b) {
-        const uint64_t low = b == 0 ? 0 : upper(b - 1) + 1;
-        const uint32_t of = low == 0 ? 0 : static_cast<uint32_t>(std::bit_width(low) - 1);
-        if (of == i) sum += buckets_[b];
-    }
-    return sum;
-}
-
-// --- View
 
 View::View(const ViewOptions &options, const std::vector<Place> &places, const RunInfo &run, const btf::Btf *kernel,
            uint64_t start_ns, render::Writer &writer)
-    : options_(options), places_(places), run_(run), kernel_(kernel), start_ns_(start_ns), writer_(writer),
-      called_(places.size()), returns_(places.size()) {}
+    : options_(options), places_(places), run_(run), start_ns_(start_ns), writer_(writer), place_names_(names_of(places)),
+      sink_(make_sink({options_, places_, place_names_, run_, {kernel, &names_}})), called_(places.size()),
+      returned_(places.size()) {}
 
-Result<void> View::start() {
-    if (options_.format == Format::json) render::append_json_header(out_, run_);
-    return flush();
+bool View::wants_watch(int workload) const {
+    if (options_.stack) return true;
+    if (workload < 0 || options_.count || options_.format == Format::folded) return false;
+    return std::any_of(places_.begin(), places_.end(), [](const Place &place) {
+        const auto &all = place.signature.parameters;
+        return is_user_function(place.kind) &&
+               (!place.signature.known ||
+                std::any_of(all.begin(), all.end(), [](const Parameter &p) { return p.type.show == Show::address; }));
+    });
 }
 
-Result<void> View::flush() {
+Result<void> View::start() {
+    sink_->begin(out_);
+    return flush(start_ns_);
+}
+
+Result<void> View::flush(uint64_t now_ns) {
+    if (!waiting_.empty()) {
+        const bool affordable = passed_at_ == 0 || now_ns - passed_at_ >= kPassShare * names_.pass_ns();
+        if (affordable || now_ns > waiting_.front().event.header.time + kLongestWaitNs) show_waiting();
+    }
+    if (now_ns > last_event_ns_ + kIdleNs) sink_->idle(out_);
+    names_.follow(now_ns);
+    if (waiting_.empty()) names_.trim();
     writer_.write(out_);
     out_.clear();
     return writer_.flush();
 }
 
-std::string View::name_of(uint32_t place) const {
-    const auto same = [&](const Place &other) { return other.function == places_[place].function; };
-    return std::count_if(places_.begin(), places_.end(), same) > 1 ? places_[place].describe() : places_[place].function;
-}
-
-void View::note_unreadable(bool unreadable) { unreadable_ += unreadable; }
-
 void View::event(const Event &event) {
-    const Header &header = event.header;
-    Calls::Returned returned;
-    uint32_t depth = 0;
-    if (header.what == What::result) {
-        if (header.duration != 0) { // the kernel paired them
-            returned.paired = true;
-            returned.duration = header.duration;
-        } else {
-            returned = calls_.returned(header.tid, header.place, header.time);
-        }
-        depth = returned.depth;
-        ++returns_[header.place];
-        if (returned.paired) latency_[header.place].add(returned.duration);
+    last_event_ns_ = event.header.time;
+    if (!options_.stack) {
+        show(event, nullptr);
     } else {
-        if (options_.returns) depth = calls_.call(header.tid, header.place, header.time);
-        ++called_[header.place];
-    }
-    if (options_.format == Format::json)
-        json_event(event, depth, returned);
-    else
-        text_event(event, depth, returned);
-    if (out_.size() >= kWriteAt) (void)flush(); // an error stays, and the next flush() tells it
-}
-
-void View::stamp(uint64_t t_ns) {
-    const uint64_t wall = run_.start_wall_ns + (t_ns - start_ns_);
-    if (wall / 1'000'000'000 != second_) {
-        second_ = wall / 1'000'000'000;
-        stamp_ = render::rfc3339(wall).substr(0, 19);
-    }
-    append(out_, "[{}.{:03}]", stamp_, wall / 1'000'000 % 1000);
-}
-
-void View::arguments(const Event &event, bool json) {
-    bool unreadable = false;
-    for (size_t i = 0; i < event.layout->columns.size(); ++i) {
-        const Blob *its = event.blob(i);
-        const Type type = event.type(i);
-        const bool known = event.place->signature.known || !event.layout->columns[i].name.empty();
-        if (json) {
-            if (i) out_ += ',';
-            render::JsonObject one(out_);
-            one.text("name", event.name(i));
-            one.text_or_null("type", known ? type.name : "");
-            append_value(one.raw("value"), type, event.value(i), its, event.record, kernel_, true, unreadable);
-            if (const std::string target = descriptor_target(its, event.record); !target.empty()) one.text("target", target);
+        Names::Located stack = names_.locate(event);
+        if (stack.user_error) ++stacks_unreadable_;
+        if (waiting_.empty() && names_.known(stack)) {
+            const NamedStack named = names_.name(stack);
+            show(event, &named);
         } else {
-            append(out_, "{}{}=", i ? ", " : "", event.name(i));
-            append_value(out_, type, event.value(i), its, event.record, kernel_, false, unreadable);
+            waiting_.push_back({event, {event.record.begin(), event.record.end()}, std::move(stack)});
+            if (waiting_.size() >= kMostWaiting) show_waiting();
         }
     }
-    note_unreadable(unreadable);
+    if (out_.size() < kWriteAt) return;
+    writer_.write(out_); // an error stays, and the next flush() tells it
+    out_.clear();
 }
 
-void View::text_event(const Event &event, uint32_t depth, const Calls::Returned &returned) {
+void View::show_waiting() {
+    std::vector<const Names::Located *> stacks;
+    for (const Waiting &one : waiting_) stacks.push_back(&one.stack);
+    names_.prepare(stacks);
+    passed_at_ = last_event_ns_;
+    for (Waiting &one : waiting_) {
+        one.event.record = one.record;
+        const NamedStack named = names_.name(one.stack);
+        show(one.event, &named);
+    }
+    waiting_.clear();
+}
+
+void View::show(const Event &event, const NamedStack *stack) {
     const Header &header = event.header;
-    const bool result = header.what == What::result;
-    stamp(header.time);
-    out_ += ' ';
-    render::append_comm(out_, comm_of(header));
-    append(out_, "[{}]: ", header.pid);
-    if (options_.graph) {
-        if (header.tid != header.pid) append(out_, "({}) ", header.tid);
-        out_.append(size_t{2} * depth, ' ');
+    Shown shown{.event = event, .comm = comm_of(header)};
+    shown.t_ns = header.time > start_ns_ ? header.time - start_ns_ : 0;
+    shown.wall_ns = run_.start_wall_ns + shown.t_ns;
+    shown.is_result = header.what == What::result;
+    shown.stack = stack;
+    ++(shown.is_result ? returned_ : called_)[header.place];
+    if (!shown.is_result) {
+        if (options_.returns) shown.depth = calls_.call(header.tid, header.place, header.time);
+    } else if (header.duration != 0) { // the kernel paired them
+        shown.duration = header.duration;
+    } else if (const Calls::Returned returned = calls_.returned(header.tid, header.place, header.time); returned.paired) {
+        shown.depth = returned.depth;
+        shown.duration = returned.duration;
+        shown.self = returned.duration - std::min(returned.duration, returned.children);
+        shown.within = calls_.open(header.tid);
     }
-    if (!result) {
-        append(out_, "{}(", event.place->function);
-        arguments(event, false);
-        out_ += options_.graph ? ") {\n" : ")\n";
-        return;
-    }
-    if (options_.graph)
-        append(out_, "}} {}", event.place->function);
-    else {
-        append(out_, "{}(", event.place->function);
-        arguments(event, false);
-        out_ += ')';
-    }
-    if (event.result_type().show != Show::nothing) {
-        out_ += " = ";
-        append_result(out_, event.result_type(), event.result(), kernel_, false, !is_user_function(event.place->kind));
-    }
-    if (returned.paired) {
-        out_ += "  ";
-        append_duration(out_, returned.duration);
-    }
-    out_ += '\n';
+    if (shown.duration) latency_[header.place].add(*shown.duration);
+    sink_->event(out_, shown);
 }
 
-void View::json_event(const Event &event, uint32_t depth, const Calls::Returned &returned) {
-    const Header &header = event.header;
-    const bool result = header.what == What::result;
-    const uint64_t t_ns = header.time - start_ns_;
-    render::JsonLine line(out_, result ? "return" : "call");
-    line.text("time", render::rfc3339(run_.start_wall_ns + t_ns));
-    line.number("t_ns", t_ns);
-    line.text("comm", comm_of(header));
-    line.number("pid", header.pid).number("tid", header.tid).number("cpu", header.cpu);
-    line.text("probe", event.place->describe()).text("function", event.place->function);
-    line.raw("args") += '[';
-    arguments(event, true);
-    out_ += ']';
-    if (result) {
-        append_result(line.raw("ret"), event.result_type(), event.result(), kernel_, true, !is_user_function(event.place->kind));
-    } else {
-        line.null("ret");
-    }
-    if (returned.paired)
-        line.number("duration_ns", returned.duration);
-    else
-        line.null("duration_ns");
-    if (result ? !returned.paired : !options_.returns)
-        line.null("depth");
-    else
-        line.number("depth", depth);
-}
-
-void View::counts_table(const std::vector<PlaceCounts> &counts) {
-    // A call with its return is two events, or one. Of those that are counted in the kernel there are none.
-    std::vector<uint64_t> calls(counts.size());
-    for (uint32_t i = 0; i < counts.size(); ++i) calls[i] = options_.count ? counts[i].shown : std::max(called_[i], returns_[i]);
+void View::counts_table(std::string &out, const std::vector<PlaceCounts> &counts, size_t most_rows) {
     std::vector<uint32_t> order;
-    size_t width = 20;
-    uint64_t silent = 0;
+    size_t width = 20, left = 0;
+    uint64_t silent = 0, left_calls = 0;
     for (uint32_t i = 0; i < counts.size(); ++i) {
-        if (calls[i] == 0 && counts.size() > 20) {
+        if (counts[i].shown == 0 && counts.size() > kMostSilent)
             ++silent;
-            continue;
-        }
-        order.push_back(i);
-        width = std::max(width, std::min<size_t>(name_of(i).size(), 60));
+        else
+            order.push_back(i);
     }
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return calls[a] > calls[b]; });
-    for (uint32_t i : order) append(out_, "{:<{}}: {} calls\n", name_of(i), width, render::grouped(calls[i]));
-    if (silent) append(out_, "{} others: 0 calls\n", silent);
+    stable_sort(order, [&](uint32_t a, uint32_t b) { return counts[a].shown > counts[b].shown; });
+    while (order.size() > most_rows) {
+        ++left;
+        left_calls += counts[order.back()].shown;
+        order.pop_back();
+    }
+    for (uint32_t i : order) width = std::max(width, std::min<size_t>(place_names_[i].size(), 60));
+    const auto calls = [](uint64_t n) { return format("{} call{}", render::grouped(n), n == 1 ? "" : "s"); };
+    for (uint32_t i : order) {
+        render::append_printable(out, place_names_[i]);
+        append(out, "{:<{}}: {}\n", "", width - std::min(width, render::columns(place_names_[i])), calls(counts[i].shown));
+    }
+    if (left) append(out, "{} more: {}\n", left, calls(left_calls));
+    if (silent) append(out, "{} other{}: 0 calls\n", silent, silent == 1 ? "" : "s");
 }
 
 void View::latency_tables() {
     for (const auto &[place, histogram] : latency_) {
-        append(out_, "\n{}: {} calls, {} in all\n", name_of(place), render::grouped(histogram.count()),
-               duration(histogram.sum()));
-        append(out_, "  least {}, median {}, 90 % {}, 99 % {}, 99.9 % {}, most {}\n", duration(histogram.least()),
-               duration(histogram.percentile(0.5)), duration(histogram.percentile(0.9)), duration(histogram.percentile(0.99)),
-               duration(histogram.percentile(0.999)), duration(histogram.most()));
-        const auto first = static_cast<uint32_t>(histogram.least() ? std::bit_width(histogram.least()) - 1 : 0);
-        const auto last = static_cast<uint32_t>(histogram.most() ? std::bit_width(histogram.most()) - 1 : 0);
-        uint64_t highest = 1;
-        for (uint32_t i = first; i <= last; ++i) highest = std::max(highest, histogram.power(i));
-        for (uint32_t i = first; i <= last; ++i) {
-            const uint64_t n = histogram.power(i);
-            append(out_, "  {:>9} .. {:<9} {:>10} |{:<{}}|\n", duration(uint64_t{1} << i), duration(uint64_t{2} << i),
-                   render::grouped(n), std::string(n * kBar / highest, '#'), kBar);
-        }
+        append(out_, "\n{}: {} call{}, {} in all\n", place_names_[place], render::grouped(histogram.count()),
+               histogram.count() == 1 ? "" : "s", duration(histogram.sum()));
+        append_histogram(out_, histogram);
     }
 }
 
+Result<void> View::redraw(const std::vector<PlaceCounts> &counts, uint32_t rows, uint32_t columns) {
+    std::string table;
+    counts_table(table, counts, std::max<uint32_t>(rows, 8) - 4);
+    if (drawn_) append(out_, "\x1b[{}A\x1b[J", drawn_); // up, and clear to the end
+    drawn_ = 0;
+    for (std::string_view rest = table; !rest.empty(); ++drawn_) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(line.size() + 1);
+        out_ += render::cut(line, std::max<uint32_t>(columns, 20) - 1); // a line that wraps would be two to go up
+        out_ += '\n';
+    }
+    writer_.write(out_);
+    out_.clear();
+    return writer_.flush();
+}
+
+void View::drain() {
+    if (!waiting_.empty()) show_waiting();
+}
+
 Result<void> View::finish(const std::vector<PlaceCounts> &counts, const Ledger &ledger) {
-    if (options_.format == Format::json) {
-        if (options_.count) {
-            render::JsonLine line(out_, "counts");
-            render::JsonObject by_function(line.raw("counts"));
-            for (uint32_t i = 0; i < counts.size(); ++i) by_function.number(name_of(i), counts[i].shown);
+    drain();
+    sink_->end(out_, {counts, ledger, latency_});
+    if (options_.format == Format::text) {
+        if (options_.latency) latency_tables();
+        if (drawn_) append(out_, "\x1b[{}A\x1b[J", drawn_);
+        if (options_.count || !options_.quiet) {
+            if (!options_.count) out_ += "\nFunction call statistics:\n";
+            std::vector<PlaceCounts> calls = counts;
+            // A call with its return is two events, or one. Of those that are counted in the kernel there are none.
+            for (size_t i = 0; i < calls.size() && !options_.count; ++i) calls[i].shown = std::max(called_[i], returned_[i]);
+            counts_table(out_, calls, SIZE_MAX);
         }
-        render::append_json_ledger(out_, ledger);
-        return flush();
     }
-    if (options_.latency) latency_tables();
-    if (options_.count || !options_.quiet) {
-        if (!options_.count) out_ += "\nFunction call statistics:\n";
-        counts_table(counts);
+    writer_.write(out_);
+    out_.clear();
+    return writer_.flush();
+}
+
+std::string places_ledger(const std::vector<std::string> &names, const std::vector<PlaceCounts> &counts) {
+    std::string out;
+    size_t width = 8;
+    std::vector<uint32_t> order;
+    for (uint32_t i = 0; i < counts.size(); ++i)
+        if (counts[i].counts.fired) order.push_back(i), width = std::max(width, std::min<size_t>(names[i].size(), 48));
+    if (order.empty()) return out;
+    stable_sort(order, [&](uint32_t a, uint32_t b) { return counts[a].counts.fired > counts[b].counts.fired; });
+    append(out, "  {:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}\n", "function", width, "fired", "shown", "filtered", "sampled out",
+           "lost");
+    for (uint32_t i : order) {
+        const PlaceCounts &place = counts[i];
+        append(out, "  {:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}\n", render::cut(names[i], 48), width,
+               render::grouped(place.counts.fired), render::grouped(place.shown), render::grouped(place.counts.filtered),
+               render::grouped(place.counts.sampled_out), render::grouped(place.counts.lost));
     }
-    return flush();
+    return out;
 }
 
 } // namespace rawbpf::inline v0::trace

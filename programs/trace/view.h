@@ -1,86 +1,81 @@
 // Events to what the user asked to see.
+//
+//      Tracer --Event--> View: calls paired, stacks named, times gathered --Shown--> Sink: the format --> Writer
 #pragma once
 
+#include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "programs/render/frame.h"
 #include "programs/render/writer.h"
 #include "programs/trace/calls.h"
+#include "programs/trace/histogram.h"
+#include "programs/trace/names.h"
+#include "programs/trace/sink.h"
 #include "programs/trace/tracer.h"
 
 namespace rawbpf::inline v0::trace {
-
-enum class Format : uint8_t { text, json };
-
-struct ViewOptions {
-    Format format = Format::text;
-    bool graph = false;   ///< calls indented by depth, with durations
-    bool latency = false; ///< a histogram and percentiles for each function, at the end
-    bool count = false;   ///< no events, only how often
-    bool returns = false; ///< returns are seen too, so that calls have a depth
-    bool quiet = false;   ///< no statistics at the end
-};
-
-/// Times of one function's calls: exact sums, and for percentiles buckets of an eighth of a power of two.
-class Histogram {
-  public:
-    void add(uint64_t ns);
-    [[nodiscard]] uint64_t count() const { return count_; }
-    [[nodiscard]] uint64_t sum() const { return sum_; }
-    [[nodiscard]] uint64_t least() const { return least_; }
-    [[nodiscard]] uint64_t most() const { return most_; }
-    /// The time that `share` (0 to 1) of the calls stayed within, to an eighth of its size.
-    [[nodiscard]] uint64_t percentile(double share) const;
-    /// Calls of [2^i, 2^(i+1)) ns.
-    [[nodiscard]] uint64_t power(uint32_t i) const;
-
-  private:
-    static constexpr uint32_t kParts = 8;
-    static uint32_t bucket(uint64_t ns);
-    static uint64_t upper(uint32_t bucket);
-    std::vector<uint64_t> buckets_;
-    uint64_t count_ = 0, sum_ = 0, least_ = UINT64_MAX, most_ = 0;
-};
 
 class View {
   public:
     View(const ViewOptions &options, const std::vector<Place> &places, const RunInfo &run, const btf::Btf *kernel,
          uint64_t start_ns, render::Writer &writer);
+    View(const View &) = delete;
+    View &operator=(const View &) = delete;
 
     [[nodiscard]] Result<void> start();
+    /// Stacks get names while their processes are there: see Names::watch(). For --stack, before anything is attached.
+    [[nodiscard]] Result<void> watch(int workload) { return names_.watch(workload); }
+    /// Whether names() of short-lived processes would be asked for: stacks, or arguments of programs that may be addresses.
+    [[nodiscard]] bool wants_watch(int workload) const;
     void event(const Event &event);
-    /// Writes what has been gathered.
-    [[nodiscard]] Result<void> flush();
+    /// Writes what has been gathered. To be called often: after each batch of events, and while there are none.
+    [[nodiscard]] Result<void> flush(uint64_t now_ns);
+    /// A table of the counts so far, with --count on a terminal: drawn over the last one.
+    [[nodiscard]] Result<void> redraw(const std::vector<PlaceCounts> &counts, uint32_t rows, uint32_t columns);
+    /// What still waits for names, then the counters of incomplete events are final.
+    void drain();
     /// Counts, statistics, tables, the ledger.
     [[nodiscard]] Result<void> finish(const std::vector<PlaceCounts> &counts, const Ledger &ledger);
-    [[nodiscard]] uint64_t unreadable() const { return unreadable_; }
+    [[nodiscard]] uint64_t unreadable() const { return sink_->unreadable(); }
+    [[nodiscard]] uint64_t stacks_unreadable() const { return stacks_unreadable_; }
     [[nodiscard]] const Calls &calls() const { return calls_; }
+    [[nodiscard]] const std::vector<std::string> &warnings() const { return names_.warnings(); }
+    /// A place's function, or where several have that name, the whole probe.
+    [[nodiscard]] const std::vector<std::string> &names() const { return place_names_; }
 
   private:
-    void text_event(const Event &event, uint32_t depth, const Calls::Returned &returned);
-    void json_event(const Event &event, uint32_t depth, const Calls::Returned &returned);
-    void arguments(const Event &event, bool json);
-    void counts_table(const std::vector<PlaceCounts> &counts);
+    struct Waiting { // for names
+        Event event;
+        std::vector<std::byte> record;
+        Names::Located stack;
+    };
+    void show(const Event &event, const NamedStack *stack);
+    void show_waiting();
+    void counts_table(std::string &out, const std::vector<PlaceCounts> &counts, size_t most_rows);
     void latency_tables();
-    void stamp(uint64_t t_ns);
-    void note_unreadable(bool unreadable);
-    [[nodiscard]] std::string name_of(uint32_t place) const;
 
     ViewOptions options_;
     const std::vector<Place> &places_;
     const RunInfo &run_;
-    const btf::Btf *kernel_;
     uint64_t start_ns_;
     render::Writer &writer_;
+    Names names_;
+    std::vector<std::string> place_names_;
+    std::unique_ptr<Sink> sink_;
     std::string out_;
     Calls calls_;
-    std::map<uint32_t, Histogram> latency_;  ///< by place
-    std::vector<uint64_t> called_, returns_; ///< events of each kind, by place
-    uint64_t unreadable_ = 0;
-    uint64_t second_ = UINT64_MAX; ///< that stamp_ was made for
-    std::string stamp_;
+    std::vector<uint64_t> called_, returned_; ///< events of each kind, by place
+    std::map<uint32_t, Histogram> latency_;   ///< by place
+    std::deque<Waiting> waiting_;
+    uint64_t passed_at_ = 0, last_event_ns_ = 0, stacks_unreadable_ = 0;
+    uint32_t drawn_ = 0; ///< lines of the live table that stand on the terminal
 };
+
+/// The lines of a ledger for each place that fired: what happened to its firings.
+[[nodiscard]] std::string places_ledger(const std::vector<std::string> &names, const std::vector<PlaceCounts> &counts);
 
 } // namespace rawbpf::inline v0::trace

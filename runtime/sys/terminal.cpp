@@ -44,10 +44,10 @@ int RawTerminal::key_at_once() {
     return n == 1 ? key() : 0;
 }
 
-RawTerminal::Size RawTerminal::size() const {
+TerminalSize terminal_size(int fd) {
     winsize now{};
-    Size out;
-    if (invoke(__NR_ioctl, static_cast<uint64_t>(fd_.get()), TIOCGWINSZ, reg(&now)) == 0 && now.ws_row && now.ws_col)
+    TerminalSize out;
+    if (invoke(__NR_ioctl, static_cast<uint64_t>(fd), TIOCGWINSZ, reg(&now)) == 0 && now.ws_row && now.ws_col)
         out = {now.ws_row, now.ws_col};
     return out;
 }

@@ -8,6 +8,12 @@
 
 namespace rawbpf::inline v0::sys {
 
+struct TerminalSize {
+    int rows = 24, columns = 80;
+};
+/// Of the terminal behind a descriptor; 24 by 80 where it is none, or doesn't know.
+[[nodiscard]] TerminalSize terminal_size(int fd);
+
 /// The controlling terminal (/dev/tty, so that standard input may be something else) without echo and line editing while this
 /// lives; Ctrl-C stays a signal's. Put back as it was when dropped.
 class [[nodiscard]] RawTerminal {
@@ -21,10 +27,8 @@ class [[nodiscard]] RawTerminal {
     [[nodiscard]] int key();
     /// The same, but 0 when none comes within 50 ms: what follows an ESC.
     [[nodiscard]] int key_at_once();
-    struct Size {
-        int rows = 24, columns = 80;
-    };
-    [[nodiscard]] Size size() const;
+    using Size = TerminalSize;
+    [[nodiscard]] Size size() const { return terminal_size(fd_.get()); }
     [[nodiscard]] int fd() const { return fd_.get(); }
 
   private:

@@ -1,0 +1,109 @@
+// NDJSON: a header, an object an event, the counts, the ledger. The fields of an event, in this order:
+//
+//      {"type":"call" or "return","time":RFC 3339,"t_ns","comm","pid","tid","cpu","probe","function",
+//       "args":[{"name","type","value"} ...],"ret","duration_ns","depth","stack":null or {"kernel":[frame...],"user":[...]}}
+//
+// A value is a number, a text, or null; addresses and numbers above 2^53 are strings, since a double can't hold them. What a
+// number stands for is a field of its own beside it: "text" (an enumerator, flags, a function), "target" (a descriptor's file).
+// Frames are the profiler's.
+#include "programs/render/json_line.h"
+#include "programs/render/text.h"
+#include "programs/trace/sink.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+class JsonEvents final : public Sink {
+  public:
+    using Sink::Sink;
+
+    void begin(std::string &out) override { render::append_json_header(out, o_.run); }
+
+    void event(std::string &out, const Shown &shown) override {
+        const Event &event = shown.event;
+        const Header &header = event.header;
+        {
+            render::JsonLine line(out, shown.is_result ? "return" : "call");
+            line.text("time", render::rfc3339(shown.wall_ns)).number("t_ns", shown.t_ns).text("comm", shown.comm);
+            line.number("pid", header.pid).number("tid", header.tid).number("cpu", header.cpu);
+            line.text("probe", event.place->describe()).text("function", event.place->function);
+            line.raw("args") += '[';
+            for (size_t i = 0; i < event.layout->columns.size(); ++i) {
+                if (i) out += ',';
+                one_argument(out, shown, i);
+            }
+            out += ']';
+            line.raw("ret");
+            if (shown.is_result)
+                append_json(out, decode_result(event, o_.decoding));
+            else
+                out += "null";
+            shown.duration ? line.number("duration_ns", *shown.duration) : line.null("duration_ns");
+            shown.depth ? line.number("depth", *shown.depth) : line.null("depth");
+            if (shown.stack)
+                stack(line.raw("stack"), *shown.stack);
+            else
+                line.null("stack");
+        }
+        done();
+    }
+
+    void end(std::string &out, const Ending &ending) override {
+        if (o_.view.count) {
+            render::JsonLine line(out, "counts");
+            render::JsonObject by_function(line.raw("counts"));
+            for (size_t i = 0; i < ending.counts.size(); ++i) append(by_function.key(o_.names[i]), "{}", ending.counts[i].shown);
+        }
+        if (o_.view.latency)
+            for (const auto &[place, times] : ending.latency) {
+                render::JsonLine line(out, "latency");
+                line.text("function", o_.names[place]).number("count", times.count()).number("sum_ns", times.sum());
+                line.number("least_ns", times.least()).number("p50_ns", times.percentile(0.5));
+                line.number("p90_ns", times.percentile(0.9)).number("p99_ns", times.percentile(0.99));
+                line.number("p999_ns", times.percentile(0.999)).number("most_ns", times.most());
+            }
+        ledger(out, ending);
+    }
+
+  private:
+    void one_argument(std::string &out, const Shown &shown, size_t i) {
+        const Event &event = shown.event;
+        const Decoded value = argument(shown, i);
+        const bool known = event.place->signature.known || !event.layout->columns[i].name.empty();
+        render::JsonObject one(out);
+        one.text("name", event.name(i)).text_or_null("type", known ? event.type(i).name : "");
+        append_json(one.raw("value"), value);
+        if (!value.name.empty()) one.text("text", value.name);
+        if (!value.target.empty()) one.text("target", value.target);
+    }
+
+    // The one that all outputs end with, and behind its fields each place's.
+    void ledger(std::string &out, const Ending &ending) {
+        render::append_json_ledger(out, ending.ledger);
+        out.resize(out.size() - 2); // "}", and the end of the line
+        out += ",\"functions\":";
+        {
+            render::JsonObject functions(out);
+            for (size_t i = 0; i < ending.counts.size(); ++i) {
+                const PlaceCounts &place = ending.counts[i];
+                if (place.counts.fired == 0) continue;
+                render::JsonObject one(functions.key(o_.names[i]));
+                one.number("fired", place.counts.fired).number("shown", place.shown).number("filtered", place.counts.filtered);
+                one.number("sampled_out", place.counts.sampled_out).number("lost", place.counts.lost);
+            }
+        }
+        out += "}\n";
+    }
+
+    static void stack(std::string &out, const NamedStack &stack) {
+        render::JsonObject both(out);
+        render::append_json_frames(both.raw("kernel"), stack.kernel);
+        render::append_json_frames(both.raw("user"), stack.user);
+    }
+};
+
+} // namespace
+
+std::unique_ptr<Sink> make_json_events(SinkOptions options) { return std::make_unique<JsonEvents>(options); }
+
+} // namespace rawbpf::inline v0::trace

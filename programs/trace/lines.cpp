@@ -1,0 +1,148 @@
+// A line an event, in the format of the lab that this grew out of:
+//
+//      [2025-01-15T10:23:45.123] cat[12345]: vfs_read(file=/etc/passwd, buf=0x7fff1234, count=4096, pos=0xffffc900...)
+//
+// With --graph the calls of a thread are indented by depth, as ftrace's function_graph has them; one that calls nothing traced
+// takes one line, for which its own is held back until the next event comes:
+//
+//      [2025-01-15T10:23:45.123] work[77]: mid(a=1) {
+//      [2025-01-15T10:23:45.123] work[77]:   leaf(a=1, s="hello") = 2  1.2 us;
+//      [2025-01-15T10:23:45.123] work[77]: } mid = 5  9.0 us
+#include <algorithm>
+
+#include "programs/render/text.h"
+#include "programs/trace/histogram.h"
+#include "programs/trace/sink.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+constexpr size_t kIndent = 2;
+constexpr uint32_t kDeepestIndent = 40; // levels; deeper ones stay there and say how deep they are
+
+class Lines final : public Sink {
+  public:
+    using Sink::Sink;
+
+    void event(std::string &out, const Shown &shown) override {
+        const Header &header = shown.event.header;
+        if (o_.view.graph && shown.is_result && held_ && held_tid_ == header.tid && held_place_ == header.place &&
+            shown.duration) {
+            out += held_text_;
+            out += ')';
+            result(out, shown);
+            out += ";\n";
+            out += held_stack_;
+            held_ = false;
+            done();
+            return;
+        }
+        idle(out);
+        prefix(out, shown);
+        if (o_.view.graph && shown.is_result) {
+            append(out, "}} {}", shown.event.place->function);
+        } else {
+            append(out, "{}(", shown.event.place->function);
+            for (size_t i = 0; i < shown.event.layout->columns.size(); ++i) {
+                append(out, "{}{}=", i ? ", " : "", shown.event.name(i));
+                append_text(out, argument(shown, i));
+            }
+            if (o_.view.graph) {
+                hold(out, shown);
+                done();
+                return;
+            }
+            out += ')';
+        }
+        if (shown.is_result) result(out, shown);
+        out += '\n';
+        stack(out, shown);
+        done();
+    }
+
+    void idle(std::string &out) override {
+        if (!held_) return;
+        out += held_text_;
+        out += ") {\n";
+        out += held_stack_;
+        held_ = false;
+    }
+
+    void end(std::string &out, const Ending &) override { idle(out); }
+
+  private:
+    void prefix(std::string &out, const Shown &shown) {
+        const Header &header = shown.event.header;
+        if (shown.wall_ns / 1'000'000'000 != second_) {
+            second_ = shown.wall_ns / 1'000'000'000;
+            stamp_ = render::rfc3339(shown.wall_ns).substr(0, 19);
+        }
+        line_ = out.size();
+        append(out, "[{}.{:03}] ", stamp_, shown.wall_ns / 1'000'000 % 1000);
+        render::append_comm(out, shown.comm);
+        append(out, "[{}]: ", header.pid);
+        if (!o_.view.graph) return;
+        if (header.tid != header.pid) append(out, "({}) ", header.tid);
+        const uint32_t depth = shown.depth.value_or(0);
+        out.append(kIndent * std::min(depth, kDeepestIndent), ' ');
+        if (depth > kDeepestIndent) append(out, "[{}] ", depth);
+    }
+
+    // The line of a call, from its beginning, waits for what comes next.
+    void hold(std::string &out, const Shown &shown) {
+        held_ = true;
+        held_tid_ = shown.event.header.tid;
+        held_place_ = shown.event.header.place;
+        held_text_.assign(out, line_, out.size() - line_);
+        out.resize(line_);
+        held_stack_.clear();
+        stack(held_stack_, shown);
+    }
+
+    void result(std::string &out, const Shown &shown) {
+        const Decoded value = decode_result(shown.event, o_.decoding);
+        if (value.kind != Decoded::Kind::nothing) {
+            out += " = ";
+            append_result_text(out, value);
+        }
+        if (!shown.duration) return;
+        out += "  ";
+        append_duration(out, *shown.duration);
+    }
+
+    static void frame(std::string &out, const Frame &frame) {
+        append(out, "        {:>16x}  ", frame.address);
+        if (frame.symbol.empty())
+            out += "[unknown]";
+        else
+            render::append_printable(out, frame_name(frame));
+        const std::string_view module = render::base_name(frame.module);
+        if (!module.empty()) {
+            const bool bracketed = module.front() == '[';
+            out += bracketed ? "  " : "  [";
+            render::append_printable(out, module);
+            if (!bracketed) out += ']';
+        }
+        out += '\n';
+    }
+
+    static void stack(std::string &out, const Shown &shown) {
+        if (!shown.stack) return;
+        for (const FramePtr &one : shown.stack->kernel) frame(out, *one);
+        for (const FramePtr &one : shown.stack->user) frame(out, *one);
+        if (shown.stack->user_error) out += "        [Missed User Stack]\n";
+    }
+
+    uint64_t second_ = UINT64_MAX; // that stamp_ was made for
+    std::string stamp_;
+    size_t line_ = 0; // where in the text the line begins
+    bool held_ = false;
+    uint32_t held_tid_ = 0, held_place_ = 0;
+    std::string held_text_, held_stack_;
+};
+
+} // namespace
+
+std::unique_ptr<Sink> make_lines(SinkOptions options) { return std::make_unique<Lines>(options); }
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,146 @@
+// Two questions with different answers. A stack's addresses are all of code: each gets a frame. An argument that is an address
+// points at data nearly always: it is asked about only where code can be (an executable mapping of its process; the kernel's
+// image), and a pass over the kernel's symbols, some tens of milliseconds, is made for one only when none was made for long.
+#include "programs/trace/names.h"
+
+#include "programs/render/text.h"
+#include "runtime/base/format.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/clock.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+constexpr uint64_t kPassShare = 20;     // passes for arguments take at most a twentieth of the time
+constexpr size_t kMostPlaces = 100'000; // a few MB
+constexpr size_t kMostProcesses = 2000;
+constexpr size_t kMostKernel = 10'000;
+constexpr uint64_t kInFlightNs = 20'000'000; // events of that age may still be on their way to us
+constexpr uint64_t kSweepNs = 1'000'000'000;
+
+// Where the kernel's functions can be: x86_64's image and modules have a place of their own
+// (Documentation/arch/x86/x86_64/mm.rst); arm64's share one with all that vmalloc() gives.
+bool may_be_function(uint64_t address) {
+#if defined(__x86_64__)
+    return address >= 0xffffffff80000000 && address < 0xffffffffff000000;
+#else
+    return address >= 0xffff800000000000 && address % 4 == 0;
+#endif
+}
+constexpr uint64_t kKernel = uint64_t{1} << 63;
+
+std::string with_offset(const std::string &symbol, uint64_t offset) {
+    return offset ? format("{}+{:#x}", symbol, offset) : symbol;
+}
+
+} // namespace
+
+std::string frame_name(const Frame &frame) {
+    if (!frame.symbol.empty()) return with_offset(frame.symbol, frame.symbol_offset);
+    std::string label = render::frame_label(frame);
+    return label.empty() ? "[unknown]" : label;
+}
+
+Result<void> Names::watch(int workload) {
+    profile::ProcessEvents::Options options;
+    options.follow = workload;
+    sys::Because why("what processes map, fork and exec: names for the stacks of short-lived ones");
+    TRY(events_.open(options));
+    tables_->processes.all_changes_are_told();
+    watching_ = true;
+    return {};
+}
+
+void Names::catch_up(uint64_t t_ns) {
+    if (watching_) {
+        if (t_ns > events_.gathered_ns()) events_.gather();
+        events_.apply(t_ns, tables_->processes);
+    }
+    if (t_ns >= swept_at_ + kSweepNs) {
+        tables_->processes.sweep();
+        swept_at_ = t_ns;
+    }
+}
+
+void Names::follow(uint64_t now_ns) {
+    if (watching_ && now_ns > kInFlightNs) catch_up(now_ns - kInFlightNs);
+}
+
+Names::Located Names::locate(const Event &event) {
+    Located out;
+    const Event::Stack kernel = event.kernel_stack(), user = event.user_stack();
+    const Header &header = event.header;
+    catch_up(header.time);
+    for (size_t i = 0; i < kernel.frames.size(); ++i) {
+        profile::Place place;
+        place.address = kernel.frames[i];
+        place.kernel = true;
+        place.caller = i > 0;
+        out.kernel.push_back(tables_->tree.intern_place(place));
+    }
+    out.user_error = user.error;
+    for (size_t i = 0; i < user.frames.size(); ++i)
+        out.user.push_back(tables_->tree.intern_place(tables_->processes.locate(header.pid, user.frames[i], i > 0, header.time)));
+    return out;
+}
+
+bool Names::known(const Located &stack) const {
+    for (uint32_t place : stack.kernel)
+        if (!tables_->namer.named(place)) return false;
+    return true;
+}
+
+void Names::prepare(const std::vector<const Located *> &stacks) {
+    std::vector<uint32_t> places;
+    for (const Located *stack : stacks)
+        for (uint32_t place : stack->kernel)
+            if (!tables_->namer.named(place)) places.push_back(place);
+    if (places.empty()) return;
+    const uint64_t start = sys::monotonic_ns();
+    tables_->namer.name_kernel(places);
+    passed_at_ = sys::monotonic_ns();
+    pass_ns_ = passed_at_ - start;
+}
+
+NamedStack Names::name(const Located &stack) {
+    NamedStack out;
+    for (uint32_t place : stack.kernel) out.kernel.push_back(tables_->namer.frame(place));
+    for (uint32_t place : stack.user) out.user.push_back(tables_->namer.frame(place));
+    out.user_error = stack.user_error;
+    return out;
+}
+
+void Names::trim() {
+    // Who isn't told of processes' ends keeps them all.
+    if (!watching_ && tables_->processes.sampled() >= kMostProcesses) tables_ = std::make_unique<Tables>();
+    if (tables_->tree.places().size() < kMostPlaces) return;
+    tables_->tree.clear();
+    tables_->namer.clear();
+}
+
+std::string Names::kernel_symbol(uint64_t address) {
+    if (!may_be_function(address)) return {};
+    if (const auto at = kernel_.find(address); at != kernel_.end()) return at->second;
+    const uint64_t now = sys::monotonic_ns();
+    if (passed_at_ != 0 && now - passed_at_ < kPassShare * pass_ns_) return {};
+    if (kernel_.size() >= kMostKernel) kernel_.clear();
+    std::string &name = kernel_[address];
+    for (const symbols::KernelName &one : tables_->symbols.kernel({address}))
+        if (one.address == address && !one.symbol.empty()) name = with_offset(one.symbol, one.offset);
+    passed_at_ = sys::monotonic_ns();
+    pass_ns_ = passed_at_ - now;
+    return name;
+}
+
+std::string Names::symbol(uint32_t pid, uint64_t address) {
+    if (address >= kKernel) return kernel_symbol(address);
+    if (address < 4096) return {};
+    const uint64_t now = sys::monotonic_ns();
+    catch_up(now);
+    const profile::Place place = tables_->processes.locate(pid, address, false, now);
+    if (place.module == profile::kNone) return {};
+    const Frame &frame = *tables_->namer.frame(tables_->tree.intern_place(place));
+    return frame.symbol.empty() ? std::string() : frame_name(frame);
+}
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,77 @@
+// Addresses to functions, with the profiler's symbolizers: stacks, and arguments that point at functions.
+//
+//      event --locate--> places       at once: its process may be gone a moment later
+//            --prepare, name--> frames    later: a pass over the kernel's symbols is long, and one does for many events
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "programs/profile/live_symbols.h"
+#include "programs/profile/namer.h"
+#include "programs/profile/process_events.h"
+#include "programs/profile/process_table.h"
+#include "programs/render/frame.h"
+#include "programs/trace/decode.h"
+
+namespace rawbpf::inline v0::trace {
+
+/// Both stacks of an event, innermost frame first.
+struct NamedStack {
+    std::vector<FramePtr> kernel, user;
+    int32_t user_error = 0; ///< negative errno: it couldn't be walked
+};
+
+class Names : public AddressNames {
+  public:
+    /// A stack whose frames are numbers of places.
+    struct Located {
+        std::vector<uint32_t> kernel, user;
+        int32_t user_error = 0;
+    };
+
+    /// From here on the kernel tells of each process what it maps, so that the stacks of one that lives for a millisecond have
+    /// names, too. `workload`: of this process and what it starts only; -1: of all. Errors: permission. Without it, /proc is all
+    /// there is.
+    [[nodiscard]] Result<void> watch(int workload);
+    /// Takes what the kernel has told since; to be called often.
+    void follow(uint64_t now_ns);
+    [[nodiscard]] Located locate(const Event &event);
+    /// Whether all frames have names already, so that name() costs no pass over the kernel's symbols.
+    [[nodiscard]] bool known(const Located &stack) const;
+    /// Names the kernel's frames of all of them in one pass.
+    void prepare(const std::vector<const Located *> &stacks);
+    [[nodiscard]] NamedStack name(const Located &stack);
+    /// Forgets; numbers that locate() gave before mean nothing any more. To be called now and then: what is kept grows.
+    void trim();
+
+    [[nodiscard]] std::string symbol(uint32_t pid, uint64_t address) override;
+    /// How long the last pass over the kernel's symbols took.
+    [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
+    /// What could not be named, and why.
+    [[nodiscard]] const std::vector<std::string> &warnings() const { return tables_->symbols.warnings(); }
+
+  private:
+    void catch_up(uint64_t t_ns);
+    std::string kernel_symbol(uint64_t address);
+
+    struct Tables {
+        profile::LiveSymbols symbols;
+        profile::ProcessTable processes{symbols};
+        profile::StackTree tree;
+        profile::Namer namer{tree, processes.modules(), symbols};
+    };
+    std::unique_ptr<Tables> tables_ = std::make_unique<Tables>();
+    profile::ProcessEvents events_;
+    bool watching_ = false;
+    std::unordered_map<uint64_t, std::string> kernel_; ///< of addresses in arguments
+    uint64_t pass_ns_ = 0, passed_at_ = 0, swept_at_ = 0;
+};
+
+/// "leaf", "leaf+0x1c", "[libc.so.6]", "[unknown]".
+[[nodiscard]] std::string frame_name(const Frame &frame);
+
+} // namespace rawbpf::inline v0::trace

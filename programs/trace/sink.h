@@ -1,0 +1,107 @@
+// What the formats of a trace have in common: events in, text (or bytes) out.
+//
+//      View --Shown--> Sink --text--> the writer       one Sink a format: lines.cpp, json_events.cpp, chrome.cpp, folded.cpp,
+//                                                      protobuf.cpp
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "programs/trace/calls.h"
+#include "programs/trace/decode.h"
+#include "programs/trace/histogram.h"
+#include "programs/trace/names.h"
+#include "programs/trace/tracer.h"
+
+namespace rawbpf::inline v0::trace {
+
+enum class Format : uint8_t { text, json, chrome, folded, protobuf };
+
+/// Every format's name as -f takes it, in the order of Format.
+inline constexpr std::string_view kTraceFormats[] = {"text", "json", "chrome", "folded", "protobuf"};
+
+struct ViewOptions {
+    Format format = Format::text;
+    bool graph = false;   ///< calls indented by depth, with durations
+    bool latency = false; ///< a histogram and percentiles for each function, at the end
+    bool count = false;   ///< no events, only how often
+    bool calls = true;    ///< calls are seen: not only their returns
+    bool returns = false; ///< returns are seen too, so that calls have a depth
+    bool stack = false;   ///< records bring stacks along
+    bool quiet = false;   ///< no statistics at the end
+    bool verbose = false; ///< the ledger for each function
+};
+
+/// An event with what is known of it beside its record.
+struct Shown {
+    const Event &event;
+    std::string_view comm;
+    uint64_t t_ns = 0, wall_ns = 0; ///< since the start; of Unix
+    bool is_result = false;
+    std::optional<uint32_t> depth = {};
+    std::optional<uint64_t> duration = {}; ///< ns; of a result that has a call
+    uint64_t self = 0;                     ///< of that, outside of the traced calls within it
+    /// The calls of this thread that go on, outermost first: those that this event lies in.
+    std::span<const Calls::Open> within = {};
+    const NamedStack *stack = nullptr; ///< with ViewOptions::stack
+};
+
+/// What is known at the end.
+struct Ending {
+    const std::vector<PlaceCounts> &counts;
+    const Ledger &ledger;
+    const std::map<uint32_t, Histogram> &latency; ///< by place
+};
+
+struct SinkOptions {
+    const ViewOptions &view;
+    const std::vector<Place> &places;
+    const std::vector<std::string> &names; ///< of the places: the function's, or where several have one name, the whole probe
+    const RunInfo &run;
+    Decoding decoding;
+};
+
+class Sink {
+  public:
+    explicit Sink(SinkOptions options) : o_(options) {}
+    virtual ~Sink() = default;
+    Sink(const Sink &) = delete;
+    Sink &operator=(const Sink &) = delete;
+    virtual void begin(std::string &) {}
+    virtual void event(std::string &out, const Shown &shown) = 0;
+    /// Nothing has come for a while: what was held back is shown.
+    virtual void idle(std::string &) {}
+    virtual void end(std::string &, const Ending &) {}
+    /// Values whose memory couldn't be read.
+    [[nodiscard]] uint64_t unreadable() const { return unreadable_; }
+
+  protected:
+    [[nodiscard]] Decoded argument(const Shown &shown, size_t i) {
+        Decoded out = decode(shown.event, i, o_.decoding);
+        unreadable_here_ |= out.kind == Decoded::Kind::unreadable;
+        return out;
+    }
+    /// The event has been written: one with unreadable values counts once.
+    void done() {
+        unreadable_ += unreadable_here_;
+        unreadable_here_ = false;
+    }
+    SinkOptions o_;
+
+  private:
+    uint64_t unreadable_ = 0;
+    bool unreadable_here_ = false;
+};
+
+// One factory a format.
+[[nodiscard]] std::unique_ptr<Sink> make_lines(SinkOptions options);
+[[nodiscard]] std::unique_ptr<Sink> make_json_events(SinkOptions options);
+[[nodiscard]] std::unique_ptr<Sink> make_chrome(SinkOptions options);
+[[nodiscard]] std::unique_ptr<Sink> make_folded_calls(SinkOptions options);
+[[nodiscard]] std::unique_ptr<Sink> make_protobuf(SinkOptions options);
+
+} // namespace rawbpf::inline v0::trace
