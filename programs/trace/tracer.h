@@ -66,7 +66,7 @@ struct PlaceCounts {
 };
 
 struct TraceCost {
-    uint64_t runs = 0, ns = 0;     ///< of all programs together (BPF_ENABLE_STATS)
+    uint64_t runs = 0, ns = 0;     ///< of all programs together, of the first few thousand runs (BPF_ENABLE_STATS)
     uint64_t recursion_misses = 0; ///< firings while a program ran on that CPU: the kernel skips those
 };
 
