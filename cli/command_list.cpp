@@ -7,8 +7,10 @@ namespace rawbpf::inline v0::cli {
 
 #ifdef RAWBPF_LAB
 const bool kHasLab = true;
+const usdt::Explain kExplainArgument = usdt::explain_argument;
 #else
 const bool kHasLab = false;
+const usdt::Explain kExplainArgument = nullptr;
 #endif
 
 std::span<const Command *const> all_commands() {

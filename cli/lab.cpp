@@ -1,7 +1,7 @@
 // Two executables, one command line.
 //
 //      rawbpf        profile, load, doctor ...: what runs on a board
-//      rawbpf-lab    the same, and asm, disasm, exec, step, isa, helper: what runs on a desk
+//      rawbpf-lab    the same, and asm, disasm, exec, step, isa, helper, usdt ... --explain: on a desk
 //
 // The assembler and the emulator are a fifth of all code, and no board needs them. So they are in a second executable, and
 // `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and its commands say what is
@@ -45,21 +45,35 @@ std::string lab_beside(std::string_view own_path) {
     return out;
 }
 
-std::optional<int> pass_to_lab(std::span<const std::string_view> words) {
-    const std::string_view first = words.empty() ? "--help" : words[0];
-    const bool only_there = is_one_of(first, kLabCommands);
-    const bool unknown = !first.starts_with('-') && !find_command(words);
-    if (kHasLab || !(only_there || unknown || is_one_of(first, kOfAllCommands))) return {};
-    const std::string lab = lab_beside(own_path());
+namespace {
+
+// Returns when it can't, with why.
+Error try_lab(std::span<const std::string_view> words, const std::string &lab) {
     std::vector<std::string> argv{"rawbpf"};
     argv.insert(argv.end(), words.begin(), words.end());
-    const Error error = sys::become(lab, argv);
-    if (!only_there) return {};
-    return complain(format("rawbpf {}", first),
+    return sys::become(lab, argv);
+}
+
+} // namespace
+
+int become_lab(std::span<const std::string_view> words) {
+    const std::string lab = lab_beside(own_path());
+    const Error error = try_lab(words, lab);
+    return complain(format("rawbpf {}", words[0]),
                     make_error(Errc::unsupported,
-                               format("this command is rawbpf-lab's, and {} can't be run: {}", lab, error.message()),
+                               format("this is done by rawbpf-lab, and {} can't be run: {}", lab, error.message()),
                                "put rawbpf-lab beside rawbpf; ./dev build and ./dev dist make both"),
                     3);
+}
+
+std::optional<int> pass_to_lab(std::span<const std::string_view> words) {
+    const std::string_view first = words.empty() ? "--help" : words[0];
+    const bool unknown = !first.starts_with('-') && !find_command(words);
+    if (kHasLab) return {};
+    if (is_one_of(first, kLabCommands)) return become_lab(words);
+    if (unknown || is_one_of(first, kOfAllCommands))
+        (void)try_lab(words, lab_beside(own_path())); // without it we have less to say
+    return {};
 }
 
 } // namespace rawbpf::inline v0::cli

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/lab.h"
 #include "cli/object_file.h"
 #include "programs/render/text.h"
 #include "programs/usdt/print.h"
@@ -21,7 +22,7 @@ constexpr Option kOptions[] = {
      .help = "the probes of this process: of its program and of every library that it has mapped, as it sees them",
      .section = "What to look at"},
     {.name = "explain",
-     .help = "text: each argument's spec, what it means, and the BPF instructions that fetch it",
+     .help = "each argument's spec, what it means, and the BPF instructions that fetch it (by rawbpf-lab)",
      .section = "Output"},
     format_option("text", "text json"),
     kJsonOption,
@@ -41,7 +42,7 @@ struct Run {
     std::vector<Error> problems = {};
 
     [[nodiscard]] bool json() const { return a.text(option("format")) == "json"; }
-    [[nodiscard]] bool explain() const { return a.has(option("explain")); }
+    [[nodiscard]] usdt::Explain explain() const { return a.has(option("explain")) ? kExplainArgument : nullptr; }
 
     Result<void> show(const usdt::Binary &binary, const usdt::Target &target) {
         const std::vector<usdt::Probe> probes = TRY(binary.probes(target, problems));
@@ -49,7 +50,8 @@ struct Run {
         if (what == What::list)
             json() ? append_list_json(text, binary, probes, explain()) : append_list_text(text, binary, probes, explain());
         else
-            json() ? append_check_json(text, binary, probes, tally) : append_check_text(text, binary, probes, explain(), tally);
+            json() ? append_check_json(text, binary, probes, explain(), tally)
+                   : append_check_text(text, binary, probes, explain(), tally);
         return {};
     }
     Result<void> file(std::string_view operand) {
@@ -93,6 +95,11 @@ int run_usdt(const Arguments &a, What what, std::string_view who) {
     const std::vector<int> pids = a.pids(option("pid"));
     if (pids.empty() && a.operands().empty())
         return complain(who, make_error(Errc::invalid_argument, "name a FILE, or a process with -p PID"), 2);
+    if (a.has(option("explain")) && !kExplainArgument) {
+        std::vector<std::string_view> words = split(a.command().name, ' ');
+        words.insert(words.end(), a.words().begin(), a.words().end());
+        return become_lab(words);
+    }
     Run run{a, what, who};
     if (run.json()) append_json_header(run.text, a);
     // What can't be done is said, and the next one tried.
@@ -165,7 +172,7 @@ const Command kUsdtValidate{
         "Checks each probe of a file: that a nop stands at its site (and says which kind), that the site is in an executable "
         "segment and its semaphore in a writable one, that its names can be written as PROVIDER:NAME, and that each argument can "
         "be "
-        "fetched, in how many BPF instructions; --explain and --json show which. TARGET is as in rawbpf usdt list."
+        "fetched, in how many BPF instructions; --explain shows which. TARGET is as in rawbpf usdt list."
         "\n\n"
         "The exit status is 1 when a probe isn't sound. Nothing is traced, and no privileges are needed.",
     .options = kOptions,

@@ -7,7 +7,9 @@ namespace rawbpf::inline v0::render {
 
 std::string &JsonObject::raw(std::string_view name) {
     if (out_.back() != '{') out_ += ',';
-    append(out_, "\"{}\":", name);
+    out_ += '"';
+    out_ += name;
+    out_ += "\":";
     return out_;
 }
 std::string &JsonObject::key(std::string_view name) {

@@ -12,6 +12,13 @@ namespace rawbpf::inline v0::render {
 bool writes_json() { return true; }
 
 void append_json(std::string &out, std::string_view text) {
+    // Nearly all of it needs no care at all.
+    if (plain_start(text) == text.size() && text.find_first_of("\"\\") == std::string_view::npos) {
+        out += '"';
+        out += text;
+        out += '"';
+        return;
+    }
     constexpr bool kAsciiOnly = true;
     out += nlohmann::json(text).dump(-1, ' ', kAsciiOnly, nlohmann::json::error_handler_t::replace);
 }

@@ -107,8 +107,18 @@ void append_xml(std::string &out, std::string_view text) {
     }
 }
 
+size_t plain_start(std::string_view text) {
+    size_t n = 0;
+    while (n < text.size() && text[n] >= 0x20 && text[n] < 0x7f) ++n;
+    return n;
+}
+
 void append_printable(std::string &out, std::string_view text) {
     while (!text.empty()) {
+        const size_t plain = plain_start(text);
+        out += text.substr(0, plain);
+        text.remove_prefix(plain);
+        if (text.empty()) return;
         Character c = next_character(text);
         bool control = c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0);
         out += c.valid && !control ? text.substr(0, c.size) : kReplacement;

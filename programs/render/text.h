@@ -24,6 +24,9 @@ void append_symbol(std::string &out, std::string_view symbol);
 /// replaced by U+FFFD.
 void append_xml(std::string &out, std::string_view text);
 
+/// How many bytes at the start of a text are printable ASCII: what nobody has to look at twice.
+[[nodiscard]] size_t plain_start(std::string_view text);
+
 /// Text for a terminal: control characters (escape sequences among them) and bytes that aren't UTF-8 replaced by U+FFFD.
 void append_printable(std::string &out, std::string_view text);
 

@@ -18,8 +18,6 @@
 
 #include <algorithm>
 
-#include "asm/print.h"
-
 namespace rawbpf::inline v0::usdt {
 namespace {
 
@@ -107,28 +105,19 @@ void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &arg
     }
 }
 
-std::vector<std::string> explain_argument(const Argument &argument) {
-    if (!argument.problem.empty()) return {};
-    Builder builder("explain");
-    Code &code = builder.program("uprobe", "explain");
+Built fetching_program(const Argument &argument) {
+    Builder builder("fetch");
+    Code &code = builder.program("uprobe", "fetch");
     code.mov(r6, r1);
     emit_argument(code, r7, r6, argument);
     code.ret(0);
-    Built built = builder.finish();
-    if (!built) return {built.report()}; // never: every place has its instructions
-    std::vector<std::string> out;
-    const std::string text = print(built->functions[0]);
-    for (std::string_view rest = text; !rest.empty();) {
-        const size_t end = rest.find('\n');
-        std::string_view line = rest.substr(0, end);
-        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-        while (line.starts_with(' ')) line.remove_prefix(1);
-        out.emplace_back(line);
-    }
-    // Between `.program`, `r6 = r1` and `r0 = 0`, `exit`.
-    out.erase(out.begin(), out.begin() + 2);
-    out.resize(out.size() - 2);
-    return out;
+    return builder.finish();
+}
+
+size_t count_instructions(const Argument &argument) {
+    if (!argument.problem.empty()) return 0;
+    Built built = fetching_program(argument);
+    return built ? built->functions[0].insns.size() - 3 : 0;
 }
 
 } // namespace rawbpf::inline v0::usdt

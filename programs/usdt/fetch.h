@@ -17,7 +17,16 @@ namespace rawbpf::inline v0::usdt {
 /// (5.5). An argument with a problem must not be asked for; it gives 0.
 void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &argument);
 
-/// Those instructions, with the context in r6, into r7, as the assembler writes them, with comments; none for one with a problem.
+/// How many instructions that takes; 0 for one with a problem.
+[[nodiscard]] size_t count_instructions(const Argument &argument);
+
+/// Those instructions as the assembler writes them, with comments; none for one with a problem. A file of its own (explain.cpp),
+/// since an executable that doesn't call it does without the printer.
 [[nodiscard]] std::vector<std::string> explain_argument(const Argument &argument);
+/// The same where an executable has it, else nullptr.
+using Explain = std::vector<std::string> (*)(const Argument &);
+
+/// A program that fetches that argument only, its context in r6, into r7; two instructions before it, two behind.
+[[nodiscard]] Built fetching_program(const Argument &argument);
 
 } // namespace rawbpf::inline v0::usdt

@@ -6,7 +6,7 @@
 
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
-#include "programs/usdt/fetch.h"
+#include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::usdt {
 namespace {
@@ -22,11 +22,15 @@ void line(std::string &out, std::string_view text) {
 }
 
 void heading(std::string &out, const Binary &binary, const std::vector<Probe> &probes) {
-    std::vector<std::pair<std::string_view, std::string_view>> names;
-    names.reserve(probes.size());
-    for (const Probe &probe : probes) names.emplace_back(probe.site.provider, probe.site.name);
-    std::sort(names.begin(), names.end());
-    const auto distinct = std::unique(names.begin(), names.end()) - names.begin();
+    std::vector<const Site *> sites;
+    sites.reserve(probes.size());
+    for (const Probe &probe : probes) sites.push_back(&probe.site);
+    stable_sort(sites, [](const Site *a, const Site *b) {
+        return a->provider != b->provider ? a->provider < b->provider : a->name < b->name;
+    });
+    size_t distinct = 0;
+    for (size_t i = 0; i < sites.size(); ++i)
+        distinct += i == 0 || sites[i - 1]->name != sites[i]->name || sites[i - 1]->provider != sites[i]->provider;
     line(out, format("{}: {} at {} site{}, {}", binary.name(), distinct == 1 ? "1 probe" : format("{} probes", distinct),
                      probes.size(), probes.size() == 1 ? "" : "s", machine_name(binary.elf().machine(), binary.elf().is_64())));
 }
@@ -60,7 +64,7 @@ void append_arguments(std::string &out, const Probe &probe) {
     }
 }
 
-void explain_text(std::string &out, const Probe &probe) {
+void explain_text(std::string &out, const Probe &probe, Explain explain) {
     for (size_t i = 0; i < probe.arguments.size(); ++i) {
         const Argument &argument = probe.arguments[i];
         std::string head = format("      arg{}  {}  ", i, argument.spec);
@@ -69,7 +73,7 @@ void explain_text(std::string &out, const Probe &probe) {
         else
             append(head, "can't be fetched: {}", argument.problem);
         line(out, head);
-        for (const std::string &insn : explain_argument(argument)) line(out, "            " + insn);
+        for (const std::string &insn : explain(argument)) line(out, "            " + insn);
     }
 }
 
@@ -82,7 +86,7 @@ void append_strings(std::string &out, const std::vector<std::string> &list) {
     out += ']';
 }
 
-void append_fields(JsonObject &json, const Binary &binary, const Probe &probe, bool explain) {
+void append_fields(JsonObject &json, const Binary &binary, const Probe &probe, Explain explain, bool count) {
     json.text("path", binary.name()).text("provider", probe.site.provider).text("name", probe.site.name);
     json.hex("address", probe.site.address);
     if (probe.file_offset)
@@ -109,8 +113,9 @@ void append_fields(JsonObject &json, const Binary &binary, const Probe &probe, b
             one.text("location", location_text(argument));
         else
             one.null("location").text("problem", argument.problem);
+        if (count) one.number("insns", count_instructions(argument));
         if (!explain) continue;
-        std::vector<std::string> instructions = explain_argument(argument);
+        std::vector<std::string> instructions = explain(argument);
         for (std::string &text : instructions) text.resize(text.find_last_not_of(' ', text.find('#') - 1) + 1); // no comments
         append_strings(one.raw("instructions"), instructions);
     }
@@ -119,7 +124,7 @@ void append_fields(JsonObject &json, const Binary &binary, const Probe &probe, b
 
 } // namespace
 
-void append_list_text(std::string &out, const Binary &binary, const std::vector<Probe> &probes, bool explain) {
+void append_list_text(std::string &out, const Binary &binary, const std::vector<Probe> &probes, Explain explain) {
     heading(out, binary, probes);
     const size_t width = name_width(probes);
     for (const Probe &probe : probes) {
@@ -128,18 +133,18 @@ void append_list_text(std::string &out, const Binary &binary, const std::vector<
         if (probe.site.semaphore != 0) append(text, "  semaphore {:#x}", probe.site.semaphore);
         append_arguments(text, probe);
         line(out, text);
-        if (explain) explain_text(out, probe);
+        if (explain) explain_text(out, probe, explain);
     }
 }
 
-void append_list_json(std::string &out, const Binary &binary, const std::vector<Probe> &probes, bool explain) {
+void append_list_json(std::string &out, const Binary &binary, const std::vector<Probe> &probes, Explain explain) {
     for (const Probe &probe : probes) {
         JsonLine json(out, "usdt");
-        append_fields(json, binary, probe, explain);
+        append_fields(json, binary, probe, explain, false);
     }
 }
 
-void append_check_text(std::string &out, const Binary &binary, const std::vector<Probe> &probes, bool explain, Tally &tally) {
+void append_check_text(std::string &out, const Binary &binary, const std::vector<Probe> &probes, Explain explain, Tally &tally) {
     heading(out, binary, probes);
     const size_t width = name_width(probes);
     for (const Probe &probe : probes) {
@@ -153,24 +158,24 @@ void append_check_text(std::string &out, const Binary &binary, const std::vector
         size_t fetched = 0, instructions = 0;
         for (const Argument &argument : probe.arguments) {
             fetched += argument.problem.empty();
-            instructions += explain_argument(argument).size();
+            instructions += count_instructions(argument);
         }
         if (!probe.arguments.empty())
             append(text, ", {} of {} argument{} in {} instruction{}", fetched, probe.arguments.size(),
                    probe.arguments.size() == 1 ? "" : "s", instructions, instructions == 1 ? "" : "s");
         line(out, text);
         for (const std::string &problem : verdict.problems) line(out, "         " + problem);
-        if (explain) explain_text(out, probe);
+        if (explain) explain_text(out, probe, explain);
     }
 }
 
-void append_check_json(std::string &out, const Binary &binary, const std::vector<Probe> &probes, Tally &tally) {
+void append_check_json(std::string &out, const Binary &binary, const std::vector<Probe> &probes, Explain explain, Tally &tally) {
     for (const Probe &probe : probes) {
         const Verdict verdict = check_probe(binary, probe);
         ++tally.sites;
         tally.bad += !verdict.problems.empty();
         JsonLine json(out, "usdt");
-        append_fields(json, binary, probe, true);
+        append_fields(json, binary, probe, explain, true);
         json.text_or_null("nop", verdict.nop.kind).truth("ok", verdict.problems.empty());
         append_strings(json.raw("problems"), verdict.problems);
     }
