@@ -20,6 +20,7 @@
 
 #include "runtime/kernel/btf_load.h"
 #include "runtime/kernel/loading.h"
+#include "runtime/kernel/permission_error.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -57,7 +58,14 @@ Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {
     for (size_t index : chosen) spec.programs[index].autoload = true;
     TRY(loading.symbols.relocate(spec));
     if (!spec.btf.empty()) object.btf = load_btf(spec.btf, object.notes);
-    TRY(make_maps(loading, needed));
+    if (Result<void> made = make_maps(loading, needed); !made) {
+        Error error = std::move(made).error();
+        std::vector<uint32_t> types;
+        for (size_t index : chosen) types.push_back(spec.programs[index].type);
+        if (error.kind == Errc::permission)
+            if (std::string words = missing_privileges(types); !words.empty()) error.hint = std::move(words);
+        return Unexpected(std::move(error));
+    }
     TRY(load_programs(loading, chosen));
     TRY(fill_slots(loading));
     return object;

@@ -10,11 +10,11 @@
 
 #include "asm/helpers.h"
 #include "runtime/btf/btf.h"
+#include "runtime/kernel/permission_error.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/verifier_log.h"
 #include "runtime/object/kinds.h"
 #include "runtime/sys/names.h"
-#include "runtime/sys/privileges.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -88,14 +88,6 @@ void name_missing_attach_type(const ProgramSpec &program, const Error &refusal, 
                         since.empty() ? "" : format(", which came with Linux {}", since));
 }
 
-// Whoever has these is refused for another reason.
-bool may_load_anything() {
-    using sys::Capability;
-    const sys::Capabilities own = sys::capabilities().value_or(sys::Capabilities());
-    return own.has(Capability::sys_admin) && own.has(Capability::bpf) && own.has(Capability::perfmon) &&
-           own.has(Capability::net_admin);
-}
-
 } // namespace
 
 bool complains_of_btf(std::string_view log) {
@@ -118,9 +110,14 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, Error 
             error.hint = format("this kernel has no programs of type {}", sys::prog_type_name(program.type));
         }
         name_missing_attach_type(program, error, error);
-        if (error.os == EPERM && may_load_anything())
-            error.hint = "it isn't the capabilities, which are all here: this kernel's policy refuses such programs (a security "
-                         "module, lockdown, or how it was built); rawbpf doctor lists what it takes";
+        if (error.os == EPERM) {
+            const uint32_t types[] = {program.type};
+            error.hint = missing_privileges(types);
+            if (error.hint.empty())
+                error.hint =
+                    "it isn't the capabilities, which are all here: this kernel's policy refuses such programs (a security "
+                    "module, lockdown, or how it was built); rawbpf doctor lists what it takes";
+        }
         error.log = std::move(log);
         return error;
     }

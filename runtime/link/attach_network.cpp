@@ -50,6 +50,9 @@ Unexpected explain_interface(const Attaching &a, Error error) {
     case EBUSY:
         error.hint = "a program is attached there already by other means; XDP takes one program an interface and mode";
         break;
+    case ENXIO:
+        if (a.kind.attachment == Attachment::netkit) error.hint = "that isn't a netkit device, or it is the peer of one";
+        break;
     case EEXIST: error.hint = "this program is attached there already, or another mode of XDP is in use"; break;
     case EOPNOTSUPP:
         error.kind = Errc::unsupported;

@@ -142,7 +142,8 @@ Result<Link> attach_iterator(const Attaching &a) {
     if (link) return Link({}, std::move(*link));
     Error error = std::move(link).error();
     if ((error.os == EBADF || error.os == EINVAL) && a.options.iterator.empty())
-        error.hint = format("\"{}\" may need to be told what to go through: a map's descriptor, a task, a cgroup", a.target);
+        error.hint = format("\"{}\" may need to be told what to go through: a map's descriptor, a task, a cgroup{}", a.target,
+                            a.kind.sleepable ? "; or it takes no sleepable programs: section iter instead of iter.s" : "");
     return Unexpected(in_context(std::move(error), a.what()));
 }
 

@@ -1,5 +1,6 @@
 // The loader against a fake kernel: order and content of the calls, and every call failing once.
 #include "runtime/kernel/loader.h"
+#include "runtime/kernel/permission_error.h"
 
 #include <cerrno>
 #include <cstring>
@@ -313,6 +314,28 @@ TEST_CASE("loader: without privileges the capabilities are named") {
     CHECK(error.hint.find("CAP_BPF") != std::string::npos);
     CHECK(error.hint.find("cap_perfmon") != std::string::npos);
     forget_features();
+}
+
+TEST_CASE("loader: the capability that is short is named, by the type of program") {
+    auto with = [](std::initializer_list<sys::Capability> list) {
+        sys::Capabilities out;
+        for (sys::Capability one : list) out.effective |= uint64_t{1} << static_cast<unsigned>(one);
+        return out;
+    };
+    using sys::Capability;
+    const uint32_t xdp[] = {BPF_PROG_TYPE_XDP}, kprobe[] = {BPF_PROG_TYPE_KPROBE}, socket[] = {BPF_PROG_TYPE_SOCKET_FILTER};
+    const uint32_t both[] = {BPF_PROG_TYPE_XDP, BPF_PROG_TYPE_KPROBE};
+    CHECK(missing_privileges(xdp, with({Capability::bpf, Capability::perfmon}), true) ==
+          "needs CAP_BPF, CAP_NET_ADMIN (CAP_SYS_ADMIN before Linux 5.8), lacks CAP_NET_ADMIN: run as root, or: setcap "
+          "cap_bpf,cap_net_admin+ep FILE");
+    CHECK(missing_privileges(xdp, with({Capability::bpf, Capability::net_admin}), true).empty());
+    CHECK(missing_privileges(kprobe, with({Capability::bpf}), true).find("lacks CAP_PERFMON:") != std::string::npos);
+    CHECK(missing_privileges(kprobe, with({Capability::perfmon}), true).find("lacks CAP_BPF:") != std::string::npos);
+    CHECK(missing_privileges(both, {}, true).find("lacks CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN:") != std::string::npos);
+    CHECK(missing_privileges(socket, with({Capability::bpf}), true).empty());
+    CHECK(missing_privileges({}, {}, true).find("needs CAP_BPF (") != std::string::npos);
+    CHECK(missing_privileges(both, with({Capability::sys_admin}), true).empty());
+    CHECK(missing_privileges(both, with({Capability::sys_admin}), false).find("user namespace") != std::string::npos);
 }
 
 TEST_CASE("loader: a verifier's refusal carries the log, the place and a hint") {

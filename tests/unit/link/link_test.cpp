@@ -149,6 +149,19 @@ TEST_CASE("link: fentry.multi hands over BTF ids and cookies; a program is for o
     CHECK(one.attach(options).error().kind == Errc::unsupported);
 }
 
+TEST_CASE("link: hints for what doesn't fit where it should go") {
+    FakeKernel kernel;
+    AttachOptions options;
+    options.interface = 1; // lo
+    kernel.refuse(BPF_LINK_CREATE, ENXIO);
+    Error error = One("netkit/peer").attach(options).error();
+    CHECK_MESSAGE(error.hint.find("isn't a netkit device") != std::string::npos, error.hint);
+    kernel.refuse(BPF_LINK_CREATE, EINVAL);
+    error = One("iter.s/bpf_map").attach().error();
+    CHECK_MESSAGE(error.hint.find("section iter instead of iter.s") != std::string::npos, error.hint);
+    CHECK(One("iter/bpf_map").attach().error().hint.find("iter.s") == std::string::npos);
+}
+
 TEST_CASE("link: the nearest names") {
     NearestNames near("vfs_raed");
     for (const char *name : {"vfs_read", "vfs_write", "ksys_read", "vfs_readv", "vfs_read", "vfs_seed"}) near.see(name);
