@@ -84,6 +84,7 @@ struct Tracer::State {
     ObjectSpec spec;
     LoadedObject object;
     std::optional<RingBuffer> ring;
+    std::shared_ptr<const btf::Btf> kernel; ///< kept: whoever shows events asks for it, too
     std::optional<RunStats> stats;
     uint64_t look_at_stats_ns = 0;
     std::vector<Link> links;
@@ -158,7 +159,6 @@ Result<void> Tracer::State::load_programs() {
         sys::Because why("the run time of each program is counted while this is open: its cost an event goes into the ledger");
         if (auto enabled = RunStats::enable()) stats = std::move(*enabled);
     }
-    std::shared_ptr<const btf::Btf> kernel;
     if (filters.expression || filters.mntns || program.mode == Mode::events)
         if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
     for (;;) {
