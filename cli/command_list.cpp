@@ -16,10 +16,10 @@ const usdt::Explain kExplainArgument = nullptr;
 std::span<const Command *const> all_commands() {
     // In the order of the help. One a line, so that two that are added at once don't meet.
     static constexpr const Command *commands[] = {
-        &kProfile,     &kReport,       //
-        &kTrace,                       //
-        &kUsdtList,    &kUsdtValidate, //
-        &kLoad,                        //
+        &kProfile,     &kReport,                    //
+        &kTrace,                                    //
+        &kUsdtList,    &kUsdtValidate, &kUsdtTrace, //
+        &kLoad,                                     //
 #ifdef RAWBPF_LAB
         &kExec,        &kStep, //
 #endif

@@ -8,7 +8,7 @@
 namespace rawbpf::inline v0::cli {
 
 extern const Command kProfile, kReport, kTrace;
-extern const Command kUsdtList, kUsdtValidate;
+extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
 extern const Command kLoad, kExec, kStep;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;

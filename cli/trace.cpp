@@ -22,7 +22,6 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr std::string_view kWho = "rawbpf trace";
 constexpr int kTickMs = 50;
 constexpr uint64_t kRedrawNs = 1'000'000'000;
 
@@ -35,6 +34,11 @@ constexpr Option kOptions[] = {
      .kind = Kind::text,
      .argument = "TYPES",
      .help = "types of a program's function, as C writes them: 'int,const char*', 'long (int fd, const char *path)'"},
+    {.name = "types",
+     .kind = Kind::file,
+     .repeatable = true,
+     .argument = "FILE",
+     .help = "names and types of USDT probes' arguments, a line each: python:gc__start(int generation)"},
     {.name = "returns", .letter = 'r', .help = "returns too: what came back, and after how long"},
     {.name = "allow-unwind-risk", .help = "returns also in programs that unwind their stacks (C++): an exception may end them"},
     {.name = "pid",
@@ -122,6 +126,15 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace --list 'tracepoint:sched:*'", "what there is"},
 };
 
+constexpr Example kUsdtExamples[] = {
+    {"sudo rawbpf usdt trace postgres:postgresql:query__start -d 10", "the queries of a server, for ten seconds"},
+    {"sudo rawbpf usdt trace libstdc++.so.6:libstdcxx:throw --stack -- ./server", "where exceptions come from"},
+    {"sudo rawbpf usdt trace -p 1234 :python --count", "how often each of an interpreter's probes is reached"},
+};
+
+// "rawbpf trace", "rawbpf usdt trace"
+std::string who(const Arguments &a) { return format("rawbpf {}", a.command().name); }
+
 volatile std::sig_atomic_t stop_wanted = 0;
 
 void stop_on_signals() {
@@ -138,6 +151,8 @@ Unexpected wrong_usage(std::string text, std::string hint = {}) {
 Result<void> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
+    if (a.operands().empty() && !a.has(option("pid")))
+        return wrong_usage("TARGET is missing", "name a file, or a process with -p PID");
     if (a.has(option("as-root")) && a.workload().empty())
         return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
@@ -163,7 +178,18 @@ std::vector<uint32_t> numbers(const std::vector<int> &list) { return {list.begin
 
 Result<trace::TraceOptions> trace_options(const Arguments &a) {
     trace::TraceOptions o;
-    for (std::string_view probe : a.operands()) o.probes.emplace_back(probe);
+    const bool usdt = a.command().name == kUsdtTrace.name;
+    if (usdt && a.operands().empty()) o.probes.emplace_back("usdt::"); // all of the process's
+    for (std::string_view probe : a.operands()) o.probes.push_back(usdt ? format("usdt:{}", probe) : std::string(probe));
+    if (const std::vector<int> pids = a.pids(option("pid")); pids.size() == 1) o.match.pid = pids[0];
+    if (a.has(option("types"))) {
+        static trace::KnownProbes known = trace::KnownProbes::built_in();
+        for (std::string_view file : a.all(option("types"))) {
+            const std::string path(file);
+            TRY(known.add(TRY(sys::read_file(path)), path));
+        }
+        o.match.known = &known;
+    }
     o.filter = a.text(option("filter"));
     for (std::string_view shown : a.all(option("show"))) o.shows.emplace_back(shown);
     o.cgroup = a.text(option("cgroup"));
@@ -208,20 +234,20 @@ std::string prototype(const trace::Place &place) {
     return out;
 }
 
-int list_probes(const trace::TraceOptions &o, Output &output) {
+int list_probes(const std::string &who, const trace::TraceOptions &o, Output &output) {
     std::string text;
     for (const std::string &probe : o.probes) {
         Result<trace::ProbeSpec> spec = trace::parse_probe(probe);
-        if (!spec) return complain(kWho, spec.error(), 2);
+        if (!spec) return complain(who, spec.error(), 2);
         Result<trace::Matched> matched = trace::match_probe(*spec, o.match);
-        if (!matched) return complain(kWho, matched.error());
+        if (!matched) return complain(who, matched.error());
         for (const trace::Place &place : matched->places) append(text, "{}\n", prototype(place));
-        for (const std::string &note : matched->notes) say(format("{}: {}\n", kWho, note));
+        for (const std::string &note : matched->notes) say(format("{}: {}\n", who, note));
     }
     output.writer().write(text);
     output.keep();
     if (Result<void> written = output.writer().flush(); !written && !reader_gone(written.error()))
-        return complain(kWho, written.error(), 1);
+        return complain(who, written.error(), 1);
     return 0;
 }
 
@@ -244,8 +270,9 @@ class Run {
         }
         tracer_ = TRY(trace::Tracer::open(options_));
         if (a_.has(option("verbose")))
-            say(format("{}: {} places, {} programs\n", kWho, tracer_->places().size(), tracer_->unit().functions.size()));
-        run_.command = own_command_line({"rawbpf", "trace"}, a_);
+            say(format("{}: {} places, {} programs\n", who_, tracer_->places().size(), tracer_->unit().functions.size()));
+        const std::vector<std::string_view> words = split(who_, ' ');
+        run_.command = own_command_line({words.begin(), words.end()}, a_);
         run_.version = RAWBPF_VERSION;
         run_.kernel = first_line("/proc/sys/kernel/osrelease");
 #if defined(__x86_64__)
@@ -291,7 +318,7 @@ class Run {
 
   private:
     void note(std::string_view text) const {
-        if (!a_.has(option("quiet"))) say(format("{}: {}\n", kWho, text));
+        if (!a_.has(option("quiet"))) say(format("{}: {}\n", who_, text));
     }
 
     void show(const trace::Event &event) {
@@ -376,17 +403,18 @@ class Run {
         cost.bpf_runs = tracer_->cost().runs;
         cost.bpf_ns = tracer_->cost().ns;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
-        say(render::ledger_text(kWho, run_, ledger, cost, "event"));
-        if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), counts));
+        say(render::ledger_text(who_, run_, ledger, cost, "event"));
+        if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), trace::merge_sites(tracer_->places(), counts)));
         for (const std::string &warning : view_->warnings()) note(warning);
         if (tracer_->cost().recursion_misses)
-            say(format("{}: {} more weren't seen: a BPF program was running on that CPU already\n", kWho,
+            say(format("{}: {} more weren't seen: a BPF program was running on that CPU already\n", who_,
                        tracer_->cost().recursion_misses));
-        if (!status_.empty()) say(format("{}: {} {}\n", kWho, a_.workload()[0], status_));
+        if (!status_.empty()) say(format("{}: {} {}\n", who_, a_.workload()[0], status_));
         return {};
     }
 
     const Arguments &a_;
+    const std::string who_ = who(a_);
     trace::TraceOptions options_;
     Output &output_;
     sys::Child child_;
@@ -400,14 +428,14 @@ class Run {
 };
 
 int run_trace_command(const Arguments &a) {
-    if (Result<void> fine = check(a); !fine) return complain(kWho, fine.error(), 2);
+    if (Result<void> fine = check(a); !fine) return complain(who(a), fine.error(), 2);
     Result<trace::TraceOptions> options = trace_options(a);
-    if (!options) return complain(kWho, options.error(), 2);
+    if (!options) return complain(who(a), options.error(), 2);
     if (const std::string_view shape = a.text(option("format")); (shape == "json" || shape == "chrome") && !render::writes_json())
-        return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));
+        return complain(who(a), make_error(Errc::unsupported, "this build writes no JSON"));
     Result<Output> output = Output::open(a.text(option("output")));
-    if (!output) return complain(kWho, output.error(), 1);
-    if (a.has(option("list"))) return list_probes(*options, *output);
+    if (!output) return complain(who(a), output.error(), 1);
+    if (a.has(option("list"))) return list_probes(who(a), *options, *output);
     stop_on_signals();
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
@@ -415,7 +443,7 @@ int run_trace_command(const Arguments &a) {
     narrator.reset();
     if (!done) {
         if (reader_gone(done.error())) return 0;
-        return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);
+        return complain(who(a), done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);
     }
     return 0;
 }
@@ -429,7 +457,8 @@ const Command kTrace{
         "Attaches to functions of the kernel and of programs, to tracepoints and system calls, and shows each call with its "
         "arguments, typed and named where the kernel's BTF or --sig knows them. What isn't wanted is filtered in the kernel.\n\n"
         "A PROBE is kprobe:GLOB, kretprobe:GLOB, fentry:GLOB, fexit:GLOB, uprobe:PATH:GLOB, uretprobe:PATH:GLOB, "
-        "tracepoint:CATEGORY:GLOB, raw_tp:NAME or syscall:GLOB. A bare GLOB stands for functions of the kernel, by the best way "
+        "tracepoint:CATEGORY:GLOB, raw_tp:NAME, syscall:GLOB or usdt:FILE:PROVIDER:NAME. A bare GLOB stands for functions of the "
+        "kernel, by the best way "
         "that "
         "this kernel has, and it says which.\n\n"
         "With -- COMMAND it traces that command and what it starts, from the first instruction on, and ends with it.",
@@ -438,6 +467,30 @@ const Command kTrace{
     .operand = "PROBE",
     .least_operands = 1,
     .most_operands = 1000,
+    .workload = true,
+    .run = run_trace_command,
+};
+
+const Command kUsdtTrace{
+    .name = "usdt trace",
+    .summary = "trace the USDT probes of programs and libraries, with their arguments",
+    .description =
+        "Attaches to the probes that a program or library brings along and shows each time that one is reached, with its "
+        "arguments. "
+        "TARGET is FILE, FILE:PROVIDER or FILE:PROVIDER:NAME, with * and ? as in a shell; a FILE without a slash is looked for "
+        "as "
+        "the dynamic linker or the shell would. With -p PID, FILE may be left out: all that the process has mapped is looked "
+        "through. It is rawbpf trace usdt:TARGET.\n\n"
+        "The kernel raises the semaphores of probes that have one, and drops them again however this ends. What arguments mean "
+        "is "
+        "known of PostgreSQL, Python, Ruby, PHP, libstdc++ and the Go fork that has such probes; --types teaches it others. An "
+        "argument that no program can fetch is shown as ?.",
+    .options = kOptions,
+    .examples = kUsdtExamples,
+    .operand = "TARGET",
+    .least_operands = 0,
+    .most_operands = 1000,
+    .operand_is_file = true,
     .workload = true,
     .run = run_trace_command,
 };

@@ -142,7 +142,7 @@ class Chrome final : public Sink {
     void head(std::string &out, std::string_view phase, uint32_t place, uint32_t pid, uint32_t tid, uint64_t t_ns) {
         next(out);
         append(out, "{{\"ph\":\"{}\",\"name\":", phase);
-        render::append_json(out, o_.places[place].function);
+        render::append_json(out, o_.places[place].label());
         append(out, ",\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":", probe_kind_name(o_.places[place].kind), pid, tid);
         append_us(out, t_ns);
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include <arpa/inet.h>
@@ -168,6 +169,20 @@ Decoded decode_raw(const Type &type, uint64_t raw, const Blob *blob, Bytes recor
             out.cut = n == blob->capacity && type.show == Show::text;
         }
         break;
+    case Show::counted:
+        if (blob) {
+            const int32_t n = length();
+            if (n < 0 || n > blob->capacity) return unread();
+            out.kind = Kind::text;
+            out.text.assign(reinterpret_cast<const char *>(record.data()) + blob->offset + 4, static_cast<size_t>(n));
+            out.cut = n == blob->capacity;
+        }
+        break;
+    case Show::real:
+        out.kind = Kind::real;
+        out.real = type.size == 4 ? double(std::bit_cast<float>(static_cast<uint32_t>(raw))) : std::bit_cast<double>(raw);
+        break;
+    case Show::unavailable: out.kind = Kind::unavailable; break;
     case Show::sockaddr:
         if (!blob || raw == 0) break;
         if (length() < 0) return unread();
@@ -230,6 +245,11 @@ int error_of(const Type &type, uint64_t raw) {
 
 Decoded decode(const Event &event, size_t column, const Decoding &with) {
     Decoded out = decode_raw(event.type(column), event.value(column), event.blob(column), event.record, with.kernel);
+    if (event.unreadable(column)) {
+        out = {};
+        out.kind = Decoded::Kind::unreadable;
+        return out;
+    }
     name_value(out, event, column, with);
     return out;
 }
@@ -272,6 +292,8 @@ void append_text(std::string &out, const Decoded &value) {
         if (value.cut) out += "...";
         return;
     case Kind::words: render::append_printable(out, value.text); return;
+    case Kind::real: append(out, "{}", value.real); return;
+    case Kind::unavailable: out += '?'; return;
     }
     if (value.target.empty()) return;
     out += '<';
@@ -284,7 +306,13 @@ void append_json(std::string &out, const Decoded &value) {
     switch (value.kind) {
     case Kind::nothing:
     case Kind::null:
+    case Kind::unavailable:
     case Kind::unreadable: out += "null"; return;
+    case Kind::real: {
+        const char *quote = std::isfinite(value.real) ? "" : "\"";
+        append(out, "{}{}{}", quote, value.real, quote);
+        return;
+    }
     case Kind::truth: out += value.number ? "true" : "false"; return;
     case Kind::address: append(out, "\"{:#x}\"", value.number); return;
     case Kind::text:

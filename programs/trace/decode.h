@@ -23,12 +23,15 @@ struct Decoded {
         character,
         number,
         address,
-        text,  ///< a string of the program's, any bytes
-        words, ///< a path, a socket's address: readable as it is
+        text,        ///< a string of the program's, any bytes
+        words,       ///< a path, a socket's address: readable as it is
+        real,        ///< `real`
+        unavailable, ///< of a USDT probe: no program can fetch it
     };
     Kind kind = Kind::nothing;
     bool negative = false;
-    bool cut = false;    ///< text: there was more of it
+    bool cut = false; ///< text: there was more of it
+    double real = 0;
     uint64_t number = 0; ///< magnitude; of everything but nothing, text and words
     std::string text;    ///< of text and words
     std::string name;    ///< what a number or address stands for: an enumerator, flags, an error, a symbol; empty: nothing known

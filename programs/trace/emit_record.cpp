@@ -2,6 +2,7 @@
 #include <linux/bpf.h>
 
 #include "programs/trace/emit.h"
+#include "programs/usdt/fetch.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
@@ -81,6 +82,23 @@ void copy_kernel_text(Code &f, Mem bytes, uint32_t capacity) {
     f.call(helper::probe_read_kernel_str);
 }
 
+// A text whose length is the next argument: r0 = how many bytes of it are here, or a negative error.
+void copy_counted(const Emitting &e, const Column &column, Mem bytes, uint32_t capacity) {
+    Code &f = e.f;
+    load_raw(e, r0, column.value.argument + 1);
+    f.store<uint64_t>(e.scratch, r0);
+    load_source(e, column);
+    f.load<uint64_t>(r2, e.scratch);
+    f.if_(r2 > runtime(capacity), [&] { f.mov(r2, runtime(capacity)); });
+    f.store<uint64_t>(e.scratch, r2);
+    f.address(r1, bytes);
+    if (e.sleepable)
+        f.call(helper::copy_from_user);
+    else
+        f.call(helper::probe_read_user);
+    f.if_(r0 == 0, [&] { f.load<uint64_t>(r0, e.scratch); });
+}
+
 void copy(const Emitting &e, const Column &column, const Blob &blob) {
     Code &f = e.f;
     const Mem length = r9 + runtime(blob.offset), bytes = r9 + runtime(blob.offset + 4);
@@ -118,6 +136,7 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
         f.store<uint64_t>(e.path + runtime(e.shared.paths->path_dentry), r3);
         walk(e, bytes);
         break;
+    case Show::counted: copy_counted(e, column, bytes, blob.capacity); break;
     case Show::descriptor: copy_descriptor(e, column, bytes); break;
     default: load_source(e, column); read_memory(e, bytes, blob.capacity, blob.show == Show::text);
     }
@@ -153,6 +172,8 @@ void emit_record(const Emitting &e, const Layout &layout) {
              f.mov(r1, 0);
          f.store<uint64_t>(r9 + offsetof(Header, duration), r1);
          f.call(helper::get_current_comm, r9 + offsetof(Header, comm), 16);
+         f.mov(r1, 0);
+         f.store<uint32_t>(r9 + offsetof(Header, unreadable), r1);
          for (uint32_t i = 0; i < layout.columns.size(); ++i) {
              const Value &value = layout.columns[i].value;
              if (value.from == Value::From::comm) {
@@ -162,6 +183,12 @@ void emit_record(const Emitting &e, const Layout &layout) {
                  f.mov(r1, r0);
              } else if (value.from == Value::From::argument && value.reads.empty()) {
                  load_raw(e, r1, value.argument);
+                 if (e.place.kind == ProbeKind::usdt && usdt::is_in_memory(e.place.arguments[value.argument]))
+                     f.if_(r0 != 0, [&] {
+                         f.load<uint32_t>(r2, r9 + offsetof(Header, unreadable));
+                         f.or_(r2, runtime(1u << i));
+                         f.store<uint32_t>(r9 + offsetof(Header, unreadable), r2);
+                     });
              } else {
                  load_value(e, value);
                  f.mov(r1, r0);

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "programs/trace/emit.h"
+#include "programs/usdt/fetch.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
@@ -35,7 +36,10 @@ void load_word(const Emitting &e, WritableReg dst, size_t index) {
 
 } // namespace
 
-bool has_registers(ProbeKind kind) { return kind == ProbeKind::kprobe || kind == ProbeKind::kretprobe || is_user_function(kind); }
+bool has_registers(ProbeKind kind) {
+    if (kind == ProbeKind::usdt) return false; // it has, but the compiler chose which
+    return kind == ProbeKind::kprobe || kind == ProbeKind::kretprobe || is_user_function(kind);
+}
 bool has_record(ProbeKind kind) { return kind == ProbeKind::tracepoint || kind == ProbeKind::syscall; }
 bool has_arguments(const Emitting &e) {
     return !e.is_result || e.call || e.place.kind == ProbeKind::fexit || e.place.kind == ProbeKind::fentry;
@@ -46,6 +50,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
         e.f.load<uint64_t>(dst, *e.call + runtime(offsetof(OpenCall, arguments) + 8 * index));
         return;
     }
+    if (e.place.kind == ProbeKind::usdt) return usdt::emit_argument(e.f, dst, r6, e.place.arguments[index], e.sleepable);
     if (has_registers(e.place.kind)) {
         e.f.load<uint64_t>(dst, r6 + runtime(kArgumentRegisters[index]));
         return;

@@ -1,6 +1,7 @@
 // NDJSON: a header, an object an event, the counts, the ledger. The fields of an event, in this order:
 //
 //      {"type":"call" or "return","time":RFC 3339,"t_ns","comm","pid","tid","cpu","probe","function",
+//       of USDT probes "provider","name",
 //       "args":[{"name","type","value"} ...],"ret","duration_ns","depth","stack":null or {"kernel":[frame...],"user":[...]}}
 //
 // A value is a number, a text, or null; addresses and numbers above 2^53 are strings, since a double can't hold them. What a
@@ -26,7 +27,9 @@ class JsonEvents final : public Sink {
             render::JsonLine line(out, shown.is_result ? "return" : "call");
             line.text("time", render::rfc3339(shown.wall_ns)).number("t_ns", shown.t_ns).text("comm", shown.comm);
             line.number("pid", header.pid).number("tid", header.tid).number("cpu", header.cpu);
-            line.text("probe", event.place->describe()).text("function", event.place->function);
+            const Place &place = *event.place;
+            line.text("probe", place.kind == ProbeKind::usdt ? place.label() : place.describe()).text("function", place.function);
+            if (place.kind == ProbeKind::usdt) line.text("provider", place.category).text("name", place.function);
             line.raw("args") += '[';
             for (size_t i = 0; i < event.layout->columns.size(); ++i) {
                 if (i) out += ',';
@@ -52,7 +55,8 @@ class JsonEvents final : public Sink {
         if (o_.view.count) {
             render::JsonLine line(out, "counts");
             render::JsonObject by_function(line.raw("counts"));
-            for (size_t i = 0; i < ending.counts.size(); ++i) append(by_function.key(o_.names[i]), "{}", ending.counts[i].shown);
+            for (size_t i = 0; i < ending.counts.size(); ++i)
+                if (!o_.names[i].empty()) append(by_function.key(o_.names[i]), "{}", ending.counts[i].shown);
         }
         if (o_.view.latency)
             for (const auto &[place, times] : ending.latency) {
@@ -86,7 +90,7 @@ class JsonEvents final : public Sink {
             render::JsonObject functions(out);
             for (size_t i = 0; i < ending.counts.size(); ++i) {
                 const PlaceCounts &place = ending.counts[i];
-                if (place.counts.fired == 0) continue;
+                if (place.counts.fired == 0 || o_.names[i].empty()) continue;
                 render::JsonObject one(functions.key(o_.names[i]));
                 one.number("fired", place.counts.fired).number("shown", place.shown).number("filtered", place.counts.filtered);
                 one.number("sampled_out", place.counts.sampled_out).number("lost", place.counts.lost);

@@ -40,9 +40,9 @@ class Lines final : public Sink {
         idle(out);
         prefix(out, shown);
         if (o_.view.graph && shown.is_result) {
-            append(out, "}} {}", shown.event.place->function);
+            append(out, "}} {}", shown.event.place->label());
         } else {
-            append(out, "{}(", shown.event.place->function);
+            append(out, "{}(", shown.event.place->label());
             for (size_t i = 0; i < shown.event.layout->columns.size(); ++i) {
                 append(out, "{}{}=", i ? ", " : "", shown.event.name(i));
                 append_text(out, argument(shown, i));

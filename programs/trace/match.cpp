@@ -281,6 +281,7 @@ Result<Matched> match_probe(const ProbeSpec &spec, const MatchOptions &options) 
     case ProbeKind::uretprobe: return match_user(spec, options);
     case ProbeKind::tracepoint: return match_tracepoints(spec);
     case ProbeKind::syscall: return match_syscalls(spec);
+    case ProbeKind::usdt: return match_usdt(spec, options);
     case ProbeKind::raw_tp: return match_raw(spec);
     default: return match_kernel(spec, options);
     }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/trace/known_probes.h"
 #include "programs/trace/probe.h"
 #include "runtime/base/result.h"
 
@@ -15,16 +16,20 @@ struct Matched {
 };
 
 struct MatchOptions {
-    bool signatures = true;         ///< names and types are wanted: events, filters
-    int pid = -1;                   ///< libraries by name as this process has mapped them
-    bool results = false;           ///< returns are wanted too
-    bool allow_unwind_risk = false; ///< return probes also where an exception may cross the frame
-    std::string signature = {};     ///< --sig, for functions of programs
+    bool signatures = true;             ///< names and types are wanted: events, filters
+    int pid = -1;                       ///< libraries by name as this process has mapped them
+    bool results = false;               ///< returns are wanted too
+    bool allow_unwind_risk = false;     ///< return probes also where an exception may cross the frame
+    std::string signature = {};         ///< --sig, for functions of programs
+    const KnownProbes *known = nullptr; ///< names and types for USDT probes' arguments; nullptr: those built in
 };
 
 /// Kernel functions by ftrace's list and kallsyms, functions of programs by their symbols, tracepoints and system calls by
 /// tracefs. Errors: not_found with the nearest names; unsupported (no tracefs, return probes in Go programs); permission.
 [[nodiscard]] Result<Matched> match_probe(const ProbeSpec &spec, const MatchOptions &options);
+
+/// USDT probes: FILE[:PROVIDER[:NAME]], or with options.pid [FILE][:PROVIDER[:NAME]] of what that process has mapped.
+[[nodiscard]] Result<Matched> match_usdt(const ProbeSpec &spec, const MatchOptions &options);
 
 /// Where a child's thread id stands in the record of sched:sched_process_fork.
 [[nodiscard]] Result<uint16_t> forked_child_offset();

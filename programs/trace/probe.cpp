@@ -23,13 +23,14 @@ constexpr KindRow kKinds[] = {
     {"tracepoint", ProbeKind::tracepoint, "tracepoint:CATEGORY:GLOB"},
     {"raw_tp", ProbeKind::raw_tp, "raw_tp:NAME"},
     {"syscall", ProbeKind::syscall, "syscall:GLOB"},
+    {"usdt", ProbeKind::usdt, "usdt:PATH:PROVIDER:GLOB"},
 };
 // Other tools' words for the same.
 constexpr KindRow kAliases[] = {
     {"kfunc", ProbeKind::fentry, ""}, {"kretfunc", ProbeKind::fexit, ""}, {"rawtracepoint", ProbeKind::raw_tp, ""},
     {"t", ProbeKind::tracepoint, ""}, {"k", ProbeKind::kprobe, ""},       {"kr", ProbeKind::kretprobe, ""},
     {"u", ProbeKind::uprobe, ""},     {"ur", ProbeKind::uretprobe, ""},   {"f", ProbeKind::fentry, ""},
-    {"rt", ProbeKind::raw_tp, ""},    {"fr", ProbeKind::fexit, ""},
+    {"rt", ProbeKind::raw_tp, ""},    {"fr", ProbeKind::fexit, ""},       {"U", ProbeKind::usdt, ""},
 };
 
 const KindRow &row_of(ProbeKind kind) {
@@ -89,6 +90,10 @@ Result<ProbeSpec> parse_probe(std::string_view text) {
     }
     out.kind = row->kind;
     out.pattern = rest;
+    if (out.kind == ProbeKind::usdt) { // what parts it has depends on which files there are: match_usdt() takes it apart
+        if (rest.empty()) return Unexpected(wrong(text, row->form));
+        return out;
+    }
     if (is_user_function(out.kind)) {
         const size_t split = last_colon(rest);
         if (split == std::string_view::npos || split == 0) return Unexpected(wrong(text, row->form));
@@ -106,7 +111,10 @@ Result<ProbeSpec> parse_probe(std::string_view text) {
     return out;
 }
 
+std::string Place::label() const { return kind == ProbeKind::usdt ? format("{}:{}", category, function) : function; }
+
 std::string Place::describe() const {
+    if (kind == ProbeKind::usdt) return format("usdt:{}:{}:{}", file, category, function);
     if (is_user_function(kind)) return format("{}:{}:{}", probe_kind_name(kind), file, function);
     if (kind == ProbeKind::tracepoint) return format("tracepoint:{}:{}", category, function);
     return format("{}:{}", probe_kind_name(kind), function);

@@ -6,16 +6,30 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "programs/trace/signature.h"
 #include "runtime/base/result.h"
+#include "runtime/usdt/arguments.h"
 
 namespace rawbpf::inline v0::trace {
 
-enum class ProbeKind : uint8_t { function, kprobe, kretprobe, fentry, fexit, uprobe, uretprobe, tracepoint, raw_tp, syscall };
+enum class ProbeKind : uint8_t {
+    function,
+    kprobe,
+    kretprobe,
+    fentry,
+    fexit,
+    uprobe,
+    uretprobe,
+    tracepoint,
+    raw_tp,
+    syscall,
+    usdt
+};
 
 /// "kprobe", "fentry" ...; Kind::function, which has no word of its own, is "function".
 [[nodiscard]] std::string_view probe_kind_name(ProbeKind kind);
@@ -25,13 +39,13 @@ enum class ProbeKind : uint8_t { function, kprobe, kretprobe, fentry, fexit, upr
            kind == ProbeKind::fentry || kind == ProbeKind::fexit;
 }
 [[nodiscard]] constexpr bool is_user_function(ProbeKind kind) {
-    return kind == ProbeKind::uprobe || kind == ProbeKind::uretprobe;
+    return kind == ProbeKind::uprobe || kind == ProbeKind::uretprobe || kind == ProbeKind::usdt;
 }
 
 struct ProbeSpec {
     ProbeKind kind = ProbeKind::function; ///< function: a bare glob, by the best way this kernel has
     std::string file;                     ///< uprobes: path or name of a program or library
-    std::string category;                 ///< tracepoints; may be a glob
+    std::string category;                 ///< tracepoints, the provider of USDT probes; may be a glob
     std::string pattern;                  ///< a name or a glob
     std::string text;                     ///< as the user wrote it
 };
@@ -43,16 +57,21 @@ struct ProbeSpec {
 /// One place where a probe stands: a function, a tracepoint, a system call.
 struct Place {
     ProbeKind kind = ProbeKind::kprobe;
-    std::string function;          ///< "vfs_read", "openat", "sched_switch"
-    std::string file;              ///< uprobes: the path
-    std::string category;          ///< tracepoints
-    std::string module;            ///< kernel functions of modules
-    uint64_t address = 0;          ///< kernel functions: address, 0 unknown; uprobes: offset in the file
-    Signature signature;           ///< of tracepoints: their fields
-    std::vector<uint16_t> offsets; ///< tracepoints: where each field is, from the record's start
+    std::string function;                       ///< "vfs_read", "openat", "sched_switch"
+    std::string file;                           ///< uprobes: the path
+    std::string category;                       ///< tracepoints; of USDT probes the provider
+    std::string module;                         ///< kernel functions of modules
+    uint64_t address = 0;                       ///< kernel functions: address, 0 unknown; uprobes: offset in the file
+    Signature signature;                        ///< of tracepoints: their fields
+    std::vector<uint16_t> offsets;              ///< tracepoints: where each field is, from the record's start
+    uint64_t semaphore = 0;                     ///< USDT: its offset in the file; 0: none
+    std::vector<usdt::Argument> arguments = {}; ///< USDT: where each argument is; refers to `owner`
+    std::shared_ptr<const void> owner = {};     ///< what keeps their text
 
     /// "uprobe:/usr/bin/bash:readline", "tracepoint:sched:sched_switch".
     [[nodiscard]] std::string describe() const;
+    /// "readline", "sched_switch"; of USDT probes "python:gc__start".
+    [[nodiscard]] std::string label() const;
 };
 
 } // namespace rawbpf::inline v0::trace

@@ -45,7 +45,9 @@ constexpr uint32_t kOpenCalls = 16384; // of all threads
 bool only_result(ProbeKind kind) {
     return kind == ProbeKind::kretprobe || kind == ProbeKind::uretprobe || kind == ProbeKind::fexit;
 }
-bool has_two_ends(ProbeKind kind) { return kind != ProbeKind::tracepoint && kind != ProbeKind::raw_tp; }
+bool has_two_ends(ProbeKind kind) {
+    return kind != ProbeKind::tracepoint && kind != ProbeKind::raw_tp && kind != ProbeKind::usdt;
+}
 
 class Maker {
   public:
@@ -128,7 +130,8 @@ class Maker {
             if (result) TRY(add(by_key, i, true, false));
         }
         if (out_.groups.empty() || (one_end && (o_.filters.min_duration || o_.filters.errors)))
-            return Unexpected(make_error(Errc::invalid_argument, "tracepoints have no returns: neither results nor durations",
+            return Unexpected(make_error(Errc::invalid_argument,
+                                         "tracepoints and USDT probes have no returns: neither results nor durations",
                                          "syscall:NAME has both ends of a system call"));
         for (size_t i = 0; i < out_.groups.size(); ++i) out_.groups[i].program = format("trace_{}", i);
         for (size_t i = 0; i < o_.shows.size(); ++i) {
@@ -158,6 +161,8 @@ class Maker {
         }
         if (o_.filters.expression || !o_.shows.empty()) // names may stand for different things at different functions
             for (const Parameter &p : place.signature.parameters) append(key, " {} {} {}", p.name, p.type.name, p.type.size);
+        for (const usdt::Argument &argument : place.arguments) // each site has its own instructions
+            append(key, " {}+{}", argument.spec, argument.location.displacement);
         if (is_result && o_.filters.errors) append(key, " returns {}", int(place.signature.returns.size));
         if (has_record(place.kind) && (by_columns || o_.filters.expression))
             for (size_t i = 0; i < place.offsets.size(); ++i)
@@ -180,6 +185,7 @@ class Maker {
         switch (place.kind) {
         case ProbeKind::uprobe:
         case ProbeKind::uretprobe:
+        case ProbeKind::usdt:
             return format("{}{}{}", is_result ? "uretprobe" : "uprobe", multi, sleeps(place.kind, is_result) ? ".s" : "");
         case ProbeKind::fentry:
         case ProbeKind::fexit: return format("{}/{}", is_result ? "fexit" : "fentry", place.function);
@@ -206,6 +212,7 @@ class Maker {
         out.is_result = is_result;
         const bool with_arguments = !is_result || o_.pair || place.kind == ProbeKind::fexit || place.kind == ProbeKind::fentry;
         for (uint32_t i = 0; with_arguments && i < arguments(place); ++i) {
+            if (i < place.signature.parameters.size() && place.signature.parameters[i].is_length) continue;
             Column column;
             column.value.argument = i;
             if (i < place.signature.parameters.size()) column.value.type = place.signature.parameters[i].type;
@@ -256,6 +263,7 @@ class Maker {
         if (value.from != Value::From::argument && value.from != Value::From::result && value.from != Value::From::comm) return 0;
         switch (value.type.show) {
         case Show::text:
+        case Show::counted:
         case Show::data_text: return o_.text_bytes;
         case Show::characters: return static_cast<uint16_t>(std::min<uint32_t>(value.type.length, o_.text_bytes));
         case Show::sockaddr: return kSockaddrBytes;

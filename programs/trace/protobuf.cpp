@@ -2,6 +2,8 @@
 // rawbpf.trace.Record. The schema is trace.proto, in this folder, and is installed; the numbers of fields below are its.
 #include "programs/trace/protobuf.h"
 
+#include <bit>
+
 #include "programs/render/text.h"
 #include "programs/trace/sink.h"
 
@@ -20,6 +22,7 @@ void fill_value(Message &m, const Decoded &value) {
     using Kind = Decoded::Kind;
     switch (value.kind) {
     case Kind::nothing:
+    case Kind::unavailable:
     case Kind::null: break;
     case Kind::unreadable: m.present(6, 1); break;
     case Kind::truth: m.present(3, value.number); break;
@@ -31,6 +34,7 @@ void fill_value(Message &m, const Decoded &value) {
             m.present(2, value.number);
         break;
     case Kind::address: m.fixed64(5, value.number); break;
+    case Kind::real: m.fixed64(7, std::bit_cast<uint64_t>(value.real)); break;
     case Kind::text:
     case Kind::words: {
         std::string clean;
@@ -95,7 +99,8 @@ class Protobuf final : public Sink {
     void end(std::string &out, const Ending &ending) override {
         if (o_.view.count)
             record(out, 3, [&](Message &m) {
-                for (size_t i = 0; i < ending.counts.size(); ++i) fill_counts(m, 1, o_.names[i], ending.counts[i].shown);
+                for (size_t i = 0; i < ending.counts.size(); ++i)
+                    if (!o_.names[i].empty()) fill_counts(m, 1, o_.names[i], ending.counts[i].shown);
             });
         record(out, 4, [&](Message &m) {
             const Ledger &ledger = ending.ledger;
@@ -104,7 +109,7 @@ class Protobuf final : public Sink {
             for (const auto &[reason, n] : ledger.degraded) fill_counts(m, 6, reason, n);
             for (size_t i = 0; i < ending.counts.size(); ++i) {
                 const PlaceCounts &place = ending.counts[i];
-                if (place.counts.fired == 0) continue;
+                if (place.counts.fired == 0 || o_.names[i].empty()) continue;
                 m.message(7, [&](Message &entry) {
                     entry.text(1, o_.names[i]);
                     entry.message(2, [&](Message &counts) {

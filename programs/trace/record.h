@@ -25,9 +25,9 @@ struct Header {
     uint32_t tid = 0, pid = 0;
     uint32_t place = 0; ///< index among the places
     uint32_t cpu = 0;
-    uint32_t what = 0; ///< What
-    uint32_t pad = 0;
-    uint64_t duration = 0; ///< ns since the call, where the kernel paired them (ProgramOptions::pair); else 0
+    uint32_t what = 0;       ///< What
+    uint32_t unreadable = 0; ///< a bit for each column whose value couldn't be read (USDT arguments in memory)
+    uint64_t duration = 0;   ///< ns since the call, where the kernel paired them (ProgramOptions::pair); else 0
     char comm[16] = {};
 };
 static_assert(sizeof(Header) == 56);

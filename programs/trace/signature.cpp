@@ -246,8 +246,8 @@ class SignatureParser {
                     if (!out.parameters.empty() || comma != end) return Unexpected(wrong(at, "an argument can't be void"));
                     return {};
                 }
-                if (out.parameters.size() == kRawArguments)
-                    return Unexpected(wrong(at, format("more than {} arguments: the others aren't in registers", kRawArguments)));
+                if (out.parameters.size() == kMostParameters)
+                    return Unexpected(wrong(at, format("more than {} arguments", kMostParameters)));
                 out.parameters.push_back(std::move(one_more));
             }
             at = comma + 1;
@@ -277,8 +277,8 @@ class SignatureParser {
                 std::string word(text_.substr(at, i - at));
                 if (word == "const") {
                     is_const |= stars == 0;
-                } else if (word == "volatile" || word == "restrict" || word == "register" || is_tag(word)) {
-                    if (is_tag(word)) words.emplace_back(word, at);
+                } else if (word == "volatile" || word == "restrict" || word == "register") {
+                    continue;
                 } else if (stars > 0) {
                     name = word;
                 } else {
@@ -408,6 +408,16 @@ Parameter parse_field(std::string_view declaration, uint32_t size, bool is_signe
     return out;
 }
 
-Result<Signature> parse_signature(std::string_view text) { return SignatureParser(text).parse(); }
+Result<Signature> parse_signature(std::string_view text) {
+    Signature out = TRY(SignatureParser(text).parse());
+    for (size_t i = 1; i < out.parameters.size(); ++i) {
+        Parameter &text_of = out.parameters[i - 1], &length = out.parameters[i];
+        if (text_of.type.show != Show::text || text_of.name.empty() || length.name != text_of.name + "_len") continue;
+        if (length.type.show != Show::integer) continue;
+        text_of.type.show = Show::counted;
+        length.is_length = true;
+    }
+    return out;
+}
 
 } // namespace rawbpf::inline v0::trace

@@ -32,6 +32,9 @@ enum class Show : uint8_t {
     characters,  ///< an array of char inside of a record or struct
     data_text,   ///< a tracepoint's __data_loc: a text somewhere in its record
     nothing,     ///< void
+    counted,     ///< a char * without a zero at the end: the next argument, its name with _len, says how many bytes
+    real,        ///< the bits of a float or a double
+    unavailable, ///< a USDT argument that no program can fetch
     descriptor,  ///< an int that is a file descriptor: the number, and what it leads to
 };
 
@@ -47,6 +50,7 @@ struct Type {
 struct Parameter {
     std::string name; ///< may be empty: then it goes by its number
     Type type;
+    bool is_length = false; ///< of the Show::counted before it, and not shown
 };
 
 struct Signature {

@@ -218,6 +218,7 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
                 how.functions.push_back(place.address ? format("{:#x}", place.address) : place.function);
                 how.names.push_back(place.function);
                 how.cookies.push_back(index);
+                how.semaphores.push_back(place.semaphore);
             }
             if (options.program.filters.pids.size() == 1 && !file.empty())
                 how.pid = static_cast<int>(options.program.filters.pids[0]);
@@ -239,7 +240,7 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
             place.kind != ProbeKind::raw_tp)
             how.cookie = index;
         if (is_user_function(place.kind))
-            how.target = format("{}:{:#x}", place.file, place.address);
+            how.target = format("{}:{:#x}", place.file, place.address), how.semaphore = place.semaphore;
         else if (place.kind == ProbeKind::tracepoint)
             how.target = format("{}/{}", place.category, place.function);
         else if (place.kind == ProbeKind::syscall)

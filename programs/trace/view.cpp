@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "programs/render/text.h"
 #include "runtime/base/stable_sort.h"
@@ -29,7 +30,13 @@ std::vector<std::string> names_of(const std::vector<Place> &places) {
     for (const Place &place : places) ++uses[place.function];
     std::vector<std::string> out;
     out.reserve(places.size());
-    for (const Place &place : places) out.push_back(uses[place.function] > 1 ? place.describe() : place.function);
+    std::set<std::string> sites;
+    for (const Place &place : places) {
+        if (place.kind != ProbeKind::usdt)
+            out.push_back(uses[place.function] > 1 ? place.describe() : place.function);
+        else
+            out.push_back(sites.insert(place.describe()).second ? place.label() : "");
+    }
     return out;
 }
 
@@ -141,6 +148,7 @@ void View::counts_table(std::string &out, const std::vector<PlaceCounts> &counts
     size_t width = 20, left = 0;
     uint64_t silent = 0, left_calls = 0;
     for (uint32_t i = 0; i < counts.size(); ++i) {
+        if (place_names_[i].empty()) continue;
         if (counts[i].shown == 0 && counts.size() > kMostSilent)
             ++silent;
         else
@@ -172,7 +180,7 @@ void View::latency_tables() {
 
 Result<void> View::redraw(const std::vector<PlaceCounts> &counts, uint32_t rows, uint32_t columns) {
     std::string table;
-    counts_table(table, counts, std::max<uint32_t>(rows, 8) - 4);
+    counts_table(table, merge_sites(places_, counts), std::max<uint32_t>(rows, 8) - 4);
     if (drawn_) append(out_, "\x1b[{}A\x1b[J", drawn_); // up, and clear to the end
     drawn_ = 0;
     for (std::string_view rest = table; !rest.empty(); ++drawn_) {
@@ -190,7 +198,8 @@ void View::drain() {
     if (!waiting_.empty()) show_waiting();
 }
 
-Result<void> View::finish(const std::vector<PlaceCounts> &counts, const Ledger &ledger) {
+Result<void> View::finish(const std::vector<PlaceCounts> &places_counts, const Ledger &ledger) {
+    const std::vector<PlaceCounts> counts = merge_sites(places_, places_counts);
     drain();
     sink_->end(out_, {counts, ledger, latency_});
     if (options_.format == Format::text) {
@@ -200,7 +209,8 @@ Result<void> View::finish(const std::vector<PlaceCounts> &counts, const Ledger &
             if (!options_.count) out_ += "\nFunction call statistics:\n";
             std::vector<PlaceCounts> calls = counts;
             // A call with its return is two events, or one. Of those that are counted in the kernel there are none.
-            for (size_t i = 0; i < calls.size() && !options_.count; ++i) calls[i].shown = std::max(called_[i], returned_[i]);
+            for (size_t i = 0; i < calls.size() && !options_.count; ++i)
+                if (places_[i].kind != ProbeKind::usdt) calls[i].shown = std::max(called_[i], returned_[i]);
             counts_table(out_, calls, SIZE_MAX);
         }
     }
@@ -209,12 +219,30 @@ Result<void> View::finish(const std::vector<PlaceCounts> &counts, const Ledger &
     return writer_.flush();
 }
 
+std::vector<PlaceCounts> merge_sites(const std::vector<Place> &places, std::vector<PlaceCounts> counts) {
+    std::map<std::string, size_t> first;
+    for (size_t i = 0; i < counts.size(); ++i) {
+        if (places[i].kind != ProbeKind::usdt) continue;
+        const auto [at, is_new] = first.emplace(places[i].describe(), i);
+        if (is_new) continue;
+        PlaceCounts &sum = counts[at->second], &one = counts[i];
+        sum.counts.fired += one.counts.fired;
+        sum.counts.filtered += one.counts.filtered;
+        sum.counts.sampled_out += one.counts.sampled_out;
+        sum.counts.lost += one.counts.lost;
+        sum.shown += one.shown;
+        one = {};
+    }
+    return counts;
+}
+
 std::string places_ledger(const std::vector<std::string> &names, const std::vector<PlaceCounts> &counts) {
     std::string out;
     size_t width = 8;
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < counts.size(); ++i)
-        if (counts[i].counts.fired) order.push_back(i), width = std::max(width, std::min<size_t>(names[i].size(), 48));
+        if (counts[i].counts.fired && !names[i].empty())
+            order.push_back(i), width = std::max(width, std::min<size_t>(names[i].size(), 48));
     if (order.empty()) return out;
     stable_sort(order, [&](uint32_t a, uint32_t b) { return counts[a].counts.fired > counts[b].counts.fired; });
     append(out, "  {:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}\n", "function", width, "fired", "shown", "filtered", "sampled out",

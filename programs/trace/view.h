@@ -78,4 +78,7 @@ class View {
 /// The lines of a ledger for each place that fired: what happened to its firings.
 [[nodiscard]] std::string places_ledger(const std::vector<std::string> &names, const std::vector<PlaceCounts> &counts);
 
+/// The sites of each USDT probe counted as its first one.
+[[nodiscard]] std::vector<PlaceCounts> merge_sites(const std::vector<Place> &places, std::vector<PlaceCounts> counts);
+
 } // namespace rawbpf::inline v0::trace

@@ -69,11 +69,28 @@ void emit_address(Code &code, WritableReg dst, Reg context, const Argument &argu
     add_number(code, dst, argument);
 }
 
+// dst = *r3 by bpf_copy_from_user(), which waits for the page; 0 where there is none.
+void read_waiting(Code &code, WritableReg dst, const Argument &argument) {
+    const Slot read = code.stack(8, 8, "read");
+    code.mov(r1, 0);
+    code.store<uint64_t>(read, r1);
+    code.mov(r2, runtime(argument.size));
+    code.address(r1, read);
+    code.call(helper::copy_from_user);
+    switch (argument.size) {
+    case 1: code.load<uint8_t>(dst, read); break;
+    case 2: code.load<uint16_t>(dst, read); break;
+    case 4: code.load<uint32_t>(dst, read); break;
+    default: code.load<uint64_t>(dst, read); break;
+    }
+    if (argument.is_signed) cut(code, dst, argument.size * 8U, true);
+}
+
 } // namespace
 
 bool is_in_memory(const Argument &argument) { return argument.problem.empty() && argument.location.place == Place::in_memory; }
 
-void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &argument) {
+void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &argument, bool sleepable) {
     const Location &l = argument.location;
     const unsigned bits = argument.size * 8U;
     switch (argument.problem.empty() ? l.place : Place::unknown) {
@@ -94,6 +111,7 @@ void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &arg
     }
     case Place::in_memory:
         emit_address(code, r3, context, argument);
+        if (sleepable) return read_waiting(code, dst, argument);
         switch (argument.size) {
         case 1: code.read_user<uint8_t>(dst, r3); break;
         case 2: code.read_user<uint16_t>(dst, r3); break;

@@ -14,8 +14,9 @@ namespace rawbpf::inline v0::usdt {
 
 /// dst = the argument, extended to 64 bits by its sign (floating point: its bits). `context`: one of r6 to r9, with the program's
 /// r1 (struct pt_regs). What lies in memory costs r0 to r5: afterwards r0 is 0, or -errno where it can't be read, and dst 0 then
-/// (5.5). An argument with a problem must not be asked for; it gives 0.
-void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &argument);
+/// (5.5). An argument with a problem must not be asked for; it gives 0. `sleepable`: the program may wait for a page that isn't
+/// there yet (uprobe.s, 6.0).
+void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &argument, bool sleepable = false);
 
 /// How many instructions that takes; 0 for one with a problem.
 [[nodiscard]] size_t count_instructions(const Argument &argument);

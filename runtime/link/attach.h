@@ -28,6 +28,7 @@ struct AttachOptions {
     uint32_t flags = 0;            ///< xdp: XDP_FLAGS_*; cgroup, netfilter, tcx: BPF_F_*
     /// Borrowed: a cgroup's or network namespace's directory or file, a SOCKMAP, a perf event, an infrared device, a socket.
     int target_fd = -1;
+    std::vector<uint64_t> semaphores; ///< .multi: one for each of `functions`, 0: none; else as the next one
     uint64_t semaphore = 0; ///< uprobes: file offset of a counter that the kernel raises while attached (ref_ctr_offset, 4.20)
     struct Netfilter {
         uint32_t family = 0, hook = 0; ///< NFPROTO_*, NF_INET_*

@@ -244,7 +244,8 @@ Result<Link> attach_uprobe_multi(const Attaching &a) {
         for (size_t i : chosen) {
             offsets.push_back(places.functions[i].offset);
             if (!o.cookies.empty() || o.cookie != 0) cookies.push_back(o.cookies.empty() ? o.cookie : o.cookies[i]);
-            if (o.semaphore != 0) semaphores.push_back(o.semaphore);
+            if (!o.semaphores.empty() || o.semaphore != 0)
+                semaphores.push_back(o.semaphores.empty() ? o.semaphore : o.semaphores[i]);
         }
         sys::LinkCreateAttr attr = link_attr(a);
         attr.uprobe_multi.path = sys::reg(places.path.c_str());

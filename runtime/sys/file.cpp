@@ -212,7 +212,11 @@ Result<Mapping> map_file(const Fd &fd, const std::string &path) {
     struct stat st = TRY_IN(stat_fd(fd.get()), "{}", path);
     if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
     if (st.st_size == 0) return Mapping();
-    return TRY_IN(map(fd.get(), 0, static_cast<size_t>(st.st_size), PROT_READ, MAP_PRIVATE), "{}", path);
+    const auto size = static_cast<size_t>(st.st_size);
+    // Shared, although nothing is written: into private mappings the kernel puts the breakpoints of uprobes on this file. The
+    // kernel's BTF can only be mapped privately (6.16), and so it is with some file systems.
+    if (Result<Mapping> shared = map(fd.get(), 0, size, PROT_READ, MAP_SHARED)) return shared;
+    return TRY_IN(map(fd.get(), 0, size, PROT_READ, MAP_PRIVATE), "{}", path);
 }
 
 Result<Mapping> read_into_mapping(const std::string &path) {

@@ -9,8 +9,8 @@ using namespace rawbpf::trace;
 namespace {
 
 std::string shown(const Type &type) {
-    constexpr std::string_view kNames[] = {"int",  "bool",   "char",     "enum",  "address", "text", "file",
-                                           "path", "dentry", "sockaddr", "chars", "data",    "void", "fd"};
+    constexpr std::string_view kNames[] = {"int",      "bool",  "char", "enum", "address", "text", "file", "path", "dentry",
+                                           "sockaddr", "chars", "data", "void", "counted", "real", "?",    "fd"};
     return std::string(kNames[static_cast<size_t>(type.show)]) + std::to_string(type.size) + (type.is_signed ? "s" : "u");
 }
 std::string read(std::string_view text) {
@@ -43,7 +43,7 @@ TEST_CASE("trace signature: what isn't a type is pointed at") {
     CHECK(read("int (int") == "this `(` is never closed\n  int (int\n      ^");
     CHECK(read("int $") == "`$` isn't expected in a type\n  int $\n      ^");
     CHECK(read("int, void") == "an argument can't be void\n  int, void\n      ^");
-    CHECK(read("int,int,int,int,int,int,int").starts_with("more than 6 arguments"));
+    CHECK(read("int,int,int,int,int,int,int,int,int,int,int,int,int").starts_with("more than 12 arguments"));
 }
 
 TEST_CASE("trace signature: of a function in BTF") {
