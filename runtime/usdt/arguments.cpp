@@ -4,6 +4,7 @@
 //      x86_64      -4@%eax   4@$71   8@-96(%rbp)   8@(%rsp)   1@-96(%rbp,%rax,8)   8@(,%rax,8)   4@4+counter(%rip)   8@$counter
 //      arm64       -8@x4     4@5     -4@[sp, 96]   8@[x0]     8@[x0, x1, lsl 3]    8@[x0, w1, sxtw 3]    4@[x1, #:lo12:counter]
 //      riscv64     8@a0      4@5     8@-24(s0)     4@%lo(counter)(a5)
+//      i386        4@counter@GOTOFF(%ebx)
 //      s390x       8@%r2     4@5     8@160(%r15)   8@0(%r1,%r2)
 //
 // One grammar for all of them: an operand is a register, a number (with a symbol perhaps), or a place in memory in round or
@@ -106,6 +107,7 @@ struct Reader {
     const Dialect &dialect;
     Location &out;
     std::string_view problem;
+    bool from_got_base = false; ///< i386's way to be loaded anywhere: a register holds the address that symbols are counted from
 
     bool fail(std::string_view why = kNotUnderstood) {
         if (problem.empty()) problem = why;
@@ -140,6 +142,7 @@ struct Reader {
                 out.offset = static_cast<int64_t>(static_cast<uint64_t>(out.offset) + static_cast<uint64_t>(*number));
             } else if (std::string_view name = at.word(); !name.empty()) {
                 if (negative || !out.symbol.empty()) return fail();
+                from_got_base = at.take("@GOTOFF");
                 if (at.take('@')) return fail("its address is in a table that the linker makes (GOT or PLT)");
                 if (name.size() > kLongestSymbol) return fail("the name of its symbol is too long");
                 out.symbol = name;
@@ -356,7 +359,7 @@ Argument parse_argument(std::string_view spec, uint16_t machine) {
         out.problem = "this machine's registers aren't known here";
         return out;
     }
-    Reader reader{at, *dialect, out.location, {}};
+    Reader reader{at, *dialect, out.location, {}, false};
     const bool read = reader.operand();
     if (read && !reader.at.done()) (void)reader.fail();
     out.problem = reader.problem;
@@ -364,6 +367,7 @@ Argument parse_argument(std::string_view spec, uint16_t machine) {
         out.location = {};
         return out;
     }
+    if (reader.from_got_base) out.location.base = {}; // both together are the symbol's address
     settle(out);
     return out;
 }

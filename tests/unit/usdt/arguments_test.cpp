@@ -207,6 +207,12 @@ TEST_CASE("usdt arguments: symbols are told from the program counter") {
     CHECK(usdt::location_text(address) == "&(counter + 4)");
     CHECK(resolved("4@nothing(%rip)", EM_X86_64).problem.find("doesn't name") != std::string_view::npos);
     CHECK(resolved("8@counter(,%rax,8)", EM_X86_64).problem.find("loaded anywhere") != std::string_view::npos);
+    const Argument from_got = resolved("-4@8+counter@GOTOFF(%ebx)", EM_386);
+    CHECK(from_got.problem == "");
+    CHECK(from_got.location.base.offset == 128); // the program counter is as good, and needs no %ebx
+    CHECK(from_got.location.displacement == 0x3008);
+    CHECK(usdt::location_text(from_got) == "*(counter + 8)");
+    CHECK(!usdt::parse_argument("4@counter@GOT(%ebx)", EM_386).problem.empty());
     program.target.type = ET_EXEC;
     image = program.file({{}});
     CHECK(resolved("8@counter(,%rax,8)", EM_X86_64).location.displacement == 0x4010);
