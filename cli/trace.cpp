@@ -344,7 +344,7 @@ class Run {
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
             }
             if (stop_wanted) return {};
-            (void)TRY(sys::epoll_wait(epoll.get(), ready, wait_ms));
+            (void)TRY(sys::epoll_wait(epoll.get(), ready, tracer_->may_sleep() ? wait_ms : 0));
             tracer_->poll([&](const trace::Event &event) { show(event); });
             TRY(view_->flush(sys::monotonic_ns()));
             if (live_ && sys::monotonic_ns() - drawn_ns_ >= kRedrawNs) {

@@ -334,10 +334,11 @@ void Tracer::State::end_measuring() {
     if (runs >= kEnoughRuns) stats.reset();
 }
 
+bool Tracer::may_sleep() { return !state_->ring || state_->ring->prepare_wait(); }
+
 size_t Tracer::poll(const std::function<void(const Event &)> &see, size_t limit) {
     if (state_->stats) state_->end_measuring();
     if (!state_->ring) return 0;
-    (void)state_->ring->prepare_wait();
     return state_->ring->consume([&](Bytes record) { state_->take(record, see); }, limit);
 }
 

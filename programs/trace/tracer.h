@@ -88,6 +88,8 @@ class Tracer {
     [[nodiscard]] Result<void> attach();
     /// Readable when there are events; -1 where only counts are kept.
     [[nodiscard]] int poll_fd() const;
+    /// Asks for poll_fd() to become readable with the next event. False: there is one already, which nobody would be woken for.
+    [[nodiscard]] bool may_sleep();
     /// Hands over what there is, up to `limit` events. Returns how many.
     size_t poll(const std::function<void(const Event &)> &see, size_t limit = SIZE_MAX);
     /// Detaches, hands over the rest, reads the counters.

@@ -250,7 +250,7 @@ TEST_CASE("trace: only calls that take long enough") {
     CHECK(seen->durations.size() >= 4);
     CHECK(seen->durations.size() <= 40);
     for (uint64_t duration : seen->durations) CHECK(duration >= 1'000'000);
-    CHECK(seen->counts[0].counts.fired >= 40); // one may be started again after a signal
+    CHECK(seen->counts[0].counts.fired >= 40); // others sleep, too
 }
 
 TEST_CASE("trace: descriptors lead to their files") {
@@ -418,7 +418,7 @@ TEST_CASE("trace: system calls, with arguments and errors") {
     if (!seen) SKIP("needs tracepoints of system calls: " + missing);
     REQUIRE(seen->lines.size() == kCalls / 2);
     CHECK(seen->lines[0] == "getpgid = -3 (ESRCH) of (-1)");
-    CHECK(seen->counts[0].counts.fired == kCalls);
+    CHECK(seen->counts[0].counts.fired >= kCalls); // others call it, too
 }
 
 TEST_CASE("trace: a tracepoint's fields by their names") {
