@@ -163,7 +163,11 @@ class Report {
         }
         if (verbose_ && !outcome.error.log.empty()) write(printable_lines(outcome.error.log) + "\n");
         line(format("{} {} ({}): {}", p.name, p.section, type_name(p.type), outcome.error.message()));
-        if (!outcome.error.hint.empty()) line(format("  hint: {}", outcome.error.hint));
+        for (std::string_view hint = outcome.error.hint; !hint.empty();) {
+            const size_t end = std::min(hint.find('\n'), hint.size());
+            line(format("  hint: {}", hint.substr(0, end)));
+            hint.remove_prefix(std::min(end + 1, hint.size()));
+        }
     }
 
     bool json_, verbose_;

@@ -323,7 +323,14 @@ Result<void> fill_slots(Loading &loading) {
                 return fail(Errc::bad_input, "map {}: slot {} refers to {}, which isn't there", spec.name, slot.index,
                             slot.target);
             Why why(format("slot {} of {}: {}", slot.index, spec.name, slot.target));
-            TRY_IN(loading.object.maps[static_cast<size_t>(loading.place[i])].update(&slot.index, &fd), "slot {}", slot.index);
+            Result<void> done = loading.object.maps[static_cast<size_t>(loading.place[i])].update(&slot.index, &fd);
+            if (done) continue;
+            Error error = in_context(std::move(done).error(), format("slot {}, {}", slot.index, slot.target));
+            if (error.os == EINVAL && spec.type == BPF_MAP_TYPE_PROG_ARRAY)
+                error.hint = "the programs of one array, and those that jump to them, must be of one type and attach type";
+            if (error.os == EINVAL && spec.type != BPF_MAP_TYPE_PROG_ARRAY)
+                error.hint = "it must be like the inner map of the definition: type, sizes and flags";
+            return Unexpected(std::move(error));
         }
     }
     return {};

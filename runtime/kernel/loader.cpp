@@ -61,12 +61,19 @@ Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {
     if (Result<void> made = make_maps(loading, needed); !made) {
         Error error = std::move(made).error();
         std::vector<uint32_t> types;
+        types.reserve(chosen.size());
         for (size_t index : chosen) types.push_back(spec.programs[index].type);
         if (error.kind == Errc::permission)
             if (std::string words = missing_privileges(types); !words.empty()) error.hint = std::move(words);
         return Unexpected(std::move(error));
     }
-    TRY(load_programs(loading, chosen));
+    if (Result<void> done = load_programs(loading, chosen); !done) {
+        // What couldn't be heeded may be why: a pointer in data that points nowhere.
+        Error error = std::move(done).error();
+        if (error.kind == Errc::rejected)
+            for (const std::string &note : spec.notes) append(error.hint, "{}{}", error.hint.empty() ? "" : "\n", note);
+        return Unexpected(std::move(error));
+    }
     TRY(fill_slots(loading));
     return object;
 }

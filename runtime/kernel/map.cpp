@@ -26,6 +26,49 @@
 namespace rawbpf::inline v0 {
 namespace {
 
+// What the checks of the map types (map_alloc_check) complain of most, none of which comes with a word.
+std::string_view why_invalid(const sys::MapCreateAttr &map) {
+    bool keyless = false, valueless = false, indexed = false;
+    switch (map.map_type) {
+    case BPF_MAP_TYPE_STRUCT_OPS:
+    case BPF_MAP_TYPE_CGROUP_STORAGE:
+    case BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE: return {};
+    case BPF_MAP_TYPE_SK_STORAGE:
+    case BPF_MAP_TYPE_INODE_STORAGE:
+    case BPF_MAP_TYPE_TASK_STORAGE:
+    case uapi::BPF_MAP_TYPE_CGRP_STORAGE:
+        return map.max_entries == 0 && map.key_size == 4 && (map.map_flags & BPF_F_NO_PREALLOC)
+                   ? std::string_view()
+                   : "storage maps have int keys, BPF_F_NO_PREALLOC, and no max_entries";
+    case BPF_MAP_TYPE_RINGBUF:
+    case uapi::BPF_MAP_TYPE_USER_RINGBUF:
+    case uapi::BPF_MAP_TYPE_ARENA: valueless = true; [[fallthrough]];
+    case BPF_MAP_TYPE_QUEUE:
+    case BPF_MAP_TYPE_STACK:
+    case uapi::BPF_MAP_TYPE_BLOOM_FILTER: keyless = true; break;
+    case BPF_MAP_TYPE_ARRAY:
+    case BPF_MAP_TYPE_PERCPU_ARRAY:
+    case BPF_MAP_TYPE_PROG_ARRAY:
+    case BPF_MAP_TYPE_PERF_EVENT_ARRAY:
+    case BPF_MAP_TYPE_ARRAY_OF_MAPS:
+    case BPF_MAP_TYPE_CGROUP_ARRAY:
+    case BPF_MAP_TYPE_DEVMAP:
+    case BPF_MAP_TYPE_CPUMAP:
+    case BPF_MAP_TYPE_XSKMAP:
+    case BPF_MAP_TYPE_SOCKMAP: indexed = true; break;
+    default: break;
+    }
+    if (map.max_entries == 0) return "max_entries is 0: say how many entries it is to have";
+    if (keyless && map.key_size != 0) return "maps of this type have no keys";
+    if (!keyless && map.key_size == 0) return "maps of this type have keys: __type(key, ...)";
+    if (indexed && map.key_size != 4) return "keys of this type of map are of 4 bytes";
+    if (valueless && map.value_size != 0) return "maps of this type have no values";
+    if (!valueless && map.value_size == 0) return "maps of this type have values: __type(value, ...)";
+    if (map.map_type == BPF_MAP_TYPE_LPM_TRIE && !(map.map_flags & BPF_F_NO_PREALLOC))
+        return "tries take the flag BPF_F_NO_PREALLOC";
+    return {};
+}
+
 // These have a map_check_btf that says no: their values are references to kernel objects, not data.
 bool takes_btf(uint32_t type) {
     switch (type) {
@@ -143,6 +186,8 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
         if (error.os == EINVAL && !has_map_type(spec.type)) {
             error.kind = Errc::unsupported;
             error.hint = format("needs {}", map_type_needs(spec.type));
+        } else if (error.os == EINVAL) {
+            if (std::string_view words = why_invalid(attr); !words.empty()) error.hint = words;
         }
         return Unexpected(std::move(error));
     }

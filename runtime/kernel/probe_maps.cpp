@@ -126,7 +126,7 @@ bool has_map_type(uint32_t type) { return probe_map_type(type).support == Suppor
 std::string map_type_needs(uint32_t type) {
     for (const Words &words : kWords)
         if (words.type == MapType{type}) return format("{}, {}", words.text, map_type_since(type));
-    return format("a kernel with {}", sys::map_type_name(type));
+    return format("a kernel with map type {}", sys::map_type_name(type));
 }
 
 void forget_map_types() { answers.clear(); }

@@ -209,11 +209,13 @@ Result<void> note_data_relocations(const Image &image, ObjectSpec &spec) {
             what = symbol.name;
             if (what.empty() && symbol.section < image.roles.size()) what = image.section(symbol.section).name;
         }
-        const bool one = relocations.size() == 1;
+        const std::string where = format("{}at offset {:#x}", what.empty() ? "" : format("of {}, ", what), first.offset);
         spec.notes.push_back(
-            format("{}: {} left as the file has {}, the first{} at offset {:#x}: data in a map can't point anywhere",
-                   image.section(table->info).name, one ? "an address is" : format("{} addresses are", relocations.size()),
-                   one ? "it" : "them", what.empty() ? "" : format(", of {},", what), first.offset));
+            relocations.size() == 1
+                ? format("{}: an address, {}, is left as the file has it: data in a map can't point anywhere",
+                         image.section(table->info).name, where)
+                : format("{}: {} addresses are left as the file has them, the first {}: data in a map can't point anywhere",
+                         image.section(table->info).name, relocations.size(), where));
     }
     return {};
 }

@@ -349,14 +349,31 @@ TEST_CASE("loader: a verifier's refusal carries the log, the place and a hint") 
                         "6: (61) r0 = *(u32 *)(r1 +0)\nR1 invalid mem access 'scalar'\n");
         return -EACCES;
     };
-    Error error = load(example()).error();
+    ObjectSpec spec = example();
+    spec.notes = {".data: an address is left as the file has it"};
+    Error error = load(spec).error();
     CHECK(error.kind == Errc::rejected);
+    CHECK(error.hint.ends_with("\n.data: an address is left as the file has it"));
     CHECK(error.message() ==
           "example.bpf.o: program first (perf_event): the verifier refused instruction 6 (r0 = *(u32 *)(r1 +0)), "
           "example.bpf.c:7 `x = *p;`: R1 invalid mem access 'scalar' [R1=ctx()]");
     CHECK(error.hint.find("bpf_probe_read_kernel") != std::string::npos);
     CHECK(error.log.starts_with("0: R1=ctx()"));
     CHECK(kernel.count(BPF_PROG_LOAD) == 2);
+    CHECK(kernel.leaks() == "");
+}
+
+TEST_CASE("loader: a program that a slot of a map doesn't take") {
+    FakeKernel kernel;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf || c.args[0] != BPF_MAP_UPDATE_ELEM) return {};
+        auto *attr = reinterpret_cast<const sys::MapElemAttr *>(c.args[1]);
+        const bool slot = *reinterpret_cast<const uint32_t *>(attr->value) >= 1'000'000; // a descriptor of the played kernel
+        return slot ? std::optional<long>(-EINVAL) : std::nullopt;
+    };
+    Error error = load(example()).error();
+    CHECK_MESSAGE(error.message().find("slot 0, second: map programs:") != std::string::npos, error.message());
+    CHECK(error.hint.find("of one type and attach type") != std::string::npos);
     CHECK(kernel.leaks() == "");
 }
 

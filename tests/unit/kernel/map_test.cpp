@@ -98,6 +98,37 @@ TEST_CASE("map: a type that the kernel lacks is told from wrong arguments") {
     forget_features();
 }
 
+TEST_CASE("map: what is wrong with a definition is said, the kernel has one EINVAL for all of it") {
+    forget_features();
+    FakeKernel kernel;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_bpf || c.args[0] != BPF_MAP_CREATE) return {};
+        auto *attr = reinterpret_cast<const sys::MapCreateAttr *>(c.args[1]);
+        return std::strncmp(attr->map_name, "wrong", 5) == 0 ? std::optional<long>(-EINVAL) : std::nullopt; // probes succeed
+    };
+    struct Wrong {
+        uint32_t type, key, value, entries, flags;
+        std::string_view hint;
+    };
+    for (const Wrong &w : {Wrong{BPF_MAP_TYPE_HASH, 4, 4, 0, 0, "max_entries is 0"},
+                           {BPF_MAP_TYPE_HASH, 0, 4, 1, 0, "have keys"},
+                           {BPF_MAP_TYPE_HASH, 4, 0, 1, 0, "have values"},
+                           {BPF_MAP_TYPE_ARRAY, 8, 4, 1, 0, "4 bytes"},
+                           {BPF_MAP_TYPE_STACK, 4, 4, 1, 0, "no keys"},
+                           {BPF_MAP_TYPE_RINGBUF, 0, 4, 4096, 0, "no values"},
+                           {BPF_MAP_TYPE_LPM_TRIE, 8, 4, 1, 0, "BPF_F_NO_PREALLOC"},
+                           {BPF_MAP_TYPE_TASK_STORAGE, 4, 4, 1, BPF_F_NO_PREALLOC, "storage maps"},
+                           {BPF_MAP_TYPE_TASK_STORAGE, 4, 4, 0, BPF_F_NO_PREALLOC, "doesn't know the map type"},
+                           {BPF_MAP_TYPE_HASH, 4, 4, 1, 0, "doesn't know the map type"}}) {
+        MapSpec spec;
+        spec.name = "wrong";
+        spec.type = w.type, spec.key_size = w.key, spec.value_size = w.value, spec.max_entries = w.entries, spec.flags = w.flags;
+        const Error error = Map::create(spec).error();
+        CHECK_MESSAGE(error.hint.find(w.hint) != std::string::npos, w.type << " " << error.hint);
+    }
+    forget_features();
+}
+
 TEST_CASE("map: reading everything one by one, with keys that vanish and a map that never ends") {
     FakeKernel kernel;
     Map map = Map::create(hash(4)).value();

@@ -172,10 +172,11 @@ TEST_CASE("object: references to maps and data become fixups") {
 TEST_CASE("object: addresses in data are left as they are, and said so") {
     CHECK(parsed().notes.empty());
     ObjectSpec one = parsed({.pointers = 1});
-    CHECK(one.notes == Strings{".data: an address is left as the file has it, the first, of seed, at offset 0x0: data in a map "
-                               "can't point anywhere"});
-    CHECK(
-        parsed({.pointers = 2}).notes.at(0).starts_with(".data: 2 addresses are left as the file has them, the first, of seed"));
+    CHECK(one.notes ==
+          Strings{".data: an address, of seed, at offset 0x0, is left as the file has it: data in a map can't point anywhere"});
+    CHECK(parsed({.pointers = 2})
+              .notes.at(0)
+              .starts_with(".data: 2 addresses are left as the file has them, the first of seed, at"));
     CHECK(print_spec(one).find("\nnote: .data: an address") != std::string::npos);
     one.notes.clear();
     CHECK(print_spec(one) == print_spec(parsed())); // nothing else came of it
