@@ -113,19 +113,25 @@ std::vector<symbols::Region> mapped_files(const symbols::ProcessMaps &maps) {
 
 Result<Binary> open_mapped(int pid, const symbols::Region &region) {
     sys::Because why("a file that the process has mapped, as it sees it");
-    const std::string root = format("/proc/{}/root", pid),
+    const std::string file = region.file(), root = format("/proc/{}/root", pid),
                       itself = format("/proc/{}/map_files/{:x}-{:x}", pid, region.start, region.end);
-    const bool deleted = region.kind() == symbols::RegionKind::deleted;
-    Result<Fd> by_path = sys::open_under(root, region.file(), O_RDONLY | O_NONBLOCK);
-    if (by_path) {
-        Result<struct stat> st = sys::stat_fd(by_path->get());
-        if (st && S_ISREG(st->st_mode) && st->st_ino == region.inode) return Binary::open(*by_path, region.path);
-    }
-    Result<Fd> mapped = sys::open(itself, O_RDONLY | O_NONBLOCK);
+    const auto open = [&](const std::string &under, const std::string &path) -> Result<Fd> {
+        return sys::open_under(under, path, O_RDONLY | O_NONBLOCK);
+    };
+    const auto is_mapped = [&](const Result<Fd> &fd) {
+        if (!fd) return false;
+        Result<struct stat> st = sys::stat_fd(fd->get());
+        return st && S_ISREG(st->st_mode) && st->st_ino == region.inode;
+    };
+    Result<Fd> as_it_sees = open(root, file);
+    if (is_mapped(as_it_sees)) return Binary::open(*as_it_sees, region.path);
+    // The maps of a process in a chroot have its paths as we see them.
+    if (Result<Fd> as_we_see = open({}, file); is_mapped(as_we_see)) return Binary::open(*as_we_see, region.path);
+    Result<Fd> mapped = open({}, itself);
     if (mapped) return Binary::open(*mapped, region.path);
-    if (!by_path && !deleted) return Unexpected(std::move(by_path).error());
-    if (deleted) return std::move(mapped).failure();
-    return Binary::open(*by_path, region.path);
+    if (region.kind() == symbols::RegionKind::deleted) return std::move(mapped).failure();
+    if (!as_it_sees) return std::move(as_it_sees).failure();
+    return Binary::open(*as_it_sees, region.path);
 }
 
 } // namespace rawbpf::inline v0::usdt
