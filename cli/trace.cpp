@@ -23,6 +23,7 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr int kTickMs = 50;
+constexpr uint64_t kTarget = 16; // among what epoll tells: a process that is traced has ended
 constexpr uint64_t kRedrawNs = 1'000'000'000;
 
 constexpr Option kOptions[] = {
@@ -268,7 +269,15 @@ class Run {
             child_ = TRY(sys::Child::spawn(a_.workload(), user));
             options_.workload = child_.pid();
         }
+        for (int pid : a_.pids(option("pid"))) {
+            if (!sys::process_exists(pid)) return fail(Errc::not_found, "process {}: there is none of that number", pid);
+            // Before 5.3 there is no such descriptor: then the trace doesn't end with the process.
+            if (Result<Fd> target = sys::pidfd_open(pid)) targets_.push_back(std::move(*target));
+        }
+        for (int tid : a_.pids(option("tid")))
+            if (!sys::process_exists(tid)) return fail(Errc::not_found, "thread {}: there is none of that number", tid);
         tracer_ = TRY(trace::Tracer::open(options_));
+        TRY(check_places());
         if (a_.has(option("verbose")))
             say(format("{}: {} places, {} programs\n", who_, tracer_->places().size(), tracer_->unit().functions.size()));
         const std::vector<std::string_view> words = split(who_, ' ');
@@ -317,6 +326,18 @@ class Run {
     }
 
   private:
+    // What only the places can tell: whether the wanted form is possible.
+    [[nodiscard]] Result<void> check_places() const {
+        if (a_.text(option("format")) != "folded") return {};
+        const auto returns = [](const trace::Place &place) {
+            return place.kind != trace::ProbeKind::tracepoint && place.kind != trace::ProbeKind::raw_tp;
+        };
+        const std::vector<trace::Place> &places = tracer_->places();
+        if (std::any_of(places.begin(), places.end(), returns)) return {};
+        return wrong_usage("-f folded needs calls that return, and tracepoints are points in time",
+                           "it shows functions and system calls; -f text, json, chrome and protobuf show tracepoints");
+    }
+
     void note(std::string_view text) const {
         if (!a_.has(option("quiet"))) say(format("{}: {}\n", who_, text));
     }
@@ -332,6 +353,9 @@ class Run {
         Fd epoll = TRY(sys::epoll_create());
         if (tracer_->poll_fd() >= 0) TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
         if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
+        for (size_t i = 0; i < targets_.size(); ++i)
+            TRY(sys::epoll_add(epoll.get(), targets_[i].get(), EPOLLIN | EPOLLET, kTarget + i));
+        size_t alive = targets_.size();
         live_ = a_.has(option("count")) && a_.text(option("format")) == "text" && output_.is_stdout() && is_terminal(1);
         drawn_ns_ = armed_ns_;
         const auto duration = static_cast<uint64_t>(a_.seconds(option("duration")) * 1e9);
@@ -344,7 +368,9 @@ class Run {
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
             }
             if (stop_wanted) return {};
-            (void)TRY(sys::epoll_wait(epoll.get(), ready, tracer_->may_sleep() ? wait_ms : 0));
+            const size_t n = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->may_sleep() ? wait_ms : 0));
+            for (size_t i = 0; i < n; ++i)
+                if (ready[i].data.u64 >= kTarget) --alive;
             tracer_->poll([&](const trace::Event &event) { show(event); });
             TRY(view_->flush(sys::monotonic_ns()));
             if (live_ && sys::monotonic_ns() - drawn_ns_ >= kRedrawNs) {
@@ -354,6 +380,10 @@ class Run {
             }
             if (most_ != 0 && events_ >= most_) return {};
             if (child_.pid() >= 0 && TRY(child_.poll())) return {};
+            if (alive == 0 && !targets_.empty()) {
+                status_ = targets_.size() == 1 ? "the process has ended" : "the processes have ended";
+                return {};
+            }
         }
     }
 
@@ -409,7 +439,9 @@ class Run {
         if (tracer_->cost().recursion_misses)
             say(format("{}: {} more weren't seen: a BPF program was running on that CPU already\n", who_,
                        tracer_->cost().recursion_misses));
-        if (!status_.empty()) say(format("{}: {} {}\n", who_, a_.workload()[0], status_));
+        if (!status_.empty())
+            say(format("{}: {}{}{}\n", who_, a_.workload().empty() ? "" : a_.workload()[0], a_.workload().empty() ? "" : " ",
+                       status_));
         return {};
     }
 
@@ -418,6 +450,7 @@ class Run {
     trace::TraceOptions options_;
     Output &output_;
     sys::Child child_;
+    std::vector<Fd> targets_; ///< of --pid: readable when it has ended
     std::unique_ptr<trace::Tracer> tracer_;
     std::shared_ptr<const btf::Btf> kernel_;
     std::optional<trace::View> view_;

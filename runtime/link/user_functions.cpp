@@ -68,7 +68,8 @@ std::string joined(const std::vector<std::string> &parts) {
 
 Result<std::string> in_process(const std::string &name, int pid) {
     const std::string root = format("/proc/{}/root", pid);
-    if (name.find('/') != std::string::npos) return name.starts_with("/proc/") ? name : root + name;
+    // A relative path is where we are, which need not be in the process's root.
+    if (name.find('/') != std::string::npos) return name.starts_with("/proc/") || !name.starts_with('/') ? name : root + name;
     symbols::ProcessMaps maps = TRY(symbols::read_maps(pid));
     for (const symbols::Region &region : maps.regions) {
         std::string file = region.file();
