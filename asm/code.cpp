@@ -110,17 +110,10 @@ void Code::note(std::string_view text) {
 }
 
 void Code::operate(std::string_view symbol, int bits, int dst, Source source, Where where) {
-    Operands operands;
-    operands.dst = dst;
-    if (source.is_register)
-        operands.src = source.reg;
-    else
-        operands.imm = source.number;
-    append(*find_form(source.is_register ? Shape::alu_reg : Shape::alu_imm, symbol, bits), operands, where);
+    append(*find_form(source.is_register ? Shape::alu_reg : Shape::alu_imm, symbol, bits), operands_of(dst, source), where);
 }
 
-// --- Two-slot loads: numbers, and things that only the loader knows the address of
-// ------------------------------------------------
+// --- Two-slot loads: numbers, and things that only the loader knows the address of --------------------------------------------
 
 void Code::refer(RefKind kind, std::string symbol, int64_t addend) {
     Ref ref;
@@ -193,16 +186,12 @@ void Code::address(WritableReg dst, Mem mem, Where where) {
 
 void Code::load_form(Shape shape, std::string_view symbol, int bits, int dst, const Mem &from, Where where) {
     if (!within(from, bits / 8, where)) return set(dst);
-    Operands operands;
-    operands.dst = dst;
-    operands.src = from.base;
-    operands.off = from.off;
-    append(*find_form(shape, symbol, bits), operands, where);
+    append(*find_form(shape, symbol, bits), operands_of_load(dst, from), where);
 }
 
 void Code::load_field_size(int bits, WritableReg dst, Reg base, std::string field, Where where) {
     refer(RefKind::field, std::move(field));
-    load_form(Shape::load, "u" + std::to_string(bits), bits, dst.number(), base, where);
+    load_form(Shape::load, unsigned_type(bits), bits, dst.number(), base, where);
 }
 
 void Code::add_field(WritableReg dst, std::string field, Where where) {
@@ -212,20 +201,12 @@ void Code::add_field(WritableReg dst, std::string field, Where where) {
 
 void Code::memory(Shape shape, std::string_view symbol, int bits, const Mem &to, int src, Where where) {
     if (!within(to, bits / 8, where)) return;
-    Operands operands;
-    operands.dst = to.base;
-    operands.src = src;
-    operands.off = to.off;
-    append(*find_form(shape, symbol, bits), operands, where);
+    append(*find_form(shape, symbol, bits), operands_of_store(to, src), where);
 }
 
 void Code::store_number(int bits, const Mem &to, int64_t number, Where where) {
     if (!within(to, bits / 8, where)) return;
-    Operands operands;
-    operands.dst = to.base;
-    operands.off = to.off;
-    operands.imm = number;
-    append(*find_form(Shape::store_imm, "u" + std::to_string(bits), bits), operands, where);
+    append(*find_form(Shape::store_imm, unsigned_type(bits), bits), operands_of_store(to, 0, number), where);
 }
 
 // --- The stack --------------------------------------------------------------------------------------------------------------
@@ -341,17 +322,11 @@ void Code::may_goto(Label to, Where where) {
 
 void Code::jump_if(Condition condition, Label to, Where where) {
     if (!check_label(to, where)) return;
-    const Form *form =
-        find_form(condition.right.is_register ? Shape::branch_reg : Shape::branch_imm, condition.symbol, condition.bits);
-    Operands operands;
-    operands.dst = condition.left;
-    if (condition.right.is_register)
-        operands.src = condition.right.reg;
-    else
-        operands.imm = condition.right.number;
-    if (!condition.inverted) return jump_form(*form, operands, to.index_, where);
+    const Form &form = form_of(condition);
+    Operands operands = operands_of(condition.left, condition.right);
+    if (!condition.inverted) return jump_form(form, operands, to.index_, where);
     operands.off = 1;
-    append(*form, operands, where);
+    append(form, operands, where);
     jump_form(*find_form("ja"), {}, to.index_, where);
 }
 

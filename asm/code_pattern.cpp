@@ -154,7 +154,7 @@ void Code::probe_read(uint16_t helper, int bits, WritableReg dst, Mem from, Wher
     const Mem value = scratch(where);
     const Arg args[] = {value, bits / 8, from};
     call_helper(helper, args, 3, where);
-    load_form(Shape::load, "u" + std::to_string(bits), bits, dst.number(), value, where);
+    load_form(Shape::load, unsigned_type(bits), bits, dst.number(), value, where);
 }
 
 void Code::read_field_size(int bits, WritableReg dst, Reg base, std::string_view path, Where where) {
@@ -178,7 +178,7 @@ void Code::read_field_size(int bits, WritableReg dst, Reg base, std::string_view
         if (arrow == path.npos) break;
         path.remove_prefix(arrow + 2);
     }
-    load_form(Shape::load, "u" + std::to_string(bits), bits, dst.number(), value, where);
+    load_form(Shape::load, unsigned_type(bits), bits, dst.number(), value, where);
 }
 
 void Code::read_string(uint16_t helper, Mem to, uint32_t size, Reg from, Where where) {

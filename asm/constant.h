@@ -88,14 +88,8 @@ class ConstantCode : public Instructions<ConstantCode> {
         reachable_ = false;
     }
     constexpr void jump_if(Condition condition, Label to) {
-        Operands operands;
-        operands.dst = condition.left;
-        if (condition.right.is_register)
-            operands.src = condition.right.reg;
-        else
-            operands.imm = condition.right.number;
-        const Form &form =
-            *find_form(condition.right.is_register ? Shape::branch_reg : Shape::branch_imm, condition.symbol, condition.bits);
+        Operands operands = operands_of(condition.left, condition.right);
+        const Form &form = form_of(condition);
         if (!condition.inverted) return jump_form(form, operands, to);
         operands.off = 1;
         append(form, operands, Where());
@@ -195,13 +189,7 @@ class ConstantCode : public Instructions<ConstantCode> {
         }
     }
     constexpr void operate(std::string_view symbol, int bits, int dst, Source source, Where where) {
-        Operands operands;
-        operands.dst = dst;
-        if (source.is_register)
-            operands.src = source.reg;
-        else
-            operands.imm = source.number;
-        append(*find_form(source.is_register ? Shape::alu_reg : Shape::alu_imm, symbol, bits), operands, where);
+        append(*find_form(source.is_register ? Shape::alu_reg : Shape::alu_imm, symbol, bits), operands_of(dst, source), where);
     }
     constexpr void check(const Mem &mem, int64_t size) const {
         if (mem.off < mem.low || (mem.limit != INT64_MAX && mem.off + size > mem.limit))
@@ -209,28 +197,15 @@ class ConstantCode : public Instructions<ConstantCode> {
     }
     constexpr void load_form(Shape shape, std::string_view symbol, int bits, int dst, const Mem &from, Where where) {
         check(from, bits / 8);
-        Operands operands;
-        operands.dst = dst;
-        operands.src = from.base;
-        operands.off = from.off;
-        append(*find_form(shape, symbol, bits), operands, where);
+        append(*find_form(shape, symbol, bits), operands_of_load(dst, from), where);
     }
     constexpr void memory(Shape shape, std::string_view symbol, int bits, const Mem &to, int src, Where where) {
         check(to, bits / 8);
-        Operands operands;
-        operands.dst = to.base;
-        operands.src = src;
-        operands.off = to.off;
-        append(*find_form(shape, symbol, bits), operands, where);
+        append(*find_form(shape, symbol, bits), operands_of_store(to, src), where);
     }
     constexpr void store_number(int bits, const Mem &to, int64_t number, Where where) {
         check(to, bits / 8);
-        Operands operands;
-        operands.dst = to.base;
-        operands.off = to.off;
-        operands.imm = number;
-        constexpr std::string_view kTypes[] = {"u8", "u16", "u32", "u64"};
-        append(*find_form(Shape::store_imm, kTypes[bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3], bits), operands, where);
+        append(*find_form(Shape::store_imm, unsigned_type(bits), bits), operands_of_store(to, 0, number), where);
     }
     constexpr void jump_form(const Form &form, Operands operands, Label to) {
         if (jump_count_ == kMostJumps) misuse::program_is_wrong("a constant program has at most 256 jumps");

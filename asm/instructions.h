@@ -14,6 +14,26 @@
 
 namespace rawbpf::inline v0 {
 
+// What a right-hand side, a place in memory and a condition put into an instruction.
+[[nodiscard]] constexpr Operands operands_of(int dst, const Source &right) {
+    Operands out;
+    out.dst = dst;
+    if (right.is_register)
+        out.src = right.reg;
+    else
+        out.imm = right.number;
+    return out;
+}
+[[nodiscard]] constexpr Operands operands_of_load(int dst, const Mem &from) {
+    return {.dst = dst, .src = from.base, .off = from.off, .imm = 0};
+}
+[[nodiscard]] constexpr Operands operands_of_store(const Mem &to, int src, int64_t imm = 0) {
+    return {.dst = to.base, .src = src, .off = to.off, .imm = imm};
+}
+[[nodiscard]] constexpr const Form &form_of(const Condition &condition) {
+    return *find_form(condition.right.is_register ? Shape::branch_reg : Shape::branch_imm, condition.symbol, condition.bits);
+}
+
 template <class Self> class Instructions {
   public:
     // --- Arithmetic; the first parameter is the left-hand side and takes the result
@@ -82,7 +102,7 @@ template <class Self> class Instructions {
 
     template <class T> constexpr void load(WritableReg dst, Place<T> from, Where where = Where::current()) {
         static_assert(std::is_unsigned_v<T>, "load<uint8_t .. uint64_t>; load_signed extends the sign (kernel 6.6)");
-        read(Shape::load, unsigned_type<T>(), sizeof(T) * 8, dst, from, where);
+        read(Shape::load, unsigned_type(sizeof(T) * 8), sizeof(T) * 8, dst, from, where);
     }
     template <class T> constexpr void load_signed(WritableReg dst, Place<T> from, Where where = Where::current()) {
         static_assert(std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) < 8, "load_signed<int8_t .. int32_t>");
@@ -91,7 +111,7 @@ template <class Self> class Instructions {
     }
     template <class T> constexpr void store(Place<T> to, Stored<T> value, Where where = Where::current()) {
         static_assert(std::is_integral_v<T>, "store<uint8_t .. uint64_t>");
-        if (value.is_register) return write(Shape::store_reg, unsigned_type<T>(), sizeof(T) * 8, to, value.reg, where);
+        if (value.is_register) return write(Shape::store_reg, unsigned_type(sizeof(T) * 8), sizeof(T) * 8, to, value.reg, where);
         self().store_number(sizeof(T) * 8, to, value.number, where);
     }
     /// lock *(T *)to op= value. 32 and 64 bits; all but add need kernel 5.12.
@@ -146,9 +166,6 @@ template <class Self> class Instructions {
 
   private:
     constexpr Self &self() { return static_cast<Self &>(*this); }
-    template <class T> static constexpr std::string_view unsigned_type() {
-        return sizeof(T) == 1 ? "u8" : sizeof(T) == 2 ? "u16" : sizeof(T) == 4 ? "u32" : "u64";
-    }
     template <class R> constexpr void alu(std::string_view symbol, int bits, R dst, Source value, Where where) {
         self().operate(symbol, bits, dst.number(), value, where);
     }
@@ -183,7 +200,7 @@ template <class Self> class Instructions {
         Operands operands;
         operands.src = src;
         operands.imm = off;
-        self().append(*find_form(shape, unsigned_type<T>(), sizeof(T) * 8), operands, where);
+        self().append(*find_form(shape, unsigned_type(sizeof(T) * 8), sizeof(T) * 8), operands, where);
     }
 };
 

@@ -282,6 +282,11 @@ inline constexpr Index kIndex = [] {
 
 } // namespace isa
 
+/// The type that loads and stores of so many bits are written with: "u8" to "u64".
+[[nodiscard]] constexpr std::string_view unsigned_type(unsigned bits) {
+    return bits == 8 ? "u8" : bits == 16 ? "u16" : bits == 32 ? "u32" : "u64";
+}
+
 /// The form of an instruction; nullptr when there is none (an unknown opcode, or a reserved field that isn't zero). For the first
 /// slot of ld_imm64; the second slot is no instruction by itself.
 [[nodiscard]] constexpr const Form *find_form(const Insn &insn) {

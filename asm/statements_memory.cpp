@@ -106,19 +106,21 @@ bool Assembler::load(Register dst, const char *dst_at) {
         if (distance < INT32_MIN || distance > UINT32_MAX) return fail(places.imm, "an offset into a packet has 32 bits");
         operands.imm = static_cast<int64_t>(distance);
         if (!need(']')) return false;
-        const Form *form = is_signed ? nullptr
-                                     : isa::kFormTable.find(indirect ? Shape::packet_ind : Shape::packet_abs, bits,
-                                                            bits == 8    ? "u8"
-                                                            : bits == 16 ? "u16"
-                                                                         : "u32");
+        const Form *form =
+            is_signed ? nullptr
+                      : isa::kFormTable.find(indirect ? Shape::packet_ind : Shape::packet_abs, bits, unsigned_type(bits));
         if (form == nullptr) return no_form(at, "a load of this type from a packet");
         return emit(*form, operands, places);
     }
     std::string_view field;
     if (!address(operands, false, places, field)) return false;
-    constexpr std::string_view kUnsigned[] = {"u8", "u16", "u32", "u64"}, kSigned[] = {"s8", "s16", "s32", "s64"};
-    const size_t size = bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3;
-    const Form *form = isa::kFormTable.find(Shape::load, bits, (is_signed ? kSigned : kUnsigned)[size]);
+    constexpr std::string_view kSigned[] = {"s8", "s16", "s32", "s64"};
+    const Form *form = isa::kFormTable.find(Shape::load, bits,
+                                            is_signed ? kSigned[bits == 8    ? 0
+                                                                : bits == 16 ? 1
+                                                                : bits == 32 ? 2
+                                                                             : 3]
+                                                      : unsigned_type(bits));
     if (form == nullptr) return no_form(at, "a load of this type");
     // LLVM writes loads below 64 bits with wN from -mcpu=v3 on: the upper half is zero either way. Not so when the sign is
     // extended.
@@ -139,8 +141,7 @@ bool Assembler::store() {
     if (!address(operands, true, places, field) || !need('=')) return false;
     if (is_signed) return no_form(at, "a store of a signed type; a store keeps the bits, write u" + std::to_string(bits));
     skip_space();
-    constexpr std::string_view kTypes[] = {"u8", "u16", "u32", "u64"};
-    const std::string_view symbol = kTypes[bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3];
+    const std::string_view symbol = unsigned_type(bits);
     if (at_register()) {
         Register from;
         places.src = p_;
