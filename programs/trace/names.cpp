@@ -27,6 +27,7 @@ bool may_be_function(uint64_t address) {
     return address >= 0xffff800000000000 && address % 4 == 0;
 #endif
 }
+constexpr uint64_t kLowest = 4096; // nothing is mapped below
 constexpr uint64_t kKernel = uint64_t{1} << 63;
 
 std::string with_offset(const std::string &symbol, uint64_t offset) {
@@ -79,8 +80,15 @@ Names::Located Names::locate(const Event &event) {
         out.kernel.push_back(tables_->tree.intern_place(place));
     }
     out.user_error = user.error;
-    for (size_t i = 0; i < user.frames.size(); ++i)
-        out.user.push_back(tables_->tree.intern_place(tables_->processes.locate(header.pid, user.frames[i], i > 0, header.time)));
+    size_t sane = 0; // frames up to the last that is code
+    for (size_t i = 0; i < user.frames.size(); ++i) {
+        const profile::Place place = tables_->processes.locate(header.pid, user.frames[i], i > 0, header.time);
+        if (place.module != profile::kNone) sane = i + 1;
+        out.user.push_back(tables_->tree.intern_place(place));
+    }
+    // Code without frame pointers leaves anything in that register, and the kernel follows it through the heap. The first address
+    // that isn't code shows where the walk went astray, unless it is its end. Where nothing is known to be code, all is kept.
+    if (sane > 0 && out.user.size() > sane) out.user.resize(sane + (user.frames[sane] >= kLowest ? 1 : 0));
     return out;
 }
 
@@ -134,7 +142,7 @@ std::string Names::kernel_symbol(uint64_t address) {
 
 std::string Names::symbol(uint32_t pid, uint64_t address) {
     if (address >= kKernel) return kernel_symbol(address);
-    if (address < 4096) return {};
+    if (address < kLowest) return {};
     const uint64_t now = sys::monotonic_ns();
     catch_up(now);
     const profile::Place place = tables_->processes.locate(pid, address, false, now);
