@@ -21,12 +21,10 @@ constexpr Option kOptions[] = {
      .argument = "PID",
      .help = "the probes of this process: of its program and of every library that it has mapped, as it sees them",
      .section = "What to look at"},
-    {.name = "explain",
-     .help = "each argument's spec, what it means, and the BPF instructions that fetch it (by rawbpf-lab)",
-     .section = "Output"},
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
+    {.name = "explain", .help = "each argument's spec, what it means, and the BPF instructions that fetch it (by rawbpf-lab)"},
 };
 consteval Id option(std::string_view name) { return find(kOptions, name); }
 
@@ -130,7 +128,7 @@ constexpr Example kListExamples[] = {
     {"rawbpf usdt list /usr/lib/postgresql/15/bin/postgres", "its probes, their addresses, and where their arguments are"},
     {"rawbpf usdt list libstdc++.so.6:libstdcxx:throw --explain", "one probe, with the instructions that fetch its arguments"},
     {"sudo rawbpf usdt list -p 1234", "all probes of a process and of its libraries"},
-    {"rawbpf usdt list 'postgres:postgresql:query__*' --json", "those that a pattern describes, a JSON object a site"},
+    {"rawbpf usdt list './postgres:postgresql:query__*' --json", "those that a pattern describes, a JSON object a site"},
 };
 constexpr Example kValidateExamples[] = {
     {"rawbpf usdt validate ./server", "whether every probe can be traced; exit status 1 when one can't"},
@@ -158,7 +156,7 @@ const Command kUsdtList{
         "location and a problem; its neighbours keep their places. Damaged notes are named, and make the exit status 1.",
     .options = kOptions,
     .examples = kListExamples,
-    .operand = "TARGET",
+    .operand = "TARGET...",
     .least_operands = 0,
     .most_operands = 1000,
     .operand_is_file = true,
@@ -177,7 +175,7 @@ const Command kUsdtValidate{
         "The exit status is 1 when a probe isn't sound. Nothing is traced, and no privileges are needed.",
     .options = kOptions,
     .examples = kValidateExamples,
-    .operand = "TARGET",
+    .operand = "TARGET...",
     .least_operands = 0,
     .most_operands = 1000,
     .operand_is_file = true,
