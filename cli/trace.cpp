@@ -23,7 +23,8 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr int kTickMs = 50;
-constexpr uint64_t kTarget = 16; // among what epoll tells: a process that is traced has ended
+constexpr uint64_t kTarget = 16;         // among what epoll tells: a process that is traced has ended
+constexpr uint32_t kStackRing = 8 << 20; // a record with stacks has over a KB
 constexpr uint64_t kRedrawNs = 1'000'000'000;
 
 constexpr Option kOptions[] = {
@@ -206,6 +207,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.calls = both || !program.results;
     program.pair = program.results && !both;
     program.stack = a.has(option("stack"));
+    if (program.stack) program.ring_bytes = kStackRing;
     program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
     trace::Filters &filters = program.filters;
     filters.pids = numbers(a.pids(option("pid")));

@@ -3,6 +3,8 @@
 #ifndef JSON_NOEXCEPTION
 #define JSON_NOEXCEPTION 1
 #endif
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "programs/render/json_line.h"
@@ -12,6 +14,14 @@ namespace rawbpf::inline v0::render {
 bool writes_json() { return true; }
 
 void append_json(std::string &out, std::string_view text) {
+    // Nearly all names are plain: a tenth of the time.
+    const auto plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+    if (std::all_of(text.begin(), text.end(), plain)) {
+        out += '"';
+        out += text;
+        out += '"';
+        return;
+    }
     // Nearly all of it needs no care at all.
     if (plain_start(text) == text.size() && text.find_first_of("\"\\") == std::string_view::npos) {
         out += '"';

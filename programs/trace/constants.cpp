@@ -132,7 +132,8 @@ constexpr Constant kFutexFlags[] = {{NAMED(FUTEX_PRIVATE_FLAG)}, {NAMED(FUTEX_CL
 enum class Style : uint8_t {
     bits,       ///< values, or'ed
     one_of,     ///< one of the values
-    low_and,    ///< one of the values in the low bits, which `mask` selects, and bits of `more`
+    low4_and,   ///< one of the values in the lowest 4 bits, and bits of `more`
+    low7_and,   ///< the same with 7
     open_flags, ///< O_RDONLY, O_WRONLY or O_RDWR, and bits
     access,     ///< F_OK or bits
     octal,      ///< a file's mode
@@ -147,7 +148,6 @@ struct Row {
     Style style;
     std::span<const Constant> values = {};
     std::span<const Constant> more = {};
-    uint32_t mask = 0;
 };
 
 constexpr Row kRows[] = {
@@ -177,14 +177,14 @@ constexpr Row kRows[] = {
     {"origin", "llseek", Style::one_of, kWhence},
     {"family", "socket socketpair sock_create inet_create", Style::one_of, kFamily},
     {"domain", "socket socketpair", Style::one_of, kFamily},
-    {"type", "socket socketpair", Style::low_and, kSocketType, kSocketFlags, 0xf},
+    {"type", "socket socketpair", Style::low4_and, kSocketType, kSocketFlags},
     {"flags", "accept4", Style::bits, kSocketFlags},
     {"flags", "send sendto sendmsg sendmmsg recv recvfrom recvmsg recvmmsg", Style::bits, kMessage},
     {"cmd", "fcntl", Style::one_of, kFcntl},
     {"cmd", "flock", Style::bits, kFlock},
     {"operation", "flock", Style::bits, kFlock},
     {"op", "epoll_ctl", Style::one_of, kEpoll},
-    {"op", "futex", Style::low_and, kFutex, kFutexFlags, 0x7f},
+    {"op", "futex", Style::low7_and, kFutex, kFutexFlags},
     {"clone_flags", "clone", Style::clone, kClone},
     {"unshare_flags", "unshare", Style::bits, kClone},
     {"flags", "unshare", Style::bits, kClone},
@@ -240,11 +240,13 @@ std::string name_by(const Row &row, uint64_t raw) {
     switch (row.style) {
     case Style::bits: append_bits(out, row.values, value); break;
     case Style::one_of: out = find(row.values, value); break;
-    case Style::low_and:
-        out = find(row.values, value & row.mask);
-        if (out.empty()) break;
-        append_bits(out, row.more, value & ~row.mask);
+    case Style::low4_and:
+    case Style::low7_and: {
+        const uint32_t mask = row.style == Style::low4_and ? 0xf : 0x7f;
+        out = find(row.values, value & mask);
+        if (!out.empty()) append_bits(out, row.more, value & ~mask);
         break;
+    }
     case Style::open_flags: {
         constexpr std::string_view kModes[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
         out = kModes[value & O_ACCMODE];

@@ -37,6 +37,11 @@ std::vector<std::string> names_of(const std::vector<Place> &places) {
         else
             out.push_back(sites.insert(place.describe()).second ? place.label() : "");
     }
+    // A program may have several static functions of one name.
+    std::map<std::string, size_t> same;
+    for (const std::string &name : out) ++same[name];
+    for (size_t i = 0; i < out.size(); ++i)
+        if (!out[i].empty() && same[out[i]] > 1) append(out[i], "@{:#x}", places[i].address);
     return out;
 }
 

@@ -201,6 +201,19 @@ TEST_CASE("trace view: folded, each function's own time") {
                         "a\\x20b\\x3bc;outer;inner;inner 2000\n");
 }
 
+TEST_CASE("trace view: functions of one name are told apart") {
+    std::vector<Place> places(3);
+    for (Place &place : places) place.kind = ProbeKind::uprobe, place.file = "/x/prog", place.function = "helper";
+    places[0].address = 0x10;
+    places[1].address = 0x20;
+    places[2].function = "other";
+    RunInfo run;
+    std::string out;
+    render::Writer writer(out);
+    View view({}, places, run, nullptr, 0, writer);
+    CHECK(view.names() == std::vector<std::string>{"uprobe:/x/prog:helper@0x10", "uprobe:/x/prog:helper@0x20", "other"});
+}
+
 TEST_CASE("trace view: what couldn't be read counts once an event") {
     Trace t(of(Format::text));
     t.outer(1'000, 1, "");
