@@ -75,6 +75,7 @@ Workload Workload::calls(uint64_t rounds) {
 
 Workload Workload::command(const std::vector<std::string> &words) {
     std::vector<char *> argv;
+    argv.reserve(words.size() + 1);
     for (const std::string &word : words) argv.push_back(const_cast<char *>(word.c_str()));
     argv.push_back(nullptr);
     return start([&] {
