@@ -324,7 +324,6 @@ TEST_CASE("trace: only tasks of a cgroup") {
     if (root.empty() || (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)) SKIP("needs cgroup v2, and the right to make one");
     for (const bool inside : {false, true}) {
         TraceOptions options = of({own("rawbpf_traced_leaf")});
-        options.match.signature = "long number, const char *text";
         options.cgroup = folder;
         std::string missing;
         const auto work = [&](int i) {
@@ -479,7 +478,7 @@ TEST_CASE("trace: a kernel function by its bare name, with its arguments and res
     const std::string &last_call = seen->lines[seen->lines.size() - 2];
     CHECK(last_call.starts_with("vfs_read(/dev/zero, 0x"));
     CHECK(last_call.find(", 7, 0x") != std::string::npos);
-    CHECK(seen->lines.back().ends_with(" = 7"));
+    CHECK(seen->lines.back().starts_with("vfs_read = 7"));
 }
 
 TEST_CASE("trace: kprobes read arguments, kretprobes results; names and types are BTF's") {
