@@ -76,8 +76,9 @@ __attribute__((noinline)) void usdt_test_twice(long a, long b) {
 __attribute__((noinline)) long usdt_test_long(long a) { LONG_PROBE("0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", "long"); }
 __attribute__((noinline)) long usdt_test_long5(long a) { LONG_PROBE("0x0f, 0x1f, 0x44, 0, 0", "long5"); }
 #endif
-// A variable by its name: "8@usdt_test_counter(%rip)", "8@[x0, #:lo12:usdt_test_counter]".
-long usdt_test_counter = 0;
+// A variable by its name: "8@usdt_test_counter(%rip)", "8@[x0, #:lo12:usdt_test_counter]". Weak, or arm64's compiler goes by an
+// anchor that it shares with others, which has no name in the file.
+__attribute__((weak)) long usdt_test_counter = 0;
 __attribute__((noinline)) void usdt_test_global(long a) {
     PROBE("global", "8@%[counter] 8@" AS_REGISTER "[a] -4@%[counter]", [counter] "m"(usdt_test_counter), [a] "r"(a));
 }
