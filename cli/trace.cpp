@@ -125,6 +125,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "what is opened, by everybody, for five seconds"},
     {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
+    {"sudo rawbpf trace 'uprobe:./prog:*' -r -f chrome -o prog.json -- ./prog", "a timeline for ui.perfetto.dev"},
     {"sudo rawbpf trace --list 'tracepoint:sched:*'", "what there is"},
 };
 
@@ -496,7 +497,14 @@ const Command kTrace{
         "kernel, by the best way "
         "that "
         "this kernel has, and it says which.\n\n"
-        "With -- COMMAND it traces that command and what it starts, from the first instruction on, and ends with it.",
+        "With -- COMMAND it traces that command and what it starts, from the first instruction on, and ends with it; with --pid "
+        "it "
+        "ends with the last of those processes.\n\n"
+        "-f chrome is for ui.perfetto.dev and chrome://tracing (with --returns each call is a bar), folded has each function's "
+        "own "
+        "time in nanoseconds by call path, for flame graph tools, protobuf is a series of length-delimited records whose schema "
+        "is "
+        "installed as share/rawbpf/trace.proto.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "PROBE",

@@ -27,7 +27,8 @@ bool may_be_function(uint64_t address) {
     return address >= 0xffff800000000000 && address % 4 == 0;
 #endif
 }
-constexpr uint64_t kLowest = 4096; // nothing is mapped below
+constexpr uint64_t kFarthest = 4096; // from a function's beginning; kallsyms doesn't say where one ends
+constexpr uint64_t kLowest = 4096;   // nothing is mapped below
 constexpr uint64_t kKernel = uint64_t{1} << 63;
 
 std::string with_offset(const std::string &symbol, uint64_t offset) {
@@ -134,7 +135,7 @@ std::string Names::kernel_symbol(uint64_t address) {
     if (kernel_.size() >= kMostKernel) kernel_.clear();
     std::string &name = kernel_[address];
     for (const symbols::KernelName &one : tables_->symbols.kernel({address}))
-        if (one.address == address && !one.symbol.empty()) name = with_offset(one.symbol, one.offset);
+        if (one.address == address && !one.symbol.empty() && one.offset < kFarthest) name = with_offset(one.symbol, one.offset);
     passed_at_ = sys::monotonic_ns();
     pass_ns_ = passed_at_ - now;
     return name;
