@@ -156,6 +156,9 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
     if (a.operands().empty() && !a.has(option("pid")))
         return wrong_usage("TARGET is missing", "name a file, or a process with -p PID");
+    if (a.has(option("ready-fd")) && !is_open(static_cast<int>(a.count(option("ready-fd")))))
+        return wrong_usage(format("--ready-fd: descriptor {} isn't open", a.count(option("ready-fd"))),
+                           format("a shell opens it with {0}>FILE or {0}>&1", a.count(option("ready-fd"))));
     if (a.has(option("as-root")) && a.workload().empty())
         return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
@@ -170,6 +173,9 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("-f chrome draws events, and --count has none", "text, json and protobuf have counts");
     if (shape == "folded" && (a.has(option("errors")) || a.has(option("min-duration"))))
         return wrong_usage("-f folded needs all calls with their returns", "leave --errors and --min-duration out");
+    const std::string_view file = a.text(option("output"));
+    if (shape == "protobuf" && (file.empty() || file == "-") && !a.has(option("list")) && is_terminal(1))
+        return wrong_usage("-f protobuf isn't for a terminal to show", "-o FILE, or a pipe");
     if (a.has(option("graph")) && shape != "text")
         return wrong_usage(format("--graph is a form of text, not of -f {}", shape), "-f chrome draws calls as bars");
     if (a.has(option("count")) && a.has(option("latency"))) return wrong_usage("--count keeps no times", "leave one of them out");
