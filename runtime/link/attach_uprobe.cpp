@@ -180,7 +180,7 @@ Result<Link> one_by_one(const Attaching &a, const Places &places, bool returns) 
         place.returns = returns;
         place.name = places.path;
         place.offset = places.functions[i].offset;
-        place.semaphore = a.options.semaphore;
+        place.semaphore = a.options.semaphores.empty() ? a.options.semaphore : a.options.semaphores[i];
         place.pid = a.options.pid;
         Result<void> done = add_uprobe(link, a, place, a.options.cookies.empty() ? a.options.cookie : a.options.cookies[i]);
         if (done)
