@@ -16,10 +16,15 @@ const usdt::Explain kExplainArgument = nullptr;
 std::span<const Command *const> all_commands() {
     // In the order of the help. One a line, so that two that are added at once don't meet.
     static constexpr const Command *commands[] = {
-        &kProfile,     &kReport,                    //
-        &kTrace,                                    //
-        &kUsdtList,    &kUsdtValidate, &kUsdtTrace, //
-        &kLoad,                                     //
+        &kProfile,     &kReport, //
+#ifdef RAWBPF_LAB
+        &kTrace, //
+#endif
+        &kUsdtList,    &kUsdtValidate, //
+#ifdef RAWBPF_LAB
+        &kUsdtTrace, //
+#endif
+        &kLoad, //
 #ifdef RAWBPF_LAB
         &kExec,        &kStep, //
 #endif

@@ -1,11 +1,11 @@
 // Two executables, one command line.
 //
-//      rawbpf        profile, load, doctor ...: what runs on a board
-//      rawbpf-lab    the same, and asm, disasm, exec, step, isa, helper, usdt ... --explain: on a desk
+//      rawbpf        profile, load, doctor ...: what every board has room for
+//      rawbpf-lab    the same, and trace, usdt trace, asm, disasm, exec, step, isa, helper, usdt ... --explain
 //
-// The assembler and the emulator are a fifth of all code, and no board needs them. So they are in a second executable, and
-// `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and its commands say what is
-// missing.
+// The assembler, the emulator and the tracer are a third of all code, and many a board needs none of them. So they are in a
+// second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and
+// its commands say what is missing.
 #include "cli/lab.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr std::string_view kLabCommands[] = {"asm", "disasm", "exec", "helper", "isa", "step"};
+constexpr std::string_view kLabCommands[] = {"asm", "disasm", "exec", "helper", "isa", "step", "trace", "usdt trace"};
 constexpr std::string_view kOfAllCommands[] = {"--help", "-h", "help", "man", "completion"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
@@ -70,7 +70,8 @@ std::optional<int> pass_to_lab(std::span<const std::string_view> words) {
     const std::string_view first = words.empty() ? "--help" : words[0];
     const bool unknown = !first.starts_with('-') && !find_command(words);
     if (kHasLab) return {};
-    if (is_one_of(first, kLabCommands)) return become_lab(words);
+    const std::string two = words.size() < 2 ? "" : format("{} {}", first, words[1]);
+    if (is_one_of(first, kLabCommands) || is_one_of(two, kLabCommands)) return become_lab(words);
     if (unknown || is_one_of(first, kOfAllCommands))
         (void)try_lab(words, lab_beside(own_path())); // without it we have less to say
     return {};
