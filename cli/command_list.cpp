@@ -7,10 +7,8 @@ namespace rawbpf::inline v0::cli {
 
 #ifdef RAWBPF_LAB
 const bool kHasLab = true;
-const usdt::Explain kExplainArgument = usdt::explain_argument;
 #else
 const bool kHasLab = false;
-const usdt::Explain kExplainArgument = nullptr;
 #endif
 
 std::span<const Command *const> all_commands() {
@@ -18,11 +16,8 @@ std::span<const Command *const> all_commands() {
     static constexpr const Command *commands[] = {
         &kProfile,     &kReport, //
 #ifdef RAWBPF_LAB
-        &kTrace, //
-#endif
-        &kUsdtList,    &kUsdtValidate, //
-#ifdef RAWBPF_LAB
-        &kUsdtTrace, //
+        &kTrace,                                    //
+        &kUsdtList,    &kUsdtValidate, &kUsdtTrace, //
 #endif
         &kLoad, //
 #ifdef RAWBPF_LAB

@@ -1,7 +1,7 @@
 // Two executables, one command line.
 //
 //      rawbpf        profile, load, doctor ...: what every board has room for
-//      rawbpf-lab    the same, and trace, usdt trace, asm, disasm, exec, step, isa, helper, usdt ... --explain
+//      rawbpf-lab    the same, and trace, usdt, asm, disasm, exec, step, isa, helper
 //
 // The assembler, the emulator and the tracer are a third of all code, and many a board needs none of them. So they are in a
 // second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and
@@ -19,7 +19,7 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr std::string_view kLabCommands[] = {"asm", "disasm", "exec", "helper", "isa", "step", "trace", "usdt trace"};
+constexpr std::string_view kLabCommands[] = {"asm", "disasm", "exec", "helper", "isa", "step", "trace", "usdt"};
 constexpr std::string_view kOfAllCommands[] = {"--help", "-h", "help", "man", "completion"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
@@ -54,8 +54,6 @@ Error try_lab(std::span<const std::string_view> words, const std::string &lab) {
     return sys::become(lab, argv);
 }
 
-} // namespace
-
 int become_lab(std::span<const std::string_view> words) {
     const std::string lab = lab_beside(own_path());
     const Error error = try_lab(words, lab);
@@ -66,12 +64,13 @@ int become_lab(std::span<const std::string_view> words) {
                     3);
 }
 
+} // namespace
+
 std::optional<int> pass_to_lab(std::span<const std::string_view> words) {
     const std::string_view first = words.empty() ? "--help" : words[0];
     const bool unknown = !first.starts_with('-') && !find_command(words);
     if (kHasLab) return {};
-    const std::string two = words.size() < 2 ? "" : format("{} {}", first, words[1]);
-    if (is_one_of(first, kLabCommands) || is_one_of(two, kLabCommands)) return become_lab(words);
+    if (is_one_of(first, kLabCommands)) return become_lab(words);
     if (unknown || is_one_of(first, kOfAllCommands))
         (void)try_lab(words, lab_beside(own_path())); // without it we have less to say
     return {};

@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
-#include "cli/lab.h"
 #include "cli/object_file.h"
 #include "programs/render/text.h"
 #include "programs/usdt/print.h"
@@ -40,7 +39,7 @@ struct Run {
     std::vector<Error> problems = {};
 
     [[nodiscard]] bool json() const { return a.text(option("format")) == "json"; }
-    [[nodiscard]] usdt::Explain explain() const { return a.has(option("explain")) ? kExplainArgument : nullptr; }
+    [[nodiscard]] usdt::Explain explain() const { return a.has(option("explain")) ? usdt::explain_argument : nullptr; }
 
     Result<void> show(const usdt::Binary &binary, const usdt::Target &target) {
         const std::vector<usdt::Probe> probes = TRY(binary.probes(target, problems));
@@ -93,11 +92,6 @@ int run_usdt(const Arguments &a, What what, std::string_view who) {
     const std::vector<int> pids = a.pids(option("pid"));
     if (pids.empty() && a.operands().empty())
         return complain(who, make_error(Errc::invalid_argument, "name a FILE, or a process with -p PID"), 2);
-    if (a.has(option("explain")) && !kExplainArgument) {
-        std::vector<std::string_view> words = split(a.command().name, ' ');
-        words.insert(words.end(), a.words().begin(), a.words().end());
-        return become_lab(words);
-    }
     Run run{a, what, who};
     if (run.json()) append_json_header(run.text, a);
     // What can't be done is said, and the next one tried.

@@ -26,7 +26,7 @@ constexpr const char *kVmlinux = "/sys/kernel/btf/vmlinux";
 Result<sys::Mapping> map_or_read(const std::string &path) {
     {
         sys::Because why("the kernel's own types, mapped where the kernel allows it (6.16)");
-        if (Result<sys::Mapping> mapped = sys::map_file(path)) return mapped;
+        if (Result<sys::Mapping> mapped = sys::map_kernel_file(path)) return mapped;
     }
     sys::Because why("room for the kernel's own types, which this kernel doesn't let us map");
     return sys::read_into_mapping(path);

@@ -213,10 +213,16 @@ Result<Mapping> map_file(const Fd &fd, const std::string &path) {
     if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
     if (st.st_size == 0) return Mapping();
     const auto size = static_cast<size_t>(st.st_size);
-    // Shared, although nothing is written: into private mappings the kernel puts the breakpoints of uprobes on this file. The
-    // kernel's BTF can only be mapped privately (6.16), and so it is with some file systems.
+    // Shared, although nothing is written: into private mappings the kernel puts the breakpoints of uprobes on this file. Some
+    // file systems have no shared ones.
     if (Result<Mapping> shared = map(fd.get(), 0, size, PROT_READ, MAP_SHARED)) return shared;
     return TRY_IN(map(fd.get(), 0, size, PROT_READ, MAP_PRIVATE), "{}", path);
+}
+
+Result<Mapping> map_kernel_file(const std::string &path) {
+    Fd fd = TRY(open(path, O_RDONLY | O_NONBLOCK));
+    struct stat st = TRY_IN(stat_fd(fd.get()), "{}", path);
+    return TRY_IN(map(fd.get(), 0, static_cast<size_t>(st.st_size), PROT_READ, MAP_PRIVATE), "{}", path);
 }
 
 Result<Mapping> read_into_mapping(const std::string &path) {

@@ -72,8 +72,10 @@ class [[nodiscard]] Mapping {
 Result<Mapping> map(int fd, uint64_t offset, size_t size, int protection, int flags);
 /// Shared, readable and writable, at exactly that address (nullptr: anywhere). Errors: busy when something is there already.
 Result<Mapping> map_at(void *address, int fd, size_t size);
-/// A regular file, read-only and private. An empty file gives an empty Mapping without error.
+/// A regular file, read-only. An empty file gives an empty Mapping without error.
 Result<Mapping> map_file(const std::string &path);
+/// What the kernel offers as a file: private, since of /sys/kernel/btf/vmlinux there are no shared mappings (6.16).
+Result<Mapping> map_kernel_file(const std::string &path);
 /// The same for a descriptor; `path` is for messages.
 Result<Mapping> map_file(const Fd &fd, const std::string &path);
 /// The whole file in anonymous memory, by one read into pages made beforehand: for large files that can't be mapped and tell
