@@ -24,17 +24,22 @@
 using namespace rawbpf;
 using namespace rawbpf::trace;
 
+#if defined(__clang__)
+#define TRACED extern "C" [[gnu::noinline, gnu::used]]
+#else
+#define TRACED extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
+#endif
 // With names that no other function has. Not inlined, not merged, not cloned for constants.
-extern "C" [[gnu::noinline, gnu::noclone, gnu::used]] long rawbpf_traced_leaf(long number, const char *text) {
+TRACED long rawbpf_traced_leaf(long number, const char *text) {
     __asm__ volatile("" : : "r"(text) : "memory");
     return number - 3;
 }
-extern "C" [[gnu::noinline, gnu::noclone, gnu::used]] long rawbpf_traced_sum(long number) {
+TRACED long rawbpf_traced_sum(long number) {
     const long sum = number == 0 ? 0 : number + rawbpf_traced_sum(number - 1);
     __asm__ volatile("" : : : "memory");
     return sum;
 }
-extern "C" [[gnu::noinline, gnu::noclone, gnu::used]] long rawbpf_traced_middle(long number) {
+TRACED long rawbpf_traced_middle(long number) {
     const long sum = rawbpf_traced_leaf(number, "hello") + rawbpf_traced_leaf(number + 1, "world");
     __asm__ volatile("" : : : "memory");
     return sum;
