@@ -222,6 +222,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     filters.uids = numbers(a.pids(option("uid")));
     filters.comm = a.text(option("comm"));
     filters.errors = a.has(option("errors"));
+    if (a.has(option("max-events"))) filters.most_events = a.count(option("max-events"));
     if (a.has(option("min-duration"))) filters.min_duration = static_cast<uint64_t>(a.seconds(option("min-duration")) * 1e9);
     if (a.has(option("sample"))) filters.one_in = a.count(option("sample"));
     o.match.results = program.results;

@@ -225,7 +225,9 @@ void name_value(Decoded &value, const Event &event, size_t column, const Decodin
     using Kind = Decoded::Kind;
     if (value.kind == Kind::number && value.name.empty() && value.target.empty()) {
         const std::string name = event.name(column);
-        value.name = constant_name(event.place->function, name, event.value(column));
+        std::string_view call = event.place->function;
+        if (call.starts_with("sys_enter_")) call.remove_prefix(10); // as a tracepoint
+        value.name = constant_name(call, name, event.value(column));
         // Tracefs has addresses of mmap() and the like as unsigned long.
         if (value.name.empty() && value.number >= 4096 && event.type(column).size == 8 && (name == "addr" || name == "start"))
             append(value.name, "{:#x}", value.number);

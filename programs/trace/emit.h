@@ -18,7 +18,7 @@ struct Shared {
     Builder b{"trace"};
     const ProgramOptions &options;
     const btf::Btf *kernel; ///< may be nullptr
-    std::optional<MapRef> counts, ring, pids, tids, uids, cgroup, tracees, depths, open_calls;
+    std::optional<MapRef> counts, ring, pids, tids, uids, cgroup, tracees, depths, open_calls, written;
     std::optional<PathOffsets> paths; ///< where this kernel has what a path is read from
     std::optional<FileOffsets> files; ///< and what a descriptor leads to
     std::optional<NamespaceOffsets> namespaces;
@@ -37,6 +37,7 @@ struct Emitting {
     Slot path;                                     ///< struct path, 16 bytes
     std::optional<SlotOf<OpenCall>> call = {};     ///< a result whose call was kept: what was kept
     std::optional<SlotOf<uint64_t>> duration = {}; ///< and how long ago that is
+    std::optional<Slot> written = {};              ///< with Filters::most_events: where the events are counted
     bool sleepable = false;                        ///< may wait for a page of the user's
 };
 

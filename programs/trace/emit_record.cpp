@@ -202,6 +202,11 @@ void emit_record(const Emitting &e, const Layout &layout) {
          for (const Column &column : layout.columns)
              if (column.blob >= 0) copy(e, column, layout.blobs[static_cast<size_t>(column.blob)]);
          if (layout.stack != 0) copy_stacks(e, layout.stack);
+         if (e.written) {
+             f.load<uint64_t>(r2, *e.written);
+             f.mov(r1, 1);
+             f.atomic_add<uint64_t>(r2 + 0, r1);
+         }
      }).else_([&] { bump(e, offsetof(Counts, lost)); });
 }
 

@@ -67,6 +67,7 @@ class Maker {
         add_set(s_.tids, "trace_tids", o_.filters.tids);
         add_set(s_.uids, "trace_uids", o_.filters.uids);
         if (o_.filters.cgroup) s_.cgroup = s_.b.cgroup_array("trace_cgroup", 1);
+        if (o_.filters.most_events) s_.written = s_.b.array<uint64_t>("trace_written", 1);
         if (keep_) {
             s_.depths = s_.b.lru_hash<uint64_t, uint32_t>("trace_depth", kOpenCalls);
             s_.open_calls = s_.b.lru_hash<OpenKey, OpenCall>("trace_open", kOpenCalls);
@@ -338,6 +339,10 @@ class Maker {
             rejects = true;
         }
         if (filters.one_in > 1 && !asked) sample(e, out);
+        if (filters.most_events) {
+            enough(e, key, filtered);
+            rejects = true;
+        }
         if (keep_ && !group.is_result && has_two_ends(place.kind)) keep_call(e, 0);
         if (o_.mode == Mode::events) emit_record(e, group.layout);
         f.bind(out);
@@ -443,6 +448,21 @@ class Maker {
         out.nodes.push_back({.kind = Node::Kind::binary, .op = Operator::equal, .left = 0, .right = 1});
         out.root = 2;
         return out;
+    }
+
+    // No more than so many events. They are counted when they are written, so that one that is lost doesn't count; a CPU that
+    // comes in between writes one too many, which user space leaves out.
+    void enough(Emitting &e, Slot key, Label filtered) {
+        Code &f = e.f;
+        e.written = f.stack<uint64_t>("written");
+        f.mov(r1, 0);
+        f.store<uint32_t>(key, r1);
+        f.call(helper::map_lookup_elem, *s_.written, key);
+        f.jump_if(r0 == 0, filtered);
+        f.store<uint64_t>(*e.written, r0);
+        f.load<uint64_t>(r1, r0 + 0);
+        f.load_imm64(r2, o_.filters.most_events);
+        f.jump_if(r1 >= r2, filtered);
     }
 
     void sample(const Emitting &e, Label out) {

@@ -25,6 +25,7 @@ struct Filters {
     bool errors = false;                         ///< results: negative ones only
     uint64_t min_duration = 0;                   ///< ns; results: only after so long, with ProgramOptions::pair
     uint64_t one_in = 1;                         ///< of what is left, each N-th
+    uint64_t most_events = 0;                    ///< then no more, but for what other CPUs are writing just then; 0: any number
     uint64_t pidns_dev = 0, pidns_ino = 0;       ///< where ids count in; 0: the initial pid namespace
     uint64_t in_pidns_dev = 0, in_pidns_ino = 0; ///< only tasks of this pid namespace (5.7); 0: any
     uint32_t mntns = 0;                          ///< only tasks of this mount namespace, by its inode number; 0: any

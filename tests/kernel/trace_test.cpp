@@ -401,6 +401,16 @@ TEST_CASE("trace: one in so many, exactly") {
     CHECK(seen->counts[0].counts.sampled_out == 2 * kCalls - seen->lines.size());
 }
 
+TEST_CASE("trace: so many events and no more") {
+    TraceOptions options = of({own("rawbpf_traced_leaf")});
+    options.program.filters.most_events = 100;
+    std::string missing;
+    const std::optional<Seen> seen = traced(options, call_functions, missing);
+    if (!seen) SKIP("needs uprobes: " + missing);
+    CHECK(seen->lines.size() == 100); // one thread: none comes in between
+    CHECK(seen->counts[0].counts.filtered == 2 * kCalls - 100);
+}
+
 TEST_CASE("trace: a ring that is too small loses events, and says how many") {
     TraceOptions options = of({own("rawbpf_traced_leaf")});
     options.program.ring_bytes = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
