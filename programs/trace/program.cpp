@@ -55,6 +55,9 @@ class Maker {
         : places_(places), o_(options), s_(options, kernel), keep_(keeps(options)) {}
 
     Result<TraceUnit> make() {
+        if (o_.filters.min_duration && !o_.pair)
+            return fail(Errc::invalid_argument,
+                        "how long a call took is known at its return: not where calls are shown as they begin");
         MapDef counts;
         counts.name = "trace_counts";
         counts.type = BPF_MAP_TYPE_PERCPU_ARRAY;

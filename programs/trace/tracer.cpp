@@ -93,12 +93,24 @@ struct Tracer::State {
     uint64_t malformed = 0;
     TraceCost cost;
 
+    Result<void> read_expressions();
     Result<void> find_places();
     Result<void> load_programs();
     Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
     void take(Bytes record, const std::function<void(const Event &)> &see);
     void end_measuring();
 };
+
+Result<void> Tracer::State::read_expressions() {
+    ProgramOptions &program = options.program;
+    if (!options.filter.empty()) program.filters.expression = TRY_IN(parse_expression(options.filter), "--filter");
+    for (const std::string &shown : options.shows) program.shows.push_back(TRY_IN(parse_path(shown), "--show"));
+    // Durations, errors and results in a filter are known at the return, and wanted with the arguments.
+    if (needs_pairs(program) && !(program.calls && program.results)) program.pair = true;
+    if (program.pair) program.results = true;
+    options.match.results |= program.results; // what speaks against probes at returns is asked then
+    return {};
+}
 
 Result<void> Tracer::State::find_places() {
     for (const std::string &text : options.probes) {
@@ -122,11 +134,6 @@ Result<void> Tracer::State::find_places() {
 Result<void> Tracer::State::load_programs() {
     ProgramOptions &program = options.program;
     Filters &filters = program.filters;
-    if (!options.filter.empty()) filters.expression = TRY_IN(parse_expression(options.filter), "--filter");
-    for (const std::string &shown : options.shows) program.shows.push_back(TRY_IN(parse_path(shown), "--show"));
-    // Durations, errors and results in a filter are known at the return, and wanted with the arguments.
-    if (needs_pairs(program) && !(program.calls && program.results)) program.pair = true;
-    if (program.pair) program.results = true;
     filters.own_pid = static_cast<uint32_t>(sys::own_pid());
     if (auto ns = sys::stat_file("/proc/self/ns/pid"); ns && ns->st_ino != kInitialPidNamespace) {
         filters.pidns_dev = device_number(ns->st_dev);
@@ -288,6 +295,7 @@ Tracer::~Tracer() = default;
 Result<std::unique_ptr<Tracer>> Tracer::open(const TraceOptions &options) {
     auto state = std::make_unique<State>();
     state->options = options;
+    TRY(state->read_expressions());
     TRY(state->find_places());
     TRY(state->load_programs());
     return std::unique_ptr<Tracer>(new Tracer(std::move(state)));

@@ -566,6 +566,15 @@ TEST_CASE("trace: what can't be is said") {
         Result<std::unique_ptr<Tracer>> tracer = Tracer::open(options);
         return tracer ? std::string("nothing is wrong") : tracer.error().message() + "|" + tracer.error().hint;
     };
+    // A filter that needs the return is held to the same rules as what asks for returns.
+    TraceOptions returns = of({own("rawbpf_traced_leaf")});
+    returns.program.results = returns.match.results = true;
+    const Result<std::unique_ptr<Tracer>> refused = Tracer::open(returns);
+    CHECK(wrong({own("rawbpf_traced_leaf")}, "ret < 0") ==
+          (refused ? "nothing is wrong" : refused.error().message() + "|" + refused.error().hint));
+    returns.program.filters.min_duration = 1;
+    returns.match.allow_unwind_risk = true;
+    CHECK_FALSE(Tracer::open(returns)); // calls as they begin, and how long they took
     CHECK(wrong({own("rawbpf_traced_leav")}).find("rawbpf_traced_leaf") != std::string::npos);
     CHECK(wrong({"uprobe:/no/such/file:f"}).find("No such file") != std::string::npos);
     CHECK(wrong({own("rawbpf_traced_leaf")}, "arg0 == ").find("the filter ends\n  arg0 == \n") != std::string::npos);
