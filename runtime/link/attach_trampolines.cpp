@@ -1,5 +1,5 @@
-// One program at many functions, by trampolines (fentry.multi and its kin, newer than Linux 7.2): the arguments that kprobe.multi has, at
-// the price of fentry.
+// One program at many functions, by trampolines (fentry.multi and its kin, newer than Linux 7.2): the arguments that kprobe.multi
+// has, at the price of fentry.
 //
 //      fentry.multi/vfs_*             the kernel's own functions
 //      fentry.multi/nf_nat:nf_nat_*   a module's: the program is verified for its types (attach_btf_obj_fd), so the module stands in
@@ -152,7 +152,8 @@ Result<Link> attach_trampoline_multi(const Attaching &a) {
         Error error = std::move(done).error();
         if (error.os == EINVAL || error.os == EOPNOTSUPP || error.os == kNotSupported) {
             error.kind = Errc::unsupported;
-            error.hint = "this kernel has no such links (they are newer than Linux 7.2); kprobe.multi (5.18) reaches the same functions";
+            error.hint =
+                "this kernel has no such links (they are newer than Linux 7.2); kprobe.multi (5.18) reaches the same functions";
         }
         return Unexpected(in_context(std::move(error), format("{}, {} functions", a.what(), places.size())));
     }

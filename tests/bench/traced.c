@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A nop at its entry, as functions have that are made to be traced: the kernel emulates it. Many other instructions it steps over,
- * which takes twenty times as long and says nothing about a tracer. */
+/* A nop at its entry, as functions have that are made to be traced: the kernel emulates it. Many other instructions it steps
+ * over, which takes twenty times as long and says nothing about a tracer. */
 __attribute__((noinline, noclone, patchable_function_entry(1))) long leaf(long number, const char *text) {
     __asm__ volatile("" : : "r"(text) : "memory");
     return number + 1;
