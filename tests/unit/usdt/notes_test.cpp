@@ -53,8 +53,8 @@ TEST_CASE("usdt notes: a damaged note costs itself, a wrong size what follows") 
     // The first one's provider has no end: its name and what follows are other bytes than zero.
     std::vector<std::byte> image =
         program.file({{0x1010, 0x1100, 0, "provider", "first", ""}, {0x1020, 0, 0, "app", "second", ""}});
-    const elf::Section *section = elf::Elf::parse(image, "app").value().find_section(".note.stapsdt");
-    const size_t at = section->offset;
+    const elf::Elf elf = elf::Elf::parse(image, "app").value();
+    const size_t at = elf.find_section(".note.stapsdt")->offset;
     for (size_t i = at + 44; image[i] != std::byte{8}; ++i) image[i] = std::byte{'x'};
     usdt::Notes notes = read(image);
     REQUIRE(notes.sites.size() == 1);
