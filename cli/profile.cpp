@@ -7,6 +7,7 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/narrator.h"
+#include "cli/running.h"
 #include "cli/view.h"
 #include "runtime/sys/cpus.h"
 
@@ -85,37 +86,18 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf profile --syscalls -d 1 -o /dev/null", "see how it is done, call by call"},
 };
 
-volatile std::sig_atomic_t stop_wanted = 0;
-
-// The first Ctrl-C ends the run with all its output; a second one, while something hangs, ends the program.
-void stop_on_signals() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { stop_wanted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a wait ends at once
-    for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-}
-
-Unexpected wrong_usage(std::string text, std::string hint = {}) {
-    return Unexpected(make_error(Errc::invalid_argument, std::move(text), std::move(hint)));
-}
-
 // What can't be said row by row in the table.
 Result<void> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
-    if (a.has(option("as-root")) && a.workload().empty())
-        return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");
+    TRY(check_as_root(a, option("as-root")));
     bool viewed = a.has(option("format")) || !a.has(option("record"));
     bool to_stdout = a.text(option("output")).empty() || a.text(option("output")) == "-";
     if (a.text(option("record")) == "-" && viewed && to_stdout)
         return wrong_usage("--record - and the results both want standard output", "send the results to a file with -o FILE");
     if (a.has(option("output")) && !viewed)
         return wrong_usage("-o has nothing to write: --record alone shows nothing", "choose a format with -f, or leave -o out");
-    // Later its number may be that of a file or a map of ours.
-    if (a.has(option("ready-fd")) && !is_open(static_cast<int>(a.count(option("ready-fd")))))
-        return wrong_usage(
-            format("--ready-fd: descriptor {} isn't open", a.count(option("ready-fd"))),
-            format("a shell opens it with {}>FILE or {}>&1", a.count(option("ready-fd")), a.count(option("ready-fd"))));
+    TRY(check_ready_fd(a, option("ready-fd")));
     if (a.text(option("record")) == "-" && is_terminal(1))
         return wrong_usage("--record -: a capture isn't for a terminal to show",
                            "send it to a file, or through a pipe to rawbpf report -");

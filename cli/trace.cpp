@@ -7,6 +7,7 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/narrator.h"
+#include "cli/running.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
 #include "programs/trace/tracer.h"
@@ -138,29 +139,13 @@ constexpr Example kUsdtExamples[] = {
 // "rawbpf trace", "rawbpf usdt trace"
 std::string who(const Arguments &a) { return format("rawbpf {}", a.command().name); }
 
-volatile std::sig_atomic_t stop_wanted = 0;
-
-void stop_on_signals() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { stop_wanted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a wait ends at once
-    for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-}
-
-Unexpected wrong_usage(std::string text, std::string hint = {}) {
-    return Unexpected(make_error(Errc::invalid_argument, std::move(text), std::move(hint)));
-}
-
 Result<void> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
     if (a.operands().empty() && !a.has(option("pid")))
         return wrong_usage("TARGET is missing", "name a file, or a process with -p PID");
-    if (a.has(option("ready-fd")) && !is_open(static_cast<int>(a.count(option("ready-fd")))))
-        return wrong_usage(format("--ready-fd: descriptor {} isn't open", a.count(option("ready-fd"))),
-                           format("a shell opens it with {0}>FILE or {0}>&1", a.count(option("ready-fd"))));
-    if (a.has(option("as-root")) && a.workload().empty())
-        return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");
+    TRY(check_ready_fd(a, option("ready-fd")));
+    TRY(check_as_root(a, option("as-root")));
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
         return wrong_usage("--min-duration shows a call when it has ended, --graph and --returns when it begins",
                            "leave one of them out");

@@ -28,7 +28,6 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <signal.h>
-#include <sys/sysmacros.h>
 
 #include "programs/profile/capture.h"
 #include "programs/profile/deliver.h"
@@ -45,6 +44,7 @@
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0 {
@@ -60,10 +60,9 @@ constexpr uint64_t kGraceNs = 2 * kSecond;  // for a workload that was told to e
 constexpr uint64_t kInFlightNs = 1'000'000; // a record may become visible this much later than its time
 constexpr size_t kTypicalRecord = 600;      // bytes: 70 frames
 constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
-constexpr size_t kMostNodes = 1 << 20;                // of the stack tree, before it starts anew; about 20 MB
-constexpr size_t kWriteAt = 64 << 10;                 // bytes of capture waiting
-constexpr uint32_t kMostLeftOut = 1024;               // processes in the map of those to leave out, before it starts anew
-constexpr uint64_t kInitialPidNamespace = 0xeffffffc; // PROC_PID_INIT_INO, kernel include/linux/proc_ns.h
+constexpr size_t kMostNodes = 1 << 20;  // of the stack tree, before it starts anew; about 20 MB
+constexpr size_t kWriteAt = 64 << 10;   // bytes of capture waiting
+constexpr uint32_t kMostLeftOut = 1024; // processes in the map of those to leave out, before it starts anew
 
 /// A power of two that holds two seconds of samples.
 size_t ring_size(const ProfileOptions &options, size_t cpus) {
@@ -156,9 +155,9 @@ class Run {
         program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
         program.pids =
             options_.workload.empty() ? static_cast<uint32_t>(std::max<size_t>(1, options_.pids.size())) : kMostLeftOut;
-        if (auto ns = sys::stat_file("/proc/self/ns/pid"); ns && ns->st_ino != kInitialPidNamespace) {
-            config.pidns_dev = uint64_t{major(ns->st_dev)} << 20 | minor(ns->st_dev); // as the kernel keeps it
-            config.pidns_ino = ns->st_ino;
+        if (const auto ns = sys::own_pid_namespace()) {
+            config.pidns_dev = ns->device;
+            config.pidns_ino = ns->inode;
         }
         Fd cgroup;
         if (config.filter_cgroup) cgroup = TRY_IN(sys::open(options_.cgroup, O_RDONLY | O_DIRECTORY), "the cgroup to profile");

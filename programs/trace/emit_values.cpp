@@ -11,16 +11,6 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
-// Where a function's arguments, its result are in struct pt_regs.
-#if defined(__x86_64__)
-constexpr int64_t kArgumentRegisters[kRawArguments] = {112, 104, 96, 88, 72, 64}; // di si dx cx r8 r9
-constexpr int64_t kResultRegister = 80;                                           // ax
-#elif defined(__aarch64__)
-constexpr int64_t kArgumentRegisters[kRawArguments] = {0, 8, 16, 24, 32, 40}; // x0 ... x5
-constexpr int64_t kResultRegister = 0;
-#else
-#error "the calling convention of this machine"
-#endif
 constexpr int64_t kSyscallResult = 16; // "ret" in the record of sys_exit_*
 
 // Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
@@ -51,10 +41,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
         return;
     }
     if (e.place.kind == ProbeKind::usdt) return usdt::emit_argument(e.f, dst, r6, e.place.arguments[index], e.sleepable);
-    if (has_registers(e.place.kind)) {
-        e.f.load<uint64_t>(dst, r6 + runtime(kArgumentRegisters[index]));
-        return;
-    }
+    if (has_registers(e.place.kind)) return e.f.argument(dst, r6, static_cast<int>(index) + 1);
     if (!has_record(e.place.kind)) return load_word(e, dst, index);
     const Mem field = r6 + runtime(e.place.offsets[index]);
     const Type &type = e.place.signature.parameters[index].type;
@@ -68,7 +55,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
 }
 
 void load_result(const Emitting &e, WritableReg dst) {
-    if (has_registers(e.place.kind)) return e.f.load<uint64_t>(dst, r6 + kResultRegister);
+    if (has_registers(e.place.kind)) return e.f.return_value(dst, r6);
     if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, r6 + kSyscallResult);
     load_word(e, dst, e.place.signature.parameters.size());
 }

@@ -130,11 +130,6 @@ bool unwinds(const std::string &path) {
     return false;
 }
 
-bool returns_to_nobody(std::string_view name) {
-    return name == "_start" || name == "_init" || name == "_fini" || name.ends_with(".cold") || name.ends_with("@plt") ||
-           name.find(".cold.") != std::string_view::npos;
-}
-
 Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
     Matched out;
     const std::string path = TRY(find_binary(spec.file, options.pid));

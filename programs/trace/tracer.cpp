@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <sys/sysmacros.h>
 
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -20,16 +19,12 @@
 #include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
-
-constexpr uint64_t kInitialPidNamespace = 0xeffffffc; // PROC_PID_INIT_INO, kernel include/linux/proc_ns.h
-
-// As the kernel has it inside, which is what the helper compares with.
-uint64_t device_number(dev_t dev) { return uint64_t{major(dev)} << 20 | minor(dev); }
 
 bool any_user(const std::vector<Place> &places) {
     return std::any_of(places.begin(), places.end(), [](const Place &p) { return is_user_function(p.kind); });
@@ -135,20 +130,20 @@ Result<void> Tracer::State::load_programs() {
     ProgramOptions &program = options.program;
     Filters &filters = program.filters;
     filters.own_pid = static_cast<uint32_t>(sys::own_pid());
-    if (auto ns = sys::stat_file("/proc/self/ns/pid"); ns && ns->st_ino != kInitialPidNamespace) {
-        filters.pidns_dev = device_number(ns->st_dev);
-        filters.pidns_ino = ns->st_ino;
+    if (const auto ns = sys::own_pid_namespace()) {
+        filters.pidns_dev = ns->device;
+        filters.pidns_ino = ns->inode;
     }
     if (options.pidns > 0) {
         const auto ns =
-            TRY_IN(sys::stat_file(format("/proc/{}/ns/pid", options.pidns)), "the pid namespace of process {}", options.pidns);
-        filters.in_pidns_dev = device_number(ns.st_dev);
-        filters.in_pidns_ino = ns.st_ino;
+            TRY_IN(sys::namespace_of(format("/proc/{}/ns/pid", options.pidns)), "the pid namespace of process {}", options.pidns);
+        filters.in_pidns_dev = ns.device;
+        filters.in_pidns_ino = ns.inode;
     }
     if (options.mntns > 0)
-        filters.mntns = static_cast<uint32_t>(
-            TRY_IN(sys::stat_file(format("/proc/{}/ns/mnt", options.mntns)), "the mount namespace of process {}", options.mntns)
-                .st_ino);
+        filters.mntns = static_cast<uint32_t>(TRY_IN(sys::namespace_of(format("/proc/{}/ns/mnt", options.mntns)),
+                                                     "the mount namespace of process {}", options.mntns)
+                                                  .inode);
     if (options.workload > 0) {
         filters.workload = static_cast<uint32_t>(options.workload);
         filters.child_tid_offset = TRY(forked_child_offset());

@@ -88,12 +88,6 @@ Error explain_uprobe(Error error, const std::string &path, uint64_t offset) {
     return error;
 }
 
-// Where code has no return address of its own, or runs once before there is a stack to speak of.
-bool never_returns_normally(std::string_view name) {
-    return name == "_start" || name == "_init" || name == "_fini" || name.ends_with(".cold") ||
-           name.find(".cold.") != std::string_view::npos;
-}
-
 Result<void> refuse_go_returns(const UserFunctions &file, bool returns) {
     if (!returns || !file.is_go()) return {};
     return Unexpected(make_error(
@@ -150,7 +144,7 @@ Result<Places> wanted_places(const Attaching &a, bool returns) {
         std::string passed;
         size_t before = out.functions.size();
         std::erase_if(out.functions, [&](const UserFunction &f) {
-            if (!never_returns_normally(f.name)) return false;
+            if (!returns_to_nobody(f.name)) return false;
             append(passed, "{}{}", passed.empty() ? "" : ", ", f.name);
             return true;
         });

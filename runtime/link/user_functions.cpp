@@ -321,4 +321,9 @@ Result<std::vector<UserFunction>> UserFunctions::match(const std::string &patter
     return out;
 }
 
+bool returns_to_nobody(std::string_view name) {
+    return name == "_start" || name == "_init" || name == "_fini" || name.ends_with(".cold") || name.ends_with("@plt") ||
+           name.find(".cold.") != std::string_view::npos;
+}
+
 } // namespace rawbpf::inline v0

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/result.h"
@@ -20,6 +21,10 @@ struct UserFunction {
     uint64_t offset = 0; ///< in the file
     uint64_t size = 0;
 };
+
+/// Whether code of that name has no return address of its own (parts that the compiler split off, PLT stubs), or runs before
+/// there is a stack to speak of: a probe at its return would overwrite something else.
+[[nodiscard]] bool returns_to_nobody(std::string_view name);
 
 /// The functions of one ELF file: .dynsym, .symtab, and the separate debug file where there is one.
 class UserFunctions {

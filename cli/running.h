@@ -1,0 +1,24 @@
+// What commands share that run until they are told to stop: profile, trace.
+#pragma once
+
+#include <csignal>
+#include <string>
+
+#include "cli/options.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::cli {
+
+/// Set by the first SIGINT, SIGTERM or SIGHUP after stop_on_signals().
+extern volatile std::sig_atomic_t stop_wanted;
+/// The first Ctrl-C ends the run with all its output; a second one, while something hangs, ends the program.
+void stop_on_signals();
+
+/// What is wrong with a command line as a whole; what is wrong with one option its table says.
+[[nodiscard]] Unexpected wrong_usage(std::string text, std::string hint = {});
+/// --as-root without a COMMAND.
+[[nodiscard]] Result<void> check_as_root(const Arguments &a, Id as_root);
+/// --ready-fd of a descriptor that isn't open: later its number may be that of a file or a map of ours.
+[[nodiscard]] Result<void> check_ready_fd(const Arguments &a, Id ready_fd);
+
+} // namespace rawbpf::inline v0::cli
