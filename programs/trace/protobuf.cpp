@@ -1,22 +1,16 @@
 // Length-delimited records, as writeDelimitedTo() of protobuf's libraries has them: a varint, and so many bytes of a
 // rawbpf.trace.Record. The schema is trace.proto, in this folder, and is installed; the numbers of fields below are its.
-#include "programs/trace/protobuf.h"
-
 #include <bit>
 
+#include "programs/render/protobuf.h"
 #include "programs/render/text.h"
 #include "programs/trace/sink.h"
 
 namespace rawbpf::inline v0::trace {
 
-Message &Message::text(uint32_t field, std::string_view value) {
-    if (value.empty()) return *this;
-    std::string clean;
-    render::append_utf8(clean, value);
-    return bytes(field, clean);
-}
-
 namespace {
+
+using render::Message;
 
 void fill_value(Message &m, const Decoded &value) {
     using Kind = Decoded::Kind;

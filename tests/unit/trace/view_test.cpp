@@ -4,11 +4,12 @@
 #include <cstring>
 
 #include "programs/render/json_line.h"
-#include "programs/trace/protobuf.h"
+#include "programs/render/protobuf.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
 using namespace rawbpf::trace;
+using rawbpf::render::Message;
 
 namespace {
 

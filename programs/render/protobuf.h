@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace rawbpf::inline v0::trace {
+namespace rawbpf::inline v0::render {
 
 /// One message, appended to a string field by field. Fields with the default value are left out, as proto3 has it, but for those
 /// marked `optional` there: present() writes them whatever they are.
@@ -54,4 +54,4 @@ class Message {
     std::string &out_;
 };
 
-} // namespace rawbpf::inline v0::trace
+} // namespace rawbpf::inline v0::render
