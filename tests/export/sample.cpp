@@ -6,6 +6,7 @@
 
 #include "programs/export/otlp.h"
 #include "programs/export/pairing.h"
+#include "programs/export/prometheus.h"
 
 using namespace rawbpf::telemetry;
 
@@ -54,6 +55,10 @@ int main(int argc, char **argv) {
     Resource resource;
     resource.attributes = {{"service.name", std::string("sample")}, {"process.pid", int64_t{4321}}};
     resource.scope_version = "0.1";
-    const std::string out = otlp_request(json ? Encoding::json : Encoding::protobuf, resource, spans);
+    Metrics metrics;
+    for (const Span &span : spans) metrics.add(span);
+    const bool scrape = argc > 1 && std::strcmp(argv[1], "prometheus") == 0;
+    const std::string out = scrape ? prometheus_text(metrics, {{"a \"reason\"\n", 1}})
+                                   : otlp_request(json ? Encoding::json : Encoding::protobuf, resource, spans);
     return std::fwrite(out.data(), 1, out.size(), stdout) == out.size() ? 0 : 1;
 }
