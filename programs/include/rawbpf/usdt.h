@@ -258,7 +258,7 @@ template <class T> struct Kind {
 #define RAWBPF_USDT_NOTE_(provider, name, define, semaphore, ...)                                                              \
     RAWBPF_USDT_NOP_                                                                                                           \
     define                                                                                                                     \
-    ".pushsection .note.stapsdt,\"?\",\"note\"\n.balign 4\n.4byte 992f-991f, 994f-993f, 3\n"                                   \
+    ".Lrawbpf_usdt_%=:\n.pushsection .note.stapsdt,\"?o\",\"note\",.Lrawbpf_usdt_%=\n.balign 4\n.4byte 992f-991f, 994f-993f, 3\n"                                   \
     "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b, _.stapsdt.base, " semaphore "\n"                               \
     ".asciz \"" provider "\"\n.asciz \"" name "\"\n" RAWBPF_USDT_EACH_(RAWBPF_USDT_SPEC_, __VA_ARGS__)                         \
     ".byte 0\n994: .balign 4\n.popsection\n"                                                                                   \
