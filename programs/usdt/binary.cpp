@@ -100,13 +100,16 @@ Result<std::vector<Probe>> Binary::probes(const Target &target, std::vector<Erro
     return out;
 }
 
+bool is_memory_file(const symbols::Region &region) { return region.path.starts_with("/memfd:"); }
+
 std::vector<symbols::Region> mapped_files(const symbols::ProcessMaps &maps) {
     std::vector<symbols::Region> out;
     for (const symbols::Region &region : maps.regions) {
         const auto same = [&](const symbols::Region &one) {
             return one.device == region.device && one.inode == region.inode && one.path == region.path;
         };
-        if (!region.file().empty() && std::find_if(out.begin(), out.end(), same) == out.end()) out.push_back(region);
+        if ((!region.file().empty() || is_memory_file(region)) && std::find_if(out.begin(), out.end(), same) == out.end())
+            out.push_back(region);
     }
     return out;
 }
@@ -123,6 +126,7 @@ Result<Binary> open_mapped(int pid, const symbols::Region &region) {
         Result<struct stat> st = sys::stat_fd(fd->get());
         return st && S_ISREG(st->st_mode) && st->st_ino == region.inode;
     };
+    if (is_memory_file(region)) return Binary::open(TRY(open({}, itself)), region.path); // it has no name elsewhere
     Result<Fd> as_it_sees = open(root, file);
     if (is_mapped(as_it_sees)) return Binary::open(*as_it_sees, region.path);
     // The maps of a process in a chroot have its paths as we see them.

@@ -41,6 +41,8 @@ class Binary {
     elf::Elf elf_;
 };
 
+/// A file in memory (memfd_create), which may hold probes that the process has made for itself.
+[[nodiscard]] bool is_memory_file(const symbols::Region &region);
 /// A mapped file of a process, each once.
 [[nodiscard]] std::vector<symbols::Region> mapped_files(const symbols::ProcessMaps &maps);
 /// Opens it as the process sees it: through its root, by the mapping itself where the path leads elsewhere by now or was deleted

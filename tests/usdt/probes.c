@@ -1,4 +1,4 @@
-// Every kind of argument through <rawbpf/usdt.h>; the same text is C99 and C++11. 
+// Every kind of argument through <rawbpf/usdt.h>; the same text is C99 and C++11.
 // seen. Run it, and it waits for a line, then fires each probe once and ends; "-" as argument: at once.
 #include <rawbpf/usdt.h>
 

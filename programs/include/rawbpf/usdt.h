@@ -12,8 +12,8 @@
 //     }
 //
 // Arguments are integers, enumerators, bools, pointers and arrays (their address), float and double. What is written into the
-// file is <sys/sdt.h>'s: rawbpf usdt, bpftrace, perf and systemtap read it. One name may stand in many places, with other arguments too; all of them
-// with a semaphore, or none. A program without probes: -DRAWBPF_USDT_NONE. Other machines have none.
+// file is <sys/sdt.h>'s: rawbpf usdt, bpftrace, perf and systemtap read it. One name may stand in many places, with other
+// arguments too; all of them with a semaphore, or none. A program without probes: -DRAWBPF_USDT_NONE. Other machines have none.
 //
 // BPF programs in SEC("usdt/FILE:PROVIDER:NAME") that read those arguments. Beside <rawbpf/bpf.h>, which is included first.
 //
@@ -131,9 +131,10 @@ __weak __hidden int bpf_usdt_arg(void *ctx, __u64 n, long *result) {
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__) && !defined(RAWBPF_USDT_NONE)
 
-// What stands at a probe. One byte on x86_64: a kernel replaces it by a breakpoint, whatever is around it. The five bytes that Linux 6.18
-// makes a call of are no good here: that call pushes its way back below the stack pointer, where a function that calls nothing keeps
-// its variables. RAWBPF_USDT_NOP10 adds what Linux 7.2 makes a call of, which steps over them: eleven bytes, two instructions.
+// What stands at a probe. One byte on x86_64: a kernel replaces it by a breakpoint, whatever is around it. The five bytes that
+// Linux 6.18 makes a call of are no good here: that call pushes its way back below the stack pointer, where a function that calls
+// nothing keeps its variables. RAWBPF_USDT_NOP10 adds what Linux 7.2 makes a call of, which steps over them: eleven bytes, two
+// instructions.
 #if defined(__x86_64__) && defined(RAWBPF_USDT_NOP10)
 #define RAWBPF_USDT_NOP_ "990: nop\n.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"
 #else
@@ -147,8 +148,8 @@ __weak __hidden int bpf_usdt_arg(void *ctx, __u64 n, long *result) {
 #define RAWBPF_USDT_ASM_ __asm__ __volatile__
 #endif
 
-// Values or registers: no memory, since that may be a symbol's that no reader finds (arm64's :lo12:.LANCHOR0). x86_64 could run out of
-// registers after eight; clang takes memory wherever it may, storing each value there first.
+// Values or registers: no memory, since that may be a symbol's that no reader finds (arm64's :lo12:.LANCHOR0). x86_64 could run
+// out of registers after eight; clang takes memory wherever it may, storing each value there first.
 #if defined(__x86_64__) && !defined(__clang__)
 #define RAWBPF_USDT_MANY_ "nor"
 #else
@@ -160,9 +161,7 @@ enum { RAWBPF_USDT_FLOAT_ = 16, RAWBPF_USDT_SIGNED_ = 32, RAWBPF_USDT_POINTER_ =
 #ifdef __cplusplus
 extern "C++" {
 namespace rawbpf_usdt {
-template <class T, bool = __is_enum(T)> struct Number {
-    static constexpr int kind = T(-1) < T(1) ? RAWBPF_USDT_SIGNED_ : 0;
-};
+template <class T, bool = __is_enum(T)> struct Number { static constexpr int kind = T(-1) < T(1) ? RAWBPF_USDT_SIGNED_ : 0; };
 template <class T> struct Number<T, true> : Number<__underlying_type(T)> {};
 template <> struct Number<float, false> { static constexpr int kind = RAWBPF_USDT_FLOAT_; };
 template <> struct Number<double, false> { static constexpr int kind = RAWBPF_USDT_FLOAT_; };
@@ -179,19 +178,19 @@ template <class T> struct Kind {
 #define RAWBPF_USDT_FITS_(i, x)
 #else
 #define RAWBPF_USDT_AUTO_ __extension__ __auto_type
-#define RAWBPF_USDT_KIND_(x)                                                                                                   \
-    ((int)sizeof(x) | __extension__ _Generic(((void)0, (x)), float                                                             \
-                                             : RAWBPF_USDT_FLOAT_, double                                                      \
-                                             : RAWBPF_USDT_FLOAT_, char                                                        \
-                                             : (char)-1 < 1 ? RAWBPF_USDT_SIGNED_ : 0, signed char                             \
-                                             : RAWBPF_USDT_SIGNED_, short                                                      \
-                                             : RAWBPF_USDT_SIGNED_, int                                                        \
-                                             : RAWBPF_USDT_SIGNED_, long                                                       \
-                                             : RAWBPF_USDT_SIGNED_, long long                                                  \
-                                             : RAWBPF_USDT_SIGNED_, default                                                    \
+#define RAWBPF_USDT_KIND_(x)                                                                                                     \
+    ((int)sizeof(x) | __extension__ _Generic(((void)0, (x)), float                                                               \
+                                             : RAWBPF_USDT_FLOAT_, double                                                        \
+                                             : RAWBPF_USDT_FLOAT_, char                                                          \
+                                             : (char)-1 < 1 ? RAWBPF_USDT_SIGNED_ : 0, signed char                               \
+                                             : RAWBPF_USDT_SIGNED_, short                                                        \
+                                             : RAWBPF_USDT_SIGNED_, int                                                          \
+                                             : RAWBPF_USDT_SIGNED_, long                                                         \
+                                             : RAWBPF_USDT_SIGNED_, long long                                                    \
+                                             : RAWBPF_USDT_SIGNED_, default                                                      \
                                              : __builtin_classify_type(x) == 5 ? RAWBPF_USDT_POINTER_ : 0))
-#define RAWBPF_USDT_FITS_(i, x)                                                                                                \
-    __extension__ _Static_assert(sizeof(rawbpf_usdt_##i) <= 8,                                                                 \
+#define RAWBPF_USDT_FITS_(i, x)                                                                                                  \
+    __extension__ _Static_assert(sizeof(rawbpf_usdt_##i) <= 8,                                                                   \
                                  "an argument of a USDT probe has 8 bytes at most: a number, an enumerator or a pointer");
 #endif
 
@@ -204,34 +203,39 @@ template <class T> struct Kind {
 #define RAWBPF_USDT_EACH_5_(f, name, a1, a2, a3, a4, a5) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5)
 #define RAWBPF_USDT_EACH_6_(f, name, a1, a2, a3, a4, a5, a6) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6)
 #define RAWBPF_USDT_EACH_7_(f, name, a1, a2, a3, a4, a5, a6, a7) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7)
-#define RAWBPF_USDT_EACH_8_(f, name, a1, a2, a3, a4, a5, a6, a7, a8) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8)
-#define RAWBPF_USDT_EACH_9_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9)
-#define RAWBPF_USDT_EACH_10_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10)
-#define RAWBPF_USDT_EACH_11_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10) f(11, a11)
-#define RAWBPF_USDT_EACH_12_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10) f(11, a11) f(12, a12)
+#define RAWBPF_USDT_EACH_8_(f, name, a1, a2, a3, a4, a5, a6, a7, a8)                                                             \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8)
+#define RAWBPF_USDT_EACH_9_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9)                                                         \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9)
+#define RAWBPF_USDT_EACH_10_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)                                                   \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10)
+#define RAWBPF_USDT_EACH_11_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)                                              \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10) f(11, a11)
+#define RAWBPF_USDT_EACH_12_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12)                                         \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10) f(11, a11) f(12, a12)
 #define RAWBPF_USDT_PICK_(name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, n, ...) n
 #define RAWBPF_USDT_COUNT_(...) RAWBPF_USDT_PICK_(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
 #define RAWBPF_USDT_JOIN_(a, b) a##b
 #define RAWBPF_USDT_JOIN(a, b) RAWBPF_USDT_JOIN_(a, b)
-#define RAWBPF_USDT_EACH_(f, ...)                                                                                              \
+#define RAWBPF_USDT_EACH_(f, ...)                                                                                                \
     RAWBPF_USDT_JOIN(RAWBPF_USDT_JOIN(RAWBPF_USDT_EACH_, RAWBPF_USDT_COUNT_(__VA_ARGS__)), _)(f, __VA_ARGS__)
 #define RAWBPF_USDT_FIRST_(name, ...) name
 #define RAWBPF_USDT_TEXT_(x) #x
 #define RAWBPF_USDT_TEXT(x) RAWBPF_USDT_TEXT_(x)
 
 // Once and for all, before the statement: each argument is worked out once, and has lost its array, its reference, its const.
-#define RAWBPF_USDT_COPY_(i, x)                                                                                                \
-    RAWBPF_USDT_AUTO_ rawbpf_usdt_##i = (x);                                                                                   \
+#define RAWBPF_USDT_COPY_(i, x)                                                                                                  \
+    RAWBPF_USDT_AUTO_ rawbpf_usdt_##i = (x);                                                                                     \
     RAWBPF_USDT_FITS_(i, x)
 #define RAWBPF_USDT_IS_POINTER_(i, x) | (RAWBPF_USDT_KIND_(rawbpf_usdt_##i) & RAWBPF_USDT_POINTER_)
 // -4@ and 8f@, and the place. A digit a size; blanks between arguments.
-#define RAWBPF_USDT_SPEC_(i, x)                                                                                                \
-    ".if " #i " > 1\n.byte 32\n.endif\n"                                                                                       \
-    ".if %c[k" #i "] & 32\n.byte 45\n.endif\n"                                                                                 \
-    ".byte 48 + (%c[k" #i "] & 15)\n"                                                                                          \
-    ".if %c[k" #i "] & 16\n.byte 102\n.endif\n"                                                                                \
+#define RAWBPF_USDT_SPEC_(i, x)                                                                                                  \
+    ".if " #i " > 1\n.byte 32\n.endif\n"                                                                                         \
+    ".if %c[k" #i "] & 32\n.byte 45\n.endif\n"                                                                                   \
+    ".byte 48 + (%c[k" #i "] & 15)\n"                                                                                            \
+    ".if %c[k" #i "] & 16\n.byte 102\n.endif\n"                                                                                  \
     ".ascii \"@%[a" #i "]\"\n"
-#define RAWBPF_USDT_OPERANDS_(i, x)                                                                                            \
+#define RAWBPF_USDT_OPERANDS_(i, x)                                                                                              \
     , [k##i] "n"(RAWBPF_USDT_KIND_(rawbpf_usdt_##i)), [a##i] RAWBPF_USDT_IN_##i##_(rawbpf_usdt_##i)
 #define RAWBPF_USDT_IN_1_ "nr"
 #define RAWBPF_USDT_IN_2_ "nr"
@@ -246,68 +250,70 @@ template <class T> struct Kind {
 #define RAWBPF_USDT_IN_11_ RAWBPF_USDT_MANY_
 #define RAWBPF_USDT_IN_12_ RAWBPF_USDT_MANY_
 
-// Two bytes that whoever looks counts itself in; all that name them in a program or library share them. Weak and in a group, so that they
-// need no definition; nothing of it is known to the compiler, so that -flto can't lose it.
-#define RAWBPF_USDT_SEMAPHORE_(symbol)                                                                                         \
-    ".ifndef " symbol "\n.pushsection .probes,\"awG\",\"progbits\"," symbol ",comdat\n.balign 2\n"                             \
-    ".weak " symbol "\n.hidden " symbol "\n.type " symbol ",%%object\n.size " symbol ",2\n" symbol ": .zero 2\n"               \
+// Two bytes that whoever looks counts itself in; all that name them in a program or library share them. Weak and in a group, so
+// that they need no definition; nothing of it is known to the compiler, so that -flto can't lose it.
+#define RAWBPF_USDT_SEMAPHORE_(symbol)                                                                                           \
+    ".ifndef " symbol "\n.pushsection .probes,\"awG\",\"progbits\"," symbol ",comdat\n.balign 2\n"                               \
+    ".weak " symbol "\n.hidden " symbol "\n.type " symbol ",%%object\n.size " symbol ",2\n" symbol ": .zero 2\n"                 \
     ".popsection\n.endif\n"
 
-// The note, in the group of the function that it tells of ("?"), so that they come and go together; and the section by which readers see
-// how far prelink has moved a file.
-#define RAWBPF_USDT_NOTE_(provider, name, define, semaphore, ...)                                                              \
-    RAWBPF_USDT_NOP_                                                                                                           \
-    define                                                                                                                     \
-    ".Lrawbpf_usdt_%=:\n.pushsection .note.stapsdt,\"?o\",\"note\",.Lrawbpf_usdt_%=\n.balign 4\n.4byte 992f-991f, 994f-993f, 3\n"                                   \
-    "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b, _.stapsdt.base, " semaphore "\n"                               \
-    ".asciz \"" provider "\"\n.asciz \"" name "\"\n" RAWBPF_USDT_EACH_(RAWBPF_USDT_SPEC_, __VA_ARGS__)                         \
-    ".byte 0\n994: .balign 4\n.popsection\n"                                                                                   \
-    ".ifndef _.stapsdt.base\n.pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"                            \
-    ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n.size _.stapsdt.base,1\n.popsection\n.endif\n"
+// The note, in the group of the function that it tells of ("?"), so that they come and go together; and the section by which
+// readers see how far prelink has moved a file.
+#define RAWBPF_USDT_NOTE_(provider, name, define, semaphore, ...)                                                                \
+    RAWBPF_USDT_NOP_                                                                                                             \
+    define ".Lrawbpf_usdt_%=:\n.pushsection .note.stapsdt,\"?o\",\"note\",.Lrawbpf_usdt_%=\n.balign 4\n.4byte 992f-991f, "       \
+           "994f-993f, 3\n"                                                                                                      \
+           "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b, _.stapsdt.base, " semaphore "\n"                          \
+           ".asciz \"" provider "\"\n.asciz \"" name "\"\n" RAWBPF_USDT_EACH_(                                                   \
+               RAWBPF_USDT_SPEC_,                                                                                                \
+               __VA_ARGS__) ".byte 0\n994: .balign 4\n.popsection\n"                                                             \
+                            ".ifndef _.stapsdt.base\n.pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"      \
+                            ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n.size "                     \
+                            "_.stapsdt.base,1\n.popsection\n.endif\n"
 
 // What a pointer points to has to be in memory when the probe is reached; only then is it said that memory is read, which costs.
-#define RAWBPF_USDT_PROBE_(provider, name, define, semaphore, ...)                                                             \
-    do {                                                                                                                       \
-        RAWBPF_USDT_EACH_(RAWBPF_USDT_COPY_, __VA_ARGS__)                                                                      \
-        if (0 RAWBPF_USDT_EACH_(RAWBPF_USDT_IS_POINTER_, __VA_ARGS__))                                                         \
-            RAWBPF_USDT_ASM_(RAWBPF_USDT_NOTE_(provider, name, define, semaphore, __VA_ARGS__)                                 \
-                             ::[none] "n"(0) RAWBPF_USDT_EACH_(RAWBPF_USDT_OPERANDS_, __VA_ARGS__)                             \
-                             : "memory");                                                                                      \
-        else                                                                                                                   \
-            RAWBPF_USDT_ASM_(RAWBPF_USDT_NOTE_(provider, name, define, semaphore, __VA_ARGS__)                                 \
-                             ::[none] "n"(0) RAWBPF_USDT_EACH_(RAWBPF_USDT_OPERANDS_, __VA_ARGS__));                           \
+#define RAWBPF_USDT_PROBE_(provider, name, define, semaphore, ...)                                                               \
+    do {                                                                                                                         \
+        RAWBPF_USDT_EACH_(RAWBPF_USDT_COPY_, __VA_ARGS__)                                                                        \
+        if (0 RAWBPF_USDT_EACH_(RAWBPF_USDT_IS_POINTER_, __VA_ARGS__))                                                           \
+            RAWBPF_USDT_ASM_(RAWBPF_USDT_NOTE_(provider, name, define, semaphore,                                                \
+                                               __VA_ARGS__)::[none] "n"(0)RAWBPF_USDT_EACH_(RAWBPF_USDT_OPERANDS_, __VA_ARGS__)  \
+                             : "memory");                                                                                        \
+        else                                                                                                                     \
+            RAWBPF_USDT_ASM_(RAWBPF_USDT_NOTE_(provider, name, define, semaphore, __VA_ARGS__)::[none] "n"(0)RAWBPF_USDT_EACH_(  \
+                RAWBPF_USDT_OPERANDS_, __VA_ARGS__));                                                                            \
     } while (0)
-#define RAWBPF_USDT_COUNTED_(provider, name, symbol, ...)                                                                      \
+#define RAWBPF_USDT_COUNTED_(provider, name, symbol, ...)                                                                        \
     RAWBPF_USDT_PROBE_(provider, name, RAWBPF_USDT_SEMAPHORE_(symbol), symbol, __VA_ARGS__)
 #ifdef __x86_64__
 #define RAWBPF_USDT_READ_(symbol, into) "movzwl " symbol "(%%rip), %k[" into "]\n"
 #else
 #define RAWBPF_USDT_READ_(symbol, into) "adrp %[" into "], " symbol "\nldrh %w[" into "], [%[" into "], #:lo12:" symbol "]\n"
 #endif
-#define RAWBPF_USDT_ENABLED_(symbol)                                                                                           \
-    (__extension__({                                                                                                           \
-        unsigned long rawbpf_usdt_count;                                                                                       \
-        RAWBPF_USDT_ASM_(RAWBPF_USDT_SEMAPHORE_(symbol) RAWBPF_USDT_READ_(symbol, "count") : [count] "=r"(rawbpf_usdt_count)); \
-        __builtin_expect(rawbpf_usdt_count != 0, 0);                                                                           \
+#define RAWBPF_USDT_ENABLED_(symbol)                                                                                             \
+    (__extension__({                                                                                                             \
+        unsigned long rawbpf_usdt_count;                                                                                         \
+        RAWBPF_USDT_ASM_(RAWBPF_USDT_SEMAPHORE_(symbol) RAWBPF_USDT_READ_(symbol, "count") : [count] "=r"(rawbpf_usdt_count));   \
+        __builtin_expect(rawbpf_usdt_count != 0, 0);                                                                             \
     }))
 
-/// A probe: RAWBPF_USDT(provider, name, up to 12 arguments). A statement. Costs a nop, and that its arguments are in registers there.
-#define RAWBPF_USDT(provider, ...)                                                                                             \
+/// A probe: RAWBPF_USDT(provider, name, up to 12 arguments). A statement. Costs a nop, and that its arguments are in registers
+/// there.
+#define RAWBPF_USDT(provider, ...)                                                                                               \
     RAWBPF_USDT_PROBE_(RAWBPF_USDT_TEXT(provider), RAWBPF_USDT_TEXT(RAWBPF_USDT_FIRST_(__VA_ARGS__, )), "", "0", __VA_ARGS__)
 /// The same, and who looks at it is counted, for RAWBPF_USDT_ENABLED.
-#define RAWBPF_USDT_WITH_SEMAPHORE(provider, ...)                                                                              \
-    RAWBPF_USDT_COUNTED_(RAWBPF_USDT_TEXT(provider), RAWBPF_USDT_TEXT(RAWBPF_USDT_FIRST_(__VA_ARGS__, )),                      \
-                         RAWBPF_USDT_TEXT(provider) "_" RAWBPF_USDT_TEXT(RAWBPF_USDT_FIRST_(__VA_ARGS__, )) "_semaphore",      \
+#define RAWBPF_USDT_WITH_SEMAPHORE(provider, ...)                                                                                \
+    RAWBPF_USDT_COUNTED_(RAWBPF_USDT_TEXT(provider), RAWBPF_USDT_TEXT(RAWBPF_USDT_FIRST_(__VA_ARGS__, )),                        \
+                         RAWBPF_USDT_TEXT(provider) "_" RAWBPF_USDT_TEXT(RAWBPF_USDT_FIRST_(__VA_ARGS__, )) "_semaphore",        \
                          __VA_ARGS__)
-/// Whether somebody looks at that probe of this program or library just now: a load and a branch. An expression; nothing has to be
-/// defined for it. Always 0 where the probe is made by RAWBPF_USDT.
-#define RAWBPF_USDT_ENABLED(provider, name)                                                                                    \
+/// Whether somebody looks at that probe of this program or library just now: a load and a branch. An expression; nothing has to
+/// be defined for it. Always 0 where the probe is made by RAWBPF_USDT.
+#define RAWBPF_USDT_ENABLED(provider, name)                                                                                      \
     RAWBPF_USDT_ENABLED_(RAWBPF_USDT_TEXT(provider) "_" RAWBPF_USDT_TEXT(name) "_semaphore")
 /// A probe whose arguments are worked out, with all that they do, only while somebody looks.
-#define RAWBPF_USDT_LAZY(provider, ...)                                                                                        \
-    do {                                                                                                                       \
-        if (RAWBPF_USDT_ENABLED(provider, RAWBPF_USDT_FIRST_(__VA_ARGS__, )))                                                  \
-            RAWBPF_USDT_WITH_SEMAPHORE(provider, __VA_ARGS__);                                                                 \
+#define RAWBPF_USDT_LAZY(provider, ...)                                                                                          \
+    do {                                                                                                                         \
+        if (RAWBPF_USDT_ENABLED(provider, RAWBPF_USDT_FIRST_(__VA_ARGS__, ))) RAWBPF_USDT_WITH_SEMAPHORE(provider, __VA_ARGS__); \
     } while (0)
 
 #else
