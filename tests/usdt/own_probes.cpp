@@ -20,7 +20,8 @@ int main() {
     }
     std::puts("up");
     std::fflush(stdout);
-    while (std::getchar() != EOF) {
+    for (int c; (c = std::getchar()) != EOF;) {
+        if (c != '\n') continue;
         std::printf("%d\n", mixed.enabled());
         std::fflush(stdout);
         mixed(-7, "hello", 2.5, -0.25F, 250, Color::red, ~0ULL);

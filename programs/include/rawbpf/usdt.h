@@ -129,6 +129,32 @@ __weak __hidden int bpf_usdt_arg(void *ctx, __u64 n, long *result) {
 
 #pragma GCC system_header // -Wpedantic would have its say about each use: of statement expressions, of asm in C99
 
+// f(1, a1) f(2, a2) ... for what stands behind the name.
+#define RAWBPF_USDT_EACH_0_(f, name)
+#define RAWBPF_USDT_EACH_1_(f, name, a1) f(1, a1)
+#define RAWBPF_USDT_EACH_2_(f, name, a1, a2) f(1, a1) f(2, a2)
+#define RAWBPF_USDT_EACH_3_(f, name, a1, a2, a3) f(1, a1) f(2, a2) f(3, a3)
+#define RAWBPF_USDT_EACH_4_(f, name, a1, a2, a3, a4) f(1, a1) f(2, a2) f(3, a3) f(4, a4)
+#define RAWBPF_USDT_EACH_5_(f, name, a1, a2, a3, a4, a5) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5)
+#define RAWBPF_USDT_EACH_6_(f, name, a1, a2, a3, a4, a5, a6) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6)
+#define RAWBPF_USDT_EACH_7_(f, name, a1, a2, a3, a4, a5, a6, a7) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7)
+#define RAWBPF_USDT_EACH_8_(f, name, a1, a2, a3, a4, a5, a6, a7, a8)                                                             \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8)
+#define RAWBPF_USDT_EACH_9_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9)                                                         \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9)
+#define RAWBPF_USDT_EACH_10_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)                                                   \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10)
+#define RAWBPF_USDT_EACH_11_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)                                              \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10) f(11, a11)
+#define RAWBPF_USDT_EACH_12_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12)                                         \
+    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10) f(11, a11) f(12, a12)
+#define RAWBPF_USDT_PICK_(name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, n, ...) n
+#define RAWBPF_USDT_COUNT_(...) RAWBPF_USDT_PICK_(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
+#define RAWBPF_USDT_JOIN_(a, b) a##b
+#define RAWBPF_USDT_JOIN(a, b) RAWBPF_USDT_JOIN_(a, b)
+#define RAWBPF_USDT_EACH_(f, ...)                                                                                                \
+    RAWBPF_USDT_JOIN(RAWBPF_USDT_JOIN(RAWBPF_USDT_EACH_, RAWBPF_USDT_COUNT_(__VA_ARGS__)), _)(f, __VA_ARGS__)
+
 #if (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__) && !defined(RAWBPF_USDT_NONE)
 
 // What stands at a probe. One byte on x86_64: a kernel replaces it by a breakpoint, whatever is around it. The five bytes that
@@ -194,31 +220,6 @@ template <class T> struct Kind {
                                  "an argument of a USDT probe has 8 bytes at most: a number, an enumerator or a pointer");
 #endif
 
-// f(1, a1) f(2, a2) ... for what stands behind the name.
-#define RAWBPF_USDT_EACH_0_(f, name)
-#define RAWBPF_USDT_EACH_1_(f, name, a1) f(1, a1)
-#define RAWBPF_USDT_EACH_2_(f, name, a1, a2) f(1, a1) f(2, a2)
-#define RAWBPF_USDT_EACH_3_(f, name, a1, a2, a3) f(1, a1) f(2, a2) f(3, a3)
-#define RAWBPF_USDT_EACH_4_(f, name, a1, a2, a3, a4) f(1, a1) f(2, a2) f(3, a3) f(4, a4)
-#define RAWBPF_USDT_EACH_5_(f, name, a1, a2, a3, a4, a5) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5)
-#define RAWBPF_USDT_EACH_6_(f, name, a1, a2, a3, a4, a5, a6) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6)
-#define RAWBPF_USDT_EACH_7_(f, name, a1, a2, a3, a4, a5, a6, a7) f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7)
-#define RAWBPF_USDT_EACH_8_(f, name, a1, a2, a3, a4, a5, a6, a7, a8)                                                             \
-    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8)
-#define RAWBPF_USDT_EACH_9_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9)                                                         \
-    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9)
-#define RAWBPF_USDT_EACH_10_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)                                                   \
-    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10)
-#define RAWBPF_USDT_EACH_11_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)                                              \
-    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10) f(11, a11)
-#define RAWBPF_USDT_EACH_12_(f, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12)                                         \
-    f(1, a1) f(2, a2) f(3, a3) f(4, a4) f(5, a5) f(6, a6) f(7, a7) f(8, a8) f(9, a9) f(10, a10) f(11, a11) f(12, a12)
-#define RAWBPF_USDT_PICK_(name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, n, ...) n
-#define RAWBPF_USDT_COUNT_(...) RAWBPF_USDT_PICK_(__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0)
-#define RAWBPF_USDT_JOIN_(a, b) a##b
-#define RAWBPF_USDT_JOIN(a, b) RAWBPF_USDT_JOIN_(a, b)
-#define RAWBPF_USDT_EACH_(f, ...)                                                                                                \
-    RAWBPF_USDT_JOIN(RAWBPF_USDT_JOIN(RAWBPF_USDT_EACH_, RAWBPF_USDT_COUNT_(__VA_ARGS__)), _)(f, __VA_ARGS__)
 #define RAWBPF_USDT_FIRST_(name, ...) name
 #define RAWBPF_USDT_TEXT_(x) #x
 #define RAWBPF_USDT_TEXT(x) RAWBPF_USDT_TEXT_(x)
@@ -316,11 +317,17 @@ template <class T> struct Kind {
         if (RAWBPF_USDT_ENABLED(provider, RAWBPF_USDT_FIRST_(__VA_ARGS__, ))) RAWBPF_USDT_WITH_SEMAPHORE(provider, __VA_ARGS__); \
     } while (0)
 
-#else
-#define RAWBPF_USDT(provider, ...) ((void)0)
-#define RAWBPF_USDT_WITH_SEMAPHORE(provider, ...) ((void)0)
+#else // no probes; what would have been an argument isn't worked out, and isn't unused either
+#define RAWBPF_USDT_IGNORE_(i, x) (void)(x);
+#define RAWBPF_USDT(provider, ...)                                                                                               \
+    do {                                                                                                                         \
+        if (0) {                                                                                                                 \
+            RAWBPF_USDT_EACH_(RAWBPF_USDT_IGNORE_, __VA_ARGS__)                                                                  \
+        }                                                                                                                        \
+    } while (0)
+#define RAWBPF_USDT_WITH_SEMAPHORE(provider, ...) RAWBPF_USDT(provider, __VA_ARGS__)
+#define RAWBPF_USDT_LAZY(provider, ...) RAWBPF_USDT(provider, __VA_ARGS__)
 #define RAWBPF_USDT_ENABLED(provider, name) 0
-#define RAWBPF_USDT_LAZY(provider, ...) ((void)0)
 #endif
 
 #endif

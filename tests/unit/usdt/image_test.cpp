@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "programs/include/rawbpf/usdt.h"
 #include "runtime/elf/elf.h"
 #include "runtime/provider/provider.h"
 #include "runtime/sys/file.h"
@@ -76,7 +77,7 @@ TEST_CASE("usdt image: notes, code and semaphores, for both machines") {
             if (section.type != SHT_SYMTAB) continue;
             const elf::SymbolTable table = elf.symbol_table(section).value();
             for (size_t i = 0; i < table.size(); ++i)
-                named |= table.at(i).name == "shop_twelve" && table.at(i).value == image->probes[2].code;
+                named |= table.name(i).value() == "shop_twelve" && table.at(i).value == image->probes[2].code;
         }
         CHECK(named);
     }
@@ -145,4 +146,33 @@ TEST_CASE("usdt provider: loaded, fired, loaded again, unloaded; nothing is left
         order(1, "", 0, Small::one, false);
     }
     CHECK(test::open_descriptors() == before);
+}
+
+TEST_CASE("usdt header: this program's own probes, as its file tells of them") {
+    volatile int number = 7;
+    for (int i = 0; i < 2; ++i) RAWBPF_USDT(unit_tests, plain, number, "text", 2.5, Small::one, nullptr);
+    CHECK(!RAWBPF_USDT_ENABLED(unit_tests, lazy));
+    int evaluated = 0;
+    RAWBPF_USDT_LAZY(unit_tests, lazy, ++evaluated);
+    CHECK(evaluated == 0);
+    const sys::Mapping file = sys::map_file("/proc/self/exe").value();
+    const elf::Elf elf = elf::Elf::parse(file.bytes(), "this program").value();
+    const usdt::Notes notes = usdt::read_notes(elf).value();
+    int plain = 0, lazy = 0;
+    for (const usdt::Site &site : notes.sites) {
+        if (site.provider != "unit_tests") continue;
+        const std::vector<usdt::Argument> arguments = usdt::parse_arguments(site.arguments, elf.machine());
+        std::string types;
+        for (const usdt::Argument &argument : arguments) {
+            CHECK(argument.problem.empty());
+            types.append(usdt::type_name(argument)).append(" ");
+        }
+        plain += site.name == "plain" && site.semaphore == 0 && types == "s32 u64 f64 u8 u64 ";
+        lazy += site.name == "lazy" && site.semaphore != 0 && types == "s32 ";
+        const std::optional<uint64_t> at = elf.file_offset(site.address);
+        REQUIRE(at);
+        CHECK(usdt::nop_at(file.bytes().subspan(*at), elf.machine(), false).kind == "nop");
+    }
+    CHECK(plain >= 1);
+    CHECK(lazy >= 1);
 }
