@@ -7,6 +7,7 @@
 //      runtime/link/...             its programs, attached
 //      runtime/events/...           what they sent
 //      runtime/symbols/...          addresses as names
+//      runtime/provider/provider.h  USDT probes of your own
 //
 // Installed as <rawbpf/rawbpf.h>; `pkg-config --cflags --libs rawbpf` has the rest.
 #pragma once
@@ -26,4 +27,5 @@
 #include "runtime/link/skeleton.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/unit_object.h"
+#include "runtime/provider/provider.h"
 #include "runtime/symbols/symbols.h"

@@ -16,6 +16,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
+#include "runtime/base/fd.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/memory_file.h"

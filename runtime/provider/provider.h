@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/fd.h"
 #include "runtime/base/result.h"
 #include "runtime/usdt/image.h"
 
