@@ -17,7 +17,8 @@ Type plain_type(const usdt::Argument &argument) {
     return out;
 }
 
-// The table's names and types over what the site has. An argument that can't be fetched stays what it is.
+// The table's names and types over what the site has. An argument that can't be fetched stays what it is, and so does a floating
+// point number: signatures have no word for it, because functions pass it where no BPF program looks.
 Signature signature_of_site(const usdt::Probe &probe, const Signature *known) {
     Signature out;
     out.known = true;
@@ -29,7 +30,8 @@ Signature signature_of_site(const usdt::Probe &probe, const Signature *known) {
             one.name = known->parameters[i].name;
             const Type &type = known->parameters[i].type;
             const bool reads = type.show == Show::text || type.show == Show::counted;
-            if (one.type.show != Show::unavailable && (!reads || argument.size == 8 || argument.size == 4)) one.type = type;
+            const bool takes_type = one.type.show != Show::unavailable && one.type.show != Show::real;
+            if (takes_type && (!reads || argument.size == 8 || argument.size == 4)) one.type = type;
             one.is_length = known->parameters[i].is_length;
         }
         out.parameters.push_back(std::move(one));

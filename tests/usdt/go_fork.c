@@ -66,8 +66,9 @@ __attribute__((noinline)) static void fire(int which, long goroutine, const char
 }
 
 int main(int argc, char **argv) {
-    // As Go lays strings out: one behind the other.
-    static char text[] = "GETPOST/load?num=5http://localhost:8080/SELECT 1INSERT INTO t VALUES (1)";
+    // As Go lays strings out: one behind the other. Written here, so that the page is in memory on kernels that can't wait for
+    // one.
+    char text[] = "GETPOST/load?num=5http://localhost:8080/SELECT 1INSERT INTO t VALUES (1)";
     const char *path = text + 7, *url = text + 18, *query = text + 40, *insert = text + 48;
     if (argc < 2 || strcmp(argv[1], "-") != 0) {
         puts("up");
