@@ -375,9 +375,8 @@ TEST_CASE("trace: USDT probes with their arguments, wherever the compiler left t
     std::string missing;
     const auto work = [](int i) {
         static const char text[] = "some text";
-        static volatile long table[4] = {0, 33, 0, 33}; // the second on arm64, the fourth on x86_64
-        static volatile char touched = text[0];         // where programs can't wait for a page it has to be there
-        (void)touched;
+        static volatile long table[4] = {0, 33, 0, 33};  // the second on arm64, the fourth on x86_64
+        (void)*static_cast<const volatile char *>(text); // where programs can't wait for a page it has to be there
         const short memory = -5;
         usdt_test_places(i % 2 ? -i : i, reinterpret_cast<unsigned long>(text), &memory, const_cast<const long *>(table),
                          table[0] + 1);

@@ -1,5 +1,5 @@
-// Every kind of argument through <rawbpf/usdt.h>; the same text is C99 and C++11.
-// seen. Run it, and it waits for a line, then fires each probe once and ends; "-" as argument: at once.
+// Every kind of argument through <rawbpf/usdt.h>; the same text is C99 and C++11. Run it, and it waits for a line, then fires
+// each probe once and ends; "-" as argument: at once.
 #include <rawbpf/usdt.h>
 
 #include <stdbool.h>
@@ -23,6 +23,7 @@ template <class T> __attribute__((noinline)) T generic(T value) {
 #endif
 
 static inline __attribute__((always_inline)) int inlined(int a, const char *text) {
+    (void)*(const volatile char *)text; // for kernels whose programs can't wait for a page
     RAWBPF_USDT(app, inlined, a, text);
     return a + 1;
 }
