@@ -195,6 +195,9 @@ class Code : public Instructions<Code> {
     /// dst = what the traced function returned: kretprobes and uretprobes; fexit and fmod_ret, where it takes a helper (5.17) and
     /// r0 to r5 are gone.
     void return_value(WritableReg dst, Reg context, Where where = Where::current());
+    /// dst = the traced function's stack pointer, before its first instruction (kprobes, uprobes) or after its last (kretprobes,
+    /// uretprobes).
+    void stack_pointer(WritableReg dst, Reg context, Where where = Where::current());
     /// dst = argument `number` (1 to 6) of a system call: tp/syscalls/sys_enter_*, raw_tp/sys_enter, ksyscall, and kprobes on
     /// __x64_sys_* or __arm64_sys_*, which find the caller's registers behind a pointer: r0 to r5 are gone, but for tp.
     void syscall_argument(WritableReg dst, Reg context, int number, Where where = Where::current());

@@ -30,10 +30,11 @@ struct Registers {
     int16_t function[8]; // offsets in the registers that a kprobe's context is
     int16_t syscall[6];
     int16_t result;
+    int16_t stack_pointer;
 };
 constexpr Registers kRegisters[] = {
-    {"x86_64", 6, {112, 104, 96, 88, 72, 64}, {112, 104, 96, 56, 72, 64}, 80},
-    {"arm64", 8, {0, 8, 16, 24, 32, 40, 48, 56}, {0, 8, 16, 24, 32, 40}, 0},
+    {"x86_64", 6, {112, 104, 96, 88, 72, 64}, {112, 104, 96, 56, 72, 64}, 80, 152},
+    {"arm64", 8, {0, 8, 16, 24, 32, 40, 48, 56}, {0, 8, 16, 24, 32, 40}, 0, 248},
 };
 
 const Registers *registers_of(Arch arch) {
@@ -113,6 +114,18 @@ void Code::return_value(WritableReg dst, Reg context, Where where) {
                  "section \"" + function_.section + "\" doesn't see what a function returns; kretprobe, uretprobe and fexit do");
         return set(dst.number());
     }
+}
+
+void Code::stack_pointer(WritableReg dst, Reg context, Where where) {
+    const Context kind = context_of(function_.section);
+    const Registers *regs = registers_of(builder_.arch_);
+    if (kind != Context::registers && kind != Context::returned)
+        complain(where, "section \"" + function_.section + "\" doesn't see the registers; kprobes and uprobes do");
+    else if (regs == nullptr)
+        complain(where, "where the stack pointer is is known of x86_64 and arm64; see Builder::target");
+    else
+        return load_form(Shape::load, "u64", 64, dst.number(), context + runtime(regs->stack_pointer), where);
+    set(dst.number());
 }
 
 void Code::syscall_argument(WritableReg dst, Reg context, int number, Where where) {

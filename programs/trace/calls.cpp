@@ -3,17 +3,25 @@
 
 namespace rawbpf::inline v0::trace {
 
-uint32_t Calls::call(uint32_t tid, uint32_t place, uint64_t time) {
+uint32_t Calls::call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame) {
     if (threads_.size() >= kMostThreads && threads_.find(tid) == threads_.end()) {
         for (const auto &[id, open] : threads_) missed_returns_ += open.size();
         threads_.clear();
     }
     std::vector<Open> &open = threads_[tid];
+    const auto gone = [&](const Open &call) {
+        if (frame == 0 || call.frame == 0) return false;
+        return (call.frame < frame && frame - call.frame < kReach) || (call.frame == frame && call.place == place);
+    };
+    while (!open.empty() && gone(open.back())) {
+        open.pop_back();
+        ++missed_returns_;
+    }
     if (open.size() >= kDeepest) {
         open.erase(open.begin());
         ++missed_returns_;
     }
-    open.push_back({place, time});
+    open.push_back({place, time, frame});
     return static_cast<uint32_t>(open.size() - 1);
 }
 

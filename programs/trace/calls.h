@@ -5,6 +5,16 @@
 //
 // Returns are missed: exit(), longjmp, exceptions, a return probe that the kernel had no room for. A return that belongs to a
 // call further down takes those above it with it, and they are counted.
+//
+// So does a call whose frame is where theirs would have to be. Stacks grow downwards: whoever calls from further up than an open
+// call's frame does so after that has returned. Without that a record lost at full speed would leave its call open for good:
+//
+//      frame    call b        call b again: b's return was lost, it isn't b in b
+//      7ff0     a             a
+//      7fd0       b             b
+//
+// At the same place of the stack only the same function: another one may have been jumped to, as a last act (a tail call). What
+// is further away than any frame reaches is another stack: a signal's, a coroutine's.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +30,10 @@ class Calls {
     /// A call that hasn't returned.
     struct Open {
         uint32_t place;
-        uint64_t time, children = 0; ///< ns; children: in the calls within it that have returned
+        uint64_t time, frame, children = 0; ///< ns; children: in the calls within it that have returned
     };
-    /// The depth of this call, from 0.
-    uint32_t call(uint32_t tid, uint32_t place, uint64_t time);
+    /// The depth of this call, from 0. `frame`: the stack pointer at the call, or what is as high; 0: not known.
+    uint32_t call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame = 0);
 
     struct Returned {
         bool paired = false;
@@ -38,12 +48,13 @@ class Calls {
     [[nodiscard]] std::span<const Open> open(uint32_t tid) const;
     /// Calls of all threads that haven't returned.
     [[nodiscard]] uint64_t still_open() const;
-    /// Calls whose returns never came, as those around them have returned, or their thread was forgotten.
+    /// Calls whose returns never came: those around them have returned, their frame is gone, or their thread was forgotten.
     [[nodiscard]] uint64_t missed_returns() const { return missed_returns_; }
     /// Returns from calls that weren't seen.
     [[nodiscard]] uint64_t missed_calls() const { return missed_calls_; }
 
   private:
+    static constexpr uint64_t kReach = 1 << 20;        ///< bytes between two frames of one stack
     static constexpr std::size_t kDeepest = 1024;      ///< calls of one thread; deeper ones drop the oldest
     static constexpr std::size_t kMostThreads = 65536; ///< then all are forgotten: threads end without a word
     std::unordered_map<uint32_t, std::vector<Open>> threads_;

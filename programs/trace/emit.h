@@ -50,6 +50,8 @@ struct Emitting {
 /// gone.
 void load_raw(const Emitting &e, WritableReg dst, uint32_t index);
 void load_result(const Emitting &e, WritableReg dst);
+/// dst = Header::frame.
+void load_frame(const Emitting &e, WritableReg dst);
 /// r0 = the value, extended to 64 bits as its type says. Everything but r6 to r9 is gone.
 void load_value(const Emitting &e, const Value &value);
 /// r0 = where the value lies in memory (Value::reads isn't empty). Everything but r6 to r9 is gone.

@@ -171,6 +171,8 @@ void emit_record(const Emitting &e, const Layout &layout) {
          else
              f.mov(r1, 0);
          f.store<uint64_t>(r9 + offsetof(Header, duration), r1);
+         load_frame(e, r1);
+         f.store<uint64_t>(r9 + offsetof(Header, frame), r1);
          f.call(helper::get_current_comm, r9 + offsetof(Header, comm), 16);
          f.mov(r1, 0);
          f.store<uint32_t>(r9 + offsetof(Header, unreadable), r1);

@@ -60,6 +60,18 @@ void load_result(const Emitting &e, WritableReg dst) {
     load_word(e, dst, e.place.signature.parameters.size());
 }
 
+void load_frame(const Emitting &e, WritableReg dst) {
+    const ProgramOptions &o = e.shared.options;
+    if (e.is_result || !o.calls || !o.results)
+        e.f.mov(dst, 0);
+    else if (has_registers(e.place.kind))
+        e.f.stack_pointer(dst, r6);
+    else if (e.place.kind == ProbeKind::fentry || e.place.kind == ProbeKind::fexit)
+        e.f.mov(dst, r6); // the context is on the stack, at one place of the trampoline's frame
+    else
+        e.f.mov(dst, 0);
+}
+
 void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text) {
     Code &f = e.f;
     f.mov(r2, runtime(size));

@@ -1,6 +1,6 @@
 // What the programs send: a header, the values of the columns, and what was copied for them.
 //
-//      | Header, 56 bytes | value 0 | value 1 | ...  8 bytes each | blob 0 | blob 1 | ... | stacks |
+//      | Header, 64 bytes | value 0 | value 1 | ...  8 bytes each | blob 0 | blob 1 | ... | stacks |
 //
 //      columns: the function's arguments, then what --show asks for; for a result one value more, the last
 //      blob:    | s32 length, or a negative errno | bytes ... |    of fixed size, so that a record's size is known when it is
@@ -28,9 +28,10 @@ struct Header {
     uint32_t what = 0;       ///< What
     uint32_t unreadable = 0; ///< a bit for each column whose value couldn't be read (USDT arguments in memory)
     uint64_t duration = 0;   ///< ns since the call, where the kernel paired them (ProgramOptions::pair); else 0
+    uint64_t frame = 0;      ///< a call that is paired in user space: where the stack ends, see Calls; else 0
     char comm[16] = {};
 };
-static_assert(sizeof(Header) == 56);
+static_assert(sizeof(Header) == 64);
 
 enum What : uint32_t { call = 0, result = 1 };
 

@@ -48,6 +48,13 @@ TEST_CASE("patterns: argument N, on either machine") {
         CHECK(argument(section, Arch::x86_64, 3) == "    r2 = *(u64 *)(r6 + 16)\n");
         CHECK(argument(section, Arch::other, 1) == "    r2 = *(u64 *)(r6 + 0)\n");
     }
+    const auto stack = [](std::string_view section, Arch arch) {
+        return traced(section, arch, [&](Code &f) { f.stack_pointer(r2, r6); });
+    };
+    CHECK(stack("uprobe/x", Arch::x86_64) == "    r2 = *(u64 *)(r6 + 152)\n");
+    CHECK(stack("kretprobe/x", Arch::arm64) == "    r2 = *(u64 *)(r6 + 248)\n");
+    CHECK(stack("kprobe/x", Arch::other) == "p: where the stack pointer is is known of x86_64 and arm64; see Builder::target\n");
+    CHECK(stack("fentry/x", Arch::x86_64) == "p: section \"fentry/x\" doesn't see the registers; kprobes and uprobes do\n");
     CHECK(argument("kprobe/x", Arch::x86_64, 7) == "p: argument 7 is on the stack: x86_64 has the first 6 in registers\n");
     CHECK(argument("kprobe/x", Arch::arm64, 9) == "p: argument 9 is on the stack: arm64 has the first 8 in registers\n");
     CHECK(argument("kprobe/x", Arch::x86_64, 0) == "p: argument 0: the first one is 1\n");

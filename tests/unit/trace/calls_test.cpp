@@ -37,6 +37,25 @@ TEST_CASE("trace calls: missed returns and calls are counted, and don't shift th
     CHECK(calls.call(1, 1, 70) == 0);
 }
 
+TEST_CASE("trace calls: a lost return doesn't leave its call open, where the frames tell") {
+    Calls calls;
+    CHECK(calls.call(1, 1, 10, 0x7ff0) == 0);
+    CHECK(calls.call(1, 2, 20, 0x7fd0) == 1);
+    CHECK(calls.call(1, 2, 30, 0x7fd0) == 1); // the first one's return was lost
+    CHECK(calls.missed_returns() == 1);
+    CHECK(calls.call(1, 2, 35, 0x7fb0) == 2); // this is recursion
+    CHECK(calls.call(1, 3, 40, 0x7fb0) == 3); // 2 has jumped to it
+    CHECK(calls.call(1, 3, 50, 0x7fe0) == 1); // all but the outermost are gone
+    CHECK(calls.missed_returns() == 4);
+    CHECK(calls.call(1, 4, 60, 0x7ff0 + (1 << 20)) == 2); // another stack
+    CHECK(calls.call(1, 5, 70) == 3);                     // a system call has none
+    CHECK(calls.call(1, 5, 80, 0x7000) == 4);
+    const Calls::Returned outermost = calls.returned(1, 1, 100);
+    CHECK(outermost.paired);
+    CHECK(outermost.duration == 90);
+    CHECK(outermost.missed == 4);
+}
+
 TEST_CASE("trace calls: a thread that only calls is bounded") {
     Calls calls;
     for (uint32_t i = 0; i < 5000; ++i) CHECK(calls.call(1, i, i) < 1024);
