@@ -325,12 +325,13 @@ class Run {
     [[nodiscard]] Result<void> check_places() const {
         if (a_.text(option("format")) != "folded") return {};
         const auto returns = [](const trace::Place &place) {
-            return place.kind != trace::ProbeKind::tracepoint && place.kind != trace::ProbeKind::raw_tp;
+            return place.kind != trace::ProbeKind::tracepoint && place.kind != trace::ProbeKind::raw_tp &&
+                   place.kind != trace::ProbeKind::usdt;
         };
         const std::vector<trace::Place> &places = tracer_->places();
         if (std::any_of(places.begin(), places.end(), returns)) return {};
-        return wrong_usage("-f folded needs calls that return, and tracepoints are points in time",
-                           "it shows functions and system calls; -f text, json, chrome and protobuf show tracepoints");
+        return wrong_usage("-f folded needs calls that return; tracepoints and USDT probes are points in time",
+                           "it shows functions and system calls; -f text, json, chrome and protobuf show these");
     }
 
     void note(std::string_view text) const {

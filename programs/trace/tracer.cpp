@@ -15,6 +15,7 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/stats.h"
 #include "runtime/link/attach.h"
+#include "runtime/link/uprobe_head_start.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
@@ -83,6 +84,7 @@ struct Tracer::State {
     std::optional<RunStats> stats;
     uint64_t look_at_stats_ns = 0;
     std::vector<Link> links;
+    UprobeHeadStart head_start;                ///< until they are attached
     std::vector<const Group *> calls, results; ///< by place
     std::vector<uint64_t> shown;
     uint64_t malformed = 0;
@@ -108,8 +110,11 @@ Result<void> Tracer::State::read_expressions() {
 }
 
 Result<void> Tracer::State::find_places() {
-    for (const std::string &text : options.probes) {
-        const ProbeSpec probe = TRY(parse_probe(text));
+    std::vector<ProbeSpec> probes;
+    for (const std::string &text : options.probes) probes.push_back(TRY(parse_probe(text)));
+    const auto of_user = [](const ProbeSpec &probe) { return is_user_function(probe.kind); };
+    if (std::any_of(probes.begin(), probes.end(), of_user)) head_start = UprobeHeadStart::begin();
+    for (const ProbeSpec &probe : probes) {
         Matched matched = TRY(match_probe(probe, options.match));
         for (Place &place : matched.places) {
             const auto same = [&](const Place &other) {
@@ -315,6 +320,7 @@ Result<void> Tracer::attach() {
     const size_t before = s.links.size();
     std::vector<State::PassedOverPlace> failed;
     for (const Group &group : s.made.groups) TRY(s.attach_group(group, failed));
+    s.head_start = {};
     if (s.links.size() == before && !failed.empty()) return Unexpected(std::move(failed.front().error));
     for (const State::PassedOverPlace &one : failed)
         s.notes.push_back(format("{} passed over: {}", s.places[one.place].describe(), one.error.message()));

@@ -78,7 +78,7 @@ std::optional<Pmu> known[2]; // kprobe, uprobe
 
 } // namespace
 
-Result<Fd> open_probe(const ProbePlace &place) {
+Result<sys::PerfEventAttr> probe_attr(const ProbePlace &place) {
     std::optional<Pmu> &pmu = known[place.user];
     if (!pmu) pmu = TRY(read_pmu(place.user ? "uprobe" : "kprobe"));
     sys::PerfEventAttr attr;
@@ -93,6 +93,11 @@ Result<Fd> open_probe(const ProbePlace &place) {
     }
     attr.config1 = place.name.empty() ? 0 : sys::reg(place.name.c_str());
     attr.config2 = place.name.empty() ? place.address + place.offset : place.offset;
+    return attr;
+}
+
+Result<Fd> open_probe(const ProbePlace &place) {
+    const sys::PerfEventAttr attr = TRY(probe_attr(place));
     sys::Because why(place.user ? "a breakpoint in a program's file, for all who run it (or one process)"
                                 : "a breakpoint in the kernel");
     // A probe fires on every CPU whatever is said here; a process's has to leave the CPU open.

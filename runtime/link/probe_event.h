@@ -6,6 +6,7 @@
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
+#include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {
 
@@ -23,5 +24,7 @@ struct ProbePlace {
 /// perf_event_open(2) with the type, the bit for returns and the place of the semaphore that sysfs tells. Errors: unsupported
 /// where this kernel has no such PMU (CONFIG_KPROBE_EVENTS, CONFIG_UPROBE_EVENTS); everything else is the kernel's errno.
 [[nodiscard]] Result<Fd> open_probe(const ProbePlace &place);
+/// The attr that open_probe() asks with. `place` has to outlive it.
+[[nodiscard]] Result<sys::PerfEventAttr> probe_attr(const ProbePlace &place);
 
 } // namespace rawbpf::inline v0

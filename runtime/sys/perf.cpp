@@ -40,16 +40,31 @@ Result<void> control(int fd, uint64_t request, uint64_t argument, std::string_vi
     return {};
 }
 
-} // namespace
-
-Result<Fd> perf_event_open(const PerfEventAttr &wanted, int pid, int cpu, int group_fd, uint64_t flags) {
-    PerfEventAttr attr = wanted;
+// Sets attr.size: the bytes that are in use.
+uint32_t set_size(PerfEventAttr &attr) {
     attr.size = 0;
     const uint32_t needed = used(attr);
     for (uint32_t size : kPublished) {
         attr.size = size;
         if (size >= needed && size >= 112) break; // 112 is what 5.10 and everything since 4.1 knows
     }
+    return needed;
+}
+
+} // namespace
+
+Result<Aside> perf_event_open_aside(const PerfEventAttr &wanted, int pid, int cpu, int keep) {
+    PerfEventAttr attr = wanted; // the copy has its own
+    (void)set_size(attr);
+    constexpr uint64_t kNoGroup = ~uint64_t{0};
+    return Aside::call(__NR_perf_event_open,
+                       {reg(&attr), static_cast<uint64_t>(pid), static_cast<uint64_t>(cpu), kNoGroup, PERF_FLAG_FD_CLOEXEC, 0},
+                       keep);
+}
+
+Result<Fd> perf_event_open(const PerfEventAttr &wanted, int pid, int cpu, int group_fd, uint64_t flags) {
+    PerfEventAttr attr = wanted;
+    const uint32_t needed = set_size(attr);
     const uint32_t asked = attr.size; // the kernel writes its own size there when it refuses
     bool shortened = false;
     for (;;) {

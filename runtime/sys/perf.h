@@ -6,6 +6,7 @@
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
+#include "runtime/sys/aside.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::sys {
@@ -81,6 +82,9 @@ inline constexpr uint64_t kPerfSigtrap = 1ULL << 37;       ///< 5.13
 /// perf_event_open(2) with PERF_FLAG_FD_CLOEXEC. `pid`: a thread, 0 = this one, -1 = all; `cpu`: -1 = all. Where the kernel
 /// knows a shorter attr it is asked again with that size, unless that would drop something: then unsupported, with the field.
 [[nodiscard]] Result<Fd> perf_event_open(const PerfEventAttr &attr, int pid, int cpu, int group_fd = -1, uint64_t flags = 0);
+
+/// The same by a copy of this process (see Aside), which keeps the event, and of our descriptors only `keep`.
+[[nodiscard]] Result<Aside> perf_event_open_aside(const PerfEventAttr &attr, int pid, int cpu, int keep);
 
 /// PERF_EVENT_IOC_ENABLE, _DISABLE, _RESET on one event.
 [[nodiscard]] Result<void> perf_event_enable(int fd);

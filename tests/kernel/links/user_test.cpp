@@ -1,9 +1,13 @@
 // uprobes on functions of this very test.
+#include <algorithm>
 #include <elf.h>
+#include <unistd.h>
 
 #include "runtime/elf/elf.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/link/uprobe_head_start.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
 #include "tests/kernel/links/linking.h"
 #include "tests/support/fds.h"
 
@@ -242,4 +246,47 @@ TEST_CASE("link: a USDT probe at all of its sites, with its semaphore") {
     }
     options.target = "/proc/self/exe:rawbpf:linktets";
     CHECK(loaded.attach(options).error().hint == "did you mean rawbpf:linktest?");
+}
+
+namespace {
+
+// What the descriptors of our children lead to; those of ended ones to nothing.
+std::vector<std::string> files_of_children() {
+    const std::string pids = sys::read_file(format("/proc/self/task/{}/children", sys::own_pid())).value_or(std::string());
+    std::vector<std::string> out;
+    for (size_t at = 0; at < pids.size(); at = pids.find(' ', at) + 1) { // "12 34 "
+        const std::string pid = pids.substr(at, pids.find(' ', at) - at);
+        for (int fd = 0; fd < 1024; ++fd)
+            if (Result<std::string> file = sys::read_link(format("/proc/{}/fd/{}", pid, fd))) out.push_back(*file);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("link: a head start for uprobes holds a probe on a file of its own, and lets go of it") {
+    NEEDS_UPROBES();
+    if (!sys::exists(format("/proc/self/task/{}/children", sys::own_pid())))
+        SKIP("/proc/PID/task/TID/children (CONFIG_PROC_CHILDREN)");
+    using Files = std::vector<std::string>;
+    const Files both{"/memfd:rawbpf-nothing (deleted)", "anon_inode:[perf_event]"};
+    const auto within_seconds = [](const Files &wanted) {
+        Files files;
+        for (int i = 0; i < 1000; ++i) {
+            files = files_of_children();
+            if (files == wanted) break;
+            usleep(10000);
+        }
+        return files;
+    };
+    const Files before = test::open_descriptors();
+    {
+        UprobeHeadStart head_start = UprobeHeadStart::begin();
+        CHECK(within_seconds(both) == both);
+        const UprobeHeadStart moved = std::move(head_start);
+        CHECK(files_of_children() == both);
+    }
+    CHECK(within_seconds({}).empty());
+    CHECK(test::open_descriptors() == before);
 }

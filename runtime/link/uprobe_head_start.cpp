@@ -1,0 +1,37 @@
+// Before the kernel puts a uprobe into the memory of processes it takes a lock that every fork() takes for reading, too
+// (kernel/events/uprobes.c, register_for_each_vma: dup_mmap_sem). Readers of such a lock (percpu_rw_semaphore) pay nothing as
+// long as nobody writes; so the first writer after a while has to wait until every CPU has noticed: a grace period of RCU, two or
+// three ticks, 8 to 12 ms at 250 Hz. That is longer than everything else from our start to the first event. Whoever comes while
+// another writer is there, or soon after, doesn't wait.
+//
+//      without     | match, compile, load | wait .................. | attached
+//      with        | match, compile, load | ...... | attached
+//                  | wait .................. |                        aside: a uprobe on a file of one page that nobody has mapped
+//
+// It has to stay until ours are there: taking it away is a writer's work as well.
+#include "runtime/link/uprobe_head_start.h"
+
+#include "runtime/link/probe_event.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/memory_file.h"
+
+namespace rawbpf::inline v0 {
+
+UprobeHeadStart UprobeHeadStart::begin() {
+    constexpr uint64_t kBytes = 64; // a probe has to lie within its file
+    UprobeHeadStart out;
+    Result<Fd> file = sys::memory_file("rawbpf-nothing");
+    if (!file || !sys::truncate(file->get(), kBytes)) return out;
+    ProbePlace place;
+    place.user = true;
+    place.name = format("/proc/self/fd/{}", file->get());
+    Result<sys::PerfEventAttr> attr = probe_attr(place);
+    if (!attr) return out;
+    Result<sys::Aside> aside = sys::perf_event_open_aside(*attr, -1, 0, file->get());
+    if (!aside) return out;
+    out.file_ = std::move(*file);
+    out.aside_ = std::move(*aside);
+    return out;
+}
+
+} // namespace rawbpf::inline v0
