@@ -32,7 +32,7 @@ class Chrome final : public Sink {
         std::vector<Held> *calls = nullptr;
         if (o_.view.returns && shown.depth) calls = &held_[header.tid];
         if (calls) give_up(out, header.tid, *calls, *shown.depth + (shown.is_result ? 1 : 0));
-        if (!shown.is_result && calls) {
+        if (!shown.is_result && calls && has_two_ends(shown.event.place->kind)) {
             calls->resize(*shown.depth);
             calls->push_back({header.place, header.pid, shown.t_ns, arguments(shown)});
             done();

@@ -47,7 +47,7 @@ class Lines final : public Sink {
                 append(out, "{}{}=", i ? ", " : "", shown.event.name(i));
                 append_text(out, argument(shown, i));
             }
-            if (o_.view.graph) {
+            if (o_.view.graph && has_two_ends(shown.event.place->kind)) {
                 hold(out, shown);
                 done();
                 return;

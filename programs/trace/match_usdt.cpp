@@ -2,6 +2,9 @@
 //
 // What an argument means comes from a table, where the probe is in it; else the note's own sizes and signs are all that is known.
 #include "programs/trace/match.h"
+
+#include <elf.h>
+
 #include "programs/usdt/binary.h"
 #include "runtime/link/user_functions.h"
 
@@ -87,7 +90,13 @@ Result<void> add_file(Matched &out, const usdt::Binary &binary, const std::strin
                                            probe.site.address, probe.site.semaphore));
                 continue;
             }
-            place.semaphore = *semaphore;
+            const elf::Segment *segment = usdt::segment_at(binary.elf(), probe.site.semaphore, 2);
+            if (segment && segment->flags & PF_W)
+                place.semaphore = *semaphore;
+            else
+                out.notes.push_back(
+                    format("{} at {:#x}: its semaphore can't be written, and so can't be raised; it may not be reached", name,
+                           probe.site.address));
         }
         place.signature = signature_of_site(probe, known.find(probe.site.provider, probe.site.name));
         place.arguments = keep_arguments(binary, probe, place.owner);

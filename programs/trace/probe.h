@@ -41,6 +41,10 @@ enum class ProbeKind : uint8_t {
 [[nodiscard]] constexpr bool is_user_function(ProbeKind kind) {
     return kind == ProbeKind::uprobe || kind == ProbeKind::uretprobe || kind == ProbeKind::usdt;
 }
+/// Whether what it is about returns: tracepoints and USDT probes are points in time.
+[[nodiscard]] constexpr bool has_two_ends(ProbeKind kind) {
+    return kind != ProbeKind::tracepoint && kind != ProbeKind::raw_tp && kind != ProbeKind::usdt;
+}
 
 struct ProbeSpec {
     ProbeKind kind = ProbeKind::function; ///< function: a bare glob, by the best way this kernel has

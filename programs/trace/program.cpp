@@ -45,10 +45,6 @@ constexpr uint32_t kOpenCalls = 16384; // of all threads
 bool only_result(ProbeKind kind) {
     return kind == ProbeKind::kretprobe || kind == ProbeKind::uretprobe || kind == ProbeKind::fexit;
 }
-bool has_two_ends(ProbeKind kind) {
-    return kind != ProbeKind::tracepoint && kind != ProbeKind::raw_tp && kind != ProbeKind::usdt;
-}
-
 class Maker {
   public:
     Maker(const std::vector<Place> &places, const ProgramOptions &options, const btf::Btf *kernel)
@@ -414,18 +410,30 @@ class Maker {
         }
     }
 
+    // The ids as our pid namespace counts them. The helper knows those of threads in it, and in none below or beside it: theirs
+    // can't be compared with ids that the user gave, and are shown as process 0, with the thread's number on the machine.
     void load_ids(Code &f, Slot ids, Label filtered, bool &rejects) {
-        if (o_.filters.pidns_ino == 0) {
+        const Filters &filters = o_.filters;
+        if (filters.pidns_ino == 0) {
             f.call(helper::get_current_pid_tgid);
             f.store<uint64_t>(ids, r0);
             return;
         }
         const Slot numbers = f.stack(8, 8, "numbers"); // struct bpf_pidns_info: pid, tgid
-        f.call(helper::get_ns_current_pid_tgid, runtime(o_.filters.pidns_dev), runtime(o_.filters.pidns_ino), numbers, 8);
-        f.jump_if(r0 != 0, filtered);
+        f.call(helper::get_ns_current_pid_tgid, runtime(filters.pidns_dev), runtime(filters.pidns_ino), numbers, 8);
+        if (!filters.pids.empty() || !filters.tids.empty()) {
+            f.jump_if(r0 != 0, filtered);
+            rejects = true;
+        } else {
+            f.if_(r0 != 0, [&] {
+                f.call(helper::get_current_pid_tgid);
+                f.lsh(r0, 32);
+                f.rsh(r0, 32);
+                f.store<uint64_t>(numbers, r0);
+            });
+        }
         f.load<uint64_t>(r1, numbers);
         f.store<uint64_t>(ids, r1);
-        rejects = true;
     }
 
     template <class Load>
@@ -483,14 +491,28 @@ class Maker {
 
     // --- The workload's threads
 
+    // Threads are kept by their numbers on the machine, which are what the tracepoint of forks has; the workload's own is the one
+    // that our pid namespace has given it.
     void is_tracee(Code &f, Slot key, Label filtered) {
+        const Filters &filters = o_.filters;
         const Label yes = f.label("tracee");
         f.call(helper::get_current_pid_tgid);
         f.store<uint32_t>(key, r0);
-        f.rsh(r0, 32);
-        f.jump_if(r0 == runtime(o_.filters.workload), yes);
+        if (filters.pidns_ino == 0) {
+            f.rsh(r0, 32);
+            f.jump_if(r0 == runtime(filters.workload), yes);
+        }
         f.call(helper::map_lookup_elem, *s_.tracees, key);
-        f.jump_if(r0 == 0, filtered);
+        if (filters.pidns_ino == 0) {
+            f.jump_if(r0 == 0, filtered);
+        } else {
+            f.jump_if(r0 != 0, yes);
+            const Slot numbers = f.stack(8, 8, "numbers");
+            f.call(helper::get_ns_current_pid_tgid, runtime(filters.pidns_dev), runtime(filters.pidns_ino), numbers, 8);
+            f.jump_if(r0 != 0, filtered);
+            f.load<uint32_t>(r1, numbers + 4);
+            f.jump_if(r1 != runtime(filters.workload), filtered);
+        }
         f.bind(yes);
     }
 

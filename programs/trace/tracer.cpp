@@ -4,6 +4,7 @@
 #include "programs/trace/tracer.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include <fcntl.h>
@@ -34,6 +35,19 @@ bool any_user(const std::vector<Place> &places) {
 bool any_trampoline(const std::vector<Place> &places) {
     return std::any_of(places.begin(), places.end(),
                        [](const Place &p) { return p.kind == ProbeKind::fentry || p.kind == ProbeKind::fexit; });
+}
+
+// A function may begin with the nop of a USDT probe. The kernel has one uprobe for all that stands at an address, with one
+// semaphore, and refuses (EINVAL) who comes to it with another, or with none.
+void share_semaphores(std::vector<Place> &places) {
+    std::map<std::pair<std::string_view, uint64_t>, uint64_t> known;
+    for (const Place &place : places)
+        if (place.semaphore != 0) known.emplace(std::pair(std::string_view(place.file), place.address), place.semaphore);
+    if (known.empty()) return;
+    for (Place &place : places) {
+        if (place.kind != ProbeKind::uprobe && place.kind != ProbeKind::uretprobe) continue;
+        if (const auto at = known.find({place.file, place.address}); at != known.end()) place.semaphore = at->second;
+    }
 }
 
 } // namespace
@@ -128,6 +142,7 @@ Result<void> Tracer::State::find_places() {
         for (std::string &note : matched.notes) notes.push_back(std::move(note));
     }
     if (places.empty()) return fail(Errc::not_found, "nothing to trace");
+    share_semaphores(places);
     return {};
 }
 

@@ -135,7 +135,9 @@ void View::show(const Event &event, const NamedStack *stack) {
     shown.stack = stack;
     ++(shown.is_result ? returned_ : called_)[header.place];
     if (!shown.is_result) {
-        if (options_.returns) shown.depth = calls_.call(header.tid, header.place, header.time, header.frame);
+        if (options_.returns)
+            shown.depth = has_two_ends(event.place->kind) ? calls_.call(header.tid, header.place, header.time, header.frame)
+                                                          : static_cast<uint32_t>(calls_.open(header.tid).size());
     } else if (header.duration != 0) { // the kernel paired them
         shown.duration = header.duration;
     } else if (const Calls::Returned returned = calls_.returned(header.tid, header.place, header.time); returned.paired) {

@@ -19,6 +19,8 @@ constexpr std::string_view kWhereSomeAre =
     "Debian's postgresql-15, libpython3.11, libruby3.1, php8.2-cli, libvirt0, openjdk-17-jre-headless (libjvm.so) and libstdc++6 "
     "have some; <sys/sdt.h> (systemtap-sdt-dev) makes them";
 
+constexpr size_t kMostNamed = 8;
+
 // What somebody probably has who names a file that isn't a program.
 std::string advice_on(Bytes bytes) {
     if (bytes.size() > 4 && std::memcmp(bytes.data(), "\177ELF", 4) == 0) return "the file is damaged, or only a part of one";
@@ -35,16 +37,22 @@ std::string advice_on(Bytes bytes) {
 
 Unexpected no_such_probe(const std::string &file, const Target &target, const Notes &notes) {
     NearestNames near(target.name.empty() ? target.provider : target.probe());
-    std::vector<std::string_view> providers;
+    // Those of the provider, where it is right; else the providers.
+    std::vector<std::string_view> providers, names;
+    const auto add = [](std::vector<std::string_view> &to, std::string_view one) {
+        if (to.size() < kMostNamed && std::find(to.begin(), to.end(), one) == to.end()) to.push_back(one);
+    };
     for (const Site &site : notes.sites) {
         near.see(target.name.empty() ? std::string(site.provider) : format("{}:{}", site.provider, site.name));
-        if (providers.size() < 8 && std::find(providers.begin(), providers.end(), site.provider) == providers.end())
-            providers.push_back(site.provider);
+        add(providers, site.provider);
+        if (!target.name.empty() && Target{{}, target.provider, {}}.wants(site.provider, {})) add(names, site.name);
     }
     std::string hint = near.hint();
     if (hint.empty()) {
-        hint = "its providers: ";
-        for (std::string_view provider : providers) append(hint, "{}{}", provider == providers[0] ? "" : ", ", provider);
+        hint = names.empty() ? "its providers: " : format("of {} it has ", target.provider.empty() ? "all" : target.provider);
+        const std::vector<std::string_view> &list = names.empty() ? providers : names;
+        for (std::string_view one : list) append(hint, "{}{}", one == list[0] ? "" : ", ", one);
+        if (list.size() == kMostNamed) hint += " ...";
     }
     return Unexpected(make_error(Errc::not_found, format("{}: no USDT probe {}", file, target.probe()), std::move(hint)));
 }
