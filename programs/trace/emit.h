@@ -46,8 +46,8 @@ struct Emitting {
 /// The end of it that this probe stands at can be asked for arguments.
 [[nodiscard]] bool has_arguments(const Emitting &e);
 
-/// dst = argument `index` (tracepoints: field), or for a result what was returned, all 64 bits of the register. r0 to r5 may be
-/// gone.
+/// dst = argument `index` (tracepoints: field), or for a result what was returned, all 64 bits of the register (a user function's
+/// of unknown type: what looks like an int's error is extended). r0 to r5 may be gone.
 void load_raw(const Emitting &e, WritableReg dst, uint32_t index);
 void load_result(const Emitting &e, WritableReg dst);
 /// dst = Header::frame.

@@ -24,6 +24,19 @@ void load_word(const Emitting &e, WritableReg dst, size_t index) {
     f.load<uint64_t>(dst, e.scratch);
 }
 
+// Nobody said what type the function returns. An int leaves the upper half of the register zero, and its -1 would be 4294967295:
+// what is as small as errors are is taken for an int's.
+void extend_errors(Code &f, WritableReg value) { // r4 and r5 are gone
+    constexpr int64_t kFirst = 0xfffff001;       // -4095, the kernel's MAX_ERRNO
+    f.mov(r5, value);
+    f.load_imm64(r4, kFirst);
+    f.sub(r5, r4);
+    f.if_(r5 <= int64_t{0xffffffff} - kFirst, [&] {
+        f.lsh(value, 32);
+        f.arsh(value, 32);
+    });
+}
+
 } // namespace
 
 bool has_registers(ProbeKind kind) {
@@ -55,7 +68,11 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
 }
 
 void load_result(const Emitting &e, WritableReg dst) {
-    if (has_registers(e.place.kind)) return e.f.return_value(dst, r6);
+    if (has_registers(e.place.kind)) {
+        e.f.return_value(dst, r6);
+        if (is_user_function(e.place.kind) && !e.place.signature.known) extend_errors(e.f, dst);
+        return;
+    }
     if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, r6 + kSyscallResult);
     load_word(e, dst, e.place.signature.parameters.size());
 }

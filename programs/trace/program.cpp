@@ -163,7 +163,7 @@ class Maker {
             for (const Parameter &p : place.signature.parameters) append(key, " {} {} {}", p.name, p.type.name, p.type.size);
         for (const usdt::Argument &argument : place.arguments) // each site has its own instructions
             append(key, " {}+{}", argument.spec, argument.location.displacement);
-        if (is_result && o_.filters.errors) append(key, " returns {}", int(place.signature.returns.size));
+        if (is_result) append(key, " returns {}", place.signature.known ? int(place.signature.returns.size) : 0);
         if (has_record(place.kind) && (by_columns || o_.filters.expression))
             for (size_t i = 0; i < place.offsets.size(); ++i)
                 append(key, " {}+{}", place.offsets[i], place.signature.parameters[i].type.size);
