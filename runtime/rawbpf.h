@@ -21,6 +21,7 @@
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/map.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/kernel/tail_call.h"
 #include "runtime/link/attach.h"
 #include "runtime/link/iterator.h"
 #include "runtime/link/perf_event.h"

@@ -19,6 +19,7 @@
 #include "runtime/kernel/kconfig.h"
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/kernel/tail_call.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/names.h"
@@ -42,23 +43,33 @@ std::string purpose(const MapSpec &spec) {
     }
 }
 
-// A map of somebody else's must be what the programs were compiled for.
-Result<Map> adopt(const MapSpec &spec, Fd fd, bool pinned) {
+// A map of somebody else's must be what the programs were compiled for: the verifier has no other idea of it, but the loader's
+// caller has. All that differs is said at once.
+Result<Map> adopt(const MapSpec &spec, Fd fd) {
     Map map = TRY_IN(Map::from_fd(std::move(fd)), "map {}", spec.name);
-    if (map.type() != spec.type || map.key_size() != spec.key_size || map.value_size() != spec.value_size)
-        return fail(Errc::invalid_argument,
-                    "map {}: the one to use is {} with keys of {} and values of {} bytes, not {} with {} and {}", spec.name,
-                    sys::map_type_name(map.type()), map.key_size(), map.value_size(), sys::map_type_name(spec.type),
-                    spec.key_size, spec.value_size);
-    if (!pinned) return map;
+    std::string theirs, ours;
+    const auto differ = [&](std::string there, std::string here) {
+        append(theirs, "{}{}", theirs.empty() ? "" : ", ", there);
+        append(ours, "{}{}", ours.empty() ? "" : ", ", here);
+    };
+    const auto compare = [&](uint32_t there, uint32_t here, auto &&words) {
+        if (there != here) differ(words(there), words(here));
+    };
+    // Rings for CPUs have keys and values of 4 bytes, whether or not the definition says so.
+    const bool rings = spec.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY;
+    compare(map.type(), spec.type, [](uint32_t type) { return sys::map_type_name(type); });
+    compare(map.key_size(), rings ? 4 : spec.key_size, [](uint32_t n) { return format("keys of {} bytes", n); });
+    compare(map.value_size(), rings ? 4 : spec.value_size, [](uint32_t n) { return format("values of {} bytes", n); });
     // The kernel adds a flag of its own to these; a ring's size was rounded up when it was made.
     const bool device = spec.type == BPF_MAP_TYPE_DEVMAP || spec.type == BPF_MAP_TYPE_DEVMAP_HASH;
     const bool ring = spec.type == BPF_MAP_TYPE_RINGBUF || spec.type == uapi::BPF_MAP_TYPE_USER_RINGBUF;
-    const bool open_size = ring || (spec.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY && spec.max_entries == 0);
-    const uint32_t flags = map.flags() & ~(device ? uint32_t{BPF_F_RDONLY_PROG} : 0u);
-    if ((!open_size && map.max_entries() != spec.max_entries) || flags != spec.flags)
-        return fail(Errc::invalid_argument, "map {}: the pinned one has {} entries and flags {:#x}, not {} and {:#x}", spec.name,
-                    map.max_entries(), flags, spec.max_entries, spec.flags);
+    const bool open_size = ring || (rings && spec.max_entries == 0);
+    if (!open_size) compare(map.max_entries(), spec.max_entries, [](uint32_t n) { return format("{} entries", n); });
+    compare(map.flags() & ~(device ? uint32_t{BPF_F_RDONLY_PROG} : 0u), spec.flags,
+            [](uint32_t flags) { return format("flags {:#x}", flags); });
+    if (!theirs.empty())
+        return fail(Errc::invalid_argument, "map {}: the one to use has {}, the programs were made for {}", spec.name, theirs,
+                    ours);
     return map;
 }
 
@@ -129,7 +140,7 @@ std::string pin_path(const Loading &loading, const MapSpec &spec) {
 
 Result<std::optional<Map>> pinned_map(const MapSpec &spec, const std::string &path) {
     Result<Fd> pinned = sys::obj_get(path);
-    if (pinned) return TRY_IN(adopt(spec, std::move(*pinned), true), "{}", path);
+    if (pinned) return TRY_IN(adopt(spec, std::move(*pinned)), "{}", path);
     if (pinned.error().os == ENOENT) return std::optional<Map>();
     return Unexpected(std::move(pinned).error());
 }
@@ -156,7 +167,7 @@ Result<Map> create(Loading &loading, size_t index) {
 Result<Map> make_map(Loading &loading, size_t index) {
     MapSpec &spec = loading.spec.maps[index];
     for (const auto &[name, fd] : loading.options.replace_maps)
-        if (name == spec.name) return adopt(spec, TRY_IN(sys::duplicate(fd), "map {}", spec.name), false);
+        if (name == spec.name) return adopt(spec, TRY_IN(sys::duplicate(fd), "map {}", spec.name));
     const bool pin = spec.pin_by_name && loading.options.pin_by_name;
     const std::string path = pin ? pin_path(loading, spec) : std::string();
     if (pin)
@@ -280,6 +291,14 @@ Result<std::vector<bool>> needed_maps(const Loading &loading, const std::vector<
 }
 
 Result<void> make_maps(Loading &loading, const std::vector<bool> &needed) {
+    for (const auto &[name, fd] : loading.options.replace_maps) {
+        const auto same = [&name = name](const MapSpec &map) { return map.name == name; };
+        if (std::any_of(loading.spec.maps.begin(), loading.spec.maps.end(), same)) continue;
+        std::string names;
+        for (const MapSpec &map : loading.spec.maps) append(names, "{}{}", names.empty() ? "" : ", ", map.name);
+        return fail(Errc::not_found, "no map {} to replace; there {}: {}", name, loading.spec.maps.size() == 1 ? "is" : "are",
+                    names.empty() ? "none" : names);
+    }
     loading.place.assign(loading.spec.maps.size(), Loading::kNotLoaded);
     for (size_t i = 0; i < loading.spec.maps.size(); ++i) {
         const MapSpec &spec = loading.spec.maps[i];
@@ -323,13 +342,16 @@ Result<void> fill_slots(Loading &loading) {
                 return fail(Errc::bad_input, "map {}: slot {} refers to {}, which isn't there", spec.name, slot.index,
                             slot.target);
             Why why(format("slot {} of {}: {}", slot.index, spec.name, slot.target));
-            Result<void> done = loading.object.maps[static_cast<size_t>(loading.place[i])].update(&slot.index, &fd);
+            const Map &map = loading.object.maps[static_cast<size_t>(loading.place[i])];
+            if (spec.type == BPF_MAP_TYPE_PROG_ARRAY) {
+                TRY_IN(put_program(map, slot.index, static_cast<int>(fd), nullptr, loading.object.find_program(slot.target)),
+                       "slot {}, {}", slot.index, slot.target);
+                continue;
+            }
+            Result<void> done = map.update(&slot.index, &fd);
             if (done) continue;
             Error error = in_context(std::move(done).error(), format("slot {}, {}", slot.index, slot.target));
-            if (error.os == EINVAL && spec.type == BPF_MAP_TYPE_PROG_ARRAY)
-                error.hint = "the programs of one array, and those that jump to them, must be of one type and attach type";
-            if (error.os == EINVAL && spec.type != BPF_MAP_TYPE_PROG_ARRAY)
-                error.hint = "it must be like the inner map of the definition: type, sizes and flags";
+            if (error.os == EINVAL) error.hint = "it must be like the inner map of the definition: type, sizes and flags";
             return Unexpected(std::move(error));
         }
     }

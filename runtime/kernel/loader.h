@@ -40,9 +40,11 @@ struct LoadAttempt {
 struct LoadOptions {
     std::string btf_path;              ///< kernel BTF to relocate against; empty: the running kernel's
     std::vector<std::string> programs; ///< load only these (with the maps they need); empty: all with autoload
-    std::vector<std::pair<std::string, int>> replace_maps; ///< use this fd (borrowed) for the map of that name
-    std::string pin_directory = "/sys/fs/bpf";             ///< where maps that are pinned by name live
-    bool pin_by_name = true;                               ///< false: such maps are made and nothing is pinned or looked for
+    /// Use this map (a descriptor, borrowed) for the definition of that name. Both must agree in type, sizes of key and value,
+    /// number of entries and flags, else the load fails with all that differs; a name that isn't there is not_found.
+    std::vector<std::pair<std::string, int>> replace_maps;
+    std::string pin_directory = "/sys/fs/bpf"; ///< where maps that are pinned by name live
+    bool pin_by_name = true;                   ///< false: such maps are made and nothing is pinned or looked for
     /// A loaded program (borrowed) that extensions (freplace), and fentry and fexit programs whose target is a function of it,
     /// are verified against.
     int target_program = -1;

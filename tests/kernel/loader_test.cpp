@@ -10,6 +10,7 @@
 #include "runtime/kernel/kernel_symbols.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/stats.h"
+#include "runtime/kernel/tail_call.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/uapi.h"
@@ -144,6 +145,35 @@ TEST_CASE("load: a map can be replaced by one that is there already") {
     Map other = Map::create(map_spec("shared", BPF_MAP_TYPE_ARRAY, 16, 1)).value();
     options.replace_maps = {{"shared", other.fd()}};
     CHECK(load(spec, options).error().kind == Errc::invalid_argument);
+    Map longer = Map::create(map_spec("shared", BPF_MAP_TYPE_ARRAY, 8, 2)).value();
+    options.replace_maps = {{"shared", longer.fd()}};
+    CHECK(load(spec, options).error().message().find("has 2 entries, the programs were made for 1 entries") != std::string::npos);
+    options.replace_maps = {{"shard", mine.fd()}};
+    CHECK(load(spec, options).error().kind == Errc::not_found);
+}
+
+TEST_CASE("load: a program of another kind than its prog array is told in which property it differs") {
+    NEEDS_BPF();
+    ProgramSpec jumper = program("jumper", {wide(2), {}, mov(3, 0), call(12), mov(0, 1), kExit});
+    jumper.fixups = {fixup(0, Fixup::Kind::map_fd, 0)};
+    ObjectSpec spec = object_of(jumper);
+    spec.programs.push_back(program("answer", {mov(0, 42), kExit}));
+    ProgramSpec strange = program("strange", {mov(0, 0), kExit});
+    strange.type = BPF_PROG_TYPE_XDP;
+    spec.programs.push_back(strange);
+    spec.maps = {map_spec("jumps", BPF_MAP_TYPE_PROG_ARRAY, 4, 2)};
+    LoadedObject object = load(spec).value();
+    const Map &jumps = *object.find_map("jumps");
+    const Result<void> refused = put_program(jumps, 0, object.find_program("strange")->fd.get());
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == Errc::invalid_argument);
+    CHECK_MESSAGE(refused.error().hint ==
+                      "the array is for programs of type BPF_PROG_TYPE_SOCKET_FILTER, this one is of type BPF_PROG_TYPE_XDP",
+                  refused.error().hint);
+    CHECK(put_program(jumps, 0, jumps.fd()).error().kind == Errc::invalid_argument); // a map isn't a program
+    CHECK(run(*object.find_program("jumper")).value() == 1);                         // nothing there: it falls through
+    REQUIRE(put_program(jumps, 0, object.find_program("answer")->fd.get()).has_value());
+    CHECK(run(*object.find_program("jumper")).value() == 42);
 }
 
 TEST_CASE("load: a map pinned by name is made once and found again") {
