@@ -5,11 +5,13 @@
 //     TRY(shop.load());
 //     order(id, customer.c_str(), amount);       // nothing happens until somebody looks
 //
-// Where names are known when the program is compiled, <rawbpf/usdt.h> is the better way: one nop, nothing to link.
+// In C: <rawbpf/usdt_provider.h>. Where names are known when the program is compiled, <rawbpf/usdt.h> is the better way: one nop,
+// nothing to link.
 #pragma once
 
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -78,6 +80,20 @@ template <class... Args> class Probe {
     const detail::Slot *slot_;
 };
 
+/// One whose arguments' types are known only at run time. Copies are the same probe.
+class AnyProbe {
+  public:
+    explicit AnyProbe(const detail::Slot *slot) : slot_(slot) {}
+
+    [[nodiscard]] bool enabled() const { return *slot_->semaphore != 0; }
+    /// Fires it, if somebody looks. A value for each argument, floats as their bits; those that are missing are 0, more than 12
+    /// aren't looked at.
+    void operator()(std::span<const uint64_t> values) const;
+
+  private:
+    const detail::Slot *slot_;
+};
+
 /// Probes that are loaded together.
 class Provider {
   public:
@@ -93,6 +109,9 @@ class Provider {
         static_assert(sizeof...(Args) <= kMostArguments, "a USDT probe has 12 arguments at most");
         return Probe<Args...>(add_probe({std::move(name), {detail::kind_of<Args>()...}}));
     }
+
+    /// The same for types that are known only now.
+    [[nodiscard]] AnyProbe add(NewProbe probe) { return AnyProbe(add_probe(std::move(probe))); }
 
     /// Writes the probes into a file in memory and maps it, from when on tracers see them: `rawbpf usdt list -p PID`. Done again,
     /// what was added since is there too, and tracers of the probes before have lost them. Errors: make_image()'s; what

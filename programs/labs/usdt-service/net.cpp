@@ -93,7 +93,7 @@ bool Lines::next(std::string &line) {
     }
 }
 
-Pool::Pool(const Socket &listener, int threads, std::function<void(Socket)> serve) {
+Pool::Pool(const Socket &listener, int threads, const std::function<void(Socket)> &serve) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return;
     stopped_ = Socket(ends[0]);

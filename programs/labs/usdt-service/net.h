@@ -42,7 +42,7 @@ class Lines {
 /// So many threads that take connections until the end.
 class Pool {
   public:
-    Pool(const Socket &listener, int threads, std::function<void(Socket)> serve);
+    Pool(const Socket &listener, int threads, const std::function<void(Socket)> &serve);
     /// Takes no more connections and waits for those that there are.
     ~Pool();
     /// false: it has no threads, and errno said why.
