@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/narrator.h"
 #include "cli/running.h"
+#include "cli/trace_export.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
 #include "programs/trace/tracer.h"
@@ -116,9 +117,16 @@ constexpr Option kOptions[] = {
     kColorOption,
     kVerboseOption,
     kQuietOption,
+    kSpansOption,
+    kSpanTimeoutOption,
+    kKeepLiteralsOption,
+    kOtlpOption,
+    kOtlpEncodingOption,
+    kPrometheusOption,
     kSyscallsOption,
 };
 consteval Id option(std::string_view name) { return find(kOptions, name); }
+constexpr SpanIds kSpanIds = span_ids(kOptions);
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf trace vfs_read vfs_write -- cat /etc/passwd", "kernel functions, with their arguments, while a command runs"},
@@ -133,6 +141,7 @@ constexpr Example kExamples[] = {
 constexpr Example kUsdtExamples[] = {
     {"sudo rawbpf usdt trace postgres:postgresql:query__start -d 10", "the queries of a server, for ten seconds"},
     {"sudo rawbpf usdt trace libstdc++.so.6:libstdcxx:throw --stack -- ./server", "where exceptions come from"},
+    {"sudo rawbpf usdt trace ./server --otlp http://localhost:4318", "its requests and queries, to an OpenTelemetry receiver"},
     {"sudo rawbpf usdt trace -p 1234 :python --count", "how often each of an interpreter's probes is reached"},
 };
 
@@ -146,6 +155,7 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("TARGET is missing", "name a file, or a process with -p PID");
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
+    TRY(check_spans(a, kSpanIds));
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
         return wrong_usage("--min-duration shows a call when it has ended, --graph and --returns when it begins",
                            "leave one of them out");
@@ -194,8 +204,13 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors")) ||
                       a.has(option("min-duration"));
     const bool folded = a.text(option("format")) == "folded";
-    program.results |= folded;
-    const bool both = a.has(option("returns")) || a.has(option("graph")) || folded;
+    // A span begins with a call, so that those within it know their parent; where the kernel decides by the return, it pairs.
+    program.goroutines = wants_spans(a, kSpanIds);
+    const bool spans = program.goroutines && !std::all_of(o.probes.begin(), o.probes.end(),
+                                                          [](const std::string &probe) { return probe.starts_with("usdt:"); });
+    program.results |= folded || spans;
+    const bool both = a.has(option("returns")) || a.has(option("graph")) || folded ||
+                      (spans && !a.has(option("errors")) && !a.has(option("min-duration")));
     program.calls = both || !program.results;
     program.pair = program.results && !both;
     program.stack = a.has(option("stack"));
@@ -254,7 +269,9 @@ std::string first_line(const std::string &path) {
 
 class Run {
   public:
-    Run(const Arguments &a, trace::TraceOptions options, Output &output) : a_(a), options_(std::move(options)), output_(output) {}
+    /// `spans`: nullptr for events.
+    Run(const Arguments &a, trace::TraceOptions options, Output &output, SpanRun *spans)
+        : a_(a), options_(std::move(options)), output_(output), spans_(spans) {}
 
     Result<void> run() {
         cpu_before_ns_ = sys::process_cpu_ns();
@@ -298,6 +315,10 @@ class Run {
         view.stack = options_.program.stack;
         view.latency = a_.has(option("latency"));
         view.quiet = a_.has(option("quiet"));
+        if (spans_) {
+            view.spans = &spans_->options();
+            TRY(spans_->start());
+        }
         if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
         view_.emplace(view, tracer_->places(), run_, kernel_.get(), start_ns_, output_.writer());
         TRY(output_.empty());
@@ -323,6 +344,7 @@ class Run {
   private:
     // What only the places can tell: whether the wanted form is possible.
     [[nodiscard]] Result<void> check_places() const {
+        if (spans_) TRY(check_span_places(tracer_->places()));
         if (a_.text(option("format")) != "folded") return {};
         const auto returns = [](const trace::Place &place) {
             return place.kind != trace::ProbeKind::tracepoint && place.kind != trace::ProbeKind::raw_tp &&
@@ -430,6 +452,7 @@ class Run {
         cost.bpf_ns = tracer_->cost().ns;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
         say(render::ledger_text(who_, run_, ledger, cost, "event"));
+        if (spans_) say(spans_->ledger_text());
         if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), trace::merge_sites(tracer_->places(), counts)));
         for (const std::string &warning : view_->warnings()) note(warning);
         if (tracer_->cost().recursion_misses)
@@ -445,6 +468,7 @@ class Run {
     const std::string who_ = who(a_);
     trace::TraceOptions options_;
     Output &output_;
+    SpanRun *spans_;
     sys::Child child_;
     std::vector<Fd> targets_; ///< of --pid: readable when it has ended
     std::unique_ptr<trace::Tracer> tracer_;
@@ -465,16 +489,22 @@ int run_trace_command(const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(who(a), output.error(), 1);
     if (a.has(option("list"))) return list_probes(who(a), *options, *output);
+    std::unique_ptr<SpanRun> spans;
+    if (wants_spans(a, kSpanIds)) {
+        Result<std::unique_ptr<SpanRun>> prepared = SpanRun::prepare(a, kSpanIds, who(a));
+        if (!prepared) return complain(who(a), prepared.error(), prepared.error().kind == Errc::invalid_argument ? 2 : 0);
+        spans = std::move(*prepared);
+    }
     stop_on_signals();
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
-    Result<void> done = Run(a, std::move(*options), *output).run();
+    Result<void> done = Run(a, std::move(*options), *output, spans.get()).run();
     narrator.reset();
     if (!done) {
         if (reader_gone(done.error())) return 0;
         return complain(who(a), done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);
     }
-    return 0;
+    return spans ? spans->status() : 0;
 }
 
 } // namespace
@@ -497,7 +527,14 @@ const Command kTrace{
         "own "
         "time in nanoseconds by call path, for flame graph tools, protobuf is a series of length-delimited records whose schema "
         "is "
-        "installed as share/rawbpf/trace.proto.",
+        "installed as share/rawbpf/trace.proto."
+        "\n\n"
+        "With --spans, --otlp or --prometheus the events make spans: a call and its return, a probe that begins something and "
+        "the one "
+        "that ends it. --otlp sends them by OTLP/HTTP and reads OpenTelemetry's variables (OTEL_SERVICE_NAME, "
+        "OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _PROTOCOL, _ENDPOINT), which sudo passes on with -E "
+        "only. "
+        "While nobody takes them they wait in a bounded queue; when spans were lost, the exit status is 1.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "PROBE",
@@ -520,7 +557,13 @@ const Command kUsdtTrace{
         "The kernel raises the semaphores of probes that have one, and drops them again however this ends. What arguments mean "
         "is "
         "known of PostgreSQL, Python, Ruby, PHP, libstdc++ and the Go fork that has such probes; --types teaches it others. An "
-        "argument that no program can fetch is shown as ?.",
+        "argument that no program can fetch is shown as ?."
+        "\n\n"
+        "With --spans, --otlp or --prometheus probes make spans: X__start or X_start with X__done, X_end and the like, and the "
+        "known "
+        "ones as they belong together, by thread, or in Go by goroutine. OpenTelemetry's variables (OTEL_SERVICE_NAME, "
+        "OTEL_EXPORTER_OTLP_HEADERS ...) are read, which sudo passes on with -E only. While nobody takes spans they wait in a "
+        "bounded queue; when some were lost, the exit status is 1.",
     .options = kOptions,
     .examples = kUsdtExamples,
     .operand = "TARGET",

@@ -39,12 +39,16 @@ void Pairing::event(const ProbeEvent &event, std::vector<Span> &out) {
     const Place place = place_of(event);
     switch (meaning.role) {
     case Role::none: ++counts_.ignored; return;
+    case Role::whole:
     case Role::point: {
-        ++counts_.points;
+        const bool whole = meaning.role == Role::whole;
+        ++(whole ? counts_.wholes : counts_.points);
         Span span;
         give_ids(span, place);
-        span.start = span.end = event.time;
+        span.end = event.time;
+        span.start = whole ? event.time - std::min(event.time, event.duration) : event.time;
         describe_start(span, meaning, event, options_.conventions);
+        if (whole) describe_end(span, meaning, event, options_.conventions);
         out.push_back(std::move(span));
         return;
     }

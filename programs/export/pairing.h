@@ -28,11 +28,14 @@ struct PairingOptions {
 struct PairingCounts {
     uint64_t starts = 0, ends = 0;
     uint64_t paired = 0;  ///< spans with a length
-    uint64_t points = 0;  ///< events that are spans by themselves
+    uint64_t wholes = 0;  ///< events that have both ends in them: spans with a length
+    uint64_t points = 0;  ///< events that are spans without one
     uint64_t expired = 0; ///< starts whose end never came: given out with no length
     uint64_t dropped = 0; ///< starts forgotten since too many were open: not given out
     uint64_t orphans = 0; ///< ends whose start wasn't seen
     uint64_t ignored = 0; ///< events of probes that neither begin nor end anything
+    /// Spans that were given out.
+    [[nodiscard]] uint64_t made() const { return paired + wholes + points + expired; }
 };
 
 /// Thread-compatible. Memory: most_open spans, each with its attributes' texts.

@@ -116,8 +116,7 @@ void sql_end(Span &span, const ProbeEvent &event, const Conventions &) {
     if (event.number("error", 0) != 0) fail_with(span, "_OTHER");
 }
 
-// ---- TLS and connections
-// --------------------------------------------------------------------------------------------------------
+// ---- TLS and connections -------------------------------------------------------------------------------------------------
 
 void tls_start(Span &span, const ProbeEvent &event, const Conventions &conventions) {
     span.name = "TLS handshake";
@@ -142,22 +141,25 @@ void dial_start(Span &span, const ProbeEvent &event, const Conventions &conventi
 
 // ---- any other ----------------------------------------------------------------------------------------------------------------
 
+void set_value(Span &span, std::string_view key, const decltype(Argument::value) &value, const Conventions &conventions) {
+    if (const auto *number = std::get_if<int64_t>(&value)) span.set(key, *number);
+    if (const auto *real = std::get_if<double>(&value)) span.set(key, *real);
+    if (const auto *truth = std::get_if<bool>(&value)) span.set(key, *truth);
+    if (const auto *text = std::get_if<std::string_view>(&value)) span.set(key, cut(*text, conventions));
+}
 void set_arguments(Span &span, const ProbeEvent &event, std::string_view prefix, const Conventions &conventions) {
     for (size_t i = 0; i < event.arguments.size(); ++i) {
         const Argument &one = event.arguments[i];
-        if (one.value.index() == 0) continue;
         std::string key(prefix);
         if (one.name.empty())
             append(key, "arg{}", i + 1);
         else
             key += one.name;
-        if (const auto *number = std::get_if<int64_t>(&one.value)) span.set(key, *number);
-        if (const auto *real = std::get_if<double>(&one.value)) span.set(key, *real);
-        if (const auto *truth = std::get_if<bool>(&one.value)) span.set(key, *truth);
-        if (const auto *text = std::get_if<std::string_view>(&one.value)) {
-            const bool is_sql = one.name == "query" && !conventions.keep_literals;
-            span.set(key, cut(is_sql ? redact_sql(*text, event.provider == "postgresql") : std::string(*text), conventions));
-        }
+        const auto *text = std::get_if<std::string_view>(&one.value);
+        if (text && one.name == "query" && !conventions.keep_literals)
+            span.set(key, cut(redact_sql(*text, event.provider == "postgresql"), conventions));
+        else
+            set_value(span, key, one.value, conventions);
     }
 }
 void plain_end(Span &, const ProbeEvent &, const Conventions &) {}
@@ -220,7 +222,13 @@ std::string_view ProbeEvent::text(std::string_view argument) const {
 }
 
 Meaning meaning_of(const ProbeEvent &event) {
-    if (event.phase != Phase::by_name) return {event.phase == Phase::start ? Role::start : Role::end, event.name, nullptr};
+    switch (event.phase) {
+    case Phase::start: return {Role::start, event.name, nullptr};
+    case Phase::end: return {Role::end, event.name, nullptr};
+    case Phase::whole: return {Role::whole, event.name, nullptr};
+    case Phase::point: return {Role::point, event.name, nullptr};
+    case Phase::by_name: break;
+    }
     for (const Pair &pair : kPairs) {
         if (pair.provider != event.provider) continue;
         if (pair.start == event.name) return {pair.end.empty() ? Role::point : Role::start, pair.family, &pair};
@@ -255,8 +263,10 @@ void describe_start(Span &span, const Meaning &meaning, const ProbeEvent &event,
 void describe_end(Span &span, const Meaning &meaning, const ProbeEvent &event, const Conventions &conventions) {
     if (meaning.pair)
         meaning.pair->at_end(span, event, conventions);
-    else
+    else if (meaning.role != Role::whole) // whose arguments are those of its start
         set_arguments(span, event, "rawbpf.end.", conventions);
+    set_value(span, "rawbpf.return", event.result, conventions);
+    if (!event.error.empty()) fail_with(span, cut(event.error, conventions));
 }
 
 } // namespace rawbpf::inline v0::telemetry

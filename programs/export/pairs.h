@@ -26,6 +26,8 @@ enum class Phase : uint8_t {
     by_name, ///< what the probe's name says: USDT probes
     start,   ///< begins a span named after the probe: a function's entry
     end,     ///< ends it: the function's return
+    whole,   ///< both in one event, which took `duration`: where the kernel has paired them
+    point,   ///< a span without a length: a tracepoint
 };
 
 /// A probe that fired. The texts it refers to have to last for the call only.
@@ -35,9 +37,12 @@ struct ProbeEvent {
     Phase phase = Phase::by_name;
     uint32_t pid = 0, tid = 0;
     uint64_t goroutine = 0; ///< of Go (r14, x28): pairs are looked for in it, not in the thread. 0: none
-    uint64_t time = 0;      ///< ns of Unix time
+    uint64_t time = 0;      ///< ns of Unix time; of Phase::whole its end
+    uint64_t duration = 0;  ///< ns, of Phase::whole
     std::string_view comm;
     std::span<const Argument> arguments;
+    std::variant<std::monostate, int64_t, double, bool, std::string_view> result = {}; ///< what a function returned
+    std::string_view error = {};                                                       ///< of a function that failed: "ENOENT"
 
     /// nullptr when there is none of that name.
     [[nodiscard]] const Argument *find(std::string_view argument) const;
@@ -54,7 +59,7 @@ struct Conventions {
 
 struct Pair; // a row of the table
 
-enum class Role : uint8_t { none, start, end, failed_end, point };
+enum class Role : uint8_t { none, start, end, failed_end, point, whole };
 
 /// What an event is to spans.
 struct Meaning {
@@ -67,7 +72,7 @@ struct Meaning {
 [[nodiscard]] Meaning meaning_of(const ProbeEvent &event);
 /// Sets name, kind and attributes from the event that begins the span.
 void describe_start(Span &span, const Meaning &meaning, const ProbeEvent &event, const Conventions &conventions);
-/// Adds what is known at its end: status codes, errors.
+/// Adds what is known at its end: status codes, what was returned, errors.
 void describe_end(Span &span, const Meaning &meaning, const ProbeEvent &event, const Conventions &conventions);
 
 } // namespace rawbpf::inline v0::telemetry

@@ -140,6 +140,29 @@ Result<Endpoint> traces_endpoint(std::string_view url) {
     return out;
 }
 
+Result<ListenAddress> parse_listen(std::string_view text) {
+    const auto wrong = [&](std::string_view why) {
+        return Unexpected(make_error(Errc::invalid_argument, format("\"{}\" is no address to listen at: {}", text, why),
+                                     "as in: 9464, 127.0.0.1:9464, [::1]:9464, or :9464 for every address"));
+    };
+    ListenAddress out;
+    const size_t colon = text.rfind(':');
+    std::string_view host = colon == std::string_view::npos ? "127.0.0.1" : text.substr(0, colon);
+    const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
+    const auto number = number_in<uint16_t>(port);
+    if (port.empty() || !number) return wrong("a port is a number up to 65535");
+    out.port = *number;
+    if (host.empty()) host = "0.0.0.0";
+    if (host.front() == '[' && host.back() == ']' && host.size() > 2)
+        host = host.substr(1, host.size() - 2);
+    else if (host.find_first_of(":[]") != std::string_view::npos)
+        return wrong("an IPv6 address stands in brackets");
+    if (std::any_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == '/'; }))
+        return wrong("only HOST:PORT is wanted, no URL");
+    out.host = host;
+    return out;
+}
+
 Result<std::string> percent_decode(std::string_view text) {
     std::string out;
     for (size_t i = 0; i < text.size(); ++i) {

@@ -32,6 +32,14 @@ struct Endpoint {
 /// What --otlp URL means: a URL without a path, "http://host:4318", stands for the receiver's base, to which /v1/traces is added.
 [[nodiscard]] Result<Endpoint> traces_endpoint(std::string_view url);
 
+/// Where to listen.
+struct ListenAddress {
+    std::string host;  ///< IPv6 without brackets
+    uint16_t port = 0; ///< 0: any that is free
+};
+/// "HOST:PORT", "[::1]:PORT", ":PORT" (every address) or "PORT" (this machine only). Errors: invalid_argument, in words.
+[[nodiscard]] Result<ListenAddress> parse_listen(std::string_view text);
+
 using Header = std::pair<std::string, std::string>;
 
 struct Settings {

@@ -183,6 +183,13 @@ void load_value(const Emitting &e, const Value &value) {
         f.call(helper::get_current_uid_gid);
         f.rsh(r0, 32);
         return;
+    case Value::From::goroutine: // Go's ABI keeps it there: r14, x28 (src/cmd/compile/abi-internal.md)
+#if defined(__x86_64__)
+        f.load<uint64_t>(r0, r6 + 8);
+#else
+        f.load<uint64_t>(r0, r6 + 28 * 8);
+#endif
+        return;
     case Value::From::cpu: f.call(helper::get_smp_processor_id); return;
     case Value::From::comm: return; // a text
     case Value::From::duration: f.load<uint64_t>(r0, *e.duration); return;

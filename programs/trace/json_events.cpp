@@ -58,15 +58,8 @@ class JsonEvents final : public Sink {
             for (size_t i = 0; i < ending.counts.size(); ++i)
                 if (!o_.names[i].empty()) append(by_function.key(o_.names[i]), "{}", ending.counts[i].shown);
         }
-        if (o_.view.latency)
-            for (const auto &[place, times] : ending.latency) {
-                render::JsonLine line(out, "latency");
-                line.text("function", o_.names[place]).number("count", times.count()).number("sum_ns", times.sum());
-                line.number("least_ns", times.least()).number("p50_ns", times.percentile(0.5));
-                line.number("p90_ns", times.percentile(0.9)).number("p99_ns", times.percentile(0.99));
-                line.number("p999_ns", times.percentile(0.999)).number("most_ns", times.most());
-            }
-        ledger(out, ending);
+        append_json_latency(out, o_, ending);
+        append_json_trace_ledger(out, o_, ending);
     }
 
   private:
@@ -81,24 +74,6 @@ class JsonEvents final : public Sink {
         if (!value.target.empty()) one.text("target", value.target);
     }
 
-    // The one that all outputs end with, and behind its fields each place's.
-    void ledger(std::string &out, const Ending &ending) {
-        render::append_json_ledger(out, ending.ledger);
-        out.resize(out.size() - 2); // "}", and the end of the line
-        out += ",\"functions\":";
-        {
-            render::JsonObject functions(out);
-            for (size_t i = 0; i < ending.counts.size(); ++i) {
-                const PlaceCounts &place = ending.counts[i];
-                if (place.counts.fired == 0 || o_.names[i].empty()) continue;
-                render::JsonObject one(functions.key(o_.names[i]));
-                one.number("fired", place.counts.fired).number("shown", place.shown).number("filtered", place.counts.filtered);
-                one.number("sampled_out", place.counts.sampled_out).number("lost", place.counts.lost);
-            }
-        }
-        out += "}\n";
-    }
-
     static void stack(std::string &out, const NamedStack &stack) {
         render::JsonObject both(out);
         render::append_json_frames(both.raw("kernel"), stack.kernel);
@@ -107,6 +82,35 @@ class JsonEvents final : public Sink {
 };
 
 } // namespace
+
+void append_json_latency(std::string &out, const SinkOptions &options, const Ending &ending) {
+    if (!options.view.latency) return;
+    for (const auto &[place, times] : ending.latency) {
+        render::JsonLine line(out, "latency");
+        line.text("function", options.names[place]).number("count", times.count()).number("sum_ns", times.sum());
+        line.number("least_ns", times.least()).number("p50_ns", times.percentile(0.5));
+        line.number("p90_ns", times.percentile(0.9)).number("p99_ns", times.percentile(0.99));
+        line.number("p999_ns", times.percentile(0.999)).number("most_ns", times.most());
+    }
+}
+
+// The one that all outputs end with, and behind its fields each place's.
+void append_json_trace_ledger(std::string &out, const SinkOptions &options, const Ending &ending) {
+    render::append_json_ledger(out, ending.ledger);
+    out.resize(out.size() - 2); // "}", and the end of the line
+    out += ",\"functions\":";
+    {
+        render::JsonObject functions(out);
+        for (size_t i = 0; i < ending.counts.size(); ++i) {
+            const PlaceCounts &place = ending.counts[i];
+            if (place.counts.fired == 0 || options.names[i].empty()) continue;
+            render::JsonObject one(functions.key(options.names[i]));
+            one.number("fired", place.counts.fired).number("shown", place.shown).number("filtered", place.counts.filtered);
+            one.number("sampled_out", place.counts.sampled_out).number("lost", place.counts.lost);
+        }
+    }
+    out += "}\n";
+}
 
 std::unique_ptr<Sink> make_json_events(SinkOptions options) { return std::make_unique<JsonEvents>(options); }
 

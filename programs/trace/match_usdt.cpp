@@ -68,9 +68,15 @@ std::vector<usdt::Argument> keep_arguments(const usdt::Binary &binary, const usd
     return out;
 }
 
+// What Go's linker made; or notes without the section that all others come with, which only the Go fork's are.
+bool is_go(const elf::Elf &file) {
+    return file.find_section(".gopclntab") || file.find_section(".note.go.buildid") || !file.find_section(".stapsdt.base");
+}
+
 Result<void> add_file(Matched &out, const usdt::Binary &binary, const std::string &path, const usdt::Target &target,
                       const KnownProbes &known) {
     std::vector<Error> problems;
+    const bool go = is_go(binary.elf());
     for (const usdt::Probe &probe : TRY(binary.probes(target, problems))) {
         const std::string name = format("{}:{}", probe.site.provider, probe.site.name);
         if (!probe.file_offset) {
@@ -79,6 +85,7 @@ Result<void> add_file(Matched &out, const usdt::Binary &binary, const std::strin
         }
         Place place;
         place.kind = ProbeKind::usdt;
+        place.go = go;
         place.file = path;
         place.category = probe.site.provider;
         place.function = probe.site.name;

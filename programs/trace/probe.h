@@ -71,6 +71,7 @@ struct Place {
     uint64_t semaphore = 0;                     ///< USDT: its offset in the file; 0: none
     std::vector<usdt::Argument> arguments = {}; ///< USDT: where each argument is; refers to `owner`
     std::shared_ptr<const void> owner = {};     ///< what keeps their text
+    bool go = false;                            ///< USDT: a Go program's, whose goroutine is in a register
 
     /// "uprobe:/usr/bin/bash:readline", "tracepoint:sched:sched_switch".
     [[nodiscard]] std::string describe() const;

@@ -154,6 +154,7 @@ class Maker {
         group.layout = layout(place, is_result);
         std::string key = shares(place.kind) ? group.section : format("{} {}", group.section, index);
         key += is_result ? " return" : " call";
+        if (o_.goroutines && place.go) key += " go";
         const bool by_columns = o_.mode == Mode::events || keep_;
         if (by_columns || o_.filters.expression) {
             append(key, " {}", group.layout.columns.size());
@@ -216,6 +217,13 @@ class Maker {
             Column column;
             column.value.argument = i;
             if (i < place.signature.parameters.size()) column.value.type = place.signature.parameters[i].type;
+            out.columns.push_back(std::move(column));
+        }
+        if (o_.goroutines && place.go) {
+            Column column;
+            column.name = "goroutine";
+            column.value.from = Value::From::goroutine;
+            column.value.type = {"u64", Show::integer, 8, false};
             out.columns.push_back(std::move(column));
         }
         for (size_t i = 0; i < o_.shows.size(); ++i) show(out, place, is_result, with_arguments, i);

@@ -39,6 +39,7 @@ struct ProgramOptions {
     bool calls = true, results = false; ///< which ends of a function send a record
     bool pair = false;                  ///< one record at the return, with the call's arguments and how long it took
     bool stack = false;                 ///< both stacks with each record
+    bool goroutines = false;            ///< a column more for Go's USDT probes: which goroutine it is
     std::vector<Expression> shows;      ///< more columns; where a place has no such thing, it has no such column
     bool cookies = true;                ///< the kernel has bpf_get_attach_cookie here: many places share a program
     bool sleepable = false;             ///< uprobes may wait for a page (6.0): texts on pages that aren't there yet

@@ -24,16 +24,19 @@ enum class Format : uint8_t { text, json, chrome, folded, protobuf };
 /// Every format's name as -f takes it, in the order of Format.
 inline constexpr std::string_view kTraceFormats[] = {"text", "json", "chrome", "folded", "protobuf"};
 
+struct SpanOptions; // spans.h
+
 struct ViewOptions {
     Format format = Format::text;
-    bool graph = false;   ///< calls indented by depth, with durations
-    bool latency = false; ///< a histogram and percentiles for each function, at the end
-    bool count = false;   ///< no events, only how often
-    bool calls = true;    ///< calls are seen: not only their returns
-    bool returns = false; ///< returns are seen too, so that calls have a depth
-    bool stack = false;   ///< records bring stacks along
-    bool quiet = false;   ///< no statistics at the end
-    bool verbose = false; ///< the ledger for each function
+    bool graph = false;                 ///< calls indented by depth, with durations
+    bool latency = false;               ///< a histogram and percentiles for each function, at the end
+    bool count = false;                 ///< no events, only how often
+    bool calls = true;                  ///< calls are seen: not only their returns
+    bool returns = false;               ///< returns are seen too, so that calls have a depth
+    bool stack = false;                 ///< records bring stacks along
+    bool quiet = false;                 ///< no statistics at the end
+    bool verbose = false;               ///< the ledger for each function
+    const SpanOptions *spans = nullptr; ///< not events, but the spans they make: text and json
 };
 
 /// An event with what is known of it beside its record.
@@ -76,6 +79,8 @@ class Sink {
     virtual void event(std::string &out, const Shown &shown) = 0;
     /// Nothing has come for a while: what was held back is shown.
     virtual void idle(std::string &) {}
+    /// Called often, with the time: ns of Unix time.
+    virtual void tick(std::string &, uint64_t) {}
     virtual void end(std::string &, const Ending &) {}
     /// Values whose memory couldn't be read.
     [[nodiscard]] uint64_t unreadable() const { return unreadable_; }
@@ -104,5 +109,9 @@ class Sink {
 [[nodiscard]] std::unique_ptr<Sink> make_chrome(SinkOptions options);
 [[nodiscard]] std::unique_ptr<Sink> make_folded_calls(SinkOptions options);
 [[nodiscard]] std::unique_ptr<Sink> make_protobuf(SinkOptions options);
+
+// What every NDJSON of a trace ends with: a line of times for each function with --latency, and the ledger with each place's.
+void append_json_latency(std::string &out, const SinkOptions &options, const Ending &ending);
+void append_json_trace_ledger(std::string &out, const SinkOptions &options, const Ending &ending);
 
 } // namespace rawbpf::inline v0::trace

@@ -13,7 +13,7 @@ namespace rawbpf::inline v0::trace {
 
 /// One value that a program can get at.
 struct Value {
-    enum class From : uint8_t { argument, result, duration, comm, pid, tid, uid, gid, cpu };
+    enum class From : uint8_t { argument, result, duration, comm, pid, tid, uid, gid, cpu, goroutine };
     From from = From::argument;
     uint32_t argument = 0;
     /// Pointers to follow: each is a distance from where the one before leads to. The last says where the value itself lies.

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "programs/render/text.h"
+#include "programs/trace/spans.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::trace {
@@ -46,6 +47,7 @@ std::vector<std::string> names_of(const std::vector<Place> &places) {
 }
 
 std::unique_ptr<Sink> make_sink(const SinkOptions &options) {
+    if (options.view.spans) return make_spans(options, *options.view.spans);
     switch (options.view.format) {
     case Format::json: return make_json_events(options);
     case Format::chrome: return make_chrome(options);
@@ -86,6 +88,7 @@ Result<void> View::flush(uint64_t now_ns) {
         if (affordable || now_ns > waiting_.front().event.header.time + kLongestWaitNs) show_waiting();
     }
     if (now_ns > last_event_ns_ + kIdleNs) sink_->idle(out_);
+    sink_->tick(out_, run_.start_wall_ns + (now_ns - start_ns_));
     names_.follow(now_ns);
     if (waiting_.empty()) names_.trim();
     writer_.write(out_);

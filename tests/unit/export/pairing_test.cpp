@@ -231,3 +231,34 @@ TEST_CASE("span ids: never zero, never twice") {
     REQUIRE_FALSE(none);
     CHECK(none.error().os == ENOSYS);
 }
+
+TEST_CASE("pairing: both ends in one event, within what is open; and points in time") {
+    CountingIds ids;
+    Pairing pairing(ids);
+    std::vector<Span> out;
+    pairing.event(event("app", "job__start", 100), out);
+    ProbeEvent whole = event("", "openat", 180);
+    whole.phase = Phase::whole;
+    whole.duration = 50;
+    whole.result = int64_t{-2};
+    whole.error = "ENOENT";
+    pairing.event(whole, out);
+    ProbeEvent point = event("sched", "sched_switch", 190);
+    point.phase = Phase::point;
+    pairing.event(point, out);
+    pairing.event(event("app", "job__done", 200), out);
+    REQUIRE(out.size() == 3);
+    CHECK(out[0].start == 130);
+    CHECK(out[0].end == 180);
+    CHECK(out[0].name == "openat");
+    CHECK(out[0].status == Status::error);
+    CHECK(rawbpf::test::text_of(out[0], "error.type") == "ENOENT");
+    CHECK(rawbpf::test::number_of(out[0], "rawbpf.return") == -2);
+    CHECK(out[1].start == out[1].end);
+    CHECK(out[1].name == "sched:sched_switch");
+    for (size_t i : {0u, 1u}) {
+        CHECK(out[i].parent == out[2].span_id);
+        CHECK(out[i].trace_id == out[2].trace_id);
+    }
+    CHECK(pairing.counts().made() == 3);
+}

@@ -103,3 +103,21 @@ TEST_CASE("settings: whom the spans are about") {
     CHECK(bad.resource.empty());
     CHECK(bad.warnings.size() == 1);
 }
+
+TEST_CASE("settings: addresses to listen at") {
+    const auto at = [](std::string_view text) {
+        const ListenAddress out = parse_listen(text).value();
+        return out.host + " " + std::to_string(out.port);
+    };
+    CHECK(at("9464") == "127.0.0.1 9464");
+    CHECK(at(":9464") == "0.0.0.0 9464");
+    CHECK(at("10.0.0.1:0") == "10.0.0.1 0");
+    CHECK(at("[::1]:9464") == "::1 9464");
+    CHECK(at("localhost:65535") == "localhost 65535");
+    for (std::string_view bad :
+         {"", ":", "x", "h:", "h:65536", "h:-1", "h:9 ", "::1:9464", "http://h:9464", "[]:9", "h:94/metrics"}) {
+        INFO(bad);
+        REQUIRE_FALSE(parse_listen(bad));
+        CHECK(parse_listen(bad).error().kind == Errc::invalid_argument);
+    }
+}

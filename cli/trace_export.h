@@ -1,0 +1,96 @@
+// What the tracing commands do with spans: options, whom they are sent to, what the ledger says of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cli/options.h"
+#include "programs/export/outlets.h"
+#include "programs/trace/spans.h"
+
+namespace rawbpf::inline v0::cli {
+
+inline constexpr Option kSpansOption{.name = "spans",
+                                     .help = "no events, but the spans they make: a start and its end in the same thread (of Go: "
+                                             "goroutine), a function and its return",
+                                     .section = "Spans"};
+inline constexpr Option kSpanTimeoutOption{.name = "span-timeout",
+                                           .kind = Kind::seconds,
+                                           .argument = "TIME",
+                                           .help = "a start whose end hasn't come by then is a span without a length",
+                                           .fallback = "60"};
+inline constexpr Option kKeepLiteralsOption{.name = "keep-literals",
+                                            .help = "leave SQL's literals and URLs' queries in spans; else they are replaced"};
+inline constexpr Option kOtlpOption{.name = "otlp",
+                                    .kind = Kind::text,
+                                    .argument = "URL",
+                                    .help =
+                                        "send spans to this OpenTelemetry receiver, as http://localhost:4318; env: the one that "
+                                        "OTEL_EXPORTER_OTLP_ENDPOINT names. With --spans they are shown, too"};
+inline constexpr Option kOtlpEncodingOption{.name = "otlp-encoding",
+                                            .kind = Kind::choice,
+                                            .argument = "NAME",
+                                            .help = "how they are sent; else as OTEL_EXPORTER_OTLP_PROTOCOL says, or protobuf",
+                                            .choices = "protobuf json"};
+inline constexpr Option kPrometheusOption{.name = "prometheus",
+                                          .kind = Kind::text,
+                                          .argument = "ADDR",
+                                          .help =
+                                              "calls, errors and durations by span's name, to be scraped at http://ADDR/metrics: "
+                                              "PORT (this machine only), HOST:PORT, or :PORT"};
+
+/// Where a command's table has these rows, and those that they don't go with.
+struct SpanIds {
+    Id spans, timeout, keep_literals, otlp, encoding, prometheus, format, count, graph, stack, quiet, pid;
+};
+template <size_t N> consteval SpanIds span_ids(const Option (&table)[N]) {
+    return {find(table, "spans"),         find(table, "span-timeout"), find(table, "keep-literals"), find(table, "otlp"),
+            find(table, "otlp-encoding"), find(table, "prometheus"),   find(table, "format"),        find(table, "count"),
+            find(table, "graph"),         find(table, "stack"),        find(table, "quiet"),         find(table, "pid")};
+}
+
+/// Whether the command line asks for spans, shown or sent.
+[[nodiscard]] bool wants_spans(const Arguments &a, const SpanIds &ids);
+/// Errors: invalid_argument for options that don't go together.
+[[nodiscard]] Result<void> check_spans(const Arguments &a, const SpanIds &ids);
+/// Errors: invalid_argument when none of the places can make a span.
+[[nodiscard]] Result<void> check_span_places(const std::vector<trace::Place> &places);
+
+/// A run's spans: shown, sent, counted.
+class SpanRun final : public trace::SpanOutlet {
+  public:
+    /// Reads options and environment; nothing is opened yet. Errors: invalid_argument (a URL, an address), unsupported (no HTTP,
+    /// no JSON in this build).
+    [[nodiscard]] static Result<std::unique_ptr<SpanRun>> prepare(const Arguments &a, const SpanIds &ids, std::string who);
+    /// Opens what is wanted, with its threads: to be called when nothing is forked any more. Errors: those of
+    /// open_scrape_point().
+    [[nodiscard]] Result<void> start();
+    [[nodiscard]] const trace::SpanOptions &options() const { return options_; }
+
+    /// The line of the ledger for people.
+    [[nodiscard]] std::string ledger_text() const;
+    /// At the end: 0, or when spans were lost 1, after saying so.
+    [[nodiscard]] int status() const;
+
+    void add(const telemetry::Span &span) override;
+    void counts(const telemetry::PairingCounts &counts) override;
+    std::optional<telemetry::ExportReport> finish() override;
+
+  private:
+    explicit SpanRun(std::string who) : who_(std::move(who)) {}
+    void note(std::string_view text) const;
+
+    std::string who_;
+    bool quiet_ = false;
+    trace::SpanOptions options_;
+    trace::SpanReport report_;
+    std::unique_ptr<telemetry::IdSource> ids_;
+    std::optional<telemetry::Settings> settings_; ///< with --otlp
+    std::optional<telemetry::ListenAddress> listen_;
+    telemetry::Resource resource_;
+    std::unique_ptr<telemetry::Delivery> delivery_;
+    std::unique_ptr<telemetry::ScrapePoint> scrapes_;
+};
+
+} // namespace rawbpf::inline v0::cli

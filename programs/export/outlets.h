@@ -1,0 +1,45 @@
+// The two ways on which spans leave, each with its threads: to an OpenTelemetry receiver, and to whoever scrapes. What a command
+// uses; in a build without HTTP (-Dotlp=disabled, static ones) both say so.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "programs/export/exporter.h"
+#include "programs/export/settings.h"
+
+namespace rawbpf::inline v0::telemetry {
+
+/// An exporter with its connection and its thread.
+class Delivery {
+  public:
+    virtual ~Delivery() = default;
+    /// Never blocks. False: the queue is full, and the span is dropped and counted.
+    virtual bool add(Span span) = 0;
+    /// How it stands.
+    [[nodiscard]] virtual ExportReport report() const = 0;
+    /// Sends what waits, for at most so long, not counting a request under way, which ends by its own time-out. Then the report
+    /// is final.
+    virtual ExportReport stop(uint64_t within_ns) = 0;
+};
+/// To settings.endpoint. Nothing is sent yet: whether a receiver is there shows later. `options`: encoding and time-out are the
+/// settings'. Errors: unsupported (no HTTP in this build, no TLS), the errno of getrandom(2).
+[[nodiscard]] Result<std::unique_ptr<Delivery>> open_delivery(const Settings &settings, Resource resource,
+                                                              std::string_view version, ExporterOptions options = {});
+
+/// A scrape endpoint for Prometheus: GET /metrics.
+class ScrapePoint {
+  public:
+    virtual ~ScrapePoint() = default; ///< ends it; a scrape under way is answered
+    virtual void add(const Span &span) = 0;
+    /// What rawbpf_lost_total says from now on, by reason.
+    virtual void set_lost(std::map<std::string, uint64_t> lost) = 0;
+    /// "http://127.0.0.1:9464/metrics", with the port that it really has.
+    [[nodiscard]] virtual std::string url() const = 0;
+};
+/// Errors: unsupported in a build without HTTP; io when nobody can listen there: the port is taken, or the address isn't one of
+/// this machine's.
+[[nodiscard]] Result<std::unique_ptr<ScrapePoint>> open_scrape_point(const ListenAddress &at);
+
+} // namespace rawbpf::inline v0::telemetry
