@@ -18,7 +18,7 @@ namespace rawbpf::inline v0::trace {
 
 class KnownProbes {
   public:
-    /// Those that are built in: postgresql, python, ruby, php, libstdc++, the Go fork's.
+    /// Those that are built in: postgresql, python, ruby, php, libstdc++, hotspot, libvirt, the Go fork's.
     [[nodiscard]] static const KnownProbes &built_in();
     /// Adds the lines of a table; what it has replaces what was there. `name` is the file's, for messages. Errors:
     /// invalid_argument with the line.

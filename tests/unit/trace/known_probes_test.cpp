@@ -20,6 +20,12 @@ TEST_CASE("trace known probes: the table that is built in is read to its end") {
     CHECK(dial->parameters[1].is_length);
     CHECK_FALSE(dial->parameters[4].is_length);
     CHECK(known.find("ruby", "method__entry")->parameters[0].name == "class");
+    const Signature *entry = known.find("hotspot", "method__entry");
+    REQUIRE(entry);
+    CHECK(entry->parameters[1].name == "class");
+    CHECK(entry->parameters[1].type.show == Show::counted);
+    CHECK(entry->parameters[2].is_length);
+    CHECK(known.find("libvirt", "object_new")->parameters[1].type.show == Show::text);
     CHECK(known.find("postgresql", "no_such_probe") == nullptr);
     CHECK(known.size() > 100);
 }
