@@ -11,8 +11,10 @@
 #include "cli/trace_export.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
+#include "programs/render/text.h"
 #include "programs/trace/tracer.h"
 #include "programs/trace/view.h"
+#include "programs/usdt/print.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
@@ -114,6 +116,8 @@ constexpr Option kOptions[] = {
      .fallback = "128",
      .least = 16,
      .most = 4096},
+    {.name = "explain",
+     .help = "first of USDT probes, on standard error: each argument's spec, what it means, the instructions that fetch it"},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -290,6 +294,7 @@ class Run {
             if (!sys::process_exists(tid)) return fail(Errc::not_found, "thread {}: there is none of that number", tid);
         tracer_ = TRY(trace::Tracer::open(options_));
         TRY(check_places());
+        if (a_.has(option("explain"))) TRY(explain());
         if (a_.has(option("verbose")))
             say(format("{}: {} places, {} programs\n", who_, tracer_->places().size(), tracer_->unit().functions.size()));
         const std::vector<std::string_view> words = split(who_, ' ');
@@ -342,6 +347,20 @@ class Run {
     }
 
   private:
+    [[nodiscard]] Result<void> explain() const {
+        std::string text;
+        for (const trace::Place &place : tracer_->places()) {
+            if (place.kind != trace::ProbeKind::usdt) continue;
+            render::append_printable(text, place.describe());
+            append(text, " at offset {:#x}\n", place.address);
+            usdt::append_explanation(text, place.arguments, usdt::explain_argument);
+        }
+        if (text.empty())
+            return wrong_usage("--explain is about the arguments of USDT probes, and there are none", "usdt:FILE:PROVIDER:NAME");
+        say(text);
+        return {};
+    }
+
     // What only the places can tell: whether the wanted form is possible.
     [[nodiscard]] Result<void> check_places() const {
         if (spans_) TRY(check_span_places(tracer_->places()));

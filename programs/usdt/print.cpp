@@ -64,19 +64,6 @@ void append_arguments(std::string &out, const Probe &probe) {
     }
 }
 
-void explain_text(std::string &out, const Probe &probe, Explain explain) {
-    for (size_t i = 0; i < probe.arguments.size(); ++i) {
-        const Argument &argument = probe.arguments[i];
-        std::string head = format("      arg{}  {}  ", i, argument.spec);
-        if (argument.problem.empty())
-            append_argument(head, argument);
-        else
-            append(head, "can't be fetched: {}", argument.problem);
-        line(out, head);
-        for (const std::string &insn : explain(argument)) line(out, "            " + insn);
-    }
-}
-
 void append_strings(std::string &out, const std::vector<std::string> &list) {
     out += '[';
     for (const std::string &text : list) {
@@ -124,6 +111,19 @@ void append_fields(JsonObject &json, const Binary &binary, const Probe &probe, E
 
 } // namespace
 
+void append_explanation(std::string &out, std::span<const Argument> arguments, Explain explain) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        const Argument &argument = arguments[i];
+        std::string head = format("      arg{}  {}  ", i, argument.spec);
+        if (argument.problem.empty())
+            append_argument(head, argument);
+        else
+            append(head, "can't be fetched: {}", argument.problem);
+        line(out, head);
+        for (const std::string &insn : explain(argument)) line(out, "            " + insn);
+    }
+}
+
 void append_list_text(std::string &out, const Binary &binary, const std::vector<Probe> &probes, Explain explain) {
     heading(out, binary, probes);
     const size_t width = name_width(probes);
@@ -133,7 +133,7 @@ void append_list_text(std::string &out, const Binary &binary, const std::vector<
         if (probe.site.semaphore != 0) append(text, "  semaphore {:#x}", probe.site.semaphore);
         append_arguments(text, probe);
         line(out, text);
-        if (explain) explain_text(out, probe, explain);
+        if (explain) append_explanation(out, probe.arguments, explain);
     }
 }
 
@@ -165,7 +165,7 @@ void append_check_text(std::string &out, const Binary &binary, const std::vector
                    probe.arguments.size() == 1 ? "" : "s", instructions, instructions == 1 ? "" : "s");
         line(out, text);
         for (const std::string &problem : verdict.problems) line(out, "         " + problem);
-        if (explain) explain_text(out, probe, explain);
+        if (explain) append_explanation(out, probe.arguments, explain);
     }
 }
 

@@ -1,6 +1,7 @@
 // Probes as text and as JSON lines: what `rawbpf usdt list` and `validate` print.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 
 namespace rawbpf::inline v0::usdt {
 
+/// Of every argument its spec, what it means, and the instructions that fetch it.
+void append_explanation(std::string &out, std::span<const Argument> arguments, Explain explain);
 /// A line a probe, below the file's; with `explain` (nullptr: without) below that every argument's spec, meaning, instructions.
 void append_list_text(std::string &out, const Binary &binary, const std::vector<Probe> &probes, Explain explain);
 /// {"type":"usdt","path","provider","name","address","file_offset","semaphore","args":[{"spec","size","signed","location"}]};
