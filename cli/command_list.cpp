@@ -17,6 +17,7 @@ std::span<const Command *const> all_commands() {
         &kProfile,     &kReport, //
 #ifdef RAWBPF_LAB
         &kTrace,                                    //
+        &kCustom,                                   //
         &kUsdtList,    &kUsdtValidate, &kUsdtTrace, //
 #endif
         &kLoad, //

@@ -7,7 +7,7 @@
 
 namespace rawbpf::inline v0::cli {
 
-extern const Command kProfile, kReport, kTrace;
+extern const Command kProfile, kReport, kTrace, kCustom;
 extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
 extern const Command kLoad, kExec, kStep;
 extern const Command kInspect, kRelocs, kCheck, kLink;

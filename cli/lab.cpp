@@ -1,7 +1,7 @@
 // Two executables, one command line.
 //
 //      rawbpf        profile, load, doctor ...: what every board has room for
-//      rawbpf-lab    the same, and trace, usdt, asm, disasm, exec, step, isa, helper
+//      rawbpf-lab    the same, and trace, custom, usdt, asm, disasm, exec, step, isa, helper
 //
 // The assembler, the emulator and the tracer are a third of all code, and many a board needs none of them. So they are in a
 // second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and
@@ -19,7 +19,7 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr std::string_view kLabCommands[] = {"asm", "disasm", "exec", "helper", "isa", "step", "trace", "usdt"};
+constexpr std::string_view kLabCommands[] = {"asm", "custom", "disasm", "exec", "helper", "isa", "step", "trace", "usdt"};
 constexpr std::string_view kOfAllCommands[] = {"--help", "-h", "help", "man", "completion"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> list) {

@@ -1,0 +1,339 @@
+// `rawbpf custom`: other programs' contexts with the stacks they were in. The tracing itself is in programs/custom.
+#include <algorithm>
+#include <csignal>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+#include "cli/object_file.h"
+#include "cli/running.h"
+#include "programs/custom/tracer.h"
+#include "programs/custom/view.h"
+#include "programs/render/json_line.h"
+#include "programs/render/ledger.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/cpus.h"
+#include "runtime/sys/epoll.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr const char *kWho = "rawbpf custom";
+constexpr int kTickMs = 50;
+constexpr uint64_t kSecond = 1'000'000'000;
+
+constexpr Option kOptions[] = {
+    {.name = "arg",
+     .letter = 'a',
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "which of the function's arguments is the context, the first one being 0",
+     .section = "What to trace",
+     .fallback = "0",
+     .excludes = "external",
+     .most = 7},
+    {.name = "object",
+     .kind = Kind::file,
+     .argument = "OBJ",
+     .help =
+         "your own programs, compiled to BPF, instead of the one that is brought along: they store a context and jump through a "
+         "prog array",
+     .excludes = "external"},
+    {.name = "pin",
+     .kind = Kind::directory,
+     .argument = "DIR",
+     .help = "for programs of another loader: DIR/custom__generic, custom_context_by_thread and so on, on a bpf file system, "
+             "until the end"},
+    {.name = "sample", .kind = Kind::count, .argument = "HZ", .help = "beside it, sample every CPU so often", .least = 1},
+    {.name = "duration",
+     .letter = 'd',
+     .kind = Kind::seconds,
+     .argument = "SECONDS",
+     .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
+     .section = "How long"},
+    {.name = "as-root", .help = "under sudo: run COMMAND as root, not as the user who called sudo"},
+    {.name = "ready-fd",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "write a byte to this descriptor when everything is attached",
+     .most = 1 << 20},
+    format_option("text", "text json folded svg"),
+    kJsonOption,
+    {.name = "weight",
+     .kind = Kind::choice,
+     .argument = "WHAT",
+     .help = "folded, svg: how often a stack came, or the sum of its contexts",
+     .fallback = "count",
+     .choices = "count context"},
+    kOutputOption,
+    kColorOption,
+    verbose_option("say what is set up, step by step"),
+    kQuietOption,
+    kSyscallsOption,
+};
+consteval Id option(std::string_view name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf custom ./server:handle -- ./server", "the stack at each call, with the first argument as its context"},
+    {"sudo rawbpf custom ./server:handle --arg 1 --sample 99 -d 10 -f json", "the second argument; samples in the same stream"},
+    {"sudo rawbpf custom --object mine.bpf.o ./server:handle -v", "your own program decides what the context is"},
+    {"sudo rawbpf custom --pin /sys/fs/bpf/rawbpf", "programs that libbpf, cilium/ebpf or aya load can join"},
+    {"sudo rawbpf custom ./copy:copied -f svg --weight context -o x.svg -- ./copy", "bytes by stack, as a flame graph"},
+};
+
+Result<void> check(const Arguments &a) {
+    const bool target = !a.operands().empty();
+    if (!target && !a.has(option("object")) && !a.has(option("pin")))
+        return wrong_usage("TARGET:FUNCTION is missing", "as in ./prog:handle_request; or --object, or --pin");
+    if (a.has(option("arg")) && !target) return wrong_usage("--arg is about the function of TARGET:FUNCTION");
+    const std::string_view shape = a.text(option("format"));
+    if (a.has(option("weight")) && shape != "folded" && shape != "svg")
+        return wrong_usage(format("--weight is for -f folded and -f svg, not {}", shape));
+    if (a.text(option("weight")) == "context" && a.has(option("sample")))
+        return wrong_usage("--weight context: samples have no context", "leave --sample out");
+    TRY(check_ready_fd(a, option("ready-fd")));
+    TRY(check_as_root(a, option("as-root")));
+    return {};
+}
+
+std::string first_line(const std::string &path) {
+    auto text = sys::read_file(path);
+    return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+class Run {
+  public:
+    Run(const Arguments &a, Output &output) : a_(a), output_(output) {}
+
+    Result<void> run() {
+        cpu_before_ns_ = sys::process_cpu_ns();
+        TRY(open());
+        if (!a_.workload().empty()) {
+            std::optional<sys::User> user;
+            if (!a_.has(option("as-root"))) user = TRY(sys::invoking_user());
+            child_ = TRY(sys::Child::spawn(a_.workload(), user));
+        }
+        if (Result<void> watched = names_.watch(child_.pid()); !watched) {
+            if (child_.pid() >= 0) return in_words(std::move(watched), "following what the command starts");
+            note(format("processes that end early may go without names: {}", watched.error().message()));
+        }
+        TRY(describe_run());
+        TRY(tracer_->attach());
+        if (a_.has(option("verbose")))
+            for (const std::string &step : tracer_->steps()) say(format("{}: {}\n", kWho, step));
+        for (const std::string &text : tracer_->notes()) note(text);
+        custom::ViewOptions shown;
+        const auto *named = std::find(std::begin(custom::kFormats), std::end(custom::kFormats), a_.text(option("format")));
+        shown.format = static_cast<custom::Format>(named - std::begin(custom::kFormats));
+        shown.weigh_context = a_.text(option("weight")) == "context";
+        shown.origins = a_.has(option("sample"));
+        shown.guarded = tracer_->guarded();
+        view_.emplace(shown, names_, run_, start_ns_, output_.writer());
+        TRY(output_.empty());
+        output_.keep();
+        TRY(view_->start());
+        if (a_.has(option("ready-fd"))) {
+            const int fd = static_cast<int>(a_.count(option("ready-fd")));
+            TRY_IN(sys::write_all(fd, "", 1), "telling descriptor {} to be ready", fd);
+        }
+        armed_ns_ = sys::monotonic_ns();
+        if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
+        TRY(loop());
+        TRY(tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); }));
+        end_workload();
+        return outcome();
+    }
+
+  private:
+    static Result<void> in_words(Result<void> failed, std::string_view phrase) {
+        return Unexpected(in_context(std::move(failed).error(), phrase));
+    }
+
+    // Everything that can be wrong before anything runs.
+    Result<void> open() {
+        custom::CustomOptions options;
+        options.sample_hz = a_.count(option("sample"));
+        custom::ExternalOptions where;
+        if (!a_.operands().empty()) where.target = a_.operands()[0];
+        std::optional<ObjectFile> object;
+        if (a_.has(option("object"))) {
+            object = TRY(open_object(a_.text(option("object"))));
+            options.kinds = custom::kinds_of(object->spec);
+        }
+        if (a_.has(option("pin"))) options.kinds = {custom::Kind::probe, custom::Kind::perf_event, custom::Kind::tracepoint};
+        tracer_ = TRY(custom::CustomTracer::open(options));
+        if (object)
+            TRY(tracer_->load_external(std::move(object->spec), where));
+        else if (!where.target.empty())
+            TRY(tracer_->add_function(where.target, static_cast<int>(a_.count(option("arg")))));
+        if (a_.has(option("pin"))) TRY(tracer_->pin(std::string(a_.text(option("pin")))));
+        return {};
+    }
+
+    Result<void> describe_run() {
+        run_.command = own_command_line({"rawbpf", "custom"}, a_);
+        run_.version = RAWBPF_VERSION;
+        run_.kernel = first_line("/proc/sys/kernel/osrelease");
+#if defined(__x86_64__)
+        run_.arch = "x86_64";
+#elif defined(__aarch64__)
+        run_.arch = "aarch64";
+#endif
+        run_.cpus = static_cast<uint32_t>(TRY(online_cpus()).size());
+        start_ns_ = sys::monotonic_ns();
+        run_.start_wall_ns = start_ns_ + static_cast<uint64_t>(sys::realtime_offset_ns());
+        return {};
+    }
+
+    void note(std::string_view text) const {
+        if (!a_.has(option("quiet"))) say(format("{}: {}\n", kWho, text));
+    }
+
+    void take(const custom::CustomTrace &trace) {
+        if (names_.wanted(trace.head))
+            view_->trace(trace);
+        else
+            ++filtered_;
+    }
+
+    // The line of totals, at most once a second, when there is news.
+    void totals(uint64_t now) {
+        if (a_.has(option("quiet")) || a_.text(option("format")) != "text") return;
+        if (now - told_ns_ < kSecond || view_->shown() == told_) return;
+        told_ns_ = now;
+        told_ = view_->shown();
+        say(format("{}\n", view_->totals()));
+    }
+
+    Result<void> loop() {
+        Fd epoll = TRY(sys::epoll_create());
+        TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
+        if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
+        const auto duration = static_cast<uint64_t>(a_.seconds(option("duration")) * 1e9);
+        std::vector<epoll_event> ready(4);
+        told_ns_ = armed_ns_;
+        for (;;) {
+            const uint64_t now = sys::monotonic_ns();
+            int wait_ms = kTickMs;
+            if (duration != 0) {
+                if (now - armed_ns_ >= duration) return {};
+                wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
+            }
+            if (stop_wanted) return {};
+            (void)tracer_->may_sleep(); // gives back what was read; what lies there already can wait for the tick
+            TRY(sys::epoll_wait(epoll.get(), ready, wait_ms));
+            tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); });
+            names_.follow(sys::monotonic_ns());
+            TRY(view_->flush(sys::monotonic_ns()));
+            totals(sys::monotonic_ns());
+            if (child_.pid() >= 0 && TRY(child_.poll())) return {};
+        }
+    }
+
+    void end_workload() {
+        if (child_.pid() < 0) return;
+        if (!child_.ended()) {
+            (void)child_.kill(SIGTERM);
+            for (int i = 0; i < 200 && !child_.poll().value_or(std::optional<sys::Exit>(sys::Exit())); ++i) {
+                std::vector<epoll_event> none(1);
+                if (Result<Fd> idle = sys::epoll_create()) (void)sys::epoll_wait(idle->get(), none, 10);
+            }
+        }
+        auto exit = child_.poll();
+        status_ = exit && *exit ? (*exit)->text() : format("runs on as process {}", child_.pid());
+    }
+
+    Result<void> outcome() {
+        const custom::Counts counts = TRY(tracer_->counts());
+        Ledger ledger = custom::ledger_of(*tracer_, counts, view_->shown(), filtered_);
+        ledger.degraded = view_->degraded();
+        TRY(view_->finish(ledger));
+        if (a_.has(option("quiet"))) return {};
+        render::RunCost cost;
+        cost.seconds = static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9;
+        cost.bpf_runs = tracer_->cost().runs;
+        cost.bpf_ns = tracer_->cost().ns;
+        cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
+        say(format("{}\n", view_->totals()));
+        say(render::ledger_text(kWho, run_, ledger, cost, "trace"));
+        if (counts.cleared)
+            note(format("{} contexts in custom_context_map were taken away: their threads were preempted before they jumped. "
+                        "custom_context_by_thread has no such losses",
+                        counts.cleared));
+        if (tracer_->cost().recursion_misses)
+            note(format("{} more weren't seen: a BPF program was running on that CPU already", tracer_->cost().recursion_misses));
+        if (names_.events_lost()) note(format("{} process events were lost: some names may be missing", names_.events_lost()));
+        for (const std::string &warning : names_.warnings()) note(warning);
+        if (!status_.empty()) say(format("{}: {} {}\n", kWho, a_.workload()[0], status_));
+        return {};
+    }
+
+    const Arguments &a_;
+    Output &output_;
+    sys::Child child_;
+    custom::Names names_;
+    std::unique_ptr<custom::CustomTracer> tracer_;
+    std::optional<custom::View> view_;
+    RunInfo run_;
+    uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, filtered_ = 0, told_ = 0, told_ns_ = 0;
+    std::string status_;
+};
+
+int run_custom_command(const Arguments &a) {
+    if (Result<void> fine = check(a); !fine) return complain(kWho, fine.error(), 2);
+    if (a.text(option("format")) == "json" && !render::writes_json())
+        return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    stop_on_signals();
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
+    Result<void> done = Run(a, *output).run();
+    narrator.reset();
+    if (!done) {
+        if (reader_gone(done.error())) return 0;
+        return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);
+    }
+    return 0;
+}
+
+} // namespace
+
+const Command kCustom{
+    .name = "custom",
+    .summary = "stacks with a context of your own: any BPF program can jump into the profiler",
+    .description =
+        "An external BPF program stores a number, the context, and jumps (bpf_tail_call) to a generic program that captures the "
+        "stack "
+        "and sends it together with the context: a request's id, a size, whatever tells one call from another.\n\n"
+        "Without more words the external program is one that comes along: it runs at FUNCTION of the file TARGET, and the "
+        "context "
+        "is "
+        "the function's argument --arg. With --object it is yours: each of its empty prog arrays gets the generic program, and "
+        "its "
+        "maps custom_context_by_thread (hash, u64 pid_tgid -> u64, 10240 entries) and custom_context_map (per-CPU array of one "
+        "u64) "
+        "become ours; TARGET:FUNCTION is for programs whose sections don't say where they belong. With --pin, programs of any "
+        "loader "
+        "can join as long as it runs.\n\n"
+        "A context by thread is always its thread's. One in the per-CPU map could be another's when a thread is preempted before "
+        "it "
+        "jumps; such contexts are taken away at the context switch, and the trace is counted as lost.\n\n"
+        "The hash is over the files and the offsets of all frames: the same stack has the same hash in every run. With -- "
+        "COMMAND, "
+        "only that command and what it starts are shown.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "TARGET:FUNCTION",
+    .least_operands = 0,
+    .most_operands = 1,
+    .operand_is_file = true,
+    .workload = true,
+    .run = run_custom_command,
+};
+
+} // namespace rawbpf::inline v0::cli

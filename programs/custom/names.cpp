@@ -1,0 +1,184 @@
+// At a function's first instruction there is no frame of it yet: a walk by frame pointers goes from there to its caller's caller.
+//
+//      report_trace:  push %rbp     <- here. (%rsp) is where it returns to, %rbp is still main's
+//      walk:          report_trace, [main is missing], __libc_start_call_main
+//
+// Newer x86_64 kernels put *(sp) in where the instruction looks like a function's first (push %rbp, endbr64), others don't, and
+// nobody does where code has no frames at all. So the program notes *(sp) (arm64: the link register), and here it is put in where
+// the walk is at a function's first instruction and doesn't go on with it. Where a function calls itself, its caller is the same
+// place again and again, and that question has no answer; but whether a kernel puts it in at an instruction is always the same,
+// so one walk that lacked it tells for all.
+//
+// The hash is FNV-1a of 128 bits (draft-eastlake-fnv).
+#include "programs/custom/names.h"
+
+#include <algorithm>
+
+#include "runtime/base/format.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/clock.h"
+
+namespace rawbpf::inline v0::custom {
+namespace {
+
+constexpr uint64_t kInFlightNs = 20'000'000; // records of that age may still be on their way to us
+constexpr uint64_t kSweepNs = 1'000'000'000;
+constexpr uint64_t kLowest = 4096; // nothing is mapped below
+
+class Hash {
+  public:
+    void add(std::string_view bytes) {
+        for (char c : bytes) add_byte(static_cast<uint8_t>(c));
+        add_byte(0); // so that "ab" "c" isn't "a" "bc"
+    }
+    void add(uint64_t number) {
+        for (int i = 0; i < 8; ++i) add_byte(static_cast<uint8_t>(number >> 8 * i));
+    }
+    [[nodiscard]] std::string text() const {
+        return format("{:016x}{:016x}", static_cast<uint64_t>(value_ >> 64), static_cast<uint64_t>(value_));
+    }
+
+  private:
+    __extension__ using Number = unsigned __int128;
+    void add_byte(uint8_t byte) { value_ = (value_ ^ byte) * (Number{1} << 88 | 0x13b); }
+    Number value_ = Number{0x6c62272e07bb0142} << 64 | 0x62b821756295c58d;
+};
+
+void add_frames(Hash &hash, const std::vector<FramePtr> &frames) {
+    for (const FramePtr &frame : frames) {
+        hash.add(frame->build_id.empty() ? frame->module : frame->build_id);
+        const bool in_file = !frame->kernel && frame->file_offset != 0;
+        if (in_file) {
+            hash.add(frame->file_offset);
+        } else { // the kernel, and code made at run time, are at another address each time
+            hash.add(frame->symbol);
+            hash.add(frame->symbol_offset);
+        }
+    }
+    hash.add(std::string_view());
+}
+
+} // namespace
+
+std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<FramePtr> &user) {
+    Hash hash;
+    add_frames(hash, kernel);
+    add_frames(hash, user);
+    return hash.text();
+}
+
+bool lacks_caller(std::span<const uint64_t> frames, uint64_t caller, bool never) {
+    if (frames.empty() || caller < kLowest) return false;
+    return never || frames.size() < 2 || frames[1] != caller;
+}
+
+Result<void> Names::watch(int workload) {
+    profile::ProcessEvents::Options options;
+    options.follow = workload;
+    workload_ = workload;
+    if (workload >= 0) processes_.want(static_cast<uint32_t>(workload));
+    sys::Because why("what processes map, fork and exec: names for the stacks of short-lived ones");
+    TRY(events_.open(options));
+    processes_.all_changes_are_told();
+    watching_ = true;
+    return {};
+}
+
+void Names::look_at(uint32_t pid) { processes_.look_at(pid, sys::monotonic_ns()); }
+
+void Names::follow(uint64_t now_ns) {
+    if (watching_ && now_ns > kInFlightNs) {
+        events_.gather();
+        events_.apply(now_ns - kInFlightNs, processes_);
+    }
+    if (now_ns < swept_at_ + kSweepNs) return;
+    processes_.sweep();
+    swept_at_ = now_ns;
+}
+
+bool Names::wanted(const Record &head) {
+    if (watching_) {
+        if (head.t_ns > events_.gathered_ns()) events_.gather();
+        events_.apply(head.t_ns, processes_);
+    }
+    return workload_ < 0 || processes_.find_wanted(head.pid, head.t_ns);
+}
+
+bool Names::begins_function(uint32_t place) {
+    const Frame &frame = *namer_.frame(place);
+    return !frame.symbol.empty() && frame.symbol_offset == 0;
+}
+
+LocatedTrace Names::locate(const CustomTrace &trace) {
+    LocatedTrace out;
+    out.head = trace.head;
+    const uint32_t pid = trace.head.pid;
+    const uint64_t t_ns = trace.head.t_ns;
+    places_.clear();
+    for (size_t i = 0; i < trace.kernel.size(); ++i) {
+        profile::Place place;
+        place.address = trace.kernel[i];
+        place.kernel = true;
+        place.caller = i > 0;
+        places_.push_back(tree_.intern_place(place));
+    }
+    for (size_t i = places_.size(); i-- > 0;) out.kernel = tree_.intern_node(out.kernel, places_[i]);
+
+    places_.clear();
+    size_t sane = 0; // frames up to the last that is code
+    const auto add = [&](uint64_t address, bool caller) {
+        const profile::Place place = processes_.locate(pid, address, caller, t_ns);
+        places_.push_back(tree_.intern_place(place));
+        if (place.module != profile::kNone) sane = places_.size();
+        return place;
+    };
+    for (size_t i = 0; i < trace.user.size(); ++i) {
+        const profile::Place place = add(trace.user[i], i > 0);
+        if (i > 0 || trace.head.caller == 0 || place.module == profile::kNone || !begins_function(places_[0])) continue;
+        const std::pair<uint32_t, uint64_t> where(place.module, place.file_offset);
+        if (!lacks_caller(trace.user, trace.head.caller, without_caller_.count(where) != 0)) continue;
+        if (processes_.locate(pid, trace.head.caller, true, t_ns).module == profile::kNone) continue; // no code: no caller
+        without_caller_.insert(where);
+        (void)add(trace.head.caller, true);
+    }
+    // Code without frame pointers leaves anything in that register, and the kernel follows it through the heap. The first address
+    // that isn't code shows where the walk went astray, unless it is its end. Where nothing is known to be code, all is kept.
+    if (sane > 0 && places_.size() > sane) {
+        const bool shows = tree_.places()[places_[sane]].address >= kLowest;
+        places_.resize(sane + (shows ? 1 : 0));
+    }
+    for (size_t i = places_.size(); i-- > 0;) out.user = tree_.intern_node(out.user, places_[i]);
+    return out;
+}
+
+bool Names::known(const LocatedTrace &trace) const {
+    bool all = true;
+    tree_.walk(trace.kernel, [&](uint32_t place) { all &= namer_.named(place); });
+    return all;
+}
+
+void Names::prepare(const std::vector<LocatedTrace> &traces) {
+    std::vector<uint32_t> places;
+    for (const LocatedTrace &trace : traces)
+        tree_.walk(trace.kernel, [&](uint32_t place) {
+            if (!namer_.named(place)) places.push_back(place);
+        });
+    if (places.empty()) return;
+    const uint64_t start = sys::monotonic_ns();
+    namer_.name_kernel(places);
+    pass_ns_ = sys::monotonic_ns() - start;
+}
+
+Names::Named Names::name(const LocatedTrace &trace) {
+    Named out;
+    tree_.walk(trace.kernel, [&](uint32_t place) { out.kernel.push_back(namer_.frame(place)); });
+    tree_.walk(trace.user, [&](uint32_t place) { out.user.push_back(namer_.frame(place)); });
+    return out;
+}
+
+void Names::clear() {
+    tree_.clear();
+    namer_.clear();
+}
+
+} // namespace rawbpf::inline v0::custom

@@ -1,0 +1,79 @@
+// Traces with names: where their addresses are, at once, while the process is there; what is there, later, many at a time.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "programs/custom/tracer.h"
+#include "programs/profile/live_symbols.h"
+#include "programs/profile/namer.h"
+#include "programs/profile/process_events.h"
+#include "programs/profile/process_table.h"
+#include "programs/render/frame.h"
+
+namespace rawbpf::inline v0::custom {
+
+/// A trace whose stacks are numbers.
+struct LocatedTrace {
+    Record head{};
+    uint32_t kernel = profile::kNone, user = profile::kNone; ///< nodes of the stack tree
+};
+
+/// 128 bits over each frame, leaf first: its file (build-id, or else path) and the offset in it; of the kernel, symbol and
+/// offset. So the same stack has the same hash in every run, wherever things are mapped. 32 hexadecimal digits.
+[[nodiscard]] std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<FramePtr> &user);
+
+/// Whether a walk that began at a function's first instruction lacks its second frame: `caller` is where that instruction returns
+/// to. `never` says that such a walk was seen to lack it there before: then it does also where two calls in a row come from one
+/// place.
+[[nodiscard]] bool lacks_caller(std::span<const uint64_t> frames, uint64_t caller, bool never);
+
+class Names {
+  public:
+    Names() : symbols_(true) {}
+    /// From here on the kernel tells what processes map. `workload`: only of that process and what it starts, and only these are
+    /// wanted(); -1: of all. Errors: permission; without it /proc is all there is.
+    [[nodiscard]] Result<void> watch(int workload);
+    /// Reads what a process has mapped at once: one that runs already and may end before its first trace is read.
+    void look_at(uint32_t pid);
+    /// Takes what the kernel has told since; to be called often.
+    void follow(uint64_t now_ns);
+    /// Whether a trace is of the workload.
+    [[nodiscard]] bool wanted(const Record &head);
+    [[nodiscard]] LocatedTrace locate(const CustomTrace &trace);
+    /// Whether all of its kernel frames have names, so that name() costs no pass over the kernel's symbols.
+    [[nodiscard]] bool known(const LocatedTrace &trace) const;
+    /// Names the kernel frames of all of them in one pass.
+    void prepare(const std::vector<LocatedTrace> &traces);
+    struct Named {
+        std::vector<FramePtr> kernel, user; ///< leaf first
+    };
+    [[nodiscard]] Named name(const LocatedTrace &trace);
+    /// How long the last pass over the kernel's symbols took.
+    [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
+    /// Whether so much is kept that clear() is due.
+    [[nodiscard]] bool full() const { return tree_.nodes().size() > (1u << 20); }
+    /// Forgets; what locate() gave before means nothing any more.
+    void clear();
+    [[nodiscard]] const std::vector<std::string> &warnings() const { return symbols_.warnings(); }
+    [[nodiscard]] uint64_t events_lost() const { return events_.lost(); }
+
+  private:
+    [[nodiscard]] bool begins_function(uint32_t place);
+
+    profile::LiveSymbols symbols_;
+    profile::ProcessTable processes_{symbols_};
+    profile::StackTree tree_;
+    profile::Namer namer_{tree_, processes_.modules(), symbols_};
+    profile::ProcessEvents events_;
+    bool watching_ = false;
+    int workload_ = -1;
+    std::set<std::pair<uint32_t, uint64_t>> without_caller_; ///< module and offset of instructions whose walks lack the caller
+    std::vector<uint32_t> places_;
+    uint64_t pass_ns_ = 0, swept_at_ = 0;
+};
+
+} // namespace rawbpf::inline v0::custom

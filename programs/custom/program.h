@@ -1,0 +1,28 @@
+// The programs of custom traces, made with the DSL: the generic ones that others jump to, the sampler, the guard of the per-CPU
+// map, and rawbpf's own external program.
+#pragma once
+
+#include <cstdint>
+
+#include "asm/unit.h"
+#include "programs/custom/record.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::custom {
+
+struct UnitOptions {
+    uint32_t ring_bytes = 8 << 20;
+    bool exchange = true; ///< atomic exchange (5.12); without it a scratch can be used twice where programs interrupt each other
+    uint64_t pidns_dev = 0, pidns_ino = 0; ///< rawbpf's pid namespace, 0, 0 in the initial one
+};
+
+/// Programs custom__generic (kprobes and uprobes), custom__generic_perf_event, custom__generic_tracepoint, custom_sample and
+/// custom_guard; maps custom_context_map, custom_context_by_thread, custom_counts, custom_traces.
+[[nodiscard]] Unit generic_unit(const UnitOptions &options);
+
+/// The external program that rawbpf brings along, custom_external: stores the traced function's argument `argument` (0 is the
+/// first) by thread and jumps through custom_programs[0]. Its maps of the names above are to be replaced by the generic unit's.
+/// Errors: invalid_argument where that argument isn't in a register.
+[[nodiscard]] Result<Unit> external_unit(int argument);
+
+} // namespace rawbpf::inline v0::custom

@@ -1,0 +1,68 @@
+// What the BPF side and the C++ side of custom traces agree on.
+//
+//      a record in the ring:
+//      | head, 72 bytes | kernel addresses | user addresses |       leaf first; only what was captured is sent
+#pragma once
+
+#include <cstdint>
+
+namespace rawbpf::inline v0::custom {
+
+/// Where a trace comes from.
+enum class Origin : uint32_t {
+    sampling = 0,
+    uprobe = 1, ///< of programs that unwind at a uprobe without a context; no program here sends it
+    off_cpu = 2,
+    custom = 3,
+};
+
+inline constexpr uint32_t kMostFrames = 127; ///< each of kernel and user (kernel.perf_event_max_stack)
+inline constexpr uint32_t kStackBytes = kMostFrames * 8;
+/// custom_context_by_thread: threads with a context that their tail call hasn't taken yet.
+inline constexpr uint32_t kMostThreads = 10240;
+/// What custom_context_map holds on a CPU where no context waits. A context of this very value isn't taken for one.
+inline constexpr uint64_t kNoContext = 0x9d3c5e71b8f2a604;
+
+enum RecordFlags : uint32_t {
+    kPerCpu = 1, ///< the context came by way of custom_context_map, not by thread
+};
+
+struct Record {
+    uint64_t t_ns;                    ///< CLOCK_MONOTONIC
+    uint64_t context;                 ///< Origin::custom: what the external program stored; else 0
+    uint64_t caller;                  ///< in user code: what the stack pointer (arm64: the link register) pointed at; 0: unknown
+    uint32_t pid, tid;                ///< as our pid namespace numbers them
+    uint32_t cpu, flags;              ///< RecordFlags
+    int32_t kernel_bytes, user_bytes; ///< of addresses that follow; negative: -errno
+    Origin origin;
+    uint32_t zero;
+    char comm[16];
+};
+static_assert(sizeof(Record) == 72);
+
+struct Counts {
+    uint64_t external;         ///< runs of rawbpf's own external program
+    uint64_t lost_tail_call;   ///< of these: bpf_tail_call came back
+    uint64_t lost_context_map; ///< of these: custom_context_by_thread took no context
+    uint64_t entered;          ///< runs of the generic programs, whoever jumped to them
+    uint64_t lost_context;     ///< of these: there was no context of this thread
+    uint64_t sampled;          ///< runs of the sampling program
+    uint64_t filtered;         ///< samples of idle CPUs; tasks outside of our pid namespace
+    uint64_t lost_scratch;     ///< so many threads are interrupted in this program on this CPU that there is no room for one more
+    uint64_t lost_ring_full;
+    uint64_t cleared; ///< contexts in custom_context_map that another thread could have found, taken away
+};
+
+/// Where a record is put together. A program at a uprobe can be interrupted by another thread's (since Linux 6.0), so a CPU has
+/// several, each taken and given back.
+struct Scratch {
+    uint64_t taken;
+    Record record;
+    uint64_t frames[2 * kMostFrames];
+};
+inline constexpr int kScratches = 4;
+struct Lane {
+    Scratch scratch[kScratches];
+};
+
+} // namespace rawbpf::inline v0::custom

@@ -1,0 +1,429 @@
+// The order of things. Programs are loaded, arrays filled and the ring mapped before anything is attached; at the end everything
+// is detached first, then the ring is drained and the counters are read: so each jump is in exactly one of them. (Programs that
+// joined by pins are detached by whoever attached them; what they do after the end is nobody's.)
+//
+//      our object                                    an external object
+//      custom__generic    <--------- slot 0 -------- prog_array      its fd is held here: the kernel empties an array when its
+//      custom_context_map <------- replaces -------- custom_context_map          last user reference goes
+//      custom_traces --> us
+#include "programs/custom/tracer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <linux/bpf.h>
+
+#include "programs/custom/program.h"
+#include "runtime/base/bytes.h"
+#include "runtime/base/format.h"
+#include "runtime/events/ring_buffer.h"
+#include "runtime/kernel/loader.h"
+#include "runtime/kernel/probes.h"
+#include "runtime/kernel/stats.h"
+#include "runtime/kernel/tail_call.h"
+#include "runtime/link/attach.h"
+#include "runtime/link/perf_event.h"
+#include "runtime/link/uprobe_head_start.h"
+#include "runtime/object/unit_object.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/cpus.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/names.h"
+#include "runtime/sys/namespaces.h"
+#include "runtime/sys/privileges.h"
+
+namespace rawbpf::inline v0::custom {
+namespace {
+
+struct KindName {
+    Kind kind;
+    uint32_t type;
+    const char *program;
+};
+constexpr KindName kKinds[] = {
+    {Kind::probe, BPF_PROG_TYPE_KPROBE, "custom__generic"},
+    {Kind::perf_event, BPF_PROG_TYPE_PERF_EVENT, "custom__generic_perf_event"},
+    {Kind::tracepoint, BPF_PROG_TYPE_TRACEPOINT, "custom__generic_tracepoint"},
+};
+constexpr const char *kSharedMaps[] = {"custom_context_map", "custom_context_by_thread"};
+
+const KindName *kind_of_type(uint32_t type) {
+    const auto *found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindName &k) { return k.type == type; });
+    return found == std::end(kKinds) ? nullptr : found;
+}
+
+bool jumps_through(const ProgramSpec &program, size_t map) {
+    return std::any_of(program.fixups.begin(), program.fixups.end(),
+                       [&](const Fixup &f) { return f.kind == Fixup::Kind::map_fd && f.map == map; });
+}
+
+// Where rawbpf puts a generic program: an array that nobody has filled already.
+bool is_open_array(const MapSpec &map) { return map.type == BPF_MAP_TYPE_PROG_ARRAY && map.slots.empty(); }
+
+bool is_at_function(Attachment attachment) {
+    switch (attachment) {
+    case Attachment::uprobe:
+    case Attachment::uretprobe:
+    case Attachment::uprobe_multi:
+    case Attachment::uretprobe_multi:
+    case Attachment::kprobe:
+    case Attachment::kretprobe:
+    case Attachment::kprobe_multi:
+    case Attachment::kretprobe_multi: return true;
+    default: return false;
+    }
+}
+
+} // namespace
+
+std::optional<CustomTrace> parse_trace(std::span<const std::byte> record) {
+    if (record.size() < sizeof(Record)) return std::nullopt;
+    CustomTrace out;
+    std::memcpy(&out.head, record.data(), sizeof(Record));
+    out.head.comm[sizeof out.head.comm - 1] = '\0';
+    const auto usable = [](int32_t bytes) { return bytes > 0 ? static_cast<size_t>(bytes) : size_t{0}; };
+    const size_t kernel = usable(out.head.kernel_bytes), user = usable(out.head.user_bytes);
+    if (kernel % 8 != 0 || user % 8 != 0 || kernel + user > record.size() - sizeof(Record)) return std::nullopt;
+    if (static_cast<uint32_t>(out.head.origin) > static_cast<uint32_t>(Origin::custom)) return std::nullopt;
+    const auto *frames = reinterpret_cast<const uint64_t *>(record.data() + sizeof(Record));
+    out.kernel = {frames, kernel / 8};
+    out.user = {frames + kernel / 8, user / 8};
+    return out;
+}
+
+std::vector<Kind> kinds_of(const ObjectSpec &object) {
+    std::vector<Kind> out;
+    for (const ProgramSpec &program : object.programs)
+        if (const KindName *kind = kind_of_type(program.type);
+            kind && program.autoload && std::find(out.begin(), out.end(), kind->kind) == out.end())
+            out.push_back(kind->kind);
+    return out;
+}
+
+struct CustomTracer::State {
+    struct External {
+        ObjectSpec spec;
+        LoadedObject object;
+        std::string target;
+    };
+    // Programs that jump, arrays and generic programs live longer than the links: members are destroyed from the last to the
+    // first.
+    ObjectSpec spec;
+    LoadedObject object;
+    std::vector<std::unique_ptr<External>> externals;
+    std::optional<RingBuffer> ring;
+    std::optional<RunStats> stats;
+    UprobeHeadStart head_start;
+    std::vector<Link> links;
+    std::vector<PerfEventLink> clocks;
+    uint64_t sample_hz = 0;
+    bool foreign = false, wants_guard = false, is_guarded = false;
+    std::vector<std::string> steps, notes, pins, directories;
+    uint64_t malformed = 0;
+    Cost cost;
+
+    ~State() {
+        for (const std::string &pin : pins) (void)sys::remove_file(pin);
+        for (const std::string &directory : directories) (void)sys::remove_directory(directory);
+    }
+    [[nodiscard]] int map_fd(std::string_view name) {
+        const Map *map = object.find_map(name);
+        return map ? map->fd() : -1;
+    }
+    Result<void> load_own(const CustomOptions &options);
+    Result<void> fill_arrays(External &external);
+    Result<void> attach_external(External &external);
+    Result<void> guard();
+    Result<void> start_clocks();
+};
+
+Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
+    UnitOptions unit;
+    unit.ring_bytes = options.ring_bytes;
+    // Programs at uprobes are preempted since 6.0; the exchange came with 5.12, and this one's helper with 5.17.
+    unit.exchange = has_feature(Feature::bpf_loop);
+    if (const auto ns = sys::own_pid_namespace()) {
+        unit.pidns_dev = ns->device;
+        unit.pidns_ino = ns->inode;
+    }
+    {
+        sys::Because why("the run time of each program is counted while this is open: its cost goes into the ledger");
+        if (auto enabled = RunStats::enable()) stats = std::move(*enabled); // worth no failure
+    }
+    sample_hz = options.sample_hz;
+    spec = TRY(object_of(generic_unit(unit)));
+    LoadOptions which;
+    for (const KindName &kind : kKinds)
+        if (std::find(options.kinds.begin(), options.kinds.end(), kind.kind) != options.kinds.end())
+            which.programs.emplace_back(kind.program);
+    if (sample_hz) which.programs.emplace_back("custom_sample");
+    which.programs.emplace_back("custom_guard");
+    object = TRY(rawbpf::load(spec, which));
+    const Map *traces = object.find_map("custom_traces");
+    const Map *contexts = object.find_map("custom_context_map");
+    if (!traces || !contexts) return fail(Errc::internal, "the generic programs have no ring or no contexts");
+    {
+        sys::Because why("no context waits on any CPU");
+        const uint32_t slot = 0;
+        std::vector<std::byte> none(contexts->lookup_size());
+        for (size_t at = 0; at + 8 <= none.size(); at += 8) std::memcpy(none.data() + at, &kNoContext, 8);
+        TRY(contexts->update(&slot, none.data()));
+    }
+    ring = TRY(RingBuffer::open(traces->fd(), traces->max_entries()));
+    for (const Program &program : object.programs)
+        if (program.name.starts_with("custom__generic"))
+            steps.push_back(format("loaded {} (program descriptor {})", program.name, program.fd.get()));
+    for (const char *name : kSharedMaps) steps.push_back(format("made {} (map descriptor {})", name, map_fd(name)));
+    return {};
+}
+
+Result<void> CustomTracer::State::fill_arrays(External &external) {
+    size_t arrays = 0;
+    for (size_t i = 0; i < external.spec.maps.size(); ++i) {
+        const MapSpec &definition = external.spec.maps[i];
+        if (!is_open_array(definition)) continue;
+        const Map *array = external.object.find_map(definition.name);
+        if (!array) continue;
+        const ProgramSpec *jumper = nullptr;
+        for (const ProgramSpec &program : external.spec.programs)
+            if (jumps_through(program, i) && external.object.find_program(program.name)) jumper = &program;
+        if (!jumper) continue;
+        const KindName *kind = kind_of_type(jumper->type);
+        if (!kind)
+            return Unexpected(
+                make_error(Errc::invalid_argument,
+                           format("program {} ({}) jumps through {}, and there is no generic program of its type, {}",
+                                  jumper->name, jumper->section, definition.name, sys::prog_type_name(jumper->type)),
+                           "there is one for kprobes and uprobes, one for perf events and one for tracepoints"));
+        const Program *generic = object.find_program(kind->program);
+        if (!generic) return fail(Errc::internal, "{} wasn't loaded", kind->program);
+        TRY_IN(put_program(*array, 0, generic->fd.get(), external.object.find_program(jumper->name), generic), "{}",
+               kind->program);
+        steps.push_back(format("put {} into {}, slot 0", kind->program, definition.name));
+        ++arrays;
+    }
+    if (arrays == 0)
+        return Unexpected(make_error(Errc::invalid_argument,
+                                     format("{}: no program of it jumps through a prog array that is empty", external.spec.name),
+                                     "define a BPF_MAP_TYPE_PROG_ARRAY and end with bpf_tail_call(ctx, &the_array, 0)"));
+    return {};
+}
+
+Result<void> CustomTracer::State::attach_external(External &external) {
+    size_t before = links.size();
+    for (const Program &program : external.object.programs) {
+        const SectionKind *kind = find_section_kind(program.section);
+        AttachOptions how;
+        if (kind && is_at_function(kind->attachment) && program.attach_target.empty()) {
+            if (external.target.empty())
+                return Unexpected(
+                    make_error(Errc::invalid_argument,
+                               format("program {} ({}): its section doesn't say where it belongs", program.name, program.section),
+                               "name the function: TARGET:FUNCTION, or in the section"));
+            how.target = external.target;
+        } else if (!attaches_by_itself(program)) {
+            notes.push_back(format("program {} ({}) isn't attached: that takes {}", program.name, program.section,
+                                   kind ? attachment_needs(kind->attachment) : "another section"));
+            continue;
+        }
+        Link link = TRY_IN(attach_program(external.spec, external.object, program, how), "attaching {}", program.name);
+        steps.push_back(format("attached {}", link.what()));
+        for (const std::string &note : link.notes()) notes.push_back(note);
+        links.push_back(std::move(link));
+    }
+    if (links.size() == before)
+        return fail(Errc::invalid_argument, "{}: none of its programs says where it is to run", external.spec.name);
+    return {};
+}
+
+Result<void> CustomTracer::State::guard() {
+    const Program *program = object.find_program("custom_guard");
+    if (!program) return fail(Errc::internal, "no program custom_guard");
+    sys::Because why("at each context switch: a context that waits on this CPU is of the thread that leaves");
+    Result<Link> link = attach_program(spec, object, *program);
+    if (!link) return std::move(link).failure();
+    links.push_back(std::move(*link));
+    is_guarded = true;
+    return {};
+}
+
+Result<void> CustomTracer::State::start_clocks() {
+    const Program *program = object.find_program("custom_sample");
+    if (!program) return {};
+    sys::Because why("the clock whose ticks are sampled");
+    for (int cpu : TRY(online_cpus())) {
+        SamplingEvent event;
+        event.frequency = sample_hz;
+        event.cpu = cpu;
+        clocks.push_back(TRY(PerfEventLink::open(event, program->fd.get())));
+    }
+    for (const PerfEventLink &clock : clocks) TRY(clock.enable());
+    steps.push_back(format("sampling {} CPU{} at {} Hz", clocks.size(), clocks.size() == 1 ? "" : "s", sample_hz));
+    return {};
+}
+
+CustomTracer::CustomTracer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CustomTracer::~CustomTracer() = default;
+
+Result<std::unique_ptr<CustomTracer>> CustomTracer::open(const CustomOptions &options) {
+    auto state = std::make_unique<State>();
+    state->head_start = UprobeHeadStart::begin();
+    TRY(state->load_own(options));
+    return std::unique_ptr<CustomTracer>(new CustomTracer(std::move(state)));
+}
+
+int CustomTracer::generic_program_fd(Kind kind) const {
+    for (const KindName &one : kKinds)
+        if (one.kind == kind)
+            if (const Program *program = state_->object.find_program(one.program)) return program->fd.get();
+    return -1;
+}
+int CustomTracer::context_map_fd() const { return state_->map_fd("custom_context_map"); }
+int CustomTracer::thread_context_map_fd() const { return state_->map_fd("custom_context_by_thread"); }
+
+Result<void> CustomTracer::load_external(ObjectSpec object, const ExternalOptions &options) {
+    State &s = *state_;
+    LoadOptions load;
+    bool shares = false;
+    for (const char *name : kSharedMaps) {
+        if (!object.find_map(name)) continue;
+        load.replace_maps.emplace_back(name, s.map_fd(name));
+        s.steps.push_back(format("{} of {} is ours", name, object.name));
+        shares = true;
+    }
+    if (!shares)
+        return Unexpected(
+            make_error(Errc::invalid_argument, format("{}: it has neither of the maps for contexts", object.name),
+                       "define custom_context_by_thread (hash, u64 -> u64, 10240 entries) or custom_context_map (per-CPU "
+                       "array of one u64)"));
+    const bool per_cpu = object.find_map(kSharedMaps[0]) != nullptr;
+    auto external = std::make_unique<State::External>();
+    external->target = options.target;
+    external->spec = std::move(object);
+    external->object = TRY(rawbpf::load(external->spec, load));
+    TRY(s.fill_arrays(*external));
+    s.wants_guard |= per_cpu;
+    s.foreign = true;
+    s.externals.push_back(std::move(external));
+    return {};
+}
+
+Result<void> CustomTracer::add_function(const std::string &target, int argument) {
+    State &s = *state_;
+    auto external = std::make_unique<State::External>();
+    external->target = target;
+    external->spec = TRY(object_of(TRY(external_unit(argument))));
+    LoadOptions load;
+    for (const char *name : {"custom_context_by_thread", "custom_counts"}) load.replace_maps.emplace_back(name, s.map_fd(name));
+    external->object = TRY(rawbpf::load(external->spec, load));
+    TRY(s.fill_arrays(*external));
+    s.externals.push_back(std::move(external));
+    return {};
+}
+
+Result<void> CustomTracer::pin(const std::string &directory) {
+    State &s = *state_;
+    const size_t before = s.pins.size();
+    const auto all = [&]() -> Result<void> {
+        if (Result<void> made = sys::make_directory(directory, 0700); made)
+            s.directories.push_back(directory);
+        else if (made.error().kind != Errc::busy)
+            return made;
+        constexpr uint64_t kBpfFileSystem = 0xcafe4a11; // BPF_FS_MAGIC
+        if (const Result<uint64_t> magic = sys::file_system_magic(directory); magic && *magic != kBpfFileSystem)
+            return Unexpected(make_error(Errc::invalid_argument, format("{} is in no bpf file system", directory),
+                                         "mount -t bpf bpf /sys/fs/bpf, and a directory in it"));
+        const auto one = [&](int fd, std::string_view name) -> Result<void> {
+            const std::string path = format("{}/{}", directory, name);
+            TRY_IN(sys::obj_pin(fd, path), "pinning {}", path);
+            s.pins.push_back(path);
+            s.steps.push_back(format("pinned {}", path));
+            return {};
+        };
+        for (const KindName &kind : kKinds)
+            if (const Program *program = s.object.find_program(kind.program)) TRY(one(program->fd.get(), kind.program));
+        for (const char *name : kSharedMaps) TRY(one(s.map_fd(name), name));
+        return {};
+    };
+    Result<void> done = all();
+    if (!done) { // all or nothing
+        for (size_t i = before; i < s.pins.size(); ++i) (void)sys::remove_file(s.pins[i]);
+        s.pins.resize(before);
+        for (const std::string &made : s.directories) (void)sys::remove_directory(made);
+        s.directories.clear();
+        return done;
+    }
+    s.wants_guard = s.foreign = true;
+    return {};
+}
+
+Result<void> CustomTracer::attach() {
+    State &s = *state_;
+    if (s.wants_guard)
+        if (Result<void> guarded = s.guard(); !guarded)
+            s.notes.push_back(
+                format("contexts in custom_context_map aren't checked to be their thread's: {}", guarded.error().message()));
+    for (const std::unique_ptr<State::External> &external : s.externals) TRY(s.attach_external(*external));
+    s.head_start = {};
+    return s.start_clocks();
+}
+
+int CustomTracer::poll_fd() const { return state_->ring->poll_fd(); }
+bool CustomTracer::may_sleep() { return state_->ring->prepare_wait(); }
+
+size_t CustomTracer::poll(const Reporter &report) {
+    return state_->ring->consume([&](Bytes record) {
+        if (const std::optional<CustomTrace> trace = parse_trace(record))
+            report(*trace);
+        else
+            ++state_->malformed;
+    });
+}
+
+Result<void> CustomTracer::finish(const Reporter &report) {
+    State &s = *state_;
+    {
+        sys::Because why("no more traces: when this returns, no CPU runs the programs that were attached here");
+        for (const PerfEventLink &clock : s.clocks) TRY(clock.disable());
+        s.clocks.clear();
+        s.links.clear();
+    }
+    while (poll(report) > 0) {
+    }
+    for (const std::unique_ptr<State::External> &external : s.externals)
+        for (const Program &program : external->object.programs) {
+            const Result<RunCost> spent = run_cost(program.fd.get());
+            if (!spent) continue;
+            s.cost.runs += spent->runs;
+            s.cost.ns += spent->ns;
+            s.cost.recursion_misses += spent->recursion_misses;
+        }
+    s.stats.reset();
+    return {};
+}
+
+Result<Counts> CustomTracer::counts() const {
+    const Map *map = state_->object.find_map("custom_counts");
+    if (!map) return fail(Errc::internal, "no map custom_counts");
+    sys::Because why("what each CPU counted: with the traces shown it has to add up");
+    Counts sum{};
+    constexpr size_t kNumbers = sizeof(Counts) / sizeof(uint64_t);
+    for (const Counts &cpu : TRY((map->get_per_cpu<uint32_t, Counts>(0)))) {
+        uint64_t a[kNumbers], b[kNumbers];
+        std::memcpy(a, &sum, sizeof sum);
+        std::memcpy(b, &cpu, sizeof cpu);
+        for (size_t i = 0; i < kNumbers; ++i) a[i] += b[i];
+        std::memcpy(&sum, a, sizeof sum);
+    }
+    return sum;
+}
+
+bool CustomTracer::only_own() const { return !state_->foreign; }
+bool CustomTracer::guarded() const { return state_->is_guarded; }
+uint64_t CustomTracer::malformed() const { return state_->malformed; }
+const CustomTracer::Cost &CustomTracer::cost() const { return state_->cost; }
+const std::vector<std::string> &CustomTracer::steps() const { return state_->steps; }
+const std::vector<std::string> &CustomTracer::notes() const { return state_->notes; }
+
+} // namespace rawbpf::inline v0::custom

@@ -1,0 +1,125 @@
+// Custom traces, as the command line (or any other program) uses them: other people's BPF programs jump to a generic one, which
+// captures the stack and sends it with the context that they stored.
+//
+//      CustomOptions --> CustomTracer::open()      generic programs verified, the ring mapped; nothing runs yet
+//                        load_external()           an object whose programs jump to them: maps shared, prog arrays filled
+//                        pin()                     or by names, for programs of another loader
+//                        attach()                  from here on traces come
+//                        poll()                    to a function of the caller's
+//                        finish()                  detached, the rest of the traces; then the counters are final
+//
+// It prints nothing, starts no thread, and leaves nothing behind: dropping it detaches, and takes its pins away.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "programs/custom/record.h"
+#include "runtime/base/result.h"
+#include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0::custom {
+
+/// What jumps: programs that jump to each other are of one type, so each type has its own generic program and places to work in.
+enum class Kind : uint8_t {
+    probe,      ///< kprobes and uprobes: custom__generic
+    perf_event, ///< custom__generic_perf_event
+    tracepoint, ///< custom__generic_tracepoint
+};
+
+struct CustomOptions {
+    uint32_t ring_bytes = 8 << 20;           ///< rounded up to a power of two of pages
+    std::vector<Kind> kinds = {Kind::probe}; ///< generic programs to load
+    uint64_t sample_hz = 0;                  ///< beside them every CPU is sampled so often; 0: not
+};
+
+/// One record of the ring, taken apart; its addresses are gone when the function that it was given to returns.
+struct CustomTrace {
+    Record head;
+    std::span<const uint64_t> kernel, user; ///< leaf first
+};
+/// nullopt where its sizes don't fit its bytes. `record` must be aligned to 8 bytes.
+[[nodiscard]] std::optional<CustomTrace> parse_trace(std::span<const std::byte> record);
+
+/// How an external object is taken in.
+struct ExternalOptions {
+    /// FILE:FUNCTION for uprobe and uretprobe programs, FUNCTION for kprobes, whose sections don't say where; empty: there must
+    /// be none of those.
+    std::string target;
+};
+
+class CustomTracer {
+  public:
+    using Reporter = std::function<void(const CustomTrace &)>;
+
+    /// Errors: permission, unsupported (ring buffers, 5.8), rejected.
+    [[nodiscard]] static Result<std::unique_ptr<CustomTracer>> open(const CustomOptions &options);
+    ~CustomTracer();
+    CustomTracer(const CustomTracer &) = delete;
+    CustomTracer &operator=(const CustomTracer &) = delete;
+
+    /// The program to jump to; -1 where its kind wasn't asked for. To be put into a prog array of your own, at any slot, by
+    /// put_program or BPF_MAP_UPDATE_ELEM. Borrowed, as all descriptors here.
+    [[nodiscard]] int generic_program_fd(Kind kind = Kind::probe) const;
+    /// Per-CPU array, [0] = u64: the context, stored right before the jump. What the OpenTelemetry profiler's examples use.
+    [[nodiscard]] int context_map_fd() const;
+    /// Hash, pid_tgid (as bpf_get_current_pid_tgid has it) -> u64: the same by thread, which no preemption disturbs. Prefer it.
+    [[nodiscard]] int thread_context_map_fd() const;
+
+    /// Loads an object with external programs: its maps custom_context_map and custom_context_by_thread, where it has them,
+    /// become the tracer's; each of its prog arrays that is empty gets, in slot 0, the generic program of the kind that jumps
+    /// through it. Errors: invalid_argument when it has no such array, a definition differs (which says in what), a program is of
+    /// a type without generic program or its place isn't said; those of load().
+    [[nodiscard]] Result<void> load_external(ObjectSpec object, const ExternalOptions &options = {});
+    /// The external program that rawbpf has: `target` (FILE:FUNCTION, with + and an offset if need be) is traced with its
+    /// argument number `argument` (0 is the first) as context.
+    [[nodiscard]] Result<void> add_function(const std::string &target, int argument = 0);
+    /// DIRECTORY/custom__generic, custom__generic_perf_event ..., custom_context_map, custom_context_by_thread: on a bpf file
+    /// system, until the tracer is dropped. The directory is made when it isn't there. Errors: busy when a name is taken,
+    /// invalid_argument.
+    [[nodiscard]] Result<void> pin(const std::string &directory);
+
+    /// Errors: those of attach_program().
+    [[nodiscard]] Result<void> attach();
+    /// Becomes readable when a megabyte of traces waits; so look every 100 ms or so, too.
+    [[nodiscard]] int poll_fd() const;
+    /// Asks for that. False: there is something already.
+    [[nodiscard]] bool may_sleep();
+    /// Hands over what there is. Returns how many records.
+    size_t poll(const Reporter &report);
+    /// Detaches, hands over the rest.
+    [[nodiscard]] Result<void> finish(const Reporter &report);
+
+    /// Sums over all CPUs: live, or final after finish().
+    [[nodiscard]] Result<Counts> counts() const;
+    /// Whether all that jumps to the generic programs is add_function's, so that Counts::external are all that fired.
+    [[nodiscard]] bool only_own() const;
+    /// Whether contexts in custom_context_map are guarded, so that each is its thread's.
+    [[nodiscard]] bool guarded() const;
+    [[nodiscard]] uint64_t malformed() const;
+    /// What the programs at probes cost, external and generic one together: runs of external programs, and time
+    /// (BPF_ENABLE_STATS).
+    struct Cost {
+        uint64_t runs = 0, ns = 0, recursion_misses = 0;
+    };
+    [[nodiscard]] const Cost &cost() const;
+    /// What was set up, a line each: programs and descriptors, maps shared, arrays filled, probes attached.
+    [[nodiscard]] const std::vector<std::string> &steps() const;
+    /// What works less well than it could, sentences.
+    [[nodiscard]] const std::vector<std::string> &notes() const;
+
+  private:
+    struct State;
+    explicit CustomTracer(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+/// Which generic programs an object needs.
+[[nodiscard]] std::vector<Kind> kinds_of(const ObjectSpec &object);
+
+} // namespace rawbpf::inline v0::custom

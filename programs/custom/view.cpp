@@ -1,0 +1,226 @@
+// Text and JSON are a trace at a time, as they come; folded and svg count equal stacks as numbers, which is cheap at a hundred
+// thousand a second, and name each stack once at the end.
+//
+// Names of the kernel's functions take a pass over all of its symbols, some tens of milliseconds. Traces at uprobes have no
+// kernel frames; samples have. So what has an unknown one waits, and with it all behind it, until passes take a twentieth of the
+// time at most.
+#include "programs/custom/view.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "programs/render/json_line.h"
+#include "programs/render/text.h"
+#include "runtime/base/format.h"
+#include "runtime/sys/clock.h"
+
+namespace rawbpf::inline v0::custom {
+namespace {
+
+constexpr uint64_t kPassShare = 20;
+constexpr uint64_t kLongestWaitNs = 2'000'000'000;
+constexpr size_t kMostWaiting = 16384;
+
+constexpr std::string_view kOrigins[] = {"sampling", "uprobe", "off_cpu", "custom"};
+std::string_view name_of(Origin origin) { return kOrigins[static_cast<size_t>(origin)]; }
+
+std::string upper(std::string_view text) {
+    std::string out(text);
+    for (char &c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    return out;
+}
+
+bool missed(const Record &head) { return head.user_bytes < 0; }
+
+} // namespace
+
+size_t View::KeyHash::operator()(const Key &key) const {
+    const uint64_t nodes = uint64_t{key.kernel} << 32 | key.user,
+                   rest = uint64_t{key.pid} << 2 | static_cast<uint64_t>(key.origin);
+    return (nodes * 0x9e3779b97f4a7c15 ^ rest) * 0xff51afd7ed558ccd ^ std::hash<std::string>{}(key.comm);
+}
+
+View::View(const ViewOptions &options, Names &names, const RunInfo &run, uint64_t start_ns, render::Writer &writer)
+    : options_(options), names_(names), run_(run), start_ns_(start_ns), writer_(writer) {}
+
+Result<void> View::start() {
+    if (options_.format == Format::folded || options_.format == Format::svg) {
+        graph_ = TRY(
+            render::make_renderer(options_.format == Format::svg ? render::Format::svg : render::Format::folded, {}, writer_));
+        graph_->begin(run_);
+    } else if (options_.format == Format::json) {
+        if (!render::writes_json()) return fail(Errc::unsupported, "this build writes no JSON");
+        render::append_json_header(writer_.text(), run_);
+    }
+    return writer_.flush();
+}
+
+void View::trace(const CustomTrace &trace) {
+    const LocatedTrace located = names_.locate(trace);
+    const Record &head = located.head;
+    const auto most = static_cast<int32_t>(kStackBytes);
+    if (missed(head) && !(head.kernel_bytes > 0 && head.origin == Origin::sampling)) ++unreadable_;
+    if (head.kernel_bytes == most || head.user_bytes == most) ++truncated_;
+    if ((head.flags & kPerCpu) && !options_.guarded) ++unchecked_;
+    ++shown_;
+    ++by_origin_[static_cast<size_t>(head.origin)];
+    if (graph_) {
+        const uint64_t weight = options_.weigh_context ? head.context : 1;
+        sums_[Key{head.pid, located.kernel, located.user, head.origin, head.comm, missed(head)}] += weight;
+        if (names_.full()) hand_over_sums();
+        return;
+    }
+    waiting_.push_back(located);
+    if (waiting_.size() >= kMostWaiting) drain();
+}
+
+void View::show_waiting(uint64_t now_ns) {
+    names_.prepare(waiting_);
+    passed_at_ = now_ns;
+    for (const LocatedTrace &trace : waiting_) show(trace);
+    waiting_.clear();
+    if (names_.full()) names_.clear();
+}
+
+Result<void> View::flush(uint64_t now_ns) {
+    if (!waiting_.empty()) {
+        const bool known = std::all_of(waiting_.begin(), waiting_.end(), [&](const LocatedTrace &t) { return names_.known(t); });
+        const bool affordable = passed_at_ == 0 || now_ns - passed_at_ >= kPassShare * names_.pass_ns();
+        if (known || affordable || now_ns > waiting_.front().head.t_ns + kLongestWaitNs) show_waiting(now_ns);
+    }
+    return writer_.flush();
+}
+
+void View::show(const LocatedTrace &trace) {
+    const Names::Named named = names_.name(trace);
+    if (options_.format == Format::json)
+        json(trace, named);
+    else
+        text(trace, named);
+    writer_.commit();
+}
+
+void View::text(const LocatedTrace &trace, const Names::Named &named) {
+    std::string &out = writer_.text();
+    const Record &head = trace.head;
+    uint64_t &number = numbered_[static_cast<size_t>(head.origin)];
+    append(out, "=== {} Trace #{} (Hash: {}) ===\n", upper(name_of(head.origin)), ++number, stack_hash(named.kernel, named.user));
+    if (head.origin == Origin::custom) append(out, "Context Value: {} ({:#x})\n", head.context, head.context);
+    append(out, "PID: {}, TID: {}, CPU: {}\n", head.pid, head.tid, head.cpu);
+    if (missed(head)) append(out, "User stack: {}\n", "unreadable");
+    const size_t frames = named.kernel.size() + named.user.size();
+    append(out, "Stack trace ({} frame{}):\n", frames, frames == 1 ? "" : "s");
+    size_t index = 0;
+    for (const std::vector<FramePtr> *stack : {&named.kernel, &named.user})
+        for (const FramePtr &frame : *stack) {
+            append(out, "  #{}: ", index++);
+            render::append_printable(out, frame->symbol.empty() ? "[unknown]" : frame->symbol);
+            if (frame->kernel) {
+                append(out, "+{:#x} [", frame->symbol_offset);
+                render::append_printable(out, frame->module.empty() ? "kernel" : frame->module);
+                out += "]\n";
+            } else if (frame->module.empty()) {
+                append(out, " [{:#x}]\n", frame->address);
+            } else {
+                out += " [";
+                render::append_printable(out, render::base_name(frame->module));
+                append(out, "+{:#x}]\n", frame->file_offset ? frame->file_offset : frame->address);
+            }
+        }
+    out += '\n';
+}
+
+void View::json(const LocatedTrace &trace, const Names::Named &named) {
+    const Record &head = trace.head;
+    const uint64_t t_ns = head.t_ns > start_ns_ ? head.t_ns - start_ns_ : 0;
+    render::JsonLine line(writer_.text(), "trace");
+    line.text("origin", name_of(head.origin));
+    if (head.origin == Origin::custom)
+        line.hex("context", head.context);
+    else
+        line.null("context");
+    line.text("hash", stack_hash(named.kernel, named.user));
+    line.text("time", render::rfc3339(run_.start_wall_ns + t_ns)).number("t_ns", t_ns);
+    line.text("comm", head.comm).number("pid", head.pid).number("tid", head.tid).number("cpu", head.cpu);
+    render::append_json_frames(line.raw("kernel"), named.kernel);
+    render::append_json_frames(line.raw("user"), named.user);
+}
+
+// Names each distinct stack, and forgets the numbers.
+void View::hand_over_sums() {
+    std::vector<LocatedTrace> stacks;
+    for (const auto &[key, weight] : sums_) {
+        LocatedTrace &one = stacks.emplace_back();
+        one.kernel = key.kernel;
+        one.user = key.user;
+    }
+    names_.prepare(stacks);
+    for (const auto &[key, weight] : sums_) {
+        if (weight == 0) continue; // contexts of zero
+        LocatedTrace stack;
+        stack.kernel = key.kernel;
+        stack.user = key.user;
+        Names::Named named = names_.name(stack);
+        NamedSample sample;
+        sample.pid = key.pid;
+        sample.comm = key.comm;
+        sample.kernel = std::move(named.kernel);
+        sample.user = std::move(named.user);
+        sample.user_missed = key.missed && sample.kernel.empty();
+        if (options_.origins) {
+            auto origin = std::make_shared<Frame>();
+            origin->symbol = format("[{}]", name_of(key.origin));
+            (sample.user.empty() && !sample.kernel.empty() ? sample.kernel : sample.user).push_back(std::move(origin));
+        }
+        graph_->sample(sample, weight);
+    }
+    sums_.clear();
+    names_.clear();
+}
+
+void View::drain() {
+    if (graph_)
+        hand_over_sums();
+    else if (!waiting_.empty())
+        show_waiting(sys::monotonic_ns());
+}
+
+Result<void> View::finish(const Ledger &ledger) {
+    drain();
+    if (graph_) graph_->end(ledger);
+    if (options_.format == Format::json) render::append_json_ledger(writer_.text(), ledger);
+    return writer_.flush();
+}
+
+std::vector<std::pair<std::string, uint64_t>> View::degraded() const {
+    std::vector<std::pair<std::string, uint64_t>> out;
+    if (unreadable_) out.emplace_back("user_stack_unreadable", unreadable_);
+    if (truncated_) out.emplace_back("stack_truncated", truncated_);
+    if (unchecked_) out.emplace_back("context_unchecked", unchecked_);
+    return out;
+}
+
+std::string View::totals() const {
+    return format("Traces - Total: {}, Custom: {}, Sampling: {}", shown_, shown(Origin::custom), shown(Origin::sampling));
+}
+
+Ledger ledger_of(const CustomTracer &tracer, const Counts &counts, uint64_t shown, uint64_t filtered) {
+    Ledger out;
+    // Of others' programs nothing is known before they jump.
+    const uint64_t custom =
+        tracer.only_own() ? counts.external : counts.entered + counts.lost_tail_call + counts.lost_context_map;
+    out.fired = custom + counts.sampled;
+    out.shown = shown;
+    out.filtered = counts.filtered + filtered;
+    out.lost = {{"ring_full", counts.lost_ring_full}};
+    const std::pair<const char *, uint64_t> rare[] = {{"tail_call_failed", counts.lost_tail_call},
+                                                      {"context_map_full", counts.lost_context_map},
+                                                      {"no_context_of_its_thread", counts.lost_context},
+                                                      {"interrupted_too_deep", counts.lost_scratch},
+                                                      {"malformed", tracer.malformed()}};
+    for (const auto &[reason, n] : rare)
+        if (n) out.lost.emplace_back(reason, n);
+    return out;
+}
+
+} // namespace rawbpf::inline v0::custom

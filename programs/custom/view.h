@@ -1,0 +1,83 @@
+// Traces as text, JSON lines, folded stacks or a flame graph.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "programs/custom/names.h"
+#include "programs/custom/tracer.h"
+#include "programs/render/frame.h"
+#include "programs/render/renderer.h"
+#include "programs/render/writer.h"
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0::custom {
+
+enum class Format : uint8_t { text, json, folded, svg };
+/// In the order of Format.
+inline constexpr std::string_view kFormats[] = {"text", "json", "folded", "svg"};
+
+struct ViewOptions {
+    Format format = Format::text;
+    bool weigh_context = false; ///< folded, svg: a stack's weight is the sum of its contexts, not how often it came
+    bool origins = false;       ///< folded, svg: stacks of different origins stay apart, below "[custom]", "[sampling]"
+    bool guarded = true;        ///< contexts by way of the per-CPU map are checked to be their thread's
+};
+
+class View {
+  public:
+    View(const ViewOptions &options, Names &names, const RunInfo &run, uint64_t start_ns, render::Writer &writer);
+    /// Errors: unsupported (JSON in a build without).
+    [[nodiscard]] Result<void> start();
+    void trace(const CustomTrace &trace);
+    /// Shows what can be named; what needs a pass over the kernel's symbols waits until one is affordable, two seconds at most.
+    [[nodiscard]] Result<void> flush(uint64_t now_ns);
+    /// Names and shows everything; what is left to do is finish().
+    void drain();
+    [[nodiscard]] Result<void> finish(const Ledger &ledger);
+
+    [[nodiscard]] uint64_t shown() const { return shown_; }
+    [[nodiscard]] uint64_t shown(Origin origin) const { return by_origin_[static_cast<size_t>(origin)]; }
+    /// Shown but incomplete, by reason.
+    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> degraded() const;
+    /// "Traces - Total: 12, Custom: 5, Sampling: 7".
+    [[nodiscard]] std::string totals() const;
+
+  private:
+    struct Key {
+        uint32_t pid, kernel, user;
+        Origin origin;
+        std::string comm;
+        bool missed;
+        bool operator==(const Key &) const = default;
+    };
+    struct KeyHash {
+        size_t operator()(const Key &key) const;
+    };
+    void show(const LocatedTrace &trace);
+    void show_waiting(uint64_t now_ns);
+    void text(const LocatedTrace &trace, const Names::Named &named);
+    void json(const LocatedTrace &trace, const Names::Named &named);
+    void hand_over_sums();
+
+    ViewOptions options_;
+    Names &names_;
+    RunInfo run_;
+    uint64_t start_ns_;
+    render::Writer &writer_;
+    std::unique_ptr<render::Renderer> graph_; ///< folded, svg
+    std::vector<LocatedTrace> waiting_;
+    std::unordered_map<Key, uint64_t, KeyHash> sums_;
+    uint64_t shown_ = 0, by_origin_[4] = {}, passed_at_ = 0;
+    uint64_t numbered_[4] = {}; ///< by origin, in text
+    uint64_t unreadable_ = 0, truncated_ = 0, unchecked_ = 0;
+};
+
+/// fired = shown + filtered + lost. `filtered`: those that were left out here, beside the programs'.
+[[nodiscard]] Ledger ledger_of(const CustomTracer &tracer, const Counts &counts, uint64_t shown, uint64_t filtered);
+
+} // namespace rawbpf::inline v0::custom

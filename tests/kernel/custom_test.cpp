@@ -1,0 +1,385 @@
+// Custom traces against a kernel: a child calls so many times, and exactly so many come, each with its own thread's context.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <linux/bpf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "asm/builder.h"
+#include "programs/custom/names.h"
+#include "programs/custom/tracer.h"
+#include "runtime/base/format.h"
+#include "runtime/kernel/tail_call.h"
+#include "runtime/object/unit_object.h"
+#include "runtime/sys/bpf.h"
+#include "tests/support/fds.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using namespace rawbpf::custom;
+
+#if defined(__clang__)
+#define TRACED extern "C" [[gnu::noinline, gnu::used]]
+#else
+#define TRACED extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
+#endif
+TRACED void rawbpf_custom_report(uint64_t id) { __asm__ volatile("" : : "r"(id) : "memory"); }
+// It calls itself: its caller is the same place each time but the first.
+TRACED void rawbpf_custom_again(uint64_t depth) {
+    if (depth) rawbpf_custom_again(depth - 1);
+    __asm__ volatile("" : : "r"(depth) : "memory");
+}
+TRACED void rawbpf_custom_caller(uint64_t first, int calls) {
+    for (int i = 0; i < calls; ++i) rawbpf_custom_report(first + static_cast<uint64_t>(i));
+    __asm__ volatile("" : : : "memory");
+}
+
+namespace {
+
+constexpr const char *kReport = "/proc/self/exe:rawbpf_custom_report";
+
+// A child that waits for a word before it does `work`.
+template <class Work> struct Child {
+    explicit Child(Work work) {
+        REQUIRE(pipe(go) == 0);
+        pid = fork();
+        REQUIRE(pid >= 0);
+        if (pid != 0) return;
+        close(go[1]); // so that it ends when we do
+        char word = 0;
+        if (read(go[0], &word, 1) != 1) _exit(1);
+        work();
+        _exit(0);
+    }
+    ~Child() {
+        close(go[0]);
+        close(go[1]);
+        if (!ended) (void)waitpid(pid, nullptr, 0);
+    }
+    void release() const { REQUIRE(write(go[1], "", 1) == 1); }
+    bool poll() {
+        int status = 0;
+        if (!ended && waitpid(pid, &status, WNOHANG) == pid) {
+            ended = true;
+            REQUIRE(status == 0);
+        }
+        return ended;
+    }
+    int pid = -1, go[2] = {-1, -1};
+    bool ended = false;
+};
+
+struct Seen {
+    std::vector<Record> heads;
+    std::vector<std::vector<std::string>> stacks; ///< of the user's, leaf first
+    std::vector<std::string> hashes;
+    Counts counts{};
+    [[nodiscard]] uint64_t of(Origin origin) const {
+        return static_cast<uint64_t>(
+            std::count_if(heads.begin(), heads.end(), [&](const Record &r) { return r.origin == origin; }));
+    }
+};
+
+bool missing(const Error &error) {
+    return error.kind == Errc::unsupported || error.kind == Errc::permission || error.os == EPERM;
+}
+
+// Everything that the tracer sees while the child works. nullopt where this kernel can't.
+template <class Work> std::optional<Seen> traced(CustomTracer &tracer, Work work, std::string &why, bool with_stacks = true,
+                                                 bool poll_meanwhile = true) {
+    Child child(work);
+    Names names;
+    if (Result<void> watched = names.watch(-1); !watched) why = watched.error().message();
+    names.look_at(static_cast<uint32_t>(child.pid));
+    Seen seen;
+    const auto report = [&](const CustomTrace &trace) {
+        (void)names.wanted(trace.head);
+        if (trace.head.origin == Origin::custom) REQUIRE(trace.head.pid == static_cast<uint32_t>(child.pid));
+        seen.heads.push_back(trace.head);
+        if (!with_stacks || trace.head.origin != Origin::custom) return;
+        const Names::Named named = names.name(names.locate(trace));
+        std::vector<std::string> stack;
+        for (const FramePtr &frame : named.user) stack.push_back(frame->symbol);
+        seen.stacks.push_back(std::move(stack));
+        seen.hashes.push_back(stack_hash(named.kernel, named.user));
+    };
+    Result<void> attached = tracer.attach();
+    if (!attached && missing(attached.error())) {
+        why = attached.error().message();
+        return {};
+    }
+    REQUIRE_MESSAGE(attached, attached.error().message(), " ", attached.error().hint);
+    child.release();
+    while (!child.poll()) {
+        if (poll_meanwhile) (void)tracer.poll(report);
+        usleep(1000);
+    }
+    REQUIRE(tracer.finish(report).has_value());
+    Result<Counts> counts = tracer.counts();
+    REQUIRE(counts);
+    seen.counts = *counts;
+    CHECK(tracer.malformed() == 0);
+    const Counts &c = seen.counts;
+    CHECK(c.entered + c.sampled == c.lost_context + c.lost_scratch + c.lost_ring_full + c.filtered + seen.heads.size());
+    return seen;
+}
+
+#define OPEN_OR_SKIP(tracer, options)                                                                                            \
+    Result<std::unique_ptr<CustomTracer>> opened = CustomTracer::open(options);                                                  \
+    if (!opened && missing(opened.error())) SKIP("needs CAP_BPF and ring buffers: " + opened.error().message());                 \
+    REQUIRE_MESSAGE(opened, opened.error().message(), " ", opened.error().log);                                                  \
+    CustomTracer &tracer = **opened
+
+// An external program as others write them: the context into custom_context_map, and away.
+ObjectSpec per_cpu_external(uint32_t value_size = 8, const char *section = "uprobe", bool jumps = true) {
+    Builder b("external");
+    const MapRef contexts = b.map(BPF_MAP_TYPE_PERCPU_ARRAY, "custom_context_map", 4, value_size, 1);
+    const MapRef programs = b.prog_array("prog_array", 1);
+    Code &f = b.program(section, "example");
+    const Slot zero = f.stack<uint32_t>("zero");
+    const Label done = f.label("done");
+    f.mov(r6, r1);
+    f.store<uint32_t>(zero, 0);
+    f.call(helper::map_lookup_elem, contexts, zero);
+    f.jump_if(r0 == 0, done);
+    if (std::string_view(section) == "uprobe")
+        f.argument(r1, r6, 1);
+    else
+        f.mov(r1, 0);
+    f.store<uint64_t>(r0, r1);
+    if (jumps) f.call(helper::tail_call, r6, programs, 0);
+    f.bind(done);
+    f.ret(0);
+    Built built = b.finish();
+    REQUIRE_MESSAGE(built, built.report());
+    return object_of(*built).value();
+}
+
+} // namespace
+
+TEST_CASE("custom: five calls are five traces, with their contexts and their caller") {
+    const auto before = test::open_descriptors();
+    {
+        OPEN_OR_SKIP(tracer, CustomOptions{});
+        CHECK(tracer.generic_program_fd() >= 0);
+        CHECK(tracer.generic_program_fd(Kind::tracepoint) == -1);
+        REQUIRE(tracer.add_function(kReport).has_value());
+        std::string why;
+        const std::optional<Seen> seen = traced(
+            tracer, [] { rawbpf_custom_caller(0x1000, 5); }, why);
+        if (!seen) SKIP("needs uprobes: " + why);
+        REQUIRE(seen->heads.size() == 5);
+        for (uint64_t i = 0; i < 5; ++i) {
+            CHECK(seen->heads[i].context == 4096 + i);
+            CHECK(seen->heads[i].origin == Origin::custom);
+            CHECK(seen->heads[i].flags == 0);
+            REQUIRE(seen->stacks[i].size() >= 2);
+            CHECK(seen->stacks[i][0] == "rawbpf_custom_report");
+            CHECK(seen->stacks[i][1] == "rawbpf_custom_caller");
+            CHECK(seen->hashes[i] == seen->hashes[0]);
+        }
+        CHECK(seen->counts.external == 5);
+        CHECK(seen->counts.entered == 5);
+    }
+    CHECK(test::open_descriptors() == before);
+}
+
+TEST_CASE("custom: a function that calls itself has as many frames as calls") {
+    OPEN_OR_SKIP(tracer, CustomOptions{});
+    REQUIRE(tracer.add_function("/proc/self/exe:rawbpf_custom_again").has_value());
+    std::string why;
+    const std::optional<Seen> seen = traced(
+        tracer, [] { rawbpf_custom_again(4); }, why);
+    if (!seen) SKIP("needs uprobes: " + why);
+    REQUIRE(seen->stacks.size() == 5);
+    for (size_t i = 0; i < 5; ++i) {
+        const auto again = std::count(seen->stacks[i].begin(), seen->stacks[i].end(), "rawbpf_custom_again");
+        CHECK(again == static_cast<long>(i) + 1);
+        CHECK(seen->heads[i].context == 4 - i);
+    }
+}
+
+TEST_CASE("custom: eight threads with ids of their own, sampled meanwhile: each trace has its own thread's") {
+    constexpr int kThreads = 8, kCalls = 2000;
+    CustomOptions options;
+    options.sample_hz = 999;
+    OPEN_OR_SKIP(tracer, options);
+    REQUIRE(tracer.add_function(kReport).has_value());
+    // Where each thread says what its ids are.
+    auto *tids = static_cast<uint32_t *>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    REQUIRE(tids != MAP_FAILED);
+    std::string why;
+    const std::optional<Seen> seen = traced(
+        tracer,
+        [&] {
+            std::vector<std::thread> threads;
+            for (int t = 0; t < kThreads; ++t)
+                threads.emplace_back([t, tids] {
+                    tids[t] = static_cast<uint32_t>(syscall(SYS_gettid));
+                    rawbpf_custom_caller(static_cast<uint64_t>(t) << 32, kCalls);
+                });
+            for (std::thread &thread : threads) thread.join();
+        },
+        why, false);
+    std::map<uint32_t, uint64_t> index;
+    for (uint32_t t = 0; t < kThreads; ++t) index[tids[t]] = t;
+    munmap(tids, 4096);
+    if (!seen) SKIP("needs uprobes: " + why);
+    CHECK(seen->counts.external == kThreads * kCalls);
+    CHECK(seen->counts.external == seen->counts.entered + seen->counts.lost_tail_call + seen->counts.lost_context_map);
+    CHECK(seen->counts.lost_context == 0);
+    CHECK(seen->of(Origin::sampling) + seen->of(Origin::custom) == seen->heads.size());
+    uint64_t wrong = 0;
+    std::set<uint64_t> contexts;
+    for (const Record &head : seen->heads) {
+        if (head.origin != Origin::custom) continue;
+        const auto thread = index.find(head.tid); // a pid namespace's numbers are the threads' own
+        wrong += thread == index.end() || head.context >> 32 != thread->second;
+        contexts.insert(head.context);
+    }
+    CHECK(wrong == 0);
+    CHECK(contexts.size() == seen->of(Origin::custom)); // none twice
+    CHECK(contexts.size() + seen->counts.lost_ring_full + seen->counts.lost_scratch == kThreads * kCalls);
+}
+
+TEST_CASE("custom: an external program of the seed's kind: per-CPU contexts, checked at context switches") {
+    OPEN_OR_SKIP(tracer, CustomOptions{});
+    ExternalOptions where;
+    where.target = kReport;
+    REQUIRE(tracer.load_external(per_cpu_external(), where).has_value());
+    CHECK_FALSE(tracer.only_own());
+    std::string why;
+    const std::optional<Seen> seen = traced(
+        tracer, [] { rawbpf_custom_caller(0x1000, 5); }, why);
+    if (!seen) SKIP("needs uprobes: " + why);
+    REQUIRE(seen->heads.size() + seen->counts.lost_context == 5);
+    for (const Record &head : seen->heads) {
+        CHECK(head.flags == kPerCpu);
+        CHECK(head.context >= 4096);
+        CHECK(head.context <= 4100);
+    }
+    if (!tracer.guarded()) SKIP("the guard needs raw tracepoints: " + tracer.notes().front());
+}
+
+TEST_CASE("custom: contexts, jumps and rings that fail are counted") {
+    SUBCASE("no context") {
+        OPEN_OR_SKIP(tracer, CustomOptions{});
+        Builder b("external"); // forgets to store it
+        const MapRef contexts = b.percpu_array<uint64_t>("custom_context_map", 1);
+        const MapRef programs = b.prog_array("prog_array", 1);
+        Code &f = b.program("uprobe", "example");
+        const Slot zero = f.stack<uint32_t>("zero");
+        f.mov(r6, r1);
+        f.store<uint32_t>(zero, 0);
+        f.call(helper::map_lookup_elem, contexts, zero);
+        f.call(helper::tail_call, r6, programs, 0);
+        f.ret(0);
+        Built built = b.finish();
+        REQUIRE_MESSAGE(built, built.report());
+        REQUIRE(tracer.load_external(object_of(*built).value(), {kReport}).has_value());
+        std::string why;
+        const std::optional<Seen> seen = traced(
+            tracer, [] { rawbpf_custom_caller(0x1000, 5); }, why);
+        if (!seen) SKIP("needs uprobes: " + why);
+        CHECK(seen->heads.empty());
+        CHECK(seen->counts.lost_context == 5);
+    }
+    SUBCASE("nothing in the array") {
+        OPEN_OR_SKIP(tracer, CustomOptions{});
+        uint32_t newest = 0;
+        for (uint32_t id = 0; Result<uint32_t> next = sys::next_id(sys::ObjectKind::map, id);) newest = id = *next;
+        REQUIRE(tracer.add_function(kReport).has_value());
+        int emptied = 0;
+        for (uint32_t id = newest; Result<uint32_t> next = sys::next_id(sys::ObjectKind::map, id);) {
+            id = *next;
+            Result<Fd> fd = sys::fd_by_id(sys::ObjectKind::map, id);
+            if (!fd) continue;
+            const Result<sys::MapInfo> info = sys::map_info(fd->get());
+            const uint32_t slot = 0;
+            if (!info || std::string_view(info->name) != "custom_programs") continue;
+            REQUIRE(sys::map_delete_elem(fd->get(), &slot).has_value());
+            ++emptied;
+        }
+        REQUIRE(emptied == 1);
+        std::string why;
+        const std::optional<Seen> seen = traced(
+            tracer, [] { rawbpf_custom_caller(0x1000, 5); }, why);
+        if (!seen) SKIP("needs uprobes: " + why);
+        CHECK(seen->heads.empty());
+        CHECK(seen->counts.external == 5);
+        CHECK(seen->counts.lost_tail_call == 5);
+        CHECK(seen->counts.entered == 0);
+    }
+    SUBCASE("a ring that nobody reads") {
+        CustomOptions options;
+        options.ring_bytes = 4096;
+        OPEN_OR_SKIP(tracer, options);
+        REQUIRE(tracer.add_function(kReport).has_value());
+        std::string why;
+        const std::optional<Seen> seen = traced(
+            tracer, [] { rawbpf_custom_caller(0, 1000); }, why, false, false);
+        if (!seen) SKIP("needs uprobes: " + why);
+        CHECK(seen->counts.lost_ring_full > 0);
+        CHECK(seen->heads.size() + seen->counts.lost_ring_full == 1000);
+    }
+}
+
+TEST_CASE("custom: what can't join is told why") {
+    OPEN_OR_SKIP(tracer, CustomOptions{});
+    const auto refused = [&](ObjectSpec spec, const std::string &target, std::string_view words) {
+        ExternalOptions where;
+        where.target = target;
+        Result<void> done = tracer.load_external(std::move(spec), where);
+        REQUIRE_FALSE(done.has_value());
+        CHECK(done.error().kind == Errc::invalid_argument);
+        const std::string text = done.error().message() + "\n" + done.error().hint;
+        CHECK_MESSAGE(text.find(words) != std::string::npos, text);
+    };
+    refused(per_cpu_external(16), kReport, "values of 8 bytes, the programs were made for values of 16 bytes");
+    refused(per_cpu_external(8, "uprobe", false), kReport, "no program of it jumps through a prog array");
+    refused(per_cpu_external(8, "raw_tp/sched_switch"), "",
+            "there is no generic program of its type, BPF_PROG_TYPE_RAW_TRACEPOINT");
+    ObjectSpec other = per_cpu_external();
+    other.maps[0].name = "contexts";
+    refused(std::move(other), kReport, "it has neither of the maps for contexts");
+    CHECK(tracer.add_function(kReport, 20).error().message().find("argument 20") != std::string::npos);
+    REQUIRE(tracer.load_external(per_cpu_external()).has_value()); // its section doesn't say where, and nobody else does
+    const Result<void> attached = tracer.attach();
+    REQUIRE_FALSE(attached.has_value());
+    CHECK(attached.error().message().find("its section doesn't say where it belongs") != std::string::npos);
+}
+
+TEST_CASE("custom: pins are there while the tracer is, and are the same objects") {
+    struct statfs fs {};
+    if (statfs("/sys/fs/bpf", &fs) != 0 || fs.f_type != 0xcafe4a11) SKIP("needs a bpf file system at /sys/fs/bpf");
+    const std::string directory = "/sys/fs/bpf/rawbpf-custom-" + std::to_string(getpid());
+    {
+        OPEN_OR_SKIP(tracer, CustomOptions{});
+        REQUIRE(tracer.pin(directory).has_value());
+        const auto id_of = [](int fd) { return sys::map_info(fd).value().id; };
+        CHECK(id_of(sys::obj_get(directory + "/custom_context_map").value().get()) == id_of(tracer.context_map_fd()));
+        CHECK(id_of(sys::obj_get(directory + "/custom_context_by_thread").value().get()) ==
+              id_of(tracer.thread_context_map_fd()));
+        CHECK(sys::prog_info(sys::obj_get(directory + "/custom__generic").value().get()).value().id ==
+              sys::prog_info(tracer.generic_program_fd()).value().id);
+        const Result<void> again = (*CustomTracer::open(CustomOptions{}))->pin(directory);
+        REQUIRE_FALSE(again.has_value());
+        CHECK(again.error().kind == Errc::busy);
+        CHECK(sys::obj_get(directory + "/custom__generic").has_value()); // the first one's are left alone
+    }
+    struct stat st {};
+    CHECK(stat(directory.c_str(), &st) != 0);
+    OPEN_OR_SKIP(tracer, CustomOptions{});
+    CHECK(tracer.pin("/tmp/rawbpf-custom-no-bpf").error().kind == Errc::invalid_argument);
+    CHECK(stat("/tmp/rawbpf-custom-no-bpf", &st) != 0);
+}
