@@ -1,4 +1,5 @@
-// Stands in for response_json.cpp in a build without nlohmann-json (-Djson=disabled), which sends no JSON either.
+// Stands in for response_json.cpp in a build without nlohmann-json (-Djson=disabled) or without a network (-Dotlp=disabled):
+// neither gets an answer in JSON.
 #include "programs/export/otlp.h"
 
 namespace rawbpf::inline v0::telemetry {

@@ -257,7 +257,8 @@ if $objects/function-tracer --calls 1000 --returns >t1 2>e &&
   $objects/function-tracer --strings -- sh -c 'echo hello >/dev/null' >t2 2>>e &&
   grep -q '^\[20.*\] sh\[[0-9]*\]: vfs_write(.* "hello\.' t2 && $objects/function-tracer --user --calls 5 >t3 2>>e && [ "$(count user_write t3)" = 5 ]; then
   pass "$name"
-else fail "$name" "$(tail -14 t1; tail -20 t2; cat e)"; fi
+else fail "$name" "$(for of in 'vfs_read(' 'vfs_write(' 'vfs_open(' 'vfs_read =' 'vfs_write = 14' 'vfs_open ='; do echo "$of: $(grep -cF "]: $of" t1)"; done
+  tail -14 t1; tail -20 t2; cat e)"; fi
 
 # The kernel charges BPF maps to the cgroup too (since 5.11).
 name="in 32 MB of memory"
