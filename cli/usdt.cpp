@@ -70,13 +70,13 @@ struct Run {
         for (const symbols::Region &region : usdt::mapped_files(maps)) {
             const std::string file = region.file();
             if (!target.file.empty() && file != target.file && render::base_name(file) != target.file) continue;
-            Result<usdt::Binary> binary = usdt::open_mapped(pid, region);
+            Result<usdt::MappedBinary> binary = usdt::open_mapped(pid, region);
             if (!binary) {
                 if (binary.error().kind != Errc::bad_input) problems.push_back(std::move(binary).error()); // else: no ELF file
                 continue;
             }
-            Result<void> shown = show(*binary, target);
-            const bool has_some = binary->elf().find_section(".note.stapsdt") != nullptr;
+            Result<void> shown = show(binary->binary, target);
+            const bool has_some = binary->binary.elf().find_section(".note.stapsdt") != nullptr;
             if (!shown && has_some && !nearest) nearest = std::move(shown).error();
         }
         if (files != before) return {};

@@ -121,12 +121,13 @@ Result<Matched> match_process(const usdt::Target &target, int pid, const KnownPr
     for (const symbols::Region &region : usdt::mapped_files(maps)) {
         const std::string file = region.file();
         if (!target.file.empty() && file != target.file && file.substr(file.rfind('/') + 1) != target.file) continue;
-        Result<usdt::Binary> binary = usdt::open_mapped(pid, region);
-        if (!binary || !binary->elf().find_section(".note.stapsdt")) continue;
-        const std::string path = usdt::is_memory_file(region)
-                                     ? format("/proc/{}/map_files/{:x}-{:x}", pid, region.start, region.end)
-                                     : format("/proc/{}/root{}", pid, file);
-        Result<void> added = add_file(out, *binary, path, target, known);
+        Result<usdt::MappedBinary> opened = usdt::open_mapped(pid, region);
+        if (!opened) {
+            if (!nearest && opened.error().kind == Errc::permission) nearest = std::move(opened).error();
+            continue;
+        }
+        if (!opened->binary.elf().find_section(".note.stapsdt")) continue;
+        Result<void> added = add_file(out, opened->binary, opened->path, target, known);
         if (!added && !nearest) nearest = std::move(added).error();
     }
     if (!out.places.empty()) return out;

@@ -122,7 +122,7 @@ std::vector<symbols::Region> mapped_files(const symbols::ProcessMaps &maps) {
     return out;
 }
 
-Result<Binary> open_mapped(int pid, const symbols::Region &region) {
+Result<MappedBinary> open_mapped(int pid, const symbols::Region &region) {
     sys::Because why("a file that the process has mapped, as it sees it");
     const std::string file = region.file(), root = format("/proc/{}/root", pid),
                       itself = format("/proc/{}/map_files/{:x}-{:x}", pid, region.start, region.end);
@@ -134,16 +134,19 @@ Result<Binary> open_mapped(int pid, const symbols::Region &region) {
         Result<struct stat> st = sys::stat_fd(fd->get());
         return st && S_ISREG(st->st_mode) && st->st_ino == region.inode;
     };
-    if (is_memory_file(region)) return Binary::open(TRY(open({}, itself)), region.path); // it has no name elsewhere
+    const auto opened = [&](const Fd &fd, std::string path) -> Result<MappedBinary> {
+        return MappedBinary{TRY(Binary::open(fd, region.path)), std::move(path)};
+    };
+    if (is_memory_file(region)) return opened(TRY(open({}, itself)), itself); // it has no name elsewhere
     Result<Fd> as_it_sees = open(root, file);
-    if (is_mapped(as_it_sees)) return Binary::open(*as_it_sees, region.path);
+    if (is_mapped(as_it_sees)) return opened(*as_it_sees, root + file);
     // The maps of a process in a chroot have its paths as we see them.
-    if (Result<Fd> as_we_see = open({}, file); is_mapped(as_we_see)) return Binary::open(*as_we_see, region.path);
+    if (Result<Fd> as_we_see = open({}, file); is_mapped(as_we_see)) return opened(*as_we_see, file);
     Result<Fd> mapped = open({}, itself);
-    if (mapped) return Binary::open(*mapped, region.path);
+    if (mapped) return opened(*mapped, itself);
     if (region.kind() == symbols::RegionKind::deleted) return std::move(mapped).failure();
     if (!as_it_sees) return std::move(as_it_sees).failure();
-    return Binary::open(*as_it_sees, region.path);
+    return opened(*as_it_sees, root + file);
 }
 
 } // namespace rawbpf::inline v0::usdt

@@ -45,8 +45,13 @@ class Binary {
 [[nodiscard]] bool is_memory_file(const symbols::Region &region);
 /// A mapped file of a process, each once.
 [[nodiscard]] std::vector<symbols::Region> mapped_files(const symbols::ProcessMaps &maps);
+/// A mapped file, open, and a path that leads to it from here: what a uprobe is attached by.
+struct MappedBinary {
+    Binary binary;
+    std::string path;
+};
 /// Opens it as the process sees it: through its root, by the mapping itself where the path leads elsewhere by now or was deleted
 /// (needs CAP_CHECKPOINT_RESTORE, 5.9). Errors: not_found, permission.
-[[nodiscard]] Result<Binary> open_mapped(int pid, const symbols::Region &region);
+[[nodiscard]] Result<MappedBinary> open_mapped(int pid, const symbols::Region &region);
 
 } // namespace rawbpf::inline v0::usdt
