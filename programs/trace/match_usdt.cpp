@@ -68,10 +68,8 @@ std::vector<usdt::Argument> keep_arguments(const usdt::Binary &binary, const usd
     return out;
 }
 
-// What Go's linker made; or notes without the section that all others come with, which only the Go fork's are.
-bool is_go(const elf::Elf &file) {
-    return file.find_section(".gopclntab") || file.find_section(".note.go.buildid") || !file.find_section(".stapsdt.base");
-}
+// What Go's linker made. (That .stapsdt.base is missing says nothing: other linkers drop it, too.)
+bool is_go(const elf::Elf &file) { return file.find_section(".gopclntab") || file.find_section(".note.go.buildid"); }
 
 Result<void> add_file(Matched &out, const usdt::Binary &binary, const std::string &path, const usdt::Target &target,
                       const KnownProbes &known) {

@@ -29,6 +29,10 @@
 #define INT32 "-4@w0"
 #define INT8 "-1@w0"
 #endif
+// With -DLINKED_BY_GO the file says that it is Go's, as Go's linker does.
+#ifdef LINKED_BY_GO
+__asm__(".pushsection .note.go.buildid,\"a\",%note\n.balign 4\n.4byte 4, 4, 4\n.asciz \"Go\\0\"\n.ascii \"test\"\n.popsection\n");
+#endif
 #define STRING1 "8@" S1 " -8@" S2
 #define STRING2 "8@" S3 " -8@" S4
 
