@@ -26,13 +26,13 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
     return std::find(list.begin(), list.end(), word) != list.end();
 }
 
+} // namespace
+
 std::string own_path() {
     if (Result<std::string> path = sys::read_link("/proc/self/exe")) return *path;
     const auto *name = reinterpret_cast<const char *>(getauxval(AT_EXECFN)); // a root without /proc
     return name ? name : "";
 }
-
-} // namespace
 
 std::string lab_beside(std::string_view own_path) {
     constexpr std::string_view own = "rawbpf", lab = "rawbpf-lab";

@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "cli/console.h"
+#include "cli/lab.h"
 #include "cli/running.h"
-#include "programs/export/http.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/sys/file.h"
@@ -106,14 +106,14 @@ Result<std::unique_ptr<SpanRun>> SpanRun::prepare(const Arguments &a, const Span
         out->settings_ = std::move(settings);
     }
     if (a.has(ids.prometheus)) out->listen_ = TRY_IN(telemetry::parse_listen(a.text(ids.prometheus)), "--prometheus");
-    if ((out->settings_ || out->listen_) && !telemetry::has_http())
-        return Unexpected(make_error(
-            Errc::unsupported,
-            format("this build has no {}: it was made without cpp-httplib", out->settings_ ? "--otlp" : "--prometheus"),
-            "static builds never have it; ./dev build makes one that does"));
-    if (out->settings_ && out->settings_->endpoint.tls && !telemetry::has_https())
-        return Unexpected(make_error(Errc::unsupported, "this build speaks no TLS, which https:// asks for",
-                                     "send to a collector on this machine by http://"));
+    if (out->settings_ || out->listen_) {
+        const std::string self = own_path();
+        out->outlets_ = TRY_IN(telemetry::load_outlets(self.substr(0, self.rfind('/')), RAWBPF_VERSION), "{}",
+                               out->settings_ ? "--otlp" : "--prometheus");
+        if (out->settings_ && out->settings_->endpoint.tls && !out->outlets_->https)
+            return Unexpected(make_error(Errc::unsupported, "this build speaks no TLS, which https:// asks for",
+                                         "send to a collector on this machine by http://"));
+    }
     out->ids_ = TRY(telemetry::random_ids());
     out->options_.ids = out->ids_.get();
     return out;
@@ -121,11 +121,11 @@ Result<std::unique_ptr<SpanRun>> SpanRun::prepare(const Arguments &a, const Span
 
 Result<void> SpanRun::start() {
     if (listen_) {
-        scrapes_ = TRY_IN(telemetry::open_scrape_point(*listen_), "--prometheus");
+        scrapes_ = TRY_IN(outlets_->open_scrape_point(*listen_), "--prometheus");
         note(format("to be scraped at {}", scrapes_->url()));
     }
     if (settings_) {
-        delivery_ = TRY(telemetry::open_delivery(*settings_, resource_, RAWBPF_VERSION));
+        delivery_ = TRY(outlets_->open_delivery(*settings_, resource_, RAWBPF_VERSION, {}));
         note(format("spans go to {}", settings_->endpoint.url()));
     }
     return {};

@@ -89,6 +89,7 @@ class SpanRun final : public trace::SpanOutlet {
     std::optional<telemetry::Settings> settings_; ///< with --otlp
     std::optional<telemetry::ListenAddress> listen_;
     telemetry::Resource resource_;
+    const telemetry::Outlets *outlets_ = nullptr; ///< with either
     std::unique_ptr<telemetry::Delivery> delivery_;
     std::unique_ptr<telemetry::ScrapePoint> scrapes_;
 };

@@ -83,7 +83,6 @@ class Http final : public Transport {
 
 } // namespace
 
-bool has_http() { return true; }
 bool has_https() {
 #ifdef CPPHTTPLIB_OPENSSL_SUPPORT
     return true;

@@ -1,4 +1,4 @@
-// OTLP's HTTP, by cpp-httplib (-Dotlp): the small build has none, and says so.
+// OTLP's HTTP, by cpp-httplib (-Dotlp). Part of the module (outlets.h).
 #pragma once
 
 #include <memory>
@@ -9,11 +9,10 @@
 
 namespace rawbpf::inline v0::telemetry {
 
-/// Whether this build sends anything, and whether it speaks TLS.
-[[nodiscard]] bool has_http();
+/// Whether this build speaks TLS.
 [[nodiscard]] bool has_https();
 
-/// One connection, kept alive between requests. Errors: unsupported in a build without HTTP, or for https:// in one without TLS.
+/// One connection, kept alive between requests. Errors: unsupported for https:// in a build without TLS.
 [[nodiscard]] Result<std::unique_ptr<Transport>> http_transport(const Endpoint &endpoint, const std::vector<Header> &headers,
                                                                 std::string_view version);
 

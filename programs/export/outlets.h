@@ -1,5 +1,7 @@
-// The two ways on which spans leave, each with its threads: to an OpenTelemetry receiver, and to whoever scrapes. What a command
-// uses; in a build without HTTP (-Dotlp=disabled, static ones) both say so.
+// The two ways on which spans leave, each with its threads: to an OpenTelemetry receiver, and to whoever scrapes.
+//
+// They are in a module, rawbpf-otlp.so, that is loaded when a command asks for it: cpp-httplib brings OpenSSL and five more
+// libraries along, which cost every start of an executable that is linked with them 1.6 ms.
 #pragma once
 
 #include <map>
@@ -23,8 +25,10 @@ class Delivery {
     /// is final.
     virtual ExportReport stop(uint64_t within_ns) = 0;
 };
+// The functions of the module's; what is linked with it (tests, benchmarks) may call them.
+
 /// To settings.endpoint. Nothing is sent yet: whether a receiver is there shows later. `options`: encoding and time-out are the
-/// settings'. Errors: unsupported (no HTTP in this build, no TLS), the errno of getrandom(2).
+/// settings'. Errors: unsupported (no TLS), the errno of getrandom(2).
 [[nodiscard]] Result<std::unique_ptr<Delivery>> open_delivery(const Settings &settings, Resource resource,
                                                               std::string_view version, ExporterOptions options = {});
 
@@ -38,8 +42,19 @@ class ScrapePoint {
     /// "http://127.0.0.1:9464/metrics", with the port that it really has.
     [[nodiscard]] virtual std::string url() const = 0;
 };
-/// Errors: unsupported in a build without HTTP; io when nobody can listen there: the port is taken, or the address isn't one of
+/// Errors: not_found or the errno when nobody can listen there: the port is taken, or the address isn't one of
 /// this machine's.
 [[nodiscard]] Result<std::unique_ptr<ScrapePoint>> open_scrape_point(const ListenAddress &at);
+
+/// What the module has.
+struct Outlets {
+    const char *version = nullptr; ///< of the build that it belongs to
+    bool https = false;
+    Result<std::unique_ptr<Delivery>> (*open_delivery)(const Settings &, Resource, std::string_view, ExporterOptions) = nullptr;
+    Result<std::unique_ptr<ScrapePoint>> (*open_scrape_point)(const ListenAddress &) = nullptr;
+};
+/// Loads the module, once and for good: from `folder`, that of the executable, or where it was installed. Errors: unsupported
+/// when this build has none, or it isn't there, or it is another version's.
+[[nodiscard]] Result<const Outlets *> load_outlets(const std::string &folder, std::string_view version);
 
 } // namespace rawbpf::inline v0::telemetry
