@@ -152,7 +152,7 @@ void set_arguments(Span &span, const ProbeEvent &event, std::string_view prefix,
         const Argument &one = event.arguments[i];
         std::string key(prefix);
         if (one.name.empty())
-            append(key, "arg{}", i + 1);
+            append(key, "{}", i);
         else
             key += one.name;
         const auto *text = std::get_if<std::string_view>(&one.value);

@@ -4,13 +4,13 @@
 //     clang --target=bpf -D__TARGET_ARCH_x86 -O2 -g -I INCLUDE -c example_tailcall.bpf.c -o example_tailcall.bpf.o
 //     sudo rawbpf custom --object example_tailcall.bpf.o ./test_program:report_trace -v -- ./test_program
 //
-// With -DPER_CPU it stores the context where programs for the OpenTelemetry profiler do: in this CPU's slot, which is another thread's as
-// soon as this one is preempted. Such contexts are taken away, and their traces counted as lost.
+// With -DPER_CPU it stores the context where programs for the OpenTelemetry profiler do: in this CPU's slot, which is another
+// thread's as soon as this one is preempted. Such contexts are taken away, and their traces counted as lost.
 #ifdef WITH_LIBBPF // the same with the headers of libbpf, for its loader or bpftool's
-#include <linux/bpf.h>
-#include <linux/ptrace.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
 char LICENSE_[] SEC("license") = "Dual MIT/GPL";
 #else
 #include <rawbpf/bpf.h>

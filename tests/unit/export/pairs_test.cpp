@@ -139,7 +139,7 @@ TEST_CASE("pairs: any other, with its arguments") {
     CHECK(span.name == "mine:work");
     CHECK(span.kind == Kind::internal);
     CHECK(text_of(span, "rawbpf.arg.file") == "a.py");
-    CHECK(number_of(span, "rawbpf.arg.arg2") == 3);
+    CHECK(number_of(span, "rawbpf.arg.1") == 3);
     CHECK(*span.find("rawbpf.arg.x") == Value(1.5));
     CHECK(*span.find("rawbpf.arg.y") == Value(true));
     CHECK(span.find("rawbpf.arg.z") == nullptr);
