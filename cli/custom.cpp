@@ -49,6 +49,8 @@ constexpr Option kOptions[] = {
      .help = "for programs of another loader: DIR/custom__generic, custom_context_by_thread and so on, on a bpf file system, "
              "until the end"},
     {.name = "sample", .kind = Kind::count, .argument = "HZ", .help = "beside it, sample every CPU so often", .least = 1},
+    {.name = "off-cpu",
+     .help = "beside it, what threads waited for, and how long: those of COMMAND and what it starts, else all"},
     {.name = "duration",
      .letter = 'd',
      .kind = Kind::seconds,
@@ -66,9 +68,9 @@ constexpr Option kOptions[] = {
     {.name = "weight",
      .kind = Kind::choice,
      .argument = "WHAT",
-     .help = "folded, svg: how often a stack came, or the sum of its contexts",
+     .help = "folded, svg: how often a stack came, the sum of its contexts, or the nanoseconds off its CPU",
      .fallback = "count",
-     .choices = "count context"},
+     .choices = "count context off-cpu"},
     kOutputOption,
     kColorOption,
     verbose_option("say what is set up, step by step"),
@@ -93,8 +95,12 @@ Result<void> check(const Arguments &a) {
     const std::string_view shape = a.text(option("format"));
     if (a.has(option("weight")) && shape != "folded" && shape != "svg")
         return wrong_usage(format("--weight is for -f folded and -f svg, not {}", shape));
-    if (a.text(option("weight")) == "context" && a.has(option("sample")))
-        return wrong_usage("--weight context: samples have no context", "leave --sample out");
+    const std::string_view weight = a.text(option("weight"));
+    if (weight != "count" && a.has(option("sample")))
+        return wrong_usage(format("--weight {}: samples have no context and no time", weight), "leave --sample out");
+    if (weight == "context" && a.has(option("off-cpu")))
+        return wrong_usage("--weight context: waits have no context", "leave --off-cpu out, or --weight off-cpu");
+    if (weight == "off-cpu" && !a.has(option("off-cpu"))) return wrong_usage("--weight off-cpu needs --off-cpu");
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
     return {};
@@ -116,6 +122,7 @@ class Run {
             std::optional<sys::User> user;
             if (!a_.has(option("as-root"))) user = TRY(sys::invoking_user());
             child_ = TRY(sys::Child::spawn(a_.workload(), user));
+            TRY(tracer_->follow(child_.pid()));
         }
         if (Result<void> watched = names_.watch(child_.pid()); !watched) {
             if (child_.pid() >= 0) return in_words(std::move(watched), "following what the command starts");
@@ -129,8 +136,11 @@ class Run {
         custom::ViewOptions shown;
         const auto *named = std::find(std::begin(custom::kFormats), std::end(custom::kFormats), a_.text(option("format")));
         shown.format = static_cast<custom::Format>(named - std::begin(custom::kFormats));
-        shown.weigh_context = a_.text(option("weight")) == "context";
-        shown.origins = a_.has(option("sample"));
+        using Weight = custom::ViewOptions::Weight;
+        const std::string_view weight = a_.text(option("weight"));
+        shown.weight = weight == "context" ? Weight::context : weight == "off-cpu" ? Weight::off_cpu : Weight::count;
+        shown.off_cpu = a_.has(option("off-cpu"));
+        shown.origins = a_.has(option("sample")) || shown.off_cpu;
         shown.guarded = tracer_->guarded();
         view_.emplace(shown, names_, run_, start_ns_, output_.writer());
         TRY(output_.empty());
@@ -157,6 +167,8 @@ class Run {
     Result<void> open() {
         custom::CustomOptions options;
         options.sample_hz = a_.count(option("sample"));
+        options.off_cpu = a_.has(option("off-cpu"));
+        options.follow_only = !a_.workload().empty();
         custom::ExternalOptions where;
         if (!a_.operands().empty()) where.target = a_.operands()[0];
         std::optional<ObjectFile> object;

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include <linux/bpf.h>
@@ -36,6 +37,14 @@ constexpr int kLinkRegister = 240; // regs[30] of struct user_pt_regs
 #endif
 
 constexpr uint32_t kWakeBytes = 1 << 20;
+constexpr int kNextPid = 56; // next_pid of tracepoint sched:sched_switch
+
+// What is kept of a thread while it is off its CPU: a Scratch without its lock.
+struct Kept {
+    Record record;
+    uint64_t frames[2 * kMostFrames];
+};
+static_assert(sizeof(Kept) == sizeof(Scratch) - offsetof(Scratch, record));
 
 void count(Code &f, Mem counter) { // r1 is gone
     f.mov(r1, 1);
@@ -87,19 +96,11 @@ struct Generator {
                 f.jump(done);
             });
         }
-        if (options.pidns_ino) {
-            const Slot numbers = f.stack<bpf_pidns_info>("numbers");
-            f.call(helper::get_ns_current_pid_tgid, runtime(options.pidns_dev), runtime(options.pidns_ino), numbers,
-                   sizeof(bpf_pidns_info));
-            f.if_(r0 != 0, [&] {
+        if (options.pidns_ino)
+            numbers_of_namespace(f, pid, tid, [&] {
                 count(f, RAWBPF_AT(r7, Counts, filtered));
                 f.jump(done);
             });
-            f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
-            f.store<uint32_t>(pid, r1);
-            f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, pid));
-            f.store<uint32_t>(tid, r1);
-        }
         take_scratch(f, scratches, zero, done);
         head(f, origin, context, flags, pid, tid);
         caller(f, kind);
@@ -109,6 +110,17 @@ struct Generator {
         f.store<uint64_t>(RAWBPF_AT(r8, Scratch, taken), 0);
         f.bind(done);
         f.ret(0);
+    }
+
+    template <class Stranger> void numbers_of_namespace(Code &f, const Slot &pid, const Slot &tid, Stranger &&stranger) {
+        const Slot numbers = f.stack<bpf_pidns_info>("numbers");
+        f.call(helper::get_ns_current_pid_tgid, runtime(static_cast<int64_t>(options.pidns_dev)),
+               runtime(static_cast<int64_t>(options.pidns_ino)), numbers, sizeof(bpf_pidns_info));
+        f.if_(r0 != 0, stranger);
+        f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
+        f.store<uint32_t>(pid, r1);
+        f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, pid));
+        f.store<uint32_t>(tid, r1);
     }
 
     // r1 to r5 are gone.
@@ -135,7 +147,7 @@ struct Generator {
         f.bind(found);
     }
 
-    void take_scratch(Code &f, MapRef scratches, const Slot &zero, Label done) {
+    void take_scratch(Code &f, MapRef scratches, const Slot &zero, Label done, bool is_off_cpu = false) {
         const Label taken = f.label("taken");
         f.call(helper::map_lookup_elem, scratches, zero);
         f.jump_if(r0 == 0, done);
@@ -154,6 +166,7 @@ struct Generator {
                 });
             }
         }
+        if (is_off_cpu) count(f, RAWBPF_AT(r7, Counts, off_cpu));
         count(f, RAWBPF_AT(r7, Counts, lost_scratch));
         f.jump(done);
         f.bind(taken);
@@ -238,6 +251,104 @@ struct Generator {
         f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, Counts, lost_ring_full)); });
     }
 
+    // Of one switch, the thread that leaves: its stacks are kept by its number. And the one that comes: what was kept of it is
+    // sent, with the time between. There `current` is still the thread that leaves, so its stacks couldn't be taken now.
+    void off_cpu() {
+        const MapRef scratches = b.percpu_array<Lane>("scratch_off_cpu", 1);
+        const MapRef off = b.hash<uint32_t, Kept>("custom_off", kMostOff);
+        std::optional<MapRef> wanted;
+        if (options.forked_child) wanted = b.lru_hash<uint32_t, uint8_t>("custom_wanted", kMostThreads);
+        Code &f = b.program("tracepoint/sched/sched_switch", "custom_off_cpu");
+        const Slot key = f.stack<uint32_t>("key"), zero = f.stack<uint32_t>("zero"), context = f.stack<uint64_t>("context");
+        const Slot flags = f.stack<uint32_t>("flags"), pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid");
+        const Slot next = f.stack<uint32_t>("next");
+        const Label done = f.label("done"), arrives = f.label("arrives");
+        f.mov(r6, r1);
+        f.load<uint32_t>(r1, r6 + kNextPid);
+        f.store<uint32_t>(next, r1);
+        f.store<uint32_t>(zero, 0);
+        f.store<uint32_t>(flags, 0);
+        f.store<uint64_t>(context, 0);
+        f.call(helper::map_lookup_elem, maps.counts, zero);
+        f.jump_if(r0 == 0, done);
+        f.mov(r7, r0);
+        f.call(helper::get_current_pid_tgid);
+        f.store<uint32_t>(tid, r0);
+        f.store<uint32_t>(key, r0);
+        f.rsh(r0, 32);
+        f.store<uint32_t>(pid, r0);
+        f.load<uint32_t>(r1, key);
+        f.jump_if(r1 == 0, arrives); // an idle CPU's thread is never away
+        if (wanted) {
+            f.call(helper::map_lookup_elem, *wanted, key);
+            f.jump_if(r0 == 0, arrives);
+        }
+        if (options.pidns_ino) numbers_of_namespace(f, pid, tid, [&] { f.jump(arrives); });
+        take_scratch(f, scratches, zero, arrives, true);
+        head(f, Origin::off_cpu, context, flags, pid, tid);
+        stacks(f, Context::tracepoint);
+        f.mov(r3, r8);
+        f.add(r3, offsetof(Scratch, record));
+        f.call(helper::map_update_elem, off, key, r3, BPF_ANY);
+        f.if_(r0 != 0, [&] {
+            count(f, RAWBPF_AT(r7, Counts, off_cpu));
+            count(f, RAWBPF_AT(r7, Counts, lost_off_cpu_map));
+        });
+        f.store<uint64_t>(RAWBPF_AT(r8, Scratch, taken), 0);
+
+        f.bind(arrives);
+        f.call(helper::map_lookup_elem, off, next);
+        f.jump_if(r0 == 0, done);
+        f.mov(r8, r0);
+        count(f, RAWBPF_AT(r7, Counts, off_cpu));
+        f.call(helper::ktime_get_ns);
+        f.load<uint64_t>(r1, RAWBPF_AT(r8, Kept, record.t_ns));
+        f.store<uint64_t>(RAWBPF_AT(r8, Kept, record.t_ns), r0);
+        f.sub(r0, r1);
+        f.store<uint64_t>(RAWBPF_AT(r8, Kept, record.context), r0);
+        f.call(helper::get_smp_processor_id);
+        f.store<uint32_t>(RAWBPF_AT(r8, Kept, record.cpu), r0);
+        f.mov(r9, sizeof(Record));
+        for (const size_t member : {offsetof(Record, kernel_bytes), offsetof(Record, user_bytes)}) {
+            f.load<uint32_t>(r1, r8 + runtime(static_cast<int64_t>(member)));
+            f.if_(r1 <= kStackBytes, [&] { f.add(r9, r1); }); // an error is a large number
+        }
+        f.call(helper::ringbuf_query, maps.ring, BPF_RB_AVAIL_DATA);
+        f.mov(r6, BPF_RB_NO_WAKEUP);
+        f.if_(r0 >= runtime(kWakeBytes), [&] { f.mov(r6, BPF_RB_FORCE_WAKEUP); });
+        f.call(helper::ringbuf_output, maps.ring, r8, r9, r6);
+        f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, Counts, lost_ring_full)); });
+        f.call(helper::map_delete_elem, off, next);
+        f.bind(done);
+        f.ret(0);
+        if (wanted) follow_forks(*wanted);
+    }
+
+    void follow_forks(MapRef wanted) {
+        {
+            Code &f = b.program("tracepoint/sched/sched_process_fork", "custom_fork");
+            const Slot key = f.stack<uint32_t>("key"), child = f.stack<uint32_t>("child"), one = f.stack<uint8_t>("one");
+            const Label done = f.label("done");
+            f.mov(r6, r1);
+            f.call(helper::get_current_pid_tgid);
+            f.store<uint32_t>(key, r0);
+            f.call(helper::map_lookup_elem, wanted, key);
+            f.jump_if(r0 == 0, done);
+            f.load<uint32_t>(r1, r6 + runtime(options.forked_child));
+            f.store<uint32_t>(child, r1);
+            f.store<uint8_t>(one, 1);
+            f.call(helper::map_update_elem, wanted, child, one, BPF_ANY);
+            f.bind(done);
+            f.ret(0);
+        }
+        Code &f = b.program("tracepoint/sched/sched_process_exit", "custom_exit");
+        const Slot key = f.stack<uint32_t>("key");
+        f.call(helper::get_current_pid_tgid);
+        f.store<uint32_t>(key, r0);
+        f.call(helper::map_delete_elem, wanted, key);
+        f.ret(0);
+    }
+
     // At every context switch on a CPU, while the thread that leaves is still the current one.
     void guard() {
         Code &f = b.program("raw_tp/sched_switch", "custom_guard");
@@ -269,6 +380,7 @@ Unit generic_unit(const UnitOptions &options) {
     make.program("tracepoint", "custom__generic_tracepoint", Context::tracepoint, Origin::custom);
     make.program("perf_event", "custom_sample", Context::perf_event, Origin::sampling);
     make.guard();
+    if (options.off_cpu) make.off_cpu();
     Built built = b.finish();
     if (!built) std::abort(); // a mistake in this file; the unit tests build every configuration
     return std::move(*built);

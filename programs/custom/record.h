@@ -20,6 +20,8 @@ inline constexpr uint32_t kMostFrames = 127; ///< each of kernel and user (kerne
 inline constexpr uint32_t kStackBytes = kMostFrames * 8;
 /// custom_context_by_thread: threads with a context that their tail call hasn't taken yet.
 inline constexpr uint32_t kMostThreads = 10240;
+/// Threads off their CPUs at a time, of which the stacks are kept; 8 MB.
+inline constexpr uint32_t kMostOff = 4096;
 /// What custom_context_map holds on a CPU where no context waits. A context of this very value isn't taken for one.
 inline constexpr uint64_t kNoContext = 0x9d3c5e71b8f2a604;
 
@@ -29,7 +31,7 @@ enum RecordFlags : uint32_t {
 
 struct Record {
     uint64_t t_ns;                    ///< CLOCK_MONOTONIC
-    uint64_t context;                 ///< Origin::custom: what the external program stored; else 0
+    uint64_t context;                 ///< Origin::custom: what the external program stored; off_cpu: nanoseconds; else 0
     uint64_t caller;                  ///< in user code: what the stack pointer (arm64: the link register) pointed at; 0: unknown
     uint32_t pid, tid;                ///< as our pid namespace numbers them
     uint32_t cpu, flags;              ///< RecordFlags
@@ -50,7 +52,9 @@ struct Counts {
     uint64_t filtered;         ///< samples of idle CPUs; tasks outside of our pid namespace
     uint64_t lost_scratch;     ///< so many threads are interrupted in this program on this CPU that there is no room for one more
     uint64_t lost_ring_full;
-    uint64_t cleared; ///< contexts in custom_context_map that another thread could have found, taken away
+    uint64_t off_cpu;          ///< threads that came back to a CPU, or for which there was no room when they left
+    uint64_t lost_off_cpu_map; ///< of these: so many threads are off their CPUs that there is no room for one more
+    uint64_t cleared;          ///< contexts in custom_context_map that another thread could have found, taken away
 };
 
 /// Where a record is put together. A program at a uprobe can be interrupted by another thread's (since Linux 6.0), so a CPU has

@@ -14,6 +14,7 @@
 #include <linux/bpf.h>
 
 #include "programs/custom/program.h"
+#include "programs/trace/match.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/format.h"
 #include "runtime/events/ring_buffer.h"
@@ -46,7 +47,9 @@ constexpr KindName kKinds[] = {
     {Kind::perf_event, BPF_PROG_TYPE_PERF_EVENT, "custom__generic_perf_event"},
     {Kind::tracepoint, BPF_PROG_TYPE_TRACEPOINT, "custom__generic_tracepoint"},
 };
-constexpr const char *kSharedMaps[] = {"custom_context_map", "custom_context_by_thread"};
+constexpr const char *kContextMaps[] = {"custom_context_map", "custom_context_by_thread"};
+// Of an object that captures by itself (example/custom_trace.h): where its traces go, and what it counts.
+constexpr const char *kResultMaps[] = {"custom_traces", "custom_counts"};
 
 const KindName *kind_of_type(uint32_t type) {
     const auto *found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindName &k) { return k.type == type; });
@@ -135,6 +138,7 @@ struct CustomTracer::State {
     Result<void> fill_arrays(External &external);
     Result<void> attach_external(External &external);
     Result<void> guard();
+    Result<void> attach_own(const char *name);
     Result<void> start_clocks();
 };
 
@@ -152,6 +156,9 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
         if (auto enabled = RunStats::enable()) stats = std::move(*enabled); // worth no failure
     }
     sample_hz = options.sample_hz;
+    unit.off_cpu = options.off_cpu;
+    // In a pid namespace of our own the tracepoint's numbers aren't ours; then whoever reads the traces has to choose.
+    if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(trace::forked_child_offset());
     spec = TRY(object_of(generic_unit(unit)));
     LoadOptions which;
     for (const KindName &kind : kKinds)
@@ -159,6 +166,8 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
             which.programs.emplace_back(kind.program);
     if (sample_hz) which.programs.emplace_back("custom_sample");
     which.programs.emplace_back("custom_guard");
+    if (unit.off_cpu) which.programs.emplace_back("custom_off_cpu");
+    if (unit.forked_child) which.programs.insert(which.programs.end(), {"custom_fork", "custom_exit"});
     object = TRY(rawbpf::load(spec, which));
     const Map *traces = object.find_map("custom_traces");
     const Map *contexts = object.find_map("custom_context_map");
@@ -174,7 +183,7 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     for (const Program &program : object.programs)
         if (program.name.starts_with("custom__generic"))
             steps.push_back(format("loaded {} (program descriptor {})", program.name, program.fd.get()));
-    for (const char *name : kSharedMaps) steps.push_back(format("made {} (map descriptor {})", name, map_fd(name)));
+    for (const char *name : kContextMaps) steps.push_back(format("made {} (map descriptor {})", name, map_fd(name)));
     return {};
 }
 
@@ -248,6 +257,15 @@ Result<void> CustomTracer::State::guard() {
     return {};
 }
 
+Result<void> CustomTracer::State::attach_own(const char *name) {
+    const Program *program = object.find_program(name);
+    if (!program) return {};
+    Link link = TRY_IN(attach_program(spec, object, *program), "attaching {}", name);
+    steps.push_back(format("attached {}", link.what()));
+    links.push_back(std::move(link));
+    return {};
+}
+
 Result<void> CustomTracer::State::start_clocks() {
     const Program *program = object.find_program("custom_sample");
     if (!program) return {};
@@ -274,6 +292,7 @@ Result<std::unique_ptr<CustomTracer>> CustomTracer::open(const CustomOptions &op
 }
 
 int CustomTracer::generic_program_fd(Kind kind) const {
+    state_->foreign = true; // who asks for it lets others jump
     for (const KindName &one : kKinds)
         if (one.kind == kind)
             if (const Program *program = state_->object.find_program(one.program)) return program->fd.get();
@@ -285,24 +304,27 @@ int CustomTracer::thread_context_map_fd() const { return state_->map_fd("custom_
 Result<void> CustomTracer::load_external(ObjectSpec object, const ExternalOptions &options) {
     State &s = *state_;
     LoadOptions load;
-    bool shares = false;
-    for (const char *name : kSharedMaps) {
-        if (!object.find_map(name)) continue;
+    const auto share = [&](const char *name) {
+        if (!object.find_map(name)) return false;
         load.replace_maps.emplace_back(name, s.map_fd(name));
         s.steps.push_back(format("{} of {} is ours", name, object.name));
-        shares = true;
-    }
+        return true;
+    };
+    bool shares = false, captures = true;
+    for (const char *name : kContextMaps) shares |= share(name);
+    for (const char *name : kResultMaps) captures &= share(name);
+    shares |= captures;
     if (!shares)
         return Unexpected(
             make_error(Errc::invalid_argument, format("{}: it has neither of the maps for contexts", object.name),
                        "define custom_context_by_thread (hash, u64 -> u64, 10240 entries) or custom_context_map (per-CPU "
                        "array of one u64)"));
-    const bool per_cpu = object.find_map(kSharedMaps[0]) != nullptr;
+    const bool per_cpu = object.find_map(kContextMaps[0]) != nullptr;
     auto external = std::make_unique<State::External>();
     external->target = options.target;
     external->spec = std::move(object);
     external->object = TRY(rawbpf::load(external->spec, load));
-    TRY(s.fill_arrays(*external));
+    if (!captures) TRY(s.fill_arrays(*external));
     s.wants_guard |= per_cpu;
     s.foreign = true;
     s.externals.push_back(std::move(external));
@@ -343,7 +365,7 @@ Result<void> CustomTracer::pin(const std::string &directory) {
         };
         for (const KindName &kind : kKinds)
             if (const Program *program = s.object.find_program(kind.program)) TRY(one(program->fd.get(), kind.program));
-        for (const char *name : kSharedMaps) TRY(one(s.map_fd(name), name));
+        for (const char *name : kContextMaps) TRY(one(s.map_fd(name), name));
         return {};
     };
     Result<void> done = all();
@@ -358,14 +380,24 @@ Result<void> CustomTracer::pin(const std::string &directory) {
     return {};
 }
 
+Result<void> CustomTracer::follow(int pid) {
+    const Map *wanted = state_->object.find_map("custom_wanted");
+    if (!wanted) return {}; // all are let through
+    sys::Because why("whose waits are wanted: this process, and what it starts");
+    return wanted->put(static_cast<uint32_t>(pid), uint8_t{1});
+}
+
 Result<void> CustomTracer::attach() {
     State &s = *state_;
+    TRY(s.attach_own("custom_fork")); // before the first fork
     if (s.wants_guard)
         if (Result<void> guarded = s.guard(); !guarded)
             s.notes.push_back(
                 format("contexts in custom_context_map aren't checked to be their thread's: {}", guarded.error().message()));
     for (const std::unique_ptr<State::External> &external : s.externals) TRY(s.attach_external(*external));
     s.head_start = {};
+    TRY(s.attach_own("custom_off_cpu"));
+    TRY(s.attach_own("custom_exit")); // behind what still asks about a thread that ends
     return s.start_clocks();
 }
 

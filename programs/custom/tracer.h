@@ -36,6 +36,8 @@ struct CustomOptions {
     uint32_t ring_bytes = 8 << 20;           ///< rounded up to a power of two of pages
     std::vector<Kind> kinds = {Kind::probe}; ///< generic programs to load
     uint64_t sample_hz = 0;                  ///< beside them every CPU is sampled so often; 0: not
+    bool off_cpu = false;                    ///< and what threads waited for, when they come back to a CPU
+    bool follow_only = false;                ///< off_cpu: only the process given to follow(), and what it starts
 };
 
 /// One record of the ring, taken apart; its addresses are gone when the function that it was given to returns.
@@ -73,8 +75,9 @@ class CustomTracer {
 
     /// Loads an object with external programs: its maps custom_context_map and custom_context_by_thread, where it has them,
     /// become the tracer's; each of its prog arrays that is empty gets, in slot 0, the generic program of the kind that jumps
-    /// through it. Errors: invalid_argument when it has no such array, a definition differs (which says in what), a program is of
-    /// a type without generic program or its place isn't said; those of load().
+    /// through it. (An object that captures by itself has custom_traces and custom_counts instead: example/custom_trace.h.)
+    /// Errors: invalid_argument when it has no such array, a definition differs (which says in what), a program is of a type
+    /// without generic program or its place isn't said; those of load().
     [[nodiscard]] Result<void> load_external(ObjectSpec object, const ExternalOptions &options = {});
     /// The external program that rawbpf has: `target` (FILE:FUNCTION, with + and an offset if need be) is traced with its
     /// argument number `argument` (0 is the first) as context.
@@ -84,6 +87,8 @@ class CustomTracer {
     /// invalid_argument.
     [[nodiscard]] Result<void> pin(const std::string &directory);
 
+    /// The process whose waits are wanted, before attach().
+    [[nodiscard]] Result<void> follow(int pid);
     /// Errors: those of attach_program().
     [[nodiscard]] Result<void> attach();
     /// Becomes readable when a megabyte of traces waits; so look every 100 ms or so, too.

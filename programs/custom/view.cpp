@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "programs/render/json_line.h"
+#include "programs/render/ledger.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
@@ -65,7 +66,9 @@ void View::trace(const CustomTrace &trace) {
     ++shown_;
     ++by_origin_[static_cast<size_t>(head.origin)];
     if (graph_) {
-        const uint64_t weight = options_.weigh_context ? head.context : 1;
+        using Weight = ViewOptions::Weight;
+        const Origin weighed = options_.weight == Weight::context ? Origin::custom : Origin::off_cpu;
+        const uint64_t weight = options_.weight == Weight::count ? 1 : head.origin == weighed ? head.context : 0;
         sums_[Key{head.pid, located.kernel, located.user, head.origin, head.comm, missed(head)}] += weight;
         if (names_.full()) hand_over_sums();
         return;
@@ -106,6 +109,8 @@ void View::text(const LocatedTrace &trace, const Names::Named &named) {
     uint64_t &number = numbered_[static_cast<size_t>(head.origin)];
     append(out, "=== {} Trace #{} (Hash: {}) ===\n", upper(name_of(head.origin)), ++number, stack_hash(named.kernel, named.user));
     if (head.origin == Origin::custom) append(out, "Context Value: {} ({:#x})\n", head.context, head.context);
+    if (head.origin == Origin::off_cpu)
+        append(out, "Off-CPU Time: {} ({} ns)\n", render::duration_text(static_cast<double>(head.context) / 1e9), head.context);
     append(out, "PID: {}, TID: {}, CPU: {}\n", head.pid, head.tid, head.cpu);
     if (missed(head)) append(out, "User stack: {}\n", "unreadable");
     const size_t frames = named.kernel.size() + named.user.size();
@@ -139,6 +144,7 @@ void View::json(const LocatedTrace &trace, const Names::Named &named) {
         line.hex("context", head.context);
     else
         line.null("context");
+    if (head.origin == Origin::off_cpu) line.number("off_cpu_ns", head.context);
     line.text("hash", stack_hash(named.kernel, named.user));
     line.text("time", render::rfc3339(run_.start_wall_ns + t_ns)).number("t_ns", t_ns);
     line.text("comm", head.comm).number("pid", head.pid).number("tid", head.tid).number("cpu", head.cpu);
@@ -201,7 +207,10 @@ std::vector<std::pair<std::string, uint64_t>> View::degraded() const {
 }
 
 std::string View::totals() const {
-    return format("Traces - Total: {}, Custom: {}, Sampling: {}", shown_, shown(Origin::custom), shown(Origin::sampling));
+    std::string out =
+        format("Traces - Total: {}, Custom: {}, Sampling: {}", shown_, shown(Origin::custom), shown(Origin::sampling));
+    if (options_.off_cpu) append(out, ", Off-CPU: {}", shown(Origin::off_cpu));
+    return out;
 }
 
 Ledger ledger_of(const CustomTracer &tracer, const Counts &counts, uint64_t shown, uint64_t filtered) {
@@ -209,15 +218,14 @@ Ledger ledger_of(const CustomTracer &tracer, const Counts &counts, uint64_t show
     // Of others' programs nothing is known before they jump.
     const uint64_t custom =
         tracer.only_own() ? counts.external : counts.entered + counts.lost_tail_call + counts.lost_context_map;
-    out.fired = custom + counts.sampled;
+    out.fired = custom + counts.sampled + counts.off_cpu;
     out.shown = shown;
     out.filtered = counts.filtered + filtered;
     out.lost = {{"ring_full", counts.lost_ring_full}};
-    const std::pair<const char *, uint64_t> rare[] = {{"tail_call_failed", counts.lost_tail_call},
-                                                      {"context_map_full", counts.lost_context_map},
-                                                      {"no_context_of_its_thread", counts.lost_context},
-                                                      {"interrupted_too_deep", counts.lost_scratch},
-                                                      {"malformed", tracer.malformed()}};
+    const std::pair<const char *, uint64_t> rare[] = {
+        {"tail_call_failed", counts.lost_tail_call},           {"context_map_full", counts.lost_context_map},
+        {"no_context_of_its_thread", counts.lost_context},     {"interrupted_too_deep", counts.lost_scratch},
+        {"too_many_threads_off_cpu", counts.lost_off_cpu_map}, {"malformed", tracer.malformed()}};
     for (const auto &[reason, n] : rare)
         if (n) out.lost.emplace_back(reason, n);
     return out;

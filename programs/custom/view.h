@@ -23,9 +23,12 @@ inline constexpr std::string_view kFormats[] = {"text", "json", "folded", "svg"}
 
 struct ViewOptions {
     Format format = Format::text;
-    bool weigh_context = false; ///< folded, svg: a stack's weight is the sum of its contexts, not how often it came
-    bool origins = false;       ///< folded, svg: stacks of different origins stay apart, below "[custom]", "[sampling]"
-    bool guarded = true;        ///< contexts by way of the per-CPU map are checked to be their thread's
+    /// folded, svg: what a stack's weight is the sum of.
+    enum class Weight : uint8_t { count, context, off_cpu };
+    Weight weight = Weight::count;
+    bool off_cpu = false; ///< the line of totals has these, too
+    bool origins = false; ///< folded, svg: stacks of different origins stay apart, below "[custom]", "[sampling]"
+    bool guarded = true;  ///< contexts by way of the per-CPU map are checked to be their thread's
 };
 
 class View {

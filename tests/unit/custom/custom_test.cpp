@@ -17,10 +17,14 @@ TEST_CASE("custom programs: every configuration is a program") {
             UnitOptions options;
             options.exchange = exchange;
             options.pidns_dev = options.pidns_ino = ino;
+            options.off_cpu = exchange;
+            options.forked_child = ino ? 44 : 0;
             ObjectSpec spec = object_of(generic_unit(options)).value();
             for (const char *name :
                  {"custom__generic", "custom__generic_perf_event", "custom__generic_tracepoint", "custom_sample", "custom_guard"})
                 CHECK_MESSAGE(spec.find_program(name) != nullptr, name);
+            CHECK((spec.find_program("custom_off_cpu") != nullptr) == options.off_cpu);
+            CHECK((spec.find_program("custom_fork") != nullptr) == (options.off_cpu && options.forked_child));
             REQUIRE(spec.find_map("custom_context_map") != nullptr);
             CHECK(spec.find_map("custom_context_map")->value_size == 8);
             CHECK(spec.find_map("custom_context_map")->max_entries == 1);
