@@ -410,6 +410,12 @@ class Run {
                 if (ready[i].data.u64 >= kTarget) --alive;
             tracer_->poll([&](const trace::Event &event) { show(event); });
             TRY(view_->flush(sys::monotonic_ns()));
+            if (spans_ && spans_->is_scraped() && sys::monotonic_ns() - counted_ns_ >= kRedrawNs) {
+                uint64_t lost = 0;
+                for (const trace::PlaceCounts &place : TRY(tracer_->counts())) lost += place.counts.lost;
+                spans_->set_lost_events(lost);
+                counted_ns_ = sys::monotonic_ns();
+            }
             if (live_ && sys::monotonic_ns() - drawn_ns_ >= kRedrawNs) {
                 const sys::TerminalSize size = sys::terminal_size(1);
                 TRY(view_->redraw(TRY(tracer_->counts()), static_cast<uint32_t>(size.rows), static_cast<uint32_t>(size.columns)));
@@ -494,7 +500,7 @@ class Run {
     std::shared_ptr<const btf::Btf> kernel_;
     std::optional<trace::View> view_;
     RunInfo run_;
-    uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0;
+    uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0, counted_ns_ = 0;
     bool live_ = false; ///< the counts are drawn on a terminal while they grow
     std::string status_;
 };

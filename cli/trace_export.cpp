@@ -142,8 +142,10 @@ void SpanRun::add(const telemetry::Span &span) {
 
 void SpanRun::counts(const telemetry::PairingCounts &counts) {
     if (!scrapes_) return;
-    std::map<std::string, uint64_t> lost{
-        {"start forgotten", counts.dropped}, {"end missed", counts.expired}, {"start missed", counts.orphans}};
+    std::map<std::string, uint64_t> lost{{"ring full", lost_events_},
+                                         {"start forgotten", counts.dropped},
+                                         {"end missed", counts.expired},
+                                         {"start missed", counts.orphans}};
     if (delivery_) {
         const telemetry::ExportReport report = delivery_->report();
         lost["queue full"] = report.dropped;

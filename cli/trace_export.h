@@ -68,6 +68,10 @@ class SpanRun final : public trace::SpanOutlet {
     [[nodiscard]] Result<void> start();
     [[nodiscard]] const trace::SpanOptions &options() const { return options_; }
 
+    /// Whether somebody may ask for counters while the trace goes on.
+    [[nodiscard]] bool is_scraped() const { return scrapes_ != nullptr; }
+    /// Events that never came, for them.
+    void set_lost_events(uint64_t n) { lost_events_ = n; }
     /// The line of the ledger for people.
     [[nodiscard]] std::string ledger_text() const;
     /// At the end: 0, or when spans were lost 1, after saying so.
@@ -83,6 +87,7 @@ class SpanRun final : public trace::SpanOutlet {
 
     std::string who_;
     bool quiet_ = false;
+    uint64_t lost_events_ = 0;
     trace::SpanOptions options_;
     trace::SpanReport report_;
     std::unique_ptr<telemetry::IdSource> ids_;
