@@ -162,8 +162,9 @@ class Maker {
         }
         if (o_.filters.expression || !o_.shows.empty()) // names may stand for different things at different functions
             for (const Parameter &p : place.signature.parameters) append(key, " {} {} {}", p.name, p.type.name, p.type.size);
-        for (const usdt::Argument &argument : place.arguments) // each site has its own instructions
-            append(key, " {}+{}", argument.spec, argument.location.displacement);
+        if (by_columns || o_.filters.expression)
+            for (const usdt::Argument &argument : place.arguments) // each site has its own instructions
+                append(key, " {}+{}", argument.spec, argument.location.displacement);
         if (is_result) append(key, " returns {}", place.signature.known ? int(place.signature.returns.size) : 0);
         if (has_record(place.kind) && (by_columns || o_.filters.expression))
             for (size_t i = 0; i < place.offsets.size(); ++i)

@@ -370,7 +370,7 @@ Result<void> Tracer::finish(const std::function<void(const Event &)> &see) {
     State &s = *state_;
     {
         sys::Because why("no more events: when this returns, no CPU runs the programs any more");
-        s.links.clear();
+        Link::drop_together(std::exchange(s.links, {}));
     }
     while (poll(see) > 0) {
     }

@@ -5,7 +5,7 @@
 //                       poll()           events, to a function of the caller's
 //                       finish()         detached, the rest of the events, the ledger
 //
-// It prints nothing, starts no thread, and leaves nothing behind: dropping it detaches.
+// It prints nothing and leaves nothing behind: dropping it detaches. Threads it has only while it does.
 #pragma once
 
 #include <cstdint>

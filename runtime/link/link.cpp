@@ -17,6 +17,7 @@
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/names.h"
+#include "runtime/sys/together.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0 {
@@ -108,6 +109,19 @@ Result<void> Link::detach() {
     held_.reset();
     if (!outcome) return Unexpected(in_context(std::move(outcome).error(), format("{}: detaching", what_)));
     return {};
+}
+
+void Link::drop_together(std::vector<Link> links) {
+    std::vector<Fd> files;
+    for (Link &link : links) {
+        if (link.undo_ || !link.pin_.empty()) continue; // dropped as usual, when this returns
+        for (Part &part : link.parts_) {
+            files.push_back(std::move(part.event));
+            files.push_back(std::move(part.link));
+        }
+    }
+    std::erase_if(files, [](const Fd &file) { return !file; });
+    sys::close_together(std::move(files));
 }
 
 Result<LinkInfo> Link::info() const {

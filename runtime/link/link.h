@@ -52,6 +52,8 @@ class [[nodiscard]] Link {
     [[nodiscard]] Result<void> unpin();
     /// Detaches now, pin included, and says whether that worked; dropping can't.
     [[nodiscard]] Result<void> detach();
+    /// Drops them all, pinned ones excepted, and waits for the kernel once rather than for each.
+    static void drop_together(std::vector<Link> links);
     /// BPF_OBJ_GET_INFO_BY_FD (5.8). Errors: unsupported without a BPF link.
     [[nodiscard]] Result<LinkInfo> info() const;
     /// Adopts what somebody pinned. Errors: not_found, permission.

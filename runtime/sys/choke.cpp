@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtime/base/fd.h"
+#include "runtime/sys/together.h"
 
 namespace rawbpf::inline v0 {
 
@@ -28,6 +29,8 @@ Observer *observer = nullptr;
 thread_local std::string_view current_why;
 
 } // namespace
+
+bool is_watched() { return observer != nullptr || backend != &the_kernel; }
 
 Observer *observe(Observer *next) {
     Observer *before = observer;
