@@ -7,10 +7,11 @@
 // With -DPER_CPU it stores the context where programs for the OpenTelemetry profiler do: in this CPU's slot, which is another
 // thread's as soon as this one is preempted. Such contexts are taken away, and their traces counted as lost.
 #ifdef WITH_LIBBPF // the same with the headers of libbpf, for its loader or bpftool's
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
 char LICENSE_[] SEC("license") = "Dual MIT/GPL";
 #else
 #include <rawbpf/bpf.h>
