@@ -79,11 +79,10 @@ void load_result(const Emitting &e, WritableReg dst) {
 
 void load_frame(const Emitting &e, WritableReg dst) {
     const ProgramOptions &o = e.shared.options;
-    if (e.is_result || !o.calls || !o.results)
-        e.f.mov(dst, 0);
-    else if (has_registers(e.place.kind))
+    const bool wanted = !e.is_result && o.calls && o.results;
+    if (wanted && has_registers(e.place.kind))
         e.f.stack_pointer(dst, r6);
-    else if (e.place.kind == ProbeKind::fentry || e.place.kind == ProbeKind::fexit)
+    else if (wanted && (e.place.kind == ProbeKind::fentry || e.place.kind == ProbeKind::fexit))
         e.f.mov(dst, r6); // the context is on the stack, at one place of the trampoline's frame
     else
         e.f.mov(dst, 0);

@@ -620,7 +620,7 @@ TEST_CASE("trace: kprobes read arguments, kretprobes results; names and types ar
     const auto work = [](int i) {
         // On the stack: a literal's page may not be there yet, and a kprobe can't wait for it.
         char path[16];
-        strcpy(path, i % 2 ? "/dev/null" : "/no such file");
+        snprintf(path, sizeof path, "%s", i % 2 ? "/dev/null" : "/no such file");
         __asm__ volatile("" : : "r"(path) : "memory");
         close(static_cast<int>(syscall(SYS_openat, -100, path, 0, 0)));
     };

@@ -11,10 +11,10 @@
 namespace {
 namespace header {
 #define main run
-#include "tests/usdt/probes.c"
+#include "tests/usdt/probes.c" // NOLINT(bugprone-suspicious-include): the same program, as a function
 } // namespace header
 namespace go {
-#include "tests/usdt/go_fork.c"
+#include "tests/usdt/go_fork.c" // NOLINT(bugprone-suspicious-include)
 #undef main
 } // namespace go
 

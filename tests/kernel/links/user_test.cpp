@@ -237,12 +237,12 @@ TEST_CASE("link: a USDT probe at all of its sites, with its semaphore") {
     probe_sites_of_linktest();
     CHECK(loaded.run(26).count == 2);
     AttachOptions options;
-    for (auto [target, kind] : {std::pair("/proc/self/exe:rawbpf", Errc::invalid_argument),
-                                {"/proc/self/exe::x", Errc::invalid_argument},
-                                {"/proc/self/exe:rawbpf:linktets", Errc::not_found},
-                                {"/bin/true:a:b", Errc::not_found}}) {
-        options.target = target;
-        CHECK_MESSAGE(loaded.attach(options).error().kind == kind, target);
+    for (const std::pair<const char *, Errc> &wrong : {std::pair("/proc/self/exe:rawbpf", Errc::invalid_argument),
+                                                       {"/proc/self/exe::x", Errc::invalid_argument},
+                                                       {"/proc/self/exe:rawbpf:linktets", Errc::not_found},
+                                                       {"/bin/true:a:b", Errc::not_found}}) {
+        options.target = wrong.first;
+        CHECK_MESSAGE(loaded.attach(options).error().kind == wrong.second, wrong.first);
     }
     options.target = "/proc/self/exe:rawbpf:linktets";
     CHECK(loaded.attach(options).error().hint == "did you mean rawbpf:linktest?");
