@@ -26,7 +26,8 @@ inline constexpr uint32_t kMostOff = 4096;
 inline constexpr uint64_t kNoContext = 0x9d3c5e71b8f2a604;
 
 enum RecordFlags : uint32_t {
-    kPerCpu = 1, ///< the context came by way of custom_context_map, not by thread
+    kPerCpu = 1,    ///< the context came by way of custom_context_map, not by thread
+    kTruncated = 2, ///< a stack went on, but there was no more room (example/custom_trace.h)
 };
 
 struct Record {

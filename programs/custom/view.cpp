@@ -61,7 +61,7 @@ void View::trace(const CustomTrace &trace) {
     const Record &head = located.head;
     const auto most = static_cast<int32_t>(kStackBytes);
     if (missed(head) && !(head.kernel_bytes > 0 && head.origin == Origin::sampling)) ++unreadable_;
-    if (head.kernel_bytes == most || head.user_bytes == most) ++truncated_;
+    if (head.kernel_bytes == most || head.user_bytes == most || (head.flags & kTruncated)) ++truncated_;
     if ((head.flags & kPerCpu) && !options_.guarded) ++unchecked_;
     ++shown_;
     ++by_origin_[static_cast<size_t>(head.origin)];

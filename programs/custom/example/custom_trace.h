@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-// The generic program as a function: custom_trace(ctx, context) instead of a context map, a prog array and a tail call. For programs that
-// go on afterwards (a tail call doesn't come back), and for types without a generic program.
+// The generic program as a function: custom_trace(ctx, context) instead of a context map, a prog array and a tail call. For
+// programs that go on afterwards (a tail call doesn't come back), and for types without a generic program.
 //
-// The maps are put in the place of rawbpf's own by `rawbpf custom --object`. A record has room for 48 addresses each of kernel and user
-// stack, whatever is used of it: 840 bytes. (custom__generic sends only what it captured.)
+// The maps are put in the place of rawbpf's own by `rawbpf custom --object`. A record has room for 48 addresses each of kernel
+// and user stack, whatever is used of it: 840 bytes. (custom__generic sends only what it captured.)
 #pragma once
 
 #define CUSTOM_FRAMES 48
@@ -22,7 +22,7 @@ struct {
     __uint(max_entries, 1 << 20);
 } custom_traces SEC(".maps");
 
-enum { CUSTOM_ENTERED = 3, CUSTOM_RING_FULL = 8 };
+enum { CUSTOM_ENTERED = 3, CUSTOM_RING_FULL = 8, CUSTOM_TRUNCATED = 2 };
 struct custom_counts {
     __u64 number[12];
 };
@@ -33,7 +33,8 @@ struct {
     __type(value, struct custom_counts);
 } custom_counts SEC(".maps");
 
-/// `caller`: where the traced function returns to, as long as it is at its first instruction: the top of the stack, arm64's link register.
+/// `caller`: where the traced function returns to, as long as it is at its first instruction: the top of the stack, arm64's link
+/// register.
 static __attribute__((noinline)) int custom_trace(void *ctx, __u64 context, __u64 caller) {
     __u32 zero = 0;
     struct custom_counts *counts = bpf_map_lookup_elem(&custom_counts, &zero);
@@ -58,6 +59,7 @@ static __attribute__((noinline)) int custom_trace(void *ctx, __u64 context, __u6
     record->kernel_bytes = kernel;
     if (kernel < 0) kernel = 0;
     record->user_bytes = bpf_get_stack(ctx, (char *)record->frames + kernel, CUSTOM_FRAMES * 8, BPF_F_USER_STACK);
+    if (kernel == CUSTOM_FRAMES * 8 || record->user_bytes == CUSTOM_FRAMES * 8) record->flags = CUSTOM_TRUNCATED;
     bpf_ringbuf_submit(record, 0);
     return 1;
 }

@@ -1,5 +1,5 @@
-// A server in miniature: each request is parsed, worked on and answered by three threads, one after the other. Each step says whose request
-// it works on: on_request(id). correlate.py puts together what belongs together.
+// A server in miniature: each request is parsed, worked on and answered by three threads, one after the other. Each step says
+// whose request it works on: on_request(id). correlate.py puts together what belongs together.
 //
 //     cc -O1 -fno-omit-frame-pointer -pthread -o requests requests.c
 #include <pthread.h>

@@ -3,6 +3,7 @@
 #include "programs/custom/program.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "runtime/object/unit_object.h"
@@ -36,6 +37,11 @@ TEST_CASE("custom programs: every configuration is a program") {
     CHECK(beyond.error().kind == Errc::invalid_argument);
     CHECK(beyond.error().message().find("argument 8") != std::string::npos);
 }
+
+// example/custom_trace.h writes these by number.
+static_assert(offsetof(Counts, entered) == 3 * 8 && offsetof(Counts, lost_ring_full) == 8 * 8 && sizeof(Counts) == 12 * 8);
+static_assert(offsetof(Record, caller) == 16 && offsetof(Record, pid) == 24 && offsetof(Record, flags) == 36 &&
+              offsetof(Record, kernel_bytes) == 40 && offsetof(Record, origin) == 48 && offsetof(Record, comm) == 56);
 
 TEST_CASE("custom records: cut at every byte") {
     alignas(8) std::byte bytes[sizeof(Record) + 5 * 8] = {};
