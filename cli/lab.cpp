@@ -1,7 +1,7 @@
 // Two executables, one command line.
 //
 //      rawbpf        profile, load, doctor ...: what every board has room for
-//      rawbpf-lab    the same, and trace, custom, usdt, asm, disasm, exec, step, isa, helper
+//      rawbpf-lab    the same, and trace, custom, usdt trace, asm, disasm, exec, step, isa, helper
 //
 // The assembler, the emulator and the tracer are a third of all code, and many a board needs none of them. So they are in a
 // second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and
@@ -70,7 +70,7 @@ std::optional<int> pass_to_lab(std::span<const std::string_view> words) {
     const std::string_view first = words.empty() ? "--help" : words[0];
     const bool unknown = !first.starts_with('-') && !find_command(words);
     if (kHasLab) return {};
-    if (is_one_of(first, kLabCommands)) return become_lab(words);
+    if (is_one_of(first, kLabCommands) && !find_command(words)) return become_lab(words);
     if (unknown || is_one_of(first, kOfAllCommands))
         (void)try_lab(words, lab_beside(own_path())); // without it we have less to say
     return {};
