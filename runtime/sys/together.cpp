@@ -4,7 +4,8 @@
 //      128 links   one after the other   |--wait--|--wait--|--wait--| ...      7.3 s
 //                  by 64 threads         |--wait--|--wait--|                   0.2 s
 //
-// The threads do nothing but that, and a machine that has no room for them has it done by this one.
+// The threads do nothing but that, and a machine that has no room for them has it done by this one. So has the static executable
+// (RAWBPF_ONE_THREAD): threads would bring the C library's locales and unwinder along.
 #include "runtime/sys/together.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace rawbpf::inline v0::sys {
 namespace {
 
-constexpr size_t kFew = 4, kMostThreads = 64;
+[[maybe_unused]] constexpr size_t kFew = 4, kMostThreads = 64;
 
 struct Work {
     std::vector<Fd> files;
@@ -32,6 +33,9 @@ void *close_some(void *argument) {
 
 void close_together(std::vector<Fd> files) {
     Work work{std::move(files)};
+#ifdef RAWBPF_ONE_THREAD
+    (void)close_some(&work);
+#else
     std::vector<pthread_t> threads;
     if (work.files.size() > kFew && !is_watched()) {
         // Signals are for the thread that waits for them.
@@ -46,6 +50,7 @@ void close_together(std::vector<Fd> files) {
     }
     close_some(&work);
     for (pthread_t thread : threads) (void)pthread_join(thread, nullptr);
+#endif
 }
 
 } // namespace rawbpf::inline v0::sys
