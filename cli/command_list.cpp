@@ -2,13 +2,16 @@
 // laboratory's too (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
 #include "cli/commands.h"
 #include "cli/lab.h"
+#include "cli/profile_export.h"
 
 namespace rawbpf::inline v0::cli {
 
 #ifdef RAWBPF_LAB
 const bool kHasLab = true;
+const OpenProfileExport kOpenProfileExport = open_profile_export;
 #else
 const bool kHasLab = false;
+const OpenProfileExport kOpenProfileExport = nullptr;
 #endif
 
 std::span<const Command *const> all_commands() {

@@ -7,6 +7,7 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/narrator.h"
+#include "cli/profile_export.h"
 #include "cli/running.h"
 #include "cli/view.h"
 #include "runtime/sys/cpus.h"
@@ -62,6 +63,13 @@ constexpr Option kOptions[] = {
      .argument = "FILE",
      .help = "write the capture, for rawbpf report here or on another machine; - is "
              "standard output. Nothing else is shown unless -f asks"},
+    {.name = "otlp",
+     .kind = Kind::text,
+     .argument = "URL",
+     .help =
+         "send spans to this OpenTelemetry receiver, as http://localhost:4318: what stays on a thread's stack from one "
+         "sample to the next is one. env: the one that OTEL_EXPORTER_OTLP_ENDPOINT names. Nothing else is shown unless -f asks"},
+    kOtlpEncodingOption,
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -86,17 +94,26 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf profile --syscalls -d 1 -o /dev/null", "see how it is done, call by call"},
 };
 
+// Whether results are shown: a capture, or spans, are enough of a result.
+bool is_viewed(const Arguments &a) { return a.has(option("format")) || !(a.has(option("record")) || a.has(option("otlp"))); }
+
 // What can't be said row by row in the table.
 Result<void> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
     TRY(check_as_root(a, option("as-root")));
-    bool viewed = a.has(option("format")) || !a.has(option("record"));
+    TRY(check_otlp(a, otlp_ids(kOptions)));
+    const bool viewed = is_viewed(a);
     bool to_stdout = a.text(option("output")).empty() || a.text(option("output")) == "-";
     if (a.text(option("record")) == "-" && viewed && to_stdout)
         return wrong_usage("--record - and the results both want standard output", "send the results to a file with -o FILE");
     if (a.has(option("output")) && !viewed)
-        return wrong_usage("-o has nothing to write: --record alone shows nothing", "choose a format with -f, or leave -o out");
+        return wrong_usage(
+            format("-o has nothing to write: --{} alone shows nothing", a.has(option("record")) ? "record" : "otlp"),
+            "choose a format with -f, or leave -o out");
+    if (a.has(option("otlp")) && viewed && render::aggregates(view_options(a, view_ids(kOptions)).format))
+        return wrong_usage(format("-f {} counts equal stacks, and spans need each sample's time", a.text(option("format"))),
+                           "-f json, folded-ext and table go with --otlp");
     TRY(check_ready_fd(a, option("ready-fd")));
     if (a.text(option("record")) == "-" && is_terminal(1))
         return wrong_usage("--record -: a capture isn't for a terminal to show",
@@ -132,16 +149,18 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
 // A view that may be absent (--record alone), the capture file beside it, and the line of progress.
 class Receiver final : public Sink {
   public:
-    Receiver(View *view, Output *record, bool progress, std::string_view note)
-        : view_(view), record_(record), line_(progress, note) {}
+    Receiver(View *view, Output *record, ProfileExport *spans, bool progress, std::string_view note)
+        : view_(view), record_(record), spans_(spans), line_(progress, note) {}
     Result<void> start(const RunInfo &run) override {
         if (record_) {
             TRY(record_->empty());
             record_->keep();
         }
+        if (spans_) TRY(spans_->start());
         return view_ ? view_->start(run) : Result<void>();
     }
     Result<void> samples(std::span<const NamedSample> samples) override {
+        if (spans_) spans_->samples(samples);
         return view_ ? view_->samples(samples) : Result<void>();
     }
     Result<void> stacks(std::span<const CountedSample> stacks) override { return view_ ? view_->stacks(stacks) : Result<void>(); }
@@ -151,6 +170,7 @@ class Receiver final : public Sink {
   private:
     View *view_;
     Output *record_;
+    ProfileExport *spans_;
     ProgressLine line_;
 };
 
@@ -160,9 +180,16 @@ int run_profile_command(const Arguments &a) {
     if (!options) return complain(kWho, options.error(), 2);
 
     // Outputs first: whatever is wrong with a path is no matter of privileges, so its status is 1.
-    bool viewed = a.has(option("format")) || !a.has(option("record"));
+    std::unique_ptr<ProfileExport> spans;
+    if (a.has(option("otlp"))) {
+        if (!kOpenProfileExport) return complain(kWho, make_error(Errc::unsupported, "--otlp is for rawbpf-lab"), 3);
+        Result<std::unique_ptr<ProfileExport>> opened =
+            kOpenProfileExport(a, otlp_ids(kOptions), std::string(kWho), options->frequency);
+        if (!opened) return complain(kWho, opened.error(), opened.error().kind == Errc::invalid_argument ? 2 : 3);
+        spans = std::move(*opened);
+    }
     std::unique_ptr<View> view;
-    if (viewed) {
+    if (is_viewed(a)) {
         Result<std::unique_ptr<View>> opened = View::open(view_options(a, view_ids(kOptions)));
         if (!opened) return complain(kWho, opened.error(), opened.error().kind == Errc::unsupported ? 3 : 1);
         view = std::move(*opened);
@@ -170,6 +197,10 @@ int run_profile_command(const Arguments &a) {
         options->names = view->wants_names();
     } else {
         options->delivery = Delivery::none;
+    }
+    if (spans) {
+        options->delivery = Delivery::each;
+        options->names = true;
     }
     std::optional<Output> record;
     if (a.has(option("record"))) {
@@ -183,7 +214,7 @@ int run_profile_command(const Arguments &a) {
     bool streaming = view && view->delivery() == Delivery::each;
     bool progress = !quiet && !a.has(option("syscalls")) && !streaming && is_terminal(2);
     bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
-    Receiver receiver(view.get(), record ? &*record : nullptr, progress, endless ? "Ctrl-C ends it" : "");
+    Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), progress, endless ? "Ctrl-C ends it" : "");
     stop_on_signals();
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
@@ -200,8 +231,10 @@ int run_profile_command(const Arguments &a) {
             if (reader_gone(written.error())) return 0;
             return complain(kWho, written.error(), 1);
         }
+    const std::string sent = spans ? spans->finish() : "";
     say_outcome(kWho, *outcome, options->workload.empty() ? "" : options->workload[0], quiet, verbose);
-    return 0;
+    if (!quiet) say(sent);
+    return spans ? spans->status() : 0;
 }
 
 } // namespace

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cli/options.h"
-#include "programs/export/outlets.h"
+#include "cli/otlp.h"
 #include "programs/trace/spans.h"
 
 namespace rawbpf::inline v0::cli {
@@ -28,11 +28,6 @@ inline constexpr Option kOtlpOption{.name = "otlp",
                                     .help =
                                         "send spans to this OpenTelemetry receiver, as http://localhost:4318; env: the one that "
                                         "OTEL_EXPORTER_OTLP_ENDPOINT names. With --spans they are shown, too"};
-inline constexpr Option kOtlpEncodingOption{.name = "otlp-encoding",
-                                            .kind = Kind::choice,
-                                            .argument = "NAME",
-                                            .help = "how they are sent; else as OTEL_EXPORTER_OTLP_PROTOCOL says, or protobuf",
-                                            .choices = "protobuf json"};
 inline constexpr Option kPrometheusOption{.name = "prometheus",
                                           .kind = Kind::text,
                                           .argument = "ADDR",
@@ -43,6 +38,7 @@ inline constexpr Option kPrometheusOption{.name = "prometheus",
 /// Where a command's table has these rows, and those that they don't go with.
 struct SpanIds {
     Id spans, timeout, keep_literals, otlp, encoding, prometheus, format, count, graph, stack, quiet, pid;
+    [[nodiscard]] constexpr OtlpIds sending() const { return {otlp, encoding, quiet, pid}; }
 };
 template <size_t N> consteval SpanIds span_ids(const Option (&table)[N]) {
     return {find(table, "spans"),         find(table, "span-timeout"), find(table, "keep-literals"), find(table, "otlp"),
@@ -91,11 +87,9 @@ class SpanRun final : public trace::SpanOutlet {
     trace::SpanOptions options_;
     trace::SpanReport report_;
     std::unique_ptr<telemetry::IdSource> ids_;
-    std::optional<telemetry::Settings> settings_; ///< with --otlp
+    std::optional<OtlpSender> sender_; ///< with --otlp
     std::optional<telemetry::ListenAddress> listen_;
-    telemetry::Resource resource_;
-    const telemetry::Outlets *outlets_ = nullptr; ///< with either
-    std::unique_ptr<telemetry::Delivery> delivery_;
+    const telemetry::Outlets *outlets_ = nullptr; ///< with --prometheus
     std::unique_ptr<telemetry::ScrapePoint> scrapes_;
 };
 

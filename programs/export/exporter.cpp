@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <utility>
 
+#include "programs/render/text.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 
@@ -32,6 +34,21 @@ std::optional<uint64_t> number_in(std::string_view text) {
 uint64_t ExportReport::lost() const {
     uint64_t out = rejected + dropped;
     for (const auto &[reason, n] : failed) out += n;
+    return out;
+}
+
+std::string ExportReport::text() const {
+    using render::grouped;
+    std::string out = format("{} sent in {} request{}", grouped(sent), grouped(requests), requests == 1 ? "" : "s");
+    if (lost() == 0) return out;
+    append(out, "; {} lost:", grouped(lost()));
+    std::string_view comma = " ";
+    const auto add = [&](uint64_t n, std::string_view why) {
+        if (n) append(out, "{}{} {}", std::exchange(comma, ", "), grouped(n), why);
+    };
+    add(dropped, "as the queue was full");
+    add(rejected, "refused by the receiver");
+    for (const auto &[reason, n] : failed) add(n, reason);
     return out;
 }
 

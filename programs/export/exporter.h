@@ -68,6 +68,8 @@ struct ExportReport {
     /// Nothing was lost.
     [[nodiscard]] bool complete() const { return rejected == 0 && dropped == 0 && failed.empty() && waiting == 0; }
     [[nodiscard]] uint64_t lost() const;
+    /// "12 sent in 1 request; 3 lost: 3 connection refused", without a newline.
+    [[nodiscard]] std::string text() const;
 };
 
 /// add(), report() and stop_by() are thread-safe; poll() is for one thread, which it blocks while a request is under way.

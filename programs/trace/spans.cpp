@@ -285,17 +285,7 @@ std::string SpanReport::text() const {
     if (pairing.ignored) append(out, "; {} events that neither begin nor end one", grouped(pairing.ignored));
     if (pairing.dropped) append(out, "; {} starts forgotten: too many were open", grouped(pairing.dropped));
     if (!sent) return out;
-    append(out, "; {} sent in {} request{}", grouped(sent->sent), grouped(sent->requests), sent->requests == 1 ? "" : "s");
-    if (sent->lost() == 0) return out;
-    append(out, "; {} lost:", grouped(sent->lost()));
-    std::string_view comma = " ";
-    const auto add = [&](uint64_t n, std::string_view why) {
-        if (n) append(out, "{}{} {}", std::exchange(comma, ", "), grouped(n), why);
-    };
-    add(sent->dropped, "as the queue was full");
-    add(sent->rejected, "refused by the receiver");
-    for (const auto &[reason, n] : sent->failed) add(n, reason);
-    return out;
+    return out + "; " + sent->text();
 }
 
 bool makes_spans(const Place &place) {

@@ -1,0 +1,97 @@
+// `--otlp URL`. Everything that can be wrong with an address is found before anything is attached; that nobody listens there is
+// no such thing: a collector may be restarted while a trace goes on, so spans wait in a bounded queue, and what had to be dropped
+// is in the ledger and in the exit status.
+#include "cli/otlp.h"
+
+#include <cstdlib>
+
+#include "cli/console.h"
+#include "cli/lab.h"
+#include "programs/render/json_line.h"
+#include "programs/render/text.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr uint64_t kLastTryNs = 5'000'000'000; // what waits at the end is given up after so long
+
+std::string first_line(const std::string &path) {
+    auto text = sys::read_file(path);
+    return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+// Variables for the address are passed over where --otlp names another.
+telemetry::Environment environment(bool with_endpoint) {
+    return [with_endpoint](std::string_view name) -> std::optional<std::string> {
+        if (!with_endpoint && name.ends_with("ENDPOINT")) return std::nullopt;
+        const char *value = std::getenv(std::string(name).c_str());
+        return value ? std::optional<std::string>(value) : std::nullopt;
+    };
+}
+
+// What OpenTelemetry's detectors find: https://opentelemetry.io/docs/specs/semconv/resource/
+std::vector<telemetry::Attribute> detected(const Arguments &a, const OtlpIds &ids) {
+    std::vector<telemetry::Attribute> out;
+    std::string service = "unknown_service";
+    if (!a.workload().empty())
+        service = render::base_name(a.workload()[0]);
+    else if (const std::vector<int> pids = a.pids(ids.pid); pids.size() == 1)
+        if (std::string comm = first_line(format("/proc/{}/comm", pids[0])); !comm.empty()) service = std::move(comm);
+    out.push_back({"service.name", std::move(service)});
+    if (std::string host = first_line("/proc/sys/kernel/hostname"); !host.empty()) out.push_back({"host.name", std::move(host)});
+#if defined(__x86_64__)
+    out.push_back({"host.arch", std::string("amd64")});
+#elif defined(__aarch64__)
+    out.push_back({"host.arch", std::string("arm64")});
+#endif
+    out.push_back({"os.type", std::string("linux")});
+    return out;
+}
+
+} // namespace
+
+Result<const telemetry::Outlets *> outlets_for(std::string_view option) {
+    const std::string self = own_path();
+    return TRY_IN(telemetry::load_outlets(self.substr(0, self.rfind('/')), RAWBPF_VERSION), "{}", option);
+}
+
+Result<OtlpSender> OtlpSender::prepare(const Arguments &a, const OtlpIds &ids, std::string who) {
+    OtlpSender out;
+    out.who_ = std::move(who);
+    out.quiet_ = a.has(ids.quiet);
+    const std::string_view url = a.text(ids.otlp);
+    const bool named = url != "env";
+    out.settings_ = TRY(telemetry::settings_from(environment(!named)));
+    if (named) out.settings_.endpoint = TRY_IN(telemetry::traces_endpoint(url), "--otlp");
+    if (a.has(ids.encoding))
+        out.settings_.encoding = a.text(ids.encoding) == "json" ? telemetry::Encoding::json : telemetry::Encoding::protobuf;
+    if (out.settings_.encoding == telemetry::Encoding::json && !render::writes_json())
+        return Unexpected(make_error(Errc::unsupported, "this build writes no JSON", "--otlp-encoding protobuf"));
+    if (!out.quiet_)
+        for (const std::string &warning : out.settings_.warnings) say(format("{}: {}\n", out.who_, printable_lines(warning)));
+    out.resource_ = telemetry::make_resource(detected(a, ids), out.settings_, RAWBPF_VERSION);
+    out.outlets_ = TRY(outlets_for("--otlp"));
+    if (out.settings_.endpoint.tls && !out.outlets_->https)
+        return Unexpected(make_error(Errc::unsupported, "this build speaks no TLS, which https:// asks for",
+                                     "send to a collector on this machine by http://"));
+    return out;
+}
+
+Result<void> OtlpSender::start() {
+    delivery_ = TRY(outlets_->open_delivery(settings_, resource_, RAWBPF_VERSION, {}));
+    if (!quiet_) say(format("{}: spans go to {}\n", who_, printable_lines(settings_.endpoint.url())));
+    return {};
+}
+
+telemetry::ExportReport OtlpSender::finish() { return delivery_->stop(kLastTryNs); }
+
+int lost_spans(std::string_view who, uint64_t lost, uint64_t made, std::string_view problem) {
+    if (lost == 0) return 0;
+    return complain(std::string(who),
+                    make_error(Errc::io, format("{} of {} spans were lost", render::grouped(lost), render::grouped(made)),
+                               std::string(problem)),
+                    1);
+}
+
+} // namespace rawbpf::inline v0::cli
