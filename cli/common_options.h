@@ -47,6 +47,14 @@ inline constexpr Option kSyscallsOption{.name = "syscalls",
                                                 "decoded, on standard error",
                                         .section = "Other"};
 
+inline constexpr Option kAsRootOption{.name = "as-root",
+                                      .help = "under sudo: run COMMAND as root, not as the user who called sudo"};
+inline constexpr Option kReadyFdOption{.name = "ready-fd",
+                                       .kind = Kind::count,
+                                       .argument = "N",
+                                       .help = "write a byte to this descriptor when everything is attached",
+                                       .most = 1 << 20};
+
 /// rawbpf's own command line, as the header of JSON output and of captures has it.
 inline std::vector<std::string> own_command_line(std::vector<std::string> command, const Arguments &a) {
     command.insert(command.end(), a.words().begin(), a.words().end());

@@ -11,6 +11,7 @@
 #include "cli/running.h"
 #include "programs/custom/tracer.h"
 #include "programs/custom/view.h"
+#include "programs/profile/run_info.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
 #include "runtime/sys/clock.h"
@@ -57,12 +58,8 @@ constexpr Option kOptions[] = {
      .argument = "SECONDS",
      .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
      .section = "How long"},
-    {.name = "as-root", .help = "under sudo: run COMMAND as root, not as the user who called sudo"},
-    {.name = "ready-fd",
-     .kind = Kind::count,
-     .argument = "N",
-     .help = "write a byte to this descriptor when everything is attached",
-     .most = 1 << 20},
+    kAsRootOption,
+    kReadyFdOption,
     format_option("text", "text json folded svg"),
     kJsonOption,
     {.name = "weight",
@@ -106,11 +103,6 @@ Result<void> check(const Arguments &a) {
     return {};
 }
 
-std::string first_line(const std::string &path) {
-    auto text = sys::read_file(path);
-    return text ? text->substr(0, text->find('\n')) : std::string();
-}
-
 class Run {
   public:
     Run(const Arguments &a, Output &output) : a_(a), output_(output) {}
@@ -118,17 +110,15 @@ class Run {
     Result<void> run() {
         cpu_before_ns_ = sys::process_cpu_ns();
         TRY(open());
-        if (!a_.workload().empty()) {
-            std::optional<sys::User> user;
-            if (!a_.has(option("as-root"))) user = TRY(sys::invoking_user());
-            child_ = TRY(sys::Child::spawn(a_.workload(), user));
-            TRY(tracer_->follow(child_.pid()));
-        }
+        child_ = TRY(spawn_workload(a_, option("as-root")));
+        if (child_.pid() >= 0) TRY(tracer_->follow(child_.pid()));
         if (Result<void> watched = names_.watch(child_.pid()); !watched) {
             if (child_.pid() >= 0) return in_words(std::move(watched), "following what the command starts");
             note(format("processes that end early may go without names: {}", watched.error().message()));
         }
-        TRY(describe_run());
+        const size_t cpus = TRY(online_cpus()).size();
+        start_ns_ = sys::monotonic_ns();
+        run_ = profile::describe_run(own_command_line({"rawbpf", "custom"}, a_), RAWBPF_VERSION, cpus, start_ns_);
         TRY(tracer_->attach());
         if (a_.has(option("verbose")))
             for (const std::string &step : tracer_->steps()) say(format("{}: {}\n", kWho, step));
@@ -146,15 +136,12 @@ class Run {
         TRY(output_.empty());
         output_.keep();
         TRY(view_->start());
-        if (a_.has(option("ready-fd"))) {
-            const int fd = static_cast<int>(a_.count(option("ready-fd")));
-            TRY_IN(sys::write_all(fd, "", 1), "telling descriptor {} to be ready", fd);
-        }
+        TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
         if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
         TRY(loop());
         TRY(tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); }));
-        end_workload();
+        status_ = end_workload(child_);
         return outcome();
     }
 
@@ -183,21 +170,6 @@ class Run {
         else if (!where.target.empty())
             TRY(tracer_->add_function(where.target, static_cast<int>(a_.count(option("arg")))));
         if (a_.has(option("pin"))) TRY(tracer_->pin(std::string(a_.text(option("pin")))));
-        return {};
-    }
-
-    Result<void> describe_run() {
-        run_.command = own_command_line({"rawbpf", "custom"}, a_);
-        run_.version = RAWBPF_VERSION;
-        run_.kernel = first_line("/proc/sys/kernel/osrelease");
-#if defined(__x86_64__)
-        run_.arch = "x86_64";
-#elif defined(__aarch64__)
-        run_.arch = "aarch64";
-#endif
-        run_.cpus = static_cast<uint32_t>(TRY(online_cpus()).size());
-        start_ns_ = sys::monotonic_ns();
-        run_.start_wall_ns = start_ns_ + static_cast<uint64_t>(sys::realtime_offset_ns());
         return {};
     }
 
@@ -244,19 +216,6 @@ class Run {
             totals(sys::monotonic_ns());
             if (child_.pid() >= 0 && TRY(child_.poll())) return {};
         }
-    }
-
-    void end_workload() {
-        if (child_.pid() < 0) return;
-        if (!child_.ended()) {
-            (void)child_.kill(SIGTERM);
-            for (int i = 0; i < 200 && !child_.poll().value_or(std::optional<sys::Exit>(sys::Exit())); ++i) {
-                std::vector<epoll_event> none(1);
-                if (Result<Fd> idle = sys::epoll_create()) (void)sys::epoll_wait(idle->get(), none, 10);
-            }
-        }
-        auto exit = child_.poll();
-        status_ = exit && *exit ? (*exit)->text() : format("runs on as process {}", child_.pid());
     }
 
     Result<void> outcome() {

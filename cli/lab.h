@@ -11,9 +11,9 @@ namespace rawbpf::inline v0::cli {
 /// Whether this executable is the one with every command (command_list.cpp says so).
 extern const bool kHasLab;
 
-/// Where rawbpf-lab lies, given where this executable does: beside it, named alike ("rawbpf-arm64" -> "rawbpf-lab-arm64"). PURE.
 /// Where this executable lies.
 [[nodiscard]] std::string own_path();
+/// Where rawbpf-lab lies, given where this executable does: beside it, named alike ("rawbpf-arm64" -> "rawbpf-lab-arm64"). PURE.
 [[nodiscard]] std::string lab_beside(std::string_view own_path);
 
 /// Gives a command line to rawbpf-lab where it is a matter for it: the laboratory's commands, commands that don't exist, and

@@ -16,11 +16,6 @@ namespace {
 
 constexpr uint64_t kLastTryNs = 5'000'000'000; // what waits at the end is given up after so long
 
-std::string first_line(const std::string &path) {
-    auto text = sys::read_file(path);
-    return text ? text->substr(0, text->find('\n')) : std::string();
-}
-
 // Variables for the address are passed over where --otlp names another.
 telemetry::Environment environment(bool with_endpoint) {
     return [with_endpoint](std::string_view name) -> std::optional<std::string> {
@@ -37,9 +32,10 @@ std::vector<telemetry::Attribute> detected(const Arguments &a, const OtlpIds &id
     if (!a.workload().empty())
         service = render::base_name(a.workload()[0]);
     else if (const std::vector<int> pids = a.pids(ids.pid); pids.size() == 1)
-        if (std::string comm = first_line(format("/proc/{}/comm", pids[0])); !comm.empty()) service = std::move(comm);
+        if (std::string comm = sys::first_line(format("/proc/{}/comm", pids[0])); !comm.empty()) service = std::move(comm);
     out.push_back({"service.name", std::move(service)});
-    if (std::string host = first_line("/proc/sys/kernel/hostname"); !host.empty()) out.push_back({"host.name", std::move(host)});
+    if (std::string host = sys::first_line("/proc/sys/kernel/hostname"); !host.empty())
+        out.push_back({"host.name", std::move(host)});
 #if defined(__x86_64__)
     out.push_back({"host.arch", std::string("amd64")});
 #elif defined(__aarch64__)

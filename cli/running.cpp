@@ -2,6 +2,8 @@
 #include "cli/running.h"
 
 #include "cli/console.h"
+#include "runtime/sys/epoll.h"
+#include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -29,6 +31,33 @@ Result<void> check_ready_fd(const Arguments &a, Id ready_fd) {
         return wrong_usage(format("--ready-fd: descriptor {} isn't open", a.count(ready_fd)),
                            format("a shell opens it with {0}>FILE or {0}>&1", a.count(ready_fd)));
     return {};
+}
+
+Result<sys::Child> spawn_workload(const Arguments &a, Id as_root) {
+    if (a.workload().empty()) return sys::Child();
+    std::optional<sys::User> user;
+    if (!a.has(as_root)) user = TRY(sys::invoking_user());
+    return sys::Child::spawn(a.workload(), user);
+}
+
+Result<void> tell_ready(const Arguments &a, Id ready_fd) {
+    if (!a.has(ready_fd)) return {};
+    const int fd = static_cast<int>(a.count(ready_fd));
+    TRY_IN(sys::write_all(fd, "", 1), "telling descriptor {} to be ready", fd);
+    return {};
+}
+
+std::string end_workload(sys::Child &child) {
+    if (child.pid() < 0) return "";
+    if (!child.ended()) {
+        (void)child.kill(SIGTERM);
+        for (int i = 0; i < 200 && !child.poll().value_or(std::optional<sys::Exit>(sys::Exit())); ++i) {
+            std::vector<epoll_event> none(1);
+            if (Result<Fd> idle = sys::epoll_create()) (void)sys::epoll_wait(idle->get(), none, 10);
+        }
+    }
+    const auto exit = child.poll();
+    return exit && *exit ? (*exit)->text() : format("runs on as process {}", child.pid());
 }
 
 } // namespace rawbpf::inline v0::cli

@@ -6,6 +6,7 @@
 
 #include "cli/options.h"
 #include "runtime/base/result.h"
+#include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -20,5 +21,13 @@ void stop_on_signals();
 [[nodiscard]] Result<void> check_as_root(const Arguments &a, Id as_root);
 /// --ready-fd of a descriptor that isn't open: later its number may be that of a file or a map of ours.
 [[nodiscard]] Result<void> check_ready_fd(const Arguments &a, Id ready_fd);
+
+/// COMMAND, waiting before its exec; without one a Child that is none (its pid is -1). Errors: Child::spawn()'s, and
+/// invoking_user()'s without --as-root.
+[[nodiscard]] Result<sys::Child> spawn_workload(const Arguments &a, Id as_root);
+/// The byte for --ready-fd, where that is asked for.
+[[nodiscard]] Result<void> tell_ready(const Arguments &a, Id ready_fd);
+/// Ends COMMAND if it runs on, and waits for up to two seconds: how it ended, in words; empty when there is none.
+[[nodiscard]] std::string end_workload(sys::Child &child);
 
 } // namespace rawbpf::inline v0::cli

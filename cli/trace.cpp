@@ -9,6 +9,7 @@
 #include "cli/narrator.h"
 #include "cli/running.h"
 #include "cli/trace_export.h"
+#include "programs/profile/run_info.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
 #include "programs/render/text.h"
@@ -78,12 +79,8 @@ constexpr Option kOptions[] = {
      .argument = "SECONDS",
      .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
      .section = "How long"},
-    {.name = "as-root", .help = "under sudo: run COMMAND as root, not as the user who called sudo"},
-    {.name = "ready-fd",
-     .kind = Kind::count,
-     .argument = "N",
-     .help = "write a byte to this descriptor when everything is attached",
-     .most = 1 << 20},
+    kAsRootOption,
+    kReadyFdOption,
     {.name = "count",
      .letter = 'c',
      .help = "no events: how often each function is called, counted in the kernel",
@@ -266,11 +263,6 @@ int list_probes(const std::string &who, const trace::TraceOptions &o, Output &ou
     return 0;
 }
 
-std::string first_line(const std::string &path) {
-    auto text = sys::read_file(path);
-    return text ? text->substr(0, text->find('\n')) : std::string();
-}
-
 class Run {
   public:
     /// `spans`: nullptr for events.
@@ -279,12 +271,8 @@ class Run {
 
     Result<void> run() {
         cpu_before_ns_ = sys::process_cpu_ns();
-        if (!a_.workload().empty()) {
-            std::optional<sys::User> user;
-            if (!a_.has(option("as-root"))) user = TRY(sys::invoking_user());
-            child_ = TRY(sys::Child::spawn(a_.workload(), user));
-            options_.workload = child_.pid();
-        }
+        child_ = TRY(spawn_workload(a_, option("as-root")));
+        if (child_.pid() >= 0) options_.workload = child_.pid();
         for (int pid : a_.pids(option("pid"))) {
             if (!sys::process_exists(pid)) return fail(Errc::not_found, "process {}: there is none of that number", pid);
             // Before 5.3 there is no such descriptor: then the trace doesn't end with the process.
@@ -298,17 +286,9 @@ class Run {
         if (a_.has(option("verbose")))
             say(format("{}: {} places, {} programs\n", who_, tracer_->places().size(), tracer_->unit().functions.size()));
         const std::vector<std::string_view> words = split(who_, ' ');
-        run_.command = own_command_line({words.begin(), words.end()}, a_);
-        run_.version = RAWBPF_VERSION;
-        run_.kernel = first_line("/proc/sys/kernel/osrelease");
-#if defined(__x86_64__)
-        run_.arch = "x86_64";
-#elif defined(__aarch64__)
-        run_.arch = "aarch64";
-#endif
-        run_.cpus = static_cast<uint32_t>(TRY(online_cpus()).size());
+        const size_t cpus = TRY(online_cpus()).size();
         start_ns_ = sys::monotonic_ns();
-        run_.start_wall_ns = start_ns_ + static_cast<uint64_t>(sys::realtime_offset_ns());
+        run_ = profile::describe_run(own_command_line({words.begin(), words.end()}, a_), RAWBPF_VERSION, cpus, start_ns_);
         trace::ViewOptions view;
         const std::string_view format_name = a_.text(option("format"));
         const auto *named = std::find(std::begin(trace::kTraceFormats), std::end(trace::kTraceFormats), format_name);
@@ -334,15 +314,12 @@ class Run {
                 note(format("code of processes that end early may go without names: {}", watched.error().message()));
         TRY(tracer_->attach());
         for (const std::string &text : tracer_->notes()) note(text);
-        if (a_.has(option("ready-fd"))) {
-            const int fd = static_cast<int>(a_.count(option("ready-fd")));
-            TRY_IN(sys::write_all(fd, "", 1), "telling descriptor {} to be ready", fd);
-        }
+        TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
         if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
         TRY(loop());
         TRY(tracer_->finish([&](const trace::Event &event) { show(event); }));
-        end_workload();
+        if (child_.pid() >= 0) status_ = end_workload(child_); // else of the processes that were traced
         return outcome();
     }
 
@@ -428,19 +405,6 @@ class Run {
                 return {};
             }
         }
-    }
-
-    void end_workload() {
-        if (child_.pid() < 0) return;
-        if (!child_.ended()) {
-            (void)child_.kill(SIGTERM);
-            for (int i = 0; i < 200 && !child_.poll().value_or(std::optional<sys::Exit>(sys::Exit())); ++i) {
-                std::vector<epoll_event> none(1);
-                if (Result<Fd> idle = sys::epoll_create()) (void)sys::epoll_wait(idle->get(), none, 10);
-            }
-        }
-        auto exit = child_.poll();
-        status_ = exit && *exit ? (*exit)->text() : format("runs on as process {}", child_.pid());
     }
 
     Result<void> outcome() {

@@ -124,7 +124,7 @@ struct CustomTracer::State {
     bool foreign = false, wants_guard = false, is_guarded = false;
     std::vector<std::string> steps, notes, pins, directories;
     uint64_t malformed = 0;
-    Cost cost;
+    RunCost cost;
 
     ~State() {
         for (const std::string &pin : pins) (void)sys::remove_file(pin);
@@ -423,14 +423,7 @@ Result<void> CustomTracer::finish(const Reporter &report) {
     }
     while (poll(report) > 0) {
     }
-    for (const std::unique_ptr<State::External> &external : s.externals)
-        for (const Program &program : external->object.programs) {
-            const Result<RunCost> spent = run_cost(program.fd.get());
-            if (!spent) continue;
-            s.cost.runs += spent->runs;
-            s.cost.ns += spent->ns;
-            s.cost.recursion_misses += spent->recursion_misses;
-        }
+    for (const std::unique_ptr<State::External> &external : s.externals) s.cost += run_cost(external->object);
     s.stats.reset();
     return {};
 }
@@ -454,7 +447,7 @@ Result<Counts> CustomTracer::counts() const {
 bool CustomTracer::only_own() const { return !state_->foreign; }
 bool CustomTracer::guarded() const { return state_->is_guarded; }
 uint64_t CustomTracer::malformed() const { return state_->malformed; }
-const CustomTracer::Cost &CustomTracer::cost() const { return state_->cost; }
+const RunCost &CustomTracer::cost() const { return state_->cost; }
 const std::vector<std::string> &CustomTracer::steps() const { return state_->steps; }
 const std::vector<std::string> &CustomTracer::notes() const { return state_->notes; }
 

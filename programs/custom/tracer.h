@@ -21,6 +21,7 @@
 
 #include "programs/custom/record.h"
 #include "runtime/base/result.h"
+#include "runtime/kernel/stats.h"
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0::custom {
@@ -109,10 +110,7 @@ class CustomTracer {
     [[nodiscard]] uint64_t malformed() const;
     /// What the programs at probes cost, external and generic one together: runs of external programs, and time
     /// (BPF_ENABLE_STATS).
-    struct Cost {
-        uint64_t runs = 0, ns = 0, recursion_misses = 0;
-    };
-    [[nodiscard]] const Cost &cost() const;
+    [[nodiscard]] const RunCost &cost() const;
     /// What was set up, a line each: programs and descriptors, maps shared, arrays filled, probes attached.
     [[nodiscard]] const std::vector<std::string> &steps() const;
     /// What works less well than it could, sentences.

@@ -34,6 +34,7 @@
 #include "programs/profile/live_symbols.h"
 #include "programs/profile/process_events.h"
 #include "programs/profile/program.h"
+#include "programs/profile/run_info.h"
 #include "programs/profile/sample.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
@@ -74,20 +75,6 @@ size_t ring_size(const ProfileOptions &options, size_t cpus) {
 }
 
 uint64_t rss_anon() { return sys::status_number(sys::own_pid(), "RssAnon").value_or(0) * 1024; }
-
-std::string first_line(const std::string &path) {
-    auto text = sys::read_file(path);
-    return text ? text->substr(0, text->find('\n')) : std::string();
-}
-
-constexpr std::string_view kArch =
-#if defined(__x86_64__)
-    "x86_64";
-#elif defined(__aarch64__)
-    "aarch64";
-#else
-    "unknown";
-#endif
 
 Result<void> check(const ProfileOptions &options, const std::vector<int> &online) {
     if (!options.workload.empty() && !options.pids.empty())
@@ -237,18 +224,13 @@ class Run {
         for (size_t i = 0; i < targets_.size(); ++i)
             TRY(sys::epoll_add(epoll_.get(), targets_[i].get(), EPOLLIN | EPOLLET, kTarget + i));
 
-        RunInfo &run = outcome_.run;
-        run.command = options_.command;
-        run.version = options_.version;
-        run.kernel = first_line("/proc/sys/kernel/osrelease");
-        run.arch = kArch;
-        run.cpus = static_cast<uint32_t>(online_.size());
-        run.frequency = static_cast<double>(options_.frequency);
         start_ns_ = sys::monotonic_ns();
-        run.start_wall_ns = start_ns_ + static_cast<uint64_t>(sys::realtime_offset_ns());
+        RunInfo &run = outcome_.run;
+        run = profile::describe_run(options_.command, options_.version, online_.size(), start_ns_);
+        run.frequency = static_cast<double>(options_.frequency);
         deliverer_.set_clock({start_ns_, run.start_wall_ns});
         // Lower than usual, it is where stacks are cut. (Higher makes no difference: our records end at 127.)
-        const std::string frames = first_line("/proc/sys/kernel/perf_event_max_stack");
+        const std::string frames = sys::first_line("/proc/sys/kernel/perf_event_max_stack");
         if (const int most = std::atoi(frames.c_str()); most > 0 && most < PROFILE_MAX_FRAMES) deliverer_.set_most_frames(most);
         TRY(sink_.start(run)); // who may still have to empty the capture's file
         if (options_.record_fd >= 0) {

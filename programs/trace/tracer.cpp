@@ -102,7 +102,7 @@ struct Tracer::State {
     std::vector<const Group *> calls, results; ///< by place
     std::vector<uint64_t> shown;
     uint64_t malformed = 0;
-    TraceCost cost;
+    RunCost cost;
 
     Result<void> read_expressions();
     Result<void> find_places();
@@ -319,7 +319,7 @@ Result<std::unique_ptr<Tracer>> Tracer::open(const TraceOptions &options) {
 const std::vector<Place> &Tracer::places() const { return state_->places; }
 const Unit &Tracer::unit() const { return state_->made.unit; }
 const std::vector<std::string> &Tracer::notes() const { return state_->notes; }
-const TraceCost &Tracer::cost() const { return state_->cost; }
+const RunCost &Tracer::cost() const { return state_->cost; }
 uint64_t Tracer::malformed() const { return state_->malformed; }
 int Tracer::poll_fd() const { return state_->ring ? state_->ring->poll_fd() : -1; }
 
@@ -374,13 +374,7 @@ Result<void> Tracer::finish(const std::function<void(const Event &)> &see) {
     }
     while (poll(see) > 0) {
     }
-    for (const Program &program : s.object.programs) {
-        const Result<RunCost> spent = run_cost(program.fd.get());
-        if (!spent) continue;
-        s.cost.runs += spent->runs;
-        s.cost.ns += spent->ns;
-        s.cost.recursion_misses += spent->recursion_misses;
-    }
+    s.cost = run_cost(s.object);
     s.stats.reset();
     return {};
 }

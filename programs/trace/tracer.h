@@ -19,6 +19,7 @@
 #include "programs/trace/program.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
+#include "runtime/kernel/stats.h"
 
 namespace rawbpf::inline v0::trace {
 
@@ -66,11 +67,6 @@ struct PlaceCounts {
     uint64_t shown = 0;
 };
 
-struct TraceCost {
-    uint64_t runs = 0, ns = 0;     ///< of all programs together, of the first few thousand runs (BPF_ENABLE_STATS)
-    uint64_t recursion_misses = 0; ///< firings while a program ran on that CPU: the kernel skips those
-};
-
 class Tracer {
   public:
     /// Errors: invalid_argument (probe, filter, signature), not_found (with the nearest names), unsupported, permission,
@@ -96,7 +92,8 @@ class Tracer {
     [[nodiscard]] Result<void> finish(const std::function<void(const Event &)> &see);
     /// For each place, in their order: live, or final after finish().
     [[nodiscard]] Result<std::vector<PlaceCounts>> counts() const;
-    [[nodiscard]] const TraceCost &cost() const;
+    /// Of all programs together: of the first few thousand runs (BPF_ENABLE_STATS). Known after finish().
+    [[nodiscard]] const RunCost &cost() const;
     [[nodiscard]] uint64_t malformed() const;
 
   private:

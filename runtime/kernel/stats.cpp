@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <fcntl.h>
 
+#include "runtime/kernel/loader.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
@@ -62,6 +63,13 @@ Result<RunCost> run_cost(int program_fd) {
     sys::Because why("how often the program ran, and how long it took");
     sys::ProgInfo info = TRY_IN(sys::prog_info(program_fd), "statistics of program descriptor {}", program_fd);
     return RunCost{info.run_cnt, info.run_time_ns, info.recursion_misses};
+}
+
+RunCost run_cost(const LoadedObject &object) {
+    RunCost sum;
+    for (const Program &program : object.programs)
+        if (const Result<RunCost> one = run_cost(program.fd.get())) sum += *one;
+    return sum;
 }
 
 } // namespace rawbpf::inline v0

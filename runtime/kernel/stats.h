@@ -8,6 +8,8 @@
 
 namespace rawbpf::inline v0 {
 
+struct LoadedObject;
+
 /// Run-time statistics of all programs on the machine, on while this lives. BPF_ENABLE_STATS (5.8); before it the sysctl
 /// kernel.bpf_stats_enabled is set, and put back.
 class [[nodiscard]] RunStats {
@@ -30,7 +32,15 @@ struct RunCost {
     uint64_t runs = 0;
     uint64_t ns = 0;
     uint64_t recursion_misses = 0; ///< times it was skipped because it, or another on that CPU, was running (5.12)
+    RunCost &operator+=(const RunCost &other) {
+        runs += other.runs;
+        ns += other.ns;
+        recursion_misses += other.recursion_misses;
+        return *this;
+    }
 };
 [[nodiscard]] Result<RunCost> run_cost(int program_fd);
+/// The object's programs together; one that can't be asked counts for nothing.
+[[nodiscard]] RunCost run_cost(const LoadedObject &object);
 
 } // namespace rawbpf::inline v0

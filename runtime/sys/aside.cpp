@@ -27,10 +27,6 @@ namespace {
 #define __NR_close_range 436 // 5.9
 #endif
 
-long direct(long number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0, uint64_t f = 0) {
-    return kernel_backend().call(Call{number, {a, b, c, d, e, f}, {}});
-}
-
 std::vector<int> ending; // copies that were told to
 
 void reap() {

@@ -47,6 +47,11 @@ Backend &kernel_backend();
 /// Makes the call: the return value, or -errno. Never touches errno itself.
 long invoke(long number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0, uint64_t f = 0);
 
+/// The same past observer and backend, in a copy of this process: there nothing but system calls is safe.
+inline long direct(long number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0, uint64_t f = 0) {
+    return kernel_backend().call(Call{number, {a, b, c, d, e, f}, {}});
+}
+
 /// Says why the calls in this scope are made: `sys::Because why("the ring buffer that samples come out of");`
 /// Nested scopes override. Costs two pointer moves. The text must outlive the scope.
 class Because {

@@ -89,6 +89,11 @@ Result<std::string> read_file(const std::string &path, size_t limit) {
     return out;
 }
 
+std::string first_line(const std::string &path) {
+    const Result<std::string> text = read_file(path);
+    return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
 Result<void> truncate(int fd, uint64_t size) {
     long r = invoke(__NR_ftruncate, fd, size);
     if (r < 0) return fail_os(-r, "ftruncate");

@@ -31,6 +31,8 @@ Result<size_t> pread(int fd, void *into, size_t size, uint64_t offset);
 Result<void> write_all(int fd, const void *from, size_t size);
 /// The whole file, also from /proc and /sys where st_size lies; refuses to go over `limit` bytes.
 Result<std::string> read_file(const std::string &path, size_t limit = 64 << 20);
+/// The first line of a file of /proc or /sys, without its newline; empty when it can't be read.
+[[nodiscard]] std::string first_line(const std::string &path);
 /// ftruncate(2).
 Result<void> truncate(int fd, uint64_t size);
 /// unlink(2).

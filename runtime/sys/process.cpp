@@ -62,11 +62,6 @@ std::string_view cut(std::string_view &rest, char at) {
     return part;
 }
 
-// In the child, where nothing but system calls is safe.
-long direct(long number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0) {
-    return kernel_backend().call(Call{number, {a, b, c, d, e, 0}, {}});
-}
-
 struct Plan {
     std::vector<std::string> paths;       // what to try, in PATH's order
     std::vector<char *> argv, envp;       // NULL-ended

@@ -1,0 +1,32 @@
+// Which kernel, which machine, which moment.
+#include "programs/profile/run_info.h"
+
+#include "runtime/sys/clock.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::profile {
+namespace {
+
+constexpr const char *kArch =
+#if defined(__x86_64__)
+    "x86_64";
+#elif defined(__aarch64__)
+    "aarch64";
+#else
+    "unknown";
+#endif
+
+} // namespace
+
+RunInfo describe_run(std::vector<std::string> command, std::string version, size_t cpus, uint64_t start_ns) {
+    RunInfo run;
+    run.command = std::move(command);
+    run.version = std::move(version);
+    run.kernel = sys::first_line("/proc/sys/kernel/osrelease");
+    run.arch = kArch;
+    run.cpus = static_cast<uint32_t>(cpus);
+    run.start_wall_ns = start_ns + static_cast<uint64_t>(sys::realtime_offset_ns());
+    return run;
+}
+
+} // namespace rawbpf::inline v0::profile
