@@ -419,7 +419,8 @@ Result<void> CustomTracer::finish(const Reporter &report) {
         sys::Because why("no more traces: when this returns, no CPU runs the programs that were attached here");
         for (const PerfEventLink &clock : s.clocks) TRY(clock.disable());
         s.clocks.clear();
-        s.links.clear();
+        // From the last to the first: the guard of contexts came before those that leave some, and goes after them.
+        while (!s.links.empty()) s.links.pop_back();
     }
     while (poll(report) > 0) {
     }
