@@ -3,7 +3,8 @@
 //      folded       split;main;workload(double);hot_a(long) 2245              as bcc's `profile -f` prints it
 //      folded-ext   1763612456123456789 split 4242 4243 1 main;workload(double);hot_a(long)
 //
-// Frames stand root to leaf: user frames, then kernel frames, whose names end in `_[k]` (bcc's --annotations). A frame without
+// Frames stand root to leaf: user frames, then kernel frames, whose names end in `_[k]` (bcc's --annotations); that of a
+// function inlined into its caller ends in `_[i]`, as FlameGraph has it. A frame without
 // a name is its module, `[libc.so.6]`, and `[unknown]` where that isn't known either; a user stack that couldn't be read is
 // `[Missed User Stack]`. Symbols may hold spaces
 // ("operator new(unsigned long)"), so a reader takes the count after the LAST space, and the frames after the fifth.
@@ -62,6 +63,7 @@ class Folded final : public Renderer {
         switch (tree_.kind(node)) {
         case Kind::process: append_comm(out, tree_.name(node)); break;
         case Kind::kernel: append_symbol(out, tree_.name(node)), out += "_[k]"; break;
+        case Kind::inlined: append_symbol(out, tree_.name(node)), out += "_[i]"; break;
         default: append_symbol(out, tree_.name(node));
         }
     }
@@ -85,7 +87,10 @@ class FoldedExt final : public Renderer {
             first = false;
         };
         if (s.user_missed && s.user.empty()) separate(), text += "[Missed User Stack]";
-        for (auto frame = s.user.rbegin(); frame != s.user.rend(); ++frame) separate(), append_symbol(text, frame_label(**frame));
+        for (auto frame = s.user.rbegin(); frame != s.user.rend(); ++frame) {
+            separate(), append_symbol(text, frame_label(**frame));
+            if ((*frame)->inlined) text += "_[i]";
+        }
         if (s.kernel_missed && s.kernel.empty()) separate(), text += "[Missed Kernel Stack]";
         for (auto frame = s.kernel.rbegin(); frame != s.kernel.rend(); ++frame)
             separate(), append_symbol(text, frame_label(**frame)), text += "_[k]";

@@ -9,7 +9,8 @@
 
 namespace rawbpf::inline v0 {
 
-/// One named frame. Shared: the same address in the same module is one object, however many samples it appears in.
+/// One named frame. Shared: the same address in the same module is one object, however many samples it appears in. With inlined
+/// functions one address is several frames, innermost first; all but the last are inlined.
 struct Frame {
     uint64_t address = 0;
     std::string symbol; ///< empty: unknown
@@ -18,6 +19,11 @@ struct Frame {
     uint64_t file_offset = 0;
     std::string build_id; ///< hex; empty: unknown
     bool kernel = false;
+    // Only where lines or inlined functions were asked for, and the module has debug info.
+    std::string file = {}; ///< of the source, as the debug info has it; empty: unknown
+    uint32_t line = 0;     ///< 0: unknown; of a caller the call's, of an inlined function's caller where it was inlined
+    uint32_t column = 0;   ///< 0: unknown
+    bool inlined = false;  ///< in the code of the next frame with inlined = false, which has the same address
 };
 using FramePtr = std::shared_ptr<const Frame>;
 

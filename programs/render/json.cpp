@@ -4,10 +4,10 @@
 //      {"type":"header","schema":1,"command":[...],"version","kernel","arch","cpus","start":RFC 3339}
 //      {"type":"sample","time":RFC 3339,"t_ns","comm","pid","tid","cpu","kernel":[frame...],"user":[frame...]}     leaf first
 //      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{}}
-//      frame: {"addr":"0x..","symbol","symbol_offset","module","file_offset","build_id"}
+//      frame: {"addr":"0x..","symbol","symbol_offset","module","file_offset","build_id"[,"file","line"][,"inlined":true]}
 //
-// Addresses are strings, since a double can't hold them; unknown is null. A sample has dozens of frames, nearly all seen before:
-// a frame's text is made once and kept.
+// The last three are there where they were asked for and are known. Addresses are strings, since a double can't hold them;
+// unknown is null. A sample has dozens of frames, nearly all seen before: a frame's text is made once and kept.
 #include <unordered_map>
 
 #include "programs/render/json_line.h"

@@ -49,10 +49,13 @@ JsonObject &JsonObject::hex(std::string_view name, uint64_t value) {
 void append_json_frame(std::string &out, const Frame &f) {
     JsonObject frame(out);
     frame.hex("addr", f.address).text_or_null("symbol", f.symbol);
-    f.symbol.empty() ? frame.null("symbol_offset") : frame.number("symbol_offset", f.symbol_offset);
+    f.symbol.empty() || f.inlined ? frame.null("symbol_offset") : frame.number("symbol_offset", f.symbol_offset);
     frame.text_or_null("module", f.module);
     f.module.empty() || f.kernel ? frame.null("file_offset") : frame.number("file_offset", f.file_offset);
     frame.text_or_null("build_id", f.build_id);
+    if (!f.file.empty()) frame.text("file", f.file);
+    if (f.line != 0) frame.number("line", f.line);
+    if (f.inlined) frame.truth("inlined", true);
 }
 
 void append_json_frames(std::string &out, const std::vector<FramePtr> &frames) {

@@ -41,7 +41,7 @@ uint32_t StackTree::descend(uint32_t from, Kind kind, std::string_view symbol, s
 }
 
 uint32_t StackTree::descend(uint32_t from, const Frame &frame) {
-    Kind kind = frame.kernel ? Kind::kernel : Kind::user;
+    Kind kind = frame.kernel ? Kind::kernel : frame.inlined ? Kind::inlined : Kind::user;
     std::string_view module = options_.modules ? base_name(frame.module) : std::string_view();
     if (!frame.symbol.empty()) return descend(from, kind, frame.symbol, module);
     if (options_.modules && module.empty()) { // a run of frames without place and name, often a broken chain of frame pointers

@@ -20,7 +20,8 @@ class StackTree {
         process, ///< a comm
         user,
         kernel,
-        note, ///< stands for frames that aren't there: "[Missed User Stack]", "-"
+        inlined, ///< a user function in another one's code
+        note,    ///< stands for frames that aren't there: "[Missed User Stack]", "-"
     };
     struct Node {
         uint32_t name = 0;        ///< what nodes of one name, module and kind share

@@ -176,6 +176,8 @@ class Svg final : public Renderer {
         append_printable(name, tree_.name(node)); // no line ends: the script splits the title at them
         bool unnamed = name.empty() || kind == Kind::note || (name.front() == '[' && !module.empty() && name.find(module) <= 1);
         if (name.empty()) name = "[unknown]";
+        const uint32_t color = color_of(name);
+        if (kind == Kind::inlined) name += "_[i]";
 
         uint64_t samples = total_[box.node], all = std::max<uint64_t>(total_[0], 1);
         double scale = (kWidth - 2 * kMargin) / static_cast<double>(all);
@@ -189,13 +191,14 @@ class Svg final : public Renderer {
         else if (unnamed)
             text += "n";
         else
-            append(text, "{}{}", kind == Kind::kernel ? 'k' : 'u', color_of(name));
+            append(text, "{}{}", kind == Kind::kernel ? 'k' : 'u', color);
         append(text, "\" data-x=\"{}\" data-w=\"{}\"><title>", box.x, samples);
         append_xml(text, name);
         text += '\n';
         if (kind == Kind::kernel) text += "kernel";
         if (kind == Kind::process) text += "process";
         if (kind == Kind::user || kind == Kind::note) text += "user";
+        if (kind == Kind::inlined) text += "user, inlined";
         if (!module.empty() && !unnamed && module != "vmlinux") {
             text += ", ";
             append_xml(text, module);

@@ -8,6 +8,11 @@
 //
 //          0  ffffffff8112a0b4  do_syscall_64+0x64  [vmlinux]
 //          1  00007f3a5c0e2b10  __read+0x10  [libc.so.6]
+//
+// and where lines and inlined functions were asked for, an address has a line a function, innermost first:
+//
+//          2  000055d1c0a01184  square (inlined) (shapes.h:12)  [draw]
+//          3  000055d1c0a01184  area+0x14 (shapes.cpp:40)  [draw]
 #include "programs/render/renderer.h"
 #include "programs/render/text.h"
 
@@ -44,7 +49,16 @@ class Table final : public Renderer {
             text += "[unknown]";
         } else {
             append_printable(text, frame.symbol);
-            append(text, "+{:#x}", frame.symbol_offset);
+            if (frame.inlined)
+                text += " (inlined)";
+            else
+                append(text, "+{:#x}", frame.symbol_offset);
+        }
+        if (!frame.file.empty()) {
+            text += " (";
+            append_printable(text, base_name(frame.file));
+            if (frame.line != 0) append(text, ":{}", frame.line);
+            text += ')';
         }
         if (!frame.module.empty()) {
             std::string_view module = base_name(frame.module);

@@ -111,6 +111,7 @@ class Top final : public Renderer {
         if (tree_.kind(n) == Kind::process) out += "process ";
         append_printable(out, tree_.name(n).empty() ? "[unknown]" : tree_.name(n));
         if (tree_.kind(n) == Kind::kernel) out += "_[k]";
+        if (tree_.kind(n) == Kind::inlined) out += "_[i]";
         return out;
     }
     [[nodiscard]] double share(uint64_t n) const { return 100.0 * static_cast<double>(n) / static_cast<double>(all_); }

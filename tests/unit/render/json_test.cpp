@@ -23,6 +23,18 @@ TEST_CASE("render: json, golden lines") {
 )");
 }
 
+TEST_CASE("render: json, places in the source where they are known") {
+    if (!writes_json()) SKIP("this build writes no JSON");
+    std::string text = rendered(
+        Format::json,
+        {{stack("draw", {source_frame("area", "/src/shapes.cpp", 40, false), source_frame("square", "/src/shapes.h", 12, true)}),
+          1}});
+    CHECK(text.find(R"("user":[{"addr":"0x401136","symbol":"square","symbol_offset":null,"module":"/usr/bin/split",)"
+                    R"("file_offset":4406,"build_id":"abcd","file":"/src/shapes.h","line":12,"inlined":true},)"
+                    R"({"addr":"0x401136","symbol":"area","symbol_offset":22,"module":"/usr/bin/split",)"
+                    R"("file_offset":4406,"build_id":"abcd","file":"/src/shapes.cpp","line":40}]})") != std::string::npos);
+}
+
 TEST_CASE("render: json replaces what isn't UTF-8 and escapes the rest") {
     if (!writes_json()) SKIP("this build writes no JSON");
     std::string text = rendered(Format::json, {{stack("a\"\n\xff", {user_frame("b\\\x01\xc0")}), 1}});

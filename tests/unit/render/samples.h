@@ -19,6 +19,14 @@ inline FramePtr user_frame(const std::string &symbol, const std::string &module 
                                          .build_id = "abcd",
                                          .kernel = false});
 }
+/// A frame with its place in the source, in the code of another one or not.
+inline FramePtr source_frame(const std::string &symbol, const std::string &file, uint32_t line, bool inlined) {
+    Frame frame = *user_frame(symbol);
+    frame.file = file;
+    frame.line = line;
+    frame.inlined = inlined;
+    return std::make_shared<Frame>(std::move(frame));
+}
 inline FramePtr kernel_frame(const std::string &symbol) {
     return std::make_shared<Frame>(Frame{.address = 0xffffffff8112a0b4,
                                          .symbol = symbol,

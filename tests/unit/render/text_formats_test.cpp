@@ -46,6 +46,25 @@ TEST_CASE("render: folded merges, sorts and marks as bcc does") {
     CHECK(rendered(Format::folded, {}) == "");
 }
 
+TEST_CASE("render: inlined functions and places in the source") {
+    NamedSample s =
+        stack("draw", {source_frame("main", "/src/\x1b[draw.cpp", 0, false), source_frame("area", "shapes.cpp", 40, false),
+                       source_frame("square", "/src/shapes.h", 12, true)});
+    CHECK(rendered(Format::table, {{s, 1}}, {.stacks = true}) ==
+          "TIME                 COMM                 PID    CPUID   KStackSz  UStackSz\n"
+          "1761659235300424689  draw                 2133   4       0         24\n"
+          "        0  0000000000401136  square (inlined) (shapes.h:12)  [split]\n"
+          "        1  0000000000401136  area+0x16 (shapes.cpp:40)  [split]\n"
+          "        2  0000000000401136  main+0x16 (\xef\xbf\xbd[draw.cpp)  [split]\n");
+    // A function inlined here and called there is two frames of a stack.
+    NamedSample called = stack(
+        "draw", {source_frame("main", "", 0, false), source_frame("area", "", 0, false), source_frame("square", "", 0, false)});
+    CHECK(rendered(Format::folded, {{s, 1}, {called, 2}}) == "draw;main;area;square 2\ndraw;main;area;square_[i] 1\n");
+    CHECK(rendered(Format::folded_ext, {{s, 1}}).ends_with(" main;area;square_[i]\n"));
+    CHECK(rendered(Format::top, {{s, 1}}).find("square_[i] ") != std::string::npos);
+    CHECK(rendered(Format::svg, {{s, 1}}).find("<title>square_[i]\nuser, inlined, split\n1 sample") != std::string::npos);
+}
+
 TEST_CASE("render: folded-ext is one line a sample, never without frames") {
     NamedSample a =
         stack("split x", {user_frame("main"), user_frame("operator new(unsigned long)")}, {kernel_frame("page_fault")});
