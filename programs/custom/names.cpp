@@ -147,6 +147,7 @@ LocatedTrace Names::locate(const CustomTrace &trace) {
         const bool shows = tree_.places()[places_[sane]].address >= kLowest;
         places_.resize(sane + (shows ? 1 : 0));
     }
+    out.unknown = sane == 0 && !places_.empty();
     for (size_t i = places_.size(); i-- > 0;) out.user = tree_.intern_node(out.user, places_[i]);
     return out;
 }

@@ -298,7 +298,10 @@ int CustomTracer::generic_program_fd(Kind kind) const {
             if (const Program *program = state_->object.find_program(one.program)) return program->fd.get();
     return -1;
 }
-int CustomTracer::context_map_fd() const { return state_->map_fd("custom_context_map"); }
+int CustomTracer::context_map_fd() const {
+    state_->wants_guard = true;
+    return state_->map_fd("custom_context_map");
+}
 int CustomTracer::thread_context_map_fd() const { return state_->map_fd("custom_context_by_thread"); }
 
 Result<void> CustomTracer::load_external(ObjectSpec object, const ExternalOptions &options) {

@@ -70,6 +70,7 @@ class CustomTracer {
     /// put_program or BPF_MAP_UPDATE_ELEM. Borrowed, as all descriptors here.
     [[nodiscard]] int generic_program_fd(Kind kind = Kind::probe) const;
     /// Per-CPU array, [0] = u64: the context, stored right before the jump. What the OpenTelemetry profiler's examples use.
+    /// Asked for before attach(), which then also attaches what keeps each thread from another's context.
     [[nodiscard]] int context_map_fd() const;
     /// Hash, pid_tgid (as bpf_get_current_pid_tgid has it) -> u64: the same by thread, which no preemption disturbs. Prefer it.
     [[nodiscard]] int thread_context_map_fd() const;

@@ -63,6 +63,7 @@ void View::trace(const CustomTrace &trace) {
     if (missed(head) && !(head.kernel_bytes > 0 && head.origin == Origin::sampling)) ++unreadable_;
     if (head.kernel_bytes == most || head.user_bytes == most || (head.flags & kTruncated)) ++truncated_;
     if ((head.flags & kPerCpu) && !options_.guarded) ++unchecked_;
+    if (located.unknown) ++unknown_;
     ++shown_;
     ++by_origin_[static_cast<size_t>(head.origin)];
     if (graph_) {
@@ -203,6 +204,7 @@ std::vector<std::pair<std::string, uint64_t>> View::degraded() const {
     if (unreadable_) out.emplace_back("user_stack_unreadable", unreadable_);
     if (truncated_) out.emplace_back("stack_truncated", truncated_);
     if (unchecked_) out.emplace_back("context_unchecked", unchecked_);
+    if (unknown_) out.emplace_back("process_unknown", unknown_);
     return out;
 }
 

@@ -77,7 +77,7 @@ class View {
     std::unordered_map<Key, uint64_t, KeyHash> sums_;
     uint64_t shown_ = 0, by_origin_[4] = {}, passed_at_ = 0;
     uint64_t numbered_[4] = {}; ///< by origin, in text
-    uint64_t unreadable_ = 0, truncated_ = 0, unchecked_ = 0;
+    uint64_t unreadable_ = 0, truncated_ = 0, unchecked_ = 0, unknown_ = 0;
 };
 
 /// fired = shown + filtered + lost. `filtered`: those that were left out here, beside the programs'.

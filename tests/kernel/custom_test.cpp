@@ -16,17 +16,18 @@
 #include <unistd.h>
 
 #include "asm/builder.h"
-#include "programs/custom/names.h"
-#include "programs/custom/tracer.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/tail_call.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"
+#include "tests/kernel/custom_support.h"
 #include "tests/support/fds.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
 using namespace rawbpf::custom;
+using rawbpf::test::Seen;
+using rawbpf::test::traced;
 
 #if defined(__clang__)
 #define TRACED extern "C" [[gnu::noinline, gnu::used]]
@@ -47,100 +48,6 @@ TRACED void rawbpf_custom_caller(uint64_t first, int calls) {
 namespace {
 
 constexpr const char *kReport = "/proc/self/exe:rawbpf_custom_report";
-
-// A child that waits for a word before it does `work`.
-template <class Work> struct Child {
-    explicit Child(Work work) {
-        REQUIRE(pipe(go) == 0);
-        pid = fork();
-        REQUIRE(pid >= 0);
-        if (pid != 0) return;
-        close(go[1]); // so that it ends when we do
-        char word = 0;
-        if (read(go[0], &word, 1) != 1) _exit(1);
-        work();
-        _exit(0);
-    }
-    ~Child() {
-        close(go[0]);
-        close(go[1]);
-        if (!ended) (void)waitpid(pid, nullptr, 0);
-    }
-    void release() const { REQUIRE(write(go[1], "", 1) == 1); }
-    bool poll() {
-        int status = 0;
-        if (!ended && waitpid(pid, &status, WNOHANG) == pid) {
-            ended = true;
-            REQUIRE(status == 0);
-        }
-        return ended;
-    }
-    int pid = -1, go[2] = {-1, -1};
-    bool ended = false;
-};
-
-struct Seen {
-    std::vector<Record> heads;
-    std::vector<std::vector<std::string>> stacks; ///< of the user's, leaf first
-    std::vector<std::string> hashes;
-    Counts counts{};
-    [[nodiscard]] uint64_t of(Origin origin) const {
-        return static_cast<uint64_t>(
-            std::count_if(heads.begin(), heads.end(), [&](const Record &r) { return r.origin == origin; }));
-    }
-};
-
-bool missing(const Error &error) {
-    return error.kind == Errc::unsupported || error.kind == Errc::permission || error.os == EPERM;
-}
-
-// Everything that the tracer sees while the child works. nullopt where this kernel can't.
-template <class Work> std::optional<Seen> traced(CustomTracer &tracer, Work work, std::string &why, bool with_stacks = true,
-                                                 bool poll_meanwhile = true) {
-    Child child(work);
-    Names names;
-    if (Result<void> watched = names.watch(-1); !watched) why = watched.error().message();
-    names.look_at(static_cast<uint32_t>(child.pid));
-    Seen seen;
-    const auto report = [&](const CustomTrace &trace) {
-        (void)names.wanted(trace.head);
-        if (trace.head.origin == Origin::custom) REQUIRE(trace.head.pid == static_cast<uint32_t>(child.pid));
-        seen.heads.push_back(trace.head);
-        if (!with_stacks || trace.head.origin != Origin::custom) return;
-        const Names::Named named = names.name(names.locate(trace));
-        std::vector<std::string> stack;
-        for (const FramePtr &frame : named.user) stack.push_back(frame->symbol);
-        seen.stacks.push_back(std::move(stack));
-        seen.hashes.push_back(stack_hash(named.kernel, named.user));
-    };
-    REQUIRE(tracer.follow(child.pid).has_value());
-    Result<void> attached = tracer.attach();
-    if (!attached && missing(attached.error())) {
-        why = attached.error().message();
-        return {};
-    }
-    REQUIRE_MESSAGE(attached, attached.error().message(), " ", attached.error().hint);
-    child.release();
-    while (!child.poll()) {
-        if (poll_meanwhile) (void)tracer.poll(report);
-        usleep(1000);
-    }
-    REQUIRE(tracer.finish(report).has_value());
-    Result<Counts> counts = tracer.counts();
-    REQUIRE(counts);
-    seen.counts = *counts;
-    CHECK(tracer.malformed() == 0);
-    const Counts &c = seen.counts;
-    CHECK(c.entered + c.sampled + c.off_cpu ==
-          c.lost_context + c.lost_scratch + c.lost_ring_full + c.lost_off_cpu_map + c.filtered + seen.heads.size());
-    return seen;
-}
-
-#define OPEN_OR_SKIP(tracer, options)                                                                                            \
-    Result<std::unique_ptr<CustomTracer>> opened = CustomTracer::open(options);                                                  \
-    if (!opened && missing(opened.error())) SKIP("needs CAP_BPF and ring buffers: " + opened.error().message());                 \
-    REQUIRE_MESSAGE(opened, opened.error().message(), " ", opened.error().log);                                                  \
-    CustomTracer &tracer = **opened
 
 // An external program as others write them: the context into custom_context_map, and away.
 ObjectSpec per_cpu_external(uint32_t value_size = 8, const char *section = "uprobe", bool jumps = true) {
@@ -221,18 +128,17 @@ TEST_CASE("custom: eight threads with ids of their own, sampled meanwhile: each 
     auto *tids = static_cast<uint32_t *>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     REQUIRE(tids != MAP_FAILED);
     std::string why;
-    const std::optional<Seen> seen = traced(
-        tracer,
-        [&] {
-            std::vector<std::thread> threads;
-            for (int t = 0; t < kThreads; ++t)
-                threads.emplace_back([t, tids] {
-                    tids[t] = static_cast<uint32_t>(syscall(SYS_gettid));
-                    rawbpf_custom_caller(static_cast<uint64_t>(t) << 32, kCalls);
-                });
-            for (std::thread &thread : threads) thread.join();
-        },
-        why, false);
+    const std::optional<Seen> seen = traced(tracer,
+                                            [&] {
+                                                std::vector<std::thread> threads;
+                                                for (int t = 0; t < kThreads; ++t)
+                                                    threads.emplace_back([t, tids] {
+                                                        tids[t] = static_cast<uint32_t>(syscall(SYS_gettid));
+                                                        rawbpf_custom_caller(static_cast<uint64_t>(t) << 32, kCalls);
+                                                    });
+                                                for (std::thread &thread : threads) thread.join();
+                                            },
+                                            why, {.with_stacks = false});
     std::map<uint32_t, uint64_t> index;
     for (uint32_t t = 0; t < kThreads; ++t) index[tids[t]] = t;
     munmap(tids, 4096);
@@ -296,7 +202,7 @@ TEST_CASE("custom: what a process and its threads waited for, and how long") {
     std::set<uint32_t> pids;
     for (const Record &head : seen->heads) {
         pids.insert(head.pid);
-        if (head.origin == Origin::off_cpu && head.context >= 20'000'000 && head.context < 10'000'000'000) ++long_waits[head.tid];
+        if (head.origin == Origin::off_cpu && head.context >= 15'000'000 && head.context < 10'000'000'000) ++long_waits[head.tid];
     }
     CHECK(pids.size() == 1);
     REQUIRE(long_waits.size() == 2);
@@ -361,8 +267,8 @@ TEST_CASE("custom: contexts, jumps and rings that fail are counted") {
         OPEN_OR_SKIP(tracer, options);
         REQUIRE(tracer.add_function(kReport).has_value());
         std::string why;
-        const std::optional<Seen> seen = traced(
-            tracer, [] { rawbpf_custom_caller(0, 1000); }, why, false, false);
+        const std::optional<Seen> seen =
+            traced(tracer, [] { rawbpf_custom_caller(0, 1000); }, why, {.with_stacks = false, .poll_meanwhile = false});
         if (!seen) SKIP("needs uprobes: " + why);
         CHECK(seen->counts.lost_ring_full > 0);
         CHECK(seen->heads.size() + seen->counts.lost_ring_full == 1000);

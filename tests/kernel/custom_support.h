@@ -1,0 +1,128 @@
+// What the tests of custom traces share: a child that works when it is told to, and everything that a tracer sees meanwhile.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "programs/custom/names.h"
+#include "programs/custom/tracer.h"
+#include "tests/support/test.h"
+
+namespace rawbpf::test {
+
+/// A child that waits for a word before it does `work`.
+template <class Work> struct Child {
+    explicit Child(Work work) {
+        REQUIRE(pipe(go) == 0);
+        pid = fork();
+        REQUIRE(pid >= 0);
+        if (pid != 0) return;
+        close(go[1]); // so that it ends when we do
+        char word = 0;
+        if (read(go[0], &word, 1) != 1) _exit(1);
+        work();
+        _exit(0);
+    }
+    ~Child() {
+        close(go[0]);
+        close(go[1]);
+        if (!ended) (void)waitpid(pid, nullptr, 0);
+    }
+    void release() const { REQUIRE(write(go[1], "", 1) == 1); }
+    bool poll() {
+        int status = 0;
+        if (!ended && waitpid(pid, &status, WNOHANG) == pid) {
+            ended = true;
+            REQUIRE(status == 0);
+        }
+        return ended;
+    }
+    int pid = -1, go[2] = {-1, -1};
+    bool ended = false;
+};
+
+struct Seen {
+    std::vector<custom::Record> heads;
+    std::vector<std::vector<std::string>> stacks; ///< of the user's, leaf first
+    std::vector<std::string> hashes;
+    uint64_t unknown = 0; ///< traces of processes of which nothing is known
+    custom::Counts counts{};
+    [[nodiscard]] uint64_t of(custom::Origin origin) const {
+        return static_cast<uint64_t>(
+            std::count_if(heads.begin(), heads.end(), [&](const custom::Record &r) { return r.origin == origin; }));
+    }
+};
+
+inline bool missing(const Error &error) {
+    return error.kind == Errc::unsupported || error.kind == Errc::permission || error.os == EPERM;
+}
+
+struct Tracing {
+    bool with_stacks = true;
+    bool poll_meanwhile = true;
+    /// Whether what processes map is followed, and the child looked at from the start.
+    bool know_processes = true;
+    /// Instead of CustomTracer::attach(), given the child's number.
+    std::function<Result<void>(int)> attach = nullptr;
+};
+
+/// Everything that the tracer sees while the child works. nullopt where this kernel can't.
+template <class Work>
+std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string &why, const Tracing &how = {}) {
+    using namespace custom;
+    Child child(work);
+    Names names;
+    if (how.know_processes) {
+        if (Result<void> watched = names.watch(-1); !watched) why = watched.error().message();
+        names.look_at(static_cast<uint32_t>(child.pid));
+    }
+    Seen seen;
+    const auto report = [&](const CustomTrace &trace) {
+        (void)names.wanted(trace.head);
+        if (trace.head.origin == Origin::custom) REQUIRE(trace.head.pid == static_cast<uint32_t>(child.pid));
+        seen.heads.push_back(trace.head);
+        if (!how.with_stacks || trace.head.origin != Origin::custom) return;
+        const LocatedTrace located = names.locate(trace);
+        seen.unknown += located.unknown;
+        const Names::Named named = names.name(located);
+        std::vector<std::string> stack;
+        for (const FramePtr &frame : named.user) stack.push_back(frame->symbol);
+        seen.stacks.push_back(std::move(stack));
+        seen.hashes.push_back(stack_hash(named.kernel, named.user));
+    };
+    REQUIRE(tracer.follow(child.pid).has_value());
+    Result<void> attached = how.attach ? how.attach(child.pid) : tracer.attach();
+    if (!attached && missing(attached.error())) {
+        why = attached.error().message();
+        return {};
+    }
+    REQUIRE_MESSAGE(attached, attached.error().message(), " ", attached.error().hint);
+    child.release();
+    while (!child.poll()) {
+        if (how.poll_meanwhile) (void)tracer.poll(report);
+        usleep(1000);
+    }
+    REQUIRE(tracer.finish(report).has_value());
+    Result<Counts> counts = tracer.counts();
+    REQUIRE(counts);
+    seen.counts = *counts;
+    CHECK(tracer.malformed() == 0);
+    const Counts &c = seen.counts;
+    CHECK(c.entered + c.sampled + c.off_cpu ==
+          c.lost_context + c.lost_scratch + c.lost_ring_full + c.lost_off_cpu_map + c.filtered + seen.heads.size());
+    return seen;
+}
+
+#define OPEN_OR_SKIP(tracer, options)                                                                                            \
+    Result<std::unique_ptr<custom::CustomTracer>> opened = custom::CustomTracer::open(options);                                  \
+    if (!opened && rawbpf::test::missing(opened.error())) SKIP("needs CAP_BPF and ring buffers: " + opened.error().message());   \
+    REQUIRE_MESSAGE(opened, opened.error().message(), " ", opened.error().log);                                                  \
+    custom::CustomTracer &tracer = **opened
+
+} // namespace rawbpf::test
