@@ -36,11 +36,12 @@
 #define UNWIND_NONE 0     /* nothing is known: stop */
 #define UNWIND_SP 1       /* CFA = sp + cfa */
 #define UNWIND_FP 2       /* CFA = fp + cfa */
-#define UNWIND_FP_DEREF 3 /* CFA = *(fp + cfa): x86_64, functions that align their stack */
+#define UNWIND_FP_DEREF 3 /* CFA = *(fp + cfa): x86_64, functions that align their stack; caller's fp: at fp + UnwindRule.fp */
 #define UNWIND_PLT 4      /* x86_64's PLT: CFA = sp + cfa, and 8 more from byte 11 of a stub's 16 on */
 #define UNWIND_SIGNAL 5   /* the frame that the kernel built for a signal handler: all registers are in it */
 #define UNWIND_END 6      /* the outermost frame: the return address is undefined */
 #define UNWIND_ODD 7      /* a rule that this model can't express: stop, and count it */
+#define UNWIND_SP_DEREF 8 /* CFA = *(sp + cfa) + 8: x86_64, OpenSSL's assembly */
 
 /* UnwindRule.flags */
 #define UNWIND_RA_IN_LR 1  /* arm64: the return address is still in x30; true of a leaf frame only */
@@ -51,7 +52,7 @@ struct UnwindRule {
     __u8 kind;  ///< UNWIND_...
     __u8 flags; ///< UNWIND_RA_...
     __s16 cfa;  ///< for kind, see there
-    __s16 fp;   ///< the caller's fp is at CFA + fp; 0: it is still in the register
+    __s16 fp;   ///< the caller's fp is at CFA + fp; 0: it is still in the register (but see UNWIND_FP_DEREF)
     __s16 ra;   ///< the return address is at CFA + ra; -1 on x86_64
 };
 

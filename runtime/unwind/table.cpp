@@ -1,0 +1,208 @@
+// The functions of a file, sorted, their programs run, and the rows packed.
+//
+//      .eh_frame ---+--> functions, by start --> run --> address, rule (8 bytes)  --> 64 KiB pages of rows: low 16 bits | rule's number
+//      .debug_frame-'     where two begin at                    |
+//                         one address the first;                '--> rules, each once: a hash with open addressing
+//                         one ends where the next begins
+//
+// Between two functions lies a row with rule 0, "nothing is known": padding, or assembly that says nothing of itself. Rows that
+// say what the row before says are left out, also across functions.
+//
+// Both sections are read: what was built with -fno-asynchronous-unwind-tables and -g has only the C library's own start code in
+// .eh_frame. Addresses that lie in no executable segment belong to functions that the linker dropped.
+#include "runtime/unwind/table.h"
+
+#include <algorithm>
+#include <elf.h>
+
+#include "runtime/base/stable_sort.h"
+#include "runtime/unwind/cfi.h"
+
+namespace rawbpf::inline v0::unwind {
+namespace {
+
+constexpr uint64_t kMaxPages = UINT16_MAX; // UnwindMapping.page_count
+constexpr size_t kMaxSegments = 64;        // executable ones; there are one or two
+constexpr size_t kHashSize = size_t{2} * UNWIND_RULES;
+constexpr UnwindRule kNone = {UNWIND_NONE, 0, 0, 0, 0}, kOdd = {UNWIND_ODD, 0, 0, 0, 0};
+
+uint64_t bits(const UnwindRule &rule) { return std::bit_cast<uint64_t>(rule); }
+
+uint64_t page_of(uint64_t address) { return address >> UNWIND_PAGE_BITS; }
+
+class Builder {
+  public:
+    explicit Builder(const elf::Elf &file) : file_(file), numbers_(kHashSize) { (void)number(kNone); }
+
+    Result<Table> build() {
+        find_code();
+        for (const bool eh : {true, false}) TRY(read_section(eh));
+        stable_sort(functions_, [](const Function &a, const Function &b) { return a.start < b.start; });
+        for (size_t i = 0; i < functions_.size();) {
+            size_t next = i + 1;
+            while (next < functions_.size() && functions_[next].start == functions_[i].start) ++next;
+            uint64_t until = next < functions_.size() ? functions_[next].start : UINT64_MAX;
+            add(functions_[i], until);
+            i = next;
+        }
+        for (size_t i = 0; i < table_.pages.size(); ++i)
+            table_.pages[i].rows =
+                (i + 1 < table_.pages.size() ? table_.pages[i + 1].first : static_cast<uint32_t>(table_.rows.size())) -
+                table_.pages[i].first;
+        table_.rows.shrink_to_fit();
+        return std::move(table_);
+    }
+
+  private:
+    void find_code() {
+        uint64_t first = UINT64_MAX;
+        for (const elf::Segment &segment : file_.segments())
+            if (segment.type == PT_LOAD && segment.flags & PF_X && code_.size() < kMaxSegments &&
+                segment.address + segment.memory_size > segment.address) {
+                code_.push_back(segment);
+                first = std::min(first, segment.address);
+            }
+        if (!code_.empty()) table_.base = page_of(first) << UNWIND_PAGE_BITS;
+    }
+
+    [[nodiscard]] bool is_code(uint64_t start, uint64_t end) const {
+        return std::any_of(code_.begin(), code_.end(), [&](const elf::Segment &s) {
+            return start >= s.address && end <= s.address + s.memory_size && page_of(end - table_.base) < kMaxPages;
+        });
+    }
+
+    Result<void> read_section(bool eh) {
+        const elf::Section *section = file_.find_section(eh ? ".eh_frame" : ".debug_frame");
+        if (!section) return {};
+        const auto address = [&](std::string_view name) {
+            const elf::Section *base = file_.find_section(name);
+            return base ? base->address : 0;
+        };
+        Frames &frames = frames_[eh ? 0 : 1];
+        frames = {file_.contents(*section),
+                  section->address,
+                  address(".text"),
+                  address(".got"),
+                  eh,
+                  file_.machine() == EM_AARCH64 ? &kArm64 : &kX86_64};
+        if (section->flags & SHF_COMPRESSED) {
+            bad(frames, 0, "it is compressed");
+            return {};
+        }
+        if (frames.bytes.size() >= UINT32_MAX)
+            return fail(Errc::unsupported, "{}: {} has more than 4 GiB", file_.name(), section->name);
+        table_.rows.reserve(table_.rows.capacity() + frames.bytes.size() / 4);
+        functions_.reserve(functions_.size() + frames.bytes.size() / 64);
+
+        Entry entry;
+        for (uint64_t at = 0; entry = read_entry(frames, at), entry.kind != Entry::end; at = entry.next) {
+            if (entry.kind == Entry::bad) bad(frames, at, "it doesn't fit into its section");
+            if (entry.kind != Entry::fde) continue;
+            Function function;
+            const char *problem = use_cie(frames, entry.cie_at);
+            if (!problem) problem = read_fde(frames, cie_, entry.rest, function);
+            if (problem) {
+                bad(frames, at, problem);
+                continue;
+            }
+            if (function.start == function.end) continue;
+            if (!is_code(function.start, function.end)) {
+                // 0, and LLVM's -1 and -2: of a function that the linker left out.
+                if (function.start != 0 && function.start < UINT64_MAX - 1)
+                    bad(frames, at, "its function isn't in executable memory");
+                continue;
+            }
+            function.cie = static_cast<uint32_t>(entry.cie_at);
+            function.frames = eh ? 0 : 1;
+            functions_.push_back(function);
+        }
+        return {};
+    }
+
+    // Neighbours mostly have the same CIE.
+    const char *use_cie(const Frames &frames, uint64_t at) {
+        if (cie_.at == at && cie_frames_ == &frames) return nullptr;
+        cie_frames_ = &frames;
+        cie_.at = UINT64_MAX;
+        return read_cie(frames, at, cie_);
+    }
+
+    void bad(const Frames &frames, uint64_t at, std::string_view problem) {
+        if (table_.stats.bad_entries++ == 0)
+            table_.stats.first_bad =
+                format("{}: {}: offset {:#x}: {}", file_.name(), frames.eh ? ".eh_frame" : ".debug_frame", at, problem);
+    }
+
+    void add(Function &function, uint64_t until) {
+        const Frames &frames = frames_[function.frames];
+        changes_.clear();
+        const char *problem = use_cie(frames, function.cie);
+        if (!problem) problem = run_program(frames, cie_, function, changes_);
+        if (problem) return bad(frames, static_cast<uint64_t>(function.program.data() - frames.bytes.data()), problem);
+        ++table_.stats.functions;
+        const uint64_t end = std::min(function.end, until);
+        for (const Change &change : changes_) {
+            if (change.address >= end) break;
+            put(change.address, number(change.rule));
+        }
+        if (end < until) put(end, 0);
+    }
+
+    // From address on, which is above all addresses put before.
+    void put(uint64_t address, uint32_t rule) {
+        if (rule == current_) return;
+        const uint64_t page = page_of(address - table_.base);
+        while (table_.pages.size() <= page) {
+            table_.pages.push_back({static_cast<uint32_t>(table_.rows.size()), 0});
+            if (current_ != 0 || table_.pages.size() > page) table_.rows.push_back(UNWIND_ROW(0, current_));
+        }
+        const auto low = static_cast<uint32_t>(address & 0xffff);
+        if (low == 0) table_.rows.pop_back();
+        table_.rows.push_back(UNWIND_ROW(low, rule));
+        table_.stats.odd_rows += table_.rules[rule].kind == UNWIND_ODD;
+        current_ = rule;
+    }
+
+    uint32_t number(const UnwindRule &rule) {
+        if (!table_.rules.empty() && bits(table_.rules[last_]) == bits(rule)) return last_;
+        size_t at = bits(rule) * 0x9e3779b97f4a7c15 >> 50; // 14 bits of it
+        static_assert(kHashSize == size_t{1} << 14);
+        for (; numbers_[at]; at = (at + 1) % kHashSize)
+            if (bits(table_.rules[numbers_[at] - 1]) == bits(rule)) return last_ = numbers_[at] - 1;
+        if (table_.rules.size() >= UNWIND_RULES - 1 && rule.kind != UNWIND_ODD) return number(kOdd);
+        table_.rules.push_back(rule);
+        numbers_[at] = static_cast<uint16_t>(table_.rules.size());
+        return last_ = static_cast<uint32_t>(table_.rules.size() - 1);
+    }
+
+    const elf::Elf &file_;
+    Table table_;
+    std::vector<elf::Segment> code_;
+    std::vector<uint16_t> numbers_; // hash of a rule -> its index + 1
+    Frames frames_[2];
+    std::vector<Function> functions_;
+    std::vector<Change> changes_;
+    Cie cie_;
+    const Frames *cie_frames_ = nullptr;
+    uint32_t current_ = 0, last_ = 0;
+};
+
+} // namespace
+
+UnwindRule Table::find(uint64_t address) const {
+    if (address < base || page_of(address - base) >= pages.size()) return kNone;
+    const TablePage &page = pages[page_of(address - base)];
+    if (page.rows == 0) return kNone;
+    const auto first = rows.begin() + page.first;
+    const auto after = std::upper_bound(first, first + page.rows, UNWIND_ROW(address & 0xffff, 0xffff));
+    return rules[UNWIND_ROW_RULE(*(after - 1))];
+}
+
+Result<Table> build_table(const elf::Elf &file) {
+    if ((file.machine() != EM_X86_64 && file.machine() != EM_AARCH64) || !file.is_64() || file.big_endian())
+        return fail(Errc::unsupported, "{}: no unwinding for such a machine, only for x86_64 and arm64", file.name());
+    if (file.type() == ET_REL) return fail(Errc::unsupported, "{}: not linked: its functions have no addresses", file.name());
+    return Builder(file).build();
+}
+
+} // namespace rawbpf::inline v0::unwind
