@@ -4,6 +4,7 @@
 //       else a separate debug file's .symtab    everything again
 //       else .dynsym                            what it exports
 //          + .gnu_debugdata                     an xz-compressed ELF file with the rest (Fedora's "mini debug info")
+//          + Go's pclntab                       every function of a Go program, for its own tracebacks
 //     and always the PLT                        "printf@plt"
 //
 // A profile has file offsets, for that is what is left when the place that the loader chose is taken away; symbol tables
@@ -28,6 +29,7 @@
 #include "runtime/symbols/debug_files.h"
 #include "runtime/symbols/demangle.h"
 #include "runtime/symbols/function_table.h"
+#include "runtime/symbols/go_pclntab.h"
 #include "runtime/symbols/name_strings.h"
 #include "runtime/symbols/plt.h"
 #include "runtime/sys/choke.h"
@@ -51,8 +53,11 @@ struct Home {
     NameStrings strings(const elf::Elf &elf, const elf::Section &table) const {
         if (table.link >= elf.sections().size()) return {};
         const elf::Section &strings = elf.sections()[table.link];
-        if (fd) return NameStrings::in_file(fd, strings.offset, elf.contents(strings).size());
-        return stays ? NameStrings::in_memory(elf.contents(strings)) : NameStrings::owned(elf.contents(strings));
+        return strings_at(strings.offset, elf.contents(strings));
+    }
+    NameStrings strings_at(uint64_t offset, Bytes bytes) const {
+        if (fd) return NameStrings::in_file(fd, offset, bytes.size());
+        return stays ? NameStrings::in_memory(bytes) : NameStrings::owned(bytes);
     }
 };
 
@@ -125,6 +130,13 @@ struct ElfSymbols::State {
                     add(read_table(*inner, SHT_SYMTAB, Home{}), ".gnu_debugdata");
         }
         add(read_table(elf, SHT_DYNSYM, home), ".dynsym");
+        if (std::optional<GoFunctions> go = read_go_pclntab(elf)) {
+            elf::Section names;
+            names.type = SHT_PROGBITS;
+            names.offset = go->names_offset;
+            names.size = go->names_size;
+            add(Named{std::move(go->functions), home.strings_at(names.offset, elf.contents(names))}, ".gopclntab");
+        }
     }
 
     [[nodiscard]] std::optional<uint64_t> address_of(uint64_t file_offset) const {

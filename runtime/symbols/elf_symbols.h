@@ -48,7 +48,8 @@ class ElfSymbols {
     [[nodiscard]] const std::string &build_id() const; ///< lower-case hex, empty without one
     [[nodiscard]] size_t size() const;                 ///< number of symbols
     [[nodiscard]] size_t memory() const;               ///< bytes held
-    /// Where the names come from: ".symtab", ".dynsym", ".gnu_debugdata", or the path of the separate debug file; empty: nowhere.
+    /// Where the names come from: ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", or the path of the separate debug file;
+    /// empty: nowhere.
     [[nodiscard]] const std::string &source() const;
 
   private:
