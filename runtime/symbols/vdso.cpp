@@ -12,13 +12,15 @@
 
 namespace rawbpf::inline v0::symbols {
 
-Result<ElfSymbols> load_vdso() {
+Result<Bytes> vdso_image() {
     auto base = static_cast<uint64_t>(getauxval(AT_SYSINFO_EHDR));
     if (base == 0) return fail(Errc::not_found, "this process has no vdso");
     ProcessMaps maps = parse_maps(0, TRY(sys::read_file("/proc/self/maps")));
     const Region *region = maps.find(base);
     if (!region || region->start != base) return fail(Errc::not_found, "the vdso is not in /proc/self/maps");
-    return ElfSymbols::parse({reinterpret_cast<const std::byte *>(base), region->end - region->start}, "[vdso]");
+    return Bytes{reinterpret_cast<const std::byte *>(base), region->end - region->start};
 }
+
+Result<ElfSymbols> load_vdso() { return ElfSymbols::parse(TRY(vdso_image()), "[vdso]"); }
 
 } // namespace rawbpf::inline v0::symbols

@@ -10,5 +10,7 @@ namespace rawbpf::inline v0::symbols {
 /// 32-bit processes, whose addresses then have no name). Offsets are from the start of the "[vdso]" region.
 /// not_found when this process has none (vdso=0 on the kernel's command line, or some emulators).
 [[nodiscard]] Result<ElfSymbols> load_vdso();
+/// The image itself: it stays where it is as long as this process. Errors: not_found, as above.
+[[nodiscard]] Result<Bytes> vdso_image();
 
 } // namespace rawbpf::inline v0::symbols

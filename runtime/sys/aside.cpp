@@ -10,6 +10,7 @@
 // The copy makes raw system calls only, past the observer. Its status is taken when the next one begins or ends, or by init.
 #include "runtime/sys/aside.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <linux/prctl.h>
@@ -33,13 +34,14 @@ void reap() {
     std::erase_if(ending, [](int pid) { return invoke(__NR_wait4, static_cast<uint64_t>(pid), 0, WNOHANG) != 0; });
 }
 
-[[noreturn]] void copy_main(long number, const std::array<uint64_t, 6> &args, uint64_t keep, int parent) {
+[[noreturn]] void copy_main(long number, const std::array<uint64_t, 6> &args, uint64_t keep, uint64_t also, int parent) {
     uint64_t all = ~uint64_t{0};
     direct(__NR_rt_sigprocmask, SIG_SETMASK, reg(&all), 0, 8); // a terminal's Ctrl-C is the parent's
     direct(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
     if (direct(__NR_getppid) == parent) { // else it died before it could be said
         if (keep > 0) direct(__NR_close_range, 0, keep - 1);
-        direct(__NR_close_range, keep + 1, UINT32_MAX);
+        if (also > keep + 1) direct(__NR_close_range, keep + 1, also - 1);
+        direct(__NR_close_range, also + 1, UINT32_MAX);
         direct(number, args[0], args[1], args[2], args[3], args[4], args[5]);
         uint64_t none = 0;
         for (;;) direct(__NR_ppoll, 0, 0, 0, reg(&all), sizeof none);
@@ -49,13 +51,15 @@ void reap() {
 
 } // namespace
 
-Result<Aside> Aside::call(long number, const std::array<uint64_t, 6> &args, int keep) {
+Result<Aside> Aside::call(long number, const std::array<uint64_t, 6> &args, int keep, int also) {
     reap();
     Aside aside;
     const int parent = own_pid();
     const long pid = invoke(__NR_clone, SIGCHLD);
     if (pid < 0) return fail_os(static_cast<int>(-pid), "doing something aside");
-    if (pid == 0) copy_main(number, args, static_cast<uint64_t>(keep), parent);
+    if (also < 0) also = keep;
+    if (pid == 0)
+        copy_main(number, args, static_cast<uint64_t>(std::min(keep, also)), static_cast<uint64_t>(std::max(keep, also)), parent);
     aside.pid_ = static_cast<int>(pid);
     return aside;
 }

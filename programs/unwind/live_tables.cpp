@@ -1,0 +1,307 @@
+// The policy, and the kernel's side of pools, rules and processes.
+//
+// A change of a map of maps makes the kernel wait until no program runs that may have seen the old member: some ten milliseconds,
+// although the new one is there at once. So a pool is put in place by a copy of this process (runtime/sys/aside.h), which waits
+// in our stead; that it is there is seen by asking for it. The wait is wanted only once: before bytes are used again that
+// programs may still be reading. Then the first pool is put where it is already.
+//
+// A table goes when there is no room for another one, if no sample was in it for some seconds. What was published of processes
+// that map it goes first; with their next sample they come again, without it or with it. So tables that all are in use at once
+// don't push each other out: who comes last goes without, and is counted.
+#include "programs/unwind/live_tables.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <linux/bpf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "runtime/symbols/vdso.h"
+#include "runtime/sys/bpf.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::unwind {
+
+namespace {
+
+constexpr uint64_t kRecentNs = 2'000'000'000; // since its last sample a table isn't dropped
+constexpr uint64_t kAgainNs = 5'000'000'000;  // after one had no room
+constexpr uint8_t kOpens = 8;                 // of a file that couldn't be opened, in different processes
+constexpr int kLooks = 100;                   // for a pool that is being put in place
+constexpr size_t kMostWarnings = 5;
+
+class KernelSide final : public PoolSource, public RuleSink, public ProcessSink {
+  public:
+    KernelSide(Map &pools, Map &rules, Map &processes) : pools_(pools), rules_(rules), processes_(processes) {}
+
+    Result<std::byte *> add(uint32_t pool) override {
+        sys::Because why("a megabyte for unwind tables, written by us and read by the program");
+        sys::MapCreateAttr attr;
+        attr.map_type = BPF_MAP_TYPE_ARRAY;
+        attr.key_size = sizeof(uint32_t);
+        attr.value_size = UNWIND_POOL_BYTES;
+        attr.max_entries = 1;
+        attr.map_flags = BPF_F_MMAPABLE;
+        sys::legal_name("unwind_pool", attr.map_name);
+        Member member;
+        member.map = TRY(sys::map_create(attr));
+        member.memory = TRY(sys::map(member.map.get(), 0, UNWIND_POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED));
+        if (auto aside = sys::map_update_aside(pools_.fd(), pool, member.map.get())) member.aside = std::move(*aside);
+        members_.push_back(std::move(member));
+        return members_.back().memory.data();
+    }
+
+    Result<void> publish() override {
+        if (!keys_.empty()) {
+            sys::Because why("rules that new tables refer to");
+            TRY(sys::map_update_batch(rules_.fd(), keys_.data(), values_.data(), static_cast<uint32_t>(keys_.size())));
+            keys_.clear();
+            values_.clear();
+        }
+        for (; visible_ < members_.size(); ++visible_) {
+            bool there = false;
+            uint32_t id = 0;
+            for (int look = 0; !there && look < kLooks; ++look)
+                there = sys::map_lookup_elem(pools_.fd(), &visible_, &id).has_value();
+            if (!there) TRY(put(visible_));
+            members_[visible_].aside = {};
+        }
+        return {};
+    }
+
+    Result<void> settle() override {
+        sys::Because why("nothing new: when this returns, no program reads any more what was given back");
+        return put(0);
+    }
+
+    Result<void> put(uint32_t number, const UnwindRule &rule) override {
+        keys_.push_back(number);
+        values_.push_back(rule);
+        return {};
+    }
+
+    Result<void> put(uint32_t pid, const UnwindProcess &process) override {
+        sys::Because why("where the program finds what a process has mapped");
+        return processes_.update(&pid, &process);
+    }
+    Result<void> erase(uint32_t pid) override {
+        sys::Because why("a process that has ended, or whose tables go");
+        auto erased = processes_.erase(&pid);
+        if (!erased && erased.error().kind == Errc::not_found) return {};
+        return erased;
+    }
+
+  private:
+    struct Member {
+        Fd map;
+        sys::Mapping memory;
+        sys::Aside aside;
+    };
+    Result<void> put(uint32_t pool) {
+        const auto fd = static_cast<uint32_t>(members_[pool].map.get());
+        return pools_.update(&pool, &fd);
+    }
+
+    Map &pools_, &rules_, &processes_;
+    std::vector<Member> members_;
+    uint32_t visible_ = 0;
+    std::vector<uint32_t> keys_; // of rules that the map doesn't have yet
+    std::vector<UnwindRule> values_;
+};
+
+class Live final : public LiveTables {
+  public:
+    Live(std::unique_ptr<KernelSide> kernel, ModuleFiles &files, uint32_t pools, uint32_t processes)
+        : kernel_(std::move(kernel)), files_(files), pools_(*kernel_, pools), rules_(*kernel_),
+          tables_(pools_, rules_, [this] { return make_room(); }), processes_(pools_, *kernel_, *kernel_, processes) {}
+
+    /// Takes nothing, but lets the first pool be made.
+    void start() {
+        if (const auto position = pools_.allocate(1)) pools_.release(*position, 1);
+    }
+
+    Result<void> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) override {
+        now_ns_ = now_ns;
+        for (const CodeMapping &mapping : mappings)
+            if (mapping.kind != CodeMapping::Kind::other) TRY(load(pid, mapping));
+        list_.clear();
+        for (const CodeMapping &mapping : mappings) {
+            UnwindMapping next{};
+            if (mapping.kind == CodeMapping::Kind::other) {
+                next = {mapping.start, mapping.end, 0, 0, 0, UNWIND_BY_FP};
+            } else {
+                next = tables_.mapping(table_of(mapping), mapping.start, mapping.end, mapping.file_offset);
+            }
+            const bool joins = !list_.empty() && next.kind != UNWIND_BY_TABLE && list_.back().kind == next.kind &&
+                               list_.back().end == next.start; // a compiler at run time makes thousands of them
+            if (joins)
+                list_.back().end = next.end;
+            else
+                list_.push_back(next);
+        }
+        if (list_.size() > UNWIND_MAX_MAPPINGS) list_.resize(UNWIND_MAX_MAPPINGS);
+        while (!list_.empty() && !TRY(processes_.publish(pid, list_, now_ns))) {
+            if (!make_room()) {
+                ++without_room_;
+                break;
+            }
+            // What went may have been in the list.
+            for (UnwindMapping &mapping : list_)
+                if (mapping.kind == UNWIND_BY_TABLE && !resident(mapping.pages)) mapping.kind = UNWIND_BY_NONE;
+        }
+        return failure_ ? Result<void>(Unexpected(*std::exchange(failure_, nullptr))) : Result<void>();
+    }
+
+    Result<void> ended(uint32_t pid) override { return processes_.withdraw(pid); }
+
+    void used(uint32_t pid, uint32_t module, uint64_t now_ns) override {
+        processes_.used(pid, now_ns);
+        if (module < files_known_.size() && files_known_[module].table != Tables::kNone)
+            tables_.used(files_known_[module].table, now_ns);
+    }
+
+    [[nodiscard]] bool published(uint32_t pid) const override { return processes_.published(pid); }
+
+    [[nodiscard]] Stats stats() const override {
+        Stats out;
+        for (const Tables::Module &module : tables_.all()) out.modules += module.state == Tables::State::resident;
+        out.bytes = pools_.used();
+        out.pool_bytes = uint64_t{pools_.pools()} * UNWIND_POOL_BYTES;
+        out.tables_dropped = tables_.drops();
+        out.tables_without_room = without_room_;
+        out.rules_without_room = rules_.overflows();
+        out.processes_evicted = processes_.evictions();
+        return out;
+    }
+
+    [[nodiscard]] std::vector<std::string> warnings() const override {
+        std::vector<std::string> out;
+        const auto say = [&](std::string sentence) {
+            if (out.size() < kMostWarnings) out.push_back(std::move(sentence));
+        };
+        if (const Error *failure = pools_.failure()) say(format("no more room for unwind tables: {}", failure->message()));
+        for (const Tables::Module &module : tables_.all())
+            if (module.state == Tables::State::refused) say(format("stacks end in code without unwind tables: {}", module.why));
+        for (const Known &known : files_known_)
+            if (known.table == Tables::kNone && !known.why.empty())
+                say(format("stacks end in code without unwind tables: {}", known.why));
+        const Stats counts = stats();
+        if (counts.tables_without_room + counts.tables_dropped > 0)
+            say(format("unwind tables had no room {} times and made room for others {} times: more would be --unwind-memory",
+                       counts.tables_without_room, counts.tables_dropped));
+        if (counts.rules_without_room > 0)
+            say(format("{} unwind rules had no room: stacks end where they are needed", counts.rules_without_room));
+        if (counts.processes_evicted > 0)
+            say(format("{} processes made room for others, and were unwound by frame pointers until they were sampled again",
+                       counts.processes_evicted));
+        return out;
+    }
+
+  private:
+    struct Known { // of the caller's module of that number
+        uint32_t table = Tables::kNone;
+        uint8_t opens = 0;
+        uint64_t tried_ns = 0;
+        std::string why; // it couldn't be opened
+    };
+
+    [[nodiscard]] uint32_t table_of(const CodeMapping &mapping) const {
+        return mapping.kind == CodeMapping::Kind::vdso ? vdso_ : files_known_[mapping.module].table;
+    }
+    [[nodiscard]] bool resident(uint32_t directory) const {
+        const auto &all = tables_.all();
+        return std::any_of(all.begin(), all.end(), [&](const Tables::Module &module) {
+            return module.state == Tables::State::resident && module.directory == directory;
+        });
+    }
+
+    bool make_room() {
+        const uint32_t victim = tables_.least_used(now_ns_ > kRecentNs ? now_ns_ - kRecentNs : 0);
+        if (victim == Tables::kNone) return false;
+        if (auto gone = processes_.withdraw_users(tables_[victim].directory); !gone) {
+            failure_ = std::make_unique<Error>(std::move(gone).error());
+            return false;
+        }
+        tables_.drop(victim);
+        return true;
+    }
+
+    Result<void> load(uint32_t pid, const CodeMapping &mapping) {
+        if (mapping.kind == CodeMapping::Kind::vdso) {
+            if (vdso_ == Tables::kNone) load_vdso();
+            return {};
+        }
+        if (files_known_.size() <= mapping.module) files_known_.resize(mapping.module + 1);
+        Known &known = files_known_[mapping.module];
+        if (known.table != Tables::kNone) {
+            tables_.used(known.table, now_ns_);
+            if (tables_[known.table].state != Tables::State::dropped || now_ns_ - known.tried_ns < kAgainNs) return {};
+        } else if (known.opens >= kOpens) {
+            return {};
+        }
+        known.tried_ns = now_ns_;
+        ++known.opens;
+        sys::Because why("its unwind information, to be made into a table");
+        auto file = files_.open(pid, mapping);
+        if (!file) {
+            known.why = file.error().message();
+            return {};
+        }
+        const struct stat st = TRY(sys::stat_fd(file->get()));
+        const std::string name = files_.name(mapping.module);
+        std::string stands_for = format("{:x}:{}:{}", st.st_dev, st.st_ino, st.st_mtim.tv_nsec);
+        auto image = sys::map_file(*file, name);
+        if (!image) {
+            known.table = tables_.refuse(std::move(stands_for), image.error().message());
+            return {};
+        }
+        auto elf = elf::Elf::parse(image->bytes(), name);
+        if (!elf) {
+            known.table = tables_.refuse(std::move(stands_for), elf.error().message());
+            return {};
+        }
+        const int64_t changed = st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec;
+        known.table =
+            tables_.load(*elf, identity_of(*elf, st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size), changed), now_ns_);
+        if (tables_[known.table].state == Tables::State::dropped) ++without_room_;
+        return {};
+    }
+
+    void load_vdso() {
+        const auto image = symbols::vdso_image();
+        auto elf = image ? elf::Elf::parse(*image, "[vdso]") : Result<elf::Elf>(Unexpected(image.error()));
+        vdso_ = elf ? tables_.load(*elf, "[vdso]", now_ns_) : tables_.refuse("[vdso]", elf.error().message());
+    }
+
+    std::unique_ptr<KernelSide> kernel_;
+    ModuleFiles &files_;
+    Pools pools_;
+    Rules rules_;
+    Tables tables_;
+    Processes processes_;
+    std::vector<Known> files_known_; // by the caller's number
+    uint32_t vdso_ = Tables::kNone;
+    std::vector<UnwindMapping> list_; // while it is made
+    std::unique_ptr<Error> failure_;  // while room was made
+    uint64_t now_ns_ = 0, without_room_ = 0;
+};
+
+} // namespace
+
+Result<std::unique_ptr<LiveTables>> LiveTables::create(LoadedObject &object, ModuleFiles &files,
+                                                       const LiveTablesOptions &options) {
+    const auto map = [&](std::string_view name) -> Result<Map *> {
+        if (Map *found = object.find_map(name)) return found;
+        return fail(Errc::internal, "{} has no map {}", object.name, name);
+    };
+    Map *pools = TRY(map("unwind_pools")), *rules = TRY(map("unwind_rules")), *processes = TRY(map("unwind_processes"));
+    const uint64_t most = std::clamp<uint64_t>(options.memory / UNWIND_POOL_BYTES, 1, pools->max_entries());
+    auto live = std::make_unique<Live>(std::make_unique<KernelSide>(*pools, *rules, *processes), files,
+                                       static_cast<uint32_t>(most), processes->max_entries());
+    live->start();
+    return std::unique_ptr<LiveTables>(std::move(live));
+}
+
+} // namespace rawbpf::inline v0::unwind

@@ -1,0 +1,67 @@
+// What user space keeps for the programs that unwind: tables of files, mappings of processes, in the maps that such a program
+// has.
+//
+//      process events, samples --> update(pid, mappings) --> Tables, Processes --> Pools, Rules --> maps of the loaded object
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "programs/unwind/processes.h"
+#include "programs/unwind/tables.h"
+#include "runtime/base/fd.h"
+#include "runtime/kernel/loader.h"
+
+namespace rawbpf::inline v0::unwind {
+
+/// Code that a process has mapped.
+struct CodeMapping {
+    enum class Kind : uint8_t { file, vdso, other } kind = Kind::file;
+    uint64_t start = 0, end = 0, file_offset = 0;
+    uint32_t module = 0; ///< the caller's number of the file
+};
+
+/// Whoever knows how to get at the files of processes.
+class ModuleFiles {
+  public:
+    virtual ~ModuleFiles() = default;
+    /// The very file, while `pid` most likely lives.
+    virtual Result<Fd> open(uint32_t pid, const CodeMapping &mapping) = 0;
+    /// For messages.
+    [[nodiscard]] virtual std::string name(uint32_t module) const = 0;
+};
+
+struct LiveTablesOptions {
+    uint64_t memory = 64 << 20; ///< of all pools; rounded down to whole ones, at least one
+};
+
+class LiveTables {
+  public:
+    /// The maps unwind_pools, unwind_rules and unwind_processes of a loaded object, which must outlive it. Starts making the
+    /// first pool visible, which takes the kernel some milliseconds, and doesn't wait for it.
+    [[nodiscard]] static Result<std::unique_ptr<LiveTables>> create(LoadedObject &object, ModuleFiles &files,
+                                                                    const LiveTablesOptions &options);
+    virtual ~LiveTables() = default;
+
+    /// What a process has mapped now, ascending and without overlap. Loads what tables it needs.
+    [[nodiscard]] virtual Result<void> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) = 0;
+    /// It has ended.
+    [[nodiscard]] virtual Result<void> ended(uint32_t pid) = 0;
+    /// A sample of that process was seen with a frame in that file.
+    virtual void used(uint32_t pid, uint32_t module, uint64_t now_ns) = 0;
+    [[nodiscard]] virtual bool published(uint32_t pid) const = 0;
+
+    struct Stats {
+        size_t modules = 0;      ///< with tables, now
+        uint64_t bytes = 0;      ///< in use
+        uint64_t pool_bytes = 0; ///< of memory taken
+        uint64_t tables_dropped = 0, tables_without_room = 0, rules_without_room = 0, processes_evicted = 0;
+    };
+    [[nodiscard]] virtual Stats stats() const = 0;
+    /// Sentences for the end of the run: files that couldn't be used, and why; what had no room.
+    [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
+};
+
+} // namespace rawbpf::inline v0::unwind
