@@ -3,15 +3,18 @@
 #include "cli/commands.h"
 #include "cli/lab.h"
 #include "cli/profile_export.h"
+#include "programs/render/lab_formats.h"
 
 namespace rawbpf::inline v0::cli {
 
 #ifdef RAWBPF_LAB
 const bool kHasLab = true;
 const OpenProfileExport kOpenProfileExport = open_profile_export;
+const MakeRenderer kMakeRenderer = render::make_any_renderer;
 #else
 const bool kHasLab = false;
 const OpenProfileExport kOpenProfileExport = nullptr;
+const MakeRenderer kMakeRenderer = render::make_renderer;
 #endif
 
 std::span<const Command *const> all_commands() {

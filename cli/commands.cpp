@@ -54,12 +54,26 @@ Error unknown_command(std::span<const std::string_view> words) {
     return make_error(Errc::invalid_argument, format("there is no command {}", name), hint + "rawbpf --help lists the commands");
 }
 
-// --json stands for --format json wherever there is one.
-static bool asks_for_json(const Command &command, const Arguments &arguments) {
-    for (size_t i = 0; i < command.options.size(); ++i)
-        if (command.options[i].name == "format") return arguments.text({i}) == "json";
-    return false;
+namespace {
+
+// What of a command line not every build or executable has. --json stands for --format json wherever there is one.
+struct Asks {
+    bool json = false, lab = false;
+};
+Asks what_is_asked(const Command &command, const Arguments &arguments) {
+    Asks out;
+    for (size_t i = 0; i < command.options.size(); ++i) {
+        out.lab = out.lab || (command.options[i].in_lab && arguments.has({i}));
+        if (command.options[i].name != "format") continue;
+        if (const auto format = render::format_named(arguments.text({i}))) {
+            out.json = render::is_json(*format);
+            out.lab = out.lab || render::in_lab(*format);
+        }
+    }
+    return out;
 }
+
+} // namespace
 
 int run(std::span<const std::string_view> words) {
     if (std::optional<int> status = pass_to_lab(words)) return *status;
@@ -82,7 +96,9 @@ int run(std::span<const std::string_view> words) {
     std::string who = format("rawbpf {}", command->name);
     if (!arguments) return complain(who, arguments.error(), 2);
     if (arguments->wants_help()) return print(help_text(*command, color_wanted("auto", 1)));
-    if (asks_for_json(*command, *arguments) && !render::writes_json())
+    const Asks asks = what_is_asked(*command, *arguments);
+    if (asks.lab && !kHasLab) return become_lab(words);
+    if (asks.json && !render::writes_json())
         return complain(who,
                         make_error(Errc::unsupported, "this build writes no JSON",
                                    "build rawbpf with -Djson=enabled (it needs nlohmann-json), or use another --format"),

@@ -1,7 +1,7 @@
 // Two executables, one command line.
 //
 //      rawbpf        profile, load, doctor ...: what every board has room for
-//      rawbpf-lab    the same, and profile --otlp, trace, custom, usdt trace, asm, disasm, exec, step, isa, helper
+//      rawbpf-lab    the same, and profile --otlp, other tools' formats, trace, custom, usdt trace, asm, disasm, exec, step, isa, helper
 //
 // The assembler, the emulator and the tracer are a third of all code, and many a board needs none of them. So they are in a
 // second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and
@@ -54,11 +54,7 @@ Error try_lab(std::span<const std::string_view> words, const std::string &lab) {
     return sys::become(lab, argv);
 }
 
-// `profile --otlp URL`: whatever a COMMAND's options are.
-bool sends_spans(std::span<const std::string_view> words) {
-    const auto end = std::find(words.begin(), words.end(), "--");
-    return std::any_of(words.begin(), end, [](std::string_view word) { return word == "--otlp" || word.starts_with("--otlp="); });
-}
+} // namespace
 
 int become_lab(std::span<const std::string_view> words) {
     const std::string lab = lab_beside(own_path());
@@ -70,14 +66,11 @@ int become_lab(std::span<const std::string_view> words) {
                     3);
 }
 
-} // namespace
-
 std::optional<int> pass_to_lab(std::span<const std::string_view> words) {
     const std::string_view first = words.empty() ? "--help" : words[0];
     const bool unknown = !first.starts_with('-') && !find_command(words);
     if (kHasLab) return {};
     if (is_one_of(first, kLabCommands) && !find_command(words)) return become_lab(words);
-    if (first == "profile" && sends_spans(words)) return become_lab(words);
     if (unknown || is_one_of(first, kOfAllCommands))
         (void)try_lab(words, lab_beside(own_path())); // without it we have less to say
     return {};

@@ -6,10 +6,17 @@
 #include <string>
 #include <string_view>
 
+#include "programs/render/renderer.h"
+
 namespace rawbpf::inline v0::cli {
+
+using MakeRenderer = Result<std::unique_ptr<render::Renderer>> (*)(render::Format, const render::RenderOptions &,
+                                                                   render::Writer &);
 
 /// Whether this executable is the one with every command (command_list.cpp says so).
 extern const bool kHasLab;
+/// The renderers of all formats, in the executable that has them; otherwise make_renderer.
+extern const MakeRenderer kMakeRenderer;
 
 /// Where this executable lies.
 [[nodiscard]] std::string own_path();
@@ -20,5 +27,7 @@ extern const bool kHasLab;
 /// what speaks of all commands (help, man pages, completions). Doesn't return when rawbpf-lab takes over; nullopt: go on here;
 /// otherwise the exit status, and what is missing has been said.
 [[nodiscard]] std::optional<int> pass_to_lab(std::span<const std::string_view> words);
+/// Becomes rawbpf-lab. Returns when it can't, with the exit status: what is missing has been said.
+[[nodiscard]] int become_lab(std::span<const std::string_view> words);
 
 } // namespace rawbpf::inline v0::cli

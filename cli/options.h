@@ -32,6 +32,7 @@ struct Option {
     char letter = 0;       ///< short spelling, 0: none
     Kind kind = Kind::flag;
     bool repeatable = false;          ///< all values count; else the last one does
+    bool in_lab = false;              ///< rawbpf-lab does it; rawbpf passes the command line on
     std::string_view argument = {};   ///< what the value is called in help: "HZ"
     std::string_view help = {};       ///< one or two sentences, no full stop at the end of one
     std::string_view section = {};    ///< heading in help; empty: that of the row above

@@ -61,6 +61,7 @@ constexpr Option kOptions[] = {
              "standard output. Nothing else is shown unless -f asks"},
     {.name = "otlp",
      .kind = Kind::text,
+     .in_lab = true,
      .argument = "URL",
      .help =
          "send spans to this OpenTelemetry receiver, as http://localhost:4318: what stays on a thread's stack from one "
@@ -207,7 +208,7 @@ int run_profile_command(const Arguments &a) {
     }
 
     bool quiet = a.has(option("quiet")), verbose = a.has(option("verbose"));
-    bool streaming = view && view->delivery() == Delivery::each;
+    bool streaming = view && view->streams();
     bool progress = !quiet && !a.has(option("syscalls")) && !streaming && is_terminal(2);
     bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
     Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), progress, endless ? "Ctrl-C ends it" : "");
@@ -223,7 +224,7 @@ int run_profile_command(const Arguments &a) {
         return complain(kWho, outcome.error());
     }
     if (view)
-        if (Result<void> written = view->finish(outcome->ledger); !written) {
+        if (Result<void> written = view->finish(*outcome); !written) {
             if (reader_gone(written.error())) return 0;
             return complain(kWho, written.error(), 1);
         }
@@ -246,7 +247,8 @@ const Command kProfile{
         "At the end a ledger on standard error accounts for every sample, and says what the profile itself cost.\n\n"
         "The formats: table is a line a sample as it comes; folded has equal stacks counted, one a line, for flame "
         "graph tools; folded-ext is a line a sample with time, comm, pid, tid, CPU and frames; json is an object a "
-        "line; svg is a flame graph for a browser; top lists the hottest functions and stacks.",
+        "line; svg is a flame graph for a browser; top lists the hottest functions and stacks. For other tools: pprof is "
+        "profile.proto, gzip'd; perf-script is what perf script prints; speedscope is JSON for speedscope.app.",
     .options = kOptions,
     .examples = kExamples,
     .workload = true,

@@ -76,7 +76,7 @@ int run_report(const Arguments &a) {
 
     Result<Outcome> outcome = report_capture(capture->bytes(), path == "-" ? "standard input" : path, options, **view);
     if (!outcome) return reader_gone(outcome.error()) ? 0 : complain(kWho, outcome.error(), 1);
-    Result<void> written = (*view)->finish(outcome->ledger);
+    Result<void> written = (*view)->finish(*outcome);
     if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
     say_outcome(kWho, *outcome, "the command", a.has(option("quiet")), a.has(option("verbose")));
     return 0;

@@ -4,6 +4,7 @@
 // busy machine pays one write(2) for many lines.
 #include "cli/view.h"
 
+#include "cli/lab.h"
 #include "programs/render/ledger.h"
 #include "programs/render/text.h"
 
@@ -23,7 +24,7 @@ ViewOptions view_options(const Arguments &a, const ViewIds &ids) {
 Result<std::unique_ptr<View>> View::open(const ViewOptions &options) {
     Output output = TRY(Output::open(options.output));
     std::unique_ptr<View> view(new View(options, std::move(output)));
-    view->renderer_ = TRY(render::make_renderer(options.format, options.render, view->output_.writer()));
+    view->renderer_ = TRY(kMakeRenderer(options.format, options.render, view->output_.writer()));
     return view;
 }
 
@@ -44,7 +45,9 @@ Result<void> View::stacks(std::span<const CountedSample> stacks) {
     return output_.writer().flush();
 }
 
-Result<void> View::finish(const Ledger &ledger) {
+Result<void> View::finish(const Outcome &outcome) {
+    Ledger ledger = outcome.ledger;
+    ledger.elapsed_ns = outcome.elapsed_ns;
     renderer_->end(ledger);
     return output_.writer().flush();
 }

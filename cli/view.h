@@ -28,6 +28,7 @@ class View final : public Sink {
 
     /// What the tool should hand over for this format.
     [[nodiscard]] Delivery delivery() const { return render::aggregates(options_.format) ? Delivery::counted : Delivery::each; }
+    [[nodiscard]] bool streams() const { return render::streams(options_.format); }
     /// Whether frames are wanted at all: the table without --ps shows only sizes.
     [[nodiscard]] bool wants_names() const { return options_.format != render::Format::table || options_.render.stacks; }
 
@@ -35,7 +36,7 @@ class View final : public Sink {
     Result<void> samples(std::span<const NamedSample> samples) override;
     Result<void> stacks(std::span<const CountedSample> stacks) override;
     /// Writes what only the end knows (folded, svg, the json ledger).
-    [[nodiscard]] Result<void> finish(const Ledger &ledger);
+    [[nodiscard]] Result<void> finish(const Outcome &outcome);
 
   private:
     View(const ViewOptions &options, Output output) : options_(options), output_(std::move(output)) {}

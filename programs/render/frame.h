@@ -44,6 +44,7 @@ struct Ledger {
     uint64_t fired = 0, shown = 0, filtered = 0, sampled_out = 0;
     std::vector<std::pair<std::string, uint64_t>> lost;     ///< by reason, e.g. "ring_full"
     std::vector<std::pair<std::string, uint64_t>> degraded; ///< shown but incomplete; outside the sum
+    uint64_t elapsed_ns = 0;                                ///< how long the recording was; 0: unknown
     [[nodiscard]] bool adds_up() const {
         uint64_t sum = shown + filtered + sampled_out;
         for (auto &[reason, n] : lost) sum += n;

@@ -2,8 +2,9 @@
 //
 //      begin(run)  sample(s) sample(s) ... end(ledger)
 //
-// Streaming formats (table, folded-ext, json) write a line a sample; aggregating ones (folded, svg, top) keep one tree of the
-// distinct stacks and write at the end. Neither keeps the samples.
+// Streaming formats (table, folded-ext, json, perf-script) write a line a sample; aggregating ones (folded, svg, top) keep one
+// tree of the distinct stacks and write at the end. Neither keeps the samples. pprof, speedscope and firefox want every sample,
+// with its thread, and write at the end.
 #pragma once
 
 #include <memory>
@@ -16,14 +17,23 @@
 
 namespace rawbpf::inline v0::render {
 
-enum class Format { table, folded, folded_ext, json, svg, top };
+enum class Format { table, folded, folded_ext, json, svg, top, pprof, perf_script, speedscope };
 
 /// Every format's name as -f takes it, in the order of Format.
-inline constexpr std::string_view kFormatNames[] = {"table", "folded", "folded-ext", "json", "svg", "top"};
+inline constexpr std::string_view kFormatNames[] = {"table", "folded", "folded-ext",  "json",      "svg",
+                                                    "top",   "pprof",  "perf-script", "speedscope"};
+inline constexpr Format kFirstInLab = Format::pprof;
+/// Whether the format is rawbpf-lab's only (lab_formats.h).
+[[nodiscard]] constexpr bool in_lab(Format format) { return format >= kFirstInLab; }
+[[nodiscard]] constexpr bool is_json(Format format) { return format == Format::json || format == Format::speedscope; }
 [[nodiscard]] std::optional<Format> format_named(std::string_view name);
-/// Whether the format writes only at the end, so that progress is worth showing meanwhile.
+/// Whether the format counts equal stacks, whatever their thread and time.
 [[nodiscard]] constexpr bool aggregates(Format format) {
     return format == Format::folded || format == Format::svg || format == Format::top;
+}
+/// Whether the format writes as samples come; where it doesn't, progress is worth showing meanwhile.
+[[nodiscard]] constexpr bool streams(Format format) {
+    return format == Format::table || format == Format::folded_ext || format == Format::json || format == Format::perf_script;
 }
 
 struct RenderOptions {
@@ -43,7 +53,8 @@ class Renderer {
     virtual void end(const Ledger &ledger) = 0;
 };
 
-/// The renderer for a format, writing to `out`, which must outlive it. Errors: unsupported (json left out of this build).
+/// The renderer for a format, writing to `out`, which must outlive it. Errors: unsupported (json left out of this build;
+/// in_lab()).
 [[nodiscard]] Result<std::unique_ptr<Renderer>> make_renderer(Format format, const RenderOptions &options, Writer &out);
 
 // One factory a format; make_renderer chooses.

@@ -1,12 +1,12 @@
 // The renderers: whatever bytes comms, symbols and paths are made of, each format keeps its promise to its readers. folded: every
 // line ends in a count, and the counts add up. folded-ext: six words. json: a line an object, of valid UTF-8. svg: well-formed
-// XML.
+// XML. perf-script: nothing but headers, frames and empty lines. speedscope: one line of UTF-8. pprof: something.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
 
-#include "programs/render/renderer.h"
+#include "programs/render/lab_formats.h"
 
 using namespace rawbpf;
 using namespace rawbpf::render;
@@ -100,7 +100,7 @@ void check_xml(std::string_view text) {
 std::string render_all(Format format, const std::vector<NamedSample> &samples, bool stacks) {
     std::string text;
     Writer out(text);
-    auto renderer = make_renderer(format, {.stacks = stacks, .delimiter = stacks}, out);
+    auto renderer = make_any_renderer(format, {.stacks = stacks, .delimiter = stacks}, out);
     if (!renderer) return {};
     RunInfo run;
     if (!samples.empty()) run.command = {samples[0].comm, "--", samples.back().comm};
@@ -161,6 +161,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!json.empty()) require(lines(json).size() == samples.size() + 2 && valid_utf8(json));
     for (const std::string &line : lines(json)) require(line.front() == '{' && line.back() == '}');
     check_xml(render_all(Format::svg, samples, false));
+    size_t records = 0;
+    for (const std::string &line : lines(render_all(Format::perf_script, samples, false))) {
+        if (line.empty())
+            ++records;
+        else if (line.front() == '\t')
+            require(line.back() == ')' && line.rfind(" (") != line.npos && line.find(')', line.rfind(" (")) == line.size() - 1);
+        else
+            require(line.ends_with(" cpu-clock: ") && line.find(' ') == line.find_first_of(" \t"));
+    }
+    require(records == samples.size());
+    for (const Format format : {Format::speedscope}) {
+        const std::string text = render_all(format, samples, false);
+        if (!text.empty()) require(lines(text).size() == 1 && valid_utf8(text) && text.front() == '{');
+    }
+    require(!render_all(Format::pprof, samples, false).empty());
     require(render_all(Format::top, samples, false).find('\x1b') == std::string::npos);
     return 0;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "programs/render/renderer.h"
+#include "programs/render/lab_formats.h"
 
 namespace rawbpf::test {
 
@@ -68,7 +68,7 @@ inline std::string rendered(render::Format format, const std::vector<std::pair<N
                             const render::RenderOptions &options = {}, const Ledger &ledger = {}) {
     std::string text;
     render::Writer out(text);
-    auto renderer = render::make_renderer(format, options, out);
+    auto renderer = render::make_any_renderer(format, options, out);
     if (!renderer) return "error: " + renderer.error().message();
     (*renderer)->begin(run_info());
     for (auto &[sample, count] : samples) (*renderer)->sample(sample, count);

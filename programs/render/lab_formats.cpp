@@ -1,0 +1,19 @@
+// From a format's name to the renderer that writes it: those of renderer.cpp, and the other tools'.
+#include "programs/render/lab_formats.h"
+
+#include <iterator>
+
+#include "programs/render/json_line.h"
+
+namespace rawbpf::inline v0::render {
+
+Result<std::unique_ptr<Renderer>> make_any_renderer(Format format, const RenderOptions &options, Writer &out) {
+    if (!in_lab(format)) return make_renderer(format, options, out);
+    if (is_json(format) && !writes_json()) return Unexpected(make_error(Errc::unsupported, "this build writes no JSON"));
+    using Make = std::unique_ptr<Renderer> (*)(const RenderOptions &, Writer &);
+    constexpr Make makers[] = {make_pprof, make_perf_script, make_speedscope};
+    static_assert(std::size(makers) == std::size(kFormatNames) - static_cast<size_t>(kFirstInLab));
+    return makers[static_cast<size_t>(format) - static_cast<size_t>(kFirstInLab)](options, out);
+}
+
+} // namespace rawbpf::inline v0::render

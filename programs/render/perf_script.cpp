@@ -1,0 +1,69 @@
+// What `perf script` prints, for the many tools that read it: stackcollapse-perf, speedscope, the Firefox profiler.
+//
+//      split     4243 [001] 1763612456.123456:   10101010 cpu-clock:
+//              ffffffff8112a0b4 do_syscall_64+0x64 ([kernel.kallsyms])
+//                        401136 hot_a(long)+0x16 (/usr/bin/split)
+//
+//      comm tid [cpu] seconds: period event:, the frames leaf first, an empty line
+//
+// Times are Unix time; the period is the sampling clock's, in nanoseconds. perf escapes nothing, and its readers take apart what
+// they find: a space in a comm, or a bracket in a path, moves every field behind it. So a comm is one word and so is a path, as
+// everywhere here (text.cpp). A comm of one letter needs two spaces behind it, or stackcollapse-perf takes the tid into it.
+#include "programs/render/lab_formats.h"
+#include "programs/render/text.h"
+
+namespace rawbpf::inline v0::render {
+namespace {
+
+class PerfScript final : public Renderer {
+  public:
+    explicit PerfScript(Writer &out) : out_(out) {}
+
+    void begin(const RunInfo &run) override { period_ns_ = period_of(run); }
+    void sample(const NamedSample &s, uint64_t count) override {
+        const uint64_t us = s.wall_ns / 1000;
+        std::string &text = out_.text();
+        append_comm(text, s.comm);
+        append(text, " {:>8} [{:03}] {}.{:06}: {:>10} cpu-clock: \n", s.tid, s.cpu, us / 1'000'000, us % 1'000'000,
+               period_ns_ * count);
+        for (const FramePtr &frame : s.kernel) append_frame(*frame);
+        for (const FramePtr &frame : s.user) append_frame(*frame);
+        text += '\n';
+        out_.commit();
+    }
+    void end(const Ledger &) override {}
+
+  private:
+    void append_frame(const Frame &frame) {
+        std::string &text = out_.text();
+        append(text, "\t{:>16x} ", frame.address);
+        append_symbol(text, frame.symbol);
+        if (!frame.symbol.empty()) append(text, "+{:#x}", frame.symbol_offset);
+        text += " (";
+        if (frame.module.empty())
+            text += "[unknown]";
+        else if (frame.kernel && frame.module == "vmlinux")
+            text += "[kernel.kallsyms]";
+        else if (frame.kernel && frame.module.front() != '[')
+            text += '[', append_path(text, frame.module), text += ']';
+        else
+            append_path(text, frame.module);
+        text += ")\n";
+    }
+    static void append_path(std::string &out, std::string_view path) {
+        for (const char c : path) {
+            if (c == '(' || c == ')')
+                append(out, "\\x{:02x}", static_cast<unsigned>(c));
+            else
+                append_comm(out, {&c, 1});
+        }
+    }
+    Writer &out_;
+    uint64_t period_ns_ = 0;
+};
+
+} // namespace
+
+std::unique_ptr<Renderer> make_perf_script(const RenderOptions &, Writer &out) { return std::make_unique<PerfScript>(out); }
+
+} // namespace rawbpf::inline v0::render

@@ -1,0 +1,71 @@
+// A profile's samples by thread, each distinct stack kept once: what pprof, speedscope and firefox are made from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "programs/render/frame.h"
+
+namespace rawbpf::inline v0::render {
+
+class ThreadStacks {
+  public:
+    static constexpr uint32_t kNone = ~0u;
+    struct Node {
+        uint32_t caller = kNone; ///< node; kNone at the outermost frame
+        uint32_t frame = 0;      ///< index into frames()
+    };
+    struct Run {
+        uint64_t t_ns = 0; ///< of the first of them, since the start of the recording
+        uint32_t node = 0; ///< the leaf
+        uint64_t count = 0;
+    };
+    struct Thread {
+        uint32_t pid = 0, tid = 0;
+        std::string comm;
+        std::vector<Run> runs; ///< a sample each; when counted, a distinct stack each
+        uint64_t first_ns = 0, last_ns = 0;
+    };
+    struct Options {
+        bool addresses = false;        ///< frames of one function at two addresses are two
+        bool counted = false;          ///< equal stacks of a thread are one from the start, whatever their times
+        size_t most_samples = 4 << 20; ///< kept one by one (100 MB); with more they are counted
+    };
+
+    explicit ThreadStacks(Options options) : options_(options) {}
+    void add(const NamedSample &sample, uint64_t count);
+    /// Puts each thread's runs in the order of time. No add() after it.
+    void finish();
+
+    /// A representative of each distinct frame; those that stand for a stack that isn't there have a name in brackets.
+    [[nodiscard]] const std::vector<FramePtr> &frames() const { return frames_; }
+    [[nodiscard]] const std::vector<Node> &nodes() const { return nodes_; } ///< callers come first
+    [[nodiscard]] const std::vector<Thread> &threads() const { return threads_; }
+    /// Whether equal stacks were put together, so that the order within a thread says nothing.
+    [[nodiscard]] bool counted() const { return options_.counted; }
+
+  private:
+    uint32_t frame_id(const FramePtr &frame);
+    uint32_t note(uint32_t caller, const char *name);
+    uint32_t descend(uint32_t caller, uint32_t frame);
+    void put(uint32_t thread, const Run &run);
+    void count_instead();
+
+    Options options_;
+    std::vector<FramePtr> frames_;
+    std::vector<Node> nodes_;
+    std::vector<Thread> threads_;
+    std::unordered_map<std::string, uint32_t> frame_ids_;  // what makes a frame distinct -> frame
+    std::unordered_map<const Frame *, uint32_t> known_;    // those seen lately, held by holders_
+    std::vector<FramePtr> holders_;                        // so that no address is used again
+    std::unordered_map<uint64_t, uint32_t> callees_;       // caller << 32 | frame -> node
+    std::unordered_map<std::string, uint32_t> thread_ids_; // pid, tid and comm -> thread
+    std::unordered_map<uint64_t, uint32_t> counted_;       // thread << 32 | node -> run
+    size_t runs_ = 0;
+    std::unordered_map<std::string_view, uint32_t> notes_; // frames that stand for a stack that isn't there
+    std::string scratch_;
+};
+
+} // namespace rawbpf::inline v0::render
