@@ -12,16 +12,28 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
+#include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0 {
 
 namespace {
+
+/// What each CPU has for itself where stacks are walked by tables: ProfileCpu, and what the walk keeps, and room for deeper
+/// stacks.
+struct UnwindingCpu {
+    ProfileCounts counts;
+    UnwindState state;
+    ProfileRecord record;
+    uint64_t frames[PROFILE_MAX_FRAMES + UNWIND_MAX_FRAMES];
+};
+static_assert(offsetof(UnwindingCpu, frames) - offsetof(UnwindingCpu, record) == offsetof(ProfileScratch, frames));
 
 /// *counter += 1, by way of r1.
 void count(Code &f, Mem counter) {
@@ -32,12 +44,15 @@ void count(Code &f, Mem counter) {
 
 } // namespace
 
-Unit profile_unit(const ProfileConfig &config) {
+Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind) {
     Builder b("profile_dsl");
     std::vector<MapRef> rings;
     rings.reserve(PROFILE_RINGS);
     for (int i = 0; i < PROFILE_RINGS; ++i) rings.push_back(b.ringbuf("profile_ring_" + std::to_string(i), 1 << 18));
-    const MapRef counts = b.percpu_array<ProfileCpu>("profile_counts", 1);
+    const MapRef counts =
+        unwind ? b.percpu_array<UnwindingCpu>("profile_counts", 1) : b.percpu_array<ProfileCpu>("profile_counts", 1);
+    std::optional<Unwinder> unwinder;
+    if (unwind) unwinder.emplace(b, *unwind);
 
     Code &f = b.program("perf_event", "profile");
     const Slot pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid"), zero = f.stack<uint32_t>("zero");
@@ -98,7 +113,7 @@ Unit profile_unit(const ProfileConfig &config) {
     }
 
     f.mov(r8, r7);
-    f.add(r8, offsetof(ProfileCpu, scratch));
+    f.add(r8, runtime(unwind ? offsetof(UnwindingCpu, record) : offsetof(ProfileCpu, scratch)));
     f.call(helper::ktime_get_ns);
     f.store<uint64_t>(RAWBPF_AT(r8, ProfileRecord, t_ns), r0);
     f.load<uint32_t>(r1, pid);
@@ -128,7 +143,16 @@ Unit profile_unit(const ProfileConfig &config) {
     }
     f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, kernel_bytes), r9);
     if (config.want_kernel) f.if_(as_signed(r9) < 0, [&] { f.mov(r9, 0); });
-    if (config.want_user) {
+    if (config.want_user && unwinder) {
+        Unwinder::Place place{UnwindContext::perf_event, pid};
+        place.state = static_cast<int>(offsetof(UnwindingCpu, state)) - static_cast<int>(offsetof(UnwindingCpu, record));
+        place.frames = offsetof(ProfileScratch, frames);
+        place.room = PROFILE_MAX_FRAMES + UNWIND_MAX_FRAMES;
+        unwinder->walk(f, place);
+        f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, user_bytes), r0);
+        f.load<uint32_t>(r1, r8 + runtime(place.state + static_cast<int>(offsetof(UnwindState, ending))));
+        f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, flags), r1);
+    } else if (config.want_user) {
         f.address(r2, frames);
         f.add(r2, r9);
         f.call(helper::get_stack, r6, r2, PROFILE_STACK_BYTES, BPF_F_USER_STACK);

@@ -43,18 +43,24 @@ Result<ObjectSpec> from_clang([[maybe_unused]] const ProfileConfig &config) {
 #endif
 }
 
-Result<ObjectSpec> from_dsl(const ProfileConfig &config) { return object_of(profile_unit(config)); }
+Result<ObjectSpec> from_dsl(const ProfileConfig &config, const UnwindProgramOptions *unwind) {
+    ObjectSpec spec = TRY(object_of(profile_unit(config, unwind)));
+    complete_unwind_maps(spec);
+    return spec;
+}
 
 } // namespace
 
 Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options) {
+    const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
+    if (unwind) source = BpfSource::dsl; // clang's has no unwinder
     if (source == BpfSource::automatic) source = default_source();
     const uint32_t used = std::min<uint32_t>(options.cpus, PROFILE_RINGS);
     uint32_t share = options.ring_bytes;
     while (share > sys::page_size() && share > options.ring_bytes / used) share /= 2;
     ProfileConfig config = options.config;
     config.wakeup_bytes = share / 4;
-    ObjectSpec spec = TRY(source == BpfSource::clang ? from_clang(config) : from_dsl(config));
+    ObjectSpec spec = TRY(source == BpfSource::clang ? from_clang(config) : from_dsl(config, unwind));
     for (uint32_t i = 0; i < PROFILE_RINGS; ++i) {
         MapSpec *ring = spec.find_map(format("profile_ring_{}", i));
         if (!ring) return fail(Errc::internal, "{}: no map profile_ring_{}", spec.name, i);

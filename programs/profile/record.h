@@ -29,6 +29,10 @@
 #define PROFILE_MODE_USER 0
 #endif
 
+/* ProfileRecord.flags of a program that has tables. */
+#define PROFILE_ENDING(flags) ((flags)&0xff) /* why the walk ended: UNWIND_ENDED_... of runtime/unwind/layout.h */
+#define PROFILE_BY_TABLES 0x100              /* walked by tables; else by frame pointers, and the ending says why */
+
 /// The fixed part of a record; the captured addresses (8 bytes each, leaf first) follow: kernel, then user.
 struct ProfileRecord {
     __u64 t_ns;         ///< CLOCK_MONOTONIC
@@ -37,7 +41,7 @@ struct ProfileRecord {
     __u32 cpu;          ///<
     __s32 kernel_bytes; ///< captured; negative: -errno; 0: none or not wanted
     __s32 user_bytes;   ///< the same for the user stack
-    __u32 flags;        ///< 0 for now
+    __u32 flags;        ///< 0: the user stack was taken by frame pointers; else PROFILE_BY_TABLES, PROFILE_ENDING
     char comm[16];      ///< the thread's name, NUL-terminated
 };
 

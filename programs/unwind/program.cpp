@@ -1,0 +1,45 @@
+// What the walk needs of a kernel, asked for by trying; never by its version.
+#include "programs/unwind/program.h"
+
+#include <linux/bpf.h>
+
+#include "runtime/kernel/loader.h"
+#include "runtime/kernel/probes.h"
+
+namespace rawbpf::inline v0 {
+
+MapSpec unwind_pool_spec() {
+    MapSpec pool;
+    pool.name = "unwind_pool";
+    pool.type = BPF_MAP_TYPE_ARRAY;
+    pool.key_size = 4;
+    pool.value_size = UNWIND_POOL_BYTES;
+    pool.max_entries = 1;
+    pool.flags = BPF_F_MMAPABLE;
+    return pool;
+}
+
+void complete_unwind_maps(ObjectSpec &spec) {
+    if (MapSpec *pools = spec.find_map("unwind_pools")) pools->inner = std::make_shared<MapSpec>(unwind_pool_spec());
+}
+
+UnwindProgramOptions probe_unwind() {
+    UnwindProgramOptions options;
+    options.has_bpf_loop = has_feature(Feature::bpf_loop);
+    options.has_task_pt_regs = has_feature(Feature::task_pt_regs);
+    if (!options.has_task_pt_regs) {
+        constexpr uint32_t kStack = 1 << 14; // THREAD_SIZE of x86_64, and of arm64 but with pages of 64 KiB
+        const auto types = kernel_btf();
+        const auto registers = types ? (*types)->find("pt_regs", btf::Kind::struct_) : std::nullopt;
+        const auto size = registers ? (*types)->size_of(*registers) : Result<uint64_t>(0);
+        if (size && *size > 0 && *size < kStack) options.registers_at = kStack - static_cast<uint32_t>(*size);
+    }
+    // A signature takes the bits that an address of this size leaves free. The stack lies at the top of what a process has.
+    if (options.arm64) {
+        const int local = 0;
+        options.address_mask = ~0ull >> __builtin_clzll(reinterpret_cast<uintptr_t>(&local));
+    }
+    return options;
+}
+
+} // namespace rawbpf::inline v0

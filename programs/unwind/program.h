@@ -1,0 +1,60 @@
+// The BPF side of unwinding without frame pointers, as user space sees it: what can be chosen, what must be known of the kernel,
+// and the maps, which runtime/unwind/layout.h lays out and user space fills in. The generator itself is unwinder.h.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/object/spec.h"
+#include "runtime/unwind/layout.h"
+
+namespace rawbpf::inline v0 {
+
+#define UNWIND_MAX_FRAMES 255 /* of a walk */
+
+/// What a walk keeps from one frame to the next; stands in the scratch of the program that walks, one at a time on a CPU.
+struct UnwindState {
+    __u64 pc;         ///< to look up: of a return address the byte before it
+    __u64 address;    ///< to record: the return address, perhaps with UNWIND_EXACT_PC
+    __u64 sp, fp;     ///< as they are in this frame
+    __u64 lr;         ///< arm64: the link register where it is the frame's own (leaf, or what a signal interrupted); else 0
+    __u64 start, end; ///< the mapping of the frame before, in which most frames stay
+    __u64 bias;       ///< its
+    __u64 pages;      ///< its UnwindMapping's pages, page_count, kind, as they lie there
+    __u32 mappings;   ///< the process's
+    __u32 count;      ///< the process's
+    __u32 at;         ///< frames in the buffer, the kernel's too
+    __u32 ending;     ///< UNWIND_ENDED_...; with UNWIND_TABLES where tables were used
+    __u64 loose;      ///< arm64: 1: of the stack pointer only a lower bound is known
+    __u64 words[16];  ///< what was read: registers, or words of the stack
+};
+/// In UnwindState::ending: the stack was walked by what is known of the process. Without it by bpf_get_stack.
+#define UNWIND_TABLES 0x100
+
+/// What the kernel has for the walk, found out by trying, and how large the maps are. User space asks once.
+struct UnwindProgramOptions {
+    uint32_t depth = 127;          ///< most frames, 1 to UNWIND_MAX_FRAMES
+    uint32_t pools = 64;           ///< entries of unwind_pools, 1 to 4096
+    uint32_t processes = 4096;     ///< entries of unwind_processes
+    bool has_bpf_loop = false;     ///< else the verifier goes through each round (5.3)
+    bool has_task_pt_regs = false; ///< bpf_task_pt_regs (5.15): a thread's user registers, while the kernel works for it
+    /// Without it they lie below the top of the kernel's stack: task_struct.stack + this. 0: not known, such stacks end with
+    /// UNWIND_ENDED_NO_REGS.
+    uint32_t registers_at = 0;
+    uint64_t address_mask = ~0ull; ///< arm64: which bits of a return address are not its signature (PAC)
+#if defined(__aarch64__)
+    bool arm64 = true; ///< whose stacks these are; else x86_64's
+#else
+    bool arm64 = false; ///< whose stacks these are: arm64's or x86_64's
+#endif
+};
+
+/// What this kernel has; sizes are left as they are. Never fails: what can't be found out isn't there.
+[[nodiscard]] UnwindProgramOptions probe_unwind();
+
+/// In a spec made of a unit that has an Unwinder: the pools' member is an array of one value of 1 MiB, mapped. Nothing happens to
+/// a spec without unwind_pools.
+void complete_unwind_maps(ObjectSpec &spec);
+/// What unwind_pools' members are: for who makes them.
+[[nodiscard]] MapSpec unwind_pool_spec();
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,502 @@
+// The walk, instruction by instruction. One round is one frame: from the registers that it has, its caller's.
+//
+//      pc --> mapping --> page of 64 KiB --> row --> rule        CFA = sp + 24, fp at CFA - 16, return address at CFA - 8
+//             the last    of the mapping's   binary  of all                          |
+//             one, or a   directory          search  modules                         v
+//             binary search                               one read of 16 bytes: the caller's fp and pc; its sp is the CFA
+//
+// The rounds are made by bpf_loop (5.17), which has the verifier look at a round once. Before it they are an ordinary loop of a
+// function, which the verifier walks through from first to last: it ends every round with the same knowledge, because all that
+// matters lies in a map's value, of which it knows nothing. So there it costs time to load, and nothing else: no tail calls,
+// whose number is limited, which need an array for each type of program, and which can't be mixed with functions on older arm64.
+//
+//      r6  the scratch, a map's value: UnwindState and frames     r7  the address, its key, then the CFA
+//      r8  a position in a pool, then the rule                    r9  the round, where the verifier counts
+//
+// Nothing that is read here is trusted. A position is masked to its pool, searches have a fixed number of steps, a frame must be
+// further up the stack than the one before, and there are `depth` rounds at most: with rubbish in the tables the worst is a stack
+// that ends early.
+//
+// Where a signal's registers are: struct rt_sigframe of arch/x86/include/asm/sigframe.h, whose first word the handler's return
+// has popped, and of arch/arm64/kernel/signal.c; both with uapi's struct ucontext and struct sigcontext inside.
+#include "programs/unwind/unwinder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include <linux/bpf.h>
+
+namespace rawbpf::inline v0 {
+
+namespace {
+
+constexpr uint32_t kMostByFramePointer = 127; // kernel.perf_event_max_stack, which bpf_get_stack doesn't go beyond
+
+// Where registers are, in bytes.
+struct Machine {
+    // in struct pt_regs, or struct user_pt_regs
+    int16_t pc, sp, fp, lr, mode;
+    uint8_t mode_mask, user_mode;
+    int16_t read_from, read_bytes; // the part of it that has all of these
+    // in what the kernel builds for a signal handler, from sp on
+    int16_t signal_fp, signal_sp_pc;
+};
+constexpr Machine kX86{128, 152, 32, -1, 136, 3, 3, 32, 128, 120, 160};
+constexpr Machine kArm64{256, 248, 232, 240, 264, 15, 0, 232, 40, 544, 560};
+
+MapDef mapped_rules() {
+    MapDef rules;
+    rules.name = "unwind_rules";
+    rules.type = BPF_MAP_TYPE_ARRAY;
+    rules.key_size = 4;
+    rules.value_size = sizeof(UnwindRule);
+    rules.max_entries = UNWIND_RULES;
+    rules.flags = BPF_F_MMAPABLE;
+    return rules;
+}
+
+} // namespace
+
+// What is emitted into one function. `base` points at the scratch.
+struct Unwinder::Emit {
+    Code &g;
+    const Unwinder &u;
+    const Place &place;
+    Reg base;
+    bool arm;
+    const Machine &machine;
+
+    Emit(Code &code, const Unwinder &unwinder, const Place &where, Reg scratch)
+        : g(code), u(unwinder), place(where), base(scratch), arm(u.options_.arm64), machine(arm ? kArm64 : kX86) {}
+
+    [[nodiscard]] Mem at(size_t offset) const { return base + runtime(place.state + static_cast<int64_t>(offset)); }
+    [[nodiscard]] Mem word(int n) const { return at(offsetof(UnwindState, words) + static_cast<size_t>(n) * 8); }
+    void copy(size_t to, Mem from) const { // r1 is gone
+        g.load<uint64_t>(r1, from);
+        g.store<uint64_t>(at(to), r1);
+    }
+
+    // --- The first frame's registers ------------------------------------------------------------------------------------------
+
+    void first(size_t to, int16_t offset, bool from_context) const {
+        copy(to, from_context ? r6 + runtime(offset) : word((offset - machine.read_from) / 8));
+    }
+    void first_registers(bool from_context) const {
+        first(offsetof(UnwindState, sp), machine.sp, from_context);
+        first(offsetof(UnwindState, fp), machine.fp, from_context);
+        if (arm)
+            first(offsetof(UnwindState, lr), machine.lr, from_context);
+        else
+            g.store<uint64_t>(at(offsetof(UnwindState, lr)), 0);
+        first(offsetof(UnwindState, pc), machine.pc, from_context);
+        g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
+    }
+
+    // The thread's, as they were when it entered the kernel.
+    void task_registers(Label none) const {
+        const UnwindProgramOptions &options = u.options_;
+        if (options.has_task_pt_regs) {
+            g.call(helper::get_current_task_btf);
+            g.call(helper::task_pt_regs, r0);
+            g.mov(r3, r0);
+        } else if (options.registers_at != 0) {
+            g.call(helper::get_current_task);
+            g.read_field<uint64_t>(r3, r0, "task_struct.stack");
+            g.add(r3, runtime(options.registers_at));
+        } else {
+            return g.jump(none);
+        }
+        g.add(r3, runtime(machine.read_from));
+        g.call(helper::probe_read_kernel, word(0), runtime(machine.read_bytes), r3);
+        g.jump_if(r0 != 0, none);
+        g.load<uint64_t>(r1, word((machine.mode - machine.read_from) / 8));
+        g.and_(r1, runtime(machine.mode_mask));
+        g.jump_if(r1 != runtime(machine.user_mode), none); // a thread of the kernel
+        first_registers(false);
+        g.jump_if(r1 == 0, none); // such a one, too: nothing was ever written there
+    }
+
+    void start_registers(Label none) const {
+        if (place.context == UnwindContext::other) return task_registers(none);
+        g.load<uint64_t>(r1, r6 + runtime(machine.mode));
+        g.and_(r1, runtime(machine.mode_mask));
+        g.if_(r1 == runtime(machine.user_mode), [&] { first_registers(true); }).else_([&] { task_registers(none); });
+    }
+
+    // --- One round ------------------------------------------------------------------------------------------------------------
+
+    void end(uint32_t why) const {
+        g.store<uint32_t>(at(offsetof(UnwindState, ending)), runtime(why | UNWIND_TABLES));
+        g.break_();
+    }
+    void end_if(Condition condition, uint32_t why) const {
+        g.if_(condition, [&] { end(why); }); // the verifier sees the end first, and then has nothing to come back to
+    }
+
+    // r0 = the pool of the position in r1; r1 to r5 are gone.
+    void pool(const Slot &key, uint32_t why) const {
+        g.rsh(r1, UNWIND_POOL_BITS);
+        g.store<uint32_t>(key, r1);
+        g.call(helper::map_lookup_elem, u.pools_, key);
+        end_if(r0 == 0, why);
+        g.store<uint32_t>(key, 0);
+        g.call(helper::map_lookup_elem, r0, key);
+        end_if(r0 == 0, why);
+    }
+
+    // The last of the r1 elements from r8 on, in the pool r0, that begins at r7 or before; the first, if none does. Without
+    // branches that depend on what is read: they would be mispredicted every other time. r0 then points at it.
+    template <class T> void search(uint32_t element, int steps) const {
+        const auto mask = runtime(UNWIND_POOL_BYTES - element);
+        const int shift = __builtin_ctz(element);
+        const Label found = g.label("found");
+        for (int step = 0; step < steps; ++step) {
+            if (step % 2 == 0) g.jump_if(r1 <= 1, found);
+            g.mov(r2, r1);
+            g.rsh(r2, 1);
+            g.sub(r1, r2);
+            g.lsh(r2, runtime(shift));
+            g.mov(r3, r8);
+            g.add(r3, r2);
+            g.and_(r3, mask);
+            g.add(r3, r0);
+            g.load<T>(r4, r3);
+            g.mov(r5, r7);
+            g.sub(r5, r4);
+            g.arsh(r5, 63); // all ones where it begins later
+            g.xor_(r5, -1);
+            g.and_(r2, r5);
+            g.add(r8, r2);
+        }
+        g.bind(found);
+        g.and_(r8, mask);
+        g.add(r0, r8);
+    }
+
+    // r7 = the address; the mapping that it is in becomes the state's.
+    void find_mapping(const Slot &key) const {
+        const Label known = g.label("mapping known");
+        g.load<uint64_t>(r7, at(offsetof(UnwindState, pc)));
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, start)));
+        g.load<uint64_t>(r2, at(offsetof(UnwindState, end)));
+        g.if_(r7 >= r1, [&] { g.jump_if(r7 < r2, known); });
+        g.load<uint32_t>(r8, at(offsetof(UnwindState, mappings)));
+        g.mov(r1, r8);
+        pool(key, UNWIND_ENDED_NO_MAPPING);
+        g.load<uint32_t>(r1, at(offsetof(UnwindState, count)));
+        end_if(r1 == 0, UNWIND_ENDED_NO_MAPPING);
+        search<uint64_t>(sizeof(UnwindMapping), __builtin_ctz(UNWIND_MAX_MAPPINGS));
+        g.load<uint64_t>(r1, RAWBPF_AT(r0, UnwindMapping, start));
+        end_if(r7 < r1, UNWIND_ENDED_NO_MAPPING);
+        g.load<uint64_t>(r2, RAWBPF_AT(r0, UnwindMapping, end));
+        end_if(r7 >= r2, UNWIND_ENDED_NO_MAPPING);
+        g.store<uint64_t>(at(offsetof(UnwindState, start)), r1);
+        g.store<uint64_t>(at(offsetof(UnwindState, end)), r2);
+        copy(offsetof(UnwindState, bias), RAWBPF_AT(r0, UnwindMapping, bias));
+        copy(offsetof(UnwindState, pages), RAWBPF_AT(r0, UnwindMapping, pages));
+        g.bind(known);
+    }
+
+    // Only what lies in code is a frame. (The leaf is one in any case: see walk().)
+    void record() const {
+        g.load<uint32_t>(r1, at(offsetof(UnwindState, at)));
+        end_if(r1 >= runtime(place.room), UNWIND_ENDED_DEPTH);
+        g.mov(r2, r1);
+        g.add(r2, 1);
+        g.store<uint32_t>(at(offsetof(UnwindState, at)), r2);
+        g.lsh(r1, 3);
+        g.add(r1, base);
+        g.load<uint64_t>(r2, at(offsetof(UnwindState, address)));
+        g.store<uint64_t>(r1 + runtime(place.frames), r2);
+    }
+
+    // r8 = the rule for the address in r7, which is gone.
+    void find_rule(const Slot &key, const Slot &rows) const {
+        const Label found = g.label("rule found"), by_table = g.label("by table");
+        g.load<uint64_t>(r8, at(offsetof(UnwindState, pages)));
+        g.mov(r1, r8);
+        g.rsh(r1, 48); // kind
+        g.jump_if(r1 == UNWIND_BY_TABLE, by_table);
+        end_if(r1 != UNWIND_BY_FP, UNWIND_ENDED_NO_TABLE);
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, fp)));
+        end_if(r1 == 0, UNWIND_ENDED_ROOT);
+        g.load_imm64(r8, packed({UNWIND_FP, 0, 2, -2, -1}));
+        g.jump(found);
+
+        g.bind(by_table);
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, bias)));
+        g.sub(r7, r1);
+        g.mov(r1, r7);
+        g.rsh(r1, UNWIND_PAGE_BITS);
+        g.mov(r2, r8);
+        g.rsh(r2, 32);
+        g.and_(r2, 0xffff); // page_count
+        end_if(r1 >= r2, UNWIND_ENDED_NO_TABLE);
+        g.lsh(r1, 3);
+        g.add(r8, r1);
+        g.mov(w8, w8);
+        g.mov(r1, r8);
+        pool(key, UNWIND_ENDED_NO_TABLE);
+        g.and_(r8, runtime(UNWIND_POOL_BYTES - sizeof(UnwindPage)));
+        g.add(r0, r8);
+        g.load<uint32_t>(r8, RAWBPF_AT(r0, UnwindPage, first));
+        g.load<uint32_t>(r1, RAWBPF_AT(r0, UnwindPage, rows));
+        end_if(r1 == 0, UNWIND_ENDED_NO_TABLE);
+        g.store<uint32_t>(rows, r1);
+        g.mov(r1, r8);
+        pool(key, UNWIND_ENDED_NO_TABLE);
+        g.load<uint32_t>(r1, rows);
+        g.and_(r7, 0xffff);
+        g.lsh(r7, 16);
+        g.or_(r7, 0xffff);
+        search<uint32_t>(sizeof(uint32_t), UNWIND_PAGE_BITS);
+        g.load<uint32_t>(r1, r0);
+        g.and_(r1, 0xffff);
+        g.store<uint32_t>(key, r1);
+        g.call(helper::map_lookup_elem, u.rules_, key);
+        end_if(r0 == 0, UNWIND_ENDED_NO_RULE);
+        g.load<uint64_t>(r8, r0);
+        g.bind(found);
+    }
+
+    static constexpr uint64_t packed(UnwindRule rule) { return __builtin_bit_cast(uint64_t, rule); }
+
+    void stack_pointer(WritableReg to) const {
+        if (arm) {
+            g.load<uint64_t>(to, at(offsetof(UnwindState, loose)));
+            end_if(to != 0, UNWIND_ENDED_ODD);
+        }
+        g.load<uint64_t>(to, at(offsetof(UnwindState, sp)));
+    }
+
+    void read_stack(int to, int words, Mem from) const {
+        g.call(helper::probe_read_user, word(to), runtime(words * 8), from);
+        end_if(r0 != 0, UNWIND_ENDED_UNREADABLE);
+    }
+
+    // By the rule in r8: r7 = the CFA, or a signal's frame dealt with and the round ended.
+    void find_cfa() const {
+        const Label by_sp = g.label("CFA = sp + n"), by_fp = g.label("CFA = fp + n"), known = g.label("CFA known"),
+                    sum = g.label("CFA = r2 + n");
+        g.mov(r1, r8);
+        g.and_(r1, 0xff);
+        g.mov(r7, r8);
+        g.lsh(r7, 32);
+        g.arsh(r7, 48);
+        g.lsh(r7, 3); // cfa
+        g.jump_if(r1 == UNWIND_SP, by_sp);
+        g.jump_if(r1 == UNWIND_FP, by_fp);
+        end_if(r1 == UNWIND_NONE, UNWIND_ENDED_NO_RULE);
+        end_if(r1 == UNWIND_END, UNWIND_ENDED_ROOT);
+        g.if_(r1 == UNWIND_SIGNAL, [&] {
+            stack_pointer(r7);
+            signal();
+            g.continue_();
+        });
+        if (!arm) {
+            g.if_(r1 == UNWIND_PLT, [&] {
+                g.load<uint64_t>(r2, at(offsetof(UnwindState, pc)));
+                g.and_(r2, 15);
+                g.jump_if(r2 < 11, by_sp);
+                g.add(r7, 8);
+                g.jump(by_sp);
+            });
+            g.if_(r1 == UNWIND_FP_DEREF, [&] {
+                g.load<uint64_t>(r2, at(offsetof(UnwindState, fp)));
+                g.add(r7, r2);
+                read_stack(0, 1, r7);
+                g.load<uint64_t>(r7, word(0));
+                g.jump(known);
+            });
+        }
+        end(UNWIND_ENDED_ODD);
+
+        g.bind(by_sp);
+        stack_pointer(r2);
+        g.jump(sum);
+        g.bind(by_fp);
+        g.load<uint64_t>(r2, at(offsetof(UnwindState, fp)));
+        g.bind(sum);
+        g.add(r7, r2);
+        g.bind(known);
+    }
+
+    // r7 is the stack pointer that the handler's return has left.
+    void signal() const {
+        if (arm) {
+            read_stack(0, 4, r7 + runtime(machine.signal_fp)); // fp, lr, sp, pc
+            copy(offsetof(UnwindState, lr), word(1));
+        } else {
+            read_stack(0, 1, r7 + runtime(machine.signal_fp));
+            read_stack(2, 2, r7 + runtime(machine.signal_sp_pc));
+        }
+        copy(offsetof(UnwindState, fp), word(0));
+        copy(offsetof(UnwindState, sp), word(2));
+        copy(offsetof(UnwindState, pc), word(3));
+        g.load_imm64(r2, UNWIND_EXACT_PC);
+        g.or_(r1, r2);
+        g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
+    }
+
+    // The caller's registers, by the rule in r8 and the CFA in r7.
+    void step() const {
+        const Label have = g.label("registers read"), apart = g.label("apart");
+        g.mov(r1, r7);
+        g.and_(r1, 7);
+        end_if(r1 != 0, UNWIND_ENDED_STUCK);
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, sp)));
+        if (arm) {
+            end_if(r7 < r1, UNWIND_ENDED_STUCK);
+            const Label on_stack = g.label("return address on the stack");
+            g.mov(r2, r8);
+            g.rsh(r2, 8);
+            g.and_(r2, UNWIND_RA_IN_LR);
+            g.jump_if(r2 == 0, on_stack);
+            copy(offsetof(UnwindState, words) + 8, at(offsetof(UnwindState, lr)));
+            frame_pointer_apart();
+            g.jump(have);
+            g.bind(on_stack);
+        }
+        end_if(r7 <= r1, UNWIND_ENDED_STUCK);
+        g.mov(r3, r8);
+        g.lsh(r3, 16);
+        g.arsh(r3, 48); // fp
+        g.mov(r2, r8);
+        g.arsh(r2, 48); // ra
+        g.sub(r2, r3);
+        g.jump_if(r2 != 1, apart);
+        g.lsh(r3, 3);
+        g.add(r3, r7);
+        read_stack(0, 2, r3);
+        g.jump(have);
+
+        g.bind(apart);
+        frame_pointer_apart();
+        g.mov(r3, r8);
+        g.arsh(r3, 48);
+        g.lsh(r3, 3);
+        g.add(r3, r7);
+        read_stack(1, 1, r3);
+
+        g.bind(have);
+        g.load<uint64_t>(r1, word(1));
+        if (u.options_.address_mask != ~0ull) {
+            g.load_imm64(r2, u.options_.address_mask);
+            g.and_(r1, r2);
+        }
+        g.if_(r1 == 0, [&] {
+            g.load<uint64_t>(r2, at(offsetof(UnwindState, pages)));
+            g.rsh(r2, 48);
+            end_if(r2 == UNWIND_BY_FP, UNWIND_ENDED_ROOT);
+            end(UNWIND_ENDED_STUCK);
+        });
+        g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
+        g.sub(r1, 1);
+        g.store<uint64_t>(at(offsetof(UnwindState, pc)), r1);
+        copy(offsetof(UnwindState, fp), word(0));
+        g.store<uint64_t>(at(offsetof(UnwindState, sp)), r7);
+        if (arm) {
+            // A frame record may lie anywhere in its frame, so where there is nothing else, the stack pointer is lost.
+            g.store<uint64_t>(at(offsetof(UnwindState, lr)), 0);
+            g.load<uint64_t>(r1, at(offsetof(UnwindState, pages)));
+            g.rsh(r1, 48);
+            g.xor_(r1, UNWIND_BY_TABLE);
+            g.store<uint64_t>(at(offsetof(UnwindState, loose)), r1);
+        }
+    }
+
+    void frame_pointer_apart() const {
+        const Label kept = g.label("fp kept"), done = g.label("fp done");
+        g.mov(r3, r8);
+        g.lsh(r3, 16);
+        g.arsh(r3, 48);
+        g.jump_if(r3 == 0, kept);
+        g.lsh(r3, 3);
+        g.add(r3, r7);
+        read_stack(0, 1, r3);
+        g.jump(done);
+        g.bind(kept);
+        copy(offsetof(UnwindState, words), at(offsetof(UnwindState, fp)));
+        g.bind(done);
+    }
+
+    void round() const {
+        const Slot key = g.stack<uint32_t>("key"), rows = g.stack<uint32_t>("rows");
+        find_mapping(key);
+        record();
+        find_rule(key, rows);
+        find_cfa();
+        step();
+    }
+};
+
+Unwinder::Unwinder(Builder &b, const UnwindProgramOptions &options)
+    : b_(b), options_(options), pools_(b.map(BPF_MAP_TYPE_ARRAY_OF_MAPS, "unwind_pools", 4, 4, options.pools)),
+      rules_(b.map(mapped_rules())), processes_(b.hash<uint32_t, UnwindProcess>("unwind_processes", options.processes)) {
+    options_.depth = std::clamp<uint32_t>(options_.depth, 1, UNWIND_MAX_FRAMES);
+}
+
+void Unwinder::walk(Code &f, const Place &place) {
+    const Emit emit(f, *this, place, r8);
+    const Label by_frame_pointer = f.label("by frame pointer"), no_registers = f.label("no registers"), done = f.label("walked");
+    const auto state = [&](size_t offset) { return emit.at(offset); };
+
+    f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_NO_PROCESS);
+    f.call(helper::map_lookup_elem, processes_, place.pid);
+    f.jump_if(r0 == 0, by_frame_pointer);
+    static_assert(offsetof(UnwindState, count) == offsetof(UnwindState, mappings) + 4 &&
+                  offsetof(UnwindProcess, count) == offsetof(UnwindProcess, mappings) + 4);
+    emit.copy(offsetof(UnwindState, mappings), r0);
+    emit.start_registers(no_registers);
+    f.store<uint64_t>(state(offsetof(UnwindState, start)), 0);
+    f.store<uint64_t>(state(offsetof(UnwindState, end)), 0);
+    f.store<uint64_t>(state(offsetof(UnwindState, loose)), 0);
+    f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_DEPTH | UNWIND_TABLES);
+    f.mov(r1, r9);
+    f.rsh(r1, 3);
+    f.store<uint32_t>(state(offsetof(UnwindState, at)), r1);
+
+    if (options_.has_bpf_loop) {
+        const Slot scratch = f.stack<uint64_t>("scratch");
+        f.store<uint64_t>(scratch, r8);
+        f.bpf_loop(runtime(options_.depth), scratch, [&](Code &g) {
+            g.load<uint64_t>(r6, r2);
+            Emit(g, *this, place, r6).round();
+        });
+    } else {
+        Code &g = b_.function(f.name() + "_walk" + std::to_string(++walks_), 1);
+        g.mov(r6, r1);
+        g.loop(r9, runtime(options_.depth), [&] { Emit(g, *this, place, r6).round(); });
+        g.ret(0);
+        f.call(g, {r8});
+    }
+
+    f.load<uint32_t>(r0, state(offsetof(UnwindState, at)));
+    f.if_(r0 > runtime(place.room), [&] { f.mov(r0, runtime(place.room)); }); // it never is; the verifier wants to see it
+    f.lsh(r0, 3);
+    f.if_(r0 <= r9, [&] { // the leaf isn't in code that is known, but it is where the thread was
+        f.mov(r1, r8);
+        f.add(r1, r9);
+        f.load<uint64_t>(r2, state(offsetof(UnwindState, address)));
+        f.store<uint64_t>(r1 + runtime(place.frames), r2);
+        f.mov(r0, r9);
+        f.add(r0, 8);
+    });
+    f.mov(r1, r0);
+    f.sub(r0, r9);
+    f.mov(r9, r1);
+    f.jump(done);
+
+    f.bind(no_registers);
+    f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_NO_REGS);
+    f.bind(by_frame_pointer);
+    f.mov(r2, r8);
+    f.add(r2, runtime(place.frames));
+    f.add(r2, r9);
+    f.call(helper::get_stack, r6, r2, runtime(8 * std::min(options_.depth, kMostByFramePointer)), BPF_F_USER_STACK);
+    f.if_(as_signed(r0) > 0, [&] { f.add(r9, r0); });
+    f.bind(done);
+}
+
+} // namespace rawbpf::inline v0

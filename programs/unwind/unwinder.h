@@ -1,0 +1,50 @@
+// Emits the walk: any program of ours can call it to get its user stack, in place of bpf_get_stack.
+//
+//     Unwinder unwinder(b, options);             // declares unwind_pools, unwind_rules, unwind_processes
+//     Code &f = b.program("perf_event", "profile");
+//     ...                                        // r6 context, r8 scratch (a map's value), r9 bytes of frames so far
+//     unwinder.walk(f, place);                   // where in the scratch the state and the frames are
+//     f.store<uint32_t>(user_bytes, r0);
+//     ...
+//     ObjectSpec spec = TRY(object_of(unit));
+//     complete_unwind_maps(spec);                // what a unit can't say of maps of maps
+#pragma once
+
+#include "asm/builder.h"
+#include "programs/unwind/program.h"
+
+namespace rawbpf::inline v0 {
+
+/// What r6 points at.
+enum class UnwindContext : uint8_t {
+    perf_event, ///< struct bpf_perf_event_data
+    registers,  ///< struct pt_regs: uprobes, kprobes
+    other,      ///< no registers: tracepoints, fentry ...
+};
+
+class Unwinder {
+  public:
+    /// Declares the maps: unwind_pools, unwind_rules, unwind_processes.
+    Unwinder(Builder &b, const UnwindProgramOptions &options);
+
+    struct Place {
+        UnwindContext context = UnwindContext::other;
+        Slot pid;           ///< u32: key in unwind_processes
+        int32_t state = 0;  ///< where the UnwindState is, in bytes from r8; aligned to 8
+        int32_t frames = 0; ///< where the frames begin, likewise
+        uint32_t room = 0;  ///< frames that fit there: at least the kernel's that can be and max(depth, 127)
+    };
+    /// The user stack of the current thread, behind what is there already.
+    /// In: r6 the context, r8 the scratch (a pointer to a map's value, constant offset), r9 bytes of frames so far (bounded).
+    /// Out: r0 bytes of user frames, or -errno; r9 more by these; UnwindState::ending. r6, r7, r8 are kept; r1 to r5 are gone.
+    void walk(Code &f, const Place &place);
+
+  private:
+    struct Emit;
+    Builder &b_;
+    UnwindProgramOptions options_;
+    MapRef pools_, rules_, processes_;
+    int walks_ = 0;
+};
+
+} // namespace rawbpf::inline v0
