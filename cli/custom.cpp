@@ -9,6 +9,7 @@
 #include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/running.h"
+#include "programs/custom/tail_call.h"
 #include "programs/custom/tracer.h"
 #include "programs/custom/view.h"
 #include "programs/profile/run_info.h"
@@ -70,7 +71,7 @@ constexpr Option kOptions[] = {
      .choices = "count context off-cpu"},
     kOutputOption,
     kColorOption,
-    verbose_option("say what is set up, step by step"),
+    verbose_option("say what is set up, step by step, and what a tail call takes"),
     kQuietOption,
     kSyscallsOption,
 };
@@ -120,8 +121,12 @@ class Run {
         start_ns_ = sys::monotonic_ns();
         run_ = profile::describe_run(own_command_line({"rawbpf", "custom"}, a_), RAWBPF_VERSION, cpus, start_ns_);
         TRY(tracer_->attach());
-        if (a_.has(option("verbose")))
+        if (a_.has(option("verbose"))) {
             for (const std::string &step : tracer_->steps()) say(format("{}: {}\n", kWho, step));
+            const Result<double> jump = custom::tail_call_ns();
+            say(jump ? format("{}: a tail call takes {:.1f} ns here\n", kWho, *jump)
+                     : format("{}: a tail call couldn't be measured: {}\n", kWho, jump.error().message()));
+        }
         for (const std::string &text : tracer_->notes()) note(text);
         custom::ViewOptions shown;
         const auto *named = std::find(std::begin(custom::kFormats), std::end(custom::kFormats), a_.text(option("format")));

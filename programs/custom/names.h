@@ -20,7 +20,8 @@ namespace rawbpf::inline v0::custom {
 struct LocatedTrace {
     Record head{};
     uint32_t kernel = profile::kNone, user = profile::kNone; ///< nodes of the stack tree
-    bool unknown = false; ///< none of its user addresses is in a mapping that is known of: the process ended before it was looked at
+    bool unknown =
+        false; ///< none of its user addresses is in a mapping that is known of: the process ended before it was looked at
 };
 
 /// 128 bits over each frame, leaf first: its file (build-id, or else path) and the offset in it; of the kernel, symbol and

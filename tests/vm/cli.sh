@@ -263,6 +263,30 @@ if $objects/function-tracer --calls 1000 --returns >t1 2>e &&
 else fail "$name" "$(for of in 'vfs_read(' 'vfs_write(' 'vfs_open(' 'vfs_read =' 'vfs_write = 14' 'vfs_open ='; do echo "$of: $(grep -cF "]: $of" t1)"; done
   tail -14 t1; tail -20 t2; cat e)"; fi
 
+# Custom traces: the example's program reports five ids.
+# five FILE: whether its JSON lines are those five traces, each with main under report_trace
+five() {
+  [ "$(grep -c '"type":"trace","origin":"custom"' $1)" = 5 ] &&
+    [ "$(sed -n 's/.*"origin":"custom","context":"\(0x[0-9a-f]*\)".*/\1/p' $1 | tr '\n' ' ')" = "0x1000 0x1001 0x1002 0x1003 0x1004 " ] &&
+    [ "$(grep -c '"user":\[{"addr":"[^"]*","symbol":"report_trace",[^}]*},{"addr":"[^"]*","symbol":"main",' $1)" = 5 ] &&
+    tail -1 $1 | grep -q '"fired":5,"shown":5,'
+}
+name="custom: the example's five traces, contexts 4096 to 4100, main under report_trace"
+example=$objects/test_program
+if rawbpf custom $example:report_trace --json -o t1 -- $example >t2 2>e && five t1 &&
+  rawbpf custom $example:report_trace -v -- $example >t2 2>>e && grep -q '^Context Value: 4100 (0x1004)$' t2 &&
+  grep -q '^Traces - Total: 5, Custom: 5, Sampling: 0$' e && grep -q ': a tail call takes -*[0-9.]* ns here$' e; then
+  pass "$name"
+else fail "$name" "$(cat t1 t2; tail -8 e)"; fi
+name="custom: the example's own programs, compiled: by thread, by CPU, without a tail call"
+if [ ! -e $objects/example_tailcall.bpf.o ]; then skip "$name" "needs clang where the tests are built"
+elif rawbpf custom --object $objects/example_tailcall.bpf.o $example:report_trace --json -o t1 -- $example >t2 2>e && five t1 &&
+  rawbpf custom --object $objects/example_subprogram.bpf.o $example:report_trace --json -o t1 -- $example >t2 2>>e && five t1 &&
+  rawbpf custom --object $objects/example_per_cpu.bpf.o $example:report_trace --json -o t1 -- $example >t2 2>>e &&
+  [ $(($(grep -c '"origin":"custom"' t1) + $(tail -1 t1 | sed -n 's/.*"no_context_of_its_thread":\([0-9]*\).*/\1/p;t;s/.*/0/p'))) = 5 ]; then
+  pass "$name"
+else fail "$name" "$(cat t1 t2; tail -8 e)"; fi
+
 # The kernel charges BPF maps to the cgroup too (since 5.11).
 name="in 32 MB of memory"
 small=/sys/fs/cgroup/small
