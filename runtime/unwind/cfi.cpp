@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace rawbpf::inline v0::unwind {
 namespace {
@@ -127,21 +128,20 @@ UnwindRule rule_of(const Frames &frames, const Cie &cie, const State &state) {
 //      breg6 N  deref                                             a function that aligned its stack
 //      breg7 N  deref  plus_uconst 8                              an rsp that was put away on the new stack
 void set_cfa_expression(const Registers &registers, Bytes program, State &state) {
-    constexpr std::array<uint8_t, 9> plt = {0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}, deref = {0x06},
-                                     deref_8 = {0x06, 0x23, 8};
+    constexpr uint8_t plt[] = {0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22}, deref[] = {0x06}, deref_8[] = {0x06, 0x23, 8};
     state.cfa = UNWIND_ODD, state.expression = true;
     Cursor cursor(program);
     const uint64_t base = cursor.fixed<uint8_t>() - uint64_t{0x70}; // DW_OP_breg0
     state.cfa_offset = cursor.sleb();
-    const auto rest_is = [&](const std::array<uint8_t, 9> &bytes, size_t size) {
-        return cursor.left() == size && std::memcmp(cursor.at(), bytes.data(), size) == 0;
+    const auto rest_is = [&](std::span<const uint8_t> bytes) {
+        return cursor.left() == bytes.size() && std::memcmp(cursor.at(), bytes.data(), bytes.size()) == 0;
     };
-    if (base == registers.sp && registers.sp == kX86_64.sp && rest_is(plt, 9))
-        state.cfa = UNWIND_PLT;
-    else if (base == registers.sp && rest_is(deref_8, 3))
+    if (base == registers.sp && rest_is(deref_8))
         state.cfa = UNWIND_SP_DEREF;
-    else if (base == registers.fp && rest_is(deref, 1))
+    else if (base == registers.fp && rest_is(deref))
         state.cfa = UNWIND_FP_DEREF;
+    else if (base == registers.sp && base == kX86_64.sp && rest_is(plt))
+        state.cfa = UNWIND_PLT;
 }
 
 // "breg6 N": where a function that aligned its stack put the caller's frame pointer.

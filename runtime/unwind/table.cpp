@@ -5,14 +5,17 @@
 //                         one address the first;                '--> rules, each once: a hash with open addressing
 //                         one ends where the next begins
 //
-// Between two functions lies a row with rule 0, "nothing is known": padding, or assembly that says nothing of itself. Rows that
-// say what the row before says are left out, also across functions.
+// Between two functions lies a row with rule 0, "nothing is known": padding, or assembly that says nothing of itself. Of that,
+// one thing is looked for: the code that signal handlers return to. arm64's vdso (since Linux 5.8) and musl have no entry for it.
+// As with those who have one, its row begins one byte early: whoever looks for a return address looks one byte before it. Rows
+// that say what the row before says are left out, also across functions.
 //
 // Both sections are read: what was built with -fno-asynchronous-unwind-tables and -g has only the C library's own start code in
 // .eh_frame. Addresses that lie in no executable segment belong to functions that the linker dropped.
 #include "runtime/unwind/table.h"
 
 #include <algorithm>
+#include <cstring>
 #include <elf.h>
 
 #include "runtime/base/stable_sort.h"
@@ -21,8 +24,9 @@
 namespace rawbpf::inline v0::unwind {
 namespace {
 
-constexpr uint64_t kMaxPages = UINT16_MAX; // UnwindMapping.page_count
-constexpr size_t kMaxSegments = 64;        // executable ones; there are one or two
+constexpr uint64_t kMaxPages = UINT16_MAX;  // UnwindMapping.page_count
+constexpr size_t kMaxSegments = 64;         // executable ones; there are one or two
+constexpr uint64_t kMaxSearched = 16 << 20; // a program with more code than that isn't read for a trampoline
 constexpr size_t kHashSize = size_t{2} * UNWIND_RULES;
 constexpr UnwindRule kNone = {UNWIND_NONE, 0, 0, 0, 0}, kOdd = {UNWIND_ODD, 0, 0, 0, 0};
 
@@ -38,12 +42,10 @@ class Builder {
         find_code();
         for (const bool eh : {true, false}) TRY(read_section(eh));
         stable_sort(functions_, [](const Function &a, const Function &b) { return a.start < b.start; });
-        for (size_t i = 0; i < functions_.size();) {
-            size_t next = i + 1;
-            while (next < functions_.size() && functions_[next].start == functions_[i].start) ++next;
-            uint64_t until = next < functions_.size() ? functions_[next].start : UINT64_MAX;
-            add(functions_[i], until);
-            i = next;
+        if (!functions_.empty()) gap(table_.base, functions_.front().start);
+        for (size_t i = 0, next = 0; i < functions_.size(); i = next) {
+            for (next = i + 1; next < functions_.size() && functions_[next].start == functions_[i].start;) ++next;
+            add(functions_[i], next < functions_.size() ? functions_[next].start : end_);
         }
         for (size_t i = 0; i < table_.pages.size(); ++i)
             table_.pages[i].rows =
@@ -61,13 +63,23 @@ class Builder {
                 segment.address + segment.memory_size > segment.address) {
                 code_.push_back(segment);
                 first = std::min(first, segment.address);
+                end_ = std::max(end_, segment.address + segment.memory_size);
             }
-        if (!code_.empty()) table_.base = page_of(first) << UNWIND_PAGE_BITS;
+        if (code_.empty()) return;
+        table_.base = page_of(first) << UNWIND_PAGE_BITS;
+        end_ = std::min(end_, table_.base + (kMaxPages << UNWIND_PAGE_BITS) - 1);
+        uint64_t bytes = 0;
+        for (const elf::Section &section : file_.sections())
+            if (section.flags & SHF_EXECINSTR && text_.size() < kMaxSegments) {
+                text_.push_back(&section);
+                bytes += section.size;
+            }
+        if (bytes > kMaxSearched) text_.clear();
     }
 
     [[nodiscard]] bool is_code(uint64_t start, uint64_t end) const {
         return std::any_of(code_.begin(), code_.end(), [&](const elf::Segment &s) {
-            return start >= s.address && end <= s.address + s.memory_size && page_of(end - table_.base) < kMaxPages;
+            return start >= s.address && end <= s.address + s.memory_size && end <= end_;
         });
     }
 
@@ -138,14 +150,50 @@ class Builder {
         changes_.clear();
         const char *problem = use_cie(frames, function.cie);
         if (!problem) problem = run_program(frames, cie_, function, changes_);
-        if (problem) return bad(frames, static_cast<uint64_t>(function.program.data() - frames.bytes.data()), problem);
-        ++table_.stats.functions;
+        if (problem) {
+            put(function.start, 0);
+            return bad(frames, static_cast<uint64_t>(function.program.data() - frames.bytes.data()), problem);
+        }
+        count();
         const uint64_t end = std::min(function.end, until);
         for (const Change &change : changes_) {
             if (change.address >= end) break;
             put(change.address, number(change.rule));
         }
-        if (end < until) put(end, 0);
+        if (end < until || until == end_) gap(end, until);
+    }
+
+    // GCC on arm64 sets frame pointers up, but counts from sp: there, fp and lr lie behind each other.
+    void count() {
+        bool framed = false, pointed = false;
+        for (const auto &[address, rule] : changes_) {
+            framed |= rule.kind != UNWIND_SP || rule.cfa != changes_.front().rule.cfa;
+            pointed |= rule.kind == UNWIND_FP || rule.kind == UNWIND_FP_DEREF ||
+                       (rule.fp != 0 && rule.ra == rule.fp + 1 && rule.ra != -1);
+        }
+        ++table_.stats.functions;
+        table_.stats.framed += framed;
+        table_.stats.frame_pointers += pointed;
+    }
+
+    // No function says anything about [from, to).
+    void gap(uint64_t from, uint64_t to) {
+        constexpr std::string_view x86_64("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9), arm64("\x68\x11\x80\xd2\x01\0\0\xd4", 8);
+        const std::string_view code = file_.machine() == EM_AARCH64 ? arm64 : x86_64; // the system call rt_sigreturn
+        put(from, 0);
+        for (const elf::Section *section : text_) {
+            const uint64_t first = std::max(from, section->address), last = std::min(to, section->address + section->size);
+            const Bytes bytes = file_.contents(*section);
+            if (first >= last || last - section->address > bytes.size() || last - first < code.size()) continue;
+            const std::byte *begin = bytes.data() + (first - section->address);
+            const void *found = memmem(begin, last - first, code.data(), code.size());
+            if (!found) continue;
+            const uint64_t at = first + static_cast<uint64_t>(static_cast<const std::byte *>(found) - begin);
+            // Without a byte before it that is nobody's, only those who stand in it find it.
+            put(at > from ? at - 1 : at, number({UNWIND_SIGNAL, 0, 0, 0, 0}));
+            if (at + code.size() < to) put(at + code.size(), 0);
+            return;
+        }
     }
 
     // From address on, which is above all addresses put before.
@@ -157,7 +205,7 @@ class Builder {
             if (current_ != 0 || table_.pages.size() > page) table_.rows.push_back(UNWIND_ROW(0, current_));
         }
         const auto low = static_cast<uint32_t>(address & 0xffff);
-        if (low == 0) table_.rows.pop_back();
+        if (table_.rows.size() > table_.pages.back().first && UNWIND_ROW_LOW(table_.rows.back()) == low) table_.rows.pop_back();
         table_.rows.push_back(UNWIND_ROW(low, rule));
         table_.stats.odd_rows += table_.rules[rule].kind == UNWIND_ODD;
         current_ = rule;
@@ -178,7 +226,9 @@ class Builder {
     const elf::Elf &file_;
     Table table_;
     std::vector<elf::Segment> code_;
-    std::vector<uint16_t> numbers_; // hash of a rule -> its index + 1
+    std::vector<const elf::Section *> text_; // where to look for what no function covers
+    uint64_t end_ = 0;                       // of the code
+    std::vector<uint16_t> numbers_;          // hash of a rule -> its index + 1
     Frames frames_[2];
     std::vector<Function> functions_;
     std::vector<Change> changes_;

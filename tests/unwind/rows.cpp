@@ -1,7 +1,7 @@
 // A file's unwind table as text, for tests/unwind/files, which compares it with what others read from the same file; and how long
 // it takes, for tests/bench/unwind.bench.
 //
-//      unwind-rows FILE                   rows 23511 pages 27 rules 60 bytes 94552 functions 3713 odd 12 bad 0 WHY
+//      unwind-rows FILE                   rows 23511 pages 27 rules 60 bytes 94552 functions 3713 framed .. pointed .. odd 12 bad 0 WHY
 //                                         26dd0 SP cfa=8 fp=0 ra=-8 flags=0
 //      unwind-rows --time COUNT FILE      nanoseconds to build it, one a line
 #include <cstdio>
@@ -30,9 +30,9 @@ long long now() {
 }
 
 void show(const unwind::Table &table) {
-    std::printf("rows %zu pages %zu rules %zu bytes %zu functions %u odd %u bad %u %s\n", table.rows.size(), table.pages.size(),
-                table.rules.size(), table.bytes(), table.stats.functions, table.stats.odd_rows, table.stats.bad_entries,
-                table.stats.first_bad.c_str());
+    std::printf("rows %zu pages %zu rules %zu bytes %zu functions %u framed %u pointed %u odd %u bad %u %s\n", table.rows.size(),
+                table.pages.size(), table.rules.size(), table.bytes(), table.stats.functions, table.stats.framed,
+                table.stats.frame_pointers, table.stats.odd_rows, table.stats.bad_entries, table.stats.first_bad.c_str());
     for (size_t page = 0; page < table.pages.size(); ++page)
         for (uint32_t i = 0; i < table.pages[page].rows; ++i) {
             const uint32_t row = table.rows[table.pages[page].first + i];
