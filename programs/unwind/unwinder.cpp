@@ -38,12 +38,13 @@ struct Machine {
     // in struct pt_regs, or struct user_pt_regs
     int16_t pc, sp, fp, lr, mode;
     uint8_t mode_mask, user_mode;
-    int16_t read_from, read_bytes; // the part of it that has all of these
+    int16_t call;                  // of struct pt_regs: the system call's number; negative: it isn't one
+    int16_t read_from, read_bytes; // the part that has all of these
     // in what the kernel builds for a signal handler, from sp on
     int16_t signal_fp, signal_sp_pc;
 };
-constexpr Machine kX86{128, 152, 32, -1, 136, 3, 3, 32, 128, 120, 160};
-constexpr Machine kArm64{256, 248, 232, 240, 264, 15, 0, 232, 40, 544, 560};
+constexpr Machine kX86{128, 152, 32, -1, 136, 3, 3, 120, 32, 128, 120, 160};
+constexpr Machine kArm64{256, 248, 232, 240, 264, 15, 0, 280, 232, 56, 544, 560};
 
 MapDef mapped_rules() {
     MapDef rules;
@@ -115,6 +116,13 @@ struct Unwinder::Emit {
         g.jump_if(r1 != runtime(machine.user_mode), none); // a thread of the kernel
         first_registers(false);
         g.jump_if(r1 == 0, none); // such a one, too: nothing was ever written there
+        // Of a system call the address is the one behind the instruction, where a function may have ended, as after sigreturn.
+        const int call = machine.call - machine.read_from;
+        g.load<uint32_t>(r2, word(call / 8));
+        g.if_(as_signed(w2) >= 0, [&] {
+            g.sub(r1, 1);
+            g.store<uint64_t>(at(offsetof(UnwindState, pc)), r1);
+        });
     }
 
     void start_registers(Label none) const {
