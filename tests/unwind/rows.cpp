@@ -4,6 +4,7 @@
 //      unwind-rows FILE                   rows 23511 pages 27 rules 60 bytes 94552 functions 3713 framed .. pointed .. odd 12 bad 0 WHY
 //                                         26dd0 SP cfa=8 fp=0 ra=-8 flags=0
 //      unwind-rows --time COUNT FILE      nanoseconds to build it, one a line
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -37,9 +38,9 @@ void show(const unwind::Table &table) {
         for (uint32_t i = 0; i < table.pages[page].rows; ++i) {
             const uint32_t row = table.rows[table.pages[page].first + i];
             const UnwindRule &rule = table.rules[UNWIND_ROW_RULE(row)];
-            std::printf("%llx %s cfa=%d fp=%d ra=%d flags=%d\n",
-                        static_cast<unsigned long long>(table.base + (page << UNWIND_PAGE_BITS) + UNWIND_ROW_LOW(row)),
-                        kKinds[rule.kind], rule.cfa * 8, rule.fp * 8, rule.ra * 8, rule.flags);
+            const uint64_t address = table.base + (page << UNWIND_PAGE_BITS) + UNWIND_ROW_LOW(row);
+            std::printf("%" PRIx64 " %s cfa=%d fp=%d ra=%d flags=%d\n", address, kKinds[rule.kind], rule.cfa * 8, rule.fp * 8,
+                        rule.ra * 8, rule.flags);
         }
 }
 
