@@ -161,9 +161,10 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(trace::forked_child_offset());
     spec = TRY(object_of(generic_unit(unit)));
     LoadOptions which;
+    // Programs that capture by themselves need none, but the ring and the counters, which are some program's.
+    const std::vector<Kind> kinds = options.kinds.empty() ? std::vector<Kind>{Kind::probe} : options.kinds;
     for (const KindName &kind : kKinds)
-        if (std::find(options.kinds.begin(), options.kinds.end(), kind.kind) != options.kinds.end())
-            which.programs.emplace_back(kind.program);
+        if (std::find(kinds.begin(), kinds.end(), kind.kind) != kinds.end()) which.programs.emplace_back(kind.program);
     if (sample_hz) which.programs.emplace_back("custom_sample");
     which.programs.emplace_back("custom_guard");
     if (unit.off_cpu) which.programs.emplace_back("custom_off_cpu");

@@ -35,7 +35,7 @@ enum class Kind : uint8_t {
 
 struct CustomOptions {
     uint32_t ring_bytes = 8 << 20;           ///< rounded up to a power of two of pages
-    std::vector<Kind> kinds = {Kind::probe}; ///< generic programs to load
+    std::vector<Kind> kinds = {Kind::probe}; ///< generic programs to load; empty: the same as this
     uint64_t sample_hz = 0;                  ///< beside them every CPU is sampled so often; 0: not
     bool off_cpu = false;                    ///< and what threads waited for, when they come back to a CPU
     bool follow_only = false;                ///< off_cpu: only the process given to follow(), and what it starts

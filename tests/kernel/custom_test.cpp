@@ -300,6 +300,16 @@ TEST_CASE("custom: what can't join is told why") {
     CHECK(attached.error().message().find("its section doesn't say where it belongs") != std::string::npos);
 }
 
+TEST_CASE("custom: an object of programs without a generic one is told so, too") {
+    CustomOptions options;
+    options.kinds = kinds_of(per_cpu_external(8, "raw_tp/sched_switch"));
+    CHECK(options.kinds.empty());
+    OPEN_OR_SKIP(tracer, options);
+    const Result<void> done = tracer.load_external(per_cpu_external(8, "raw_tp/sched_switch"));
+    REQUIRE_FALSE(done.has_value());
+    CHECK_MESSAGE(done.error().message().find("BPF_PROG_TYPE_RAW_TRACEPOINT") != std::string::npos, done.error().message());
+}
+
 TEST_CASE("custom: pins are there while the tracer is, and are the same objects") {
     struct statfs fs {};
     if (statfs("/sys/fs/bpf", &fs) != 0 || fs.f_type != 0xcafe4a11) SKIP("needs a bpf file system at /sys/fs/bpf");
