@@ -171,6 +171,10 @@ struct Unwinder::Emit {
             g.add(r3, r0);
             g.load<T>(r4, r3);
             g.mov(r5, r7);
+            if (sizeof(T) == sizeof(uint64_t)) { // halves, as vsyscall's page is 2^63 above the others; both begin at even bytes
+                g.rsh(r5, 1);
+                g.rsh(r4, 1);
+            }
             g.sub(r5, r4);
             g.arsh(r5, 63); // all ones where it begins later
             g.xor_(r5, -1);
@@ -310,11 +314,25 @@ struct Unwinder::Emit {
                 g.add(r7, 8);
                 g.jump(by_sp);
             });
-            g.if_(r1 == UNWIND_FP_DEREF, [&] {
+            g.if_(r1 == UNWIND_FP_DEREF, [&] { // the caller's fp is read here, as it isn't told from the CFA
                 g.load<uint64_t>(r2, at(offsetof(UnwindState, fp)));
                 g.add(r7, r2);
-                read_stack(0, 1, r7);
-                g.load<uint64_t>(r7, word(0));
+                g.mov(r3, r8);
+                g.lsh(r3, 16);
+                g.arsh(r3, 48);
+                g.lsh(r3, 3);
+                g.add(r3, r2);
+                read_stack(0, 1, r3);
+                read_stack(2, 1, r7);
+                g.load<uint64_t>(r7, word(2));
+                g.jump(known);
+            });
+            g.if_(r1 == UNWIND_SP_DEREF, [&] {
+                stack_pointer(r2);
+                g.add(r7, r2);
+                read_stack(2, 1, r7);
+                g.load<uint64_t>(r7, word(2));
+                g.add(r7, 8);
                 g.jump(known);
             });
         }
@@ -349,7 +367,7 @@ struct Unwinder::Emit {
 
     // The caller's registers, by the rule in r8 and the CFA in r7.
     void step() const {
-        const Label have = g.label("registers read"), apart = g.label("apart");
+        const Label have = g.label("registers read"), apart = g.label("apart"), alone = g.label("the return address alone");
         g.mov(r1, r7);
         g.and_(r1, 7);
         end_if(r1 != 0, UNWIND_ENDED_STUCK);
@@ -367,6 +385,11 @@ struct Unwinder::Emit {
             g.bind(on_stack);
         }
         end_if(r7 <= r1, UNWIND_ENDED_STUCK);
+        if (!arm) {
+            g.mov(r1, r8);
+            g.and_(r1, 0xff);
+            g.jump_if(r1 == UNWIND_FP_DEREF, alone);
+        }
         g.mov(r3, r8);
         g.lsh(r3, 16);
         g.arsh(r3, 48); // fp
@@ -381,6 +404,7 @@ struct Unwinder::Emit {
 
         g.bind(apart);
         frame_pointer_apart();
+        if (!arm) g.bind(alone);
         g.mov(r3, r8);
         g.arsh(r3, 48);
         g.lsh(r3, 3);
