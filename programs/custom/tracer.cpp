@@ -14,7 +14,6 @@
 #include <linux/bpf.h>
 
 #include "programs/custom/program.h"
-#include "programs/trace/match.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/format.h"
 #include "runtime/events/ring_buffer.h"
@@ -24,6 +23,7 @@
 #include "runtime/kernel/tail_call.h"
 #include "runtime/link/attach.h"
 #include "runtime/link/perf_event.h"
+#include "runtime/link/tracefs.h"
 #include "runtime/link/uprobe_head_start.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"
@@ -158,7 +158,7 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     sample_hz = options.sample_hz;
     unit.off_cpu = options.off_cpu;
     // In a pid namespace of our own the tracepoint's numbers aren't ours; then whoever reads the traces has to choose.
-    if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(trace::forked_child_offset());
+    if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(forked_child_offset());
     spec = TRY(object_of(generic_unit(unit)));
     LoadOptions which;
     // Programs that capture by themselves need none, but the ring and the counters, which are some program's.

@@ -296,11 +296,4 @@ Result<Matched> match_probe(const ProbeSpec &spec, const MatchOptions &options) 
     }
 }
 
-Result<uint16_t> forked_child_offset() {
-    const Fields fields = TRY_IN(read_fields("sched", "sched_process_fork"), "following what the command starts");
-    for (size_t i = 0; i < fields.fields.size(); ++i)
-        if (fields.fields[i].name == "child_pid") return fields.offsets[i];
-    return fail(Errc::unsupported, "sched:sched_process_fork has no child_pid in this kernel");
-}
-
 } // namespace rawbpf::inline v0::trace

@@ -31,7 +31,4 @@ struct MatchOptions {
 /// USDT probes: FILE[:PROVIDER[:NAME]], or with options.pid [FILE][:PROVIDER[:NAME]] of what that process has mapped.
 [[nodiscard]] Result<Matched> match_usdt(const ProbeSpec &spec, const MatchOptions &options);
 
-/// Where a child's thread id stands in the record of sched:sched_process_fork.
-[[nodiscard]] Result<uint16_t> forked_child_offset();
-
 } // namespace rawbpf::inline v0::trace

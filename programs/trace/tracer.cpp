@@ -16,6 +16,7 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/stats.h"
 #include "runtime/link/attach.h"
+#include "runtime/link/tracefs.h"
 #include "runtime/link/uprobe_head_start.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/choke.h"

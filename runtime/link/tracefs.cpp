@@ -3,11 +3,14 @@
 // /proc/self/fd/N, and that ends with its descriptor.
 //
 //      tracefs/events/sched/sched_switch/id           "318\n"
+//      tracefs/events/sched/sched_process_fork/format "...field:pid_t child_pid;	offset:44;	size:4;..."
 //      tracefs/available_filter_functions             what ftrace can be put on: for kprobe.multi
 #include "runtime/link/tracefs.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <string_view>
 
 #include "runtime/link/names.h"
 #include "runtime/sys/choke.h"
@@ -77,6 +80,19 @@ Result<uint64_t> tracepoint_id(const std::string &name) {
     if (std::from_chars(text->data(), text->data() + text->size(), id).ec != std::errc())
         return fail(Errc::bad_input, "tracepoint {}: its id file says \"{}\"", name, *text);
     return id;
+}
+
+Result<uint16_t> forked_child_offset() {
+    const std::string path = TRY(tracefs()) + "/events/sched/sched_process_fork/format";
+    const std::string text = TRY_IN(sys::read_file(path, 64 << 10), "following what the command starts");
+    constexpr std::string_view kField = " child_pid;", kOffset = "offset:";
+    if (const size_t field = text.find(kField); field != std::string::npos) {
+        const size_t line_end = std::min(text.find('\n', field), text.size()), at = text.find(kOffset, field);
+        uint16_t offset = 0;
+        if (at < line_end && std::from_chars(text.data() + at + kOffset.size(), text.data() + line_end, offset).ec == std::errc())
+            return offset;
+    }
+    return fail(Errc::unsupported, "sched:sched_process_fork has no child_pid in this kernel");
 }
 
 } // namespace rawbpf::inline v0

@@ -1,6 +1,7 @@
 // Files of tracefs, mounted or not.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "runtime/base/result.h"
@@ -14,5 +15,8 @@ namespace rawbpf::inline v0 {
 
 /// The number of "sched/sched_switch", for perf_event_open(2). Errors: not_found with the nearest names.
 [[nodiscard]] Result<uint64_t> tracepoint_id(const std::string &name);
+
+/// Where a child's thread id stands in the record of sched:sched_process_fork, in bytes. Errors: those of tracefs(), unsupported.
+[[nodiscard]] Result<uint16_t> forked_child_offset();
 
 } // namespace rawbpf::inline v0
