@@ -507,7 +507,9 @@ void Unwinder::walk(Code &f, const Place &place) {
     f.load<uint32_t>(r0, state(offsetof(UnwindState, at)));
     f.if_(r0 > runtime(place.room), [&] { f.mov(r0, runtime(place.room)); }); // it never is; the verifier wants to see it
     f.lsh(r0, 3);
-    f.if_(r0 <= r9, [&] { // the leaf isn't in code that is known, but it is where the thread was
+    f.mov(r1, r0);
+    f.sub(r1, r9);
+    f.if_(r1 == 0, [&] { // the leaf isn't in code that is known, but it is where the thread was
         f.mov(r1, r8);
         f.add(r1, r9);
         f.load<uint64_t>(r2, state(offsetof(UnwindState, address)));

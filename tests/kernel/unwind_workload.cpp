@@ -40,6 +40,23 @@ FRAME void uw_case_deep() {
     NOT_LAST;
 }
 
+FRAME void uw_case_twenty() { // with those that lead here
+    uw_recurse(12);
+    NOT_LAST;
+}
+#define FRAMED __attribute__((optimize("no-omit-frame-pointer")))
+FRAME FRAMED void uw_framed(int depth) {
+    if (depth == 0)
+        uw_spin(30000);
+    else
+        uw_framed(depth - 1);
+    NOT_LAST;
+}
+FRAME FRAMED void uw_case_framed() {
+    uw_framed(17);
+    NOT_LAST;
+}
+
 FRAME int uw_compare(const void *a, const void *b) {
     uw_spin(10000);
     return *static_cast<const int *>(a) - *static_cast<const int *>(b);
@@ -160,8 +177,11 @@ struct Case {
     const char *name;
     void (*run)();
 } constexpr kCases[] = {
-    {"recurse", uw_case_recurse}, {"deep", uw_case_deep},     {"qsort", uw_case_qsort},   {"alloca", uw_case_alloca},
-    {"aligned", uw_case_aligned}, {"thread", uw_case_thread}, {"signal", uw_case_signal}, {"signal_stack", uw_case_signal_stack},
+    {"recurse", uw_case_recurse}, {"deep", uw_case_deep},
+    {"twenty", uw_case_twenty},   {"framed", uw_case_framed},
+    {"qsort", uw_case_qsort},     {"alloca", uw_case_alloca},
+    {"aligned", uw_case_aligned}, {"thread", uw_case_thread},
+    {"signal", uw_case_signal},   {"signal_stack", uw_case_signal_stack},
     {"system", uw_case_system},
 };
 } // namespace
