@@ -2,6 +2,7 @@
 // laboratory's too (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
 #include "cli/commands.h"
 #include "cli/lab.h"
+#include "cli/lines.h"
 #include "cli/profile_export.h"
 #include "programs/render/lab_formats.h"
 
@@ -10,10 +11,12 @@ namespace rawbpf::inline v0::cli {
 #ifdef RAWBPF_LAB
 const bool kHasLab = true;
 const OpenProfileExport kOpenProfileExport = open_profile_export;
+const OpenDebugInfo kOpenDebugInfo = open_debug_info;
 const MakeRenderer kMakeRenderer = render::make_any_renderer;
 #else
 const bool kHasLab = false;
 const OpenProfileExport kOpenProfileExport = nullptr;
+const OpenDebugInfo kOpenDebugInfo = nullptr;
 const MakeRenderer kMakeRenderer = render::make_renderer;
 #endif
 

@@ -1,7 +1,7 @@
 // Two executables, one command line.
 //
 //      rawbpf        profile, load, doctor ...: what every board has room for
-//      rawbpf-lab    the same, and profile --otlp, other tools' formats, trace, custom, usdt trace, asm, disasm, exec, step, isa, helper
+//      rawbpf-lab    the same, and profile --otlp and --lines, other tools' formats, trace, custom, usdt trace, asm, disasm, exec, step, isa, helper
 //
 // The assembler, the emulator and the tracer are a third of all code, and many a board needs none of them. So they are in a
 // second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and

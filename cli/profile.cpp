@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/lines.h"
 #include "cli/narrator.h"
 #include "cli/profile_export.h"
 #include "cli/running.h"
@@ -52,6 +53,8 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kOutputOption,
     kPsOption,
+    kLinesOption,
+    kInlineOption,
     kDelimiterOption,
     kTitleOption,
     {.name = "record",
@@ -85,6 +88,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf profile -f svg -o flame.svg -d 10", "ten seconds of it as a flame graph; open the file in a browser"},
     {"sudo rawbpf profile -F 999 -f top -- ./server --port 80", "run a command and show its hottest functions"},
     {"sudo rawbpf profile --ps -p 1234", "one process, with the stack under each sample"},
+    {"sudo rawbpf profile --inline --lines -f json -d 5 -p 1234", "with lines, and inlined functions as frames of their own"},
     {"sudo rawbpf profile --json -d 5 | jq -r 'select(.comm).comm' | sort | uniq -c", "who was on the CPU, counted"},
     {"sudo rawbpf profile --record board.rbpf -d 30",
      "capture on one machine; rawbpf report board.rbpf names and shows it on another"},
@@ -199,6 +203,11 @@ int run_profile_command(const Arguments &a) {
         options->delivery = Delivery::each;
         options->names = true;
     }
+    Result<std::unique_ptr<profile::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
+    if (!debug_info) return complain(kWho, debug_info.error(), 3);
+    options->debug_info = debug_info->get();
+    options->lines = a.has(option("lines"));
+    options->inlined = a.has(option("inline"));
     std::optional<Output> record;
     if (a.has(option("record"))) {
         Result<Output> opened = Output::open(a.text(option("record")));

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/lines.h"
 #include "cli/view.h"
 #include "runtime/sys/file.h"
 
@@ -24,6 +25,8 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kOutputOption,
     kPsOption,
+    kLinesOption,
+    kInlineOption,
     kDelimiterOption,
     kTitleOption,
     kColorOption,
@@ -34,6 +37,7 @@ consteval Id option(std::string_view name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf report run.rbpf -f svg -o flame.svg", "a flame graph of a capture"},
+    {"rawbpf report run.rbpf --inline -f folded", "with inlined functions as frames of their own, if there is debug info"},
     {"rawbpf report board.rbpf --symfs ~/board/rootfs -f top", "a board's capture, named with the files it was built from"},
     {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded", "capture there, name and show here"},
 };
@@ -69,6 +73,11 @@ int run_report(const Arguments &a) {
         if (Result<struct stat> st = sys::stat_file(options.symfs); !st)
             return complain(kWho, in_context(std::move(st).error(), "--symfs"), 1);
 
+    Result<std::unique_ptr<profile::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
+    if (!debug_info) return complain(kWho, debug_info.error(), 3);
+    options.debug_info = debug_info->get();
+    options.lines = a.has(option("lines"));
+    options.inlined = a.has(option("inline"));
     Result<std::unique_ptr<View>> view = View::open(view_options(a, view_ids(kOptions)));
     if (!view) return complain(kWho, view.error(), view.error().kind == Errc::unsupported ? 3 : 1);
     options.delivery = (*view)->delivery();

@@ -123,8 +123,8 @@ NamedSample Deliverer::name(const InternedSample &sample) {
     if (!names_) return out;
     out.kernel.reserve(out.kernel_bytes / 8);
     out.user.reserve(out.user_bytes / 8);
-    tree_.walk(sample.kernel, [&](uint32_t place) { out.kernel.push_back(namer_.frame(place)); });
-    tree_.walk(sample.user, [&](uint32_t place) { out.user.push_back(namer_.frame(place)); });
+    tree_.walk(sample.kernel, [&](uint32_t place) { namer_.add_frames(place, out.kernel); });
+    tree_.walk(sample.user, [&](uint32_t place) { namer_.add_frames(place, out.user); });
     return out;
 }
 

@@ -100,17 +100,21 @@ void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uin
     }
 }
 
+// The table keeps its descriptor: symbols may be dropped and loaded again.
+Result<Fd> LiveSymbols::open_again(const Table &table, const Module &module) {
+    return table.file ? sys::open(format("/proc/self/fd/{}", table.file.get()), O_RDONLY) : sys::open(module.path, O_RDONLY);
+}
+
 void LiveSymbols::load(Table &table, const Module &module) {
     table.loaded = true;
     if (module.kind == ModuleKind::vdso) {
         if (auto symbols = symbols::load_vdso()) table.symbols = std::move(*symbols);
         return;
     }
-    // The table keeps its descriptor: symbols may be dropped and loaded again.
-    Result<Fd> again =
-        table.file ? sys::open(format("/proc/self/fd/{}", table.file.get()), O_RDONLY) : sys::open(module.path, O_RDONLY);
-    Result<symbols::ElfSymbols> symbols = again ? symbols::ElfSymbols::load(std::move(*again), module.path, table.root, unpack_xz)
-                                                : Unexpected(std::move(again).error());
+    Result<Fd> again = open_again(table, module);
+    Result<symbols::ElfSymbols> symbols =
+        again ? symbols::ElfSymbols::load(std::move(*again), module.path, table.root, unpack_xz, debug_info_)
+              : Unexpected(std::move(again).error());
     if (!symbols) {
         if (warnings_.size() < kMostWarnings)
             warnings_.push_back(format("{}: its functions have no names: {}", module.path, symbols.error().message()));
@@ -137,8 +141,33 @@ std::optional<symbols::Name> LiveSymbols::in_module(uint32_t module_id, const Mo
 
 std::string LiveSymbols::build_id(uint32_t module_id, const Module &) { return tables_[module_id].build_id; }
 
+std::vector<SourceFrame> LiveSymbols::in_source(uint32_t module_id, const Module &module, uint64_t file_offset) {
+    Table &table = tables_[module_id];
+    if (!debug_info_ || table.lines_missed) return {};
+    if (!table.loaded) load(table, module);
+    const std::optional<uint64_t> address = table.symbols ? table.symbols->address_of(file_offset) : std::nullopt;
+    if (!address) return {};
+    if (!table.lines_sought) {
+        table.lines_sought = true;
+        sys::Because why("a module's debug info, for lines and inlined functions");
+        Result<Fd> again = open_again(table, module);
+        Result<std::unique_ptr<ModuleLines>> lines =
+            again ? debug_info_->open(std::move(*again), module.path, table.root) : Unexpected(std::move(again).error());
+        if (lines) {
+            table.lines = std::move(*lines);
+        } else {
+            table.lines_missed = true;
+            if (warnings_.size() < kMostWarnings)
+                warnings_.push_back(format("no lines for {}: {}", module.path, lines.error().message()));
+        }
+    }
+    return table.lines ? table.lines->find(*address) : std::vector<SourceFrame>();
+}
+
 void LiveSymbols::done_with(uint32_t module_id) {
     Table &table = tables_[module_id];
+    table.lines.reset();
+    table.lines_sought = false;
     table.symbols.reset();
     table.loaded = false;
 }

@@ -15,6 +15,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
   public:
     /// `build_ids`: read each module's build-id when it is met (for a capture file).
     explicit LiveSymbols(bool build_ids = false) : build_ids_(build_ids) {}
+    /// Where lines and inlined functions come from, and debug files that aren't here; nullptr: nowhere.
+    void set_debug_info(DebugInfo *debug_info) { debug_info_ = debug_info; }
     /// Whose perf-PID.map is believed after a process has gone (the workload's user), beside root's and our own.
     void set_owner(uint32_t uid) { owner_ = uid; }
 
@@ -27,6 +29,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) override;
     std::string build_id(uint32_t module_id, const Module &module) override;
+    std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     void done_with(uint32_t module_id) override;
     /// What could not be named, and why; one sentence each.
     [[nodiscard]] const std::vector<std::string> &warnings() const { return warnings_; }
@@ -38,6 +41,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
         bool loaded = false;
         std::optional<symbols::ElfSymbols> symbols;
         std::string build_id;
+        bool lines_sought = false, lines_missed = false;
+        std::unique_ptr<ModuleLines> lines;
     };
     struct Jit {
         std::optional<symbols::PerfMap> map;
@@ -46,7 +51,10 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end);
     void load(Table &table, const Module &module);
 
+    [[nodiscard]] static Result<Fd> open_again(const Table &table, const Module &module);
+
     bool build_ids_;
+    DebugInfo *debug_info_ = nullptr;
     std::optional<uint32_t> owner_;
     std::unordered_map<uint32_t, Table> tables_; // by module
     std::unordered_map<uint32_t, Jit> jits_;     // by pid

@@ -124,8 +124,44 @@ void Namer::name_user(uint32_t place) {
         }
     }
     Slot &into = slot(place);
+    if (detail_.any() && at.module != kNone && modules_[at.module].kind == ModuleKind::file)
+        add_source(into, *frame, at.caller,
+                   source_.in_source(at.module, modules_[at.module], at.file_offset - (at.caller ? 1 : 0)));
     into.frame = std::move(frame);
     into.begins = begins;
+}
+
+void Namer::add_source(Slot &slot, Frame &frame, bool caller, std::vector<SourceFrame> &&source) const {
+    if (source.empty()) return;
+    const auto place = [&](Frame &of, SourceFrame &from) {
+        if (!detail_.lines) return;
+        of.file = std::move(from.file);
+        of.line = from.line;
+        of.column = from.column;
+    };
+    if (detail_.inlined && source.size() > 1) {
+        slot.inlined = std::make_unique<std::vector<FramePtr>>();
+        slot.inlined->reserve(source.size() - 1);
+        for (size_t i = 0; i + 1 < source.size(); ++i) {
+            auto inner = std::make_shared<Frame>(frame);
+            inner->symbol = std::move(source[i].function);
+            inner->symbol_offset = 0;
+            inner->inlined = true;
+            place(*inner, source[i]);
+            slot.inlined->push_back(std::move(inner));
+        }
+    }
+    if (frame.symbol.empty() && !source.back().function.empty()) {
+        frame.symbol = std::move(source.back().function);
+        frame.symbol_offset = source.back().offset + (caller ? 1 : 0);
+    }
+    place(frame, source.back());
+}
+
+void Namer::add_frames(uint32_t place, std::vector<FramePtr> &to) {
+    const FramePtr &outer = frame(place);
+    if (const auto &inlined = frames_[place].inlined) to.insert(to.end(), inlined->begin(), inlined->end());
+    to.push_back(outer);
 }
 
 void Namer::give(uint32_t place, Frame &&name) {

@@ -102,8 +102,10 @@ class Run {
     Run(const ProfileOptions &options, Sink &sink)
         : options_(options), sink_(sink), symbols_(options.record_fd >= 0), table_(symbols_),
           tree_(options.delivery == Delivery::counted && options.record_fd < 0 ? Sharing::by_offset : Sharing::by_address),
-          namer_(tree_, table_.modules(), symbols_), deliverer_(tree_, namer_, options.delivery, options.names, sink),
-          writer_(options.record_fd) {}
+          namer_(tree_, table_.modules(), symbols_, {options.lines, options.inlined}),
+          deliverer_(tree_, namer_, options.delivery, options.names, sink), writer_(options.record_fd) {
+        symbols_.set_debug_info(options.debug_info);
+    }
 
     Result<Outcome> run() {
         called_ns_ = sys::monotonic_ns();
@@ -547,6 +549,8 @@ class Run {
         outcome_.ledger.degraded = deliverer_.degraded();
         outcome_.ended_early = deliverer_.ended_early();
         for (const std::string &warning : symbols_.warnings()) outcome_.warnings.push_back(warning);
+        if (options_.debug_info)
+            for (std::string &warning : options_.debug_info->warnings()) outcome_.warnings.push_back(std::move(warning));
         if (options_.record_fd >= 0) {
             writer_.end(outcome_);
             TRY(writer_.flush());

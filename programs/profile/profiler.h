@@ -22,6 +22,10 @@
 
 namespace rawbpf::inline v0 {
 
+namespace profile {
+class DebugInfo; // source_lines.h
+}
+
 /// What the renderer wants to be given.
 enum class Delivery : uint8_t {
     each,    ///< every sample, a fraction of a second after it was taken, nearly in the order of time: table, folded-ext, json
@@ -53,6 +57,8 @@ struct ProfileOptions {
     int record_fd = -1;                ///< a capture file is written here
     Delivery delivery = Delivery::each;
     bool names = true; ///< name the frames; false: samples carry only sizes, no frames (table without --ps)
+    profile::DebugInfo *debug_info = nullptr; ///< where lines, inlined functions and missing debug files come from
+    bool lines = false, inlined = false;      ///< frames know their lines; functions inlined are frames of their own
     BpfSource bpf = BpfSource::automatic;
     size_t ring_bytes = 0;                            ///< size of the ring, a power of two of pages; 0: by CPUs and frequency
     const volatile std::sig_atomic_t *stop = nullptr; ///< ends the run cleanly when it becomes nonzero; may be nullptr
@@ -117,6 +123,8 @@ struct ReportOptions {
     std::string symfs; ///< files are looked for under this directory first: by path, then as .build-id/xx/yyyy.debug
     Delivery delivery = Delivery::each;
     bool names = true;
+    profile::DebugInfo *debug_info = nullptr; ///< as in ProfileOptions
+    bool lines = false, inlined = false;
 };
 
 /// Reads a capture (written by ProfileOptions::record_fd), names it with the files of this machine or of `symfs`, and delivers.

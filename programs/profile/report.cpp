@@ -8,16 +8,19 @@
 
 #include <algorithm>
 
+#include <fcntl.h>
+
 #include "programs/profile/capture.h"
 #include "programs/profile/deliver.h"
 #include "programs/xz.h"
+#include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0 {
 
 namespace profile {
 
-std::optional<symbols::ElfSymbols> FileSymbols::find(const Module &module) {
-    if (module.kind != ModuleKind::file) return std::nullopt;
+FileSymbols::Table FileSymbols::find(const Module &module) {
+    if (module.kind != ModuleKind::file) return {};
     struct Candidate {
         std::string path, root;
     };
@@ -37,7 +40,9 @@ std::optional<symbols::ElfSymbols> FileSymbols::find(const Module &module) {
             other = candidate.root + candidate.path;
             continue;
         }
-        auto table = symbols::ElfSymbols::load(candidate.path, candidate.root, unpack_xz);
+        auto file = sys::open_under(candidate.root, candidate.path, O_RDONLY | O_NONBLOCK);
+        if (!file) continue;
+        auto table = symbols::ElfSymbols::load(std::move(*file), candidate.path, candidate.root, unpack_xz, debug_info_);
         if (!table) {
             warnings_.push_back(format("{}: {}", module.path, table.error().message()));
             continue;
@@ -45,20 +50,43 @@ std::optional<symbols::ElfSymbols> FileSymbols::find(const Module &module) {
         if (id->empty())
             warnings_.push_back(format("{} has no build-id; named from {}{}, which may be another version", module.path,
                                        candidate.root, candidate.path));
-        return std::move(*table);
+        return {std::move(*table), candidate.path, candidate.root, false, nullptr};
     }
     if (!other.empty())
         warnings_.push_back(
             format("{} has another build-id than the {} that was captured: not named from it", other, module.path));
     else
         warnings_.push_back(format("{} isn't here: its functions have no names", module.path));
-    return std::nullopt;
+    return {};
+}
+
+FileSymbols::Table &FileSymbols::table(uint32_t module_id, const Module &module) {
+    auto at = tables_.find(module_id);
+    if (at == tables_.end()) at = tables_.emplace(module_id, find(module)).first;
+    return at->second;
 }
 
 std::optional<symbols::Name> FileSymbols::in_module(uint32_t module_id, const Module &module, uint64_t file_offset) {
-    auto at = tables_.find(module_id);
-    if (at == tables_.end()) at = tables_.emplace(module_id, find(module)).first;
-    return at->second ? at->second->find(file_offset) : std::nullopt;
+    const Table &its = table(module_id, module);
+    return its.symbols ? its.symbols->find(file_offset) : std::nullopt;
+}
+
+void FileSymbols::open_lines(Table &table, const Module &module) {
+    table.lines_sought = true;
+    auto file = sys::open_under(table.root, table.path, O_RDONLY | O_NONBLOCK);
+    auto lines = file ? debug_info_->open(std::move(*file), table.path, table.root) : Unexpected(std::move(file).error());
+    if (lines)
+        table.lines = std::move(*lines);
+    else
+        warnings_.push_back(format("no lines for {}: {}", module.path, lines.error().message()));
+}
+
+std::vector<SourceFrame> FileSymbols::in_source(uint32_t module_id, const Module &module, uint64_t file_offset) {
+    Table &its = table(module_id, module);
+    const std::optional<uint64_t> address = its.symbols ? its.symbols->address_of(file_offset) : std::nullopt;
+    if (!debug_info_ || !address) return {};
+    if (!its.lines_sought) open_lines(its, module);
+    return its.lines ? its.lines->find(*address) : std::vector<SourceFrame>();
 }
 
 namespace {
@@ -120,8 +148,8 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     Collect collect(names);
     TRY(reader.read(collect));
 
-    FileSymbols files(options.symfs);
-    Namer namer(reader.tree(), reader.modules(), files);
+    FileSymbols files(options.symfs, options.debug_info);
+    Namer namer(reader.tree(), reader.modules(), files, {options.lines, options.inlined});
     Deliverer deliverer(reader.tree(), namer, options.delivery, options.names, sink);
     deliverer.set_clock({reader.header().start_ns, reader.header().run.start_wall_ns});
     TRY(sink.start(reader.header().run));
@@ -133,6 +161,8 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     outcome.ledger.degraded = deliverer.degraded();
     outcome.ended_early = deliverer.ended_early();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
+    if (options.debug_info)
+        for (std::string &warning : options.debug_info->warnings()) outcome.warnings.push_back(std::move(warning));
     return outcome;
 }
 

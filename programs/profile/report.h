@@ -14,21 +14,33 @@ namespace rawbpf::inline v0::profile {
 class FileSymbols : public SymbolSource {
   public:
     /// `symfs`: looked into first, by path and then as .build-id/xx/yyyy.debug; empty: this machine's root only.
-    explicit FileSymbols(std::string symfs) : symfs_(std::move(symfs)) {}
+    /// `debug_info`: where lines, inlined functions and missing debug files come from; nullptr: nowhere.
+    explicit FileSymbols(std::string symfs, DebugInfo *debug_info = nullptr)
+        : symfs_(std::move(symfs)), debug_info_(debug_info) {}
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t>) override { return {}; }
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<symbols::Name> in_memory(uint32_t, uint64_t) override { return std::nullopt; }
     std::string build_id(uint32_t, const Module &module) override { return module.build_id; }
+    std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     void done_with(uint32_t module_id) override { tables_.erase(module_id); }
     /// What could not be named, and why; one sentence a module.
     [[nodiscard]] const std::vector<std::string> &warnings() const { return warnings_; }
 
   private:
-    std::optional<symbols::ElfSymbols> find(const Module &module);
+    struct Table {
+        std::optional<symbols::ElfSymbols> symbols;
+        std::string path, root; // of the file that they are from
+        bool lines_sought = false;
+        std::unique_ptr<ModuleLines> lines;
+    };
+    Table find(const Module &module);
+    Table &table(uint32_t module_id, const Module &module);
+    void open_lines(Table &table, const Module &module);
 
     std::string symfs_;
-    std::unordered_map<uint32_t, std::optional<symbols::ElfSymbols>> tables_;
+    DebugInfo *debug_info_;
+    std::unordered_map<uint32_t, Table> tables_;
     std::vector<std::string> warnings_;
 };
 

@@ -109,4 +109,16 @@ std::optional<DebugFile> find_debug_file(const std::string &path, const std::str
     return std::nullopt;
 }
 
+std::optional<DebugFile> fetch_debug_file(DebugFetcher &fetcher, const std::string &build_id) {
+    if (build_id.empty()) return std::nullopt;
+    std::optional<Fd> fd = fetcher.fetch(build_id);
+    if (!fd) return std::nullopt;
+    const std::string name = format("debuginfod's {}.debug", build_id);
+    Result<sys::Mapping> image = sys::map_file(*fd, name);
+    if (!image) return std::nullopt;
+    Result<elf::Elf> elf = elf::Elf::parse(image->bytes(), name);
+    if (!elf || elf->build_id().value_or("") != build_id) return std::nullopt;
+    return DebugFile{name, std::move(*fd), std::move(*image)};
+}
+
 } // namespace rawbpf::inline v0::symbols

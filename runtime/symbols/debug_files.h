@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/elf/elf.h"
+#include "runtime/symbols/elf_symbols.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::symbols {
@@ -33,6 +34,9 @@ struct DebugFile {
 /// none, when its checksum is the link's. nullopt when there is none.
 [[nodiscard]] std::optional<DebugFile> find_debug_file(const std::string &path, const std::string &root,
                                                        const std::string &build_id, const std::optional<DebugLink> &link);
+
+/// What the fetcher has for that build-id; nullopt where it has nothing, or another file. An empty build-id isn't asked for.
+[[nodiscard]] std::optional<DebugFile> fetch_debug_file(DebugFetcher &fetcher, const std::string &build_id);
 
 /// The CRC-32 of zlib and Ethernet (reflected polynomial 0xedb88320), which debug links use. Start with 0.
 [[nodiscard]] uint32_t crc32(uint32_t crc, Bytes bytes);

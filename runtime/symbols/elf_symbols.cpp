@@ -190,12 +190,14 @@ Result<Opened> open_elf(Fd fd, const std::string &path) {
 
 // Everything about one opened file; `path` and `root` say where its debug file is looked for.
 Result<std::shared_ptr<const ElfSymbols::State>> ElfSymbols::read(Fd fd, const std::string &path, const std::string &root,
-                                                                  Decompress decompress) {
+                                                                  Decompress decompress, DebugFetcher *fetcher) {
     Opened file = TRY(open_elf(std::move(fd), path));
     Home home{file.fd, true};
     auto state = std::make_shared<State>();
     if (state->read_own(file.elf, home)) return state;
-    if (std::optional<DebugFile> debug = find_debug_file(path, root, state->build_id, debug_link(file.elf))) {
+    std::optional<DebugFile> debug = find_debug_file(path, root, state->build_id, debug_link(file.elf));
+    if (!debug && fetcher) debug = fetch_debug_file(*fetcher, state->build_id);
+    if (debug) {
         if (Result<elf::Elf> elf = elf::Elf::parse(debug->image.bytes(), debug->path)) {
             Home its_home{std::make_shared<Fd>(std::move(debug->fd)), true};
             if (state->add(read_table(*elf, SHT_SYMTAB, its_home), debug->path)) return state;
@@ -210,10 +212,11 @@ Result<ElfSymbols> ElfSymbols::load(const std::string &path, const std::string &
     return load(TRY(sys::open_under(root, path, O_RDONLY | O_NONBLOCK)), path, root, decompress);
 }
 
-Result<ElfSymbols> ElfSymbols::load(Fd file, const std::string &path, const std::string &root, Decompress decompress) {
+Result<ElfSymbols> ElfSymbols::load(Fd file, const std::string &path, const std::string &root, Decompress decompress,
+                                    DebugFetcher *fetcher) {
     sys::Because why("a module's symbols, to name its frames");
     ElfSymbols symbols;
-    symbols.state_ = TRY(read(std::move(file), path, root, decompress));
+    symbols.state_ = TRY(read(std::move(file), path, root, decompress, fetcher));
     return symbols;
 }
 
@@ -261,9 +264,12 @@ Result<ElfSymbols> ElfSymbols::parse(Bytes image, std::string_view name) {
     return symbols;
 }
 
+std::optional<uint64_t> ElfSymbols::address_of(uint64_t file_offset) const {
+    return state_ ? state_->address_of(file_offset) : std::nullopt;
+}
+
 std::optional<Name> ElfSymbols::find(uint64_t file_offset) const {
-    if (!state_) return std::nullopt;
-    std::optional<uint64_t> address = state_->address_of(file_offset);
+    std::optional<uint64_t> address = address_of(file_offset);
     return address ? find_address(*address) : std::nullopt;
 }
 

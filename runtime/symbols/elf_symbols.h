@@ -17,6 +17,14 @@
 
 namespace rawbpf::inline v0::symbols {
 
+/// Gets debug files from elsewhere, by build-id.
+class DebugFetcher {
+  public:
+    virtual ~DebugFetcher() = default;
+    /// The debug file of that build-id (lower-case hex), open for reading; nullopt when there is none to be had.
+    [[nodiscard]] virtual std::optional<Fd> fetch(const std::string &build_id) = 0;
+};
+
 /// The symbols of one ELF file (symtab or dynsym, debug file, .gnu_debugdata), sorted and compact: 12 bytes each. Names stay in
 /// the file and are read and demangled when asked for. Copies share the tables.
 class ElfSymbols {
@@ -29,9 +37,10 @@ class ElfSymbols {
     [[nodiscard]] static Result<ElfSymbols> load(const std::string &path, const std::string &root = {},
                                                  Decompress decompress = nullptr);
     /// The same for a file that is open already; `path` says where it came from, for its debug file and for messages. The
-    /// descriptor is kept as long as the symbols are.
+    /// descriptor is kept as long as the symbols are. `fetcher` is asked for the debug file of a stripped file where there is
+    /// none here (nullptr: nobody is).
     [[nodiscard]] static Result<ElfSymbols> load(Fd file, const std::string &path, const std::string &root = {},
-                                                 Decompress decompress = nullptr);
+                                                 Decompress decompress = nullptr, DebugFetcher *fetcher = nullptr);
     /// The file behind a region of a process, found as surely as can be: the very file that is mapped (/proc/PID/map_files, needs
     /// CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE and works for deleted files too), else its path in the process's root, else its
     /// path in `root`, each only if it is the inode that was mapped (as far as the file system tells the truth). not_found when
@@ -45,6 +54,8 @@ class ElfSymbols {
     [[nodiscard]] std::optional<Name> find(uint64_t file_offset) const;
     /// The function at a virtual address as the file has it (before the loader adds its bias).
     [[nodiscard]] std::optional<Name> find_address(uint64_t address) const;
+    /// The virtual address, as the file has it, of an offset in the file that is code; nullopt where none is.
+    [[nodiscard]] std::optional<uint64_t> address_of(uint64_t file_offset) const;
     [[nodiscard]] const std::string &build_id() const; ///< lower-case hex, empty without one
     [[nodiscard]] size_t size() const;                 ///< number of symbols
     [[nodiscard]] size_t memory() const;               ///< bytes held
@@ -55,7 +66,7 @@ class ElfSymbols {
   private:
     struct State;
     [[nodiscard]] static Result<std::shared_ptr<const State>> read(Fd fd, const std::string &path, const std::string &root,
-                                                                   Decompress decompress);
+                                                                   Decompress decompress, DebugFetcher *fetcher);
     std::shared_ptr<const State> state_;
 };
 

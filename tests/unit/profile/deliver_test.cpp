@@ -1,6 +1,8 @@
 // Naming and handing over: the same rules for live runs and reports.
 #include "programs/profile/deliver.h"
 
+#include <new>
+
 #include "programs/profile/sample.h"
 #include "tests/support/test.h"
 #include "tests/unit/profile/fakes.h"
@@ -71,6 +73,56 @@ TEST_CASE("names: a return address belongs to the call before it, and shows itse
     CHECK(sample.user[1]->address == 0x300);
     CHECK(sample.user[1]->module == "/bin/app");
     CHECK(sample.user[1]->build_id == "cafe");
+}
+
+TEST_CASE("names: lines and inlined functions, each where it was asked for") {
+    Scene s;
+    const std::vector<SourceFrame> there{
+        {"times", "/src/a.h", 3, 5, 0}, {"square", "/src/a.h", 9, 0, 0}, {"area", "/src/a.cpp", 40, 0, 0x22}};
+    s.source.source[0x200] = there;
+    const auto delivered = [&](SourceDetail detail) {
+        s.namer.~Namer();
+        new (&s.namer) Namer(s.tree, s.modules, s.source, detail);
+        s.sink.each.clear();
+        s.source.asked_source.clear();
+        Deliverer d(s.tree, s.namer, Delivery::each, true, s.sink);
+        d.add(s.sample(s.kernel({0x10000}), s.user({0x210, 0x450})));
+        REQUIRE(d.finish());
+        return s.sink.each[0];
+    };
+    NamedSample plain = delivered({});
+    CHECK(text(plain.user) == "f_4;f_2");
+    CHECK(plain.user[1]->line == 0);
+    CHECK(s.source.asked_source.empty());
+
+    NamedSample lines = delivered({.lines = true});
+    CHECK(text(lines.user) == "f_4;f_2");
+    CHECK(lines.user[0]->file.empty());
+    CHECK(lines.user[1]->file == "/src/a.cpp"); // the function's own line, where the code of others begins
+    CHECK(lines.user[1]->line == 40);
+    CHECK(s.source.asked_source == std::vector<uint64_t>{0x450, 0x20f}); // of a caller, the call
+
+    NamedSample inlined = delivered({.inlined = true});
+    CHECK(text(inlined.user) == "f_4;times;square;f_2");
+    CHECK(inlined.user[1]->inlined);
+    CHECK(inlined.user[1]->address == inlined.user[3]->address);
+    CHECK(inlined.user[1]->module == "/bin/app");
+    CHECK(inlined.user[1]->file.empty());
+    CHECK(!inlined.user[3]->inlined);
+    CHECK(inlined.user[3]->symbol_offset == 0x10);
+
+    NamedSample both = delivered({.lines = true, .inlined = true});
+    CHECK(text(both.user) == "f_4;times;square;f_2");
+    CHECK(both.user[1]->line == 3);
+    CHECK(both.user[1]->column == 5);
+    CHECK(both.user[2]->line == 9);
+    CHECK(both.user[3]->line == 40);
+    CHECK(both.kernel[0]->file.empty());
+
+    s.source.special[0x200] = ""; // no symbol: debug info's name, with its own offset
+    NamedSample named = delivered({.lines = true});
+    CHECK(named.user[1]->symbol == "area");
+    CHECK(named.user[1]->symbol_offset == 0x23);
 }
 
 TEST_CASE("names: kernel frames of many samples are found in one pass") {

@@ -78,7 +78,14 @@ struct FakeSymbols : SymbolSource {
         return symbols::Name{format("jit_{}", pid), address & 0xff};
     }
     std::string build_id(uint32_t, const Module &) override { return "cafe"; }
+    std::vector<SourceFrame> in_source(uint32_t, const Module &, uint64_t offset) override {
+        asked_source.push_back(offset);
+        auto found = source.find(offset & ~0xffull);
+        return found == source.end() ? std::vector<SourceFrame>() : found->second;
+    }
     void done_with(uint32_t module) override { done.push_back(module); }
+    std::map<uint64_t, std::vector<SourceFrame>> source; // by file offset, rounded down to 0x100
+    std::vector<uint64_t> asked_source;
 };
 
 /// Keeps what it is given.

@@ -1,0 +1,19 @@
+// Who asks for debug info: an option, and then a module that can't be loaded is an error; or DEBUGINFOD_URLS alone, which a
+// system may set for everybody, and then it is none: symbols come from what is here.
+#include "cli/lines.h"
+
+#include <cstdlib>
+
+namespace rawbpf::inline v0::cli {
+
+Result<std::unique_ptr<profile::DebugInfo>> debug_info_for(const Arguments &a, const LinesIds &ids) {
+    const char *servers = std::getenv("DEBUGINFOD_URLS");
+    const bool asked = a.has(ids.lines) || a.has(ids.inlined);
+    if (!asked && (!servers || *servers == 0 || !kOpenDebugInfo)) return nullptr;
+    if (!kOpenDebugInfo) return fail(Errc::unsupported, "{} is for rawbpf-lab", a.has(ids.lines) ? "--lines" : "--inline");
+    Result<std::unique_ptr<profile::DebugInfo>> opened = kOpenDebugInfo();
+    if (!opened && !asked) return nullptr;
+    return opened;
+}
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,38 @@
+// --lines and --inline: what they mean in every command that has them.
+#pragma once
+
+#include <memory>
+
+#include "cli/options.h"
+#include "programs/profile/source_lines.h"
+
+namespace rawbpf::inline v0::cli {
+
+inline constexpr Option kLinesOption{
+    .name = "lines",
+    .in_lab = true,
+    .help = "file and line of each frame, from debug info (DWARF): in the file, in its debug file, or from the servers that "
+            "DEBUGINFOD_URLS names. In json and pprof, and in the table with --ps"};
+inline constexpr Option kInlineOption{
+    .name = "inline",
+    .in_lab = true,
+    .help = "functions that were inlined are frames of their own, from debug info; folded, svg and top mark them _[i]"};
+
+/// Where a command's table has these rows.
+struct LinesIds {
+    Id lines, inlined;
+};
+template <size_t N> consteval LinesIds lines_ids(const Option (&table)[N]) {
+    return {find(table, "lines"), find(table, "inline")};
+}
+
+/// Where debug info comes from, if it is asked for, by an option or by DEBUGINFOD_URLS; else nullptr. Errors: unsupported where
+/// an option asks and this build, or this executable, has no such thing.
+[[nodiscard]] Result<std::unique_ptr<profile::DebugInfo>> debug_info_for(const Arguments &a, const LinesIds &ids);
+
+/// The module that reads it; nullptr in an executable that has no such thing (command_list.cpp).
+using OpenDebugInfo = Result<std::unique_ptr<profile::DebugInfo>> (*)();
+[[nodiscard]] Result<std::unique_ptr<profile::DebugInfo>> open_debug_info();
+extern const OpenDebugInfo kOpenDebugInfo;
+
+} // namespace rawbpf::inline v0::cli

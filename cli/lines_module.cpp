@@ -1,0 +1,14 @@
+// rawbpf-lines.so, beside the executable; in rawbpf-lab only, for rawbpf has no room for it.
+#include "cli/lab.h"
+#include "cli/lines.h"
+#include "programs/dwarf/debug_info.h"
+
+namespace rawbpf::inline v0::cli {
+
+Result<std::unique_ptr<profile::DebugInfo>> open_debug_info() {
+    const std::string self = own_path();
+    const dwarf::Lines *lines = TRY(dwarf::load_lines(self.substr(0, self.rfind('/')), RAWBPF_VERSION));
+    return lines->make_debug_info();
+}
+
+} // namespace rawbpf::inline v0::cli

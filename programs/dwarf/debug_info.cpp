@@ -1,0 +1,63 @@
+// Debug info, found: in the file itself; in the separate file that its build-id or debug link leads to, under the root of its
+// process and, by build-id, under ours; at debuginfod's servers. The same places, in the same order, as for symbols.
+#include "programs/dwarf/debug_info.h"
+
+#include "programs/dwarf/debuginfod.h"
+#include "programs/dwarf/lines.h"
+#include "runtime/elf/elf.h"
+#include "runtime/symbols/debug_files.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::dwarf {
+namespace {
+
+class Found final : public profile::DebugInfo {
+  public:
+    Result<std::unique_ptr<profile::ModuleLines>> open(Fd file, const std::string &path, const std::string &root) override {
+        const auto complain = [this](std::string sentence) { warnings_.push_back(std::move(sentence)); };
+        std::string build_id;
+        std::optional<symbols::DebugLink> link;
+        {
+            const sys::Mapping image = TRY(sys::map_file(file, path));
+            const elf::Elf elf = TRY(elf::Elf::parse(image.bytes(), path));
+            if (!has_debug_info(elf)) {
+                build_id = elf.build_id().value_or("");
+                link = symbols::debug_link(elf);
+                file.reset();
+            }
+        }
+        if (file) return open_lines(std::move(file), path, root, complain);
+        std::optional<symbols::DebugFile> separate = symbols::find_debug_file(path, root, build_id, link);
+        const auto without = [](const symbols::DebugFile &candidate) {
+            const Result<elf::Elf> elf = elf::Elf::parse(candidate.image.bytes(), candidate.path);
+            return !elf || !has_debug_info(*elf);
+        };
+        if (separate && without(*separate)) separate.reset();
+        if (!separate) separate = symbols::fetch_debug_file(*this, build_id);
+        if (!separate || without(*separate))
+            return fail(Errc::not_found, "no debug info{}", build_id.empty() ? ", and no build-id to find it by" : missing());
+        separate->image = {};
+        return open_lines(std::move(separate->fd), separate->path, root, complain);
+    }
+
+    std::optional<Fd> fetch(const std::string &build_id) override { return debuginfod_.fetch(build_id); }
+    std::vector<std::string> warnings() const override {
+        std::vector<std::string> out = warnings_;
+        if (!debuginfod_.problem().empty()) out.push_back(debuginfod_.problem());
+        return out;
+    }
+
+  private:
+    [[nodiscard]] std::string missing() const {
+        if (!debuginfod_.wanted()) return " here; DEBUGINFOD_URLS names no server to ask for it";
+        return debuginfod_.problem().empty() ? " here, and none at DEBUGINFOD_URLS" : " here; debuginfod: see below";
+    }
+    Debuginfod debuginfod_;
+    std::vector<std::string> warnings_;
+};
+
+} // namespace
+
+std::unique_ptr<profile::DebugInfo> make_debug_info() { return std::make_unique<Found>(); }
+
+} // namespace rawbpf::inline v0::dwarf
