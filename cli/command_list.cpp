@@ -1,6 +1,7 @@
 // Which commands an executable has. This file is compiled twice: for rawbpf, and with RAWBPF_LAB for rawbpf-lab, which has the
 // laboratory's too (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
 #include "cli/commands.h"
+#include "cli/doctor_modules.h"
 #include "cli/lab.h"
 #include "cli/lines.h"
 #include "cli/profile_export.h"
@@ -13,11 +14,13 @@ const bool kHasLab = true;
 const OpenProfileExport kOpenProfileExport = open_profile_export;
 const OpenDebugInfo kOpenDebugInfo = open_debug_info;
 const MakeRenderer kMakeRenderer = render::make_any_renderer;
+const ExamineModules kExamineModules = examine_modules;
 #else
 const bool kHasLab = false;
 const OpenProfileExport kOpenProfileExport = nullptr;
 const OpenDebugInfo kOpenDebugInfo = nullptr;
 const MakeRenderer kMakeRenderer = render::make_renderer;
+const ExamineModules kExamineModules = nullptr;
 #endif
 
 std::span<const Command *const> all_commands() {

@@ -1,11 +1,12 @@
 // `rawbpf doctor`: what this kernel and these privileges allow. It looks and changes nothing, needs no privileges to start (what
-// can't be asked is said), and succeeds whatever it finds.
+// can't be asked is said), and succeeds whatever it finds. With files or processes it looks at them instead (doctor_modules.cpp).
 #include "programs/doctor/doctor.h"
 #include <optional>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/doctor_modules.h"
 #include "cli/narrator.h"
 
 namespace rawbpf::inline v0::cli {
@@ -14,6 +15,13 @@ namespace {
 constexpr std::string_view kWho = "rawbpf doctor";
 
 constexpr Option kOptions[] = {
+    {.name = "pid",
+     .letter = 'p',
+     .kind = Kind::pids,
+     .in_lab = true,
+     .argument = "PID",
+     .help = "what a profile of this process will show: of each module that it has mapped, as it sees them",
+     .section = "What to look at"},
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
@@ -26,13 +34,18 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf doctor", "what works here, and what would make the rest work"},
     {"sudo rawbpf doctor -v", "each type and helper too"},
     {"rawbpf doctor --json", "one JSON object a check, for scripts"},
+    {"rawbpf doctor /usr/bin/python3",
+     "frame pointers, unwind tables, symbols, debug info, probes: what a profile of it will show"},
+    {"sudo rawbpf doctor -p 1234", "the same of a process and of its libraries"},
 };
 
 int run_doctor(const Arguments &a) {
-    Result<Output> output = Output::open(a.text(option("output")));
-    if (!output) return complain(kWho, output.error(), 1);
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+    if (kExamineModules && (!a.operands().empty() || a.has(option("pid"))))
+        return kExamineModules(a, {option("pid"), option("format"), option("output")});
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
     RunInfo run = doctor::describe_run();
     run.command = own_command_line({"rawbpf", "doctor"}, a);
     run.version = RAWBPF_VERSION;
@@ -52,7 +65,7 @@ int run_doctor(const Arguments &a) {
 
 const Command kDoctor{
     .name = "doctor",
-    .summary = "tell what this kernel and these privileges allow",
+    .summary = "tell what this kernel and these privileges allow, or what a profile of a program will show",
     .description =
         "Asks the running kernel for everything that the tools may want: BTF, ring buffers, every type of program, map, "
         "attachment "
@@ -60,9 +73,22 @@ const Command kDoctor{
         "mounts. Nothing is guessed from the version: each answer is a system call's. What is missing comes with what would help."
         "\n\n"
         "It needs no privileges: a question that these privileges can't ask is answered with a question mark (null in JSON). The "
-        "exit status is 0 whatever is found.",
+        "exit status is 0 whatever is found."
+        "\n\n"
+        "With FILE or -p it looks at programs instead: how many functions set up a frame pointer (told by the unwind tables), "
+        "the "
+        "tables and how much memory they take, where names come from, debug info, USDT probes, and in one sentence what a "
+        "profile "
+        "will show. A FILE without a slash is looked for as the dynamic linker or the shell would. The exit status is then 1 "
+        "when "
+        "one couldn't be read, 3 when privileges are missing. rawbpf-lab does this.",
     .options = kOptions,
     .examples = kExamples,
+    .operand = "FILE...",
+    .least_operands = 0,
+    .most_operands = 1000,
+    .operand_is_file = true,
+    .operands_in_lab = true,
     .run = run_doctor,
 };
 

@@ -163,17 +163,19 @@ class Builder {
         if (end < until || until == end_) gap(end, until);
     }
 
-    // GCC on arm64 sets frame pointers up, but counts from sp: there, fp and lr lie behind each other.
+    // GCC on arm64 sets frame pointers up, but counts from sp: there, fp and lr lie behind each other. The PLT, _start and
+    // sigreturn aren't what was asked about.
     void count() {
-        bool framed = false, pointed = false;
+        bool framed = false, pointed = false, counts = true;
         for (const auto &[address, rule] : changes_) {
-            framed |= rule.kind != UNWIND_SP || rule.cfa != changes_.front().rule.cfa;
+            framed |= rule.kind == UNWIND_SP && rule.cfa != changes_.front().rule.cfa;
             pointed |= rule.kind == UNWIND_FP || rule.kind == UNWIND_FP_DEREF ||
                        (rule.fp != 0 && rule.ra == rule.fp + 1 && rule.ra != -1);
+            counts &= rule.kind != UNWIND_PLT && rule.kind != UNWIND_END && rule.kind != UNWIND_SIGNAL;
         }
+        table_.stats.framed += counts && (framed || pointed);
+        table_.stats.frame_pointers += counts && pointed;
         ++table_.stats.functions;
-        table_.stats.framed += framed;
-        table_.stats.frame_pointers += pointed;
     }
 
     // No function says anything about [from, to).

@@ -25,8 +25,8 @@ struct TablePage {
 /// What was met on the way, for the ledger and for `doctor`.
 struct TableStats {
     uint32_t functions = 0;      ///< FDEs
-    uint32_t framed = 0;         ///< those that make a frame: their CFA isn't always where it was at their first instruction
-    uint32_t frame_pointers = 0; ///< those that set up a frame pointer
+    uint32_t framed = 0;         ///< those that make a frame (the stack pointer moves); not the PLT, _start and their like
+    uint32_t frame_pointers = 0; ///< those of them that set up a frame pointer
     uint32_t odd_rows = 0;       ///< rows that are UNWIND_ODD
     uint32_t bad_entries = 0;    ///< FDEs passed over, because they are malformed
     std::string first_bad;       ///< what was wrong with the first of them, with file, section and offset

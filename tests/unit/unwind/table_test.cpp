@@ -373,6 +373,7 @@ TEST_CASE("unwind table: what sets up frame pointers is counted") {
     app.eh.fde(cie, 0x10000, 16);
     app.eh.fde(cie, 0x10010, 16, {kAdvance | 1, 0x0e, 16, kOffset | 6, 2, kAdvance | 3, 0x0d, 6});
     app.eh.fde(cie, 0x10020, 16, {kAdvance | 1, 0x0e, 16, kOffset | 6, 2});
+    app.eh.fde(cie, 0x10030, 16, {0x07, 16, kAdvance | 1, 0x0e, 16});
     CHECK(app.table().stats.framed == 2);
     CHECK(app.table().stats.frame_pointers == 1);
     app.eh = {};

@@ -1,0 +1,86 @@
+// `rawbpf doctor PATH...` and `rawbpf doctor -p PID`: what a profile of a file, or of all that a process has mapped, will show.
+// What can't be looked at is said, and the next one tried.
+#include "cli/doctor_modules.h"
+
+#include <algorithm>
+
+#include "cli/console.h"
+#include "cli/object_file.h"
+#include "programs/doctor/module.h"
+#include "programs/usdt/binary.h"
+#include "programs/xz.h"
+#include "runtime/link/user_functions.h"
+#include "runtime/symbols/vdso.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf doctor";
+
+struct Examination {
+    bool json;
+    std::string text = {};
+    int status = 0;
+
+    void complain_of(const Error &error) {
+        status = std::max(status, complain(kWho, error, error.kind == Errc::permission ? 3 : 1));
+    }
+
+    Result<void> file(std::string path) {
+        if (path.find('/') == std::string::npos && !sys::exists(path))
+            if (Result<std::string> found = find_binary(path)) path = *found;
+        const usdt::Binary binary = TRY(usdt::Binary::open(path, path));
+        Result<symbols::ElfSymbols> names = symbols::ElfSymbols::load(path, {}, unpack_xz);
+        if (!names) complain_of(names.error());
+        const doctor::Module module = doctor::examine_module(binary.elf(), path, names ? &*names : nullptr, {});
+        if (!json && !text.empty()) text += '\n';
+        json ? append_module_json(text, module, 0) : append_module_text(text, module);
+        return {};
+    }
+
+    Result<void> process(int pid) {
+        const symbols::ProcessMaps maps = TRY_IN(symbols::read_maps(pid), "process {}", pid);
+        const std::string root = format("/proc/{}/root", pid);
+        std::vector<doctor::Module> modules;
+        size_t anonymous = 0;
+        for (const symbols::Region &region : maps.regions) {
+            anonymous += region.kind() == symbols::RegionKind::anonymous || region.kind() == symbols::RegionKind::memfd;
+            if (region.kind() != symbols::RegionKind::vdso) continue;
+            Result<Bytes> image = symbols::vdso_image(); // the same in every process of this machine
+            Result<elf::Elf> elf = image ? elf::Elf::parse(*image, "[vdso]") : std::move(image).failure();
+            Result<symbols::ElfSymbols> names = symbols::load_vdso();
+            if (elf) modules.push_back(doctor::examine_module(*elf, "[vdso]", names ? &*names : nullptr, root));
+        }
+        for (const symbols::Region &region : usdt::mapped_files(maps)) {
+            if (usdt::is_memory_file(region)) continue; // counted
+            Result<usdt::MappedBinary> mapped = usdt::open_mapped(pid, region);
+            if (!mapped) {
+                if (mapped.error().kind != Errc::bad_input) complain_of(mapped.error()); // else: no ELF file
+                continue;
+            }
+            Result<symbols::ElfSymbols> names = symbols::ElfSymbols::load(pid, region, {}, unpack_xz);
+            modules.push_back(doctor::examine_module(mapped->binary.elf(), region.file(), names ? &*names : nullptr, root));
+        }
+        if (!json) {
+            if (!text.empty()) text += '\n';
+            append_process_text(text, pid, modules, anonymous);
+        } else
+            for (const doctor::Module &module : modules) append_module_json(text, module, pid);
+        return {};
+    }
+};
+
+} // namespace
+
+int examine_modules(const Arguments &a, const DoctorModuleIds &ids) {
+    Examination run{.json = a.text(ids.format) == "json"};
+    if (run.json) append_json_header(run.text, a);
+    bool any = false;
+    const auto note = [&](Result<void> done) { done ? void(any = true) : run.complain_of(done.error()); };
+    for (std::string_view operand : a.operands()) note(run.file(std::string(operand)));
+    for (int pid : a.pids(ids.pid)) note(run.process(pid));
+    if (!any) return run.status;
+    return std::max(run.status, write_result(kWho, a.text(ids.output), run.text));
+}
+
+} // namespace rawbpf::inline v0::cli

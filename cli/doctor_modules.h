@@ -1,0 +1,19 @@
+// `rawbpf doctor PATH` and `-p PID`: in rawbpf-lab only, for it reads unwind tables, symbols and notes of probes.
+#pragma once
+
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace rawbpf::inline v0::cli {
+
+/// The options' places in doctor's table.
+struct DoctorModuleIds {
+    Id pid, format, output;
+};
+/// The exit status: 0, 1 where something can't be read, 3 where privileges are missing. What was wrong has been said.
+using ExamineModules = int (*)(const Arguments &a, const DoctorModuleIds &ids);
+[[nodiscard]] int examine_modules(const Arguments &a, const DoctorModuleIds &ids);
+/// nullptr in an executable that has no such thing (command_list.cpp).
+extern const ExamineModules kExamineModules;
+
+} // namespace rawbpf::inline v0::cli

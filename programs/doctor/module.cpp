@@ -1,0 +1,180 @@
+// A file under examination. What a profile shows of it hangs on two things that have nothing to do with each other: whether
+// stacks can be followed through it (unwind tables, else frame pointers), and where its functions' names are (its own symbols,
+// those of a debug file, those it exports). Whether it keeps frame pointers is told by its unwind tables, which say for each
+// function how its frame is found: no disassembler is needed.
+#include "programs/doctor/module.h"
+
+#include "programs/render/json_line.h"
+#include "programs/render/text.h"
+#include "runtime/base/format.h"
+#include "runtime/symbols/debug_files.h"
+#include "runtime/usdt/notes.h"
+#include "runtime/usdt/registers.h"
+
+namespace rawbpf::inline v0::doctor {
+namespace {
+
+constexpr int kMostlyAll = 95, kMostlyNone = 5; // of 100: C libraries' own start code is in every program
+
+std::string size_text(size_t bytes) {
+    if (bytes < 1024) return format("{} bytes", bytes);
+    return bytes >= 10 << 20 ? format("{} MiB", bytes >> 20) : format("{:.3g} KiB", static_cast<double>(bytes) / 1024);
+}
+
+std::string_view plural(size_t count) { return count == 1 ? "" : "s"; }
+
+void add_line(std::string &out, std::string_view line) {
+    render::append_printable(out, line);
+    out += '\n';
+}
+
+bool has_debug_info(const elf::Elf &file) {
+    const elf::Section *info = file.find_section(".debug_info");
+    if (!info) info = file.find_section(".zdebug_info");
+    return info && !file.contents(*info).empty();
+}
+
+std::string find_debug_info(const elf::Elf &file, const std::string &path, const std::string &root, const std::string &build_id) {
+    if (has_debug_info(file)) return path;
+    const auto found = symbols::find_debug_file(path, root, build_id, symbols::debug_link(file));
+    if (!found) return {};
+    Result<elf::Elf> debug = elf::Elf::parse(found->image.bytes(), found->path);
+    return debug && has_debug_info(*debug) ? found->path : std::string();
+}
+
+// How stacks go through a module.
+enum class Way : uint8_t { tables, pointers, neither };
+Way way(const Module &module) {
+    if (module.rows != 0) return Way::tables;
+    return module.go || module.frame_pointers() >= kMostlyAll ? Way::pointers : Way::neither;
+}
+
+} // namespace
+
+int Module::frame_pointers() const {
+    return unwinding.framed == 0 ? -1 : static_cast<int>(uint64_t{unwinding.frame_pointers} * 100 / unwinding.framed);
+}
+
+std::string Module::outlook() const {
+    std::string out = "A profile will show ";
+    const int pointers = frame_pointers();
+    switch (way(*this)) {
+    case Way::tables:
+        out += pointers >= kMostlyAll ? "whole stacks through it, by unwind tables or by frame pointers"
+                                      : "whole stacks through it by unwind tables";
+        if (pointers >= 0 && pointers <= kMostlyNone)
+            out += ", and by frame pointers alone hardly any caller";
+        else if (pointers >= 0 && pointers < kMostlyAll)
+            out += ", and by frame pointers alone broken ones";
+        break;
+    case Way::pointers: out += "whole stacks through it by frame pointers"; break;
+    case Way::neither: out += "stacks that end in it, unless it keeps frame pointers"; break;
+    }
+    out += symbols_from.empty()        ? "; its functions have no names, only addresses"
+           : symbols_from == ".dynsym" ? "; of its functions only those have names that it exports"
+                                       : "; its functions have names";
+    out += debug_info.empty() ? "." : ", and there are source lines for them.";
+    return out;
+}
+
+Module examine_module(const elf::Elf &file, const std::string &path, const symbols::ElfSymbols *names, const std::string &root) {
+    Module out;
+    out.path = path;
+    out.machine = usdt::machine_name(file.machine(), file.is_64());
+    out.build_id = file.build_id().value_or("");
+    out.go = file.find_section(".gopclntab") != nullptr || file.find_section(".data.rel.ro.gopclntab") != nullptr;
+    if (Result<unwind::Table> table = unwind::build_table(file)) {
+        out.unwinding = table->stats;
+        out.rows = table->rows.size();
+        out.bytes = table->bytes();
+        if (out.rows == 0) out.no_table = "it has no .eh_frame and no .debug_frame that says anything of its code";
+    } else
+        out.no_table = table.error().message();
+    if (names) {
+        out.symbols = names->size();
+        out.symbols_from = out.symbols == 0 ? std::string() : names->source();
+    }
+    if (const auto link = symbols::debug_link(file)) out.debug_link = link->name;
+    out.debug_info = find_debug_info(file, path, root, out.build_id);
+    if (file.find_section(".note.stapsdt")) {
+        Result<usdt::Notes> notes = usdt::read_notes(file);
+        if (notes) out.probes = notes->sites.size();
+        if (!notes || !notes->problems.empty()) out.probes_bad = notes ? notes->problems[0].message() : notes.error().message();
+    }
+    return out;
+}
+
+void append_module_text(std::string &out, const Module &module) {
+    const unwind::TableStats &stats = module.unwinding;
+    add_line(out, format("{}: {}, {}", module.path, module.machine,
+                         module.build_id.empty() ? std::string("no build-id") : format("build-id {}", module.build_id)));
+    const auto line = [&](std::string_view name, std::string_view value) { add_line(out, format("  {:<16} {}", name, value)); };
+    line("frame pointers", module.frame_pointers() >= 0 ? format("{} %: {} of the {} functions that make a frame",
+                                                                 module.frame_pointers(), stats.frame_pointers, stats.framed)
+                           : module.go                  ? std::string("yes: Go keeps them")
+                                                        : std::string("not known without unwind tables"));
+    std::string tables = module.no_table.empty()
+                             ? format("{} functions, {} rows, {}", stats.functions, module.rows, size_text(module.bytes))
+                             : "none: " + module.no_table;
+    if (stats.odd_rows != 0) append(tables, "; {} row{} too odd to be followed", stats.odd_rows, plural(stats.odd_rows));
+    if (stats.bad_entries != 0)
+        append(tables, "; {} malformed entr{}, first: {}", stats.bad_entries, stats.bad_entries == 1 ? "y" : "ies",
+               stats.first_bad);
+    line("unwind tables", tables);
+    line("symbols",
+         module.symbols_from.empty() ? std::string("none") : format("{}, from {}", module.symbols, module.symbols_from));
+    line("debug info", !module.debug_info.empty() ? (module.debug_info == module.path ? "in the file" : "in " + module.debug_info)
+                       : module.debug_link.empty() ? std::string("none here")
+                                                   : format("none here; {} would have it", module.debug_link));
+    line("USDT probes", module.probes_bad.empty() ? format("{}", module.probes)
+                                                  : format("{}; damaged notes: {}", module.probes, module.probes_bad));
+    add_line(out, "  " + module.outlook());
+}
+
+void append_module_json(std::string &out, const Module &module, int pid) {
+    const unwind::TableStats &stats = module.unwinding;
+    render::JsonLine line(out, "module");
+    pid != 0 ? line.number("pid", static_cast<uint64_t>(pid)) : line.null("pid");
+    line.text("path", module.path).text("machine", module.machine).text_or_null("build_id", module.build_id);
+    line.number("functions", stats.functions).number("framed", stats.framed).number("frame_pointers", stats.frame_pointers);
+    line.number("rows", module.rows).number("bytes", module.bytes).number("odd_rows", stats.odd_rows);
+    line.number("bad_entries", stats.bad_entries)
+        .text_or_null("first_bad", stats.first_bad)
+        .text_or_null("no_table", module.no_table);
+    line.truth("go", module.go).number("symbols", module.symbols).text_or_null("symbols_from", module.symbols_from);
+    line.text_or_null("debug_link", module.debug_link).text_or_null("debug_info", module.debug_info);
+    line.number("probes", module.probes).text_or_null("probes_bad", module.probes_bad).text("outlook", module.outlook());
+}
+
+void append_process_text(std::string &out, int pid, std::span<const Module> modules, size_t anonymous) {
+    add_line(out, format("process {}", pid));
+    const auto row = [&](const auto &...cells) {
+        add_line(out, format("  {:>4} {:>8} {:>10} {:>4} {:>8} {:>5} {:>6}  {}", cells...));
+    };
+    if (!modules.empty()) row("fp %", "rows", "bytes", "odd", "symbols", "debug", "probes", "module");
+    size_t neither = 0, nameless = 0;
+    for (const Module &module : modules) {
+        const int pointers = module.frame_pointers();
+        row(pointers >= 0 ? format("{}", pointers)
+            : module.go   ? std::string("Go")
+                          : std::string("?"),
+            module.rows, module.bytes, module.unwinding.odd_rows, module.symbols, module.debug_info.empty() ? "-" : "yes",
+            module.probes, module.path);
+        neither += way(module) == Way::neither;
+        nameless += module.symbols_from.empty();
+    }
+    if (anonymous != 0)
+        add_line(
+            out,
+            format("  and {} region{} of code that no file is behind (made at run time): stacks go through by frame pointers, "
+                   "names come from /tmp/perf-{}.map where the program writes it",
+                   anonymous, plural(anonymous), pid));
+    if (modules.empty()) return add_line(out, "  No file's code is mapped: a kernel thread, or it has ended.");
+    std::string outlook = format("  A profile will show whole stacks through {} of {} module{}", modules.size() - neither,
+                                 modules.size(), plural(modules.size()));
+    if (neither != 0) outlook += ", stacks that end in the others, unless these keep frame pointers";
+    append(outlook, "; {}.", nameless == 0 ? std::string("all have names") : format("{} without any name", nameless));
+    add_line(out, outlook);
+}
+
+} // namespace rawbpf::inline v0::doctor

@@ -1,0 +1,101 @@
+// The doctor on files: how stacks go through them, and how that is said.
+#include "programs/doctor/module.h"
+
+#include <algorithm>
+
+#include "tests/support/test.h"
+#include "tests/unit/unwind/cfi_elf.h"
+
+using namespace rawbpf;
+using test::CfiElf;
+
+namespace {
+
+doctor::Module examine(const CfiElf &app) {
+    const std::vector<std::byte> image = app.file();
+    return doctor::examine_module(elf::Elf::parse(image, "app").value(), "/no such place/app", nullptr, {});
+}
+
+CfiElf with_functions(int with, int without) {
+    CfiElf app;
+    const uint64_t cie = app.eh.cie();
+    uint64_t at = 0x10000;
+    for (int i = 0; i < with; ++i, at += 16) app.eh.fde(cie, at, 16, {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6});
+    for (int i = 0; i < without; ++i, at += 16) app.eh.fde(cie, at, 16, {0x41, 0x0e, 16});
+    app.eh.fde(cie, at, 16, {0x0c, 10, 0}); // odd
+    return app;
+}
+
+} // namespace
+
+TEST_CASE("doctor: a file's frame pointers, tables and names, and what a profile will show") {
+    doctor::Module module = examine(with_functions(1, 3));
+    CHECK(module.frame_pointers() == 25);
+    CHECK(module.outlook() ==
+          "A profile will show whole stacks through it by unwind tables, and by frame pointers alone broken ones; "
+          "its functions have no names, only addresses.");
+    std::string text;
+    doctor::append_module_text(text, module);
+    CHECK(text.starts_with("/no such place/app: x86_64, no build-id\n"
+                           "  frame pointers   25 %: 1 of the 4 functions that make a frame\n"
+                           "  unwind tables    5 functions, 11 rows, 52 bytes; 1 row too odd to be followed\n"
+                           "  symbols          none\n"
+                           "  debug info       none here\n"
+                           "  USDT probes      0\n"
+                           "  A profile will show "));
+    text.clear();
+    doctor::append_module_json(text, module, 0);
+    CHECK(text.starts_with(
+        "{\"type\":\"module\",\"pid\":null,\"path\":\"/no such place/app\",\"machine\":\"x86_64\",\"build_id\":null,"
+        "\"functions\":5,\"framed\":4,\"frame_pointers\":1,\"rows\":11,\"bytes\":52,\"odd_rows\":1,"
+        "\"bad_entries\":0,\"first_bad\":null,\"no_table\":null,\"go\":false,\"symbols\":0,"));
+
+    module = examine(with_functions(20, 0));
+    CHECK(module.frame_pointers() == 100);
+    CHECK(module.outlook().find("by unwind tables or by frame pointers;") != std::string::npos);
+    module.symbols_from = ".dynsym";
+    CHECK(module.outlook().ends_with("; of its functions only those have names that it exports."));
+    module.symbols_from = ".symtab";
+    module.debug_info = "/usr/lib/debug/app.debug";
+    CHECK(module.outlook().ends_with("; its functions have names, and there are source lines for them."));
+    CHECK(examine(with_functions(0, 20)).outlook().find("by frame pointers alone hardly any caller") != std::string::npos);
+
+    module = examine({});
+    CHECK(module.frame_pointers() == -1);
+    CHECK(module.outlook().find("stacks that end in it, unless it keeps frame pointers") != std::string::npos);
+    module.go = true;
+    CHECK(module.outlook().find("whole stacks through it by frame pointers") != std::string::npos);
+    CfiElf other;
+    other.target.machine = EM_RISCV;
+    CHECK(examine(other).no_table == "app: no unwinding for such a machine, only for x86_64 and arm64");
+}
+
+TEST_CASE("doctor: malformed entries and names that aren't text") {
+    CfiElf app = with_functions(1, 0);
+    app.eh.fde(0, 0x10100, 16, {0x3f});
+    doctor::Module module = examine(app);
+    module.path = "/tmp/\x1b[31mred\n";
+    std::string text;
+    doctor::append_module_text(text, module);
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find("; 1 malformed entry, first: app: .eh_frame: offset 0x") != std::string::npos);
+    CHECK(std::count(text.begin(), text.end(), '\n') == 7);
+}
+
+TEST_CASE("doctor: a process is a table of its modules") {
+    const std::vector<doctor::Module> modules = {examine(with_functions(1, 3)), examine({})};
+    std::string text;
+    doctor::append_process_text(text, 7, modules, 2);
+    CHECK(text ==
+          "process 7\n"
+          "  fp %     rows      bytes  odd  symbols debug probes  module\n"
+          "    25       11         52    1        0     -      0  /no such place/app\n"
+          "     ?        0          0    0        0     -      0  /no such place/app\n"
+          "  and 2 regions of code that no file is behind (made at run time): stacks go through by frame pointers, names come "
+          "from /tmp/perf-7.map where the program writes it\n"
+          "  A profile will show whole stacks through 1 of 2 modules, stacks that end in the others, unless these keep frame "
+          "pointers; 2 without any name.\n");
+    text.clear();
+    doctor::append_process_text(text, 7, {}, 0);
+    CHECK(text == "process 7\n  No file's code is mapped: a kernel thread, or it has ended.\n");
+}
