@@ -56,6 +56,30 @@ inline constexpr Option kReadyFdOption{.name = "ready-fd",
                                        .help = "write a byte to this descriptor when everything is attached",
                                        .most = 1 << 20};
 
+/// How user stacks are walked: for commands that take stacks. See unwind_choice().
+inline constexpr Option kUnwindOption{
+    .name = "unwind",
+    .kind = Kind::choice,
+    .argument = "HOW",
+    .help = "how user stacks are walked: by the tables that compilers write for exceptions (dwarf), which need no frame "
+            "pointers, or by frame pointers (fp). auto: by tables where this kernel can, else by frame pointers, with a warning",
+    .section = "Stacks",
+    .fallback = "auto",
+    .choices = "auto fp dwarf"};
+inline constexpr Option kUnwindMemoryOption{
+    .name = "unwind-memory",
+    .kind = Kind::text,
+    .argument = "SIZE",
+    .help = "at most so much memory for tables: 64M, 65536K; from 1M to 4G. The least used make room for others",
+    .fallback = "64M"};
+inline constexpr Option kDepthOption{.name = "depth",
+                                     .kind = Kind::count,
+                                     .argument = "N",
+                                     .help = "most frames of a user stack, with tables",
+                                     .fallback = "127",
+                                     .least = 1,
+                                     .most = 255};
+
 /// rawbpf's own command line, as the header of JSON output and of captures has it.
 inline std::vector<std::string> own_command_line(std::vector<std::string> command, const Arguments &a) {
     command.insert(command.end(), a.words().begin(), a.words().end());

@@ -40,6 +40,9 @@ constexpr Option kOptions[] = {
     {.name = "user", .letter = 'U', .help = "only user stacks", .excludes = "stacks"},
     {.name = "kernel", .letter = 'K', .help = "only kernel stacks", .excludes = "stacks"},
     {.name = "idle", .letter = 'I', .help = "show samples of idle CPUs too; otherwise they are filtered, and counted"},
+    kUnwindOption,
+    kUnwindMemoryOption,
+    kDepthOption,
     {.name = "duration",
      .letter = 'd',
      .kind = Kind::seconds,
@@ -115,6 +118,11 @@ Result<void> check(const Arguments &a) {
     if (a.has(option("otlp")) && viewed && render::aggregates(view_options(a, view_ids(kOptions)).format))
         return wrong_usage(format("-f {} counts equal stacks, and spans need each sample's time", a.text(option("format"))),
                            "-f json, folded-ext and table go with --otlp");
+    if (a.text(option("unwind")) == "dwarf" && a.text(option("bpf")) == "clang")
+        return wrong_usage("--unwind dwarf is done by the program of the C++ DSL, and --bpf clang asks for the other one",
+                           "leave one of them out");
+    if (a.text(option("unwind")) == "dwarf" && a.has(option("kernel")))
+        return wrong_usage("--unwind is about user stacks, and --kernel leaves them out", "leave one of them out");
     TRY(check_ready_fd(a, option("ready-fd")));
     if (a.text(option("record")) == "-" && is_terminal(1))
         return wrong_usage("--record -: a capture isn't for a terminal to show",
@@ -134,6 +142,10 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     o.cgroup = a.text(option("cgroup"));
     o.kernel_stacks = !a.has(option("user"));
     o.user_stacks = !a.has(option("kernel"));
+    const std::string_view unwind = a.text(option("unwind"));
+    o.unwind = unwind == "fp" ? UnwindBy::fp : unwind == "dwarf" ? UnwindBy::tables : UnwindBy::automatic;
+    o.unwind_memory = TRY(parse_size(a.text(option("unwind-memory")), "--unwind-memory", uint64_t{1} << 20, uint64_t{4} << 30));
+    o.depth = static_cast<uint32_t>(a.count(option("depth")));
     o.idle = a.has(option("idle"));
     o.duration_s = a.seconds(option("duration"));
     o.workload = a.workload();

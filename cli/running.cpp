@@ -1,6 +1,8 @@
 // The beginnings and the ends that the long-running commands have in common.
 #include "cli/running.h"
 
+#include <charconv>
+
 #include "cli/console.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
@@ -18,6 +20,22 @@ void stop_on_signals() {
 
 Unexpected wrong_usage(std::string text, std::string hint) {
     return Unexpected(make_error(Errc::invalid_argument, std::move(text), std::move(hint)));
+}
+
+Result<uint64_t> parse_size(std::string_view text, std::string_view option, uint64_t least, uint64_t most) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+    const int shift = unit.empty()                 ? 0
+                      : unit == "K" || unit == "k" ? 10
+                      : unit == "M" || unit == "m" ? 20
+                      : unit == "G" || unit == "g" ? 30
+                                                   : -1;
+    if (error != std::errc() || shift < 0)
+        return wrong_usage(format("{}: '{}' is no size", option, text), "a number with K, M or G behind it: 64M");
+    if (value > most >> shift || value << shift < least)
+        return wrong_usage(format("{}: {} isn't between {}M and {}M", option, text, least >> 20, most >> 20));
+    return value << shift;
 }
 
 Result<void> check_as_root(const Arguments &a, Id as_root) {

@@ -22,6 +22,9 @@ void stop_on_signals();
 /// --ready-fd of a descriptor that isn't open: later its number may be that of a file or a map of ours.
 [[nodiscard]] Result<void> check_ready_fd(const Arguments &a, Id ready_fd);
 
+/// "64M", "65536K", "1G", "67108864": bytes. Errors: invalid_argument, with the option's name and the bounds.
+[[nodiscard]] Result<uint64_t> parse_size(std::string_view text, std::string_view option, uint64_t least, uint64_t most);
+
 /// COMMAND, waiting before its exec; without one a Child that is none (its pid is -1). Errors: Child::spawn()'s, and
 /// invoking_user()'s without --as-root.
 [[nodiscard]] Result<sys::Child> spawn_workload(const Arguments &a, Id as_root);

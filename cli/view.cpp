@@ -82,6 +82,7 @@ void say_outcome(std::string_view who, const Outcome &outcome, const std::string
         cost.bpf_ns = outcome.cost.bpf_ns;
         cost.cpu_seconds = static_cast<double>(outcome.cost.cpu_ns) / 1e9;
         cost.memory_bytes = outcome.cost.rss_anon_bytes;
+        cost.table_bytes = outcome.cost.table_bytes;
         cost.ring_bytes = outcome.cost.ring_bytes;
         cost.ended_early = outcome.ended_early;
         text += render::ledger_text(who, outcome.run, outcome.ledger, cost);

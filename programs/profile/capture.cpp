@@ -7,7 +7,7 @@
 //      3 place    flags, module, file offset, address, pid  the same, from zero again after a reset
 //      4 node     caller, place                             the same
 //      5 comm     a thread name                             the same, never reset
-//      6 sample   time since the last, pid, tid, cpu, sizes, nodes, comm
+//      6 sample   time since the last, pid, tid, cpu, sizes, nodes, comm, why the user stack ended (if that is known)
 //      7 name     place, symbol, offset, module             for places that only the capturing machine can name
 //      8 reset    the tree starts anew (keeps the memory of both sides bounded in long captures)
 //      9 end      ledger, cost, warnings                    once, last: a file without it was cut
@@ -23,6 +23,7 @@
 #include <cstring>
 
 #include "runtime/sys/file.h"
+#include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -129,6 +130,7 @@ void CaptureWriter::sample(const InternedSample &sample, const StackTree &tree, 
     put_reference(p, sample.user);
     put(p, uint64_t{sample.kernel_thread});
     put(p, uint64_t{at->second});
+    if (sample.ending != kNoEnding) put(p, uint64_t{sample.ending});
     record(kSample, p);
 }
 
@@ -284,6 +286,7 @@ Result<InternedSample> CaptureReader::read_sample(Cursor &in) {
     sample.kernel_thread = TRY(in.number()) != 0;
     const std::string &comm = comms_[TRY(in.id(comms_.size(), "comm"))];
     std::memcpy(sample.comm, comm.data(), std::min(comm.size(), sizeof sample.comm - 1));
+    if (!in.in.done()) sample.ending = static_cast<uint8_t>(TRY(in.id(UNWIND_ENDINGS, "ending")));
     return sample;
 }
 

@@ -18,6 +18,15 @@ constexpr uint64_t kPassShare = 20;
 constexpr uint64_t kLongestWaitNs = 2'000'000'000;
 constexpr size_t kBatch = 256;
 
+constexpr std::string_view kEndings[UNWIND_ENDINGS] = {
+    "root", "no_process", "no_mapping", "no_table", "no_rule", "odd_rule", "unreadable", "stuck", "depth", "no_registers",
+};
+
+/// Whether the stack was walked by tables; else by frame pointers.
+bool by_tables(uint8_t ending) {
+    return ending < UNWIND_ENDINGS && ending != UNWIND_ENDED_NO_PROCESS && ending != UNWIND_ENDED_NO_REGS;
+}
+
 } // namespace
 
 bool Deliverer::truncated(int32_t bytes, uint32_t node) const {
@@ -27,13 +36,19 @@ bool Deliverer::truncated(int32_t bytes, uint32_t node) const {
     return kept == 0 || kept >= most_bytes_; // 0: nobody wanted the frames
 }
 
+bool Deliverer::user_truncated(const InternedSample &sample) const {
+    if (by_tables(sample.ending)) return sample.ending == UNWIND_ENDED_DEPTH;
+    return truncated(sample.user_bytes, sample.user);
+}
+
 void Deliverer::add(const InternedSample &sample) {
     switch (delivery_) {
     case Delivery::each: pending_.push_back(sample); break;
     case Delivery::counted: counts_.add(sample); break;
     case Delivery::none: break;
     }
-    if (truncated(sample.kernel_bytes, sample.kernel) || truncated(sample.user_bytes, sample.user)) ++truncated_;
+    if (truncated(sample.kernel_bytes, sample.kernel) || user_truncated(sample)) ++truncated_;
+    if (sample.ending < UNWIND_ENDINGS) ++ends_[sample.ending];
     if (sample.kernel_bytes < 0) ++kernel_unreadable_;
     if (sample.user_bytes < 0 && !sample.kernel_thread) ++user_unreadable_;
     ++shown_;
@@ -129,8 +144,8 @@ NamedSample Deliverer::name(const InternedSample &sample) {
 }
 
 void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
-    if (!names_ || sample.user == kNone || truncated(sample.user_bytes, sample.user)) return;
-    bool complete = false;
+    if (!names_ || sample.user == kNone || user_truncated(sample)) return;
+    bool complete = sample.ending == UNWIND_ENDED_ROOT;
     uint32_t outer = kNone, next = kNone, known = kNone;
     tree_.walk(sample.user, [&](uint32_t place) {
         next = outer;
@@ -142,7 +157,20 @@ void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
     }
     if (complete) return;
     early_ += count;
-    ended_early_[known == kNone ? "[unknown]" : namer_.frame(known)->module] += count;
+    std::string where = known == kNone ? "[unknown]" : namer_.frame(known)->module;
+    if (by_tables(sample.ending)) {
+        std::string reason(kEndings[sample.ending]);
+        std::replace(reason.begin(), reason.end(), '_', ' ');
+        append(where, " ({})", reason);
+    }
+    ended_early_[where] += count;
+}
+
+std::vector<std::pair<std::string, uint64_t>> Deliverer::stack_ends() const {
+    std::vector<std::pair<std::string, uint64_t>> out;
+    if (std::all_of(ends_.begin(), ends_.end(), [](uint64_t count) { return count == 0; })) return out;
+    for (size_t i = 0; i < ends_.size(); ++i) out.emplace_back(kEndings[i], ends_[i]);
+    return out;
 }
 
 std::vector<std::pair<std::string, uint64_t>> Deliverer::degraded() const {

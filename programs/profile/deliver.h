@@ -2,6 +2,7 @@
 // live run and a report from a capture file both end here, so they can't differ.
 #pragma once
 
+#include <array>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "programs/profile/profiler.h"
 #include "programs/profile/record.h"
 #include "programs/profile/stacks.h"
+#include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -40,6 +42,8 @@ class Deliverer {
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> degraded() const;
     /// Modules that user stacks ended early in, most first.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> ended_early() const;
+    /// Why user stacks that were looked at for tables ended, by reason; empty when none was.
+    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> stack_ends() const;
 
   private:
     Result<void> emit();
@@ -48,6 +52,7 @@ class Deliverer {
     void count_incomplete(const InternedSample &sample, uint64_t count);
     [[nodiscard]] std::vector<uint32_t> unnamed_kernel_places();
     [[nodiscard]] bool truncated(int32_t bytes, uint32_t node) const;
+    [[nodiscard]] bool user_truncated(const InternedSample &sample) const;
 
     StackTree &tree_;
     Namer &namer_;
@@ -59,6 +64,7 @@ class Deliverer {
     std::vector<InternedSample> pending_;
     CountTable counts_;
     uint64_t shown_ = 0, truncated_ = 0, user_unreadable_ = 0, kernel_unreadable_ = 0, early_ = 0;
+    std::array<uint64_t, UNWIND_ENDINGS> ends_{};
     uint64_t kernel_pass_ns_ = 0, kernel_passed_at_ = 0;    // what the last pass cost, and when it was
     std::unordered_map<std::string, uint64_t> ended_early_; // by module
 };

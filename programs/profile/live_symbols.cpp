@@ -71,9 +71,7 @@ bool LiveSymbols::met_jit(uint32_t pid) {
     return true;
 }
 
-void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
-    if (held_ >= kMostHeld) return;
-    sys::Because why("held open, so that its symbols can be read after the process has ended");
+Result<MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
     symbols::Region region;
     region.path = module.path;
     const bool deleted = region.kind() != symbols::RegionKind::file;
@@ -82,7 +80,8 @@ void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uin
         std::string root, path;
     };
     std::vector<Way> ways{{"", format("/proc/{}/map_files/{:x}-{:x}", pids.front(), start, end)}};
-    for (uint32_t pid : pids) ways.push_back({format("/proc/{}/root", pid), path});
+    for (uint32_t pid : pids)
+        if (pid != 0) ways.push_back({format("/proc/{}/root", pid), path});
     ways.push_back({"", path});
     for (bool exact : {true, false}) {
         if (!exact && deleted) break;
@@ -91,13 +90,22 @@ void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uin
             if (!file) continue;
             auto st = sys::stat_fd(file->get());
             if (!st || !S_ISREG(st->st_mode) || (exact && st->st_ino != module.inode)) continue;
-            table.file = std::move(*file);
-            table.root = &way == &ways.front() ? format("/proc/{}/root", pids.front()) : way.root;
-            if (same_root(table.root)) table.root.clear();
-            ++held_;
-            return;
+            MappedFile out{std::move(*file), &way == &ways.front() ? format("/proc/{}/root", pids.front()) : way.root};
+            if (same_root(out.root)) out.root.clear();
+            return out;
         }
     }
+    return fail(Errc::not_found, "{}: it is gone, and so is the process that had it mapped", module.path);
+}
+
+void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
+    if (held_ >= kMostHeld) return;
+    sys::Because why("held open, so that its symbols can be read after the process has ended");
+    auto opened = open_mapped(module, pids, start, end);
+    if (!opened) return;
+    table.file = std::move(opened->file);
+    table.root = std::move(opened->root);
+    ++held_;
 }
 
 // The table keeps its descriptor: symbols may be dropped and loaded again.

@@ -24,6 +24,7 @@ Result<void> ProcessEvents::open(const Options &options) {
         ring.inherit = ring.enable_on_exec = options.follow >= 0;
         ring.build_ids = false; // the inode says the same, and /proc/PID/maps says it, too
         ring.bytes = options.ring_bytes;
+        if (options.at_once) ring.wakeup_bytes = 1;
         rings_.push_back(TRY(SidebandRing::open(ring)));
     }
     gather();

@@ -15,6 +15,7 @@ class ProcessEvents {
     struct Options {
         int follow = -1; ///< only this process and what it starts, from its next exec on; -1: every process
         size_t ring_bytes = 128 << 10;
+        bool at_once = false; ///< each record wakes whoever waits for the ring; else when it is half full
     };
     /// Opens one ring on each CPU that is online. Errors: permission.
     [[nodiscard]] Result<void> open(const Options &options);

@@ -13,6 +13,7 @@
 #include "programs/profile/process_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/stable_sort.h"
 
@@ -80,6 +81,31 @@ void ProcessTable::map(uint32_t pid, const symbols::Region &region) {
     // A process that nobody has looked at yet gets its maps from /proc when it is sampled, this mapping included.
     if (found == processes_.end() || !found->second.looked) return;
     insert(own_image(found->second), region);
+    mark(pid, found->second);
+}
+
+void ProcessTable::mark(uint32_t pid, Process &process) {
+    if (!noting_ || process.changed || !(process.wanted || process.followed)) return;
+    process.changed = true;
+    changed_.push_back(pid);
+}
+
+void ProcessTable::follow(uint32_t pid, uint64_t now_ns) {
+    Process &process = known(pid, now_ns);
+    process.followed = true;
+    mark(pid, process);
+}
+
+std::vector<uint32_t> ProcessTable::take_changed() {
+    for (uint32_t pid : changed_)
+        if (auto found = processes_.find(pid); found != processes_.end()) found->second.changed = false;
+    return std::exchange(changed_, {});
+}
+
+const ProcessTable::Image *ProcessTable::image(uint32_t pid) const {
+    auto found = processes_.find(pid);
+    if (found == processes_.end() || (found->second.exits != 0 && found->second.threads != kUncounted)) return nullptr;
+    return found->second.image.get();
 }
 
 void ProcessTable::fork(uint32_t parent, uint32_t child) {
@@ -93,7 +119,11 @@ void ProcessTable::fork(uint32_t parent, uint32_t child) {
         born.looked = true;
         born.looked_ns = found->second.looked_ns;
     }
-    processes_[child] = std::move(born);
+    Process &now = processes_[child];
+    born.followed = now.followed; // somebody who had this number: what is believed of it has to go
+    born.changed = now.changed;
+    now = std::move(born);
+    mark(child, now);
 }
 
 void ProcessTable::thread(uint32_t pid) {
@@ -111,6 +141,7 @@ void ProcessTable::exec(uint32_t pid) {
     process.exits = 0;
     process.threads = 1;
     if (pid == root_) process.wanted = true;
+    mark(pid, process);
 }
 
 void ProcessTable::exit(uint32_t pid, bool first, uint64_t t_ns) {
@@ -120,6 +151,7 @@ void ProcessTable::exit(uint32_t pid, bool first, uint64_t t_ns) {
     if (process.threads == kUncounted ? !first : process.threads == 0 || --process.threads != 0) return;
     process.exits = 1;
     process.ended_ns = t_ns;
+    mark(pid, process);
 }
 
 bool ProcessTable::wanted(uint32_t pid, uint64_t t_ns) const {
@@ -152,10 +184,12 @@ void ProcessTable::doubt() {
 void ProcessTable::sweep() {
     for (auto at = processes_.begin(); at != processes_.end();) {
         Process &process = at->second;
-        if (process.exits != 0 && process.exits++ > kSweepsKept)
+        if (process.exits != 0 && process.exits++ > kSweepsKept) {
+            mark(at->first, process);
             at = processes_.erase(at);
-        else
+        } else {
             ++at;
+        }
     }
 }
 
@@ -189,6 +223,7 @@ void ProcessTable::look(uint32_t pid, Process &process, uint64_t now_ns) {
 void ProcessTable::look_at(uint32_t pid, uint64_t now_ns) {
     Process process = processes_[pid]; // by value: look() may add the parent and move the table
     look(pid, process, now_ns);
+    mark(pid, process);
     processes_[pid] = std::move(process);
 }
 

@@ -71,12 +71,26 @@ class ProcessTable {
     [[nodiscard]] const ModuleTable &modules() const { return modules_; }
     [[nodiscard]] ModuleTable &modules() { return modules_; }
 
-  private:
     struct Mapping {
         uint64_t start, end, file_offset;
         uint32_t module;
     };
-    using Image = std::vector<Mapping>;   // ascending, not overlapping
+    using Image = std::vector<Mapping>; // ascending, not overlapping
+    /// From now on, take_changed() tells of processes that are wanted or followed.
+    void note_changes() { noting_ = true; }
+    /// Whoever asks wants to know this process's mappings, now and whenever they change, until it ends.
+    void follow(uint32_t pid, uint64_t now_ns);
+    /// Processes whose mappings have changed since the last call, or that have ended; each once.
+    [[nodiscard]] std::vector<uint32_t> take_changed();
+    /// Whose child it is; 0 when that isn't known.
+    [[nodiscard]] uint32_t parent(uint32_t pid) const {
+        auto found = processes_.find(pid);
+        return found == processes_.end() ? 0 : found->second.parent;
+    }
+    /// What a process has mapped; nullptr: it has ended, or nothing is known of it.
+    [[nodiscard]] const Image *image(uint32_t pid) const;
+
+  private:
     static constexpr int kUncounted = -1; // it was there before us
     struct Process {
         std::shared_ptr<Image> image; // shared with forked children until one of them changes it
@@ -90,6 +104,8 @@ class ProcessTable {
         uint64_t looked_ns = 0;
         uint8_t exits = 0;        // sweeps since its exit; 0: alive
         bool wanted = false;      // or a child of one that is
+        bool followed = false;    // see follow()
+        bool changed = false;     // and in changed_
         int threads = kUncounted; // alive
         uint64_t ended_ns = 0;
     };
@@ -98,6 +114,7 @@ class ProcessTable {
     Image &own_image(Process &process);
     void insert(Image &image, const symbols::Region &region);
     void look(uint32_t pid, Process &process, uint64_t now_ns);
+    void mark(uint32_t pid, Process &process);
     void meet(const Mapping &mapping, uint32_t pid, const Process &process);
 
     MapsSource &source_;
@@ -106,7 +123,8 @@ class ProcessTable {
     std::unordered_map<uint32_t, Process> processes_;
     size_t sampled_ = 0;
     uint32_t root_ = 0; // see want()
-    bool told_ = false, doubted_ = false;
+    bool told_ = false, doubted_ = false, noting_ = false;
+    std::vector<uint32_t> changed_;
 };
 
 /// What a mapping's path says about where its code comes from.

@@ -36,6 +36,7 @@
 #include "programs/profile/program.h"
 #include "programs/profile/run_info.h"
 #include "programs/profile/sample.h"
+#include "programs/profile/unwinding.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/stats.h"
@@ -61,8 +62,10 @@ constexpr uint64_t kGraceNs = 2 * kSecond;  // for a workload that was told to e
 constexpr uint64_t kInFlightNs = 1'000'000; // a record may become visible this much later than its time
 constexpr size_t kTypicalRecord = 600;      // bytes: 70 frames
 constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
-constexpr size_t kMostNodes = 1 << 20;  // of the stack tree, before it starts anew; about 20 MB
-constexpr size_t kWriteAt = 64 << 10;   // bytes of capture waiting
+constexpr size_t kMostNodes = 1 << 20; // of the stack tree, before it starts anew; about 20 MB
+constexpr size_t kWriteAt = 64 << 10;  // bytes of capture waiting
+constexpr uint64_t kMostPools = 4096;  // of a megabyte, for unwind tables
+constexpr uint64_t kLeastTickNs = 1'000'000;
 constexpr uint32_t kMostLeftOut = 1024; // processes in the map of those to leave out, before it starts anew
 
 /// A power of two that holds two seconds of samples.
@@ -100,7 +103,7 @@ Result<void> check(const ProfileOptions &options, const std::vector<int> &online
 class Run {
   public:
     Run(const ProfileOptions &options, Sink &sink)
-        : options_(options), sink_(sink), symbols_(options.record_fd >= 0), table_(symbols_),
+        : options_(options), sink_(sink), symbols_(options.record_fd >= 0), table_(symbols_), unwinding_(table_),
           tree_(options.delivery == Delivery::counted && options.record_fd < 0 ? Sharing::by_offset : Sharing::by_address),
           namer_(tree_, table_.modules(), symbols_, {options.lines, options.inlined}),
           deliverer_(tree_, namer_, options.delivery, options.names, sink), writer_(options.record_fd) {
@@ -155,7 +158,7 @@ class Run {
             sys::Because why("the run time of each program is counted while this is open: its cost goes into the ledger");
             if (auto stats = RunStats::enable()) stats_ = std::move(*stats); // worth no failure
         }
-        object_ = TRY(rawbpf::load(TRY(program_spec(options_.bpf, program))));
+        TRY(load_object(program));
         const auto map = [&](std::string_view name) -> Result<Map *> {
             if (Map *found = object_.find_map(name)) return found;
             return fail(Errc::internal, "the profile program has no map {}", name);
@@ -180,6 +183,31 @@ class Run {
         return {};
     }
 
+    /// With unwinding where it is wanted and the kernel takes it. What it lacks is seen by trying.
+    Result<void> load_object(ProgramOptions &program) {
+        const bool by_tables = options_.unwind != UnwindBy::fp && options_.user_stacks &&
+                               (options_.unwind == UnwindBy::tables || options_.bpf != BpfSource::clang);
+        if (by_tables) {
+            sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
+            program.unwind = probe_unwind();
+            program.unwind->depth = options_.depth;
+            program.unwind->pools = static_cast<uint32_t>(std::clamp<uint64_t>(options_.unwind_memory >> 20, 1, kMostPools));
+            auto spec = program_spec(options_.bpf, program);
+            auto loaded = spec ? rawbpf::load(std::move(*spec)) : Result<LoadedObject>(Unexpected(std::move(spec).error()));
+            if (loaded) {
+                object_ = std::move(*loaded);
+                return unwinding_.start(object_, options_.unwind_memory);
+            }
+            if (options_.unwind == UnwindBy::tables || loaded.error().kind == Errc::permission)
+                return Unexpected(in_context(std::move(loaded).error(), "unwinding without frame pointers"));
+            outcome_.warnings.push_back(
+                format("user stacks are walked by frame pointers, and end in code without them: {}", loaded.error().message()));
+            program.unwind.reset();
+        }
+        object_ = TRY(rawbpf::load(TRY(program_spec(options_.bpf, program))));
+        return {};
+    }
+
     Result<void> open_events() {
         if (!options_.workload.empty()) {
             std::optional<sys::User> user;
@@ -189,9 +217,10 @@ class Run {
             table_.want(static_cast<uint32_t>(child_.pid()));
         }
         sys::raise_open_files(); // three descriptors a CPU; the workload has been forked, so it keeps its own limit
-        if (options_.names || options_.record_fd >= 0 || !options_.workload.empty()) {
+        if (options_.names || options_.record_fd >= 0 || !options_.workload.empty() || unwinding_.on()) {
             ProcessEvents::Options watch;
             watch.follow = options_.workload.empty() ? -1 : child_.pid();
+            watch.at_once = watch.follow >= 0 && unwinding_.on();
             if (auto opened = events_.open(watch); opened)
                 table_.all_changes_are_told();
             else if (!options_.workload.empty())
@@ -200,7 +229,10 @@ class Run {
                 outcome_.warnings.push_back(
                     format("processes that end early may go without names: {}", opened.error().message()));
         }
-        for (int pid : options_.pids) table_.look_at(static_cast<uint32_t>(pid), sys::monotonic_ns());
+        for (int pid : options_.pids) {
+            table_.look_at(static_cast<uint32_t>(pid), sys::monotonic_ns());
+            unwinding_.want(static_cast<uint32_t>(pid), sys::monotonic_ns());
+        }
         return {};
     }
 
@@ -219,6 +251,7 @@ class Run {
 
     Result<void> start() {
         epoll_ = TRY(sys::epoll_create());
+        if (unwinding_.on()) pause_ = TRY(sys::epoll_create());
         // Edge-triggered: a ring has something to read nearly always; what is wanted is the wake-up of one that fills.
         for (const RingBuffer &ring : rings_) TRY(sys::epoll_add(epoll_.get(), ring.poll_fd(), EPOLLIN | EPOLLET, 0));
         for (const SidebandRing &ring : events_.rings()) TRY(sys::epoll_add(epoll_.get(), ring.poll_fd(), EPOLLIN | EPOLLET, 0));
@@ -265,6 +298,10 @@ class Run {
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((start_ns_ + duration - now) / 1'000'000) + 1);
             }
             if (told_to_stop()) return {};
+            if (pause_ && now - ticked_ns_ < kLeastTickNs) { // a storm of processes wakes us with each of their mappings
+                std::vector<epoll_event> none(1);
+                (void)TRY(sys::epoll_wait(pause_.get(), none, 1));
+            }
             for (RingBuffer &ring : rings_)
                 (void)ring.prepare_wait(); // gives back what was read; whatever lies there already can wait for the tick
             const size_t count = TRY(sys::epoll_wait(epoll_.get(), ready, wait_ms));
@@ -288,6 +325,8 @@ class Run {
 
     Result<void> tick() {
         drain();
+        ticked_ns_ = sys::monotonic_ns();
+        TRY(unwinding_.update(ticked_ns_));
         TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
         if (now - swept_ns_ >= kSecond) {
@@ -411,7 +450,11 @@ class Run {
         out.user_bytes = head.user_bytes;
         std::memcpy(out.comm, head.comm, strnlen(head.comm, sizeof out.comm));
         if (head.user_bytes < 0) out.kernel_thread = table_.kernel_thread(head.pid, head.t_ns);
-        if (!options_.names && options_.record_fd < 0) return out;
+        if (unwinding_.on() && out.user_bytes > 0) {
+            out.ending = PROFILE_ENDING(head.flags);
+            unwinding_.sampled(head.pid, head.t_ns);
+        }
+        if (!options_.names && options_.record_fd < 0 && !unwinding_.on()) return out;
         for (size_t i = sample.kernel.size(); i-- > 0;) {
             Place place;
             place.address = sample.kernel[i];
@@ -419,10 +462,19 @@ class Run {
             place.caller = i > 0;
             out.kernel = tree_.intern_node(out.kernel, tree_.intern_place(place));
         }
-        for (size_t i = sane_frames(sample); i-- > 0;)
-            out.user = tree_.intern_node(out.user, tree_.intern_place(table_.locate(head.pid, sample.user[i], i > 0, head.t_ns)));
+        uint32_t module = kNone;
+        for (size_t i = sane_frames(sample); i-- > 0;) {
+            const Place place = table_.locate(head.pid, address(sample, i), is_caller(sample, i), head.t_ns);
+            out.user = tree_.intern_node(out.user, tree_.intern_place(place));
+            if (place.module != module) unwinding_.used(head.pid, module = place.module, head.t_ns);
+        }
         return out;
     }
+
+    /// A user frame's address, and whether it is the one to return to, behind a call: all above the leaf are but what a signal
+    /// interrupted.
+    static uint64_t address(const RawSample &sample, size_t i) { return sample.user[i] & ~UNWIND_EXACT_PC; }
+    static bool is_caller(const RawSample &sample, size_t i) { return i > 0 && !(sample.user[i] & UNWIND_EXACT_PC); }
 
     /// How many of the user frames are worth keeping. Code without frame pointers leaves anything in that register: a list's
     /// head, or its own address. The kernel follows it through the heap to the end of its buffer: a hundred addresses that aren't
@@ -430,7 +482,7 @@ class Run {
     /// all is known to be code (the process was gone before its maps were read), everything is kept but repetitions.
     size_t sane_frames(const RawSample &sample) {
         const auto strange = [&](size_t i) {
-            return table_.locate(sample.head.pid, sample.user[i], i > 0, sample.head.t_ns).module == kNone;
+            return table_.locate(sample.head.pid, address(sample, i), is_caller(sample, i), sample.head.t_ns).module == kNone;
         };
         size_t count = sample.user.size();
         while (count > 0 && strange(count - 1)) --count;
@@ -485,6 +537,7 @@ class Run {
         }
         cost.ring_bytes = events_.bytes();
         for (const RingBuffer &ring : rings_) cost.ring_bytes += ring.size();
+        cost.table_bytes = unwinding_.stats().pool_bytes;
         cost.cpu_ns = sys::process_cpu_ns() - cpu_before_ns_;
         cost.rss_anon_bytes = rss_anon();
         if (events_.lost() > 0)
@@ -547,7 +600,9 @@ class Run {
         if (options_.record_fd >= 0) record_names();
         TRY(deliverer_.finish());
         outcome_.ledger.degraded = deliverer_.degraded();
+        outcome_.ledger.stack_ends = deliverer_.stack_ends();
         outcome_.ended_early = deliverer_.ended_early();
+        for (std::string &warning : unwinding_.warnings()) outcome_.warnings.push_back(std::move(warning));
         for (const std::string &warning : symbols_.warnings()) outcome_.warnings.push_back(warning);
         if (options_.debug_info)
             for (std::string &warning : options_.debug_info->warnings()) outcome_.warnings.push_back(std::move(warning));
@@ -564,6 +619,8 @@ class Run {
 
     LiveSymbols symbols_;
     ProcessTable table_;
+    LoadedObject object_;
+    Unwinding unwinding_;
     StackTree tree_;
     Namer namer_;
     Deliverer deliverer_;
@@ -571,7 +628,6 @@ class Run {
     ProcessEvents events_;
 
     std::optional<RunStats> stats_;
-    LoadedObject object_;
     Map *counts_ = nullptr, *pids_ = nullptr;
     Program *program_ = nullptr;
     std::vector<RingBuffer> rings_;
@@ -583,10 +639,10 @@ class Run {
     size_t ended_targets_ = 0;
     std::unordered_set<uint32_t> left_out_, strangers_; // processes that aren't the workload's: in the map, and to be put there
     uint64_t filtered_here_ = 0;                        // their samples that came before that
-    Fd epoll_;
+    Fd epoll_, pause_;                                  // the second has nothing in it: to wait a moment
 
     std::vector<int> online_;
-    uint64_t called_ns_ = 0, cpu_before_ns_ = 0, start_ns_ = 0, swept_ns_ = 0, malformed_ = 0;
+    uint64_t called_ns_ = 0, cpu_before_ns_ = 0, start_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0, malformed_ = 0;
 };
 
 } // namespace

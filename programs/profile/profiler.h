@@ -40,6 +40,13 @@ enum class BpfSource : uint8_t {
     dsl,       ///< profile_dsl.cpp
 };
 
+/// How user stacks are walked.
+enum class UnwindBy : uint8_t {
+    automatic, ///< by tables where the kernel can, else by frame pointers with a warning
+    fp,        ///< by frame pointers, which the kernel does by itself
+    tables,    ///< by unwind tables (.eh_frame), or not at all
+};
+
 /// How a run is set up. The defaults profile the whole machine at 99 Hz until `stop`.
 struct ProfileOptions {
     uint64_t frequency = 99; ///< Hz a CPU
@@ -49,6 +56,9 @@ struct ProfileOptions {
     std::string cgroup;      ///< path of a cgroup v2 directory; empty: any
     bool kernel_stacks = true;
     bool user_stacks = true;
+    UnwindBy unwind = UnwindBy::automatic;
+    uint64_t unwind_memory = 64 << 20; ///< bytes for unwind tables, of all files together; 1 MiB at least
+    uint32_t depth = 127;              ///< most frames of a user stack that is walked by tables, 1 to UNWIND_MAX_FRAMES (255)
     bool idle = false;                 ///< show samples of the idle task too
     double duration_s = 0;             ///< 0: until the workload ends, the processes given have all exited, or `stop`
     std::vector<std::string> workload; ///< started, profiled from its exec to its end; excludes pids
@@ -98,6 +108,7 @@ struct Cost {
     uint64_t bpf_runs = 0, bpf_ns = 0; ///< BPF_ENABLE_STATS (5.8): runs of the program, and time in it
     uint64_t cpu_ns = 0;               ///< user + system time of rawbpf itself, from load to the end of the capture
     uint64_t rss_anon_bytes = 0;       ///< RssAnon at the end of the capture, before the final naming
+    uint64_t table_bytes = 0;          ///< memory for unwind tables; not in a capture
     uint64_t ring_bytes = 0;           ///< memory of the rings (samples and process events)
     uint64_t armed_ns = 0;             ///< from the call of run_profile until everything was attached
     [[nodiscard]] double ns_per_run() const { return bpf_runs ? double(bpf_ns) / double(bpf_runs) : 0; }

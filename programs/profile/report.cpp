@@ -159,6 +159,7 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     Outcome outcome = reader.outcome();
     outcome.run = reader.header().run;
     outcome.ledger.degraded = deliverer.degraded();
+    outcome.ledger.stack_ends = deliverer.stack_ends();
     outcome.ended_early = deliverer.ended_early();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
     if (options.debug_info)

@@ -99,6 +99,9 @@ class StackTree {
     IdIndex place_index_, node_index_;
 };
 
+/// Nothing is known of a user stack's end: there is none, or it was walked without tables.
+inline constexpr uint8_t kNoEnding = UINT8_MAX;
+
 /// A sample whose stacks are numbers; what the stages pass on.
 struct InternedSample {
     uint64_t t_ns = 0; ///< CLOCK_MONOTONIC
@@ -106,6 +109,7 @@ struct InternedSample {
     int32_t kernel_bytes = 0, user_bytes = 0;
     uint32_t kernel = kNone, user = kNone; ///< nodes
     bool kernel_thread = false;            ///< has no user stack to miss
+    uint8_t ending = kNoEnding;            ///< UNWIND_ENDED_...: why the walk of the user stack ended
     char comm[16] = {};
 };
 

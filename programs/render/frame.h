@@ -45,6 +45,8 @@ struct Ledger {
     std::vector<std::pair<std::string, uint64_t>> lost;     ///< by reason, e.g. "ring_full"
     std::vector<std::pair<std::string, uint64_t>> degraded; ///< shown but incomplete; outside the sum
     uint64_t elapsed_ns = 0;                                ///< how long the recording was; 0: unknown
+    /// Why user stacks ended, where they were walked by unwind tables ("root", "no_table" ...); outside the sum. Empty: unknown.
+    std::vector<std::pair<std::string, uint64_t>> stack_ends = {};
     [[nodiscard]] bool adds_up() const {
         uint64_t sum = shown + filtered + sampled_out;
         for (auto &[reason, n] : lost) sum += n;

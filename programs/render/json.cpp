@@ -3,7 +3,7 @@
 //
 //      {"type":"header","schema":1,"command":[...],"version","kernel","arch","cpus","start":RFC 3339}
 //      {"type":"sample","time":RFC 3339,"t_ns","comm","pid","tid","cpu","kernel":[frame...],"user":[frame...]}     leaf first
-//      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{}}
+//      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{}}
 //      frame: {"addr":"0x..","symbol","symbol_offset","module","file_offset","build_id"[,"file","line"][,"inlined":true]}
 //
 // The last three are there where they were asked for and are known. Addresses are strings, since a double can't hold them;

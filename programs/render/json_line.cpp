@@ -91,6 +91,7 @@ void append_json_ledger(std::string &out, const Ledger &ledger) {
     line.number("sampled_out", ledger.sampled_out);
     counts(line.raw("lost"), ledger.lost);
     counts(line.raw("degraded"), ledger.degraded);
+    if (!ledger.stack_ends.empty()) counts(line.raw("stack_ends"), ledger.stack_ends);
 }
 
 } // namespace rawbpf::inline v0::render

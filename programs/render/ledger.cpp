@@ -89,6 +89,7 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
     if (ledger.sampled_out > 0) line("sampled out", ledger.sampled_out, {});
     line("lost", sum(ledger.lost), counts_text(ledger.lost, 8));
     if (sum(ledger.degraded) > 0) line("degraded", sum(ledger.degraded), counts_text(ledger.degraded, 8));
+    if (sum(ledger.stack_ends) > 0) append(out, "  stack ends  {}\n", counts_text(ledger.stack_ends, 12));
     if (!ledger.adds_up())
         append(out, "  these don't add up: fired should be {}; please report it\n",
                grouped(ledger.shown + ledger.filtered + ledger.sampled_out + sum(ledger.lost)));
@@ -103,6 +104,7 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
         if (cost.seconds > 0) append(costs, " ({:.1f} %)", 100 * cost.cpu_seconds / cost.seconds);
     }
     if (cost.memory_bytes > 0) also(format("{} of memory", size_text(cost.memory_bytes)));
+    if (cost.table_bytes > 0) append(costs, ", {} of unwind tables", size_text(cost.table_bytes));
     if (cost.ring_bytes > 0) append(costs, " and {} of ring", size_text(cost.ring_bytes));
     if (!costs.empty()) append(out, "  cost        {}\n", costs);
     if (sum(cost.ended_early) > 0) {
@@ -116,8 +118,9 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
             else
                 same->second += n;
         }
-        append(out, "  ended early {} (user stacks cut short: code without frame pointers)\n",
-               counts_text(modules, 5, [](std::string_view name) { return std::string(name); }));
+        append(out, "  ended early {} (user stacks cut short{})\n",
+               counts_text(modules, 5, [](std::string_view name) { return std::string(name); }),
+               ledger.stack_ends.empty() ? ": code without frame pointers" : "");
     }
     return out;
 }

@@ -17,6 +17,7 @@ struct RunCost {
     uint64_t bpf_ns = 0;       ///< time in it
     double cpu_seconds = 0;    ///< user and system time of rawbpf itself
     uint64_t memory_bytes = 0; ///< RssAnon: the heap and stacks of rawbpf
+    uint64_t table_bytes = 0;  ///< unwind tables
     uint64_t ring_bytes = 0;   ///< ring buffers, shared with the kernel
     std::vector<std::pair<std::string, uint64_t>> ended_early = {}; ///< module -> user stacks that ended in it before their root
 };

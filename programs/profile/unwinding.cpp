@@ -1,0 +1,50 @@
+// Which processes? The command's from their exec on, those given with --pid from the start, and of all others those that are
+// sampled: their first samples are walked by frame pointers, and an idle process costs nothing. Whatever the kernel tells of
+// their mappings afterwards (dlopen, a compiler at run time, exec) comes through the process table, in one go after each reading
+// of the rings.
+#include "programs/profile/unwinding.h"
+
+namespace rawbpf::inline v0::profile {
+
+Result<void> Unwinding::start(LoadedObject &object, uint64_t memory) {
+    unwind::LiveTablesOptions options;
+    options.memory = memory;
+    tables_ = TRY(unwind::LiveTables::create(object, *this, options));
+    table_.note_changes();
+    return {};
+}
+
+Result<void> Unwinding::update(uint64_t now_ns) {
+    if (!on()) return {};
+    for (uint32_t pid : table_.take_changed()) {
+        const ProcessTable::Image *image = table_.image(pid);
+        if (!image || image->empty()) {
+            TRY(tables_->ended(pid));
+            continue;
+        }
+        mappings_.clear();
+        for (const ProcessTable::Mapping &mapping : *image) {
+            unwind::CodeMapping code;
+            switch (table_.modules()[mapping.module].kind) {
+            case ModuleKind::file: code.kind = unwind::CodeMapping::Kind::file; break;
+            case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
+            case ModuleKind::anonymous: code.kind = unwind::CodeMapping::Kind::other; break;
+            }
+            code.start = mapping.start;
+            code.end = mapping.end;
+            code.file_offset = mapping.file_offset;
+            code.module = mapping.module;
+            mappings_.push_back(code);
+        }
+        TRY(tables_->update(pid, mappings_, now_ns));
+    }
+    return {};
+}
+
+Result<Fd> Unwinding::open(uint32_t pid, const unwind::CodeMapping &mapping) {
+    auto opened = open_mapped(table_.modules()[mapping.module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
+    if (!opened) return Unexpected(std::move(opened).error());
+    return std::move(opened->file);
+}
+
+} // namespace rawbpf::inline v0::profile

@@ -1,0 +1,46 @@
+// Keeps the unwind tables of the processes that are profiled up to date: what the process table knows, for programs/unwind.
+#pragma once
+
+#include <memory>
+
+#include "programs/profile/live_symbols.h"
+#include "programs/profile/process_table.h"
+#include "programs/unwind/live_tables.h"
+
+namespace rawbpf::inline v0::profile {
+
+class Unwinding final : private unwind::ModuleFiles {
+  public:
+    explicit Unwinding(ProcessTable &table) : table_(table) {}
+
+    /// From here on the object's program unwinds by what is put into its maps. The object must outlive this.
+    [[nodiscard]] Result<void> start(LoadedObject &object, uint64_t memory);
+    [[nodiscard]] bool on() const { return tables_ != nullptr; }
+    /// A process that is wanted from the start.
+    void want(uint32_t pid, uint64_t now_ns) {
+        if (on()) table_.follow(pid, now_ns);
+    }
+    /// A sample of the process came; whoever is sampled is wanted from then on.
+    void sampled(uint32_t pid, uint64_t now_ns) {
+        if (on() && !tables_->published(pid)) table_.follow(pid, now_ns);
+    }
+    /// One of its frames.
+    void used(uint32_t pid, uint32_t module, uint64_t now_ns) {
+        if (on() && module != kNone) tables_->used(pid, module, now_ns);
+    }
+    /// Tells the program what has changed. To be called after samples and events were read.
+    [[nodiscard]] Result<void> update(uint64_t now_ns);
+
+    [[nodiscard]] unwind::LiveTables::Stats stats() const { return on() ? tables_->stats() : unwind::LiveTables::Stats{}; }
+    [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }
+
+  private:
+    Result<Fd> open(uint32_t pid, const unwind::CodeMapping &mapping) override;
+    [[nodiscard]] std::string name(uint32_t module) const override { return table_.modules()[module].path; }
+
+    ProcessTable &table_;
+    std::unique_ptr<unwind::LiveTables> tables_;
+    std::vector<unwind::CodeMapping> mappings_; // of one process, while they are handed on
+};
+
+} // namespace rawbpf::inline v0::profile
