@@ -17,8 +17,8 @@ namespace {
 constexpr int kMostlyAll = 95, kMostlyNone = 5; // of 100: C libraries' own start code is in every program
 
 std::string size_text(size_t bytes) {
-    if (bytes < 1024) return format("{} bytes", bytes);
-    return bytes >= 10 << 20 ? format("{} MiB", bytes >> 20) : format("{:.3g} KiB", static_cast<double>(bytes) / 1024);
+    if (bytes < 1 << 10) return format("{} bytes", bytes);
+    return bytes < 1 << 20 ? format("{} KiB", bytes >> 10) : format("{}.{} MiB", bytes >> 20, (bytes >> 10 & 1023) * 10 >> 10);
 }
 
 std::string_view plural(size_t count) { return count == 1 ? "" : "s"; }
@@ -70,9 +70,9 @@ std::string Module::outlook() const {
     case Way::pointers: out += "whole stacks through it by frame pointers"; break;
     case Way::neither: out += "stacks that end in it, unless it keeps frame pointers"; break;
     }
-    out += symbols_from.empty()        ? "; its functions have no names, only addresses"
-           : symbols_from == ".dynsym" ? "; of its functions only those have names that it exports"
-                                       : "; its functions have names";
+    out += symbols_from.empty()               ? "; its functions have no names, only addresses"
+           : symbols_from == ".dynsym" && !go ? "; of its functions only those have names that it exports"
+                                              : "; its functions have names";
     out += debug_info.empty() ? "." : ", and there are source lines for them.";
     return out;
 }

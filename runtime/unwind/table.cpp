@@ -15,8 +15,10 @@
 #include "runtime/unwind/table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <elf.h>
+#include <span>
 
 #include "runtime/base/stable_sort.h"
 #include "runtime/unwind/cfi.h"
@@ -25,6 +27,7 @@ namespace rawbpf::inline v0::unwind {
 namespace {
 
 constexpr uint64_t kMaxPages = UINT16_MAX;  // UnwindMapping.page_count
+constexpr uint64_t kMaxSection = 128 << 20; // twenty times libLLVM's
 constexpr size_t kMaxSegments = 64;         // executable ones; there are one or two
 constexpr uint64_t kMaxSearched = 16 << 20; // a program with more code than that isn't read for a trampoline
 constexpr size_t kHashSize = size_t{2} * UNWIND_RULES;
@@ -59,27 +62,27 @@ class Builder {
     void find_code() {
         uint64_t first = UINT64_MAX;
         for (const elf::Segment &segment : file_.segments())
-            if (segment.type == PT_LOAD && segment.flags & PF_X && code_.size() < kMaxSegments &&
+            if (segment.type == PT_LOAD && segment.flags & PF_X && segments_ < kMaxSegments &&
                 segment.address + segment.memory_size > segment.address) {
-                code_.push_back(segment);
+                code_[segments_++] = &segment;
                 first = std::min(first, segment.address);
                 end_ = std::max(end_, segment.address + segment.memory_size);
             }
-        if (code_.empty()) return;
+        if (segments_ == 0) return;
         table_.base = page_of(first) << UNWIND_PAGE_BITS;
         end_ = std::min(end_, table_.base + (kMaxPages << UNWIND_PAGE_BITS) - 1);
         uint64_t bytes = 0;
         for (const elf::Section &section : file_.sections())
-            if (section.flags & SHF_EXECINSTR && text_.size() < kMaxSegments) {
-                text_.push_back(&section);
+            if (section.flags & SHF_EXECINSTR && sections_ < kMaxSegments) {
+                text_[sections_++] = &section;
                 bytes += section.size;
             }
-        if (bytes > kMaxSearched) text_.clear();
+        if (bytes > kMaxSearched) sections_ = 0;
     }
 
     [[nodiscard]] bool is_code(uint64_t start, uint64_t end) const {
-        return std::any_of(code_.begin(), code_.end(), [&](const elf::Segment &s) {
-            return start >= s.address && end <= s.address + s.memory_size && end <= end_;
+        return std::any_of(code_.begin(), code_.begin() + segments_, [&](const elf::Segment *s) {
+            return start >= s->address && end <= s->address + s->memory_size && end <= end_;
         });
     }
 
@@ -101,8 +104,8 @@ class Builder {
             bad(frames, 0, "it is compressed");
             return {};
         }
-        if (frames.bytes.size() >= UINT32_MAX)
-            return fail(Errc::unsupported, "{}: {} has more than 4 GiB", file_.name(), section->name);
+        if (frames.bytes.size() > kMaxSection)
+            return fail(Errc::unsupported, "{}: {} has more than {} MiB", file_.name(), section->name, kMaxSection >> 20);
         table_.rows.reserve(table_.rows.capacity() + frames.bytes.size() / 4);
         functions_.reserve(functions_.size() + frames.bytes.size() / 64);
 
@@ -183,7 +186,7 @@ class Builder {
         constexpr std::string_view x86_64("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9), arm64("\x68\x11\x80\xd2\x01\0\0\xd4", 8);
         const std::string_view code = file_.machine() == EM_AARCH64 ? arm64 : x86_64; // the system call rt_sigreturn
         put(from, 0);
-        for (const elf::Section *section : text_) {
+        for (const elf::Section *section : std::span(text_).first(sections_)) {
             const uint64_t first = std::max(from, section->address), last = std::min(to, section->address + section->size);
             const Bytes bytes = file_.contents(*section);
             if (first >= last || last - section->address > bytes.size() || last - first < code.size()) continue;
@@ -227,10 +230,11 @@ class Builder {
 
     const elf::Elf &file_;
     Table table_;
-    std::vector<elf::Segment> code_;
-    std::vector<const elf::Section *> text_; // where to look for what no function covers
-    uint64_t end_ = 0;                       // of the code
-    std::vector<uint16_t> numbers_;          // hash of a rule -> its index + 1
+    std::array<const elf::Segment *, kMaxSegments> code_;
+    std::array<const elf::Section *, kMaxSegments> text_; // where to look for what no function covers
+    size_t segments_ = 0, sections_ = 0;                  // of these
+    uint64_t end_ = 0;                                    // of the code
+    std::vector<uint16_t> numbers_;                       // hash of a rule -> its index + 1
     Frames frames_[2];
     std::vector<Function> functions_;
     std::vector<Change> changes_;

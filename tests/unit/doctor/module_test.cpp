@@ -55,7 +55,13 @@ TEST_CASE("doctor: a file's frame pointers, tables and names, and what a profile
     CHECK(module.outlook().find("by unwind tables or by frame pointers;") != std::string::npos);
     module.symbols_from = ".dynsym";
     CHECK(module.outlook().ends_with("; of its functions only those have names that it exports."));
+    module.go = true; // it has names of its own for all
+    CHECK(module.outlook().ends_with("; its functions have names."));
     module.symbols_from = ".symtab";
+    module.bytes = 3806188;
+    text.clear();
+    doctor::append_module_text(text, module);
+    CHECK(text.find(", 3.6 MiB;") != std::string::npos);
     module.debug_info = "/usr/lib/debug/app.debug";
     CHECK(module.outlook().ends_with("; its functions have names, and there are source lines for them."));
     CHECK(examine(with_functions(0, 20)).outlook().find("by frame pointers alone hardly any caller") != std::string::npos);
