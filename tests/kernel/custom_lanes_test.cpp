@@ -96,7 +96,8 @@ void store_and_jump(Code &f, MapRef contexts, MapRef programs) {
 
 // --- Preemption
 
-// How a foreign program of the OpenTelemetry profiler's kind stores: this CPU's slot; then it takes its time.
+// How a foreign program of the OpenTelemetry profiler's kind stores: this CPU's slot. Then, with every other context, it takes
+// its time.
 ObjectSpec dawdler() {
     constexpr int kTurns = 4000; // 25 ns each or more
     Builder b("external");
@@ -110,7 +111,7 @@ ObjectSpec dawdler() {
     f.if_(r0 != 0, [&] {
         f.argument(r1, r6, 1);
         f.store<uint64_t>(r0, r1);
-        f.loop(r7, kTurns, [&] { f.call(helper::ktime_get_ns); });
+        f.if_(r1 & 1, [&] { f.loop(r7, kTurns, [&] { f.call(helper::ktime_get_ns); }); });
         f.call(helper::tail_call, r6, programs, 0);
     });
     f.ret(0);
@@ -171,7 +172,7 @@ TEST_CASE("custom: preempted between the store and the jump: never a stranger's 
     FullPreemption preemption;
     auto *tids = static_cast<uint32_t *>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     REQUIRE(tids != MAP_FAILED);
-    uint64_t taken_for_another = 0, cleared = 0;
+    uint64_t taken_for_another = 0, cleared = 0; // how often it was prevented, how often it happens
     {
         OPEN_OR_SKIP(tracer, CustomOptions{});
         REQUIRE(tracer.load_external(dawdler(), {kTarget}).has_value());
@@ -188,6 +189,7 @@ TEST_CASE("custom: preempted between the store and the jump: never a stranger's 
         std::set<uint64_t> contexts;
         for (const Record &head : seen->heads) contexts.insert(head.context);
         CHECK(contexts.size() == seen->heads.size()); // none twice
+        CHECK(seen->heads.size() > 0);
     }
     // The same without the guard, which shows that there is something to guard from.
     {
@@ -204,7 +206,7 @@ TEST_CASE("custom: preempted between the store and the jump: never a stranger's 
         });
         munmap(tids, 4096);
         if (!seen) SKIP("needs uprobes: " + why);
-        taken_for_another = strangers(*seen) + seen->counts.lost_context;
+        taken_for_another = strangers(*seen);
     }
     if (preemption.certain()) {
         CHECK(cleared > 0);
