@@ -1,7 +1,10 @@
 // `rawbpf version`, also `rawbpf --version`: one line, nothing asked of the kernel, so that a script can call it freely.
+#include <string>
+
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "programs/xz.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -10,7 +13,9 @@ constexpr Option kOptions[] = {verbose_option("also what this build can and can'
 
 int run_version(const Arguments &arguments) {
     bool verbose = arguments.has(find(kOptions, "verbose"));
-    return print(verbose ? "rawbpf " RAWBPF_VERSION "\n" RAWBPF_FEATURES "\n" : "rawbpf " RAWBPF_VERSION "\n");
+    if (!verbose) return print("rawbpf " RAWBPF_VERSION "\n");
+    return print(std::string("rawbpf " RAWBPF_VERSION "\n" RAWBPF_FEATURES) +
+                 (knows_xz() ? ", .gnu_debugdata\n" : ", no .gnu_debugdata (liblzma)\n"));
 }
 
 } // namespace

@@ -5,15 +5,11 @@
 // The bytes may be hostile: what comes out is bounded, and so is the memory of the decoder (a dictionary can be 1.5 GB on paper).
 #include "programs/xz.h"
 
-#ifdef RAWBPF_LZMA
 #include <algorithm>
 
 #include <lzma.h>
-#endif
 
 namespace rawbpf::inline v0 {
-
-#ifdef RAWBPF_LZMA
 
 std::optional<std::vector<std::byte>> unpack_xz(Bytes packed) {
     constexpr uint64_t kMostMemory = 128 << 20;
@@ -38,12 +34,5 @@ std::optional<std::vector<std::byte>> unpack_xz(Bytes packed) {
     return out;
 }
 bool knows_xz() { return true; }
-
-#else
-
-std::optional<std::vector<std::byte>> unpack_xz(Bytes) { return std::nullopt; }
-bool knows_xz() { return false; }
-
-#endif
 
 } // namespace rawbpf::inline v0
