@@ -26,6 +26,8 @@ class ProcessEvents {
     void gather();
     /// Applies what happened up to then.
     void apply(uint64_t until_ns, ProcessTable &table);
+    /// Whether something waits for apply().
+    [[nodiscard]] bool waiting() const { return !queue_.empty(); }
     /// When gather() was last called: what happened later may not be in the queue.
     [[nodiscard]] uint64_t gathered_ns() const { return gathered_ns_; }
 

@@ -151,7 +151,7 @@ void ProcessTable::exit(uint32_t pid, bool first, uint64_t t_ns) {
     if (process.threads == kUncounted ? !first : process.threads == 0 || --process.threads != 0) return;
     process.exits = 1;
     process.ended_ns = t_ns;
-    mark(pid, process);
+    if (process.threads != kUncounted) mark(pid, process); // else sweep() does
 }
 
 bool ProcessTable::wanted(uint32_t pid, uint64_t t_ns) const {

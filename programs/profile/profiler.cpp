@@ -65,6 +65,7 @@ constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
 constexpr size_t kMostNodes = 1 << 20; // of the stack tree, before it starts anew; about 20 MB
 constexpr size_t kWriteAt = 64 << 10;  // bytes of capture waiting
 constexpr uint64_t kMostPools = 4096;  // of a megabyte, for unwind tables
+constexpr int kRounds = 8;             // of making tables, before anything else is done
 constexpr uint64_t kLeastTickNs = 1'000'000;
 constexpr uint32_t kMostLeftOut = 1024; // processes in the map of those to leave out, before it starts anew
 
@@ -293,6 +294,7 @@ class Run {
             // end.
             int wait_ms =
                 std::clamp(static_cast<int>(std::min<uint64_t>(now - start_ns_, kSecond) / 10'000'000), kFirstTickMs, kTickMs);
+            if (pause_ && events_.waiting()) wait_ms = 1; // too fresh a moment ago, and whom it is about runs on
             if (duration != 0) {
                 if (now - start_ns_ >= duration) return {};
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((start_ns_ + duration - now) / 1'000'000) + 1);
@@ -324,9 +326,11 @@ class Run {
     }
 
     Result<void> tick() {
-        drain();
-        ticked_ns_ = sys::monotonic_ns();
-        TRY(unwinding_.update(ticked_ns_));
+        for (int round = 0; round < kRounds; ++round) {
+            drain();
+            ticked_ns_ = sys::monotonic_ns();
+            if (TRY(unwinding_.update(ticked_ns_))) break;
+        }
         TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
         if (now - swept_ns_ >= kSecond) {

@@ -14,8 +14,9 @@ Result<void> Unwinding::start(LoadedObject &object, uint64_t memory) {
     return {};
 }
 
-Result<void> Unwinding::update(uint64_t now_ns) {
-    if (!on()) return {};
+Result<bool> Unwinding::update(uint64_t now_ns) {
+    if (!on()) return true;
+    bool all = true;
     for (uint32_t pid : table_.take_changed()) {
         const ProcessTable::Image *image = table_.image(pid);
         if (!image || image->empty()) {
@@ -36,9 +37,11 @@ Result<void> Unwinding::update(uint64_t now_ns) {
             code.module = mapping.module;
             mappings_.push_back(code);
         }
-        TRY(tables_->update(pid, mappings_, now_ns));
+        if (TRY(tables_->update(pid, mappings_, now_ns))) continue;
+        table_.follow(pid, now_ns);
+        all = false;
     }
-    return {};
+    return all;
 }
 
 Result<Fd> Unwinding::open(uint32_t pid, const unwind::CodeMapping &mapping) {

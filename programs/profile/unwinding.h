@@ -28,8 +28,9 @@ class Unwinding final : private unwind::ModuleFiles {
     void used(uint32_t pid, uint32_t module, uint64_t now_ns) {
         if (on() && module != kNone) tables_->used(pid, module, now_ns);
     }
-    /// Tells the program what has changed. To be called after samples and events were read.
-    [[nodiscard]] Result<void> update(uint64_t now_ns);
+    /// Tells the program what has changed. To be called after samples and events were read. False: it took some time, and there
+    /// may be news of the processes that it was done for: read on, and call again.
+    [[nodiscard]] Result<bool> update(uint64_t now_ns);
 
     [[nodiscard]] unwind::LiveTables::Stats stats() const { return on() ? tables_->stats() : unwind::LiveTables::Stats{}; }
     [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }

@@ -122,10 +122,12 @@ class Live final : public LiveTables {
         if (const auto position = pools_.allocate(1)) pools_.release(*position, 1);
     }
 
-    Result<void> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) override {
+    Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) override {
         now_ns_ = now_ns;
+        const uint64_t before = loads_;
         for (const CodeMapping &mapping : mappings)
             if (mapping.kind != CodeMapping::Kind::other) TRY(load(pid, mapping));
+        if (loads_ != before) return false;
         list_.clear();
         for (const CodeMapping &mapping : mappings) {
             UnwindMapping next{};
@@ -151,7 +153,8 @@ class Live final : public LiveTables {
             for (UnwindMapping &mapping : list_)
                 if (mapping.kind == UNWIND_BY_TABLE && !resident(mapping.pages)) mapping.kind = UNWIND_BY_NONE;
         }
-        return failure_ ? Result<void>(Unexpected(*std::exchange(failure_, nullptr))) : Result<void>();
+        if (failure_) return Unexpected(*std::exchange(failure_, nullptr));
+        return true;
     }
 
     Result<void> ended(uint32_t pid) override { return processes_.withdraw(pid); }
@@ -243,6 +246,7 @@ class Live final : public LiveTables {
         }
         known.tried_ns = now_ns_;
         ++known.opens;
+        ++loads_;
         sys::Because why("its unwind information, to be made into a table");
         auto file = files_.open(pid, mapping);
         if (!file) {
@@ -285,7 +289,7 @@ class Live final : public LiveTables {
     uint32_t vdso_ = Tables::kNone;
     std::vector<UnwindMapping> list_; // while it is made
     std::unique_ptr<Error> failure_;  // while room was made
-    uint64_t now_ns_ = 0, without_room_ = 0;
+    uint64_t now_ns_ = 0, loads_ = 0, without_room_ = 0;
 };
 
 } // namespace

@@ -45,8 +45,9 @@ class LiveTables {
                                                                     const LiveTablesOptions &options);
     virtual ~LiveTables() = default;
 
-    /// What a process has mapped now, ascending and without overlap. Loads what tables it needs.
-    [[nodiscard]] virtual Result<void> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) = 0;
+    /// What a process has mapped now, ascending and without overlap. False: tables had to be made for it first, which took some
+    /// time, so nothing was published: ask again with what is mapped by now.
+    [[nodiscard]] virtual Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) = 0;
     /// It has ended.
     [[nodiscard]] virtual Result<void> ended(uint32_t pid) = 0;
     /// A sample of that process was seen with a frame in that file.

@@ -71,6 +71,7 @@ std::string small_capture(bool with_reset = false, bool with_end = true, uint64_
     place.address = 0x7f0000000010;
     place.pid = 12;
     s.pid = 12;
+    s.ending = UNWIND_ENDED_ODD;
     s.user = tree.intern_node(kNone, tree.intern_place(place));
     s.kernel = kNone;
     s.kernel_bytes = -14;
@@ -130,6 +131,8 @@ TEST_CASE("capture: what was written comes back") {
         CHECK(seen.samples[1].t_ns == 1400);
         CHECK(seen.samples[2].tid == 11);
         CHECK(std::string(seen.samples[2].comm) == "a\\b c");
+        CHECK(seen.samples[3].ending == kNoEnding);
+        CHECK(seen.samples[4].ending == UNWIND_ENDED_ODD);
         CHECK(seen.samples[4].kernel_bytes == -14);
         CHECK(seen.samples[4].kernel == kNone);
         CHECK(seen.parts == (with_reset ? 2 : 1));

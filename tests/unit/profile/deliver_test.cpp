@@ -179,6 +179,33 @@ TEST_CASE("names: without names samples carry sizes only") {
     CHECK(s.source.kernel_passes == 0);
 }
 
+TEST_CASE("ledger: why walks by tables ended, and where those did that ended early") {
+    Scene s;
+    Deliverer d(s.tree, s.namer, Delivery::each, true, s.sink);
+    CHECK(d.stack_ends().empty()); // nothing is known of it
+    InternedSample sample = s.sample(kNone, s.user({0x100, 0x200}));
+    sample.ending = UNWIND_ENDED_ROOT;
+    d.add(sample);
+    d.add(sample);
+    sample.ending = UNWIND_ENDED_NO_RULE;
+    d.add(sample);
+    sample.ending = UNWIND_ENDED_NO_PROCESS; // by frame pointers
+    d.add(sample);
+    sample.ending = UNWIND_ENDED_DEPTH; // however few frames that is
+    d.add(sample);
+    REQUIRE(d.finish());
+    const auto ends = d.stack_ends();
+    REQUIRE(ends.size() == UNWIND_ENDINGS);
+    CHECK(ends[0] == std::pair<std::string, uint64_t>{"root", 2});
+    CHECK(ends[UNWIND_ENDED_NO_RULE] == std::pair<std::string, uint64_t>{"no_rule", 1});
+    CHECK(ends[UNWIND_ENDED_DEPTH] == std::pair<std::string, uint64_t>{"depth", 1});
+    CHECK(reason(d, "stack_truncated") == 1);
+    CHECK(reason(d, "user_stack_ended_early") == 2);
+    REQUIRE(d.ended_early().size() == 2);
+    const std::string module = d.ended_early()[0].first;
+    CHECK(d.ended_early()[1].first == module + " (no rule)");
+}
+
 TEST_CASE("ledger: what is incomplete is counted by reason") {
     Scene s;
     Deliverer d(s.tree, s.namer, Delivery::counted, true, s.sink);

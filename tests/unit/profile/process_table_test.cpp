@@ -253,3 +253,48 @@ TEST_CASE("processes: where events were lost, ancestors tell who is wanted") {
     proc.processes[13] = {region(0x1000, 0x2000, "/bin/lost")};
     CHECK(where(table, 13, 0x1001) == "/bin/lost+0x1");
 }
+
+TEST_CASE("processes: changes of those that are wanted or followed are told, once") {
+    FakeMaps proc;
+    proc.processes[10] = {region(0x1000, 0x2000, "/bin/a")};
+    proc.processes[20] = {region(0x1000, 0x2000, "/bin/b")};
+    ProcessTable table(proc);
+    table.all_changes_are_told();
+    table.note_changes();
+    where(table, 10, 0x1000);
+    where(table, 20, 0x1000);
+    CHECK(table.take_changed().empty()); // nobody asked
+    table.follow(10, 1);
+    table.map(10, region(0x3000, 0x4000, "/lib/late"));
+    table.map(20, region(0x3000, 0x4000, "/lib/late"));
+    CHECK(table.take_changed() == std::vector<uint32_t>{10});
+    CHECK(table.take_changed().empty());
+    REQUIRE(table.image(10));
+    CHECK(table.image(10)->size() == 2);
+    table.exec(10);
+    CHECK(table.take_changed() == std::vector<uint32_t>{10});
+    CHECK(!table.image(10)); // nothing is mapped yet
+
+    table.want(30);
+    table.fork(10, 30);
+    table.exec(30);
+    table.map(30, region(0x1000, 0x2000, "/bin/c"));
+    table.fork(30, 31); // the command's children from their first moment on
+    CHECK(table.take_changed() == std::vector<uint32_t>{30, 31});
+    CHECK(table.parent(31) == 30);
+    REQUIRE(table.image(31));
+    table.exit(31, true, 5);
+    CHECK(table.take_changed() == std::vector<uint32_t>{31});
+    CHECK(!table.image(31));
+    table.fork(20, 31); // the number again, for somebody whom nobody follows: what was believed of it has to go
+    table.fork(20, 10);
+    CHECK(table.take_changed() == std::vector<uint32_t>{10});
+
+    table.follow(20, 6);
+    CHECK(table.take_changed() == std::vector<uint32_t>{20});
+    table.exit(20, true, 7); // its other threads may go on
+    CHECK(table.take_changed().empty());
+    for (int i = 0; i < 4; ++i) table.sweep();
+    CHECK(table.take_changed() == std::vector<uint32_t>{20});
+    CHECK(!table.image(20));
+}
