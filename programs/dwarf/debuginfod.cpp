@@ -107,7 +107,7 @@ std::optional<Fd> Debuginfod::fetch(const std::string &build_id) {
     functions.set_user_data(client, nullptr);
     answered_[build_id] = fd >= 0;
     if (fd >= 0) return Fd(fd);
-    if (fd == -ENOENT) return std::nullopt;
+    if (fd == -ENOENT && !wait.given_up) return std::nullopt; // it says ENOENT, too, where progress() ended it
     problem_ = wait.given_up ? format("debuginfod: no news from {} for {} s: not asked again", variable("DEBUGINFOD_URLS"),
                                       wait.patience_ns / 1'000'000'000)
                              : format("debuginfod: {} ({}): not asked again", std::strerror(-fd), variable("DEBUGINFOD_URLS"));

@@ -38,6 +38,10 @@ class PerfScript final : public Renderer {
         std::string &text = out_.text();
         append(text, "\t{:>16x} ", frame.address);
         append_symbol(text, frame.symbol);
+        if (frame.inlined) {
+            text += " (inlined)\n"; // as perf has it, in place of the offset and the module
+            return;
+        }
         if (!frame.symbol.empty()) append(text, "+{:#x}", frame.symbol_offset);
         text += " (";
         if (frame.module.empty())

@@ -9,6 +9,9 @@
 // file or by a server. A mapping says has_functions when every frame in it has its name. One file in two processes is two
 // mappings, as in their address spaces: what makes a mapping is the file and the distance from file offset to address.
 //
+// A function inlined into another is a location of its own, with the other's address. Lines and files are there where they are
+// known.
+//
 // What the ledger knows (lost samples, short stacks) stands in the comments, which pprof -comments shows.
 #include <algorithm>
 #include <map>
@@ -75,7 +78,7 @@ class Pprof final : public Renderer {
     struct Mapping {
         uint64_t start = ~uint64_t{0}, limit = 0;
         uint64_t bias = 0; ///< address - file offset
-        bool has_functions = true, kernel = false;
+        bool has_functions = true, has_files = false, has_lines = false, has_inlined = false, kernel = false;
         uint32_t locations = 0;
         const Frame *frame = nullptr; ///< of it
     };
@@ -146,6 +149,9 @@ class Pprof final : public Renderer {
             mapping.start = std::min(mapping.start, frame.address / kPage * kPage);
             mapping.limit = std::max(mapping.limit, (frame.address | (kPage - 1)) + 1);
             mapping.has_functions = mapping.has_functions && !frame.symbol.empty();
+            mapping.has_files = mapping.has_files || !frame.file.empty();
+            mapping.has_lines = mapping.has_lines || frame.line != 0;
+            mapping.has_inlined = mapping.has_inlined || frame.inlined;
             ++mapping.locations;
             mapping_of[i] = at->second;
         }
@@ -154,25 +160,28 @@ class Pprof final : public Renderer {
             append_mapping(out, mappings[i], i + 1);
             flush(out);
         }
-        std::map<std::string_view, uint64_t> functions;
+        std::map<std::pair<std::string_view, std::string_view>, uint64_t> functions; // name and file
         for (uint32_t i = 0; i < frames.size(); ++i) {
             if (!used[i]) continue;
             const Frame &frame = *frames[i];
             uint64_t function = 0;
             if (!frame.symbol.empty()) {
-                const auto [at, fresh] = functions.try_emplace(frame.symbol, functions.size() + 1);
+                const auto [at, fresh] = functions.try_emplace({frame.symbol, frame.file}, functions.size() + 1);
                 function = at->second;
                 if (fresh) {
                     const uint64_t name = string(frame.symbol);
-                    Message(out).message(profile::function,
-                                         [&](Message &m) { m.number(1, function).number(2, name).number(3, name); });
+                    const uint64_t file = frame.file.empty() ? 0 : string(frame.file);
+                    Message(out).message(profile::function, [&](Message &m) {
+                        m.number(1, function).number(2, name).number(3, name).number(4, file);
+                    });
                 }
             }
             Message(out).message(profile::location, [&](Message &m) {
                 m.number(1, uint64_t{i} + 1);
                 if (mapping_of[i] != ThreadStacks::kNone) m.number(2, uint64_t{mapping_of[i]} + 1);
                 m.number(3, frame.address);
-                if (function) m.message(4, [&](Message &line) { line.number(1, function); });
+                if (function)
+                    m.message(4, [&](Message &line) { line.number(1, function).number(2, frame.line).number(3, frame.column); });
             });
             flush(out);
         }
@@ -199,6 +208,7 @@ class Pprof final : public Renderer {
             m.number(1, id).number(2, mapping.start).number(3, mapping.limit);
             if (mapping.bias) m.number(4, mapping.start >= mapping.bias ? mapping.start - mapping.bias : 0);
             m.number(5, string(name)).number(6, string(frame.build_id)).number(7, mapping.has_functions);
+            m.number(8, mapping.has_files).number(9, mapping.has_lines).number(10, mapping.has_inlined);
         });
     }
     void comments(std::string &out, const Ledger &ledger) {

@@ -57,6 +57,7 @@ class Speedscope final : public Renderer {
         std::string name = frame_label(frame);
         if (name.empty()) name = "[unknown]";
         if (frame.kernel) name += "_[k]";
+        if (frame.inlined) name += "_[i]";
         {
             JsonObject object(out_.text());
             object.text("name", name);

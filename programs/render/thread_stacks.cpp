@@ -34,11 +34,13 @@ uint32_t ThreadStacks::frame_id(const FramePtr &frame) {
         known_.clear();
         holders_.clear();
     }
-    scratch_.assign(1, frame->kernel ? 'k' : 'u');
+    scratch_.assign(1, frame->kernel ? 'k' : frame->inlined ? 'i' : 'u');
     // A frame without a name is what its module is, wherever it is.
     if (options_.addresses || (frame->symbol.empty() && frame->module.empty())) append_bytes(scratch_, frame->address);
-    if (options_.addresses) append_bytes(scratch_, frame->file_offset);
-    for (const std::string *text : {&frame->symbol, &frame->module, &frame->build_id}) {
+    if (options_.addresses) append_bytes(scratch_, frame->file_offset), append_bytes(scratch_, uint64_t{frame->line});
+    const std::string none;
+    for (const std::string *text :
+         {&frame->symbol, &frame->module, &frame->build_id, options_.addresses ? &frame->file : &none}) {
         append_bytes(scratch_, text->size());
         scratch_ += *text;
     }

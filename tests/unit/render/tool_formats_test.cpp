@@ -47,6 +47,24 @@ TEST_CASE("render: perf-script is what perf script prints") {
           "\n");
 }
 
+TEST_CASE("render: inlined functions in other tools' formats") {
+    NamedSample s =
+        stack("draw", {source_frame("area", "/src/shapes.cpp", 40, false), source_frame("square", "/src/shapes.h", 12, true)});
+    CHECK(rendered(Format::perf_script, {{s, 1}})
+              .ends_with("\t          401136 square (inlined)\n"
+                         "\t          401136 area+0x16 (/usr/bin/split)\n\n"));
+    if (writes_json()) CHECK(rendered(Format::speedscope, {{s, 1}}).find("{\"name\":\"square_[i]\"") != std::string::npos);
+    // Two locations of one address; the same function on two lines is two as well.
+    for (const bool addresses : {false, true}) {
+        ThreadStacks stacks({.addresses = addresses});
+        stacks.add(s, 1);
+        stacks.add(stack("draw",
+                         {source_frame("area", "/src/shapes.cpp", 41, false), source_frame("square", "/src/shapes.h", 12, true)}),
+                   1);
+        CHECK(stacks.frames().size() == (addresses ? 3 : 2));
+    }
+}
+
 TEST_CASE("render: speedscope has a profile a thread, in the order of time") {
     if (!writes_json()) SKIP("this build writes no JSON");
     NamedSample a = stack("split", {user_frame("main"), user_frame("hot_a")}),
