@@ -1,5 +1,5 @@
 // Which commands an executable has. This file is compiled twice: for rawbpf, and with RAWBPF_LAB for rawbpf-lab, which has the
-// laboratory's too (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
+// laboratory's too (lab.cpp says why there are two).
 #include "cli/commands.h"
 #include "cli/doctor_modules.h"
 #include "cli/lab.h"
@@ -31,9 +31,7 @@ std::span<const Command *const> all_commands() {
         &kTrace,  //
         &kCustom, //
 #endif
-#ifndef RAWBPF_WITHOUT_USDT
         &kUsdtList,    &kUsdtValidate, //
-#endif
 #ifdef RAWBPF_LAB
         &kUsdtTrace, //
 #endif
@@ -41,13 +39,13 @@ std::span<const Command *const> all_commands() {
 #ifdef RAWBPF_LAB
         &kExec,        &kStep, //
 #endif
-        &kInspect,               //
-        &kRelocs,                //
-        &kCheck,                 //
+        &kInspect, //
+        &kRelocs,  //
+        &kCheck,   //
+#ifdef RAWBPF_LAB
         &kLink,                  //
         &kBtfDump,     &kBtfMin, //
         &kGenSkeleton,           //
-#ifdef RAWBPF_LAB
         &kAsm,         &kDisasm, //
         &kIsa,         &kHelper, //
 #endif

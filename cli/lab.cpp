@@ -1,11 +1,12 @@
 // Two executables, one command line.
 //
 //      rawbpf        profile, load, doctor ...: what every board has room for
-//      rawbpf-lab    the same, and profile --otlp and --lines, other tools' formats, trace, custom, usdt trace, asm, disasm, exec, step, isa, helper
+//      rawbpf-lab    the same, and trace, custom, usdt trace, asm, disasm, exec, step, isa, helper, btf, link, gen skeleton,
+//                    profile --otlp and --lines, other tools' formats
 //
-// The assembler, the emulator and the tracer are a third of all code, and many a board needs none of them. So they are in a
-// second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first; without it everything else works, and
-// its commands say what is missing.
+// The assembler, the emulator, the tracer and what developers do on their own machine are a third of all code, and many a board
+// needs none of them. So they are in a second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first;
+// without it everything else works, and its commands say what is missing.
 #include "cli/lab.h"
 
 #include <algorithm>
@@ -19,7 +20,8 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr std::string_view kLabCommands[] = {"asm", "custom", "disasm", "exec", "helper", "isa", "step", "trace", "usdt"};
+constexpr std::string_view kLabCommands[] = {"asm",    "btf", "custom", "disasm", "exec",  "gen",
+                                             "helper", "isa", "link",   "step",   "trace", "usdt"};
 constexpr std::string_view kOfAllCommands[] = {"--help", "-h", "help", "man", "completion"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> list) {

@@ -1,5 +1,4 @@
-// Stands in for xz.cpp in a build without liblzma (-Dlzma=disabled), and in the small static executable, of which liblzma would
-// be a thirtieth: stripped files whose symbols are packed into .gnu_debugdata are Fedora's, and rawbpf-lab reads them.
+// Stands in for xz.cpp in a build without liblzma (-Dlzma=disabled).
 #include "programs/xz.h"
 
 namespace rawbpf::inline v0 {
