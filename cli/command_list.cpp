@@ -5,6 +5,7 @@
 #include "cli/lab.h"
 #include "cli/lines.h"
 #include "cli/profile_export.h"
+#include "cli/profile_live.h"
 #include "programs/render/lab_formats.h"
 
 namespace rawbpf::inline v0::cli {
@@ -13,12 +14,14 @@ namespace rawbpf::inline v0::cli {
 const bool kHasLab = true;
 const OpenProfileExport kOpenProfileExport = open_profile_export;
 const OpenDebugInfo kOpenDebugInfo = open_debug_info;
+const OpenLiveScreen kOpenLiveScreen = open_live_screen;
 const MakeRenderer kMakeRenderer = render::make_any_renderer;
 const ExamineModules kExamineModules = examine_modules;
 #else
 const bool kHasLab = false;
 const OpenProfileExport kOpenProfileExport = nullptr;
 const OpenDebugInfo kOpenDebugInfo = nullptr;
+const OpenLiveScreen kOpenLiveScreen = nullptr;
 const MakeRenderer kMakeRenderer = render::make_renderer;
 const ExamineModules kExamineModules = nullptr;
 #endif

@@ -22,7 +22,7 @@ constexpr Option format_option(std::string_view fallback, std::string_view choic
             .choices = choices};
 }
 inline constexpr Option kFormatOption =
-    format_option("table", "table folded folded-ext json svg top pprof perf-script speedscope");
+    format_option("table", "table folded folded-ext json svg top pprof perf-script speedscope firefox");
 inline constexpr Option kJsonOption{.name = "json", .help = "short for --format json", .stands_for = "format=json"};
 inline constexpr Option kOutputOption{.name = "output",
                                       .letter = 'o',
@@ -33,6 +33,7 @@ inline constexpr Option kPsOption{.name = "ps", .help = "table: print the frames
 inline constexpr Option kDelimiterOption{.name = "delimiter", .help = "folded: put a - between user and kernel frames"};
 inline constexpr Option kTitleOption{
     .name = "title", .kind = Kind::text, .argument = "TEXT", .help = "svg: the title of the graph"};
+inline constexpr Option kIcicleOption{.name = "icicle", .help = "svg: callees below their callers, the root at the top"};
 inline constexpr Option kColorOption{.name = "color",
                                      .kind = Kind::choice,
                                      .argument = "WHEN",
@@ -88,11 +89,11 @@ inline std::vector<std::string> own_command_line(std::vector<std::string> comman
 
 /// Where a command's table has the rows that say how to show samples.
 struct ViewIds {
-    Id format, output, ps, delimiter, title, color;
+    Id format, output, ps, delimiter, title, icicle, color;
 };
 template <size_t N> consteval ViewIds view_ids(const Option (&table)[N]) {
-    return {find(table, "format"),    find(table, "output"), find(table, "ps"),
-            find(table, "delimiter"), find(table, "title"),  find(table, "color")};
+    return {find(table, "format"), find(table, "output"), find(table, "ps"),   find(table, "delimiter"),
+            find(table, "title"),  find(table, "icicle"), find(table, "color")};
 }
 
 } // namespace rawbpf::inline v0::cli

@@ -9,6 +9,7 @@
 #include "cli/lines.h"
 #include "cli/narrator.h"
 #include "cli/profile_export.h"
+#include "cli/profile_live.h"
 #include "cli/running.h"
 #include "cli/view.h"
 #include "runtime/sys/cpus.h"
@@ -60,6 +61,7 @@ constexpr Option kOptions[] = {
     kInlineOption,
     kDelimiterOption,
     kTitleOption,
+    kIcicleOption,
     {.name = "record",
      .kind = Kind::file,
      .argument = "FILE",
@@ -73,6 +75,11 @@ constexpr Option kOptions[] = {
          "send spans to this OpenTelemetry receiver, as http://localhost:4318: what stays on a thread's stack from one "
          "sample to the next is one. env: the one that OTEL_EXPORTER_OTLP_ENDPOINT names. Nothing else is shown unless -f asks"},
     kOtlpEncodingOption,
+    {.name = "live",
+     .in_lab = true,
+     .help =
+         "the hottest functions of the last ten seconds, redrawn every second on the terminal; the whole run's at the end, as -f "
+         "top shows them"},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -90,6 +97,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf profile", "the whole machine at 99 Hz, a line a sample, until Ctrl-C"},
     {"sudo rawbpf profile -f svg -o flame.svg -d 10", "ten seconds of it as a flame graph; open the file in a browser"},
     {"sudo rawbpf profile -F 999 -f top -- ./server --port 80", "run a command and show its hottest functions"},
+    {"sudo rawbpf profile --live", "what the machine does, as it does it"},
     {"sudo rawbpf profile --ps -p 1234", "one process, with the stack under each sample"},
     {"sudo rawbpf profile --inline --lines -f json -d 5 -p 1234", "with lines, and inlined functions as frames of their own"},
     {"sudo rawbpf profile --json -d 5 | jq -r 'select(.comm).comm' | sort | uniq -c", "who was on the CPU, counted"},
@@ -99,7 +107,16 @@ constexpr Example kExamples[] = {
 };
 
 // Whether results are shown: a capture, or spans, are enough of a result.
-bool is_viewed(const Arguments &a) { return a.has(option("format")) || !(a.has(option("record")) || a.has(option("otlp"))); }
+bool is_viewed(const Arguments &a) {
+    return a.has(option("format")) || a.has(option("live")) || !(a.has(option("record")) || a.has(option("otlp")));
+}
+
+// How samples are shown: --live asks for the table of the hottest, as -f top does.
+ViewOptions shown(const Arguments &a) {
+    ViewOptions view = view_options(a, view_ids(kOptions));
+    if (a.has(option("live"))) view.format = render::Format::top;
+    return view;
+}
 
 // What can't be said row by row in the table.
 Result<void> check(const Arguments &a) {
@@ -108,6 +125,17 @@ Result<void> check(const Arguments &a) {
     TRY(check_as_root(a, option("as-root")));
     TRY(check_otlp(a, otlp_ids(kOptions)));
     const bool viewed = is_viewed(a);
+    if (a.has(option("live"))) {
+        if (a.has(option("format")) && a.text(option("format")) != "top")
+            return wrong_usage(format("--live shows -f top, not {}", a.text(option("format"))), "leave one of them out");
+        if (a.has(option("syscalls")))
+            return wrong_usage("--live and --syscalls both want the terminal", "leave one of them out");
+        if (a.text(option("record")) == "-")
+            return wrong_usage("--live and --record - both want standard output", "--record FILE");
+        if (!is_terminal(1))
+            return wrong_usage("--live draws on a terminal, and standard output isn't one",
+                               "-f top writes the table once, at the end");
+    }
     bool to_stdout = a.text(option("output")).empty() || a.text(option("output")) == "-";
     if (a.text(option("record")) == "-" && viewed && to_stdout)
         return wrong_usage("--record - and the results both want standard output", "send the results to a file with -o FILE");
@@ -115,7 +143,8 @@ Result<void> check(const Arguments &a) {
         return wrong_usage(
             format("-o has nothing to write: --{} alone shows nothing", a.has(option("record")) ? "record" : "otlp"),
             "choose a format with -f, or leave -o out");
-    if (a.has(option("otlp")) && viewed && render::aggregates(view_options(a, view_ids(kOptions)).format))
+    if (a.has(option("otlp")) && viewed && !a.has(option("live")) &&
+        render::aggregates(view_options(a, view_ids(kOptions)).format))
         return wrong_usage(format("-f {} counts equal stacks, and spans need each sample's time", a.text(option("format"))),
                            "-f json, folded-ext and table go with --otlp");
     if (a.text(option("unwind")) == "dwarf" && a.text(option("bpf")) == "clang")
@@ -162,28 +191,38 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
 // A view that may be absent (--record alone), the capture file beside it, and the line of progress.
 class Receiver final : public Sink {
   public:
-    Receiver(View *view, Output *record, ProfileExport *spans, bool progress, std::string_view note)
-        : view_(view), record_(record), spans_(spans), line_(progress, note) {}
+    Receiver(View *view, Output *record, ProfileExport *spans, OpenLiveScreen live, bool progress, std::string_view note)
+        : view_(view), record_(record), spans_(spans), open_live_(live), line_(progress, note) {}
     Result<void> start(const RunInfo &run) override {
         if (record_) {
             TRY(record_->empty());
             record_->keep();
         }
         if (spans_) TRY(spans_->start());
+        if (open_live_) live_ = open_live_();
         return view_ ? view_->start(run) : Result<void>();
     }
     Result<void> samples(std::span<const NamedSample> samples) override {
         if (spans_) spans_->samples(samples);
+        if (live_) live_->samples(samples);
         return view_ ? view_->samples(samples) : Result<void>();
     }
     Result<void> stacks(std::span<const CountedSample> stacks) override { return view_ ? view_->stacks(stacks) : Result<void>(); }
-    void progress(const Progress &progress) override { line_.show(progress); }
-    void clear_line() { line_.clear(); }
+    void progress(const Progress &progress) override {
+        line_.show(progress);
+        if (live_) live_->progress(progress);
+    }
+    void end_progress() {
+        line_.clear();
+        live_ = nullptr;
+    }
 
   private:
     View *view_;
     Output *record_;
     ProfileExport *spans_;
+    OpenLiveScreen open_live_;
+    std::unique_ptr<LiveScreen> live_;
     ProgressLine line_;
 };
 
@@ -203,7 +242,7 @@ int run_profile_command(const Arguments &a) {
     }
     std::unique_ptr<View> view;
     if (is_viewed(a)) {
-        Result<std::unique_ptr<View>> opened = View::open(view_options(a, view_ids(kOptions)));
+        Result<std::unique_ptr<View>> opened = View::open(shown(a));
         if (!opened) return complain(kWho, opened.error(), opened.error().kind == Errc::unsupported ? 3 : 1);
         view = std::move(*opened);
         options->delivery = view->delivery();
@@ -211,7 +250,7 @@ int run_profile_command(const Arguments &a) {
     } else {
         options->delivery = Delivery::none;
     }
-    if (spans) {
+    if (spans || a.has(option("live"))) {
         options->delivery = Delivery::each;
         options->names = true;
     }
@@ -230,15 +269,16 @@ int run_profile_command(const Arguments &a) {
 
     bool quiet = a.has(option("quiet")), verbose = a.has(option("verbose"));
     bool streaming = view && view->streams();
-    bool progress = !quiet && !a.has(option("syscalls")) && !streaming && is_terminal(2);
+    bool progress = !quiet && !a.has(option("syscalls")) && !streaming && !a.has(option("live")) && is_terminal(2);
     bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
-    Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), progress, endless ? "Ctrl-C ends it" : "");
+    Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), a.has(option("live")) ? kOpenLiveScreen : nullptr,
+                      progress, endless ? "Ctrl-C ends it" : "");
     stop_on_signals();
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
 
     Result<Outcome> outcome = run_profile(*options, receiver);
-    receiver.clear_line();
+    receiver.end_progress();
     narrator.reset();
     if (!outcome) {
         if (reader_gone(outcome.error())) return 0;
@@ -269,7 +309,8 @@ const Command kProfile{
         "The formats: table is a line a sample as it comes; folded has equal stacks counted, one a line, for flame "
         "graph tools; folded-ext is a line a sample with time, comm, pid, tid, CPU and frames; json is an object a "
         "line; svg is a flame graph for a browser; top lists the hottest functions and stacks. For other tools: pprof is "
-        "profile.proto, gzip'd; perf-script is what perf script prints; speedscope is JSON for speedscope.app.",
+        "profile.proto, gzip'd; perf-script is what perf script prints; speedscope is JSON for speedscope.app; firefox for "
+        "profiler.firefox.com.",
     .options = kOptions,
     .examples = kExamples,
     .workload = true,

@@ -6,6 +6,7 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/lines.h"
+#include "cli/running.h"
 #include "cli/view.h"
 #include "runtime/sys/file.h"
 
@@ -29,6 +30,14 @@ constexpr Option kOptions[] = {
     kInlineOption,
     kDelimiterOption,
     kTitleOption,
+    kIcicleOption,
+    {.name = "diff",
+     .kind = Kind::file,
+     .in_lab = true,
+     .argument = "AFTER",
+     .help = "folded, svg: this capture beside FILE, which is the earlier one: lines with two counts, or the later one's flame "
+             "graph, "
+             "red where its share of all samples grew, blue where it shrank"},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -39,6 +48,7 @@ constexpr Example kExamples[] = {
     {"rawbpf report run.rbpf -f svg -o flame.svg", "a flame graph of a capture"},
     {"rawbpf report run.rbpf --inline -f folded", "with inlined functions as frames of their own, if there is debug info"},
     {"rawbpf report board.rbpf --symfs ~/board/rootfs -f top", "a board's capture, named with the files it was built from"},
+    {"rawbpf report before.rbpf --diff after.rbpf -f svg -o diff.svg", "what became slower, in red, and what faster, in blue"},
     {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded", "capture there, name and show here"},
 };
 
@@ -63,8 +73,33 @@ Result<Capture> read_capture(const std::string &path) {
     return capture;
 }
 
+// Hands a capture to the view, from its begin to its end. The exit status, where it went wrong.
+std::optional<int> show(const Capture &capture, const std::string &path, const ReportOptions &options, View &view,
+                        Outcome &outcome) {
+    Result<Outcome> done = report_capture(capture.bytes(), path == "-" ? "standard input" : path, options, view);
+    if (!done) return reader_gone(done.error()) ? 0 : complain(kWho, done.error(), 1);
+    Result<void> written = view.finish(*done);
+    if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
+    outcome = std::move(*done);
+    return {};
+}
+
 int run_report(const Arguments &a) {
     std::string path(a.operands()[0]);
+    const std::string later(a.text(option("diff")));
+    ViewOptions wanted = view_options(a, view_ids(kOptions));
+    wanted.render.difference = a.has(option("diff"));
+    if (wanted.render.difference) {
+        if (!a.has(option("format"))) wanted.format = render::Format::folded;
+        if (wanted.format != render::Format::folded && wanted.format != render::Format::svg)
+            return complain(
+                kWho,
+                wrong_usage(format("--diff: -f {} shows no differences", a.text(option("format"))), "-f folded or -f svg")
+                    .error(),
+                2);
+        if (path == "-" && later == "-")
+            return complain(kWho, wrong_usage("both captures want standard input", "name one of them").error(), 2);
+    }
     Result<Capture> capture = read_capture(path);
     if (!capture) return complain(kWho, capture.error(), 1);
     ReportOptions options;
@@ -78,16 +113,20 @@ int run_report(const Arguments &a) {
     options.debug_info = debug_info->get();
     options.lines = a.has(option("lines"));
     options.inlined = a.has(option("inline"));
-    Result<std::unique_ptr<View>> view = View::open(view_options(a, view_ids(kOptions)));
+    Result<Capture> second = Capture();
+    if (wanted.render.difference) second = read_capture(later);
+    if (!second) return complain(kWho, second.error(), 1);
+
+    Result<std::unique_ptr<View>> view = View::open(wanted);
     if (!view) return complain(kWho, view.error(), view.error().kind == Errc::unsupported ? 3 : 1);
     options.delivery = (*view)->delivery();
     options.names = (*view)->wants_names();
 
-    Result<Outcome> outcome = report_capture(capture->bytes(), path == "-" ? "standard input" : path, options, **view);
-    if (!outcome) return reader_gone(outcome.error()) ? 0 : complain(kWho, outcome.error(), 1);
-    Result<void> written = (*view)->finish(*outcome);
-    if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
-    say_outcome(kWho, *outcome, "the command", a.has(option("quiet")), a.has(option("verbose")));
+    Outcome outcome;
+    if (auto status = show(*capture, path, options, **view, outcome)) return *status;
+    if (wanted.render.difference)
+        if (auto status = show(*second, later, options, **view, outcome)) return *status;
+    say_outcome(kWho, outcome, "the command", a.has(option("quiet")), a.has(option("verbose")));
     return 0;
 }
 

@@ -17,6 +17,7 @@ ViewOptions view_options(const Arguments &a, const ViewIds &ids) {
     view.render.stacks = a.has(ids.ps);
     view.render.delimiter = a.has(ids.delimiter);
     view.render.title = a.text(ids.title);
+    view.render.icicle = a.has(ids.icicle);
     view.render.color = view.output.empty() && color_wanted(a.text(ids.color), 1);
     return view;
 }

@@ -23,6 +23,29 @@
 namespace rawbpf::inline v0::render {
 namespace {
 
+void append_node(std::string &out, const StackTree &tree, const StackTree::Node &node) {
+    using Kind = StackTree::Kind;
+    if (!out.empty()) out += ';';
+    switch (tree.kind(node)) {
+    case Kind::process: append_comm(out, tree.name(node)); break;
+    case Kind::kernel: append_symbol(out, tree.name(node)), out += "_[k]"; break;
+    case Kind::inlined: append_symbol(out, tree.name(node)), out += "_[i]"; break;
+    default: append_symbol(out, tree.name(node));
+    }
+}
+
+} // namespace
+
+std::string folded_stack(const StackTree &tree, uint32_t node) {
+    std::vector<uint32_t> path;
+    for (uint32_t at = node; at != 0; at = tree.nodes()[at].parent) path.push_back(at);
+    std::string out;
+    for (auto at = path.rbegin(); at != path.rend(); ++at) append_node(out, tree, tree.nodes()[*at]);
+    return out;
+}
+
+namespace {
+
 class Folded final : public Renderer {
   public:
     Folded(const RenderOptions &options, Writer &out) : out_(out), tree_({.modules = false, .delimiter = options.delimiter}) {}
@@ -36,14 +59,9 @@ class Folded final : public Renderer {
         };
         std::vector<Line> lines;
         const auto &nodes = tree_.nodes();
-        std::vector<uint32_t> path;
         for (uint32_t i = 1; i < nodes.size(); ++i) {
             if (nodes[i].self == 0) continue;
-            path.clear();
-            for (uint32_t at = i; at != 0; at = nodes[at].parent) path.push_back(at);
-            Line &line =
-                lines.emplace_back(Line{std::string(), nodes[i].self}); // braces: clang 14 can't make an aggregate in place
-            for (auto at = path.rbegin(); at != path.rend(); ++at) append_node(line.stack, nodes[*at]);
+            lines.push_back({folded_stack(tree_, i), nodes[i].self});
         }
         // Escaping maps some different names to one ("a;b" and "a:b"): equal lines are one stack.
         stable_sort(lines, [](const Line &a, const Line &b) { return a.stack < b.stack; });
@@ -57,16 +75,6 @@ class Folded final : public Renderer {
     }
 
   private:
-    void append_node(std::string &out, const StackTree::Node &node) const {
-        using Kind = StackTree::Kind;
-        if (!out.empty()) out += ';';
-        switch (tree_.kind(node)) {
-        case Kind::process: append_comm(out, tree_.name(node)); break;
-        case Kind::kernel: append_symbol(out, tree_.name(node)), out += "_[k]"; break;
-        case Kind::inlined: append_symbol(out, tree_.name(node)), out += "_[i]"; break;
-        default: append_symbol(out, tree_.name(node));
-        }
-    }
     Writer &out_;
     StackTree tree_;
 };

@@ -8,10 +8,15 @@
 namespace rawbpf::inline v0::render {
 
 Result<std::unique_ptr<Renderer>> make_any_renderer(Format format, const RenderOptions &options, Writer &out) {
+    if (options.difference) {
+        if (format == Format::folded) return make_folded_difference(options, out);
+        if (format == Format::svg) return make_svg_difference(options, out);
+        return Unexpected(make_error(Errc::unsupported, "differences are shown by folded and svg"));
+    }
     if (!in_lab(format)) return make_renderer(format, options, out);
     if (is_json(format) && !writes_json()) return Unexpected(make_error(Errc::unsupported, "this build writes no JSON"));
     using Make = std::unique_ptr<Renderer> (*)(const RenderOptions &, Writer &);
-    constexpr Make makers[] = {make_pprof, make_perf_script, make_speedscope};
+    constexpr Make makers[] = {make_pprof, make_perf_script, make_speedscope, make_firefox};
     static_assert(std::size(makers) == std::size(kFormatNames) - static_cast<size_t>(kFirstInLab));
     return makers[static_cast<size_t>(format) - static_cast<size_t>(kFirstInLab)](options, out);
 }

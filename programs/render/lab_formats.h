@@ -12,6 +12,11 @@ namespace rawbpf::inline v0::render {
 [[nodiscard]] std::unique_ptr<Renderer> make_perf_script(const RenderOptions &options, Writer &out);
 [[nodiscard]] std::unique_ptr<Renderer> make_speedscope(const RenderOptions &options, Writer &out);
 
+[[nodiscard]] std::unique_ptr<Renderer> make_firefox(const RenderOptions &options, Writer &out);
+// RenderOptions::difference.
+[[nodiscard]] std::unique_ptr<Renderer> make_folded_difference(const RenderOptions &options, Writer &out);
+[[nodiscard]] std::unique_ptr<Renderer> make_svg_difference(const RenderOptions &options, Writer &out);
+
 /// Nanoseconds from one sample to the next; 0 where it isn't known.
 [[nodiscard]] inline uint64_t period_of(const RunInfo &run) {
     return run.frequency > 0 ? static_cast<uint64_t>(1e9 / run.frequency + 0.5) : 0;

@@ -17,15 +17,17 @@
 
 namespace rawbpf::inline v0::render {
 
-enum class Format { table, folded, folded_ext, json, svg, top, pprof, perf_script, speedscope };
+enum class Format { table, folded, folded_ext, json, svg, top, pprof, perf_script, speedscope, firefox };
 
 /// Every format's name as -f takes it, in the order of Format.
-inline constexpr std::string_view kFormatNames[] = {"table", "folded", "folded-ext",  "json",      "svg",
-                                                    "top",   "pprof",  "perf-script", "speedscope"};
+inline constexpr std::string_view kFormatNames[] = {"table", "folded", "folded-ext",  "json",       "svg",
+                                                    "top",   "pprof",  "perf-script", "speedscope", "firefox"};
 inline constexpr Format kFirstInLab = Format::pprof;
 /// Whether the format is rawbpf-lab's only (lab_formats.h).
 [[nodiscard]] constexpr bool in_lab(Format format) { return format >= kFirstInLab; }
-[[nodiscard]] constexpr bool is_json(Format format) { return format == Format::json || format == Format::speedscope; }
+[[nodiscard]] constexpr bool is_json(Format format) {
+    return format == Format::json || format == Format::speedscope || format == Format::firefox;
+}
 [[nodiscard]] std::optional<Format> format_named(std::string_view name);
 /// Whether the format counts equal stacks, whatever their thread and time.
 [[nodiscard]] constexpr bool aggregates(Format format) {
@@ -37,10 +39,12 @@ inline constexpr Format kFirstInLab = Format::pprof;
 }
 
 struct RenderOptions {
-    bool stacks = false;    ///< table: the frames under each sample
-    bool delimiter = false; ///< folded: "-" between user and kernel frames
-    bool color = false;     ///< top: for a terminal
-    std::string title = {}; ///< svg; empty: made from the command
+    bool stacks = false;     ///< table: the frames under each sample
+    bool delimiter = false;  ///< folded: "-" between user and kernel frames
+    bool color = false;      ///< top: for a terminal
+    std::string title = {};  ///< svg; empty: made from the command
+    bool icicle = false;     ///< svg: the root at the top
+    bool difference = false; ///< folded, svg: begun and ended twice, with an earlier profile and a later one; in rawbpf-lab only
 };
 
 /// One output format at work. Calls come in the order of the picture above, begin and end once each.

@@ -51,7 +51,7 @@ uint32_t StackTree::descend(uint32_t from, const Frame &frame) {
     return descend(from, kind, frame_label(frame), module);
 }
 
-void StackTree::add(const NamedSample &sample, uint64_t count) {
+uint32_t StackTree::add(const NamedSample &sample, uint64_t count) {
     uint32_t at = descend(0, Kind::process, sample.comm);
     if (sample.user_missed && sample.user.empty()) at = descend(at, Kind::note, "[Missed User Stack]");
     for (auto frame = sample.user.rbegin(); frame != sample.user.rend(); ++frame) at = descend(at, **frame);
@@ -59,6 +59,7 @@ void StackTree::add(const NamedSample &sample, uint64_t count) {
     if (sample.kernel_missed && sample.kernel.empty()) at = descend(at, Kind::note, "[Missed Kernel Stack]");
     for (auto frame = sample.kernel.rbegin(); frame != sample.kernel.rend(); ++frame) at = descend(at, **frame);
     nodes_[at].self += count;
+    return at;
 }
 
 std::vector<uint64_t> StackTree::totals() const {

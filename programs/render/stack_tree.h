@@ -36,7 +36,8 @@ class StackTree {
     };
 
     explicit StackTree(Options options);
-    void add(const NamedSample &sample, uint64_t count = 1);
+    /// Returns the node that the sample ends at.
+    uint32_t add(const NamedSample &sample, uint64_t count = 1);
 
     [[nodiscard]] const std::vector<Node> &nodes() const { return nodes_; } ///< [0] is the root; parents come before children
     [[nodiscard]] std::string_view name(const Node &node) const { return names_[node.name].symbol; } ///< empty: unknown
@@ -65,5 +66,8 @@ class StackTree {
     std::unordered_map<uint64_t, uint32_t> child_;       // parent << 32 | name -> node
     std::string scratch_;
 };
+
+/// A node's stack as the folded formats have it: "comm;main;hot_a".
+[[nodiscard]] std::string folded_stack(const StackTree &tree, uint32_t node);
 
 } // namespace rawbpf::inline v0::render

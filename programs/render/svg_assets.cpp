@@ -10,7 +10,7 @@
 //
 //      click, Enter      zoom into a frame          Esc         clear the search, then the zoom
 //      / or Ctrl-F       search (a regular expression, case ignored)
-//      arrow keys        walk: up to the widest callee, down to the caller, left and right to siblings
+//      arrow keys        walk: up to the widest callee, down to the caller (an icicle: the other way round), left and right to siblings
 #include "programs/render/svg.h"
 
 namespace rawbpf::inline v0::render {
@@ -47,7 +47,7 @@ const std::string_view kFlameGraphScript = R"js(
 "use strict";
 const svg = document.currentScript.closest("svg");
 const SVG = "http://www.w3.org/2000/svg", HTML = "http://www.w3.org/1999/xhtml";
-const MARGIN = 12, CHARACTER = 7.23, ROW = 18;
+const MARGIN = 12, CHARACTER = 7.23, UP = svg.classList.contains("icicle") ? -1 : 1;
 const alone = document.documentElement === svg; // in a window of its own, not inside a page
 const details = svg.querySelector(".details"), legend = svg.querySelector(".legend"), holder = svg.querySelector(".frames");
 const head = svg.querySelector(".head"), foot = svg.querySelector(".foot");
@@ -55,12 +55,12 @@ const head = svg.querySelector(".head"), foot = svg.querySelector(".foot");
 const frames = Array.from(holder.children, (g) => {
   const lines = g.querySelector("title").textContent.split("\n"), rect = g.querySelector("rect");
   return { g, rect, title: lines.filter((l) => l).join("  \u00b7  "), name: lines[0], text: g.querySelector("text"), x: Number(g.dataset.x), w: Number(g.dataset.w),
-           y: Number(rect.getAttribute("y")), parent: null, children: [], shown: true };
+           y: Number(rect.getAttribute("y")), row: UP * Number(rect.getAttribute("y")), parent: null, children: [], shown: true };
 });
-// Frames come parents first, left to right; rows tell the depth.
+// Frames come parents first, left to right; rows tell the depth, downwards in an icicle.
 const open = [];
 for (const f of frames) {
-  while (open.length && open[open.length - 1].y <= f.y) open.pop();
+  while (open.length && open[open.length - 1].row <= f.row) open.pop();
   f.parent = open[open.length - 1] || null;
   if (f.parent) f.parent.children.push(f);
   open.push(f);
@@ -80,7 +80,7 @@ function layOut() {
   const scale = (width - 2 * MARGIN) / zoom.w;
   for (const f of frames) {
     const left = Math.max(f.x, zoom.x), right = Math.min(f.x + f.w, zoom.x + zoom.w);
-    const above = f.y > zoom.y; // a caller of the zoomed frame, or beside one
+    const above = f.row > zoom.row; // a caller of the zoomed frame, or beside one
     const w = (right - left) * scale;
     f.shown = right > left && w >= 0.25 && (!above || (f.x <= zoom.x && f.x + f.w >= zoom.x + zoom.w));
     if (!f.shown) { f.g.setAttribute("display", "none"); continue; }
@@ -195,9 +195,9 @@ document.addEventListener("keydown", (e) => {
     if (pattern || input.value) { input.value = ""; search(); } else zoomTo(root);
   } else if (e.key === "Enter") {
     if (at) zoomTo(at);
-  } else if (e.key === "ArrowUp") {
+  } else if (e.key === (UP > 0 ? "ArrowUp" : "ArrowDown")) {
     select(at ? widest(at.children) || at : zoom);
-  } else if (e.key === "ArrowDown") {
+  } else if (e.key === (UP > 0 ? "ArrowDown" : "ArrowUp")) {
     select(at ? at.parent || at : zoom);
   } else if (e.key === "ArrowLeft" || e.key === "ArrowRight") {
     select(at ? beside(at, e.key === "ArrowLeft" ? -1 : 1) : zoom);
@@ -224,7 +224,7 @@ describe(null);
 if (alone) {
   keepInSight();
   // The root stands at the bottom. Not at once: headless browsers take their picture at load, and of the unscrolled page.
-  setTimeout(() => { if (window.scrollY === 0) window.scrollTo(0, svg.getAttribute("height")); }, 200);
+  setTimeout(() => { if (UP > 0 && window.scrollY === 0) window.scrollTo(0, svg.getAttribute("height")); }, 200);
 }
 })();
 )js";

@@ -171,7 +171,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             require(line.ends_with(" cpu-clock: ") && line.find(' ') == line.find_first_of(" \t"));
     }
     require(records == samples.size());
-    for (const Format format : {Format::speedscope}) {
+    for (const Format format : {Format::speedscope, Format::firefox}) {
         const std::string text = render_all(format, samples, false);
         if (!text.empty()) require(lines(text).size() == 1 && valid_utf8(text) && text.front() == '{');
     }

@@ -5,6 +5,7 @@
 #include "programs/render/gzip.h"
 #include "programs/render/json_line.h"
 #include "programs/render/lab_formats.h"
+#include "programs/render/live_top.h"
 #include "programs/render/thread_stacks.h"
 #include "tests/support/test.h"
 #include "tests/unit/render/samples.h"
@@ -16,6 +17,22 @@ using namespace rawbpf::test;
 namespace {
 
 std::string hostile() { return "a \"b\";c\\\n\x1b[31m\xff(x)"; }
+
+using Counted = std::vector<std::pair<NamedSample, uint64_t>>;
+
+std::string difference(Format format, const Counted &before, const Counted &after, RenderOptions options = {}) {
+    options.difference = true;
+    std::string text;
+    Writer out(text);
+    auto renderer = make_any_renderer(format, options, out);
+    if (!renderer) return "error: " + renderer.error().message();
+    for (const Counted *one : {&before, &after}) {
+        (*renderer)->begin(run_info());
+        for (auto &[sample, count] : *one) (*renderer)->sample(sample, count);
+        (*renderer)->end({});
+    }
+    return text;
+}
 
 } // namespace
 
@@ -154,4 +171,111 @@ TEST_CASE("render: which formats are whose") {
         CHECK(make_renderer(format, {}, out).has_value() == !in_lab(format));
         CHECK(!(streams(format) && aggregates(format)));
     }
+}
+
+TEST_CASE("render: the difference of two profiles, folded") {
+    NamedSample a = stack("split", {user_frame("main"), user_frame("hot_a")}),
+                b = stack("split", {user_frame("main"), user_frame("hot_b")});
+    NamedSample k = stack("split", {user_frame("main")}, {kernel_frame("sys_read")});
+    CHECK(difference(Format::folded, {{a, 30}, {b, 10}}, {{b, 25}, {k, 5}, {b, 1}}) == "split;main;hot_a 30 0\n"
+                                                                                       "split;main;hot_b 10 26\n"
+                                                                                       "split;main;sys_read_[k] 0 5\n");
+    CHECK(difference(Format::folded, {{stack("c;", {user_frame("a;b")}), 1}}, {{stack("c;", {user_frame("a:b")}), 2}}) ==
+          "c\\x3b;a:b 1 2\n");
+    CHECK(difference(Format::folded, {}, {}) == "");
+    CHECK(difference(Format::top, {}, {}) == "error: differences are shown by folded and svg");
+}
+
+TEST_CASE("render: the difference of two profiles, drawn") {
+    NamedSample up = stack("c", {user_frame("main"), user_frame("up")}),
+                down = stack("c", {user_frame("main"), user_frame("down")}),
+                same = stack("c", {user_frame("main"), user_frame("same")}),
+                gone = stack("c", {user_frame("main"), user_frame("gone")});
+    const std::string svg = difference(Format::svg, {{up, 100}, {down, 400}, {same, 400}, {gone, 100}},
+                                       {{up, 800}, {down, 400}, {same, 804}}); // of 1,000 and of 2,004
+    const auto frame = [&](const std::string &name) {
+        const size_t title = svg.find("<title>" + name + "\n");
+        if (title == std::string::npos) return std::string("none");
+        const size_t from = svg.rfind("<g class=", title);
+        return svg.substr(from, svg.find("</title>", title) - from);
+    };
+    CHECK(frame("up").starts_with("<g class=\"f g5\""));
+    CHECK(frame("up").ends_with("800 samples, 39.92 %\nbefore 100 samples, 10.00 %: +29.92 %"));
+    CHECK(frame("down").starts_with("<g class=\"f s4\""));
+    CHECK(frame("same").starts_with("<g class=\"f z\"")); // 40.00 and 40.12 %
+    CHECK(frame("main").starts_with("<g class=\"f z\""));
+    CHECK(frame("all").starts_with("<g class=\"f z\""));
+    CHECK(frame("gone") == "none");
+    CHECK(svg.find("before 1,000 samples, 10.0 % of them in stacks that are gone · now 2,004<") != std::string::npos);
+    CHECK(svg.find("Differential flame graph: ") != std::string::npos);
+    // Chance explains three samples more of a hundred.
+    const std::string noise = difference(Format::svg, {{up, 50}, {down, 50}}, {{up, 53}, {down, 47}});
+    CHECK(noise.find("class=\"f g") == std::string::npos);
+    CHECK(noise.find("class=\"f s") == std::string::npos);
+    for (const Counted &one : {Counted{}, Counted{{stack(hostile(), {user_frame(hostile())}), 1}}}) {
+        CHECK(difference(Format::svg, {}, one).ends_with("</svg>\n"));
+        CHECK(difference(Format::svg, one, {}).ends_with("</svg>\n"));
+    }
+}
+
+TEST_CASE("render: an icicle has its root at the top") {
+    const NamedSample a = stack("c", {user_frame("main"), user_frame("leaf")});
+    const auto y_of = [](const std::string &svg, const std::string &name) {
+        const size_t at = svg.find("<title>" + name + "\n");
+        return at == std::string::npos ? -1 : std::atoi(svg.c_str() + svg.find(" y=\"", at) + 4);
+    };
+    const std::string flame = rendered(Format::svg, {{a, 1}}), icicle = rendered(Format::svg, {{a, 1}}, {.icicle = true});
+    CHECK(y_of(flame, "all") - y_of(flame, "leaf") == 3 * 18);
+    CHECK(y_of(icicle, "leaf") - y_of(icicle, "all") == 3 * 18);
+    CHECK(y_of(icicle, "all") == y_of(flame, "leaf"));
+    CHECK(icicle.find("version=\"1.1\" class=\"icicle\" width=") != std::string::npos);
+    CHECK(flame.find("class=\"icicle\"") == std::string::npos);
+}
+
+TEST_CASE("render: firefox has tables for each thread") {
+    if (!writes_json()) SKIP("this build writes no JSON");
+    NamedSample a = stack("split", {user_frame("main"), user_frame("hot_a")}),
+                other = stack("io \"1\"", {}, {kernel_frame("schedule")});
+    NamedSample b = stack("split", {user_frame("main"), user_frame("", "/tmp/x (1)")});
+    b.t_ns = 500000;
+    other.tid = 2135;
+    const std::string text = rendered(Format::firefox, {{a, 2}, {b, 1}, {other, 1}});
+    const size_t threads = text.find("\"threads\":");
+    CHECK(text.find(R"x("version":24,"startTime":1761659235300.424689,"interval":10.101010,)x") < threads);
+    const std::string samples =
+        R"x(,"unregisterTime":null,"markers":{"schema":{"name":0,"startTime":1,"endTime":2,"phase":3,)x"
+        R"x("category":4,"data":5},"data":[]},"samples":{"schema":{"stack":0,"time":1,"responsiveness":2},"data":)x";
+    const std::string frames = R"x("frameTable":{"schema":{"location":0,"relevantForJS":1,"innerWindowID":2,"implementation":3,)x"
+                               R"x("optimizations":4,"line":5,"column":6,"category":7,"subcategory":8},"data":)x";
+    const std::string wanted =
+        R"x("threads":[{"name":"split","processType":"default","pid":2133,"tid":2134,"registerTime":0.500000)x" + samples +
+        R"x([[1,0.500000,0],[2,1.500000,0],[2,1.500000,0]]},"stackTable":{"schema":{"prefix":0,"frame":1},"data":)x"
+        R"x([[null,0],[0,1],[0,2]]},)x" +
+        frames +
+        R"x([[0,false,0,null,null,null,null,0,0],[1,false,0,null,null,null,null,0,0],[2,false,0,null,null,null,null,0,0]]},)x"
+        R"x("stringTable":["main (in split)","[x (1)]","hot_a (in split)"]},)x"
+        R"x({"name":"io \"1\"","processType":"default","pid":2133,"tid":2135,"registerTime":1.500000)x" +
+        samples + R"x([[0,1.500000,0]]},"stackTable":{"schema":{"prefix":0,"frame":1},"data":[[null,0]]},)x" + frames +
+        R"x([[0,false,0,null,null,null,null,1,0]]},"stringTable":["schedule_[k] (in vmlinux)"]}],"processes":[],"pausedRanges":[]})x"
+        "\n";
+    CHECK(text.substr(threads) == wanted);
+    const std::string bad = rendered(Format::firefox, {{stack(hostile(), {user_frame(hostile(), hostile())}), 1}});
+    CHECK(bad.find(R"x(a \"b\";c\\\n\u001b[31m\ufffd(x) (in a \"b\";c\\\n\u001b[31m\ufffd\\x28x\\x29)")x") != std::string::npos);
+}
+
+TEST_CASE("render: a live screen is the top format of the last ten seconds, cut to the terminal") {
+    LiveTop live;
+    NamedSample early = stack("c", {user_frame("main"), user_frame("early")}),
+                late = stack("c", {user_frame("main"), user_frame("l\x1b[2Jate")});
+    late.t_ns = 12'000'000'000;
+    live.add(early);
+    live.add(late);
+    const std::string both = live.screen(9'000'000'000, 2, 50, 200);
+    CHECK(both.starts_with("9 s  2 samples; of the last 9 s, 2:"));
+    CHECK(both.find("early") != std::string::npos);
+    CHECK(both.find('\x1b') == std::string::npos);
+    const std::string text = live.screen(12'500'000'000, 1234, 3, 30);
+    CHECK(text == "12 s  1,234 samples; of the...\n   SELF   TOTAL  FUNCTION\n100.0 % 100.0 %  l\xef\xbf\xbd[2Jate  ...");
+    CHECK(live.screen(60'000'000'000, 1234, 3, 60).find("no samples") != std::string::npos);
+    CHECK(live.screen(60'000'000'000, 1234, 1, 60).find('\n') == std::string::npos);
 }
