@@ -2,6 +2,8 @@
 // process and, by build-id, under ours; at debuginfod's servers. The same places, in the same order, as for symbols.
 #include "programs/dwarf/debug_info.h"
 
+#include <elf.h>
+
 #include "programs/dwarf/debuginfod.h"
 #include "programs/dwarf/lines.h"
 #include "runtime/elf/elf.h"
@@ -10,6 +12,14 @@
 
 namespace rawbpf::inline v0::dwarf {
 namespace {
+
+// Of its own: .debug_info, or .zdebug_info. (Here, and not in lines.cpp: libelf's header has an Elf, too.)
+bool has_debug_info(const elf::Elf &elf) {
+    for (std::string_view name : {".debug_info", ".zdebug_info"})
+        if (const elf::Section *section = elf.find_section(name); section && section->size > 0 && section->type != SHT_NOBITS)
+            return true;
+    return false;
+}
 
 class Found final : public profile::DebugInfo {
   public:

@@ -31,8 +31,8 @@ class Debuginfod {
     bool start();
 
     bool wanted_;
-    [[maybe_unused]] bool started_ = false;
-    [[maybe_unused]] void *client_ = nullptr;
+    bool started_ = false;
+    void *client_ = nullptr;
     std::string problem_;
     std::unordered_map<std::string, bool> answered_; // build-ids asked for, and whether there was a file
 };

@@ -10,7 +10,10 @@ Debuginfod::Debuginfod() : wanted_(false) {
     if (urls && *urls) problem_ = "debuginfod: this build was made without libdebuginfod";
 }
 Debuginfod::~Debuginfod() = default;
-bool Debuginfod::start() { return false; }
+bool Debuginfod::start() {
+    started_ = true;
+    return client_ != nullptr;
+}
 std::optional<Fd> Debuginfod::fetch(const std::string &) { return std::nullopt; }
 
 } // namespace rawbpf::inline v0::dwarf

@@ -320,15 +320,8 @@ void find_shared(Dwarf *dwarf, Lines &lines, const std::string &path, const std:
 
 } // namespace
 
-bool has_debug_info(const elf::Elf &elf) {
-    for (std::string_view name : {".debug_info", ".zdebug_info"})
-        if (const elf::Section *section = elf.find_section(name); section && section->size > 0 && section->type != SHT_NOBITS)
-            return true;
-    return false;
-}
-
 Result<std::unique_ptr<profile::ModuleLines>> open_lines(Fd file, const std::string &path, const std::string &root,
-                                                         std::function<void(std::string)> complain) {
+                                                         const std::function<void(std::string)> &complain) {
     elf_version(EV_CURRENT);
     const struct stat st = TRY(sys::stat_fd(file.get()));
     const bool steady = st.st_uid == 0 && (st.st_mode & 022) == 0;

@@ -6,16 +6,12 @@
 #include <string>
 
 #include "programs/profile/source_lines.h"
-#include "runtime/elf/elf.h"
 
 namespace rawbpf::inline v0::dwarf {
-
-/// Whether a file has debug info of its own: .debug_info, or .zdebug_info.
-[[nodiscard]] bool has_debug_info(const elf::Elf &elf);
 
 /// Of a file with debug info. `path`: where it is in `root`, for what it refers to (a dwz file, .dwo files; those are looked for
 /// in our own file system). `complain` is given a sentence where a part of it is missing. Errors: bad_input.
 [[nodiscard]] Result<std::unique_ptr<profile::ModuleLines>> open_lines(Fd file, const std::string &path, const std::string &root,
-                                                                       std::function<void(std::string)> complain);
+                                                                       const std::function<void(std::string)> &complain);
 
 } // namespace rawbpf::inline v0::dwarf

@@ -141,7 +141,7 @@ std::optional<GoFunctions> Table::functions() const {
         if (*end <= *begin || !is_code(text_ + *begin)) continue;
         uint64_t at = 0;
         if (__builtin_add_overflow(data_, *data, &at) || __builtin_add_overflow(at, field_, &at)) continue;
-        const auto name = number(at, 4); // behind the entry pc
+        const auto name = number(at, 4);            // behind the entry pc
         if (!name || *name >= names_size) continue; // 0 is a name: the first
         found.push_back(
             {text_ + *begin, static_cast<uint32_t>(std::min<uint64_t>(*end - *begin, UINT32_MAX)), static_cast<uint32_t>(*name)});

@@ -1,10 +1,12 @@
 #include "shapes.h"
-#include <iostream>
-#include <sstream>
-#include <regex>
-#include <memory>
 #include <functional>
-namespace geo { double sum(const std::vector<Shape *> &all); }
+#include <iostream>
+#include <memory>
+#include <regex>
+#include <sstream>
+namespace geo {
+double sum(const std::vector<Shape *> &all);
+}
 static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 int main(int argc, char **argv) {
     geo::Counter counter;
@@ -20,7 +22,11 @@ int main(int argc, char **argv) {
     std::string text = "abc123";
     std::vector<std::function<int(int)>> fs{fib, [](int x) { return x * 2; }};
     int r = 0;
-    try { r += std::regex_match(text, m, words); } catch (const std::exception &e) { std::cerr << e.what(); }
+    try {
+        r += std::regex_match(text, m, words);
+    } catch (const std::exception &e) {
+        std::cerr << e.what();
+    }
     for (auto &f : fs) r += f(argc + 10);
     std::sort(text.begin(), text.end(), std::greater<char>());
     std::cout << geo::sum(all) << counter.most() << r << text << "\n";
