@@ -1,5 +1,5 @@
 // Which commands an executable has. This file is compiled twice: for rawbpf, and with RAWBPF_LAB for rawbpf-lab, which has the
-// laboratory's too (lab.cpp says why there are two).
+// laboratory's too (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
 #include "cli/commands.h"
 #include "cli/doctor_modules.h"
 #include "cli/lab.h"
@@ -34,7 +34,9 @@ std::span<const Command *const> all_commands() {
         &kTrace,  //
         &kCustom, //
 #endif
+#ifndef RAWBPF_WITHOUT_USDT
         &kUsdtList,    &kUsdtValidate, //
+#endif
 #ifdef RAWBPF_LAB
         &kUsdtTrace, //
 #endif
