@@ -191,6 +191,15 @@ class Run {
         if (by_tables) {
             sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
             program.unwind = probe_unwind();
+            if (!program.unwind->has_bpf_loop && options_.unwind == UnwindBy::automatic) {
+                // The verifier goes through each round of each frame: that takes it a hundred times as long as all else here.
+                program.unwind.reset();
+                outcome_.warnings.emplace_back(
+                    "user stacks are walked by frame pointers: without bpf_loop (Linux 5.17) the kernel "
+                    "takes long to check the program that needs none; --unwind dwarf waits for it");
+                object_ = TRY(rawbpf::load(TRY(program_spec(options_.bpf, program))));
+                return {};
+            }
             program.unwind->depth = options_.depth;
             program.unwind->pools = static_cast<uint32_t>(std::clamp<uint64_t>(options_.unwind_memory >> 20, 1, kMostPools));
             auto spec = program_spec(options_.bpf, program);
