@@ -1,6 +1,8 @@
 // The formats of other tools. They are in rawbpf-lab only: rawbpf, for boards, records, and rawbpf-lab reports anywhere.
 #pragma once
 
+#include <cmath>
+
 #include "programs/render/renderer.h"
 
 namespace rawbpf::inline v0::render {
@@ -19,7 +21,7 @@ namespace rawbpf::inline v0::render {
 
 /// Nanoseconds from one sample to the next; 0 where it isn't known.
 [[nodiscard]] inline uint64_t period_of(const RunInfo &run) {
-    return run.frequency > 0 ? static_cast<uint64_t>(1e9 / run.frequency + 0.5) : 0;
+    return run.frequency > 0 ? static_cast<uint64_t>(std::llround(1e9 / run.frequency)) : 0;
 }
 
 } // namespace rawbpf::inline v0::render
