@@ -155,8 +155,9 @@ struct Unwinder::Emit {
         end_if(r0 == 0, why);
     }
 
-    // r8 += 2^shift, or += r1, where the element that far from r8 begins before r7. Without a branch, which would be mispredicted
-    // every other time. (Newer verifiers follow both outcomes of a sign that is used as a mask of a constant; not of a shift.)
+    // r8 += 2^shift, or += r1, where the element that far from r8 begins before r7 (addresses: half of it). Without a branch,
+    // which would be mispredicted every other time. (Newer verifiers follow both outcomes of a sign that is used as a mask of a
+    // constant; not of a shift.)
     template <class T> void probe(std::optional<int> shift, Runtime mask) const {
         g.mov(r3, r8);
         if (shift)
@@ -166,6 +167,7 @@ struct Unwinder::Emit {
         g.and_(r3, mask);
         g.add(r3, r0);
         g.load<T>(r4, r3);
+        if (sizeof(T) == sizeof(uint64_t)) g.rsh(r4, 1);
         g.sub(r4, r7);
         g.rsh(r4, 63);
         if (shift)
@@ -212,9 +214,10 @@ struct Unwinder::Emit {
         pool(key, UNWIND_ENDED_NO_MAPPING);
         g.load<uint32_t>(r1, at(offsetof(UnwindState, count)));
         end_if(r1 == 0, UNWIND_ENDED_NO_MAPPING);
+        g.rsh(r7, 1); // halves, as vsyscall's page is 2^63 above the others; all begin at even bytes
         g.add(r7, 1);
         search<uint64_t>(sizeof(UnwindMapping), __builtin_ctz(UNWIND_MAX_MAPPINGS));
-        g.sub(r7, 1);
+        g.load<uint64_t>(r7, at(offsetof(UnwindState, pc)));
         g.load<uint64_t>(r1, RAWBPF_AT(r0, UnwindMapping, start));
         end_if(r7 < r1, UNWIND_ENDED_NO_MAPPING);
         g.load<uint64_t>(r2, RAWBPF_AT(r0, UnwindMapping, end));

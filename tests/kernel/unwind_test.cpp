@@ -117,7 +117,7 @@ TEST_CASE("unwind: through the C library's qsort, to the callback") {
 
 TEST_CASE("unwind: functions that move and align their stack") {
     check_chain("alloca", {"uw_spin", "uw_alloca", "uw_case_alloca", "uw_run"});
-    check_chain("aligned", {"uw_spin", "uw_aligned", "uw_case_aligned", "uw_run"});
+    check_chain("aligned", {"uw_spin", "uw_aligned", "uw_calls_aligned", "uw_case_aligned", "uw_run"});
 }
 
 TEST_CASE("unwind: a thread, to where it starts") { check_chain("thread", {"uw_spin", "uw_thread"}); }
@@ -153,4 +153,59 @@ TEST_CASE("unwind: a process that nothing is known of goes by frame pointers, an
     SEE(out, "recurse", 200, how);
     CHECK(out.stacks.size() > 20);
     for (const UnwoundStack &stack : out.stacks) CHECK(stack.flags == UNWIND_ENDED_NO_PROCESS);
+}
+
+namespace {
+
+// Nonsense in every map, shaped so that the walk goes on: all addresses are in one mapping, the program's pages have rows, and
+// rules of all kinds lead to numbers of all sizes.
+Result<void> nonsense(LoadedObject &object, uint32_t pid, uint64_t seed, uint16_t kind) {
+    const auto random = [&] { return seed = seed * 6364136223846793005u + 1442695040888963407u, seed >> 20; };
+    const Map pool = TRY(Map::create(unwind_pool_spec()));
+    std::vector<std::byte> bytes(UNWIND_POOL_BYTES);
+    for (std::byte &byte : bytes) byte = static_cast<std::byte>(random());
+    const uint64_t bias = TRY(symbols::read_maps(static_cast<int>(pid))).regions.front().start & ~0xffffull;
+    const UnwindMapping all{0, ~0ull, bias, static_cast<uint32_t>(random()), 0xffff, kind};
+    std::memcpy(bytes.data(), &all, sizeof all);
+    const uint32_t zero = 0;
+    TRY(pool.update(&zero, bytes.data()));
+    const Map &pools = *object.find_map("unwind_pools"), &rules = *object.find_map("unwind_rules");
+    const auto fd = static_cast<uint32_t>(pool.fd());
+    for (uint32_t i = 0; i < pools.max_entries(); ++i) TRY(pools.update(&i, &fd));
+    for (uint32_t i = 0; i < UNWIND_RULES; ++i) {
+        const auto offset = [&](uint64_t most) {
+            return static_cast<int16_t>(static_cast<int64_t>(random() % (2 * most)) - static_cast<int64_t>(most));
+        };
+        const uint64_t most = i % 3 == 0 ? 32768 : 8;
+        TRY(rules.put(i, UnwindRule{static_cast<uint8_t>(random() % 10), static_cast<uint8_t>(random()), offset(most),
+                                    offset(most), offset(most)}));
+    }
+    return object.find_map("unwind_processes")->put(pid, UnwindProcess{0, 1});
+}
+
+} // namespace
+
+TEST_CASE("unwind: nonsense in the tables ends the walk, not the kernel") {
+    for (const bool bpf_loop : {true, false}) {
+        size_t frames = 0, endings[UNWIND_ENDINGS] = {};
+        for (uint64_t seed = 1; seed <= 6; ++seed) {
+            UnwindRun how;
+            how.tables = false;
+            how.bpf_loop = bpf_loop;
+            how.change = [&](LoadedObject &object, uint32_t pid) {
+                return nonsense(object, pid, seed, seed == 6 ? UNWIND_BY_FP : UNWIND_BY_TABLE);
+            };
+            SEE(out, "recurse", 60, how);
+            CHECK(out.stacks.size() > 5);
+            for (const UnwoundStack &stack : out.stacks) {
+                CHECK((stack.flags & PROFILE_BY_TABLES) != 0);
+                REQUIRE(stack.frames.size() >= 1);
+                CHECK(stack.frames.size() <= 127);
+                frames += stack.frames.size() - 1;
+                ++endings[PROFILE_ENDING(stack.flags)];
+            }
+        }
+        CHECK(frames > 0); // it went astray, and not only at once
+        CHECK(std::count_if(std::begin(endings), std::end(endings), [](size_t n) { return n > 0; }) >= 3);
+    }
 }

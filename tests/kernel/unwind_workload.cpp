@@ -87,8 +87,15 @@ FRAME void uw_aligned(size_t bytes) {
     uw_spin(20000);
     unwind_test_sink = static_cast<unsigned long>(place[0] + aligned[0]);
 }
+// What calls it finds its own frame by the pointer that the other has put aside.
+FRAME void uw_calls_aligned(size_t bytes) {
+    auto *place = static_cast<volatile char *>(alloca(bytes));
+    place[0] = 1;
+    uw_aligned(bytes);
+    unwind_test_sink = static_cast<unsigned long>(place[0]);
+}
 FRAME void uw_case_aligned() {
-    for (size_t bytes = 16; bytes < 4096; bytes *= 3) uw_aligned(bytes);
+    for (size_t bytes = 16; bytes < 4096; bytes *= 3) uw_calls_aligned(bytes);
     NOT_LAST;
 }
 
