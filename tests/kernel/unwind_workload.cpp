@@ -15,7 +15,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#if defined(__clang__)
+#define FRAME extern "C" [[gnu::noinline, gnu::used]]
+#else
 #define FRAME extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
+#endif
 #define NOT_LAST asm volatile("" : : : "memory")
 
 volatile unsigned long unwind_test_sink;
@@ -44,15 +48,17 @@ FRAME void uw_case_twenty() { // with those that lead here
     uw_recurse(12);
     NOT_LAST;
 }
-#define FRAMED __attribute__((optimize("no-omit-frame-pointer")))
-FRAME FRAMED void uw_framed(int depth) {
+#define HAVE_A_FRAME asm volatile("" : : "r"(__builtin_frame_address(0)))
+FRAME void uw_framed(int depth) {
+    HAVE_A_FRAME;
     if (depth == 0)
         uw_spin(30000);
     else
         uw_framed(depth - 1);
     NOT_LAST;
 }
-FRAME FRAMED void uw_case_framed() {
+FRAME void uw_case_framed() {
+    HAVE_A_FRAME;
     uw_framed(17);
     NOT_LAST;
 }
