@@ -23,9 +23,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include <linux/bpf.h>
 
@@ -155,49 +153,35 @@ struct Unwinder::Emit {
         end_if(r0 == 0, why);
     }
 
-    // r8 += 2^shift, or += r1, where the element that far from r8 begins before r7 (addresses: half of it). Without a branch,
-    // which would be mispredicted every other time. (Newer verifiers follow both outcomes of a sign that is used as a mask of a
-    // constant; not of a shift.)
-    template <class T> void probe(std::optional<int> shift, Runtime mask) const {
-        g.mov(r3, r8);
-        if (shift)
-            g.add(r3, runtime(1 << *shift));
-        else
-            g.add(r3, r1);
-        g.and_(r3, mask);
-        g.add(r3, r0);
-        g.load<T>(r4, r3);
-        if (sizeof(T) == sizeof(uint64_t)) g.rsh(r4, 1);
-        g.sub(r4, r7);
-        g.rsh(r4, 63);
-        if (shift)
-            g.lsh(r4, runtime(*shift));
-        else
-            g.mul(r4, r1);
-        g.add(r8, r4);
-    }
-
-    // Of the r1 elements (1 to 2^most) from r8 on, in the pool r0, the last one that begins before r7; the first, if none does.
-    // r0 then points at it. The first probe leaves a power of two of them, so that all further distances are constants.
-    template <class T> void search(uint32_t element, int most) const {
+    // The last of the r1 elements from r8 on, in the pool r0, that begins at r7 or before; the first, if none does. Without
+    // branches that depend on what is read: they would be mispredicted every other time. r0 then points at it.
+    template <class T> void search(uint32_t element, int steps) const {
         const auto mask = runtime(UNWIND_POOL_BYTES - element);
         const int shift = __builtin_ctz(element);
-        std::vector<Label> left;
-        for (int n = 0; n <= most; ++n) left.push_back(g.label("2^" + std::to_string(n) + " left"));
-        for (int n = most; n > 0; --n) {
-            g.if_(r1 >= runtime(1 << n), [&] {
-                g.sub(r1, runtime(1 << n));
-                g.lsh(r1, runtime(shift));
-                probe<T>(std::nullopt, mask);
-                g.jump(left[static_cast<size_t>(n)]);
-            });
+        const Label found = g.label("found");
+        for (int step = 0; step < steps; ++step) {
+            if (step % 2 == 0) g.jump_if(r1 <= 1, found);
+            g.mov(r2, r1);
+            g.rsh(r2, 1);
+            g.sub(r1, r2);
+            g.lsh(r2, runtime(shift));
+            g.mov(r3, r8);
+            g.add(r3, r2);
+            g.and_(r3, mask);
+            g.add(r3, r0);
+            g.load<T>(r4, r3);
+            g.mov(r5, r7);
+            if (sizeof(T) == sizeof(uint64_t)) { // halves, as vsyscall's page is 2^63 above the others; both begin at even bytes
+                g.rsh(r5, 1);
+                g.rsh(r4, 1);
+            }
+            g.sub(r5, r4);
+            g.arsh(r5, 63); // all ones where it begins later
+            g.xor_(r5, -1);
+            g.and_(r2, r5);
+            g.add(r8, r2);
         }
-        g.jump(left[0]);
-        for (int n = most; n > 0; --n) {
-            g.bind(left[static_cast<size_t>(n)]);
-            probe<T>(n - 1 + shift, mask);
-        }
-        g.bind(left[0]);
+        g.bind(found);
         g.and_(r8, mask);
         g.add(r0, r8);
     }
@@ -214,10 +198,7 @@ struct Unwinder::Emit {
         pool(key, UNWIND_ENDED_NO_MAPPING);
         g.load<uint32_t>(r1, at(offsetof(UnwindState, count)));
         end_if(r1 == 0, UNWIND_ENDED_NO_MAPPING);
-        g.rsh(r7, 1); // halves, as vsyscall's page is 2^63 above the others; all begin at even bytes
-        g.add(r7, 1);
         search<uint64_t>(sizeof(UnwindMapping), __builtin_ctz(UNWIND_MAX_MAPPINGS));
-        g.load<uint64_t>(r7, at(offsetof(UnwindState, pc)));
         g.load<uint64_t>(r1, RAWBPF_AT(r0, UnwindMapping, start));
         end_if(r7 < r1, UNWIND_ENDED_NO_MAPPING);
         g.load<uint64_t>(r2, RAWBPF_AT(r0, UnwindMapping, end));
@@ -279,8 +260,8 @@ struct Unwinder::Emit {
         pool(key, UNWIND_ENDED_NO_TABLE);
         g.load<uint32_t>(r1, rows);
         g.and_(r7, 0xffff);
-        g.add(r7, 1);
-        g.lsh(r7, 16); // where the next address's rows would begin
+        g.lsh(r7, 16);
+        g.or_(r7, 0xffff);
         search<uint32_t>(sizeof(uint32_t), UNWIND_PAGE_BITS);
         g.load<uint32_t>(r1, r0);
         g.and_(r1, 0xffff);

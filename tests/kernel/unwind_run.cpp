@@ -98,7 +98,8 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     TRY(files.read(pid));
     const auto live = TRY(unwind::LiveTables::create(object, files, {}));
     if (how.tables) {
-        TRY(live->update(pid, files.mappings(), sys::monotonic_ns()));
+        while (!TRY(live->update(pid, files.mappings(), sys::monotonic_ns()))) { // it stands still: nothing can change meanwhile
+        }
         if (!live->published(pid)) return fail(Errc::internal, "its tables weren't published");
         for (const std::string &warning : live->warnings()) return fail(Errc::internal, "{}", warning);
     }

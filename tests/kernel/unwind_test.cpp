@@ -163,9 +163,12 @@ Result<void> nonsense(LoadedObject &object, uint32_t pid, uint64_t seed, uint16_
     const auto random = [&] { return seed = seed * 6364136223846793005u + 1442695040888963407u, seed >> 20; };
     const Map pool = TRY(Map::create(unwind_pool_spec()));
     std::vector<std::byte> bytes(UNWIND_POOL_BYTES);
-    for (std::byte &byte : bytes) byte = static_cast<std::byte>(random());
+    for (size_t at = 0; at < bytes.size(); at += sizeof(uint32_t)) { // as positions they are in pools that there are
+        const auto word = static_cast<uint32_t>(random() % (uint64_t{64} << UNWIND_POOL_BITS));
+        std::memcpy(bytes.data() + at, &word, sizeof word);
+    }
     const uint64_t bias = TRY(symbols::read_maps(static_cast<int>(pid))).regions.front().start & ~0xffffull;
-    const UnwindMapping all{0, ~0ull, bias, static_cast<uint32_t>(random()), 0xffff, kind};
+    const UnwindMapping all{0, ~0ull, bias, static_cast<uint32_t>(random() % (uint64_t{64} << UNWIND_POOL_BITS)), 0xffff, kind};
     std::memcpy(bytes.data(), &all, sizeof all);
     const uint32_t zero = 0;
     TRY(pool.update(&zero, bytes.data()));
@@ -180,7 +183,8 @@ Result<void> nonsense(LoadedObject &object, uint32_t pid, uint64_t seed, uint16_
         TRY(rules.put(i, UnwindRule{static_cast<uint8_t>(random() % 10), static_cast<uint8_t>(random()), offset(most),
                                     offset(most), offset(most)}));
     }
-    return object.find_map("unwind_processes")->put(pid, UnwindProcess{0, 1});
+    return object.find_map("unwind_processes")
+        ->put(pid, UnwindProcess{1 << UNWIND_POOL_BITS, 1}); // not the first, which is LiveTables'
 }
 
 } // namespace
@@ -205,6 +209,9 @@ TEST_CASE("unwind: nonsense in the tables ends the walk, not the kernel") {
                 ++endings[PROFILE_ENDING(stack.flags)];
             }
         }
+        std::string text;
+        for (const size_t n : endings) text += std::to_string(n) + " ";
+        INFO(text);
         CHECK(frames > 0); // it went astray, and not only at once
         CHECK(std::count_if(std::begin(endings), std::end(endings), [](size_t n) { return n > 0; }) >= 3);
     }
