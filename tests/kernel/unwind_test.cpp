@@ -163,8 +163,9 @@ Result<void> nonsense(LoadedObject &object, uint32_t pid, uint64_t seed, uint16_
     const auto random = [&] { return seed = seed * 6364136223846793005u + 1442695040888963407u, seed >> 20; };
     const Map pool = TRY(Map::create(unwind_pool_spec()));
     std::vector<std::byte> bytes(UNWIND_POOL_BYTES);
-    for (size_t at = 0; at < bytes.size(); at += sizeof(uint32_t)) { // as positions they are in pools that there are
-        const auto word = static_cast<uint32_t>(random() % (uint64_t{64} << UNWIND_POOL_BITS));
+    for (size_t at = 0; at < bytes.size();
+         at += sizeof(uint32_t)) { // as positions in pools, and as rows with rules, that there are
+        const auto word = static_cast<uint32_t>(random() % (uint64_t{64} << UNWIND_POOL_BITS)) & ~0xe000u;
         std::memcpy(bytes.data() + at, &word, sizeof word);
     }
     const uint64_t bias = TRY(symbols::read_maps(static_cast<int>(pid))).regions.front().start & ~0xffffull;
