@@ -192,7 +192,7 @@ class Run {
             sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
             program.unwind = probe_unwind();
             if (!program.unwind->has_bpf_loop && options_.unwind == UnwindBy::automatic) {
-                // The verifier goes through each round of each frame: that takes it a hundred times as long as all else here.
+                // The verifier goes through each round of each frame: that takes it thirty times as long as all else here.
                 program.unwind.reset();
                 outcome_.warnings.emplace_back(
                     "user stacks are walked by frame pointers: without bpf_loop (Linux 5.17) the kernel "
