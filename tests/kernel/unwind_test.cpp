@@ -32,8 +32,9 @@ std::vector<const UnwoundStack *> with_leaf(const UnwindSeen &seen, std::string_
     return out;
 }
 
-// 99 in a hundred end at the outermost frame; the stacks of the others. (Where a system call ends the thread, its memory can't be
-// read; and nothing describes the C library's clone3() around its system call.)
+// 98 in a hundred end at the outermost frame; the stacks of the others. (Where a system call ends the thread, its memory can't be
+// read; nothing describes the C library's clone3() around its system call; and for three instructions a function that aligns its
+// stack counts from r10, of which the walk knows nothing: one sample in a hundred of a program that does little else.)
 void check_roots(const UnwindSeen &seen) {
     size_t roots = 0;
     std::string others;
@@ -44,7 +45,7 @@ void check_roots(const UnwindSeen &seen) {
     }
     INFO(others);
     CHECK(seen.stacks.size() > 30);
-    CHECK(roots * 100 >= seen.stacks.size() * 99);
+    CHECK(roots * 100 >= seen.stacks.size() * 98);
 }
 
 using Chain = std::vector<std::string_view>;
