@@ -286,7 +286,7 @@ TEST_CASE("profile: the ledger adds up when the ring is tiny and its reader asle
 }
 
 TEST_CASE("profile: kernel stacks lie under system calls, and can be left out") {
-    ProfileOptions options = for_workload("system", 300);
+    ProfileOptions options = for_workload("system", 1000); // the sanitized workload takes 150 ms to start
     options.delivery = Delivery::counted;
     Keep both;
     PROFILE(outcome, options, both);
