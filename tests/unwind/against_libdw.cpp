@@ -120,7 +120,8 @@ void tell(unwind::LiveTables &tables, Files &files, std::map<uint32_t, std::vect
         mapping.file_offset = region.file_offset;
         if (mapping.kind == Kind::file) mapping.module = files.number(region);
     }
-    must(tables.update(pid, code, sys::monotonic_ns()), "update");
+    while (!must(tables.update(pid, code, sys::monotonic_ns()), "update")) { // a table a call
+    }
 }
 
 /// The program's last words are `return 0`: now 1, so that the event writes its own record, too.
