@@ -30,6 +30,7 @@ constexpr uint64_t kMaxPages = UINT16_MAX;  // UnwindMapping.page_count
 constexpr uint64_t kMaxSection = 128 << 20; // twenty times libLLVM's
 constexpr size_t kMaxSegments = 64;         // executable ones; there are one or two
 constexpr uint64_t kMaxSearched = 16 << 20; // a program with more code than that isn't read for a trampoline
+constexpr uint64_t kMaxVdso = 32 << 10;
 constexpr size_t kHashSize = size_t{2} * UNWIND_RULES;
 constexpr UnwindRule kNone = {UNWIND_NONE, 0, 0, 0, 0}, kOdd = {UNWIND_ODD, 0, 0, 0, 0};
 
@@ -45,7 +46,10 @@ class Builder {
         find_code();
         for (const bool eh : {true, false}) TRY(read_section(eh));
         stable_sort(functions_, [](const Function &a, const Function &b) { return a.start < b.start; });
-        if (!functions_.empty()) gap(table_.base, functions_.front().start);
+        // Of arm64's vdso, which says nothing of any function, sigreturn can be known. (A program that says nothing goes by frame
+        // pointers, so it has no table.)
+        if (!functions_.empty() || (segments_ == 1 && code_[0]->memory_size <= kMaxVdso))
+            gap(table_.base, functions_.empty() ? end_ : functions_.front().start);
         for (size_t i = 0, next = 0; i < functions_.size(); i = next) {
             for (next = i + 1; next < functions_.size() && functions_[next].start == functions_[i].start;) ++next;
             add(functions_[i], next < functions_.size() ? functions_[next].start : end_);

@@ -84,6 +84,7 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     program.config = {1, 1, 1, PROFILE_PIDS_WANTED, 0, 0, 0, 0};
     program.unwind = probe_unwind();
     program.unwind->depth = how.depth;
+    program.unwind->pools = how.pools;
     if (!how.bpf_loop) program.unwind->has_bpf_loop = false;
     const RunStats stats = TRY(RunStats::enable());
     LoadedObject object = TRY(load(TRY(profile::program_spec(BpfSource::automatic, program))));

@@ -49,6 +49,7 @@ struct UnwoundStack {
 struct UnwindRun {
     bool bpf_loop = true; ///< where the kernel has it
     uint32_t depth = 127;
+    uint32_t pools = 64;
     bool tables = true; ///< the process is made known
     /// What is done to the maps before the workload begins.
     std::function<Result<void>(LoadedObject &, uint32_t pid)> change;
