@@ -242,7 +242,7 @@ TEST_CASE("profile: by process, children that it forks are filtered and counted"
     auto child = sys::Child::spawn(test::workload("forks", 3000));
     REQUIRE(child);
     REQUIRE(child->start());
-    usleep(200000); // both are at work
+    usleep(800000); // both are at work, sanitized ones on a busy machine too
     ProfileOptions options;
     options.frequency = 999;
     options.duration_s = 0.5;
