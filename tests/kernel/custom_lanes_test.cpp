@@ -1,6 +1,7 @@
 // Custom traces, the harder part: programs of other types, threads that are preempted between the store and the jump, values
 // that are checked by another way than the one they came, processes that nobody knows, functions with and without frames.
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -131,9 +132,13 @@ struct FullPreemption {
     FullPreemption(const FullPreemption &) = delete;
     FullPreemption &operator=(const FullPreemption &) = delete;
     // Programs at uprobes are preempted since 6.0.
-    [[nodiscard]] static bool certain() {
+    [[nodiscard]] static bool certain() { return release() >= 600 && first_word_in_parentheses(kFile) == "full"; }
+    // And by each other since 6.6 (EEVDF). Before, whoever comes between (the reader, the kernel's own threads) stores nothing.
+    [[nodiscard]] static bool by_turns() { return release() >= 606; }
+    [[nodiscard]] static int release() { // 6.12 is 612
         utsname name{};
-        return uname(&name) == 0 && std::atoi(name.release) >= 6 && first_word_in_parentheses(kFile) == "full";
+        int major = 0, minor = 0;
+        return uname(&name) == 0 && std::sscanf(name.release, "%d.%d", &major, &minor) == 2 ? major * 100 + minor : 0;
     }
 };
 
@@ -172,7 +177,7 @@ TEST_CASE("custom: preempted between the store and the jump: never a stranger's 
     FullPreemption preemption;
     auto *tids = static_cast<uint32_t *>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     REQUIRE(tids != MAP_FAILED);
-    uint64_t taken_for_another = 0, cleared = 0; // how often it was prevented, how often it happens
+    uint64_t cleared = 0, disturbed = 0; // how often it was prevented, how often it happens
     {
         OPEN_OR_SKIP(tracer, CustomOptions{});
         REQUIRE(tracer.load_external(dawdler(), {kTarget}).has_value());
@@ -206,11 +211,11 @@ TEST_CASE("custom: preempted between the store and the jump: never a stranger's 
         });
         munmap(tids, 4096);
         if (!seen) SKIP("needs uprobes: " + why);
-        taken_for_another = strangers(*seen);
+        disturbed = strangers(*seen) + seen->counts.lost_context; // the other thread may have taken it away with its own jump
     }
     if (preemption.certain()) {
         CHECK(cleared > 0);
-        if (cleared > 200) CHECK(taken_for_another > 0); // where it happens now and then only, it may not happen twice
+        if (preemption.by_turns()) CHECK(disturbed > 0);
     }
     if (cleared == 0)
         SKIP("needs a kernel that preempts programs at uprobes (6.0, preempt=full): no thread was interrupted before it jumped");
