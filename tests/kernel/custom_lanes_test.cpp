@@ -38,11 +38,6 @@ using rawbpf::test::missing;
 using rawbpf::test::Seen;
 using rawbpf::test::traced;
 
-#if defined(__clang__)
-#define TRACED extern "C" [[gnu::noinline, gnu::used]]
-#else
-#define TRACED extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
-#endif
 // The last argument is on the stack, on x86_64 (six in registers) and arm64 (eight) alike.
 TRACED void rawbpf_custom_on_stack(uint64_t id, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
                                    uint64_t h, uint64_t again) {

@@ -14,6 +14,13 @@
 #include "programs/custom/tracer.h"
 #include "tests/support/test.h"
 
+/// A function of the test that a probe finds by its name, as often called as the source says.
+#if defined(__clang__)
+#define TRACED extern "C" [[gnu::noinline, gnu::used]]
+#else
+#define TRACED extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
+#endif
+
 namespace rawbpf::test {
 
 /// A child that waits for a word before it does `work`.

@@ -29,11 +29,6 @@ using namespace rawbpf::custom;
 using rawbpf::test::Seen;
 using rawbpf::test::traced;
 
-#if defined(__clang__)
-#define TRACED extern "C" [[gnu::noinline, gnu::used]]
-#else
-#define TRACED extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
-#endif
 TRACED void rawbpf_custom_report(uint64_t id) { __asm__ volatile("" : : "r"(id) : "memory"); }
 // It calls itself: its caller is the same place each time but the first.
 TRACED void rawbpf_custom_again(uint64_t depth) {
