@@ -29,9 +29,8 @@
 #define PROFILE_MODE_USER 0
 #endif
 
-/* ProfileRecord.flags of a program that has tables. */
-#define PROFILE_ENDING(flags) ((flags)&0xff) /* why the walk ended: UNWIND_ENDED_... of runtime/unwind/layout.h */
-#define PROFILE_BY_TABLES 0x100              /* walked by tables; else by frame pointers, and the ending says why */
+/* Of ProfileRecord.flags of a program that has tables: why the walk ended, UNWIND_ENDED_... of runtime/unwind/layout.h. */
+#define PROFILE_ENDING(flags) ((flags)&0xff)
 
 /// The fixed part of a record; the captured addresses (8 bytes each, leaf first) follow: kernel, then user.
 struct ProfileRecord {
@@ -41,7 +40,7 @@ struct ProfileRecord {
     __u32 cpu;          ///<
     __s32 kernel_bytes; ///< captured; negative: -errno; 0: none or not wanted
     __s32 user_bytes;   ///< the same for the user stack
-    __u32 flags;        ///< 0: the user stack was taken by frame pointers; else PROFILE_BY_TABLES, PROFILE_ENDING
+    __u32 flags;        ///< 0: the user stack was taken by frame pointers; else UNWIND_TABLES, PROFILE_ENDING
     char comm[16];      ///< the thread's name, NUL-terminated
 };
 

@@ -13,10 +13,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include <linux/bpf.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "programs/unwind/program.h"
 #include "runtime/symbols/vdso.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
@@ -38,17 +38,10 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
 
     Result<std::byte *> add(uint32_t pool) override {
         sys::Because why("a megabyte for unwind tables, written by us and read by the program");
-        sys::MapCreateAttr attr;
-        attr.map_type = BPF_MAP_TYPE_ARRAY;
-        attr.key_size = sizeof(uint32_t);
-        attr.value_size = UNWIND_POOL_BYTES;
-        attr.max_entries = 1;
-        attr.map_flags = BPF_F_MMAPABLE;
-        sys::legal_name("unwind_pool", attr.map_name);
         Member member;
-        member.map = TRY(sys::map_create(attr));
-        member.memory = TRY(sys::map(member.map.get(), 0, UNWIND_POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED));
-        if (auto aside = sys::map_update_aside(pools_.fd(), pool, member.map.get())) member.aside = std::move(*aside);
+        member.map = TRY(Map::create(unwind_pool_spec()));
+        member.memory = TRY(sys::map(member.map.fd(), 0, UNWIND_POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED));
+        if (auto aside = sys::map_update_aside(pools_.fd(), pool, member.map.fd())) member.aside = std::move(*aside);
         members_.push_back(std::move(member));
         return members_.back().memory.data();
     }
@@ -95,12 +88,12 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
 
   private:
     struct Member {
-        Fd map;
+        Map map;
         sys::Mapping memory;
         sys::Aside aside;
     };
     Result<void> put(uint32_t pool) {
-        const auto fd = static_cast<uint32_t>(members_[pool].map.get());
+        const auto fd = static_cast<uint32_t>(members_[pool].map.fd());
         return pools_.update(&pool, &fd);
     }
 
@@ -255,20 +248,20 @@ class Live final : public LiveTables {
         }
         const struct stat st = TRY(sys::stat_fd(file->get()));
         const std::string name = files_.name(mapping.module);
-        std::string stands_for = format("{:x}:{}:{}", st.st_dev, st.st_ino, st.st_mtim.tv_nsec);
+        std::string identity =
+            format("{:x}:{}:{}:{}.{}", st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
         auto image = sys::map_file(*file, name);
         if (!image) {
-            known.table = tables_.refuse(std::move(stands_for), image.error().message());
+            known.table = tables_.refuse(std::move(identity), image.error().message());
             return {};
         }
         auto elf = elf::Elf::parse(image->bytes(), name);
         if (!elf) {
-            known.table = tables_.refuse(std::move(stands_for), elf.error().message());
+            known.table = tables_.refuse(std::move(identity), elf.error().message());
             return {};
         }
-        const int64_t changed = st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec;
-        known.table =
-            tables_.load(*elf, identity_of(*elf, st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size), changed), now_ns_);
+        if (auto id = elf->build_id(); id && !id->empty()) identity = std::move(*id);
+        known.table = tables_.load(*elf, std::move(identity), now_ns_);
         if (tables_[known.table].state == Tables::State::dropped) ++without_room_;
         return {};
     }

@@ -27,8 +27,9 @@ struct UnwindState {
     __u64 loose;      ///< arm64: 1: of the stack pointer only a lower bound is known
     __u64 words[16];  ///< what was read: registers, or words of the stack
 };
-/// In UnwindState::ending: the stack was walked by what is known of the process. Without it by bpf_get_stack.
-#define UNWIND_TABLES 0x100
+
+/// Where there is no table: the frame pointer and the return address lie behind each other, right below the CFA.
+inline constexpr UnwindRule kByFramePointer{.kind = UNWIND_FP, .flags = 0, .cfa = 2, .fp = -2, .ra = -1};
 
 /// What the kernel has for the walk, found out by trying, and how large the maps are. User space asks once.
 struct UnwindProgramOptions {

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <elf.h>
 
+#include "programs/unwind/program.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/file.h"
 
@@ -27,7 +28,6 @@ constexpr uint64_t kPageBytes = uint64_t{1} << UNWIND_PAGE_BITS;
 constexpr uint32_t kPieceRows = 16 << 10;
 constexpr uint64_t kMostPages = UINT16_MAX;
 constexpr uint64_t kMostTableBytes = 32 << 20; // of .eh_frame: five times libLLVM's, a second of work
-constexpr UnwindRule kFramePointer{.kind = UNWIND_FP, .flags = 0, .cfa = 2, .fp = -2, .ra = -1};
 
 bool is_go(const elf::Elf &file) { return file.find_section(".gopclntab") || file.find_section(".go.buildinfo"); }
 
@@ -40,11 +40,6 @@ std::vector<Tables::Segment> code_of(const elf::Elf &file) {
 }
 
 } // namespace
-
-std::string identity_of(const elf::Elf &file, uint64_t device, uint64_t inode, uint64_t size, int64_t mtime_ns) {
-    if (auto id = file.build_id(); id && !id->empty()) return std::move(*id);
-    return format("{:x}:{}:{}:{}", device, inode, size, mtime_ns);
-}
 
 uint32_t Tables::find(const std::string &identity) const {
     for (uint32_t i = 0; i < modules_.size(); ++i)
@@ -123,7 +118,7 @@ bool Tables::place(Module &module, const Table &table, Gaps gaps) {
         if (number) into = *number;
         return number.has_value();
     };
-    if (gaps != Gaps::stop && !intern(kFramePointer, by_fp)) return false;
+    if (gaps != Gaps::stop && !intern(kByFramePointer, by_fp)) return false;
     for (const UnwindRule &rule : table.rules) {
         numbers.push_back(0);
         if (!intern(rule, numbers.back())) return false;

@@ -27,7 +27,7 @@ class Tables {
         uint64_t offset, address, size; ///< of executable bytes: in the file, in memory
     };
     struct Module {
-        std::string identity; ///< the build-id, or what stands for it
+        std::string identity; ///< what tells the file from all others: its build-id, or what stands for it
         State state = State::refused;
         std::string why; ///< refused: a phrase
         std::vector<Segment> segments;
@@ -83,8 +83,5 @@ class Tables {
     std::vector<Module> modules_;
     uint64_t drops_ = 0;
 };
-
-/// What tells a file from all others: its build-id, or device, inode, size and time.
-[[nodiscard]] std::string identity_of(const elf::Elf &file, uint64_t device, uint64_t inode, uint64_t size, int64_t mtime_ns);
 
 } // namespace rawbpf::inline v0::unwind

@@ -233,7 +233,7 @@ struct Unwinder::Emit {
         end_if(r1 != UNWIND_BY_FP, UNWIND_ENDED_NO_TABLE);
         g.load<uint64_t>(r1, at(offsetof(UnwindState, fp)));
         end_if(r1 == 0, UNWIND_ENDED_ROOT);
-        g.load_imm64(r8, packed({UNWIND_FP, 0, 2, -2, -1}));
+        g.load_imm64(r8, __builtin_bit_cast(uint64_t, kByFramePointer));
         g.jump(found);
 
         g.bind(by_table);
@@ -271,8 +271,6 @@ struct Unwinder::Emit {
         g.load<uint64_t>(r8, r0);
         g.bind(found);
     }
-
-    static constexpr uint64_t packed(UnwindRule rule) { return __builtin_bit_cast(uint64_t, rule); }
 
     void stack_pointer(WritableReg to) const {
         if (arm) {

@@ -99,6 +99,7 @@ struct UnwindProcess {
 #define UNWIND_ENDED_DEPTH 8      /* the limit of frames */
 #define UNWIND_ENDED_NO_REGS 9    /* the thread's user registers couldn't be had */
 #define UNWIND_ENDINGS 10
+#define UNWIND_TABLES 0x100 /* beside one of these: the stack was walked by tables; without it by bpf_get_stack */
 
 /// Set in an address of a stack that is exact, although it isn't the leaf: what a signal interrupted. Without it, an address
 /// above the leaf is a return address, and the call lies before it.

@@ -65,8 +65,7 @@ void UnwoundStack::name(ProcessFiles &files) {
 }
 
 std::string UnwoundStack::text() const {
-    std::string out =
-        std::string(flags & PROFILE_BY_TABLES ? "" : "[fp] ") + kEndings[PROFILE_ENDING(flags) % UNWIND_ENDINGS] + ":";
+    std::string out = std::string(flags & UNWIND_TABLES ? "" : "[fp] ") + kEndings[PROFILE_ENDING(flags) % UNWIND_ENDINGS] + ":";
     for (const std::string &name : names) out += " " + name;
     return out;
 }

@@ -207,7 +207,7 @@ TEST_CASE("unwind: nonsense in the tables ends the walk, not the kernel") {
             SEE(out, "recurse", 60, how);
             CHECK(out.stacks.size() > 5);
             for (const UnwoundStack &stack : out.stacks) {
-                CHECK((stack.flags & PROFILE_BY_TABLES) != 0);
+                CHECK((stack.flags & UNWIND_TABLES) != 0);
                 REQUIRE(stack.frames.size() >= 1);
                 CHECK(stack.frames.size() <= 127);
                 ++endings[PROFILE_ENDING(stack.flags)];
