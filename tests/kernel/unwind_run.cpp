@@ -26,21 +26,8 @@ Result<Fd> ProcessFiles::open(uint32_t, const unwind::CodeMapping &mapping) {
 }
 
 std::vector<unwind::CodeMapping> ProcessFiles::mappings() const {
-    std::vector<unwind::CodeMapping> out;
-    for (size_t i = 0; i < maps.regions.size(); ++i) {
-        const symbols::Region &region = maps.regions[i];
-        unwind::CodeMapping mapping;
-        mapping.start = region.start;
-        mapping.end = region.end;
-        mapping.file_offset = region.file_offset;
-        mapping.module = static_cast<uint32_t>(i);
-        if (region.kind() == symbols::RegionKind::vdso)
-            mapping.kind = unwind::CodeMapping::Kind::vdso;
-        else if (region.kind() != symbols::RegionKind::file)
-            mapping.kind = unwind::CodeMapping::Kind::other;
-        out.push_back(mapping);
-    }
-    return out;
+    return code_mappings(maps.regions,
+                         [&](const symbols::Region &region) { return static_cast<uint32_t>(&region - maps.regions.data()); });
 }
 
 std::string ProcessFiles::name_of(uint64_t address) {

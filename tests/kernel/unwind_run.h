@@ -11,12 +11,9 @@
 #include "runtime/kernel/stats.h"
 #include "runtime/symbols/elf_symbols.h"
 #include "runtime/symbols/maps.h"
+#include "tests/support/unwinding.h"
 
 namespace rawbpf::test {
-
-inline constexpr const char *kEndings[] = {"root", "no process", "no mapping", "no table", "no rule",
-                                           "odd",  "unreadable", "stuck",      "depth",    "no registers"};
-static_assert(std::size(kEndings) == UNWIND_ENDINGS);
 
 /// The files of one process, by the numbers of its regions.
 struct ProcessFiles : unwind::ModuleFiles {

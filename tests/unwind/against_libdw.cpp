@@ -33,10 +33,12 @@
 #include "runtime/symbols/maps.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
+#include "tests/support/unwinding.h"
 #include "tests/unwind/dumps.h"
 
 using namespace rawbpf;
 using namespace rawbpf::unwind_test;
+using rawbpf::test::kEndings;
 
 namespace {
 
@@ -44,8 +46,6 @@ constexpr uint64_t kApartNs = 300'000;   // between our clock reading and the ev
 constexpr uint64_t kToldNs = 50'000'000; // after a process was last told to the walker
 constexpr uint32_t kStackBytes = 65528 & ~7u;
 constexpr uint64_t kMostDumpBytes = 1ull << 30;
-const char *const kEndings[] = {"root",     "no process", "no mapping", "no table", "no rule",
-                                "odd rule", "unreadable", "stuck",      "depth",    "no registers"};
 
 struct Ours {
     uint64_t t_ns;
@@ -107,19 +107,7 @@ void tell(unwind::LiveTables &tables, Files &files, std::map<uint32_t, std::vect
     if (std::equal(before.begin(), before.end(), maps->regions.begin(), maps->regions.end(), same)) return;
     before = maps->regions;
     told_ns[pid] = sys::monotonic_ns();
-    std::vector<unwind::CodeMapping> code;
-    for (const symbols::Region &region : before) {
-        unwind::CodeMapping &mapping = code.emplace_back();
-        using Kind = unwind::CodeMapping::Kind;
-        const symbols::RegionKind kind = region.kind();
-        mapping.kind = kind == symbols::RegionKind::vdso                                           ? Kind::vdso
-                       : kind == symbols::RegionKind::file || kind == symbols::RegionKind::deleted ? Kind::file
-                                                                                                   : Kind::other;
-        mapping.start = region.start;
-        mapping.end = region.end;
-        mapping.file_offset = region.file_offset;
-        if (mapping.kind == Kind::file) mapping.module = files.number(region);
-    }
+    const auto code = test::code_mappings(before, [&](const symbols::Region &region) { return files.number(region); });
     while (!must(tables.update(pid, code, sys::monotonic_ns()), "update")) { // a table a call
     }
 }
@@ -255,7 +243,7 @@ int main(int argc, char **argv) {
             continue;
         }
         // Of a process, and of a library that it loads, the walker is told only after the first sample here.
-        if (dump.t_ns < told_ns[dump.pid] + kToldNs || (mine->flags & 0xff) == UNWIND_ENDED_NO_PROCESS) {
+        if (dump.t_ns < told_ns[dump.pid] + kToldNs || (PROFILE_ENDING(mine->flags)) == UNWIND_ENDED_NO_PROCESS) {
             ++counts.too_early;
             continue;
         }
@@ -268,7 +256,7 @@ int main(int argc, char **argv) {
             continue;
         }
         ++counts.samples;
-        const uint32_t ending = mine->flags & 0xff;
+        const uint32_t ending = PROFILE_ENDING(mine->flags);
         ++counts.ended[ending < UNWIND_ENDINGS ? kEndings[ending] : "?"];
         counts.root += ending == UNWIND_ENDED_ROOT;
         std::vector<uint64_t> user;
