@@ -118,7 +118,7 @@ class Run {
         TRY(open());
         child_ = TRY(spawn_workload(a_, option("as-root")));
         if (child_.pid() >= 0) TRY(tracer_->follow(child_.pid()));
-        if (Result<void> watched = names_.watch(child_.pid()); !watched) {
+        if (Result<void> watched = names_.following().watch(child_.pid()); !watched) {
             if (child_.pid() >= 0) return in_words(std::move(watched), "following what the command starts");
             note(format("processes that end early may go without names: {}", watched.error().message()));
         }
@@ -218,8 +218,7 @@ class Run {
             if (stop_wanted) return {};
             (void)tracer_->may_sleep(); // gives back what was read; what lies there already can wait for the tick
             TRY(sys::epoll_wait(epoll.get(), ready, wait_ms));
-            tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); });
-            names_.follow(sys::monotonic_ns());
+            TRY(names_.following().tick([&] { tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); }); }));
             TRY(view_->flush(sys::monotonic_ns()));
             totals(sys::monotonic_ns());
             if (child_.pid() >= 0 && TRY(child_.poll())) return {};
@@ -245,8 +244,9 @@ class Run {
                         counts.cleared));
         if (tracer_->cost().recursion_misses)
             note(format("{} more weren't seen: a BPF program was running on that CPU already", tracer_->cost().recursion_misses));
-        if (names_.events_lost()) note(format("{} process events were lost: some names may be missing", names_.events_lost()));
-        for (const std::string &warning : names_.warnings()) note(warning);
+        if (names_.following().events_lost())
+            note(format("{} process events were lost: some names may be missing", names_.following().events_lost()));
+        for (const std::string &warning : names_.following().warnings()) note(warning);
         if (!status_.empty()) say(format("{}: {} {}\n", kWho, a_.workload()[0], status_));
         return {};
     }

@@ -15,14 +15,11 @@
 #include <algorithm>
 
 #include "runtime/base/format.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::custom {
 namespace {
 
-constexpr uint64_t kInFlightNs = 20'000'000; // records of that age may still be on their way to us
-constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr uint64_t kLowest = 4096; // nothing is mapped below
 
 class Hash {
@@ -72,36 +69,9 @@ bool lacks_caller(std::span<const uint64_t> frames, uint64_t caller, bool never)
     return never || frames.size() < 2 || frames[1] != caller;
 }
 
-Result<void> Names::watch(int workload) {
-    profile::ProcessEvents::Options options;
-    options.follow = workload;
-    workload_ = workload;
-    if (workload >= 0) processes_.want(static_cast<uint32_t>(workload));
-    sys::Because why("what processes map, fork and exec: names for the stacks of short-lived ones");
-    TRY(events_.open(options));
-    processes_.all_changes_are_told();
-    watching_ = true;
-    return {};
-}
-
-void Names::look_at(uint32_t pid) { processes_.look_at(pid, sys::monotonic_ns()); }
-
-void Names::follow(uint64_t now_ns) {
-    if (watching_ && now_ns > kInFlightNs) {
-        events_.gather();
-        events_.apply(now_ns - kInFlightNs, processes_);
-    }
-    if (now_ns < swept_at_ + kSweepNs) return;
-    processes_.sweep();
-    swept_at_ = now_ns;
-}
-
 bool Names::wanted(const Record &head) {
-    if (watching_) {
-        if (head.t_ns > events_.gathered_ns()) events_.gather();
-        events_.apply(head.t_ns, processes_);
-    }
-    return workload_ < 0 || processes_.find_wanted(head.pid, head.t_ns);
+    following_.apply(head.t_ns);
+    return following_.wanted(head.pid, head.t_ns);
 }
 
 bool Names::begins_function(uint32_t place) {
@@ -127,7 +97,7 @@ LocatedTrace Names::locate(const CustomTrace &trace) {
     places_.clear();
     size_t sane = 0; // frames up to the last that is code
     const auto add = [&](uint64_t address, bool caller) {
-        const profile::Place place = processes_.locate(pid, address, caller, t_ns);
+        const profile::Place place = following_.table().locate(pid, address, caller, t_ns);
         places_.push_back(tree_.intern_place(place));
         if (place.module != profile::kNone) sane = places_.size();
         return place;
@@ -137,7 +107,8 @@ LocatedTrace Names::locate(const CustomTrace &trace) {
         if (i > 0 || trace.head.caller == 0 || place.module == profile::kNone || !begins_function(places_[0])) continue;
         const std::pair<uint32_t, uint64_t> where(place.module, place.file_offset);
         if (!lacks_caller(trace.user, trace.head.caller, without_caller_.count(where) != 0)) continue;
-        if (processes_.locate(pid, trace.head.caller, true, t_ns).module == profile::kNone) continue; // no code: no caller
+        if (following_.table().locate(pid, trace.head.caller, true, t_ns).module == profile::kNone)
+            continue; // no code: no caller
         without_caller_.insert(where);
         (void)add(trace.head.caller, true);
     }

@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "programs/custom/tracer.h"
-#include "programs/profile/live_symbols.h"
+#include "programs/profile/following.h"
 #include "programs/profile/namer.h"
-#include "programs/profile/process_events.h"
-#include "programs/profile/process_table.h"
 #include "programs/render/frame.h"
 
 namespace rawbpf::inline v0::custom {
@@ -35,14 +33,8 @@ struct LocatedTrace {
 
 class Names {
   public:
-    Names() : symbols_(true) {}
-    /// From here on the kernel tells what processes map. `workload`: only of that process and what it starts, and only these are
-    /// wanted(); -1: of all. Errors: permission; without it /proc is all there is.
-    [[nodiscard]] Result<void> watch(int workload);
-    /// Reads what a process has mapped at once: one that runs already and may end before its first trace is read.
-    void look_at(uint32_t pid);
-    /// Takes what the kernel has told since; to be called often.
-    void follow(uint64_t now_ns);
+    /// Whose processes these are, and their unwind tables: watch() and tick() are for whoever reads the traces.
+    [[nodiscard]] profile::Following &following() { return following_; }
     /// Whether a trace is of the workload.
     [[nodiscard]] bool wanted(const Record &head);
     [[nodiscard]] LocatedTrace locate(const CustomTrace &trace);
@@ -60,22 +52,16 @@ class Names {
     [[nodiscard]] bool full() const { return tree_.nodes().size() > (1u << 20); }
     /// Forgets; what locate() gave before means nothing any more.
     void clear();
-    [[nodiscard]] const std::vector<std::string> &warnings() const { return symbols_.warnings(); }
-    [[nodiscard]] uint64_t events_lost() const { return events_.lost(); }
 
   private:
     [[nodiscard]] bool begins_function(uint32_t place);
 
-    profile::LiveSymbols symbols_;
-    profile::ProcessTable processes_{symbols_};
+    profile::Following following_{true};
     profile::StackTree tree_;
-    profile::Namer namer_{tree_, processes_.modules(), symbols_};
-    profile::ProcessEvents events_;
-    bool watching_ = false;
-    int workload_ = -1;
+    profile::Namer namer_{tree_, following_.table().modules(), following_.symbols()};
     std::set<std::pair<uint32_t, uint64_t>> without_caller_; ///< module and offset of instructions whose walks lack the caller
     std::vector<uint32_t> places_;
-    uint64_t pass_ns_ = 0, swept_at_ = 0;
+    uint64_t pass_ns_ = 0;
 };
 
 } // namespace rawbpf::inline v0::custom

@@ -18,15 +18,6 @@ constexpr uint64_t kPassShare = 20;
 constexpr uint64_t kLongestWaitNs = 2'000'000'000;
 constexpr size_t kBatch = 256;
 
-constexpr std::string_view kEndings[UNWIND_ENDINGS] = {
-    "root", "no_process", "no_mapping", "no_table", "no_rule", "odd_rule", "unreadable", "stuck", "depth", "no_registers",
-};
-
-/// Whether the stack was walked by tables; else by frame pointers.
-bool by_tables(uint8_t ending) {
-    return ending < UNWIND_ENDINGS && ending != UNWIND_ENDED_NO_PROCESS && ending != UNWIND_ENDED_NO_REGS;
-}
-
 } // namespace
 
 bool Deliverer::truncated(int32_t bytes, uint32_t node) const {
@@ -48,7 +39,7 @@ void Deliverer::add(const InternedSample &sample) {
     case Delivery::none: break;
     }
     if (truncated(sample.kernel_bytes, sample.kernel) || user_truncated(sample)) ++truncated_;
-    if (sample.ending < UNWIND_ENDINGS) ++ends_[sample.ending];
+    ends_.add(sample.ending);
     if (sample.kernel_bytes < 0) ++kernel_unreadable_;
     if (sample.user_bytes < 0 && !sample.kernel_thread) ++user_unreadable_;
     ++shown_;
@@ -159,18 +150,11 @@ void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
     early_ += count;
     std::string where = known == kNone ? "[unknown]" : namer_.frame(known)->module;
     if (by_tables(sample.ending)) {
-        std::string reason(kEndings[sample.ending]);
+        std::string reason(ending_name(sample.ending));
         std::replace(reason.begin(), reason.end(), '_', ' ');
         append(where, " ({})", reason);
     }
     ended_early_[where] += count;
-}
-
-std::vector<std::pair<std::string, uint64_t>> Deliverer::stack_ends() const {
-    std::vector<std::pair<std::string, uint64_t>> out;
-    if (std::all_of(ends_.begin(), ends_.end(), [](uint64_t count) { return count == 0; })) return out;
-    for (size_t i = 0; i < ends_.size(); ++i) out.emplace_back(kEndings[i], ends_[i]);
-    return out;
 }
 
 std::vector<std::pair<std::string, uint64_t>> Deliverer::degraded() const {

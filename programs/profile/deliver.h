@@ -2,7 +2,6 @@
 // live run and a report from a capture file both end here, so they can't differ.
 #pragma once
 
-#include <array>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -10,8 +9,8 @@
 #include "programs/profile/namer.h"
 #include "programs/profile/profiler.h"
 #include "programs/profile/record.h"
+#include "programs/profile/stack_ends.h"
 #include "programs/profile/stacks.h"
-#include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -43,7 +42,7 @@ class Deliverer {
     /// Modules that user stacks ended early in, most first.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> ended_early() const;
     /// Why user stacks that were looked at for tables ended, by reason; empty when none was.
-    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> stack_ends() const;
+    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> stack_ends() const { return ends_.list(); }
 
   private:
     Result<void> emit();
@@ -64,7 +63,7 @@ class Deliverer {
     std::vector<InternedSample> pending_;
     CountTable counts_;
     uint64_t shown_ = 0, truncated_ = 0, user_unreadable_ = 0, kernel_unreadable_ = 0, early_ = 0;
-    std::array<uint64_t, UNWIND_ENDINGS> ends_{};
+    StackEnds ends_;
     uint64_t kernel_pass_ns_ = 0, kernel_passed_at_ = 0;    // what the last pass cost, and when it was
     std::unordered_map<std::string, uint64_t> ended_early_; // by module
 };

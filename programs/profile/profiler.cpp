@@ -64,7 +64,6 @@ constexpr size_t kTypicalRecord = 600;      // bytes: 70 frames
 constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
 constexpr size_t kMostNodes = 1 << 20; // of the stack tree, before it starts anew; about 20 MB
 constexpr size_t kWriteAt = 64 << 10;  // bytes of capture waiting
-constexpr uint64_t kMostPools = 4096;  // of a megabyte, for unwind tables
 constexpr int kRounds = 8;             // of making tables, before anything else is done
 constexpr uint64_t kLeastTickNs = 1'000'000;
 constexpr uint32_t kMostLeftOut = 1024; // processes in the map of those to leave out, before it starts anew
@@ -190,29 +189,21 @@ class Run {
                                (options_.unwind == UnwindBy::tables || options_.bpf != BpfSource::clang);
         if (by_tables) {
             sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
-            program.unwind = probe_unwind();
-            if (!program.unwind->has_bpf_loop && options_.unwind == UnwindBy::automatic) {
-                // The verifier goes through each round of each frame: that takes it thirty times as long as all else here.
+            const UnwindChoice choice{options_.unwind, options_.unwind_memory, options_.depth};
+            std::string note;
+            program.unwind = unwind_options(choice, note);
+            if (program.unwind) {
+                auto spec = program_spec(options_.bpf, program);
+                auto loaded = spec ? rawbpf::load(std::move(*spec)) : Result<LoadedObject>(Unexpected(std::move(spec).error()));
+                if (loaded) {
+                    object_ = std::move(*loaded);
+                    return unwinding_.start(object_, options_.unwind_memory);
+                }
+                if (!goes_without(choice, loaded.error(), note))
+                    return Unexpected(in_context(std::move(loaded).error(), "unwinding without frame pointers"));
                 program.unwind.reset();
-                outcome_.warnings.emplace_back(
-                    "user stacks are walked by frame pointers: without bpf_loop (Linux 5.17) the kernel "
-                    "takes long to check the program that needs none; --unwind dwarf waits for it");
-                object_ = TRY(rawbpf::load(TRY(program_spec(options_.bpf, program))));
-                return {};
             }
-            program.unwind->depth = options_.depth;
-            program.unwind->pools = static_cast<uint32_t>(std::clamp<uint64_t>(options_.unwind_memory >> 20, 1, kMostPools));
-            auto spec = program_spec(options_.bpf, program);
-            auto loaded = spec ? rawbpf::load(std::move(*spec)) : Result<LoadedObject>(Unexpected(std::move(spec).error()));
-            if (loaded) {
-                object_ = std::move(*loaded);
-                return unwinding_.start(object_, options_.unwind_memory);
-            }
-            if (options_.unwind == UnwindBy::tables || loaded.error().kind == Errc::permission)
-                return Unexpected(in_context(std::move(loaded).error(), "unwinding without frame pointers"));
-            outcome_.warnings.push_back(
-                format("user stacks are walked by frame pointers, and end in code without them: {}", loaded.error().message()));
-            program.unwind.reset();
+            outcome_.warnings.push_back(std::move(note));
         }
         object_ = TRY(rawbpf::load(TRY(program_spec(options_.bpf, program))));
         return {};

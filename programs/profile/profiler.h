@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "programs/render/frame.h"
+#include "programs/unwind/choice.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
 
@@ -38,13 +39,6 @@ enum class BpfSource : uint8_t {
     automatic, ///< what the build was configured for (-Dbpf)
     clang,     ///< profile.bpf.c, compiled at build time
     dsl,       ///< profile_dsl.cpp
-};
-
-/// How user stacks are walked.
-enum class UnwindBy : uint8_t {
-    automatic, ///< by tables where the kernel can, else by frame pointers with a warning
-    fp,        ///< by frame pointers, which the kernel does by itself
-    tables,    ///< by unwind tables (.eh_frame), or not at all
 };
 
 /// How a run is set up. The defaults profile the whole machine at 99 Hz until `stop`.

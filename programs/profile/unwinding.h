@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "programs/profile/live_symbols.h"
 #include "programs/profile/process_table.h"

@@ -1,12 +1,21 @@
 // What the walk needs of a kernel, asked for by trying; never by its version.
 #include "programs/unwind/program.h"
 
+#include <algorithm>
+
 #include <linux/bpf.h>
 
+#include "runtime/base/format.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
 
 namespace rawbpf::inline v0 {
+
+namespace {
+
+constexpr uint64_t kMostPools = 4096; // of a megabyte
+
+} // namespace
 
 MapSpec unwind_pool_spec() {
     MapSpec pool;
@@ -40,6 +49,26 @@ UnwindProgramOptions probe_unwind() {
         options.address_mask = ~0ull >> __builtin_clzll(reinterpret_cast<uintptr_t>(&local));
     }
     return options;
+}
+
+std::optional<UnwindProgramOptions> unwind_options(const UnwindChoice &choice, std::string &note) {
+    if (choice.by == UnwindBy::fp) return {};
+    UnwindProgramOptions options = probe_unwind();
+    if (!options.has_bpf_loop && choice.by == UnwindBy::automatic) {
+        // The verifier goes through each round of each frame: that takes it thirty times as long as all else.
+        note = "user stacks are walked by frame pointers: without bpf_loop (Linux 5.17) the kernel takes long to check the "
+               "program that needs none; --unwind dwarf waits for it";
+        return {};
+    }
+    options.depth = choice.depth;
+    options.pools = static_cast<uint32_t>(std::clamp<uint64_t>(choice.memory >> 20, 1, kMostPools));
+    return options;
+}
+
+bool goes_without(const UnwindChoice &choice, const Error &refused, std::string &note) {
+    if (choice.by == UnwindBy::tables || refused.kind == Errc::permission) return false;
+    note = format("user stacks are walked by frame pointers, and end in code without them: {}", refused.message());
+    return true;
 }
 
 } // namespace rawbpf::inline v0

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
+#include "programs/unwind/choice.h"
+#include "runtime/base/error.h"
 #include "runtime/object/spec.h"
 #include "runtime/unwind/layout.h"
 
@@ -51,6 +55,10 @@ struct UnwindProgramOptions {
 
 /// What this kernel has; sizes are left as they are. Never fails: what can't be found out isn't there.
 [[nodiscard]] UnwindProgramOptions probe_unwind();
+/// What a program that walks is to be made with; nullopt: it isn't to. `note`: why not, where it was wanted (a sentence).
+[[nodiscard]] std::optional<UnwindProgramOptions> unwind_options(const UnwindChoice &choice, std::string &note);
+/// The kernel refused what unwind_options() led to: whether to do without, which `note` then says. Else it is the error.
+[[nodiscard]] bool goes_without(const UnwindChoice &choice, const Error &refused, std::string &note);
 
 /// In a spec made of a unit that has an Unwinder: the pools' member is an array of one value of 1 MiB, mapped. Nothing happens to
 /// a spec without unwind_pools.

@@ -86,8 +86,8 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
     Child child(work);
     Names names;
     if (how.know_processes) {
-        if (Result<void> watched = names.watch(-1); !watched) why = watched.error().message();
-        names.look_at(static_cast<uint32_t>(child.pid));
+        if (Result<void> watched = names.following().watch(-1); !watched) why = watched.error().message();
+        names.following().want(static_cast<uint32_t>(child.pid));
     }
     Seen seen;
     const auto report = [&](const CustomTrace &trace) {

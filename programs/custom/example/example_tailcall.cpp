@@ -57,7 +57,7 @@ Result<void> trace(const char *target) {
     fflush(stdout);
 
     custom::Names names;
-    (void)names.watch(-1); // without it, what ends early goes without names
+    (void)names.following().watch(-1); // without it, what ends early goes without names
     const auto report = [&](const custom::CustomTrace &trace) {
         (void)names.wanted(trace.head); // what processes mapped until then
         printf("context %#llx  thread %u  cpu %u  %s:", static_cast<unsigned long long>(trace.head.context), trace.head.tid,
