@@ -6,6 +6,8 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/lab.h"
+#include "cli/lines.h"
 #include "cli/narrator.h"
 #include "cli/running.h"
 #include "cli/trace_export.h"
@@ -91,7 +93,11 @@ constexpr Option kOptions[] = {
      .repeatable = true,
      .argument = "FIELD",
      .help = "this as well, through the kernel's types: 'file->f_inode->i_size'"},
-    {.name = "stack", .letter = 's', .help = "with each event the stacks of the kernel and of the program"},
+    {.name = "stack",
+     .letter = 's',
+     .help = "with each event the stacks of the kernel and of the program; -f folded, svg, top and pprof count equal ones"},
+    kLinesOption,
+    kInlineOption,
     {.name = "graph",
      .letter = 'g',
      .help = "calls indented by depth, with what they returned and how long they took",
@@ -103,7 +109,7 @@ constexpr Option kOptions[] = {
      .argument = "NAME",
      .help = "how to show it",
      .fallback = "text",
-     .choices = "text json chrome folded protobuf"},
+     .choices = "text json chrome folded protobuf svg top pprof"},
     kJsonOption,
     kOutputOption,
     {.name = "string",
@@ -136,6 +142,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
     {"sudo rawbpf trace 'uprobe:./prog:*' -r -f chrome -o prog.json -- ./prog", "a timeline for ui.perfetto.dev"},
+    {"sudo rawbpf trace uprobe:libc:malloc --stack -f svg -o malloc.svg -- ./prog", "who allocates, as a flame graph"},
     {"sudo rawbpf trace --list 'tracepoint:sched:*'", "what there is"},
 };
 
@@ -148,6 +155,17 @@ constexpr Example kUsdtExamples[] = {
 
 // "rawbpf trace", "rawbpf usdt trace"
 std::string who(const Arguments &a) { return format("rawbpf {}", a.command().name); }
+
+trace::Format format_of(const Arguments &a) {
+    const auto *named = std::find(std::begin(trace::kTraceFormats), std::end(trace::kTraceFormats), a.text(option("format")));
+    return static_cast<trace::Format>(named - std::begin(trace::kTraceFormats));
+}
+// -f folded is two things: with --stack how often each stack, else the times of calls.
+bool wants_stacks(const Arguments &a) { return a.has(option("stack")) || trace::only_stacks(format_of(a)); }
+bool counts_stacks(const Arguments &a) {
+    return trace::only_stacks(format_of(a)) || (format_of(a) == trace::Format::folded && a.has(option("stack")));
+}
+bool has_call_times(const Arguments &a) { return format_of(a) == trace::Format::folded && !counts_stacks(a); }
 
 Result<void> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
@@ -163,15 +181,19 @@ Result<void> check(const Arguments &a) {
     if (a.has(option("count")) && (a.has(option("show")) || a.has(option("stack"))))
         return wrong_usage("--count shows no events");
     const std::string_view shape = a.text(option("format"));
+    if (a.has(option("count")) && wants_stacks(a))
+        return wrong_usage(format("-f {} counts stacks, and --count keeps none", shape), "leave --count out");
+    if ((a.has(option("lines")) || a.has(option("inline"))) && !wants_stacks(a))
+        return wrong_usage("--lines and --inline are about stacks, and none are taken", "add --stack");
     if (a.has(option("count")) && shape == "folded")
         return wrong_usage("-f folded needs the times of calls, and --count keeps none", "leave --count out");
     if (a.has(option("count")) && shape == "chrome")
         return wrong_usage("-f chrome draws events, and --count has none", "text, json and protobuf have counts");
-    if (shape == "folded" && (a.has(option("errors")) || a.has(option("min-duration"))))
+    if (has_call_times(a) && (a.has(option("errors")) || a.has(option("min-duration"))))
         return wrong_usage("-f folded needs all calls with their returns", "leave --errors and --min-duration out");
     const std::string_view file = a.text(option("output"));
-    if (shape == "protobuf" && (file.empty() || file == "-") && !a.has(option("list")) && is_terminal(1))
-        return wrong_usage("-f protobuf isn't for a terminal to show", "-o FILE, or a pipe");
+    if ((shape == "protobuf" || shape == "pprof") && (file.empty() || file == "-") && !a.has(option("list")) && is_terminal(1))
+        return wrong_usage(format("-f {} isn't for a terminal to show", shape), "-o FILE, or a pipe");
     if (a.has(option("graph")) && shape != "text")
         return wrong_usage(format("--graph is a form of text, not of -f {}", shape), "-f chrome draws calls as bars");
     if (a.has(option("count")) && a.has(option("latency"))) return wrong_usage("--count keeps no times", "leave one of them out");
@@ -204,7 +226,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.mode = a.has(option("count")) ? trace::Mode::count : trace::Mode::events;
     program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors")) ||
                       a.has(option("min-duration"));
-    const bool folded = a.text(option("format")) == "folded";
+    const bool folded = has_call_times(a);
     // A span begins with a call, so that those within it know their parent; where the kernel decides by the return, it pairs.
     program.goroutines = wants_spans(a, kSpanIds);
     const bool spans = program.goroutines && !std::all_of(o.probes.begin(), o.probes.end(),
@@ -214,7 +236,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
                       (spans && !a.has(option("errors")) && !a.has(option("min-duration")));
     program.calls = both || !program.results;
     program.pair = program.results && !both;
-    program.stack = a.has(option("stack"));
+    program.stack = wants_stacks(a);
     if (program.stack) program.ring_bytes = kStackRing;
     program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
     trace::Filters &filters = program.filters;
@@ -266,8 +288,8 @@ int list_probes(const std::string &who, const trace::TraceOptions &o, Output &ou
 class Run {
   public:
     /// `spans`: nullptr for events.
-    Run(const Arguments &a, trace::TraceOptions options, Output &output, SpanRun *spans)
-        : a_(a), options_(std::move(options)), output_(output), spans_(spans) {}
+    Run(const Arguments &a, trace::TraceOptions options, Output &output, SpanRun *spans, profile::DebugInfo *debug_info)
+        : a_(a), options_(std::move(options)), output_(output), spans_(spans), debug_info_(debug_info) {}
 
     Result<void> run() {
         cpu_before_ns_ = sys::process_cpu_ns();
@@ -290,9 +312,10 @@ class Run {
         start_ns_ = sys::monotonic_ns();
         run_ = profile::describe_run(own_command_line({words.begin(), words.end()}, a_), RAWBPF_VERSION, cpus, start_ns_);
         trace::ViewOptions view;
-        const std::string_view format_name = a_.text(option("format"));
-        const auto *named = std::find(std::begin(trace::kTraceFormats), std::end(trace::kTraceFormats), format_name);
-        view.format = static_cast<trace::Format>(named - std::begin(trace::kTraceFormats));
+        view.format = format_of(a_);
+        if (counts_stacks(a_)) view.stacks = TRY(open_renderer());
+        view.debug_info = debug_info_;
+        view.source = {a_.has(option("lines")), a_.has(option("inline"))};
         view.count = a_.has(option("count"));
         view.graph = a_.has(option("graph"));
         view.calls = options_.program.calls;
@@ -338,10 +361,20 @@ class Run {
         return {};
     }
 
+    Result<render::Renderer *> open_renderer() {
+        render::RenderOptions how;
+        how.color = output_.is_stdout() && color_wanted(a_.text(option("color")), 1);
+        how.title = format("Stacks at {}", a_.operands().empty() ? std::string_view("USDT probes") : a_.operands()[0]);
+        if (a_.operands().size() > 1) append(how.title, " and {} more", a_.operands().size() - 1);
+        const render::Format shape = *render::format_named(a_.text(option("format"))); // they have the same names
+        renderer_ = TRY(kMakeRenderer(shape, how, output_.writer()));
+        return renderer_.get();
+    }
+
     // What only the places can tell: whether the wanted form is possible.
     [[nodiscard]] Result<void> check_places() const {
         if (spans_) TRY(check_span_places(tracer_->places()));
-        if (a_.text(option("format")) != "folded") return {};
+        if (!has_call_times(a_)) return {};
         const auto returns = [](const trace::Place &place) {
             return place.kind != trace::ProbeKind::tracepoint && place.kind != trace::ProbeKind::raw_tp &&
                    place.kind != trace::ProbeKind::usdt;
@@ -444,6 +477,8 @@ class Run {
         if (spans_) say(spans_->ledger_text());
         if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), trace::merge_sites(tracer_->places(), counts)));
         for (const std::string &warning : view_->warnings()) note(warning);
+        if (debug_info_)
+            for (const std::string &warning : debug_info_->warnings()) note(warning);
         if (tracer_->cost().recursion_misses)
             say(format("{}: {} more weren't seen: a BPF program was running on that CPU already\n", who_,
                        tracer_->cost().recursion_misses));
@@ -458,6 +493,8 @@ class Run {
     trace::TraceOptions options_;
     Output &output_;
     SpanRun *spans_;
+    profile::DebugInfo *debug_info_;
+    std::unique_ptr<render::Renderer> renderer_;
     sys::Child child_;
     std::vector<Fd> targets_; ///< of --pid: readable when it has ended
     std::unique_ptr<trace::Tracer> tracer_;
@@ -484,10 +521,13 @@ int run_trace_command(const Arguments &a) {
         if (!prepared) return complain(who(a), prepared.error(), prepared.error().kind == Errc::invalid_argument ? 2 : 0);
         spans = std::move(*prepared);
     }
+    Result<std::unique_ptr<profile::DebugInfo>> debug_info = nullptr;
+    if (wants_stacks(a)) debug_info = debug_info_for(a, lines_ids(kOptions));
+    if (!debug_info) return complain(who(a), debug_info.error(), 3);
     stop_on_signals();
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
-    Result<void> done = Run(a, std::move(*options), *output, spans.get()).run();
+    Result<void> done = Run(a, std::move(*options), *output, spans.get(), debug_info->get()).run();
     narrator.reset();
     if (!done) {
         if (reader_gone(done.error())) return 0;
@@ -516,7 +556,8 @@ const Command kTrace{
         "own "
         "time in nanoseconds by call path, for flame graph tools, protobuf is a series of length-delimited records whose schema "
         "is "
-        "installed as share/rawbpf/trace.proto."
+        "installed as share/rawbpf/trace.proto. With --stack, folded has how often each stack was there; so have svg, a flame "
+        "graph, top, a table, and pprof, which turn it on by themselves."
         "\n\n"
         "With --spans, --otlp or --prometheus the events make spans: a call and its return, a probe that begins something and "
         "the one "

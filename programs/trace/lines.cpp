@@ -116,6 +116,13 @@ class Lines final : public Sink {
             out += "[unknown]";
         else
             render::append_printable(out, frame_name(frame));
+        if (frame.inlined) out += " (inlined)";
+        if (!frame.file.empty()) {
+            out += " (";
+            render::append_printable(out, render::base_name(frame.file));
+            if (frame.line != 0) append(out, ":{}", frame.line);
+            out += ')';
+        }
         const std::string_view module = render::base_name(frame.module);
         if (!module.empty()) {
             const bool bracketed = module.front() == '[';

@@ -114,14 +114,14 @@ void Names::prepare(const std::vector<const Located *> &stacks) {
 NamedStack Names::name(const Located &stack) {
     NamedStack out;
     for (uint32_t place : stack.kernel) out.kernel.push_back(tables_->namer.frame(place));
-    for (uint32_t place : stack.user) out.user.push_back(tables_->namer.frame(place));
+    for (uint32_t place : stack.user) tables_->namer.add_frames(place, out.user);
     out.user_error = stack.user_error;
     return out;
 }
 
 void Names::trim() {
     // Who isn't told of processes' ends keeps them all.
-    if (!watching_ && tables_->processes.sampled() >= kMostProcesses) tables_ = std::make_unique<Tables>();
+    if (!watching_ && tables_->processes.sampled() >= kMostProcesses) tables_ = std::make_unique<Tables>(*this);
     if (tables_->tree.places().size() < kMostPlaces) return;
     tables_->tree.clear();
     tables_->namer.clear();

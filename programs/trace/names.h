@@ -27,6 +27,10 @@ struct NamedStack {
 
 class Names : public AddressNames {
   public:
+    /// `debug_info`: where lines and inlined functions come from, which `detail` asks for; nullptr: nowhere.
+    explicit Names(profile::DebugInfo *debug_info = nullptr, profile::SourceDetail detail = {})
+        : debug_info_(debug_info), detail_(detail), tables_(std::make_unique<Tables>(*this)) {}
+
     /// A stack whose frames are numbers of places.
     struct Located {
         std::vector<uint32_t> kernel, user;
@@ -59,12 +63,17 @@ class Names : public AddressNames {
     std::string kernel_symbol(uint64_t address);
 
     struct Tables {
+        explicit Tables(const Names &names) : namer(tree, processes.modules(), symbols, names.detail_) {
+            symbols.set_debug_info(names.debug_info_);
+        }
         profile::LiveSymbols symbols;
         profile::ProcessTable processes{symbols};
         profile::StackTree tree;
-        profile::Namer namer{tree, processes.modules(), symbols};
+        profile::Namer namer;
     };
-    std::unique_ptr<Tables> tables_ = std::make_unique<Tables>();
+    profile::DebugInfo *debug_info_;
+    profile::SourceDetail detail_;
+    std::unique_ptr<Tables> tables_;
     profile::ProcessEvents events_;
     bool watching_ = false;
     std::unordered_map<uint64_t, std::string> kernel_; ///< of addresses in arguments

@@ -1,7 +1,7 @@
 // What the formats of a trace have in common: events in, text (or bytes) out.
 //
 //      View --Shown--> Sink --text--> the writer       one Sink a format: lines.cpp, json_events.cpp, chrome.cpp, folded.cpp,
-//                                                      protobuf.cpp
+//                                                      protobuf.cpp; stack_counts.cpp for those of programs/render
 #pragma once
 
 #include <map>
@@ -17,26 +17,35 @@
 #include "programs/trace/names.h"
 #include "programs/trace/tracer.h"
 
+namespace rawbpf::inline v0::render {
+class Renderer;
+}
+
 namespace rawbpf::inline v0::trace {
 
-enum class Format : uint8_t { text, json, chrome, folded, protobuf };
+enum class Format : uint8_t { text, json, chrome, folded, protobuf, svg, top, pprof };
 
 /// Every format's name as -f takes it, in the order of Format.
-inline constexpr std::string_view kTraceFormats[] = {"text", "json", "chrome", "folded", "protobuf"};
+inline constexpr std::string_view kTraceFormats[] = {"text", "json", "chrome", "folded", "protobuf", "svg", "top", "pprof"};
+/// Whether the format has nothing but stacks, counted (ViewOptions::stacks).
+[[nodiscard]] constexpr bool only_stacks(Format format) { return format >= Format::svg; }
 
 struct SpanOptions; // spans.h
 
 struct ViewOptions {
     Format format = Format::text;
-    bool graph = false;                 ///< calls indented by depth, with durations
-    bool latency = false;               ///< a histogram and percentiles for each function, at the end
-    bool count = false;                 ///< no events, only how often
-    bool calls = true;                  ///< calls are seen: not only their returns
-    bool returns = false;               ///< returns are seen too, so that calls have a depth
-    bool stack = false;                 ///< records bring stacks along
-    bool quiet = false;                 ///< no statistics at the end
-    bool verbose = false;               ///< the ledger for each function
-    const SpanOptions *spans = nullptr; ///< not events, but the spans they make: text and json
+    bool graph = false;                       ///< calls indented by depth, with durations
+    bool latency = false;                     ///< a histogram and percentiles for each function, at the end
+    bool count = false;                       ///< no events, only how often
+    bool calls = true;                        ///< calls are seen: not only their returns
+    bool returns = false;                     ///< returns are seen too, so that calls have a depth
+    bool stack = false;                       ///< records bring stacks along
+    bool quiet = false;                       ///< no statistics at the end
+    bool verbose = false;                     ///< the ledger for each function
+    const SpanOptions *spans = nullptr;       ///< not events, but the spans they make: text and json
+    render::Renderer *stacks = nullptr;       ///< not events, but how often each stack: svg, top, pprof, and folded with `stack`
+    profile::DebugInfo *debug_info = nullptr; ///< where lines and inlined functions of stacks come from
+    profile::SourceDetail source = {};        ///< which of these
 };
 
 /// An event with what is known of it beside its record.
@@ -109,6 +118,7 @@ class Sink {
 [[nodiscard]] std::unique_ptr<Sink> make_chrome(SinkOptions options);
 [[nodiscard]] std::unique_ptr<Sink> make_folded_calls(SinkOptions options);
 [[nodiscard]] std::unique_ptr<Sink> make_protobuf(SinkOptions options);
+[[nodiscard]] std::unique_ptr<Sink> make_stack_counts(SinkOptions options);
 
 // What every NDJSON of a trace ends with: a line of times for each function with --latency, and the ledger with each place's.
 void append_json_latency(std::string &out, const SinkOptions &options, const Ending &ending);

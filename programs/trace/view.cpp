@@ -48,12 +48,13 @@ std::vector<std::string> names_of(const std::vector<Place> &places) {
 
 std::unique_ptr<Sink> make_sink(const SinkOptions &options) {
     if (options.view.spans) return make_spans(options, *options.view.spans);
+    if (options.view.stacks) return make_stack_counts(options);
     switch (options.view.format) {
     case Format::json: return make_json_events(options);
     case Format::chrome: return make_chrome(options);
     case Format::folded: return make_folded_calls(options);
     case Format::protobuf: return make_protobuf(options);
-    case Format::text: break;
+    default: break;
     }
     return make_lines(options);
 }
@@ -62,7 +63,8 @@ std::unique_ptr<Sink> make_sink(const SinkOptions &options) {
 
 View::View(const ViewOptions &options, const std::vector<Place> &places, const RunInfo &run, const btf::Btf *kernel,
            uint64_t start_ns, render::Writer &writer)
-    : options_(options), places_(places), run_(run), start_ns_(start_ns), writer_(writer), place_names_(names_of(places)),
+    : options_(options), places_(places), run_(run), start_ns_(start_ns), writer_(writer),
+      names_(options.debug_info, options.source), place_names_(names_of(places)),
       sink_(make_sink({options_, places_, place_names_, run_, {kernel, &names_}})), called_(places.size()),
       returned_(places.size()) {}
 
