@@ -34,6 +34,11 @@ constexpr uint64_t kTarget = 16;         // among what epoll tells: a process th
 constexpr uint32_t kStackRing = 8 << 20; // a record with stacks has over a KB
 constexpr uint64_t kRedrawNs = 1'000'000'000;
 
+constexpr Option without_section(Option option) {
+    option.section = {};
+    return option;
+}
+
 constexpr Option kOptions[] = {
     {.name = "list",
      .letter = 'l',
@@ -83,6 +88,15 @@ constexpr Option kOptions[] = {
      .section = "How long"},
     kAsRootOption,
     kReadyFdOption,
+    {.name = "stack",
+     .letter = 's',
+     .help = "with each event the stacks of the kernel and of the program; -f folded, svg, top and pprof count equal ones",
+     .section = "Stacks"},
+    without_section(kUnwindOption),
+    kUnwindMemoryOption,
+    kDepthOption,
+    kLinesOption,
+    kInlineOption,
     {.name = "count",
      .letter = 'c',
      .help = "no events: how often each function is called, counted in the kernel",
@@ -93,11 +107,6 @@ constexpr Option kOptions[] = {
      .repeatable = true,
      .argument = "FIELD",
      .help = "this as well, through the kernel's types: 'file->f_inode->i_size'"},
-    {.name = "stack",
-     .letter = 's',
-     .help = "with each event the stacks of the kernel and of the program; -f folded, svg, top and pprof count equal ones"},
-    kLinesOption,
-    kInlineOption,
     {.name = "graph",
      .letter = 'g',
      .help = "calls indented by depth, with what they returned and how long they took",
@@ -183,8 +192,9 @@ Result<void> check(const Arguments &a) {
     const std::string_view shape = a.text(option("format"));
     if (a.has(option("count")) && wants_stacks(a))
         return wrong_usage(format("-f {} counts stacks, and --count keeps none", shape), "leave --count out");
-    if ((a.has(option("lines")) || a.has(option("inline"))) && !wants_stacks(a))
-        return wrong_usage("--lines and --inline are about stacks, and none are taken", "add --stack");
+    for (const Id about : {option("lines"), option("inline"), option("unwind"), option("unwind-memory"), option("depth")})
+        if (a.has(about) && !wants_stacks(a))
+            return wrong_usage(format("--{} is about stacks, and none are taken", kOptions[about.index].name), "add --stack");
     if (a.has(option("count")) && shape == "folded")
         return wrong_usage("-f folded needs the times of calls, and --count keeps none", "leave --count out");
     if (a.has(option("count")) && shape == "chrome")
@@ -238,6 +248,10 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.pair = program.results && !both;
     program.stack = wants_stacks(a);
     if (program.stack) program.ring_bytes = kStackRing;
+    const std::string_view unwind = a.text(option("unwind"));
+    o.unwind.by = unwind == "fp" ? UnwindBy::fp : unwind == "dwarf" ? UnwindBy::tables : UnwindBy::automatic;
+    o.unwind.memory = TRY(parse_size(a.text(option("unwind-memory")), "--unwind-memory", uint64_t{1} << 20, uint64_t{4} << 30));
+    o.unwind.depth = static_cast<uint32_t>(a.count(option("depth")));
     program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
     trace::Filters &filters = program.filters;
     filters.pids = numbers(a.pids(option("pid")));
@@ -332,9 +346,15 @@ class Run {
         TRY(output_.empty());
         output_.keep();
         TRY(view_->start());
+        profile::Following &following = view_->following();
+        if (LoadedObject *object = tracer_->unwinds()) TRY(following.unwind(*object, options_.unwind.memory));
         if (view_->wants_watch(child_.pid()))
-            if (Result<void> watched = view_->watch(child_.pid()); !watched)
+            if (Result<void> watched = following.watch(child_.pid()); !watched)
                 note(format("code of processes that end early may go without names: {}", watched.error().message()));
+        if (following.unwinds()) {
+            for (int pid : a_.pids(option("pid"))) following.want(static_cast<uint32_t>(pid));
+            TRY(following.tick()); // their tables are there before the first event
+        }
         TRY(tracer_->attach());
         for (const std::string &text : tracer_->notes()) note(text);
         TRY(tell_ready(a_, option("ready-fd")));
@@ -400,6 +420,8 @@ class Run {
         Fd epoll = TRY(sys::epoll_create());
         if (tracer_->poll_fd() >= 0) TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
         if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
+        profile::Following &following = view_->following();
+        TRY(following.add_to(epoll.get(), 2));
         for (size_t i = 0; i < targets_.size(); ++i)
             TRY(sys::epoll_add(epoll.get(), targets_[i].get(), EPOLLIN | EPOLLET, kTarget + i));
         size_t alive = targets_.size();
@@ -409,7 +431,7 @@ class Run {
         std::vector<epoll_event> ready(4);
         for (;;) {
             const uint64_t now = sys::monotonic_ns();
-            int wait_ms = kTickMs;
+            int wait_ms = following.wait_ms(kTickMs);
             if (duration != 0) {
                 if (now - armed_ns_ >= duration) return {};
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
@@ -418,7 +440,7 @@ class Run {
             const size_t n = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->may_sleep() ? wait_ms : 0));
             for (size_t i = 0; i < n; ++i)
                 if (ready[i].data.u64 >= kTarget) --alive;
-            tracer_->poll([&](const trace::Event &event) { show(event); });
+            TRY(following.tick([&] { tracer_->poll([&](const trace::Event &event) { show(event); }); }));
             TRY(view_->flush(sys::monotonic_ns()));
             if (spans_ && spans_->is_scraped() && sys::monotonic_ns() - counted_ns_ >= kRedrawNs) {
                 uint64_t lost = 0;
@@ -465,6 +487,7 @@ class Run {
         if (const uint64_t missed = view_->calls().missed_returns() + view_->calls().still_open(); missed)
             ledger.degraded.emplace_back("return_missed", missed);
         if (view_->calls().missed_calls()) ledger.degraded.emplace_back("call_missed", view_->calls().missed_calls());
+        ledger.stack_ends = view_->stack_ends().list();
         TRY(view_->finish(counts, ledger));
         TRY(output_.writer().flush());
         if (a_.has(option("quiet"))) return {};
@@ -473,6 +496,7 @@ class Run {
         cost.bpf_runs = tracer_->cost().runs;
         cost.bpf_ns = tracer_->cost().ns;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
+        cost.table_bytes = view_->following().stats().pool_bytes;
         say(render::ledger_text(who_, run_, ledger, cost, "event"));
         if (spans_) say(spans_->ledger_text());
         if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), trace::merge_sites(tracer_->places(), counts)));

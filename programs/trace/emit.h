@@ -9,6 +9,7 @@
 #include "programs/trace/path.h"
 #include "programs/trace/program.h"
 #include "programs/trace/value.h"
+#include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0::trace {
 
@@ -23,6 +24,7 @@ struct Shared {
     std::optional<FileOffsets> files; ///< and what a descriptor leads to
     std::optional<NamespaceOffsets> namespaces;
     Code *walk = nullptr;
+    std::optional<Unwinder> unwinder; ///< user stacks by tables
 };
 
 /// One program under construction. r6 is the context, r7 the place's index, r8 its counters; the others are free.

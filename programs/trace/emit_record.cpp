@@ -144,13 +144,38 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
 }
 
 // Both stacks of this thread, innermost first.
-void copy_stacks(const Emitting &e, uint32_t at) {
+//
+// The walk by tables works in the record itself: it is this firing's alone, whoever comes in between (a uprobe's program may be
+// preempted, a sleepable one waits, a tracepoint fires within either), where a place that each CPU has would need a lock. What
+// the walk keeps from frame to frame lies where the kernel's stack comes afterwards. r8 is gone.
+void copy_stacks(const Emitting &e, const Layout &layout) {
     Code &f = e.f;
-    constexpr uint32_t kBytes = kMostFrames * 8;
-    f.call(helper::get_stack, r6, r9 + runtime(at + 8), kBytes, 0);
-    f.store<uint32_t>(r9 + runtime(at), r0);
-    f.call(helper::get_stack, r6, r9 + runtime(at + 8 + kBytes), kBytes, BPF_F_USER_STACK);
-    f.store<uint32_t>(r9 + runtime(at + 4), r0);
+    const Mem head = r9 + runtime(layout.stack);
+    constexpr uint32_t kKernelAt = sizeof(StackHead), kKernelBytes = kMostFrames * 8, kUserAt = kKernelAt + kKernelBytes;
+    static_assert(sizeof(UnwindState) <= kKernelBytes);
+    if (e.shared.unwinder) {
+        const Slot record = f.stack<uint64_t>("record"), pid = f.stack<uint32_t>("process");
+        f.store<uint64_t>(record, r9);
+        f.load<uint32_t>(r1, e.ids + 4);
+        f.store<uint32_t>(pid, r1);
+        f.address(r8, head);
+        f.mov(r9, 0);
+        Unwinder::Place place{has_registers(e.place.kind) ? UnwindContext::registers : UnwindContext::other, pid};
+        place.state = kKernelAt;
+        place.frames = kUserAt;
+        place.room = layout.user_frames;
+        e.shared.unwinder->walk(f, place);
+        f.load<uint64_t>(r9, record);
+        f.store<uint32_t>(head + runtime(offsetof(StackHead, user_bytes)), r0);
+        f.load<uint32_t>(r1, head + runtime(kKernelAt + offsetof(UnwindState, ending)));
+        f.store<uint32_t>(head + runtime(offsetof(StackHead, ending)), r1);
+    } else {
+        f.call(helper::get_stack, r6, head + runtime(kUserAt), layout.user_frames * 8, BPF_F_USER_STACK);
+        f.store<uint32_t>(head + runtime(offsetof(StackHead, user_bytes)), r0);
+        f.store<uint32_t>(head + runtime(offsetof(StackHead, ending)), 0);
+    }
+    f.call(helper::get_stack, r6, head + runtime(kKernelAt), kKernelBytes, 0);
+    f.store<uint32_t>(head + runtime(offsetof(StackHead, kernel_bytes)), r0);
 }
 
 } // namespace
@@ -203,7 +228,7 @@ void emit_record(const Emitting &e, const Layout &layout) {
          }
          for (const Column &column : layout.columns)
              if (column.blob >= 0) copy(e, column, layout.blobs[static_cast<size_t>(column.blob)]);
-         if (layout.stack != 0) copy_stacks(e, layout.stack);
+         if (layout.stack != 0) copy_stacks(e, layout);
          if (e.written) {
              f.load<uint64_t>(r2, *e.written);
              f.mov(r1, 1);

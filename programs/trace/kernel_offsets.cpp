@@ -2,6 +2,7 @@
 // here becomes plain numbers in the programs.
 #include "programs/trace/kernel_offsets.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace rawbpf::inline v0::trace {
@@ -57,6 +58,16 @@ Result<NamespaceOffsets> namespace_offsets(const btf::Btf &kernel) {
     out.mount = TRY(member_offset(kernel, "nsproxy", "mnt_ns"));
     out.number = TRY(member_offset(kernel, "mnt_namespace", "ns")) + TRY(member_offset(kernel, "ns_common", "inum"));
     return out;
+}
+
+bool has_return_instances(const btf::Btf &kernel) {
+    constexpr std::pair<std::string_view, std::string_view> kMembers[] = {
+        {"task_struct", "utask"},       {"uprobe_task", "return_instances"}, {"task_struct", "mm"},
+        {"mm_struct", "uprobes_state"}, {"uprobes_state", "xol_area"},       {"xol_area", "vaddr"},
+        {"return_instance", "stack"},   {"return_instance", "next"},         {"return_instance", "orig_ret_vaddr"},
+    };
+    return std::all_of(std::begin(kMembers), std::end(kMembers),
+                       [&](const auto &one) { return member_offset(kernel, one.first, one.second).has_value(); });
 }
 
 } // namespace rawbpf::inline v0::trace

@@ -39,4 +39,7 @@ struct NamespaceOffsets {
 };
 [[nodiscard]] Result<NamespaceOffsets> namespace_offsets(const btf::Btf &kernel);
 
+/// Whether the kernel has the members that programs/unwind/return_probes.h follows.
+[[nodiscard]] bool has_return_instances(const btf::Btf &kernel);
+
 } // namespace rawbpf::inline v0::trace

@@ -15,8 +15,6 @@ constexpr uint64_t kPassShare = 20;     // passes for arguments take at most a t
 constexpr size_t kMostPlaces = 100'000; // a few MB
 constexpr size_t kMostProcesses = 2000;
 constexpr size_t kMostKernel = 10'000;
-constexpr uint64_t kInFlightNs = 20'000'000; // events of that age may still be on their way to us
-constexpr uint64_t kSweepNs = 1'000'000'000;
 
 // Where the kernel's functions can be: x86_64's image and modules have a place of their own
 // (Documentation/arch/x86/x86_64/mm.rst); arm64's share one with all that vmalloc() gives.
@@ -43,36 +41,12 @@ std::string frame_name(const Frame &frame) {
     return label.empty() ? "[unknown]" : label;
 }
 
-Result<void> Names::watch(int workload) {
-    profile::ProcessEvents::Options options;
-    options.follow = workload;
-    sys::Because why("what processes map, fork and exec: names for the stacks of short-lived ones");
-    TRY(events_.open(options));
-    tables_->processes.all_changes_are_told();
-    watching_ = true;
-    return {};
-}
-
-void Names::catch_up(uint64_t t_ns) {
-    if (watching_) {
-        if (t_ns > events_.gathered_ns()) events_.gather();
-        events_.apply(t_ns, tables_->processes);
-    }
-    if (t_ns >= swept_at_ + kSweepNs) {
-        tables_->processes.sweep();
-        swept_at_ = t_ns;
-    }
-}
-
-void Names::follow(uint64_t now_ns) {
-    if (watching_ && now_ns > kInFlightNs) catch_up(now_ns - kInFlightNs);
-}
-
 Names::Located Names::locate(const Event &event) {
     Located out;
     const Event::Stack kernel = event.kernel_stack(), user = event.user_stack();
     const Header &header = event.header;
-    catch_up(header.time);
+    profile::Following &following = tables_->following;
+    following.apply(header.time);
     for (size_t i = 0; i < kernel.frames.size(); ++i) {
         profile::Place place;
         place.address = kernel.frames[i];
@@ -81,10 +55,19 @@ Names::Located Names::locate(const Event &event) {
         out.kernel.push_back(tables_->tree.intern_place(place));
     }
     out.user_error = user.error;
+    const auto ending = static_cast<uint8_t>(user.ending);
+    if (following.unwinds() && !user.frames.empty()) {
+        ends_.add(ending);
+        following.sampled(header.pid, header.time);
+    }
     size_t sane = 0; // frames up to the last that is code
+    uint32_t module = profile::kNone;
     for (size_t i = 0; i < user.frames.size(); ++i) {
-        const profile::Place place = tables_->processes.locate(header.pid, user.frames[i], i > 0, header.time);
+        const uint64_t address = user.frames[i] & ~UNWIND_EXACT_PC;
+        const bool caller = i > 0 && address == user.frames[i]; // but what a signal interrupted
+        const profile::Place place = following.table().locate(header.pid, address, caller, header.time);
         if (place.module != profile::kNone) sane = i + 1;
+        if (place.module != module) following.used(header.pid, module = place.module, header.time);
         out.user.push_back(tables_->tree.intern_place(place));
     }
     // Code without frame pointers leaves anything in that register, and the kernel follows it through the heap. The first address
@@ -121,7 +104,9 @@ NamedStack Names::name(const Located &stack) {
 
 void Names::trim() {
     // Who isn't told of processes' ends keeps them all.
-    if (!watching_ && tables_->processes.sampled() >= kMostProcesses) tables_ = std::make_unique<Tables>(*this);
+    profile::Following &following = tables_->following;
+    if (!following.watching() && !following.unwinds() && following.table().sampled() >= kMostProcesses)
+        tables_ = std::make_unique<Tables>(*this);
     if (tables_->tree.places().size() < kMostPlaces) return;
     tables_->tree.clear();
     tables_->namer.clear();
@@ -134,7 +119,7 @@ std::string Names::kernel_symbol(uint64_t address) {
     if (passed_at_ != 0 && now - passed_at_ < kPassShare * pass_ns_) return {};
     if (kernel_.size() >= kMostKernel) kernel_.clear();
     std::string &name = kernel_[address];
-    for (const symbols::KernelName &one : tables_->symbols.kernel({address}))
+    for (const symbols::KernelName &one : tables_->following.symbols().kernel({address}))
         if (one.address == address && !one.symbol.empty() && one.offset < kFarthest) name = with_offset(one.symbol, one.offset);
     passed_at_ = sys::monotonic_ns();
     pass_ns_ = passed_at_ - now;
@@ -145,8 +130,8 @@ std::string Names::symbol(uint32_t pid, uint64_t address) {
     if (address >= kKernel) return kernel_symbol(address);
     if (address < kLowest) return {};
     const uint64_t now = sys::monotonic_ns();
-    catch_up(now);
-    const profile::Place place = tables_->processes.locate(pid, address, false, now);
+    tables_->following.apply(now);
+    const profile::Place place = tables_->following.table().locate(pid, address, false, now);
     if (place.module == profile::kNone) return {};
     const Frame &frame = *tables_->namer.frame(tables_->tree.intern_place(place));
     return frame.symbol.empty() ? std::string() : frame_name(frame);

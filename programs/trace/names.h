@@ -10,10 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "programs/profile/live_symbols.h"
+#include "programs/profile/following.h"
 #include "programs/profile/namer.h"
-#include "programs/profile/process_events.h"
-#include "programs/profile/process_table.h"
+#include "programs/profile/stack_ends.h"
 #include "programs/render/frame.h"
 #include "programs/trace/decode.h"
 
@@ -37,13 +36,13 @@ class Names : public AddressNames {
         int32_t user_error = 0;
     };
 
-    /// From here on the kernel tells of each process what it maps, so that the stacks of one that lives for a millisecond have
-    /// names, too. `workload`: of this process and what it starts only; -1: of all. Errors: permission. Without it, /proc is all
-    /// there is.
-    [[nodiscard]] Result<void> watch(int workload);
-    /// Takes what the kernel has told since; to be called often.
-    void follow(uint64_t now_ns);
+    /// The processes whose stacks these are: to be watched, so that the stacks of one that lives for a millisecond have names,
+    /// too; and ticked.
+    [[nodiscard]] profile::Following &following() { return tables_->following; }
+    /// Of an event whose stack hasn't been located before.
     [[nodiscard]] Located locate(const Event &event);
+    /// Why user stacks ended that were walked by tables.
+    [[nodiscard]] const profile::StackEnds &ends() const { return ends_; }
     /// Whether all frames have names already, so that name() costs no pass over the kernel's symbols.
     [[nodiscard]] bool known(const Located &stack) const;
     /// Names the kernel's frames of all of them in one pass.
@@ -56,28 +55,25 @@ class Names : public AddressNames {
     /// How long the last pass over the kernel's symbols took.
     [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
     /// What could not be named, and why.
-    [[nodiscard]] const std::vector<std::string> &warnings() const { return tables_->symbols.warnings(); }
+    [[nodiscard]] std::vector<std::string> warnings() const { return tables_->following.warnings(); }
 
   private:
-    void catch_up(uint64_t t_ns);
     std::string kernel_symbol(uint64_t address);
 
     struct Tables {
-        explicit Tables(const Names &names) : namer(tree, processes.modules(), symbols, names.detail_) {
-            symbols.set_debug_info(names.debug_info_);
+        explicit Tables(const Names &names) : namer(tree, following.table().modules(), following.symbols(), names.detail_) {
+            following.symbols().set_debug_info(names.debug_info_);
         }
-        profile::LiveSymbols symbols;
-        profile::ProcessTable processes{symbols};
+        profile::Following following;
         profile::StackTree tree;
         profile::Namer namer;
     };
     profile::DebugInfo *debug_info_;
     profile::SourceDetail detail_;
     std::unique_ptr<Tables> tables_;
-    profile::ProcessEvents events_;
-    bool watching_ = false;
+    profile::StackEnds ends_;
     std::unordered_map<uint64_t, std::string> kernel_; ///< of addresses in arguments
-    uint64_t pass_ns_ = 0, passed_at_ = 0, swept_at_ = 0;
+    uint64_t pass_ns_ = 0, passed_at_ = 0;
 };
 
 /// "leaf", "leaf+0x1c", "[libc.so.6]", "[unknown]".

@@ -62,6 +62,7 @@ class Maker {
         counts.max_entries = static_cast<uint32_t>(std::max<size_t>(1, places_.size()));
         s_.counts = s_.b.map(std::move(counts));
         if (o_.mode == Mode::events) s_.ring = s_.b.ringbuf("trace_events", o_.ring_bytes);
+        if (o_.stack && o_.unwind) s_.unwinder.emplace(s_.b, *o_.unwind);
         add_set(s_.pids, "trace_pids", o_.filters.pids);
         add_set(s_.tids, "trace_tids", o_.filters.tids);
         add_set(s_.uids, "trace_uids", o_.filters.uids);
@@ -241,7 +242,8 @@ class Maker {
         }
         if (o_.stack) {
             out.stack = out.size;
-            out.size += 8 + 2 * kMostFrames * 8;
+            if (o_.unwind) out.user_frames = std::max<uint32_t>(o_.unwind->depth, 127); // what Unwinder::Place::room asks for
+            out.size += static_cast<uint32_t>(sizeof(StackHead)) + (kMostFrames + out.user_frames) * 8;
         }
         return out;
     }

@@ -9,6 +9,7 @@
 #include "programs/trace/expression.h"
 #include "programs/trace/probe.h"
 #include "programs/trace/record.h"
+#include "programs/unwind/program.h"
 #include "runtime/base/result.h"
 
 namespace rawbpf::inline v0::trace {
@@ -39,11 +40,13 @@ struct ProgramOptions {
     bool calls = true, results = false; ///< which ends of a function send a record
     bool pair = false;                  ///< one record at the return, with the call's arguments and how long it took
     bool stack = false;                 ///< both stacks with each record
-    bool goroutines = false;            ///< a column more for Go's USDT probes: which goroutine it is
-    std::vector<Expression> shows;      ///< more columns; where a place has no such thing, it has no such column
-    bool cookies = true;                ///< the kernel has bpf_get_attach_cookie here: many places share a program
-    bool sleepable = false;             ///< uprobes may wait for a page (6.0): texts on pages that aren't there yet
-    bool multi = true;                  ///< kprobe.multi and uprobe.multi
+    /// The user's by tables (Unwinder), into maps that are then there; needs bpf_loop. Else by frame pointers.
+    std::optional<UnwindProgramOptions> unwind;
+    bool goroutines = false;       ///< a column more for Go's USDT probes: which goroutine it is
+    std::vector<Expression> shows; ///< more columns; where a place has no such thing, it has no such column
+    bool cookies = true;           ///< the kernel has bpf_get_attach_cookie here: many places share a program
+    bool sleepable = false;        ///< uprobes may wait for a page (6.0): texts on pages that aren't there yet
+    bool multi = true;             ///< kprobe.multi and uprobe.multi
     /// fentry, fexit: values by bpf_probe_read_kernel() from the context. Until 5.16 the verifier refuses to load pointers to
     /// anything but structures.
     bool by_helper = false;

@@ -5,7 +5,7 @@
 //      columns: the function's arguments, then what --show asks for; for a result one value more, the last
 //      blob:    | s32 length, or a negative errno | bytes ... |    of fixed size, so that a record's size is known when it is
 //               reserved
-//      stacks:  | s32 bytes of the kernel's, or a negative errno | s32 of the user's | kMostFrames addresses | kMostFrames |
+//      stacks:  | StackHead | kMostFrames addresses of the kernel's | Layout::user_frames of the user's |
 //
 // All in the machine's byte order: this is memory shared with the kernel, not a file format.
 #pragma once
@@ -55,18 +55,26 @@ struct Column {
     int32_t blob = -1; ///< in Layout::blobs
 };
 
+inline constexpr uint16_t kSockaddrBytes = 28; // sockaddr_in6; longer ones (AF_UNIX) are cut: their path is capacity's
+inline constexpr uint32_t kMostFrames = 64;    // of a stack, but of one that is walked by tables
+
+/// What stands before the addresses of the stacks, which are innermost first.
+struct StackHead {
+    int32_t kernel_bytes = 0, user_bytes = 0; ///< of addresses; negative: -errno
+    uint32_t ending = 0;                      ///< why a walk by tables ended: UNWIND_ENDED_..., with UNWIND_TABLES if it was one
+    uint32_t unused = 0;
+};
+
 /// How a record of one kind of place looks.
 struct Layout {
     std::vector<Column> columns;
     bool is_result = false; ///< one value more: what was returned
     std::vector<Blob> blobs;
     uint32_t stack = 0; ///< offset of the stacks; 0: none
+    uint32_t user_frames = kMostFrames;
     uint32_t size = sizeof(Header);
     [[nodiscard]] uint32_t values() const { return static_cast<uint32_t>(columns.size()) + (is_result ? 1 : 0); }
 };
-
-inline constexpr uint16_t kSockaddrBytes = 28; // sockaddr_in6; longer ones (AF_UNIX) are cut: their path is capacity's
-inline constexpr uint32_t kMostFrames = 64;    // of a stack
 
 /// Where the kernel keeps a call until its return: one for each thread, place and depth of recursion.
 struct OpenCall {

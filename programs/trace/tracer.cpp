@@ -11,6 +11,7 @@
 #include <linux/bpf.h>
 
 #include "programs/trace/decode.h"
+#include "programs/trace/kernel_offsets.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
@@ -66,22 +67,26 @@ Type Event::type(size_t index) const {
     return column.name.empty() ? parameter_type(place->signature, column.value.argument) : column.value.type;
 }
 namespace {
-Event::Stack read_stack(const Event &event, uint32_t which) {
+Event::Stack read_stack(const Event &event, bool user) {
     Event::Stack out;
     if (event.layout->stack == 0) return out;
     const std::byte *at = event.record.data() + event.layout->stack;
-    const auto bytes = load<int32_t>(at + 4 * which);
+    const auto head = load<StackHead>(at);
+    const int32_t bytes = user ? head.user_bytes : head.kernel_bytes;
+    if (user) out.ending = head.ending;
     if (bytes < 0) {
         out.error = bytes;
         return out;
     }
-    for (uint32_t i = 0; i < std::min<uint32_t>(static_cast<uint32_t>(bytes) / 8, kMostFrames); ++i)
-        out.frames.push_back(load<uint64_t>(at + 8 + 8 * (kMostFrames * which + i)));
+    at += sizeof head + (user ? kMostFrames * 8 : 0);
+    const uint32_t most = user ? event.layout->user_frames : kMostFrames;
+    for (uint32_t i = 0; i < std::min(static_cast<uint32_t>(bytes) / 8, most); ++i)
+        out.frames.push_back(load<uint64_t>(at + 8 * i));
     return out;
 }
 } // namespace
-Event::Stack Event::kernel_stack() const { return read_stack(*this, 0); }
-Event::Stack Event::user_stack() const { return read_stack(*this, 1); }
+Event::Stack Event::kernel_stack() const { return read_stack(*this, false); }
+Event::Stack Event::user_stack() const { return read_stack(*this, true); }
 
 struct Tracer::State {
     struct PassedOverPlace {
@@ -184,18 +189,32 @@ Result<void> Tracer::State::load_programs() {
     }
     if (filters.expression || filters.mntns || program.mode == Mode::events)
         if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
+    std::string by_frame_pointers; // why
+    if (program.stack && program.mode == Mode::events) {
+        sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
+        program.unwind = unwind_options(options.unwind, by_frame_pointers);
+        if (program.unwind && !program.unwind->has_bpf_loop) // the walk's rounds would be checked again for each program
+            return fail(Errc::unsupported, "--unwind dwarf needs bpf_loop here (Linux 5.17)");
+        if (program.unwind) program.unwind->return_probes = kernel && has_return_instances(*kernel);
+    }
     for (;;) {
         made = TRY(trace_unit(places, program, kernel.get()));
         spec = TRY(object_of(made.unit));
+        complete_unwind_maps(spec);
         Result<LoadedObject> loaded = rawbpf::load(spec);
         if (loaded) {
             object = std::move(*loaded);
             break;
         }
-        if (loaded.error().kind != Errc::rejected || program.by_helper || !any_trampoline(places))
+        if (loaded.error().kind == Errc::rejected && !program.by_helper && any_trampoline(places)) {
+            program.by_helper = true; // Linux 5.16 and older
+            continue;
+        }
+        if (!program.unwind || !goes_without(options.unwind, loaded.error(), by_frame_pointers))
             return std::move(loaded).failure();
-        program.by_helper = true; // Linux 5.16 and older
+        program.unwind.reset();
     }
+    if (!by_frame_pointers.empty()) notes.push_back(std::move(by_frame_pointers));
     for (std::string &note : made.notes) notes.push_back(std::move(note));
     const auto fill = [&](std::string_view name, const std::vector<uint32_t> &values) -> Result<void> {
         Map *map = object.find_map(name);
@@ -318,6 +337,7 @@ Result<std::unique_ptr<Tracer>> Tracer::open(const TraceOptions &options) {
 }
 
 const std::vector<Place> &Tracer::places() const { return state_->places; }
+LoadedObject *Tracer::unwinds() const { return state_->options.program.unwind ? &state_->object : nullptr; }
 const Unit &Tracer::unit() const { return state_->made.unit; }
 const std::vector<std::string> &Tracer::notes() const { return state_->notes; }
 const RunCost &Tracer::cost() const { return state_->cost; }

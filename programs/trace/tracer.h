@@ -19,6 +19,7 @@
 #include "programs/trace/program.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
+#include "runtime/kernel/loader.h"
 #include "runtime/kernel/stats.h"
 
 namespace rawbpf::inline v0::trace {
@@ -32,6 +33,7 @@ struct TraceOptions {
     std::string cgroup;             ///< path of a cgroup v2 directory
     int pidns = -1, mntns = -1;     ///< only tasks in this process's namespace; -1: any
     int workload = -1;              ///< only this process and what it starts
+    UnwindChoice unwind;            ///< how user stacks are walked, with ProgramOptions::stack; `unwind` there is found out
 };
 
 /// One record, as it comes; its bytes are gone when the function returns.
@@ -54,8 +56,9 @@ struct Event {
     [[nodiscard]] Type type(size_t index) const;
     /// Innermost first; empty where there is none. Of the user's: an error, as the kernel gives it, where it can't be walked.
     struct Stack {
-        int32_t error = 0; ///< negative errno
-        std::vector<uint64_t> frames;
+        int32_t error = 0;            ///< negative errno
+        uint32_t ending = 0;          ///< of the user's: StackHead::ending
+        std::vector<uint64_t> frames; ///< of the user's, where it was walked by tables, perhaps with UNWIND_EXACT_PC
     };
     [[nodiscard]] Stack kernel_stack() const;
     [[nodiscard]] Stack user_stack() const;
@@ -77,6 +80,8 @@ class Tracer {
     Tracer &operator=(const Tracer &) = delete;
 
     [[nodiscard]] const std::vector<Place> &places() const;
+    /// Where user stacks are walked by tables: the object whose maps have them, for profile::Following; else nullptr.
+    [[nodiscard]] LoadedObject *unwinds() const;
     [[nodiscard]] const Unit &unit() const; ///< the programs, for printing
     /// What was passed over and why, by which way places are traced.
     [[nodiscard]] const std::vector<std::string> &notes() const;

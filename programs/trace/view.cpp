@@ -91,7 +91,6 @@ Result<void> View::flush(uint64_t now_ns) {
     }
     if (now_ns > last_event_ns_ + kIdleNs) sink_->idle(out_);
     sink_->tick(out_, run_.start_wall_ns + (now_ns - start_ns_));
-    names_.follow(now_ns);
     if (waiting_.empty()) names_.trim();
     writer_.write(out_);
     out_.clear();

@@ -27,8 +27,9 @@ class View {
     View &operator=(const View &) = delete;
 
     [[nodiscard]] Result<void> start();
-    /// Stacks get names while their processes are there: see Names::watch(). For --stack, before anything is attached.
-    [[nodiscard]] Result<void> watch(int workload) { return names_.watch(workload); }
+    /// The processes that events come from. To be watched before anything is attached where wants_watch() says so, and ticked
+    /// often, with the reading of events inside.
+    [[nodiscard]] profile::Following &following() { return names_.following(); }
     /// Whether names() of short-lived processes would be asked for: stacks, or arguments of programs that may be addresses.
     [[nodiscard]] bool wants_watch(int workload) const;
     void event(const Event &event);
@@ -43,7 +44,9 @@ class View {
     [[nodiscard]] uint64_t unreadable() const { return sink_->unreadable(); }
     [[nodiscard]] uint64_t stacks_unreadable() const { return stacks_unreadable_; }
     [[nodiscard]] const Calls &calls() const { return calls_; }
-    [[nodiscard]] const std::vector<std::string> &warnings() const { return names_.warnings(); }
+    [[nodiscard]] std::vector<std::string> warnings() const { return names_.warnings(); }
+    /// Why user stacks ended that were walked by tables.
+    [[nodiscard]] const profile::StackEnds &stack_ends() const { return names_.ends(); }
     /// A place's function, or where several have that name, the whole probe.
     [[nodiscard]] const std::vector<std::string> &names() const { return place_names_; }
 

@@ -29,6 +29,8 @@ struct UnwindState {
     __u32 at;         ///< frames in the buffer, the kernel's too
     __u32 ending;     ///< UNWIND_ENDED_...; with UNWIND_TABLES where tables were used
     __u64 loose;      ///< arm64: 1: of the stack pointer only a lower bound is known
+    __u64 returns;    ///< return_probes.h: the next of the return addresses that the kernel has taken away
+    __u64 trampoline; ///< and what it has put there
     __u64 words[16];  ///< what was read: registers, or words of the stack
 };
 
@@ -45,6 +47,7 @@ struct UnwindProgramOptions {
     /// Without it they lie below the top of the kernel's stack: task_struct.stack + this. 0: not known, such stacks end with
     /// UNWIND_ENDED_NO_REGS.
     uint32_t registers_at = 0;
+    bool return_probes = false; ///< goes on through functions whose return is probed; where the kernel's BTF has what that needs
     uint64_t address_mask = ~0ull; ///< arm64: which bits of a return address are not its signature (PAC)
 #if defined(__aarch64__)
     bool arm64 = true; ///< whose stacks these are; else x86_64's

@@ -27,6 +27,8 @@
 
 #include <linux/bpf.h>
 
+#include "programs/unwind/return_probes.h"
+
 namespace rawbpf::inline v0 {
 
 namespace {
@@ -415,6 +417,7 @@ struct Unwinder::Emit {
             g.load_imm64(r2, u.options_.address_mask);
             g.and_(r1, r2);
         }
+        if (u.options_.return_probes) original_return_address(g, return_probes(), arm);
         g.if_(r1 == 0, [&] {
             g.load<uint64_t>(r2, at(offsetof(UnwindState, pages)));
             g.rsh(r2, 48);
@@ -451,6 +454,10 @@ struct Unwinder::Emit {
         g.bind(done);
     }
 
+    [[nodiscard]] ReturnProbesPlace return_probes() const {
+        return {at(offsetof(UnwindState, returns)), at(offsetof(UnwindState, trampoline))};
+    }
+
     void round() const {
         const Slot key = g.stack<uint32_t>("key"), rows = g.stack<uint32_t>("rows");
         find_mapping(key);
@@ -482,6 +489,7 @@ void Unwinder::walk(Code &f, const Place &place) {
     f.store<uint64_t>(state(offsetof(UnwindState, start)), 0);
     f.store<uint64_t>(state(offsetof(UnwindState, end)), 0);
     f.store<uint64_t>(state(offsetof(UnwindState, loose)), 0);
+    if (options_.return_probes) begin_return_probes(f, emit.return_probes());
     f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_DEPTH | UNWIND_TABLES);
     f.mov(r1, r9);
     f.rsh(r1, 3);

@@ -1,0 +1,63 @@
+// A probe at a function's return (uretprobe) is made by the kernel when the function is called: it puts the address of a page of
+// its own, the trampoline, in the place of the return address, and remembers that one. A walk that comes by finds the trampoline,
+// of which no table knows.
+//
+//      stack                          task->utask->return_instances, the latest first
+//      | trampoline |  <- CFA - 8     { stack: where it stood, orig_ret_vaddr, next } --> { ... } --> 0
+//      | ...        |
+//      | trampoline |
+//
+// Both are in the order of the stack, so the walk goes along the list as it goes up. Those of functions that were left by
+// longjmp() are still in it, further down the stack than where the walk is, and are passed over. Several tracers of one function
+// are several entries for one place, each with the same address.
+//
+// Where it stood: x86_64's call has pushed it, so the place is CFA - 8; arm64 keeps it in a register then, and `stack` is the
+// stack pointer, the CFA itself. kernel/events/uprobes.c, prepare_uretprobe(); the members' names are the same from 5.10 to 6.18.
+#include "programs/unwind/return_probes.h"
+
+#include "asm/helpers.h"
+
+namespace rawbpf::inline v0 {
+
+namespace {
+
+constexpr int kMostPassedOver = 8;
+constexpr uint64_t kNoTrampoline = 1; // no address
+
+} // namespace
+
+void begin_return_probes(Code &g, const ReturnProbesPlace &place) {
+    g.store<uint64_t>(place.trampoline, kNoTrampoline);
+    g.call(helper::get_current_task);
+    g.read_field<uint64_t>(r1, r0, "task_struct.utask->return_instances"); // 0 where a pointer is 0
+    g.store<uint64_t>(place.returns, r1);
+    g.if_(r1 != 0, [&] {
+        g.call(helper::get_current_task);
+        g.read_field<uint64_t>(r1, r0, "task_struct.mm->uprobes_state.xol_area->vaddr");
+        g.store<uint64_t>(place.trampoline, r1);
+    });
+}
+
+void original_return_address(Code &g, const ReturnProbesPlace &place, bool arm64) {
+    const Label done = g.label("return address"), found = g.label("taken address found"), none = g.label("not found");
+    g.load<uint64_t>(r2, place.trampoline);
+    g.jump_if(r1 != r2, done);
+    g.load<uint64_t>(r8, place.returns);
+    for (int i = 0; i < kMostPassedOver; ++i) {
+        g.jump_if(r8 == 0, none);
+        g.read_field<uint64_t>(r2, r8, "return_instance.stack");
+        if (!arm64) g.add(r2, 8);
+        g.jump_if(r2 >= r7, found);
+        g.read_field<uint64_t>(r8, r8, "return_instance.next");
+    }
+    g.bind(none);
+    g.mov(r1, 0);
+    g.jump(done);
+    g.bind(found);
+    g.read_field<uint64_t>(r2, r8, "return_instance.next");
+    g.store<uint64_t>(place.returns, r2);
+    g.read_field<uint64_t>(r1, r8, "return_instance.orig_ret_vaddr");
+    g.bind(done);
+}
+
+} // namespace rawbpf::inline v0

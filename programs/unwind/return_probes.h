@@ -1,0 +1,19 @@
+// Through probes at returns: what the walk does while a uretprobe waits.
+#pragma once
+
+#include "asm/code.h"
+
+namespace rawbpf::inline v0 {
+
+/// Where UnwindState has what these need.
+struct ReturnProbesPlace {
+    Mem returns, trampoline;
+};
+
+/// At the beginning of a walk, in the current thread: the first of its taken addresses. r0 to r5 are gone.
+void begin_return_probes(Code &g, const ReturnProbesPlace &place);
+/// r1 is a return address, and r7 the CFA of the frame that it was found in: where it is the trampoline's, the one that it stands
+/// for; 0 where that isn't known. r0, r2 to r5, r8 are gone.
+void original_return_address(Code &g, const ReturnProbesPlace &place, bool arm64);
+
+} // namespace rawbpf::inline v0
