@@ -25,6 +25,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/terminal.h"
+#include "runtime/sys/urgent.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -33,6 +34,7 @@ constexpr int kTickMs = 50;
 constexpr uint64_t kTarget = 16;         // among what epoll tells: a process that is traced has ended
 constexpr uint32_t kStackRing = 8 << 20; // a record with stacks has over a KB
 constexpr uint64_t kRedrawNs = 1'000'000'000;
+constexpr uint64_t kFirstStepsNs = 20'000'000; // of a command: its exec, its libraries
 
 constexpr Option without_section(Option option) {
     option.section = {};
@@ -359,6 +361,10 @@ class Run {
         for (const std::string &text : tracer_->notes()) note(text);
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
+        if (child_.pid() >= 0 && following.unwinds()) {
+            following.hurry(armed_ns_ + kFirstStepsNs);
+            urgent_.emplace();
+        }
         if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
         TRY(loop());
         TRY(tracer_->finish([&](const trace::Event &event) { show(event); }));
@@ -440,6 +446,7 @@ class Run {
             const size_t n = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->may_sleep() ? wait_ms : 0));
             for (size_t i = 0; i < n; ++i)
                 if (ready[i].data.u64 >= kTarget) --alive;
+            if (sys::monotonic_ns() > armed_ns_ + kFirstStepsNs) urgent_.reset();
             TRY(following.tick([&] { tracer_->poll([&](const trace::Event &event) { show(event); }); }));
             TRY(view_->flush(sys::monotonic_ns()));
             if (spans_ && spans_->is_scraped() && sys::monotonic_ns() - counted_ns_ >= kRedrawNs) {
@@ -519,6 +526,7 @@ class Run {
     SpanRun *spans_;
     profile::DebugInfo *debug_info_;
     std::unique_ptr<render::Renderer> renderer_;
+    std::optional<sys::Urgent> urgent_;
     sys::Child child_;
     std::vector<Fd> targets_; ///< of --pid: readable when it has ended
     std::unique_ptr<trace::Tracer> tracer_;

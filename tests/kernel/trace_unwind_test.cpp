@@ -43,7 +43,7 @@ Result<void> see(Stacks &out, const std::string &what, const std::vector<std::st
     options.program.stack = true;
     options.program.ring_bytes = 8 << 20;
     options.program.filters.pids = {pid};
-    options.unwind.by = UnwindBy::automatic;
+    options.match.allow_unwind_risk = true; // nothing throws
     const auto tracer = Tracer::open(options);
     if (!tracer && tracer.error().kind == Errc::unsupported) {
         out.missing = tracer.error().message();

@@ -1,0 +1,27 @@
+// sched_setscheduler(2) for this thread. Without CAP_SYS_NICE it fails, and nothing changes: it is a help, no condition. Whoever
+// is no ordinary thread already keeps what he has. What is forked meanwhile is ordinary again.
+#include "runtime/sys/urgent.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+
+#include "runtime/sys/choke.h"
+
+namespace rawbpf::inline v0::sys {
+
+Urgent::Urgent() {
+    Because why("the command's exec is to be dealt with before its first function is reached");
+    const long policy = invoke(__NR_sched_getscheduler, 0);
+    if (policy != SCHED_OTHER && policy != SCHED_BATCH) return;
+    struct sched_param lowest {};
+    lowest.sched_priority = 1;
+    if (invoke(__NR_sched_setscheduler, 0, SCHED_RR | SCHED_RESET_ON_FORK, reg(&lowest)) == 0) before_ = policy;
+}
+
+Urgent::~Urgent() {
+    if (before_ < 0) return;
+    struct sched_param none {};
+    (void)invoke(__NR_sched_setscheduler, 0, static_cast<uint64_t>(before_), reg(&none));
+}
+
+} // namespace rawbpf::inline v0::sys

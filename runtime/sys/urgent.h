@@ -1,0 +1,19 @@
+// A moment in which we must not wait for our turn.
+#pragma once
+
+namespace rawbpf::inline v0::sys {
+
+/// As long as it lives, this thread runs before all ordinary ones (SCHED_RR with the lowest priority), where it may; afterwards
+/// as it did. For milliseconds: who has to have dealt with an exec before the new program gets to what is looked at.
+class Urgent {
+  public:
+    Urgent();
+    ~Urgent();
+    Urgent(const Urgent &) = delete;
+    Urgent &operator=(const Urgent &) = delete;
+
+  private:
+    long before_ = -1; ///< the policy; negative: nothing to restore
+};
+
+} // namespace rawbpf::inline v0::sys
