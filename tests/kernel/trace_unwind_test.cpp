@@ -74,7 +74,6 @@ Result<void> see(Stacks &out, const std::string &what, const std::vector<std::st
         const Event::Stack user = event.user_stack();
         stack.flags = user.ending;
         stack.frames = user.frames;
-        stack.in_kernel = !event.kernel_stack().frames.empty();
         stack.name(files);
         out.of.push_back(std::move(stack));
     };
@@ -149,7 +148,6 @@ TEST_CASE("trace unwind: of a thread that the kernel works for") {
     for (const UnwoundStack &stack : seen.of) {
         INFO(stack.text());
         CHECK(stack.flags == (UNWIND_ENDED_ROOT | UNWIND_TABLES));
-        CHECK(stack.in_kernel);
         REQUIRE(stack.names.size() > 3);
         CHECK(stack.names[0] == "uw_read");
         CHECK(stack.names[1] == "uw_case_system");
