@@ -72,6 +72,13 @@ Code &Builder::function(std::string name, int arguments, Where where) {
     return *codes_.back();
 }
 
+Code &Builder::global_function(std::string name, int arguments, Where where) {
+    Code &code = function(std::move(name), arguments, where);
+    code.function_.global = true;
+    code.function_.arguments = static_cast<uint8_t>(code.arguments_);
+    return code;
+}
+
 MapRef Builder::ringbuf(std::string name, uint32_t bytes, Where where) {
     if (bytes < 4096 || (bytes & (bytes - 1)) != 0)
         complain(where, "ring buffer `" + name + "`: " + std::to_string(bytes) +

@@ -331,7 +331,7 @@ void Code::jump_if(Condition condition, Label to, Where where) {
 }
 
 void Code::exit(Where where) {
-    if (!function_.section.empty()) use(0, where, "exit");
+    if (!function_.section.empty() || function_.global) use(0, where, "exit");
     if (reservation_ != 0 && reachable_)
         complain(where, "exit would leak the ring buffer record that is held here; leave the block first, which submits it");
     push(encode("exit", {}).insn, where);

@@ -8,7 +8,7 @@
 //      .end
 //      .map counts hash key u32 value event entries 1024
 //      .rodata greeting "hello"            .data total u64 = 1            .bss table u32[256]
-//      .program on_tick "perf_event"       .function helper               .kfunc bpf_task_release
+//      .program on_tick "perf_event"       .function helper [global 2]    .kfunc bpf_task_release
 //      .include "other.asm"                .8byte 0x95
 #include <algorithm>
 
@@ -324,14 +324,23 @@ bool Assembler::directive(const char *at) {
         const char *name_at = p_;
         const std::string_view function_name = name();
         std::string section;
+        int64_t arguments = -1;
         skip_space();
         if (word == ".program") {
             section = "socket";
             if (*p_ == '"' && !string(section)) return false;
             if (section.empty()) return fail(name_at, "a program's section can't be empty");
         }
+        if (word == ".function" && std::string_view(p_).starts_with("global")) {
+            (void)name();
+            if (!number(arguments, 0, 5, "the number of arguments")) return false;
+        }
         if (!new_name(function_name, name_at, "a function")) return false;
         begin_function(function_name, std::move(section));
+        if (arguments >= 0) {
+            out_.unit.functions.back().global = true;
+            out_.unit.functions.back().arguments = static_cast<uint8_t>(arguments);
+        }
         return true;
     }
     if (word == ".map") return map_directive();

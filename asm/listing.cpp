@@ -221,7 +221,8 @@ std::string print(const Function &function, PrintStyle style) {
     };
 
     std::string out = function.section.empty()
-                          ? ".function " + plain_symbol(function.name) + "\n"
+                          ? ".function " + plain_symbol(function.name) +
+                                (function.global ? " global " + std::to_string(function.arguments) : "") + "\n"
                           : ".program " + plain_symbol(function.name) + " " + quoted(function.section) + "\n";
     Line line(function, style);
     size_t at_line = 0;

@@ -46,6 +46,10 @@ struct Function {
     std::vector<Ref> refs;          ///< ascending by insn
     std::vector<SourceLine> lines;  ///< ascending by insn
     std::vector<std::string> notes; ///< comments, one an instruction or none; for printing only
+    /// Of a subprogram: the verifier looks at it once, by itself, and not again where it is called (5.6; before, it is as any
+    /// other). So it knows nothing of its arguments, which are numbers, nor of what it returns, which is a number, too.
+    bool global = false;
+    uint8_t arguments = 0; ///< of a global one
 };
 
 struct MapDef {

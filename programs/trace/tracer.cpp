@@ -193,12 +193,6 @@ Result<void> Tracer::State::load_programs() {
     if (program.stack && program.mode == Mode::events) {
         sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
         program.unwind = unwind_options(options.unwind, by_frame_pointers);
-        if (program.unwind && !program.unwind->has_bpf_loop) { // the walk's rounds would be checked again for each program
-            if (options.unwind.by == UnwindBy::tables)
-                return fail(Errc::unsupported, "--unwind dwarf needs bpf_loop here (Linux 5.17)");
-            by_frame_pointers = "user stacks are walked by frame pointers: tables need bpf_loop here (Linux 5.17)";
-            program.unwind.reset();
-        }
         if (program.unwind) program.unwind->return_probes = kernel && has_return_instances(*kernel);
     }
     for (;;) {

@@ -52,14 +52,9 @@ UnwindProgramOptions probe_unwind() {
 }
 
 std::optional<UnwindProgramOptions> unwind_options(const UnwindChoice &choice, std::string &note) {
+    note.clear(); // whatever a kernel lacks, there is another way
     if (choice.by == UnwindBy::fp) return {};
     UnwindProgramOptions options = probe_unwind();
-    if (!options.has_bpf_loop && choice.by == UnwindBy::automatic) {
-        // The verifier goes through each round of each frame: that takes it thirty times as long as all else.
-        note = "user stacks are walked by frame pointers: without bpf_loop (Linux 5.17) the kernel takes long to check the "
-               "program that needs none; --unwind dwarf waits for it";
-        return {};
-    }
     options.depth = choice.depth;
     options.pools = static_cast<uint32_t>(std::clamp<uint64_t>(choice.memory >> 20, 1, kMostPools));
     return options;

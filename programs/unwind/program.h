@@ -31,6 +31,7 @@ struct UnwindState {
     __u64 loose;      ///< arm64: 1: of the stack pointer only a lower bound is known
     __u64 returns;    ///< return_probes.h: the next of the return addresses that the kernel has taken away
     __u64 trampoline; ///< and what it has put there
+    __u64 found;      ///< without bpf_loop: the address that this round adds; 0: none
     __u64 words[16];  ///< what was read: registers, or words of the stack
 };
 
@@ -42,7 +43,7 @@ struct UnwindProgramOptions {
     uint32_t depth = 127;          ///< most frames, 1 to UNWIND_MAX_FRAMES
     uint32_t pools = 64;           ///< entries of unwind_pools, 1 to 4096
     uint32_t processes = 4096;     ///< entries of unwind_processes
-    bool has_bpf_loop = false;     ///< else the verifier goes through each round (5.3)
+    bool has_bpf_loop = false;     ///< else each round is the call of a global function (5.6)
     bool has_task_pt_regs = false; ///< bpf_task_pt_regs (5.15): a thread's user registers, while the kernel works for it
     /// Without it they lie below the top of the kernel's stack: task_struct.stack + this. 0: not known, such stacks end with
     /// UNWIND_ENDED_NO_REGS.

@@ -5,13 +5,18 @@
 //             one, or a   directory          search  modules                         v
 //             binary search                               one read of 16 bytes: the caller's fp and pc; its sp is the CFA
 //
-// The rounds are made by bpf_loop (5.17), which has the verifier look at a round once. Before it they are an ordinary loop of a
-// function, which the verifier walks through from first to last: it ends every round with the same knowledge, because all that
-// matters lies in a map's value, of which it knows nothing. So there it costs time to load, and nothing else: no tail calls,
-// whose number is limited, which need an array for each type of program, and which can't be mixed with functions on older arm64.
+// The rounds are made by bpf_loop (5.17), which has the verifier look at a round once. Before it a round is a global function
+// (5.6), which it looks at once, too, however often it is called: a small loop calls it and writes down the frames. Such a
+// function takes no pointers, so there the state lies in an array of its own, which the loop copies it to and from. (Programs
+// that a kprobe, uprobe, tracepoint or perf event runs don't interrupt each other on a CPU; others can cost one stack.) No tail
+// calls, whose number is limited, which need an array for each type of program, and which can't be mixed with functions on older
+// arm64.
+//
+//      walk() --> loop: copy the state; 127 times { round(); write down the frame }; copy its end back
+//                                                     `-- array unwind_state: UnwindState
 //
 //      r6  the scratch, a map's value: UnwindState and frames     r7  the address, its key, then the CFA
-//      r8  a position in a pool, then the rule                    r9  the round, where the verifier counts
+//      r8  a position in a pool, then the rule
 //
 // Nothing that is read here is trusted. A position is masked to its pool, searches have a fixed number of steps, a frame must be
 // further up the stack than the one before, and there are `depth` rounds at most: with rubbish in the tables the worst is a stack
@@ -69,6 +74,7 @@ struct Unwinder::Emit {
     Reg base;
     bool arm;
     const Machine &machine;
+    std::optional<Label> over, next; // of a round that is a function of its own
 
     Emit(Code &code, const Unwinder &unwinder, const Place &where, Reg scratch)
         : g(code), u(unwinder), place(where), base(scratch), arm(u.options_.arm64), machine(arm ? kArm64 : kX86) {}
@@ -138,7 +144,7 @@ struct Unwinder::Emit {
 
     void end(uint32_t why) const {
         g.store<uint32_t>(at(offsetof(UnwindState, ending)), runtime(why | UNWIND_TABLES));
-        g.break_();
+        over ? g.jump(*over) : g.break_();
     }
     void end_if(Condition condition, uint32_t why) const {
         g.if_(condition, [&] { end(why); }); // the verifier sees the end first, and then has nothing to come back to
@@ -214,6 +220,7 @@ struct Unwinder::Emit {
 
     // Only what lies in code is a frame. (The leaf is one in any case: see walk().)
     void record() const {
+        if (over) return copy(offsetof(UnwindState, found), at(offsetof(UnwindState, address))); // see calls()
         g.load<uint32_t>(r1, at(offsetof(UnwindState, at)));
         end_if(r1 >= runtime(place.room), UNWIND_ENDED_DEPTH);
         g.mov(r2, r1);
@@ -304,7 +311,7 @@ struct Unwinder::Emit {
         g.if_(r1 == UNWIND_SIGNAL, [&] {
             stack_pointer(r7);
             signal();
-            g.continue_();
+            next ? g.jump(*next) : g.continue_();
         });
         if (!arm) {
             g.if_(r1 == UNWIND_PLT, [&] {
@@ -466,12 +473,64 @@ struct Unwinder::Emit {
         find_cfa();
         step();
     }
+
+    // A round that is a function of its own: r0 is 0 when it was the last one.
+    void global_round() {
+        const Slot zero = g.stack<uint32_t>("zero");
+        over = g.label("over"), next = g.label("next");
+        g.store<uint32_t>(zero, 0);
+        g.call(helper::map_lookup_elem, *u.state_, zero);
+        g.jump_if(r0 == 0, *over);
+        g.mov(r6, r0);
+        round();
+        g.bind(*next);
+        g.ret(1);
+        g.bind(*over);
+        g.ret(0);
+    }
+
+    // What calls it, with the scratch in r1.
+    void calls(const Code &one_round) const {
+        const Slot zero = g.stack<uint32_t>("zero");
+        const Label out = g.label("out");
+        const auto own = [](size_t offset) { return r7 + runtime(offset); };
+        g.mov(r6, r1);
+        g.store<uint32_t>(zero, 0);
+        g.call(helper::map_lookup_elem, *u.state_, zero);
+        g.if_(r0 == 0, [&] { g.ret(0); });
+        g.mov(r7, r0);
+        g.call(helper::probe_read_kernel, r7, runtime(offsetof(UnwindState, words)), at(0));
+        g.loop(r9, runtime(u.options_.depth), [&] {
+            g.store<uint64_t>(own(offsetof(UnwindState, found)), 0);
+            g.call(one_round);
+            g.load<uint64_t>(r2, own(offsetof(UnwindState, found)));
+            g.if_(r2 != 0, [&] {
+                g.load<uint32_t>(r1, at(offsetof(UnwindState, at)));
+                g.if_(r1 >= runtime(place.room), [&] { // it never is; the verifier wants to see it
+                    g.store<uint32_t>(own(offsetof(UnwindState, ending)), UNWIND_ENDED_DEPTH | UNWIND_TABLES);
+                    g.jump(out);
+                });
+                g.mov(r3, r1);
+                g.add(r3, 1);
+                g.store<uint32_t>(at(offsetof(UnwindState, at)), r3);
+                g.lsh(r1, 3);
+                g.add(r1, r6);
+                g.store<uint64_t>(r1 + runtime(place.frames), r2);
+            });
+            g.jump_if(r0 == 0, out);
+        });
+        g.bind(out);
+        g.load<uint32_t>(r1, own(offsetof(UnwindState, ending)));
+        g.store<uint32_t>(at(offsetof(UnwindState, ending)), r1);
+        g.ret(0);
+    }
 };
 
 Unwinder::Unwinder(Builder &b, const UnwindProgramOptions &options)
     : b_(b), options_(options), pools_(b.map(BPF_MAP_TYPE_ARRAY_OF_MAPS, "unwind_pools", 4, 4, options.pools)),
       rules_(b.map(mapped_rules())), processes_(b.hash<uint32_t, UnwindProcess>("unwind_processes", options.processes)) {
     options_.depth = std::clamp<uint32_t>(options_.depth, 1, UNWIND_MAX_FRAMES);
+    if (!options_.has_bpf_loop) state_ = b.percpu_array<UnwindState>("unwind_state", 1);
 }
 
 void Unwinder::walk(Code &f, const Place &place) {
@@ -503,10 +562,10 @@ void Unwinder::walk(Code &f, const Place &place) {
             Emit(g, *this, place, r6).round();
         });
     } else {
+        const Place own{place.context, place.pid};
+        if (!round_) Emit(*(round_ = &b_.global_function("unwind_round", 0)), *this, own, r6).global_round();
         Code &g = b_.function(f.name() + "_walk" + std::to_string(++walks_), 1);
-        g.mov(r6, r1);
-        g.loop(r9, runtime(options_.depth), [&] { Emit(g, *this, place, r6).round(); });
-        g.ret(0);
+        Emit(g, *this, place, r6).calls(*round_);
         f.call(g, {r8});
     }
 

@@ -10,6 +10,8 @@
 //     complete_unwind_maps(spec);                // what a unit can't say of maps of maps
 #pragma once
 
+#include <optional>
+
 #include "asm/builder.h"
 #include "programs/unwind/program.h"
 
@@ -44,6 +46,8 @@ class Unwinder {
     Builder &b_;
     UnwindProgramOptions options_;
     MapRef pools_, rules_, processes_;
+    std::optional<MapRef> state_; // where rounds are calls
+    Code *round_ = nullptr;       // what is called
     int walks_ = 0;
 };
 

@@ -23,6 +23,7 @@
 #include "runtime/base/stable_sort.h"
 #include "runtime/elf/writer.h"
 #include "runtime/object/kinds.h"
+#include "runtime/object/unit_types.h"
 
 namespace rawbpf::inline v0 {
 
@@ -411,15 +412,12 @@ class ObjectWriter {
     }
 
     Result<void> add_code() {
-        const TypeId program_proto = types_.add_func_proto(int32_, {{"ctx", types_.add_ptr(0)}});
-        const TypeId function_proto = types_.add_func_proto(int32_, {});
+        object::FunctionTypes function_types;
+        function_types.start(types_, int32_);
         for (CodeSection &section : sections_) // numbers and offsets first: relocations point both ways
             for (const Function *function : section.functions) {
                 const uint32_t base = placed_.find(function->name)->second.insn;
-                const bool is_program = !function->section.empty();
-                section.func_info.emplace_back(
-                    base * 8,
-                    types_.add_func(legal_name(function->name), is_program ? program_proto : function_proto, is_program));
+                section.func_info.emplace_back(base * 8, function_types.add(types_, *function, legal_name(function->name)));
                 add_lines(section, *function, base);
                 for (const Ref &ref : function->refs)
                     if (ref.kind == RefKind::field) TRY(add_field(section, *function, base, ref));
@@ -439,7 +437,7 @@ class ObjectWriter {
                 symbol.size = function->insns.size() * 8;
                 symbol.section = section.index;
                 symbol.type = kSttFunc;
-                symbol.binding = function->section.empty() ? 0 : kStbGlobal;
+                symbol.binding = function->section.empty() && !function->global ? 0 : kStbGlobal;
                 placed.symbol = elf_.add_symbol(symbol);
             }
         }

@@ -18,6 +18,7 @@
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/code.h"
 #include "runtime/object/kinds.h"
+#include "runtime/object/unit_types.h"
 
 namespace rawbpf::inline v0 {
 
@@ -89,11 +90,7 @@ class UnitReader {
         return {};
     }
 
-    void make_types() {
-        const btf::TypeId int32 = types_.add_int("int", 4, true);
-        program_proto_ = types_.add_func_proto(int32, {{"ctx", types_.add_ptr(0)}});
-        function_proto_ = types_.add_func_proto(int32, {});
-    }
+    void make_types() { function_types_.start(types_, types_.add_int("int", 4, true)); }
 
     /// A name as the kernel's BTF loader takes it.
     static std::string legal_name(std::string_view name) {
@@ -112,9 +109,7 @@ class UnitReader {
         auto by_insn = [](const auto &a, const auto &b) { return a.insn < b.insn; };
         stable_sort(parts.refs, by_insn);
         stable_sort(parts.fields, by_insn);
-        const bool is_program = !function.section.empty();
-        parts.func_info.push_back(
-            {0, types_.add_func(legal_name(function.name), is_program ? program_proto_ : function_proto_, is_program)});
+        parts.func_info.push_back({0, function_types_.add(types_, function, legal_name(function.name))});
         add_lines(function, parts);
 
         Code &code = code_[index];
@@ -208,7 +203,7 @@ class UnitReader {
     std::vector<Code> code_;
     std::map<std::string, uint32_t, std::less<>> maps_, functions_, externs_;
     btf::Writer types_;
-    btf::TypeId program_proto_ = 0, function_proto_ = 0;
+    FunctionTypes function_types_;
 };
 
 } // namespace

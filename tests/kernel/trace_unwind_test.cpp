@@ -96,7 +96,7 @@ Stacks stacks_of(const std::string &what, const std::vector<std::string> &probes
 
 TEST_CASE("trace unwind: at a function's first instruction, in code without frame pointers") {
     const Stacks seen = stacks_of("recurse", {probe("uprobe", "uw_spin")}, "uw_spin");
-    if (!seen.missing.empty()) SKIP("needs uprobes and bpf_loop: " + seen.missing);
+    if (!seen.missing.empty()) SKIP("needs uprobes: " + seen.missing);
     REQUIRE(seen.of.size() >= 5);
     for (const UnwoundStack &stack : seen.of) {
         INFO(stack.text());
@@ -113,7 +113,7 @@ TEST_CASE("trace unwind: through functions whose returns are probed") {
     const Stacks seen =
         stacks_of("twenty", {probe("uretprobe", "uw_recurse"), probe("uretprobe", "uw_case_twenty"), probe("uprobe", "uw_spin")},
                   "uw_spin");
-    if (!seen.missing.empty()) SKIP("needs uprobes and bpf_loop: " + seen.missing);
+    if (!seen.missing.empty()) SKIP("needs uprobes: " + seen.missing);
     REQUIRE(seen.of.size() >= 5);
     CHECK(seen.functions.count("uw_recurse") == 1);
     // Those that were called before it was attached have none pending, the others thirteen.
@@ -130,7 +130,7 @@ TEST_CASE("trace unwind: through functions whose returns are probed") {
 
 TEST_CASE("trace unwind: where a function returns to") {
     const Stacks seen = stacks_of("twenty", {probe("uretprobe", "uw_spin"), probe("uretprobe", "uw_recurse")}, "uw_spin");
-    if (!seen.missing.empty()) SKIP("needs uprobes and bpf_loop: " + seen.missing);
+    if (!seen.missing.empty()) SKIP("needs uprobes: " + seen.missing);
     REQUIRE(seen.of.size() >= 5);
     for (const UnwoundStack &stack : seen.of) {
         INFO(stack.text());
@@ -143,7 +143,7 @@ TEST_CASE("trace unwind: where a function returns to") {
 
 TEST_CASE("trace unwind: of a thread that the kernel works for") {
     const Stacks seen = stacks_of("system", {"tracepoint:syscalls:sys_enter_read"}, "sys_enter_read");
-    if (!seen.missing.empty()) SKIP("needs tracepoints of system calls and bpf_loop: " + seen.missing);
+    if (!seen.missing.empty()) SKIP("needs tracepoints of system calls: " + seen.missing);
     REQUIRE(seen.of.size() >= 5);
     for (const UnwoundStack &stack : seen.of) {
         INFO(stack.text());

@@ -88,7 +88,7 @@ Chain recursion(size_t depth, std::string_view body) {
 
 } // namespace
 
-TEST_CASE("unwind: load: with bpf_loop, and with a loop that the verifier walks through") {
+TEST_CASE("unwind: load: with bpf_loop, and with a loop that calls a global function") {
     if (!has_program_type(BPF_PROG_TYPE_PERF_EVENT)) SKIP("needs perf_event programs");
     if (!has_feature(Feature::ring_buffer)) SKIP("needs ring buffers, 5.8");
     UnwindProgramOptions unwind = probe_unwind();
@@ -196,7 +196,7 @@ TEST_CASE("unwind: nonsense in the tables ends the walk, not the kernel") {
     size_t endings[UNWIND_ENDINGS] = {};
     for (const bool bpf_loop : {true, false}) {
         if (bpf_loop && !probe_unwind().has_bpf_loop) continue;
-        for (uint64_t seed = bpf_loop ? 1 : 4; seed <= 6; ++seed) { // without it, an emulated kernel takes ten seconds to load it
+        for (uint64_t seed = bpf_loop ? 1 : 4; seed <= 6; ++seed) {
             UnwindRun how;
             how.pools = 4; // to fill a slot takes a grace period
             how.tables = false;

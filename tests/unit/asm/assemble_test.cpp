@@ -181,6 +181,18 @@ TEST_CASE("assemble: a unit with everything, its listing is the unit again") {
     CHECK(why.find("counts") != std::string::npos);
 }
 
+TEST_CASE("assemble: a global function says how many arguments it takes") {
+    const Assembled made = assemble(".program p\n call walk\n r0 = 0\n exit\n.function walk global 2\n r0 = 0\n exit\n");
+    INFO(made.report());
+    REQUIRE(made);
+    REQUIRE(made.unit.functions.size() == 2);
+    CHECK(made.unit.functions[1].global);
+    CHECK(made.unit.functions[1].arguments == 2);
+    CHECK_FALSE(made.unit.functions[0].global);
+    CHECK_FALSE(assemble(".function walk global 6\n r0 = 0\n exit\n"));
+    CHECK_FALSE(assemble(".function walk global\n r0 = 0\n exit\n"));
+}
+
 TEST_CASE("assemble: included files have their own lines, and an end") {
     const char *inner = "N = 5\nr1 = N\nr10 = 1\n";
     AssembleOptions options;

@@ -282,6 +282,31 @@ TEST_CASE("builder: globals, callbacks, kernel symbols, fields, functions") {
     CHECK(result->functions[1].refs[0].addend == 8);
 }
 
+TEST_CASE("builder: a global function is told apart, in text as well") {
+    const auto text = [](bool global) {
+        return built([&](Builder &b, Code &f) {
+            Code &g = global ? b.global_function("g", 2) : b.function("g", 2);
+            g.ret(0);
+            f.call(g, {1, 2});
+            f.exit();
+        });
+    };
+    CHECK(text(true) == R"(    r1 = 1
+    r2 = 2
+    call g
+    exit
+.function g global 2
+    r0 = 0
+    exit
+)");
+    CHECK(text(false).find(".function g\n") != std::string::npos);
+    CHECK(built([](Builder &b, Code &f) { // nobody knows what a global function's r0 would be
+              b.global_function("g", 0).exit();
+              f.ret(0);
+          })
+              .find("r0") != std::string::npos);
+}
+
 TEST_CASE("builder: printing puts the format on the stack") {
     CHECK(built([](Builder &, Code &f) {
               f.print("hi %d\n", {r1});

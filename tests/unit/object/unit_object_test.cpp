@@ -97,6 +97,27 @@ TEST_CASE("unit: the verifier will quote its lines") {
     CHECK(prog.line_info[1].number_column == (11 << 10 | 5));
 }
 
+TEST_CASE("unit: a global function says what it takes, so that it is verified once") {
+    Unit unit = sample_unit();
+    unit.functions[0].global = true;
+    unit.functions[0].arguments = 2;
+    auto spec = object_of(unit);
+    REQUIRE(spec);
+    auto types = btf::Btf::parse(spec->btf, "x");
+    REQUIRE(types);
+    const ProgramSpec &prog = spec->programs[0];
+    REQUIRE(prog.func_info.size() == 3);
+    const auto walk = types->type(prog.func_info[1].type);
+    REQUIRE(walk);
+    CHECK(walk->name == "walk");
+    CHECK(walk->vlen == 1); // global
+    const auto proto = types->type(walk->size_or_type);
+    REQUIRE(proto);
+    REQUIRE(proto->vlen == 2);
+    CHECK(types->type(types->param(*proto, 1)->type)->name == "u64");
+    CHECK(types->type(types->type(prog.func_info[2].type)->size_or_type)->vlen == 0);
+}
+
 TEST_CASE("unit: fields are found by name in the target") {
     btf::Writer writer;
     const auto i32 = writer.add_int("int", 4, true);

@@ -1,0 +1,42 @@
+// What a unit's functions are called in BTF. Private to runtime/object.
+//
+//      program             int p(void *ctx)          global; its types aren't looked at
+//      function            int f(void)               static: verified wherever it is called, whatever its arguments are
+//      function global 2   int f(u64 a1, u64 a2)     global: verified once, with arguments that are any numbers
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "asm/unit.h"
+#include "runtime/btf/btf.h"
+
+namespace rawbpf::inline v0::object {
+
+class FunctionTypes {
+  public:
+    void start(btf::Writer &types, btf::TypeId int32) {
+        int32_ = int32;
+        program_ = types.add_func_proto(int32, {{"ctx", types.add_ptr(0)}});
+        function_ = types.add_func_proto(int32, {});
+    }
+    /// The FUNC of that name.
+    btf::TypeId add(btf::Writer &types, const Function &function, std::string_view name) {
+        const bool program = !function.section.empty();
+        btf::TypeId proto = program ? program_ : function_;
+        if (!program && function.global && function.arguments > 0) {
+            constexpr std::string_view kNames[] = {"a1", "a2", "a3", "a4", "a5"};
+            if (uint64_ == 0) uint64_ = types.add_int("u64", 8, false);
+            std::vector<std::pair<std::string_view, btf::TypeId>> arguments;
+            for (uint8_t n = 0; n < function.arguments && n < std::size(kNames); ++n) arguments.emplace_back(kNames[n], uint64_);
+            proto = types.add_func_proto(int32_, arguments);
+        }
+        return types.add_func(name, proto, program || function.global); // BTF_FUNC_GLOBAL
+    }
+
+  private:
+    btf::TypeId int32_ = 0, uint64_ = 0, program_ = 0, function_ = 0;
+};
+
+} // namespace rawbpf::inline v0::object
