@@ -20,7 +20,8 @@ struct UnwindState {
     __u64 pc;         ///< to look up: of a return address the byte before it
     __u64 address;    ///< to record: the return address, perhaps with UNWIND_EXACT_PC
     __u64 sp, fp;     ///< as they are in this frame
-    __u64 lr;         ///< arm64: the link register where it is the frame's own (leaf, or what a signal interrupted); else 0
+    __u64 lr;         ///< arm64's link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
+    __u64 di;         ///< x86_64's rdi, likewise
     __u64 start, end; ///< the mapping of the frame before, in which most frames stay
     __u64 bias;       ///< its
     __u64 pages;      ///< its UnwindMapping's pages, page_count, kind, as they lie there
@@ -31,6 +32,7 @@ struct UnwindState {
     __u64 loose;      ///< arm64: 1: of the stack pointer only a lower bound is known
     __u64 returns;    ///< return_probes.h: the next of the return addresses that the kernel has taken away
     __u64 trampoline; ///< and what it has put there
+    __u64 entered;    ///< 1: the first frame's registers are those that the thread left when it entered the kernel
     __u64 found;      ///< without bpf_loop: the address that this round adds; 0: none
     __u64 words[16];  ///< what was read: registers, or words of the stack
 };

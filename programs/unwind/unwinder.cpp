@@ -43,15 +43,15 @@ constexpr uint32_t kMostByFramePointer = 127; // kernel.perf_event_max_stack, wh
 // Where registers are, in bytes.
 struct Machine {
     // in struct pt_regs, or struct user_pt_regs
-    int16_t pc, sp, fp, lr, mode;
+    int16_t pc, sp, fp, lr, di, mode; // lr: x86_64's r10; di: x86_64's alone
     uint8_t mode_mask, user_mode;
     int16_t call;                  // of struct pt_regs: the system call's number; negative: it isn't one
     int16_t read_from, read_bytes; // the part that has all of these
     // in what the kernel builds for a signal handler, from sp on
-    int16_t signal_fp, signal_sp_pc;
+    int16_t signal_fp, signal_sp_pc; // x86_64: r10, which rdi and rbp follow
 };
-constexpr Machine kX86{128, 152, 32, -1, 136, 3, 3, 120, 32, 128, 120, 160};
-constexpr Machine kArm64{256, 248, 232, 240, 264, 15, 0, 280, 232, 56, 544, 560};
+constexpr Machine kX86{128, 152, 32, 56, 112, 136, 3, 3, 120, 32, 128, 56, 160};
+constexpr Machine kArm64{256, 248, 232, 240, -1, 264, 15, 0, 280, 232, 56, 544, 560};
 
 MapDef mapped_rules() {
     MapDef rules;
@@ -94,10 +94,9 @@ struct Unwinder::Emit {
     void first_registers(bool from_context) const {
         first(offsetof(UnwindState, sp), machine.sp, from_context);
         first(offsetof(UnwindState, fp), machine.fp, from_context);
-        if (arm)
-            first(offsetof(UnwindState, lr), machine.lr, from_context);
-        else
-            g.store<uint64_t>(at(offsetof(UnwindState, lr)), 0);
+        first(offsetof(UnwindState, lr), machine.lr, from_context);
+        if (!arm) first(offsetof(UnwindState, di), machine.di, from_context);
+        g.store<uint64_t>(at(offsetof(UnwindState, entered)), runtime(from_context ? 0 : 1));
         first(offsetof(UnwindState, pc), machine.pc, from_context);
         g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
     }
@@ -321,15 +320,14 @@ struct Unwinder::Emit {
                 g.add(r7, 8);
                 g.jump(by_sp);
             });
-            g.if_(r1 == UNWIND_FP_DEREF, [&] { // the caller's fp is read here, as it isn't told from the CFA
+            g.if_(r1 == UNWIND_R10, [&] {
+                g.load<uint64_t>(r2, at(offsetof(UnwindState, lr)));
+                g.jump_if(r2 != 0, sum);
+                end(UNWIND_ENDED_ODD);
+            });
+            g.if_(r1 == UNWIND_FP_DEREF, [&] {
                 g.load<uint64_t>(r2, at(offsetof(UnwindState, fp)));
                 g.add(r7, r2);
-                g.mov(r3, r8);
-                g.lsh(r3, 16);
-                g.arsh(r3, 48);
-                g.lsh(r3, 3);
-                g.add(r3, r2);
-                read_stack(0, 1, r3);
                 read_stack(2, 1, r7);
                 g.load<uint64_t>(r7, word(2));
                 g.jump(known);
@@ -361,7 +359,10 @@ struct Unwinder::Emit {
             read_stack(0, 4, r7 + runtime(machine.signal_fp)); // fp, lr, sp, pc
             copy(offsetof(UnwindState, lr), word(1));
         } else {
-            read_stack(0, 1, r7 + runtime(machine.signal_fp));
+            read_stack(4, 9, r7 + runtime(machine.signal_fp)); // r10 to r15, rdi, rsi, rbp
+            copy(offsetof(UnwindState, lr), word(4));
+            copy(offsetof(UnwindState, di), word(10));
+            copy(offsetof(UnwindState, words), word(12));
             read_stack(2, 2, r7 + runtime(machine.signal_sp_pc));
         }
         copy(offsetof(UnwindState, fp), word(0));
@@ -379,23 +380,34 @@ struct Unwinder::Emit {
         g.and_(r1, 7);
         end_if(r1 != 0, UNWIND_ENDED_STUCK);
         g.load<uint64_t>(r1, at(offsetof(UnwindState, sp)));
-        if (arm) {
-            end_if(r7 < r1, UNWIND_ENDED_STUCK);
-            const Label on_stack = g.label("return address on the stack");
-            g.mov(r2, r8);
-            g.rsh(r2, 8);
-            g.and_(r2, UNWIND_RA_IN_LR);
-            g.jump_if(r2 == 0, on_stack);
-            copy(offsetof(UnwindState, words) + 8, at(offsetof(UnwindState, lr)));
-            frame_pointer_apart();
-            g.jump(have);
-            g.bind(on_stack);
-        }
+        const Label on_stack = g.label("return address on the stack");
+        g.mov(r2, r8);
+        g.rsh(r2, 8);
+        g.and_(r2, runtime(arm ? UNWIND_RA_IN_LR : UNWIND_RA_IN_DI));
+        g.jump_if(r2 == 0, on_stack);
+        end_if(r7 < r1, UNWIND_ENDED_STUCK);
+        g.load<uint64_t>(r1, at(arm ? offsetof(UnwindState, lr) : offsetof(UnwindState, di)));
+        if (!arm) end_if(r1 == 0, UNWIND_ENDED_ODD);
+        g.store<uint64_t>(word(1), r1);
+        frame_pointer_apart();
+        g.jump(have);
+        g.bind(on_stack);
         end_if(r7 <= r1, UNWIND_ENDED_STUCK);
         if (!arm) {
+            const Label told_from_cfa = g.label("fp told from the CFA");
             g.mov(r1, r8);
-            g.and_(r1, 0xff);
-            g.jump_if(r1 == UNWIND_FP_DEREF, alone);
+            g.rsh(r1, 8);
+            g.and_(r1, UNWIND_FP_BY_FP);
+            g.jump_if(r1 == 0, told_from_cfa);
+            g.mov(r3, r8);
+            g.lsh(r3, 16);
+            g.arsh(r3, 48);
+            g.lsh(r3, 3);
+            g.load<uint64_t>(r2, at(offsetof(UnwindState, fp)));
+            g.add(r3, r2);
+            read_stack(0, 1, r3);
+            g.jump(alone);
+            g.bind(told_from_cfa);
         }
         g.mov(r3, r8);
         g.lsh(r3, 16);
@@ -436,9 +448,10 @@ struct Unwinder::Emit {
         g.store<uint64_t>(at(offsetof(UnwindState, pc)), r1);
         copy(offsetof(UnwindState, fp), word(0));
         g.store<uint64_t>(at(offsetof(UnwindState, sp)), r7);
+        g.store<uint64_t>(at(offsetof(UnwindState, lr)), 0);
+        if (!arm) g.store<uint64_t>(at(offsetof(UnwindState, di)), 0);
         if (arm) {
             // A frame record may lie anywhere in its frame, so where there is nothing else, the stack pointer is lost.
-            g.store<uint64_t>(at(offsetof(UnwindState, lr)), 0);
             g.load<uint64_t>(r1, at(offsetof(UnwindState, pages)));
             g.rsh(r1, 48);
             g.xor_(r1, UNWIND_BY_TABLE);
@@ -581,6 +594,18 @@ void Unwinder::walk(Code &f, const Place &place) {
         f.store<uint64_t>(r1 + runtime(place.frames), r2);
         f.mov(r0, r9);
         f.add(r0, 8);
+        f.mov(r1, 8);
+    });
+    // Within execve, and when it has ended, a thread has no stack any more that its registers would be of, and no user frames.
+    f.if_(r1 == 8, [&] {
+        f.load<uint64_t>(r1, state(offsetof(UnwindState, entered)));
+        f.load<uint32_t>(r2, state(offsetof(UnwindState, ending)));
+        f.if_(r1 != 0, [&] {
+            f.if_(r2 == (UNWIND_ENDED_UNREADABLE | UNWIND_TABLES), [&] {
+                f.mov(r0, 0);
+                f.jump(done);
+            });
+        });
     });
     f.mov(r1, r0);
     f.sub(r0, r9);

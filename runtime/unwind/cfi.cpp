@@ -113,11 +113,17 @@ UnwindRule rule_of(const Frames &frames, const Cie &cie, const State &state) {
         if (!fits(ra.offset, rule.ra) || (!arm && rule.ra != -1)) return odd;
     } else if (ra.how == Saved::same && arm)
         rule.flags |= UNWIND_RA_IN_LR;
+    else if (ra.how == Saved::in_di)
+        rule.flags |= UNWIND_RA_IN_DI;
     else
         return odd;
     if (state.is_signed) rule.flags |= UNWIND_RA_SIGNED;
 
-    if (state.cfa == UNWIND_FP_DEREF) return fp.how == Saved::at_fp && fits(fp.offset, rule.fp) ? rule : odd;
+    if (fp.how == Saved::at_fp && (state.cfa == UNWIND_FP_DEREF || state.cfa == UNWIND_R10)) {
+        rule.flags |= UNWIND_FP_BY_FP;
+        return fits(fp.offset, rule.fp) ? rule : odd;
+    }
+    if (state.cfa == UNWIND_FP_DEREF) return odd;
     if (fp.how == Saved::same) return rule;
     return fp.how == Saved::at_cfa && fits(fp.offset, rule.fp) && rule.fp != 0 ? rule : odd;
 }
@@ -164,10 +170,11 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
     const auto save = [&](uint64_t reg, Saved::How how, int64_t offset = 0) { state.saved[slot(reg)] = {how, offset}; };
     const auto restore = [&](uint64_t reg) { state.saved[slot(reg)] = cie.initial.saved[slot(reg)]; };
     const auto cfa_register = [&](uint64_t reg) {
-        state.cfa = state.expression      ? UNWIND_ODD
-                    : reg == registers.sp ? UNWIND_SP
-                    : reg == registers.fp ? UNWIND_FP
-                                          : UNWIND_ODD;
+        state.cfa = state.expression       ? UNWIND_ODD
+                    : reg == registers.sp  ? UNWIND_SP
+                    : reg == registers.fp  ? UNWIND_FP
+                    : reg == registers.r10 ? UNWIND_R10
+                                           : UNWIND_ODD;
     };
     const auto cfa = [&](uint64_t reg, int64_t offset) {
         state.expression = false, state.cfa_offset = offset;
@@ -201,7 +208,10 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
         case 0x06: restore(cursor.uleb()); break;
         case 0x07: save(cursor.uleb(), Saved::undefined); break;
         case 0x08: reg = cursor.uleb(), save(reg, slot(reg) == State::sp ? Saved::odd : Saved::same); break;
-        case 0x09: reg = cursor.uleb(), cursor.uleb(), save(reg, Saved::odd); break; // in another register
+        case 0x09: // in another register
+            reg = cursor.uleb();
+            save(reg, cursor.uleb() == registers.di && slot(reg) == State::ra ? Saved::in_di : Saved::odd);
+            break;
         case 0x0a:
             if (remembered.size() == kMaxRemembered) return "its program remembers too much";
             remembered.push_back(state);

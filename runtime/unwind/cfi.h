@@ -11,9 +11,9 @@ namespace rawbpf::inline v0::unwind {
 
 /// DWARF's numbers of the registers that matter.
 struct Registers {
-    uint64_t fp, sp, ra;
+    uint64_t fp, sp, ra, r10, di; ///< UINT64_MAX: there is none
 };
-inline constexpr Registers kX86_64 = {6, 7, 16}, kArm64 = {29, 31, 30};
+inline constexpr Registers kX86_64 = {6, 7, 16, 10, 5}, kArm64 = {29, 31, 30, UINT64_MAX, UINT64_MAX};
 
 /// A section with entries, and what its pointers may be relative to.
 struct Frames {
@@ -25,13 +25,13 @@ struct Frames {
 
 /// Where one of the registers is in the caller's frame.
 struct Saved {
-    enum How : uint8_t { same, undefined, at_cfa, at_fp, odd } how = same;
+    enum How : uint8_t { same, undefined, at_cfa, at_fp, in_di, odd } how = same;
     int64_t offset = 0; ///< bytes, of at_cfa and at_fp
 };
 
 /// What a program has set up at some instruction.
 struct State {
-    uint8_t cfa = UNWIND_ODD; ///< UNWIND_SP, _FP, _FP_DEREF, _SP_DEREF, _PLT or _ODD
+    uint8_t cfa = UNWIND_ODD; ///< UNWIND_SP, _FP, _R10, _FP_DEREF, _SP_DEREF, _PLT or _ODD
     bool expression = false;  ///< cfa came from one
     bool is_signed = false;   ///< arm64's return address
     int64_t cfa_offset = 0;   ///< bytes

@@ -36,23 +36,27 @@
 #define UNWIND_NONE 0     /* nothing is known: stop */
 #define UNWIND_SP 1       /* CFA = sp + cfa */
 #define UNWIND_FP 2       /* CFA = fp + cfa */
-#define UNWIND_FP_DEREF 3 /* CFA = *(fp + cfa): x86_64, functions that align their stack; caller's fp: at fp + UnwindRule.fp */
+#define UNWIND_FP_DEREF 3 /* CFA = *(fp + cfa): x86_64, functions that align their stack */
 #define UNWIND_PLT 4      /* x86_64's PLT: CFA = sp + cfa, and 8 more from byte 11 of a stub's 16 on */
 #define UNWIND_SIGNAL 5   /* the frame that the kernel built for a signal handler: all registers are in it */
 #define UNWIND_END 6      /* the outermost frame: the return address is undefined */
 #define UNWIND_ODD 7      /* a rule that this model can't express: stop, and count it */
 #define UNWIND_SP_DEREF 8 /* CFA = *(sp + cfa) + 8: x86_64, OpenSSL's assembly */
+#define UNWIND_R10 9      /* CFA = r10 + cfa: x86_64, where they begin to align it, and end; true of a leaf frame only */
 
 /* UnwindRule.flags */
 #define UNWIND_RA_IN_LR 1  /* arm64: the return address is still in x30; true of a leaf frame only */
 #define UNWIND_RA_SIGNED 2 /* arm64: it was signed (PAC) */
+#define UNWIND_RA_IN_DI 4  /* x86_64: vfork keeps it in rdi; true of a leaf frame only */
+#define UNWIND_FP_BY_FP 8  /* x86_64, functions that align their stack: the caller's fp is at fp + UnwindRule.fp */
+#define UNWIND_ADDED 16    /* no entry of the file's says it: entry points, arm64's PLT */
 
 /// Registers are the machine's: sp is rsp or x31, fp is rbp or x29, lr is x30. Offsets are in units of 8 bytes.
 struct UnwindRule {
     __u8 kind;  ///< UNWIND_...
     __u8 flags; ///< UNWIND_RA_...
     __s16 cfa;  ///< for kind, see there
-    __s16 fp;   ///< the caller's fp is at CFA + fp; 0: it is still in the register (but see UNWIND_FP_DEREF)
+    __s16 fp;   ///< the caller's fp is at CFA + fp; 0: it is still in the register (but see UNWIND_FP_BY_FP)
     __s16 ra;   ///< the return address is at CFA + ra; -1 on x86_64
 };
 

@@ -10,6 +10,12 @@
 // As with those who have one, its row begins one byte early: whoever looks for a return address looks one byte before it. Rows
 // that say what the row before says are left out, also across functions.
 //
+// Some code that has no entry is known all the same: a program's entry point and the code that a thread begins with, where stacks
+// end; and arm64's PLT. It stands among the functions, marked (UNWIND_ADDED), where no function covers it.
+//
+//      arm64's PLT:   stp x16, x30, [sp, #-16]!   adrp   ldr   add   br   ...    32 bytes: from the second instruction on sp + 16
+//                     adrp x16   ldr x17   add x16   br x17                      of each function: nothing has changed yet
+//
 // Both sections are read: what was built with -fno-asynchronous-unwind-tables and -g has only the C library's own start code in
 // .eh_frame. Addresses that lie in no executable segment belong to functions that the linker dropped.
 #include "runtime/unwind/table.h"
@@ -31,6 +37,10 @@ constexpr uint64_t kMaxSection = 128 << 20; // twenty times libLLVM's
 constexpr size_t kMaxSegments = 64;         // executable ones; there are one or two
 constexpr uint64_t kMaxSearched = 16 << 20; // a program with more code than that isn't read for a trampoline
 constexpr uint64_t kMaxVdso = 32 << 10;
+constexpr uint64_t kEntryBytes = 64;     // of an entry point whose size nobody says
+constexpr size_t kMaxSymbols = 1 << 14;  // in a table that is searched for where threads begin: a C library's
+constexpr uint64_t kPltHeaderBytes = 32; // arm64's
+constexpr uint32_t kAdded = 2;           // Function::frames of what no section says
 constexpr size_t kHashSize = size_t{2} * UNWIND_RULES;
 constexpr UnwindRule kNone = {UNWIND_NONE, 0, 0, 0, 0}, kOdd = {UNWIND_ODD, 0, 0, 0, 0};
 
@@ -45,7 +55,11 @@ class Builder {
     Result<Table> build() {
         find_code();
         for (const bool eh : {true, false}) TRY(read_section(eh));
-        stable_sort(functions_, [](const Function &a, const Function &b) { return a.start < b.start; });
+        sort();
+        if (!functions_.empty()) {
+            add_known();
+            sort();
+        }
         // Of arm64's vdso, which says nothing of any function, sigreturn can be known. (A program that says nothing goes by frame
         // pointers, so it has no table.)
         if (!functions_.empty() || (segments_ == 1 && code_[0]->memory_size <= kMaxVdso))
@@ -63,6 +77,61 @@ class Builder {
     }
 
   private:
+    void sort() {
+        stable_sort(functions_, [](const Function &a, const Function &b) { return a.start < b.start; });
+    }
+
+    // --- What no entry says, among functions that are sorted. Function::cie is a Known.
+
+    enum Known : uint32_t { kStart, kPlt, kPltHeader };
+    void add_known() {
+        const size_t said = functions_.size();
+        const auto add = [&](uint64_t start, uint64_t size, Known what) {
+            const uint64_t end = start + size;
+            if (start == 0 || end < start || !is_code(start, std::min(end, start + 1))) return;
+            const auto all = std::span(functions_).first(said);
+            const auto after = std::upper_bound(all.begin(), all.end(), start,
+                                                [](uint64_t at, const Function &function) { return at < function.start; });
+            if (after != all.begin() && (after - 1)->end > start) return;
+            Function function;
+            function.start = start, function.end = end, function.cie = what, function.frames = kAdded;
+            functions_.push_back(function);
+        };
+        add(file_.entry(), kEntryBytes, kStart);
+        for (const elf::Section &section : file_.sections()) {
+            if (section.type == SHT_DYNSYM || section.type == SHT_SYMTAB) {
+                const auto symbols = file_.symbol_table(section);
+                if (!symbols || symbols->size() > kMaxSymbols) continue;
+                for (size_t i = 0; i < symbols->size(); ++i) {
+                    const elf::Symbol symbol = symbols->at(i);
+                    if ((symbol.type != STT_FUNC && symbol.type != STT_NOTYPE) || symbol.section == SHN_UNDEF) continue;
+                    const std::string_view name = symbols->name(i).value_or(std::string_view());
+                    if (name == "clone" || name == "__clone")
+                        add(symbol.value, symbol.size != 0 && symbol.size < 4096 ? symbol.size : kEntryBytes, kStart);
+                }
+            } else if (file_.machine() == EM_AARCH64 && section.flags & SHF_EXECINSTR && section.name.starts_with(".plt")) {
+                const Bytes bytes = file_.contents(section);
+                constexpr uint32_t kPush = 0xa9bf7bf0; // stp x16, x30, [sp, #-16]!
+                const bool pushes = bytes.size() >= kPltHeaderBytes && load<uint32_t>(bytes.data()) == kPush;
+                const bool lands = bytes.size() >= kPltHeaderBytes && load<uint32_t>(bytes.data() + 4) == kPush; // behind bti
+                const uint64_t push = section.address + (lands ? 4 : 0);
+                if (!pushes && !lands) {
+                    add(section.address, section.size, kPlt);
+                    continue;
+                }
+                add(section.address, push + 4 - section.address, kPlt);
+                add(push + 4, section.address + kPltHeaderBytes - push - 4, kPltHeader);
+                add(section.address + kPltHeaderBytes, section.size - kPltHeaderBytes, kPlt);
+            }
+        }
+    }
+    void put_known(const Function &function) {
+        constexpr UnwindRule kRules[] = {{UNWIND_END, UNWIND_ADDED, 0, 0, 0},
+                                         {UNWIND_SP, UNWIND_ADDED | UNWIND_RA_IN_LR, 0, 0, 0},
+                                         {UNWIND_SP, UNWIND_ADDED, 2, 0, -1}};
+        put(function.start, number(kRules[function.cie]));
+    }
+
     void find_code() {
         uint64_t first = UINT64_MAX;
         for (const elf::Segment &segment : file_.segments())
@@ -153,6 +222,11 @@ class Builder {
     }
 
     void add(Function &function, uint64_t until) {
+        if (function.frames == kAdded) {
+            put_known(function);
+            if (function.end < until || until == end_) gap(std::min(function.end, until), until);
+            return;
+        }
         const Frames &frames = frames_[function.frames];
         changes_.clear();
         const char *problem = use_cie(frames, function.cie);

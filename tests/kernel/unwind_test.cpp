@@ -208,7 +208,8 @@ TEST_CASE("unwind: nonsense in the tables ends the walk, not the kernel") {
             CHECK(out.stacks.size() > 5);
             for (const UnwoundStack &stack : out.stacks) {
                 CHECK((stack.flags & UNWIND_TABLES) != 0);
-                REQUIRE(stack.frames.size() >= 1);
+                if (stack.frames.empty()) // a thread without a stack is believed to have ended
+                    CHECK(PROFILE_ENDING(stack.flags) == UNWIND_ENDED_UNREADABLE);
                 CHECK(stack.frames.size() <= 127);
                 ++endings[PROFILE_ENDING(stack.flags)];
             }

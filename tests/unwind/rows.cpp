@@ -17,7 +17,7 @@ using namespace rawbpf;
 
 namespace {
 
-constexpr const char *kKinds[] = {"NONE", "SP", "FP", "FP_DEREF", "PLT", "SIGNAL", "END", "ODD", "SP_DEREF"};
+constexpr const char *kKinds[] = {"NONE", "SP", "FP", "FP_DEREF", "PLT", "SIGNAL", "END", "ODD", "SP_DEREF", "R10"};
 
 int complain(const Error &error) {
     std::fprintf(stderr, "unwind-rows: %s\n", error.message().c_str());

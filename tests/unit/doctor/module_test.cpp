@@ -22,7 +22,7 @@ CfiElf with_functions(int with, int without) {
     uint64_t at = 0x10000;
     for (int i = 0; i < with; ++i, at += 16) app.eh.fde(cie, at, 16, {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6});
     for (int i = 0; i < without; ++i, at += 16) app.eh.fde(cie, at, 16, {0x41, 0x0e, 16});
-    app.eh.fde(cie, at, 16, {0x0c, 10, 0}); // odd
+    app.eh.fde(cie, at, 16, {0x0c, 13, 0}); // odd
     return app;
 }
 

@@ -6,6 +6,7 @@
 #include <elf.h>
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,9 @@ struct CfiElf {
     std::vector<uint8_t> code = std::vector<uint8_t>(0x30000, 0xcc); ///< .text
     uint64_t debug_flags = 0;
 
+    std::vector<uint32_t> plt = {};        ///< .plt, at 0x20000
+    std::vector<elf::Symbol> symbols = {}; ///< of .text
+
     [[nodiscard]] std::vector<std::byte> file() const {
         elf::Writer writer(target);
         const auto add = [&](std::string_view name, uint64_t flags, uint64_t address, Bytes contents) {
@@ -112,6 +116,15 @@ struct CfiElf {
         };
         const uint32_t text = add(".text", SHF_ALLOC | SHF_EXECINSTR, 0x10000, std::as_bytes(std::span(code)));
         writer.add_segment(PT_LOAD, PF_R | PF_X, text);
+        if (!plt.empty()) {
+            const uint32_t stubs = add(".plt", SHF_ALLOC | SHF_EXECINSTR, 0x20000, std::as_bytes(std::span(plt)));
+            writer.add_segment(PT_LOAD, PF_R | PF_X, stubs);
+        }
+        for (elf::Symbol symbol : symbols) {
+            symbol.section = text;
+            symbol.type = STT_FUNC;
+            writer.add_symbol(symbol);
+        }
         add(".got", SHF_ALLOC | SHF_WRITE, 0x70000, {});
         if (!eh.bytes.empty()) add(".eh_frame", SHF_ALLOC, eh.address, eh.bytes);
         if (!debug.bytes.empty()) add(".debug_frame", debug_flags, 0, debug.bytes);
@@ -125,12 +138,15 @@ struct CfiElf {
 
 /// "sp+16 fp-16 ra-8", "fp+16 ...", "none", "odd" ...; fp and lr are left out where the registers still hold them.
 inline std::string text(const UnwindRule &rule) {
-    constexpr std::string_view kinds[] = {"none", "sp", "fp", "*fp", "plt", "signal", "end", "odd", "*sp"};
+    constexpr std::string_view kinds[] = {"none", "sp", "fp", "*fp", "plt", "signal", "end", "odd", "*sp", "r10"};
     std::string out(kinds[rule.kind]);
     if (rule.kind == UNWIND_NONE || (rule.kind >= UNWIND_SIGNAL && rule.kind <= UNWIND_ODD)) return out;
     append(out, "{:+}", rule.cfa * 8);
-    if (rule.fp != 0 || rule.kind == UNWIND_FP_DEREF) append(out, " fp{:+}", rule.fp * 8);
-    if (!(rule.flags & UNWIND_RA_IN_LR)) append(out, " ra{:+}", rule.ra * 8);
+    if (rule.fp != 0 || rule.flags & UNWIND_FP_BY_FP)
+        append(out, " fp{}{:+}{}", rule.flags & UNWIND_FP_BY_FP ? "(fp" : "", rule.fp * 8,
+               rule.flags & UNWIND_FP_BY_FP ? ")" : "");
+    if (!(rule.flags & (UNWIND_RA_IN_LR | UNWIND_RA_IN_DI))) append(out, " ra{:+}", rule.ra * 8);
+    if (rule.flags & UNWIND_RA_IN_DI) out += " ra=di";
     if (rule.flags & UNWIND_RA_SIGNED) out += " signed";
     return out;
 }

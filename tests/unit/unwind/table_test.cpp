@@ -65,10 +65,17 @@ TEST_CASE("unwind table: each instruction of a program") {
     CHECK(rows({0x05, 6, 2, 0x08, 6}) == "10000 sp+8 ra-8"); // same_value
     CHECK(rows({0x08, 16}) == "10000 odd");
     CHECK(rows({0x08, 7}) == "10000 odd");
-    CHECK(rows({0x09, 16, 5}) == "10000 odd"); // register: vfork
+    CHECK(rows({0x0e, 0, 0x09, 16, 5}) == "10000 sp+0 ra=di"); // register: vfork
+    CHECK(rows({0x09, 16, 4}) == "10000 odd");
+    CHECK(rows({0x09, 6, 5}) == "10000 odd");
+    CHECK(rows({0x09, 30, 5}, EM_AARCH64) == "10000 odd");
     CHECK(rows({0x09, 3, 5}) == "10000 sp+8 ra-8");
     CHECK(rows({0x0c, 6, 0x80, 1}) == "10000 fp+128 ra-8");
-    CHECK(rows({0x0c, 10, 0}) == "10000 odd");                // a function that aligns its stack, by r10
+    CHECK(rows({0x0c, 10, 0}) == "10000 r10+0 ra-8"); // a function that aligns its stack
+    CHECK(rows({0x0c, 10, 0, kOffset | 6, 2}) == "10000 r10+0 fp-16 ra-8");
+    CHECK(rows({0x0c, 10, 0, 0x10, 6, 2, 0x76, 0}) == "10000 r10+0 fp(fp+0) ra-8");
+    CHECK(rows({0x0c, 13, 0}) == "10000 odd");
+    CHECK(arm_rows({0x0c, 10, 0}) == "10000 odd");
     CHECK(rows({0x0c, 10, 0, 0x0d, 7}) == "10000 sp+0 ra-8"); // def_cfa_register keeps the offset
     CHECK(rows({0x11, 6, 2}) == "10000 sp+8 fp-16 ra-8");     // offset_extended_sf
     CHECK(rows({0x11, 6, 0x7e}) == "10000 sp+8 fp+16 ra-8");
@@ -107,8 +114,8 @@ TEST_CASE("unwind table: expressions") {
     other.pop_back();
     CHECK(rows(other) == "10000 odd");
     // An aligned stack: the CFA and the frame pointer lie where rbp points.
-    CHECK(rows({0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x76, 0x78, 0x06}) == "10000 *fp-8 fp+0 ra-8");
-    CHECK(rows({0x10, 6, 2, 0x76, 0x10, 0x0f, 3, 0x76, 0x78, 0x06}) == "10000 *fp-8 fp+16 ra-8");
+    CHECK(rows({0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x76, 0x78, 0x06}) == "10000 *fp-8 fp(fp+0) ra-8");
+    CHECK(rows({0x10, 6, 2, 0x76, 0x10, 0x0f, 3, 0x76, 0x78, 0x06}) == "10000 *fp-8 fp(fp+16) ra-8");
     CHECK(rows({kOffset | 6, 2, 0x0f, 3, 0x76, 0x78, 0x06}) == "10000 odd");
     CHECK(rows({0x10, 6, 2, 0x76, 0}) == "10000 odd");
     CHECK(rows({0x10, 6, 2, 0x77, 0, 0x0f, 3, 0x76, 0x78, 0x06}) == "10000 odd");
@@ -176,6 +183,51 @@ TEST_CASE("unwind table: how a signal handler returns is found also where nothin
     CHECK(text(app.table()) == "10000 signal, 10008 none");
     std::fill(app.code.begin(), app.code.end(), 0);
     CHECK(app.table().rows.empty());
+}
+
+TEST_CASE("unwind table: stacks end at the entry point and where threads begin") {
+    CfiElf app;
+    app.target.entry = 0x10100;
+    const uint64_t cie = app.eh.cie();
+    app.eh.fde(cie, 0x10000, 64);
+    CHECK(text(app.table()) == "10000 sp+8 ra-8, 10040 none, 10100 end, 10140 none");
+    CHECK(app.table().find(0x10100).flags == UNWIND_ADDED);
+    CHECK(app.table().stats.functions == 1);
+    app.eh.fde(cie, 0x10120, 64); // not further than the next function
+    CHECK(text(app.table()) == "10000 sp+8 ra-8, 10040 none, 10100 end, 10120 sp+8 ra-8, 10160 none");
+    for (const uint64_t entry : {0x10020u, 0x0u, 0x90000u}) { // somebody's; none; not code
+        app.target.entry = entry;
+        CHECK(text(app.table()) == "10000 sp+8 ra-8, 10040 none, 10120 sp+8 ra-8, 10160 none");
+    }
+    elf::Symbol clone;
+    clone.name = "__clone", clone.value = 0x10200, clone.size = 32;
+    elf::Symbol other = clone;
+    other.name = "clone3", other.value = 0x10300;
+    app.symbols = {clone, other};
+    CHECK(text(app.table()) == "10000 sp+8 ra-8, 10040 none, 10120 sp+8 ra-8, 10160 none, 10200 end, 10220 none");
+    app.eh = {};
+    app.target.entry = 0x10100;
+    CHECK(app.table().rows.empty()); // goes by frame pointers
+}
+
+TEST_CASE("unwind table: the stubs of arm64's PLT") {
+    CfiElf app;
+    app.target.machine = EM_AARCH64;
+    app.code.resize(0x10000);
+    Cfi::Cie cie;
+    cie.program = {0x0c, 31, 0};
+    cie.column = 30;
+    app.eh.fde(app.eh.cie(cie), 0x10000, 64);
+    app.plt.assign(16, 0xd503201f);
+    CHECK(text(app.table()) == "10000 sp+0, 10040 none, 20000 sp+0, 20040 none");
+    CHECK(app.table().find(0x20010).flags == (UNWIND_ADDED | UNWIND_RA_IN_LR));
+    app.plt[0] = 0xa9bf7bf0;
+    CHECK(text(app.table()) == "10000 sp+0, 10040 none, 20000 sp+0, 20004 sp+16 ra-8, 20020 sp+0, 20040 none");
+    app.plt[0] = 0xd503245f; // bti c
+    app.plt[1] = 0xa9bf7bf0;
+    CHECK(text(app.table()) == "10000 sp+0, 10040 none, 20000 sp+0, 20008 sp+16 ra-8, 20020 sp+0, 20040 none");
+    app.target.machine = EM_X86_64;
+    CHECK(text(app.table()) == "10000 odd, 10040 none");
 }
 
 TEST_CASE("unwind table: encodings, versions, sections") {
