@@ -1,8 +1,11 @@
-// Which processes? The command's from their exec on, those given with --pid from the start, and of all others those that are
-// sampled: their first samples are walked by frame pointers, and an idle process costs nothing. Whatever the kernel tells of
+// Which processes? The command's from their exec on, those given with --pid from the start (the tables of both are there before
+// the clocks), and of all others those that are sampled: their first samples are walked by frame pointers, and an idle process
+// costs nothing. Whatever the kernel tells of
 // their mappings afterwards (dlopen, a compiler at run time, exec) comes through the process table, in one go after each reading
 // of the rings.
 #include "programs/profile/unwinding.h"
+
+#include "programs/unwind/closure.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -12,6 +15,14 @@ Result<void> Unwinding::start(LoadedObject &object, uint64_t memory) {
     tables_ = TRY(unwind::LiveTables::create(object, *this, options));
     table_.note_changes();
     return {};
+}
+
+void Unwinding::prepare(const std::vector<std::string> &command) {
+    if (!on()) return;
+    unwind::files_of_command(command, unwind::CommandEnvironment::own(), [&](const std::string &path, const Fd &file) {
+        tables_->prepare(file, path);
+        return true;
+    });
 }
 
 Result<bool> Unwinding::update(uint64_t now_ns) {

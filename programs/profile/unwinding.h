@@ -17,6 +17,8 @@ class Unwinding final : private unwind::ModuleFiles {
     /// From here on the object's program unwinds by what is put into its maps. The object must outlive this.
     [[nodiscard]] Result<void> start(LoadedObject &object, uint64_t memory);
     [[nodiscard]] bool on() const { return tables_ != nullptr; }
+    /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
+    void prepare(const std::vector<std::string> &command);
     /// A process that is wanted from the start.
     void want(uint32_t pid, uint64_t now_ns) {
         if (on()) table_.follow(pid, now_ns);

@@ -5,6 +5,8 @@
 // in our stead; that it is there is seen by asking for it. The wait is wanted only once: before bytes are used again that
 // programs may still be reading. Then the first pool is put where it is already.
 //
+// Who knows what will be mapped has tables made beforehand (prepare()): then a process's first mappings are published at once.
+//
 // A table goes when there is no room for another one, if no sample was in it for some seconds. What was published of processes
 // that map it goes first; with their next sample they come again, without it or with it. So tables that all are in use at once
 // don't push each other out: who comes last goes without, and is counted.
@@ -12,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -150,6 +153,18 @@ class Live final : public LiveTables {
         return true;
     }
 
+    void prepare(const Fd &file, const std::string &name) override {
+        if (vdso_ == Tables::kNone) load_vdso();
+        if (pools_.used() >= pools_.most() / 2) return;
+        sys::Because why("its unwind information, to be made into a table before it is run");
+        const auto st = sys::stat_fd(file.get());
+        if (!st) return;
+        std::string stamp = stamp_of(*st);
+        if (prepared_.count(stamp) != 0) return;
+        const uint32_t table = make(file, name, stamp, 0);
+        if (tables_[table].state == Tables::State::resident) prepared_.emplace(std::move(stamp), table);
+    }
+
     Result<void> ended(uint32_t pid) override { return processes_.withdraw(pid); }
 
     void used(uint32_t pid, uint32_t module, uint64_t now_ns) override {
@@ -239,31 +254,37 @@ class Live final : public LiveTables {
         }
         known.tried_ns = now_ns_;
         ++known.opens;
-        ++loads_;
         sys::Because why("its unwind information, to be made into a table");
         auto file = files_.open(pid, mapping);
         if (!file) {
+            ++loads_;
             known.why = file.error().message();
             return {};
         }
-        const struct stat st = TRY(sys::stat_fd(file->get()));
-        const std::string name = files_.name(mapping.module);
-        std::string identity =
-            format("{:x}:{}:{}:{}.{}", st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-        auto image = sys::map_file(*file, name);
-        if (!image) {
-            known.table = tables_.refuse(std::move(identity), image.error().message());
+        const std::string stamp = stamp_of(TRY(sys::stat_fd(file->get())));
+        if (const auto at = prepared_.find(stamp);
+            at != prepared_.end() && tables_[at->second].state == Tables::State::resident) {
+            known.table = at->second;
+            tables_.used(known.table, now_ns_);
             return {};
         }
-        auto elf = elf::Elf::parse(image->bytes(), name);
-        if (!elf) {
-            known.table = tables_.refuse(std::move(identity), elf.error().message());
-            return {};
-        }
-        if (auto id = elf->build_id(); id && !id->empty()) identity = std::move(*id);
-        known.table = tables_.load(*elf, std::move(identity), now_ns_);
+        ++loads_;
+        known.table = make(*file, files_.name(mapping.module), stamp, now_ns_);
         if (tables_[known.table].state == Tables::State::dropped) ++without_room_;
         return {};
+    }
+
+    /// What tells a file from others that have no build-id.
+    static std::string stamp_of(const struct stat &st) {
+        return format("{:x}:{}:{}:{}.{}", st.st_dev, st.st_ino, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    }
+    uint32_t make(const Fd &file, const std::string &name, std::string identity, uint64_t now_ns) {
+        auto image = sys::map_file(file, name);
+        if (!image) return tables_.refuse(std::move(identity), image.error().message());
+        auto elf = elf::Elf::parse(image->bytes(), name);
+        if (!elf) return tables_.refuse(std::move(identity), elf.error().message());
+        if (auto id = elf->build_id(); id && !id->empty()) identity = std::move(*id);
+        return tables_.load(*elf, std::move(identity), now_ns);
     }
 
     void load_vdso() {
@@ -278,7 +299,8 @@ class Live final : public LiveTables {
     Rules rules_;
     Tables tables_;
     Processes processes_;
-    std::vector<Known> files_known_; // by the caller's number
+    std::vector<Known> files_known_;                     // by the caller's number
+    std::unordered_map<std::string, uint32_t> prepared_; // stamp to table
     uint32_t vdso_ = Tables::kNone;
     std::vector<UnwindMapping> list_; // while it is made
     std::unique_ptr<Error> failure_;  // while room was made

@@ -48,6 +48,9 @@ class LiveTables {
     /// What a process has mapped now, ascending and without overlap. False: tables had to be made for it first, which took some
     /// time, so nothing was published: ask again with what is mapped by now.
     [[nodiscard]] virtual Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) = 0;
+    /// Makes the table of a file that will most likely be mapped, so that update() finds it. Where there is no room, it isn't
+    /// made; and it is the first to go.
+    virtual void prepare(const Fd &file, const std::string &name) = 0;
     /// It has ended.
     [[nodiscard]] virtual Result<void> ended(uint32_t pid) = 0;
     /// A sample of that process was seen with a frame in that file.

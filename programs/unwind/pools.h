@@ -43,7 +43,8 @@ class Pools {
         return pools_[position >> UNWIND_POOL_BITS] + UNWIND_POOL_AT(position);
     }
 
-    [[nodiscard]] uint64_t used() const { return used_; } ///< bytes, without those in quarantine
+    [[nodiscard]] uint64_t used() const { return used_; }                               ///< bytes, without those in quarantine
+    [[nodiscard]] uint64_t most() const { return uint64_t{most_} * UNWIND_POOL_BYTES; } ///< bytes that there can be
     [[nodiscard]] size_t pools() const { return pools_.size(); }
     /// Why the last pool couldn't be made; nullptr when none failed.
     [[nodiscard]] const Error *failure() const { return failure_ ? &*failure_ : nullptr; }

@@ -84,6 +84,13 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     ProcessFiles files;
     TRY(files.read(pid));
     const auto live = TRY(unwind::LiveTables::create(object, files, {}));
+    if (how.prepared) {
+        for (const unwind::CodeMapping &mapping : files.mappings())
+            if (mapping.kind == unwind::CodeMapping::Kind::file)
+                live->prepare(TRY(files.open(pid, mapping)), files.name(mapping.module));
+        if (!TRY(live->update(pid, files.mappings(), sys::monotonic_ns())))
+            return fail(Errc::internal, "tables that were prepared were made again");
+    }
     if (how.tables) {
         while (!TRY(live->update(pid, files.mappings(), sys::monotonic_ns()))) { // it stands still: nothing can change meanwhile
         }

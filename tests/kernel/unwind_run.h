@@ -47,7 +47,8 @@ struct UnwindRun {
     bool bpf_loop = true; ///< where the kernel has it
     uint32_t depth = 127;
     uint32_t pools = 64;
-    bool tables = true; ///< the process is made known
+    bool tables = true;    ///< the process is made known
+    bool prepared = false; ///< its files' tables are made before that, so that it is known at the first update
     /// What is done to the maps before the workload begins.
     std::function<Result<void>(LoadedObject &, uint32_t pid)> change;
 };

@@ -113,6 +113,12 @@ TEST_CASE("unwind: a recursion has as many frames as calls") {
     check_chain("recurse", recursion(30, "uw_case_recurse"), how);
 }
 
+TEST_CASE("unwind: tables that were prepared are there at once") {
+    UnwindRun how;
+    how.prepared = true;
+    check_chain("qsort", {"uw_spin", "uw_compare", "*", "uw_case_qsort", "uw_run"}, how);
+}
+
 TEST_CASE("unwind: through the C library's qsort, to the callback") {
     check_chain("qsort", {"uw_spin", "uw_compare", "*", "uw_case_qsort", "uw_run"});
 }
