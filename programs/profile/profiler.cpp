@@ -48,6 +48,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/urgent.h"
 
 namespace rawbpf::inline v0 {
 
@@ -66,7 +67,8 @@ constexpr size_t kMostNodes = 1 << 20; // of the stack tree, before it starts an
 constexpr size_t kWriteAt = 64 << 10;  // bytes of capture waiting
 constexpr int kRounds = 8;             // of making tables, before anything else is done
 constexpr uint64_t kLeastTickNs = 1'000'000;
-constexpr uint32_t kMostLeftOut = 1024; // processes in the map of those to leave out, before it starts anew
+constexpr uint64_t kFirstStepsNs = 20 * 1000000; // of a command: its exec, its libraries
+constexpr uint32_t kMostLeftOut = 1024;          // processes in the map of those to leave out, before it starts anew
 
 /// A power of two that holds two seconds of samples.
 size_t ring_size(const ProfileOptions &options, size_t cpus) {
@@ -281,7 +283,10 @@ class Run {
         outcome_.cost.armed_ns = sys::monotonic_ns() - called_ns_;
         if (options_.ready_fd >= 0)
             TRY_IN(sys::write_all(options_.ready_fd, "", 1), "telling descriptor {} to be ready", options_.ready_fd);
-        if (!options_.workload.empty()) TRY_IN(child_.start(), "{}", options_.workload[0]);
+        if (!options_.workload.empty()) {
+            if (unwinding_.on()) urgent_.emplace(); // until its mappings are known, its samples go by frame pointers
+            TRY_IN(child_.start(), "{}", options_.workload[0]);
+        }
         return {};
     }
 
@@ -335,6 +340,7 @@ class Run {
             ticked_ns_ = sys::monotonic_ns();
             if (TRY(unwinding_.update(ticked_ns_))) break;
         }
+        if (urgent_ && ticked_ns_ - start_ns_ > kFirstStepsNs) urgent_.reset();
         TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
         if (now - swept_ns_ >= kSecond) {
@@ -647,6 +653,7 @@ class Run {
     size_t ended_targets_ = 0;
     std::unordered_set<uint32_t> left_out_, strangers_; // processes that aren't the workload's: in the map, and to be put there
     uint64_t filtered_here_ = 0;                        // their samples that came before that
+    std::optional<sys::Urgent> urgent_;                 // in the command's first steps
     Fd epoll_, pause_;                                  // the second has nothing in it: to wait a moment
 
     std::vector<int> online_;
