@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/lines.h"
 #include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/running.h"
@@ -20,6 +21,7 @@
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/urgent.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -27,6 +29,7 @@ namespace {
 constexpr const char *kWho = "rawbpf custom";
 constexpr int kTickMs = 50;
 constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kFirstStepsNs = 20'000'000; // of a command: its tables are made before anything else is done
 
 constexpr Option kOptions[] = {
     {.name = "arg",
@@ -53,6 +56,9 @@ constexpr Option kOptions[] = {
     {.name = "sample", .kind = Kind::count, .argument = "HZ", .help = "beside it, sample every CPU so often", .least = 1},
     {.name = "off-cpu",
      .help = "beside it, what threads waited for, and how long: those of COMMAND and what it starts, else all"},
+    kUnwindOption,
+    kUnwindMemoryOption,
+    kDepthOption,
     {.name = "duration",
      .letter = 'd',
      .kind = Kind::seconds,
@@ -61,12 +67,14 @@ constexpr Option kOptions[] = {
      .section = "How long"},
     kAsRootOption,
     kReadyFdOption,
-    format_option("text", "text json folded svg"),
+    format_option("text", "text json folded svg top pprof perf-script speedscope firefox"),
     kJsonOption,
+    kLinesOption,
+    kInlineOption,
     {.name = "weight",
      .kind = Kind::choice,
      .argument = "WHAT",
-     .help = "folded, svg: how often a stack came, the sum of its contexts, or the nanoseconds off its CPU",
+     .help = "folded, svg, top: how often a stack came, the sum of its contexts, or the nanoseconds off its CPU",
      .fallback = "count",
      .choices = "count context off-cpu"},
     kOutputOption,
@@ -82,8 +90,23 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf custom ./server:handle --arg 1 --sample 99 -d 10 -f json", "the second argument; samples in the same stream"},
     {"sudo rawbpf custom --object mine.bpf.o ./server:handle -v", "your own program decides what the context is"},
     {"sudo rawbpf custom --pin /sys/fs/bpf/rawbpf", "programs that libbpf, cilium/ebpf or aya load can join"},
+    {"sudo rawbpf custom ./server:handle -f pprof -o x.pb.gz -d 10", "for pprof -tagfocus context=0x2a and its like"},
     {"sudo rawbpf custom ./copy:copied -f svg --weight context -o x.svg -- ./copy", "bytes by stack, as a flame graph"},
 };
+
+custom::Format format_of(const Arguments &a) {
+    const auto *named = std::find(std::begin(custom::kFormats), std::end(custom::kFormats), a.text(option("format")));
+    return static_cast<custom::Format>(named - std::begin(custom::kFormats)); // the table allows only names that exist
+}
+
+Result<UnwindChoice> unwind_of(const Arguments &a) {
+    UnwindChoice out;
+    const std::string_view how = a.text(option("unwind"));
+    out.by = how == "fp" ? UnwindBy::fp : how == "dwarf" ? UnwindBy::tables : UnwindBy::automatic;
+    out.memory = TRY(parse_size(a.text(option("unwind-memory")), "--unwind-memory", uint64_t{1} << 20, uint64_t{4} << 30));
+    out.depth = static_cast<uint32_t>(a.count(option("depth")));
+    return out;
+}
 
 Result<void> check(const Arguments &a) {
     const bool target = !a.operands().empty();
@@ -91,14 +114,15 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("TARGET:FUNCTION is missing", "as in ./prog:handle_request; or --object, or --pin");
     if (a.has(option("arg")) && !target) return wrong_usage("--arg is about the function of TARGET:FUNCTION");
     const std::string_view shape = a.text(option("format"));
-    if (a.has(option("weight")) && shape != "folded" && shape != "svg")
-        return wrong_usage(format("--weight is for -f folded and -f svg, not {}", shape));
+    if (a.has(option("weight")) && !custom::is_weighed(format_of(a)))
+        return wrong_usage(format("--weight is for -f folded, svg and top, not {}", shape));
     const std::string_view weight = a.text(option("weight"));
     if (weight != "count" && a.has(option("sample")))
         return wrong_usage(format("--weight {}: samples have no context and no time", weight), "leave --sample out");
     if (weight == "context" && a.has(option("off-cpu")))
         return wrong_usage("--weight context: waits have no context", "leave --off-cpu out, or --weight off-cpu");
     if (weight == "off-cpu" && !a.has(option("off-cpu"))) return wrong_usage("--weight off-cpu needs --off-cpu");
+    (void)TRY(unwind_of(a));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
     return {};
@@ -106,7 +130,9 @@ Result<void> check(const Arguments &a) {
 
 class Run {
   public:
-    Run(const Arguments &a, Output &output) : a_(a), output_(output) {}
+    Run(const Arguments &a, Output &output, profile::DebugInfo *debug_info)
+        : a_(a), output_(output), debug_info_(debug_info), names_({a.has(option("lines")), a.has(option("inline"))}, debug_info) {
+    }
 
     Result<void> run() {
         if (a_.has(option("verbose"))) { // before the runs of all programs are counted, which takes longer than a tail call
@@ -116,6 +142,9 @@ class Run {
         }
         cpu_before_ns_ = sys::process_cpu_ns();
         TRY(open());
+        profile::Following &following = names_.following();
+        if (tracer_->walks_by_tables()) TRY(following.unwind(tracer_->generic_object(), unwind_.memory));
+        if (following.unwinds() && !a_.workload().empty()) following.prepare(a_.workload());
         child_ = TRY(spawn_workload(a_, option("as-root")));
         if (child_.pid() >= 0) TRY(tracer_->follow(child_.pid()));
         if (Result<void> watched = names_.following().watch(child_.pid()); !watched) {
@@ -132,8 +161,9 @@ class Run {
         }
         for (const std::string &text : tracer_->notes()) note(text);
         custom::ViewOptions shown;
-        const auto *named = std::find(std::begin(custom::kFormats), std::end(custom::kFormats), a_.text(option("format")));
-        shown.format = static_cast<custom::Format>(named - std::begin(custom::kFormats));
+        shown.format = format_of(a_);
+        shown.color = a_.text(option("output")).empty() && color_wanted(a_.text(option("color")), 1);
+        if (tracer_->walks_by_tables()) shown.depth = std::min(unwind_.depth, shown.depth);
         using Weight = custom::ViewOptions::Weight;
         const std::string_view weight = a_.text(option("weight"));
         shown.weight = weight == "context" ? Weight::context : weight == "off-cpu" ? Weight::off_cpu : Weight::count;
@@ -146,8 +176,13 @@ class Run {
         TRY(view_->start());
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
-        if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
+        if (!a_.workload().empty()) {
+            following.hurry(sys::monotonic_ns() + kFirstStepsNs);
+            if (following.unwinds()) urgent_.emplace();
+            TRY_IN(child_.start(), "{}", a_.workload()[0]);
+        }
         TRY(loop());
+        urgent_.reset();
         TRY(tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); }));
         status_ = end_workload(child_);
         return outcome();
@@ -161,6 +196,7 @@ class Run {
     // Everything that can be wrong before anything runs.
     Result<void> open() {
         custom::CustomOptions options;
+        options.unwind = unwind_ = TRY(unwind_of(a_));
         options.sample_hz = a_.count(option("sample"));
         options.off_cpu = a_.has(option("off-cpu"));
         options.follow_only = !a_.workload().empty();
@@ -205,17 +241,19 @@ class Run {
         Fd epoll = TRY(sys::epoll_create());
         TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
         if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
+        TRY(names_.following().add_to(epoll.get(), 2));
         const auto duration = static_cast<uint64_t>(a_.seconds(option("duration")) * 1e9);
         std::vector<epoll_event> ready(4);
         told_ns_ = armed_ns_;
         for (;;) {
             const uint64_t now = sys::monotonic_ns();
-            int wait_ms = kTickMs;
+            int wait_ms = names_.following().wait_ms(kTickMs);
             if (duration != 0) {
                 if (now - armed_ns_ >= duration) return {};
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
             }
             if (stop_wanted) return {};
+            if (urgent_ && now - armed_ns_ >= kFirstStepsNs) urgent_.reset();
             (void)tracer_->may_sleep(); // gives back what was read; what lies there already can wait for the tick
             TRY(sys::epoll_wait(epoll.get(), ready, wait_ms));
             TRY(names_.following().tick([&] { tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); }); }));
@@ -229,12 +267,14 @@ class Run {
         const custom::Counts counts = TRY(tracer_->counts());
         Ledger ledger = custom::ledger_of(*tracer_, counts, view_->shown(), filtered_);
         ledger.degraded = view_->degraded();
+        ledger.stack_ends = view_->stack_ends();
         TRY(view_->finish(ledger));
         if (a_.has(option("quiet"))) return {};
         render::RunCost cost;
         cost.seconds = static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9;
         cost.bpf_runs = tracer_->cost().runs;
         cost.bpf_ns = tracer_->cost().ns;
+        cost.table_bytes = names_.following().stats().pool_bytes;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
         say(format("{}\n", view_->totals()));
         say(render::ledger_text(kWho, run_, ledger, cost, "trace"));
@@ -247,6 +287,8 @@ class Run {
         if (names_.following().events_lost())
             note(format("{} process events were lost: some names may be missing", names_.following().events_lost()));
         for (const std::string &warning : names_.following().warnings()) note(warning);
+        if (debug_info_)
+            for (const std::string &warning : debug_info_->warnings()) note(warning);
         if (!status_.empty()) say(format("{}: {} {}\n", kWho, a_.workload()[0], status_));
         return {};
     }
@@ -254,24 +296,30 @@ class Run {
     const Arguments &a_;
     Output &output_;
     sys::Child child_;
+    profile::DebugInfo *debug_info_;
+    UnwindChoice unwind_;
+    std::unique_ptr<custom::CustomTracer> tracer_; // whose maps the names' tables are put into
     custom::Names names_;
-    std::unique_ptr<custom::CustomTracer> tracer_;
     std::optional<custom::View> view_;
     RunInfo run_;
+    std::optional<sys::Urgent> urgent_;
     uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, filtered_ = 0, told_ = 0, told_ns_ = 0;
     std::string status_, tail_call_;
 };
 
 int run_custom_command(const Arguments &a) {
     if (Result<void> fine = check(a); !fine) return complain(kWho, fine.error(), 2);
-    if (a.text(option("format")) == "json" && !render::writes_json())
+    const std::optional<render::Format> rendered = render::format_named(a.text(option("format")));
+    if (rendered && render::is_json(*rendered) && !render::writes_json())
         return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));
+    Result<std::unique_ptr<profile::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
+    if (!debug_info) return complain(kWho, debug_info.error(), 3);
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     stop_on_signals();
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
-    Result<void> done = Run(a, *output).run();
+    Result<void> done = Run(a, *output, debug_info->get()).run();
     narrator.reset();
     if (!done) {
         if (reader_gone(done.error())) return 0;
@@ -302,9 +350,12 @@ const Command kCustom{
         "A context by thread is always its thread's. One in the per-CPU map could be another's when a thread is preempted before "
         "it "
         "jumps; such contexts are taken away at the context switch, and the trace is counted as lost.\n\n"
-        "The hash is over the files and the offsets of all frames: the same stack has the same hash in every run. With -- "
-        "COMMAND, "
-        "only that command and what it starts are shown.",
+        "User stacks are walked by unwind tables (--unwind), so code without frame pointers has whole stacks; the first stack of "
+        "a process that was there before is walked by frame pointers.\n\n"
+        "The hash is over the files and the offsets of all frames up to main(): the same stack has the same hash in every run. "
+        "With -- COMMAND, only that command and what it starts are shown.\n\n"
+        "The formats: text and json are a trace at a time; folded, svg and top count equal stacks; pprof has the contexts as "
+        "labels; perf-script, speedscope and firefox are for other tools.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "TARGET:FUNCTION",

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 
+#include "programs/profile/record.h"
+#include "programs/profile/stack_ends.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 
@@ -43,6 +45,7 @@ class Hash {
 
 void add_frames(Hash &hash, const std::vector<FramePtr> &frames) {
     for (const FramePtr &frame : frames) {
+        if (frame->inlined) continue;
         hash.add(frame->build_id.empty() ? frame->module : frame->build_id);
         const bool in_file = !frame->kernel && frame->file_offset != 0;
         if (in_file) {
@@ -51,6 +54,7 @@ void add_frames(Hash &hash, const std::vector<FramePtr> &frames) {
             hash.add(frame->symbol);
             hash.add(frame->symbol_offset);
         }
+        if (!frame->kernel && frame->symbol == "main") break;
     }
     hash.add(std::string_view());
 }
@@ -62,6 +66,11 @@ std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<Fr
     add_frames(hash, kernel);
     add_frames(hash, user);
     return hash.text();
+}
+
+uint8_t ending_of(const Record &head) {
+    const bool has = head.user_bytes > 0 && head.walked != 0; // the root, reached by tables, has UNWIND_TABLES beside it
+    return has ? static_cast<uint8_t>(PROFILE_ENDING(head.walked)) : profile::kNoEnding;
 }
 
 bool lacks_caller(std::span<const uint64_t> frames, uint64_t caller, bool never) {
@@ -95,15 +104,22 @@ LocatedTrace Names::locate(const CustomTrace &trace) {
     for (size_t i = places_.size(); i-- > 0;) out.kernel = tree_.intern_node(out.kernel, places_[i]);
 
     places_.clear();
+    out.ending = ending_of(trace.head);
+    if (out.ending != profile::kNoEnding) following_.sampled(pid, t_ns);
+    const bool by_tables = profile::by_tables(out.ending);
+    uint32_t module = profile::kNone;
     size_t sane = 0; // frames up to the last that is code
     const auto add = [&](uint64_t address, bool caller) {
         const profile::Place place = following_.table().locate(pid, address, caller, t_ns);
         places_.push_back(tree_.intern_place(place));
         if (place.module != profile::kNone) sane = places_.size();
+        if (place.module != module) following_.used(pid, module = place.module, t_ns);
         return place;
     };
     for (size_t i = 0; i < trace.user.size(); ++i) {
-        const profile::Place place = add(trace.user[i], i > 0);
+        const bool exact = (trace.user[i] & UNWIND_EXACT_PC) != 0;
+        const profile::Place place = add(trace.user[i] & ~UNWIND_EXACT_PC, i > 0 && !exact);
+        if (by_tables) continue;
         if (i > 0 || trace.head.caller == 0 || place.module == profile::kNone || !begins_function(places_[0])) continue;
         const std::pair<uint32_t, uint64_t> where(place.module, place.file_offset);
         if (!lacks_caller(trace.user, trace.head.caller, without_caller_.count(where) != 0)) continue;
@@ -114,7 +130,7 @@ LocatedTrace Names::locate(const CustomTrace &trace) {
     }
     // Code without frame pointers leaves anything in that register, and the kernel follows it through the heap. The first address
     // that isn't code shows where the walk went astray, unless it is its end. Where nothing is known to be code, all is kept.
-    if (sane > 0 && places_.size() > sane) {
+    if (!by_tables && sane > 0 && places_.size() > sane) {
         const bool shows = tree_.places()[places_[sane]].address >= kLowest;
         places_.resize(sane + (shows ? 1 : 0));
     }
@@ -144,7 +160,7 @@ void Names::prepare(const std::vector<LocatedTrace> &traces) {
 Names::Named Names::name(const LocatedTrace &trace) {
     Named out;
     tree_.walk(trace.kernel, [&](uint32_t place) { out.kernel.push_back(namer_.frame(place)); });
-    tree_.walk(trace.user, [&](uint32_t place) { out.user.push_back(namer_.frame(place)); });
+    tree_.walk(trace.user, [&](uint32_t place) { namer_.add_frames(place, out.user); });
     return out;
 }
 

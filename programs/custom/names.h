@@ -18,13 +18,18 @@ namespace rawbpf::inline v0::custom {
 struct LocatedTrace {
     Record head{};
     uint32_t kernel = profile::kNone, user = profile::kNone; ///< nodes of the stack tree
+    uint8_t ending = profile::kNoEnding;                     ///< UNWIND_ENDED_..., where the programs walk by tables
     bool unknown =
         false; ///< none of its user addresses is in a mapping that is known of: the process ended before it was looked at
 };
 
 /// 128 bits over each frame, leaf first: its file (build-id, or else path) and the offset in it; of the kernel, symbol and
-/// offset. So the same stack has the same hash in every run, wherever things are mapped. 32 hexadecimal digits.
+/// offset. So the same stack has the same hash in every run, wherever things are mapped. Of the user's frames those up to main(),
+/// where it is there: further out is the C library, which a walk by tables goes through and one by frame pointers doesn't.
+/// Inlined functions change nothing. 32 hexadecimal digits.
 [[nodiscard]] std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<FramePtr> &user);
+/// Why the walk of the user stack ended, where it was one that can be by tables; else kNoEnding.
+[[nodiscard]] uint8_t ending_of(const Record &head);
 
 /// Whether a walk that began at a function's first instruction lacks its second frame: `caller` is where that instruction returns
 /// to. `never` says that such a walk was seen to lack it there before: then it does also where two calls in a row come from one
@@ -33,6 +38,10 @@ struct LocatedTrace {
 
 class Names {
   public:
+    /// `detail`, from `debug_info`: lines, and inlined functions as frames of their own.
+    explicit Names(profile::SourceDetail detail = {}, profile::DebugInfo *debug_info = nullptr) : detail_(detail) {
+        following_.symbols().set_debug_info(debug_info);
+    }
     /// Whose processes these are, and their unwind tables: watch() and tick() are for whoever reads the traces.
     [[nodiscard]] profile::Following &following() { return following_; }
     /// Whether a trace is of the workload.
@@ -56,9 +65,10 @@ class Names {
   private:
     [[nodiscard]] bool begins_function(uint32_t place);
 
+    profile::SourceDetail detail_;
     profile::Following following_{true};
     profile::StackTree tree_;
-    profile::Namer namer_{tree_, following_.table().modules(), following_.symbols()};
+    profile::Namer namer_{tree_, following_.table().modules(), following_.symbols(), detail_};
     std::set<std::pair<uint32_t, uint64_t>> without_caller_; ///< module and offset of instructions whose walks lack the caller
     std::vector<uint32_t> places_;
     uint64_t pass_ns_ = 0;

@@ -11,11 +11,13 @@
 // context switch: a context that still waits was stored by the thread that is just leaving, so it is taken away, and that thread
 // finds none: a lost trace, counted, instead of one with a stranger's context.
 //
-// For the same reason counters are added to atomically, and a record is put together in a place that is taken by an exchange.
+// For the same reason counters are added to atomically, and a record is put together in a place that is taken by an exchange: a
+// CPU has several, each with all that a walk keeps from one frame to the next, so that no stack is two threads' mixed.
 //
 //      r6  the context, later the wake-up flag    r7  this CPU's counts    r8  the scratch    r9  bytes of frames so far
 #include "programs/custom/program.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <optional>
@@ -25,6 +27,7 @@
 
 #include "asm/builder.h"
 #include "programs/profile/record.h"
+#include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0::custom {
 namespace {
@@ -39,12 +42,19 @@ constexpr int kLinkRegister = 240; // regs[30] of struct user_pt_regs
 constexpr uint32_t kWakeBytes = 1 << 20;
 constexpr int kNextPid = 56; // next_pid of tracepoint sched:sched_switch
 
-// What is kept of a thread while it is off its CPU: a Scratch without its lock.
+// Where a record is put together. Taken and given back; a CPU has so many, each an element of its own, so that the verifier goes
+// through what comes behind once and not once for each.
+constexpr int kScratches = 4;
+struct Scratch {
+    uint64_t taken;
+    UnwindState state;
+    Record record;
+    uint64_t frames[kMostFrames + UNWIND_MAX_FRAMES];
+};
+// What is kept of a thread while it is off its CPU. As many frames follow as there can be.
 struct Kept {
     Record record;
-    uint64_t frames[2 * kMostFrames];
 };
-static_assert(sizeof(Kept) == sizeof(Scratch) - offsetof(Scratch, record));
 
 void count(Code &f, Mem counter) { // r1 is gone
     f.mov(r1, 1);
@@ -68,9 +78,11 @@ struct Generator {
     Builder &b;
     const Maps &maps;
     const UnitOptions &options;
+    Unwinder *unwinder; // nullptr: by frame pointers
 
     void program(std::string section, std::string name, Context kind, Origin origin) {
-        const MapRef scratches = b.percpu_array<Lane>("scratch_" + name.substr(name.starts_with("custom__") ? 8 : 7), 1);
+        const MapRef scratches =
+            b.percpu_array<Scratch>("scratch_" + name.substr(name.starts_with("custom__") ? 8 : 7), kScratches);
         Code &f = b.program(std::move(section), std::move(name));
         const Slot key = f.stack<uint64_t>("key"), zero = f.stack<uint32_t>("zero"), context = f.stack<uint64_t>("context");
         const Slot flags = f.stack<uint32_t>("flags"), pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid");
@@ -101,10 +113,10 @@ struct Generator {
                 count(f, RAWBPF_AT(r7, Counts, filtered));
                 f.jump(done);
             });
-        take_scratch(f, scratches, zero, done);
+        take_scratch(f, scratches, done);
         head(f, origin, context, flags, pid, tid);
         caller(f, kind);
-        stacks(f, kind);
+        stacks(f, kind, pid);
         send(f);
         f.bind(give_back);
         f.store<uint64_t>(RAWBPF_AT(r8, Scratch, taken), 0);
@@ -147,21 +159,22 @@ struct Generator {
         f.bind(found);
     }
 
-    void take_scratch(Code &f, MapRef scratches, const Slot &zero, Label done, bool is_off_cpu = false) {
+    // r8 = one that is free.
+    void take_scratch(Code &f, MapRef scratches, Label done, bool is_off_cpu = false) {
         const Label taken = f.label("taken");
-        f.call(helper::map_lookup_elem, scratches, zero);
-        f.jump_if(r0 == 0, done);
-        f.mov(r8, r0);
+        const Slot which = f.stack<uint32_t>("which");
         for (int i = 0; i < kScratches; ++i) {
-            if (i) f.add(r8, sizeof(Scratch));
+            f.store<uint32_t>(which, runtime(i));
+            f.call(helper::map_lookup_elem, scratches, which);
+            f.jump_if(r0 == 0, done);
             if (options.exchange) {
                 f.mov(r1, 1);
-                f.exchange<uint64_t>(RAWBPF_AT(r8, Scratch, taken), r1);
+                f.exchange<uint64_t>(RAWBPF_AT(r0, Scratch, taken), r1);
                 f.jump_if(r1 == 0, taken);
             } else { // kernels that don't preempt these programs: what interrupts them has a lane of its own
-                f.load<uint64_t>(r1, RAWBPF_AT(r8, Scratch, taken));
+                f.load<uint64_t>(r1, RAWBPF_AT(r0, Scratch, taken));
                 f.if_(r1 == 0, [&] {
-                    f.store<uint64_t>(RAWBPF_AT(r8, Scratch, taken), 1);
+                    f.store<uint64_t>(RAWBPF_AT(r0, Scratch, taken), 1);
                     f.jump(taken);
                 });
             }
@@ -170,6 +183,7 @@ struct Generator {
         count(f, RAWBPF_AT(r7, Counts, lost_scratch));
         f.jump(done);
         f.bind(taken);
+        f.mov(r8, r0);
     }
 
     static Mem at(size_t offset) { return r8 + runtime(static_cast<int64_t>(offsetof(Scratch, record) + offset)); }
@@ -189,7 +203,7 @@ struct Generator {
         f.load<uint32_t>(r1, flags);
         f.store<uint32_t>(at(offsetof(Record, flags)), r1);
         f.store<uint32_t>(at(offsetof(Record, origin)), runtime(static_cast<int64_t>(origin)));
-        f.store<uint32_t>(at(offsetof(Record, zero)), 0);
+        f.store<uint32_t>(at(offsetof(Record, walked)), 0);
         f.call(helper::get_current_comm, at(offsetof(Record, comm)), sizeof(Record::comm));
     }
 
@@ -211,8 +225,12 @@ struct Generator {
 #endif
     }
 
+    [[nodiscard]] uint32_t user_frames() const {
+        return options.unwind ? std::clamp<uint32_t>(options.unwind->depth, kMostFrames, UNWIND_MAX_FRAMES) : kMostFrames;
+    }
+
     // bpf_get_stack returns at most the size that it was given, which the verifier knows; so r9 stays within the scratch.
-    static void stacks(Code &f, Context kind) {
+    void stacks(Code &f, Context kind, const Slot &pid) const {
         const Mem frames = RAWBPF_AT(r8, Scratch, frames);
         f.mov(r9, 0);
         const auto capture = [&] {
@@ -232,11 +250,25 @@ struct Generator {
 #endif
         f.store<uint32_t>(at(offsetof(Record, kernel_bytes)), r9);
         f.if_(as_signed(r9) < 0, [&] { f.mov(r9, 0); });
-        f.address(r2, frames);
-        f.add(r2, r9);
-        f.call(helper::get_stack, r6, r2, kStackBytes, BPF_F_USER_STACK);
-        f.store<uint32_t>(at(offsetof(Record, user_bytes)), r0);
-        f.if_(as_signed(r0) > 0, [&] { f.add(r9, r0); });
+        if (unwinder) {
+            Unwinder::Place place{kind == Context::registers    ? UnwindContext::registers
+                                  : kind == Context::perf_event ? UnwindContext::perf_event
+                                                                : UnwindContext::other,
+                                  pid};
+            place.state = offsetof(Scratch, state);
+            place.frames = offsetof(Scratch, frames);
+            place.room = kMostFrames + user_frames();
+            unwinder->walk(f, place);
+            f.store<uint32_t>(at(offsetof(Record, user_bytes)), r0);
+            f.load<uint32_t>(r1, RAWBPF_AT(r8, Scratch, state.ending));
+            f.store<uint32_t>(at(offsetof(Record, walked)), r1);
+        } else {
+            f.address(r2, frames);
+            f.add(r2, r9);
+            f.call(helper::get_stack, r6, r2, kStackBytes, BPF_F_USER_STACK);
+            f.store<uint32_t>(at(offsetof(Record, user_bytes)), r0);
+            f.if_(as_signed(r0) > 0, [&] { f.add(r9, r0); });
+        }
         f.add(r9, sizeof(Record));
     }
 
@@ -254,8 +286,9 @@ struct Generator {
     // Of one switch, the thread that leaves: its stacks are kept by its number. And the one that comes: what was kept of it is
     // sent, with the time between. There `current` is still the thread that leaves, so its stacks couldn't be taken now.
     void off_cpu() {
-        const MapRef scratches = b.percpu_array<Lane>("scratch_off_cpu", 1);
-        const MapRef off = b.hash<uint32_t, Kept>("custom_off", kMostOff);
+        const MapRef scratches = b.percpu_array<Scratch>("scratch_off_cpu", kScratches);
+        const uint32_t kept = sizeof(Record) + 8 * (kMostFrames + user_frames());
+        const MapRef off = b.map(BPF_MAP_TYPE_HASH, "custom_off", sizeof(uint32_t), kept, kMostOff);
         std::optional<MapRef> wanted;
         if (options.forked_child) wanted = b.lru_hash<uint32_t, uint8_t>("custom_wanted", kMostThreads);
         Code &f = b.program("tracepoint/sched/sched_switch", "custom_off_cpu");
@@ -284,9 +317,9 @@ struct Generator {
             f.jump_if(r0 == 0, arrives);
         }
         if (options.pidns_ino) numbers_of_namespace(f, pid, tid, [&] { f.jump(arrives); });
-        take_scratch(f, scratches, zero, arrives, true);
+        take_scratch(f, scratches, arrives, true);
         head(f, Origin::off_cpu, context, flags, pid, tid);
-        stacks(f, Context::tracepoint);
+        stacks(f, Context::tracepoint, pid);
         f.mov(r3, r8);
         f.add(r3, offsetof(Scratch, record));
         f.call(helper::map_update_elem, off, key, r3, BPF_ANY);
@@ -309,10 +342,12 @@ struct Generator {
         f.call(helper::get_smp_processor_id);
         f.store<uint32_t>(RAWBPF_AT(r8, Kept, record.cpu), r0);
         f.mov(r9, sizeof(Record));
-        for (const size_t member : {offsetof(Record, kernel_bytes), offsetof(Record, user_bytes)}) {
+        const auto add_bytes = [&](size_t member, uint32_t most) {
             f.load<uint32_t>(r1, r8 + runtime(static_cast<int64_t>(member)));
-            f.if_(r1 <= kStackBytes, [&] { f.add(r9, r1); }); // an error is a large number
-        }
+            f.if_(r1 <= runtime(most), [&] { f.add(r9, r1); }); // an error is a large number
+        };
+        add_bytes(offsetof(Record, kernel_bytes), kStackBytes);
+        add_bytes(offsetof(Record, user_bytes), 8 * user_frames());
         f.call(helper::ringbuf_query, maps.ring, BPF_RB_AVAIL_DATA);
         f.mov(r6, BPF_RB_NO_WAKEUP);
         f.if_(r0 >= runtime(kWakeBytes), [&] { f.mov(r6, BPF_RB_FORCE_WAKEUP); });
@@ -374,7 +409,9 @@ struct Generator {
 Unit generic_unit(const UnitOptions &options) {
     Builder b("custom_generic");
     const Maps maps = shared_maps(b, options.ring_bytes);
-    Generator make{b, maps, options};
+    std::optional<Unwinder> unwinder;
+    if (options.unwind) unwinder.emplace(b, *options.unwind);
+    Generator make{b, maps, options, unwinder ? &*unwinder : nullptr};
     make.program("kprobe", "custom__generic", Context::registers, Origin::custom);
     make.program("perf_event", "custom__generic_perf_event", Context::perf_event, Origin::custom);
     make.program("tracepoint", "custom__generic_tracepoint", Context::tracepoint, Origin::custom);

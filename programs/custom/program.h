@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "asm/unit.h"
 #include "programs/custom/record.h"
+#include "programs/unwind/program.h"
 #include "runtime/base/result.h"
 
 namespace rawbpf::inline v0::custom {
@@ -15,6 +17,7 @@ struct UnitOptions {
     bool exchange = true; ///< atomic exchange (5.12); without it a scratch can be used twice where programs interrupt each other
     uint64_t pidns_dev = 0, pidns_ino = 0; ///< rawbpf's pid namespace, 0, 0 in the initial one
     bool off_cpu = false;
+    std::optional<UnwindProgramOptions> unwind; ///< user stacks by tables; else by frame pointers
     /// Off-CPU times only of threads in the map custom_wanted and of what they start: where tracepoint sched_process_fork has the
     /// child's number. 0: of all threads.
     uint16_t forked_child = 0;
@@ -22,7 +25,8 @@ struct UnitOptions {
 
 /// Programs custom__generic (kprobes and uprobes), custom__generic_perf_event, custom__generic_tracepoint, custom_sample and
 /// custom_guard, with `off_cpu` custom_off_cpu, with `forked_child` custom_fork and custom_exit; maps custom_context_map,
-/// custom_context_by_thread, custom_counts, custom_traces.
+/// custom_context_by_thread, custom_counts, custom_traces; with
+/// `unwind` also unwind_pools, unwind_rules, unwind_processes, for complete_unwind_maps().
 [[nodiscard]] Unit generic_unit(const UnitOptions &options);
 
 /// The external program that rawbpf brings along, custom_external: stores the traced function's argument `argument` (0 is the

@@ -16,11 +16,11 @@ enum class Origin : uint32_t {
     custom = 3,
 };
 
-inline constexpr uint32_t kMostFrames = 127; ///< each of kernel and user (kernel.perf_event_max_stack)
+inline constexpr uint32_t kMostFrames = 127; ///< each of kernel and user (kernel.perf_event_max_stack); more only by tables
 inline constexpr uint32_t kStackBytes = kMostFrames * 8;
 /// custom_context_by_thread: threads with a context that their tail call hasn't taken yet.
 inline constexpr uint32_t kMostThreads = 10240;
-/// Threads off their CPUs at a time, of which the stacks are kept; 8 MB.
+/// Threads off their CPUs at a time, of which the stacks are kept; 8 MB, with a --depth of more than 127 up to 13.
 inline constexpr uint32_t kMostOff = 4096;
 /// What custom_context_map holds on a CPU where no context waits. A context of this very value isn't taken for one.
 inline constexpr uint64_t kNoContext = 0x9d3c5e71b8f2a604;
@@ -38,7 +38,8 @@ struct Record {
     uint32_t cpu, flags;              ///< RecordFlags
     int32_t kernel_bytes, user_bytes; ///< of addresses that follow; negative: -errno
     Origin origin;
-    uint32_t zero;
+    uint32_t
+        walked; ///< the user stack: 0: by frame pointers; else UNWIND_ENDED_... of runtime/unwind/layout.h, and UNWIND_TABLES
     char comm[16];
 };
 static_assert(sizeof(Record) == 72);
@@ -56,18 +57,6 @@ struct Counts {
     uint64_t off_cpu;          ///< threads that came back to a CPU, or for which there was no room when they left
     uint64_t lost_off_cpu_map; ///< of these: so many threads are off their CPUs that there is no room for one more
     uint64_t cleared;          ///< contexts in custom_context_map that another thread could have found, taken away
-};
-
-/// Where a record is put together. A program at a uprobe can be interrupted by another thread's (since Linux 6.0), so a CPU has
-/// several, each taken and given back.
-struct Scratch {
-    uint64_t taken;
-    Record record;
-    uint64_t frames[2 * kMostFrames];
-};
-inline constexpr int kScratches = 4;
-struct Lane {
-    Scratch scratch[kScratches];
 };
 
 } // namespace rawbpf::inline v0::custom

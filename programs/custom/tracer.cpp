@@ -121,7 +121,7 @@ struct CustomTracer::State {
     std::vector<Link> links;
     std::vector<PerfEventLink> clocks;
     uint64_t sample_hz = 0;
-    bool foreign = false, wants_guard = false, is_guarded = false;
+    bool foreign = false, wants_guard = false, is_guarded = false, by_tables = false;
     std::vector<std::string> steps, notes, pins, directories;
     uint64_t malformed = 0;
     RunCost cost;
@@ -159,7 +159,15 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     unit.off_cpu = options.off_cpu;
     // In a pid namespace of our own the tracepoint's numbers aren't ours; then whoever reads the traces has to choose.
     if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(forked_child_offset());
-    spec = TRY(object_of(generic_unit(unit)));
+    std::string note;
+    unit.unwind = unwind_options(options.unwind, note);
+    // Without it what a walk keeps lies in one place a CPU, not in a record's: one program could come into another's walk.
+    if (unit.unwind && !unit.unwind->has_bpf_loop) {
+        if (options.unwind.by == UnwindBy::tables)
+            return fail(Errc::unsupported, "walking by unwind tables: custom traces need bpf_loop for it (Linux 5.17)");
+        note = "user stacks are walked by frame pointers: custom traces need bpf_loop (Linux 5.17) for unwind tables";
+        unit.unwind.reset();
+    }
     LoadOptions which;
     // Programs that capture by themselves need none, but the ring and the counters, which are some program's.
     const std::vector<Kind> kinds = options.kinds.empty() ? std::vector<Kind>{Kind::probe} : options.kinds;
@@ -169,7 +177,21 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     which.programs.emplace_back("custom_guard");
     if (unit.off_cpu) which.programs.emplace_back("custom_off_cpu");
     if (unit.forked_child) which.programs.insert(which.programs.end(), {"custom_fork", "custom_exit"});
-    object = TRY(rawbpf::load(spec, which));
+    for (;;) {
+        spec = TRY(object_of(generic_unit(unit)));
+        complete_unwind_maps(spec);
+        auto loaded = rawbpf::load(spec, which);
+        if (loaded) {
+            object = std::move(*loaded);
+            break;
+        }
+        if (!unit.unwind) return std::move(loaded).failure();
+        if (!goes_without(options.unwind, loaded.error(), note))
+            return Unexpected(in_context(std::move(loaded).error(), "unwinding without frame pointers"));
+        unit.unwind.reset();
+    }
+    if (!note.empty()) notes.push_back(std::move(note));
+    by_tables = unit.unwind.has_value();
     const Map *traces = object.find_map("custom_traces");
     const Map *contexts = object.find_map("custom_context_map");
     if (!traces || !contexts) return fail(Errc::internal, "the generic programs have no ring or no contexts");
@@ -299,6 +321,8 @@ int CustomTracer::generic_program_fd(Kind kind) const {
             if (const Program *program = state_->object.find_program(one.program)) return program->fd.get();
     return -1;
 }
+LoadedObject &CustomTracer::generic_object() { return state_->object; }
+bool CustomTracer::walks_by_tables() const { return state_->by_tables; }
 int CustomTracer::context_map_fd() const {
     state_->wants_guard = true;
     return state_->map_fd("custom_context_map");

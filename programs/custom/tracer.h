@@ -20,9 +20,14 @@
 #include <vector>
 
 #include "programs/custom/record.h"
+#include "programs/unwind/choice.h"
 #include "runtime/base/result.h"
 #include "runtime/kernel/stats.h"
 #include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0 {
+struct LoadedObject;
+}
 
 namespace rawbpf::inline v0::custom {
 
@@ -39,12 +44,17 @@ struct CustomOptions {
     uint64_t sample_hz = 0;                  ///< beside them every CPU is sampled so often; 0: not
     bool off_cpu = false;                    ///< and what threads waited for, when they come back to a CPU
     bool follow_only = false;                ///< off_cpu: only the process given to follow(), and what it starts
+    /// How user stacks are walked, which for unwind tables (.eh_frame) takes bpf_loop, Linux 5.17; `automatic` goes without, and
+    /// notes() says so. Whoever chooses tables has to put those of the processes into the maps of generic_object(), as
+    /// rawbpf's command does (programs/profile/following.h, which is no part of this library): until then, and of processes
+    /// without, stacks are walked by frame pointers.
+    UnwindChoice unwind = {UnwindBy::fp};
 };
 
 /// One record of the ring, taken apart; its addresses are gone when the function that it was given to returns.
 struct CustomTrace {
     Record head;
-    std::span<const uint64_t> kernel, user; ///< leaf first
+    std::span<const uint64_t> kernel, user; ///< leaf first; of the user's, UNWIND_EXACT_PC may be set where tables were used
 };
 /// nullopt where its sizes don't fit its bytes. `record` must be aligned to 8 bytes.
 [[nodiscard]] std::optional<CustomTrace> parse_trace(std::span<const std::byte> record);
@@ -69,6 +79,10 @@ class CustomTracer {
     /// The program to jump to; -1 where its kind wasn't asked for. To be put into a prog array of your own, at any slot, by
     /// put_program or BPF_MAP_UPDATE_ELEM. Borrowed, as all descriptors here.
     [[nodiscard]] int generic_program_fd(Kind kind = Kind::probe) const;
+    /// The generic programs with their maps.
+    [[nodiscard]] LoadedObject &generic_object();
+    /// Whether they walk by what is in unwind_processes and its like, so that whole stacks can be had.
+    [[nodiscard]] bool walks_by_tables() const;
     /// Per-CPU array, [0] = u64: the context, stored right before the jump. What the OpenTelemetry profiler's examples use.
     /// Asked for before attach(), which then also attaches what keeps each thread from another's context.
     [[nodiscard]] int context_map_fd() const;

@@ -1,5 +1,5 @@
-// Text and JSON are a trace at a time, as they come; folded and svg count equal stacks as numbers, which is cheap at a hundred
-// thousand a second, and name each stack once at the end.
+// Text and JSON are a trace at a time, as they come, and so are other tools' formats, which the render stage writes; folded, svg
+// and top count equal stacks as numbers, which is cheap at a hundred thousand a second, and name each stack once at the end.
 //
 // Names of the kernel's functions take a pass over all of its symbols, some tens of milliseconds. Traces at uprobes have no
 // kernel frames; samples have. So what has an unknown one waits, and with it all behind it, until passes take a twentieth of the
@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "programs/render/json_line.h"
+#include "programs/render/lab_formats.h"
 #include "programs/render/ledger.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
@@ -45,13 +46,19 @@ View::View(const ViewOptions &options, Names &names, const RunInfo &run, uint64_
     : options_(options), names_(names), run_(run), start_ns_(start_ns), writer_(writer) {}
 
 Result<void> View::start() {
-    if (options_.format == Format::folded || options_.format == Format::svg) {
-        graph_ = TRY(
-            render::make_renderer(options_.format == Format::svg ? render::Format::svg : render::Format::folded, {}, writer_));
-        graph_->begin(run_);
-    } else if (options_.format == Format::json) {
+    if (options_.format == Format::json) {
         if (!render::writes_json()) return fail(Errc::unsupported, "this build writes no JSON");
         render::append_json_header(writer_.text(), run_);
+    } else if (options_.format != Format::text) {
+        render::RenderOptions how;
+        how.color = options_.color;
+        render::TraceOptions traces;
+        traces.current = &origin_;
+        if (options_.off_cpu) traces.weight = "off_cpu";
+        const std::optional<render::Format> named = render::format_named(kFormats[static_cast<size_t>(options_.format)]);
+        if (!named) return fail(Errc::internal, "no such format");
+        renderer_ = TRY(render::make_trace_renderer(*named, how, traces, writer_));
+        renderer_->begin(run_);
     }
     return writer_.flush();
 }
@@ -59,14 +66,16 @@ Result<void> View::start() {
 void View::trace(const CustomTrace &trace) {
     const LocatedTrace located = names_.locate(trace);
     const Record &head = located.head;
-    const auto most = static_cast<int32_t>(kStackBytes);
+    const auto most = static_cast<int32_t>(kStackBytes), most_user = static_cast<int32_t>(8 * options_.depth);
+    const bool cut = profile::by_tables(located.ending) ? located.ending == UNWIND_ENDED_DEPTH : head.user_bytes >= most_user;
+    ends_.add(located.ending);
     if (missed(head) && !(head.kernel_bytes > 0 && head.origin == Origin::sampling)) ++unreadable_;
-    if (head.kernel_bytes == most || head.user_bytes == most || (head.flags & kTruncated)) ++truncated_;
+    if (head.kernel_bytes == most || cut || (head.flags & kTruncated)) ++truncated_;
     if ((head.flags & kPerCpu) && !options_.guarded) ++unchecked_;
     if (located.unknown) ++unknown_;
     ++shown_;
     ++by_origin_[static_cast<size_t>(head.origin)];
-    if (graph_) {
+    if (is_weighed(options_.format)) {
         using Weight = ViewOptions::Weight;
         const Origin weighed = options_.weight == Weight::context ? Origin::custom : Origin::off_cpu;
         const uint64_t weight = options_.weight == Weight::count ? 1 : head.origin == weighed ? head.context : 0;
@@ -96,12 +105,33 @@ Result<void> View::flush(uint64_t now_ns) {
 }
 
 void View::show(const LocatedTrace &trace) {
-    const Names::Named named = names_.name(trace);
+    Names::Named named = names_.name(trace);
+    if (renderer_) {
+        origin_ = {name_of(trace.head.origin), {}, 0};
+        if (trace.head.origin == Origin::custom) origin_.context = trace.head.context;
+        if (trace.head.origin == Origin::off_cpu) origin_.weight = trace.head.context;
+        return renderer_->sample(sample(trace, std::move(named)));
+    }
     if (options_.format == Format::json)
         json(trace, named);
     else
         text(trace, named);
     writer_.commit();
+}
+
+NamedSample View::sample(const LocatedTrace &trace, Names::Named &&named) const {
+    const Record &head = trace.head;
+    NamedSample out;
+    out.t_ns = head.t_ns > start_ns_ ? head.t_ns - start_ns_ : 0;
+    out.wall_ns = run_.start_wall_ns + out.t_ns;
+    out.pid = head.pid;
+    out.tid = head.tid;
+    out.cpu = head.cpu;
+    out.comm = head.comm;
+    out.kernel = std::move(named.kernel);
+    out.user = std::move(named.user);
+    out.user_missed = missed(head) && out.kernel.empty();
+    return out;
 }
 
 void View::text(const LocatedTrace &trace, const Names::Named &named) {
@@ -130,7 +160,14 @@ void View::text(const LocatedTrace &trace, const Names::Named &named) {
             } else {
                 out += " [";
                 render::append_printable(out, render::base_name(frame->module));
-                append(out, "+{:#x}]\n", frame->file_offset ? frame->file_offset : frame->address);
+                append(out, "+{:#x}]", frame->file_offset ? frame->file_offset : frame->address);
+                if (frame->inlined) out += " (inlined)";
+                if (!frame->file.empty()) {
+                    out += ' ';
+                    render::append_printable(out, frame->file);
+                    if (frame->line) append(out, ":{}", frame->line);
+                }
+                out += '\n';
             }
         }
     out += '\n';
@@ -179,14 +216,14 @@ void View::hand_over_sums() {
             origin->symbol = format("[{}]", name_of(key.origin));
             (sample.user.empty() && !sample.kernel.empty() ? sample.kernel : sample.user).push_back(std::move(origin));
         }
-        graph_->sample(sample, weight);
+        renderer_->sample(sample, weight);
     }
     sums_.clear();
     names_.clear();
 }
 
 void View::drain() {
-    if (graph_)
+    if (is_weighed(options_.format))
         hand_over_sums();
     else if (!waiting_.empty())
         show_waiting(sys::monotonic_ns());
@@ -194,7 +231,7 @@ void View::drain() {
 
 Result<void> View::finish(const Ledger &ledger) {
     drain();
-    if (graph_) graph_->end(ledger);
+    if (renderer_) renderer_->end(ledger);
     if (options_.format == Format::json) render::append_json_ledger(writer_.text(), ledger);
     return writer_.flush();
 }

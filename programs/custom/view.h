@@ -10,31 +10,39 @@
 
 #include "programs/custom/names.h"
 #include "programs/custom/tracer.h"
+#include "programs/profile/stack_ends.h"
 #include "programs/render/frame.h"
-#include "programs/render/renderer.h"
+#include "programs/render/lab_formats.h"
 #include "programs/render/writer.h"
 #include "runtime/base/result.h"
 
 namespace rawbpf::inline v0::custom {
 
-enum class Format : uint8_t { text, json, folded, svg };
-/// In the order of Format.
-inline constexpr std::string_view kFormats[] = {"text", "json", "folded", "svg"};
+enum class Format : uint8_t { text, json, folded, svg, top, pprof, perf_script, speedscope, firefox };
+/// In the order of Format; all but the first two are the render stage's.
+inline constexpr std::string_view kFormats[] = {"text",  "json",        "folded",     "svg",    "top",
+                                                "pprof", "perf-script", "speedscope", "firefox"};
+/// Whether the format counts equal stacks, so that they can be weighed.
+[[nodiscard]] constexpr bool is_weighed(Format format) {
+    return format == Format::folded || format == Format::svg || format == Format::top;
+}
 
 struct ViewOptions {
     Format format = Format::text;
-    /// folded, svg: what a stack's weight is the sum of.
+    /// is_weighed(): what a stack's weight is the sum of.
     enum class Weight : uint8_t { count, context, off_cpu };
     Weight weight = Weight::count;
     bool off_cpu = false; ///< the line of totals has these, too
-    bool origins = false; ///< folded, svg: stacks of different origins stay apart, below "[custom]", "[sampling]"
+    bool origins = false; ///< is_weighed(): stacks of different origins stay apart, below "[custom]", "[sampling]"
     bool guarded = true;  ///< contexts by way of the per-CPU map are checked to be their thread's
+    uint32_t depth = 127; ///< most frames of a user stack walked by frame pointers
+    bool color = false;   ///< top: for a terminal
 };
 
 class View {
   public:
     View(const ViewOptions &options, Names &names, const RunInfo &run, uint64_t start_ns, render::Writer &writer);
-    /// Errors: unsupported (JSON in a build without).
+    /// Errors: unsupported (JSON, and formats that are JSON, in a build without).
     [[nodiscard]] Result<void> start();
     void trace(const CustomTrace &trace);
     /// Shows what can be named; what needs a pass over the kernel's symbols waits until one is affordable, two seconds at most.
@@ -47,6 +55,8 @@ class View {
     [[nodiscard]] uint64_t shown(Origin origin) const { return by_origin_[static_cast<size_t>(origin)]; }
     /// Shown but incomplete, by reason.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> degraded() const;
+    /// Why user stacks ended, by reason; empty where none was walked by programs that have tables.
+    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> stack_ends() const { return ends_.list(); }
     /// "Traces - Total: 12, Custom: 5, Sampling: 7".
     [[nodiscard]] std::string totals() const;
 
@@ -65,6 +75,7 @@ class View {
     void show_waiting(uint64_t now_ns);
     void text(const LocatedTrace &trace, const Names::Named &named);
     void json(const LocatedTrace &trace, const Names::Named &named);
+    [[nodiscard]] NamedSample sample(const LocatedTrace &trace, Names::Named &&named) const;
     void hand_over_sums();
 
     ViewOptions options_;
@@ -72,12 +83,14 @@ class View {
     RunInfo run_;
     uint64_t start_ns_;
     render::Writer &writer_;
-    std::unique_ptr<render::Renderer> graph_; ///< folded, svg
+    render::TraceOrigin origin_;                 ///< of the trace that renderer_ is given
+    std::unique_ptr<render::Renderer> renderer_; ///< of all formats but text and json
     std::vector<LocatedTrace> waiting_;
     std::unordered_map<Key, uint64_t, KeyHash> sums_;
     uint64_t shown_ = 0, by_origin_[4] = {}, passed_at_ = 0;
     uint64_t numbered_[4] = {}; ///< by origin, in text
     uint64_t unreadable_ = 0, truncated_ = 0, unchecked_ = 0, unknown_ = 0;
+    profile::StackEnds ends_;
 };
 
 /// fired = shown + filtered + lost. `filtered`: those that were left out here, beside the programs'.

@@ -19,6 +19,7 @@ namespace {
 constexpr uint64_t kInFlightNs = 20'000'000; // records of that age may still be on their way to us
 constexpr uint64_t kFreshNs = 1'000'000;     // the same, where the next stack waits for it
 constexpr uint64_t kSweepNs = 1'000'000'000;
+constexpr uint64_t kLeastTickNs = 1'000'000;
 
 } // namespace
 
@@ -30,6 +31,7 @@ Result<void> Following::watch(int workload) {
     if (workload >= 0) table_.want(static_cast<uint32_t>(workload));
     sys::Because why("what processes map, fork and exec: names for the stacks of short-lived ones");
     TRY(events_.open(options));
+    if (options.at_once) pause_ = TRY(sys::epoll_create());
     table_.all_changes_are_told();
     watching_ = true;
     return {};
@@ -70,8 +72,17 @@ Result<bool> Following::settle() {
     return unwinding_.update(sys::monotonic_ns());
 }
 
-void Following::sweep() {
+// A storm of processes wakes us with each of their mappings.
+Result<void> Following::pace() {
     const uint64_t now = sys::monotonic_ns();
+    if (!pause_ || now < hurry_until_ns_ || now - ticked_ns_ >= kLeastTickNs) return {};
+    std::vector<epoll_event> none(1);
+    (void)TRY(sys::epoll_wait(pause_.get(), none, 1));
+    return {};
+}
+
+void Following::end_tick() {
+    const uint64_t now = ticked_ns_ = sys::monotonic_ns();
     if (now < swept_ns_ + kSweepNs) return;
     table_.sweep();
     swept_ns_ = now;

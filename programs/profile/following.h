@@ -57,12 +57,13 @@ class Following {
     /// Takes the news there is, lets `read` take the records of the programs, and brings tables up to date; where making them
     /// took some time, all of it again. To be called often. Errors: those of updating maps.
     template <class Read> [[nodiscard]] Result<void> tick(Read &&read) {
+        TRY(pace());
         for (int round = 0; round < kRounds; ++round) {
             gather();
             read();
             if (TRY(settle())) break;
         }
-        sweep();
+        end_tick();
         return {};
     }
     [[nodiscard]] Result<void> tick() {
@@ -75,6 +76,8 @@ class Following {
     [[nodiscard]] bool wanted(uint32_t pid, uint64_t t_ns) { return workload_ < 0 || table_.find_wanted(pid, t_ns); }
     /// A record with a user stack of that process came: from now on its stacks are walked by tables.
     void sampled(uint32_t pid, uint64_t t_ns) { unwinding_.sampled(pid, t_ns); }
+    /// Whether they are already.
+    [[nodiscard]] bool published(uint32_t pid) const { return unwinding_.published(pid); }
     /// One of its frames lies in that module: its table is of use.
     void used(uint32_t pid, uint32_t module, uint64_t t_ns) { unwinding_.used(pid, module, t_ns); }
 
@@ -87,9 +90,10 @@ class Following {
 
   private:
     static constexpr int kRounds = 8; // of making tables, before anything else is done
+    [[nodiscard]] Result<void> pace();
     void gather();
     [[nodiscard]] Result<bool> settle();
-    void sweep();
+    void end_tick();
     [[nodiscard]] uint64_t in_flight_ns(uint64_t now_ns) const;
 
     LiveSymbols symbols_;
@@ -98,7 +102,8 @@ class Following {
     ProcessEvents events_;
     bool watching_ = false;
     int workload_ = -1;
-    uint64_t hurry_until_ns_ = 0, swept_ns_ = 0;
+    uint64_t hurry_until_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0;
+    Fd pause_; // an epoll set with nothing in it: to wait a moment
 };
 
 } // namespace rawbpf::inline v0::profile

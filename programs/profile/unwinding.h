@@ -23,6 +23,8 @@ class Unwinding final : private unwind::ModuleFiles {
     void want(uint32_t pid, uint64_t now_ns) {
         if (on()) table_.follow(pid, now_ns);
     }
+    /// Whether the next stack of that process is walked by tables.
+    [[nodiscard]] bool published(uint32_t pid) const { return on() && tables_->published(pid); }
     /// A sample of the process came; whoever is sampled is wanted from then on.
     void sampled(uint32_t pid, uint64_t now_ns) {
         if (on() && !tables_->published(pid)) table_.follow(pid, now_ns);

@@ -7,6 +7,13 @@
 
 namespace rawbpf::inline v0::render {
 
+Result<std::unique_ptr<Renderer>> make_trace_renderer(Format format, const RenderOptions &options, const TraceOptions &traces,
+                                                      Writer &out) {
+    if (format == Format::pprof) return make_pprof(traces, out);
+    if (format == Format::perf_script) return make_perf_script(traces, out);
+    return make_any_renderer(format, options, out);
+}
+
 Result<std::unique_ptr<Renderer>> make_any_renderer(Format format, const RenderOptions &options, Writer &out) {
     if (options.difference) {
         if (format == Format::folded) return make_folded_difference(options, out);
@@ -16,7 +23,9 @@ Result<std::unique_ptr<Renderer>> make_any_renderer(Format format, const RenderO
     if (!in_lab(format)) return make_renderer(format, options, out);
     if (is_json(format) && !writes_json()) return Unexpected(make_error(Errc::unsupported, "this build writes no JSON"));
     using Make = std::unique_ptr<Renderer> (*)(const RenderOptions &, Writer &);
-    constexpr Make makers[] = {make_pprof, make_perf_script, make_speedscope, make_firefox};
+    constexpr Make makers[] = {[](const RenderOptions &, Writer &to) { return make_pprof({}, to); },
+                               [](const RenderOptions &, Writer &to) { return make_perf_script({}, to); }, make_speedscope,
+                               make_firefox};
     static_assert(std::size(makers) == std::size(kFormatNames) - static_cast<size_t>(kFirstInLab));
     return makers[static_cast<size_t>(format) - static_cast<size_t>(kFirstInLab)](options, out);
 }

@@ -17,15 +17,15 @@ namespace {
 
 class PerfScript final : public Renderer {
   public:
-    explicit PerfScript(Writer &out) : out_(out) {}
+    PerfScript(const TraceOptions &traces, Writer &out) : out_(out), traces_(traces) {}
 
     void begin(const RunInfo &run) override { period_ns_ = period_of(run); }
     void sample(const NamedSample &s, uint64_t count) override {
         const uint64_t us = s.wall_ns / 1000;
         std::string &text = out_.text();
         append_comm(text, s.comm);
-        append(text, " {:>8} [{:03}] {}.{:06}: {:>10} cpu-clock: \n", s.tid, s.cpu, us / 1'000'000, us % 1'000'000,
-               period_ns_ * count);
+        append(text, " {:>8} [{:03}] {}.{:06}: {:>10} {}: \n", s.tid, s.cpu, us / 1'000'000, us % 1'000'000,
+               traces_.current ? count : period_ns_ * count, traces_.current ? traces_.current->event : "cpu-clock");
         for (const FramePtr &frame : s.kernel) append_frame(*frame);
         for (const FramePtr &frame : s.user) append_frame(*frame);
         text += '\n';
@@ -63,11 +63,14 @@ class PerfScript final : public Renderer {
         }
     }
     Writer &out_;
+    TraceOptions traces_;
     uint64_t period_ns_ = 0;
 };
 
 } // namespace
 
-std::unique_ptr<Renderer> make_perf_script(const RenderOptions &, Writer &out) { return std::make_unique<PerfScript>(out); }
+std::unique_ptr<Renderer> make_perf_script(const TraceOptions &traces, Writer &out) {
+    return std::make_unique<PerfScript>(traces, out);
+}
 
 } // namespace rawbpf::inline v0::render

@@ -1,6 +1,6 @@
 // profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'd: what pprof, Pyroscope and Parca open.
 //
-//      Sample   location ids, leaf first; [samples, nanoseconds]; labels comm, pid, tid
+//      Sample   location ids, leaf first; [samples, nanoseconds]; labels comm, pid, tid, of custom traces origin and context
 //      Location address, mapping, and a Line with the function, where the function is known
 //      Mapping  where a file is in memory: what was sampled of it, with its build-id
 //      strings  everything is an index into one table, whose first entry is ""
@@ -47,19 +47,22 @@ enum : uint32_t {
 
 class Pprof final : public Renderer {
   public:
-    explicit Pprof(Writer &out) : stacks_({.addresses = true, .counted = true}), gzip_(out) {}
+    Pprof(const TraceOptions &traces, Writer &out) : traces_(traces), stacks_({.addresses = true, .counted = true}), gzip_(out) {}
 
     void begin(const RunInfo &run) override { run_ = run; }
-    void sample(const NamedSample &sample, uint64_t count) override { stacks_.add(sample, count); }
+    void sample(const NamedSample &sample, uint64_t count) override {
+        stacks_.add(sample, count, traces_.current ? *traces_.current : TraceOrigin{});
+    }
     void end(const Ledger &ledger) override {
         stacks_.finish();
         period_ns_ = period_of(run_);
         (void)string("");
-        value_type(profile::sample_type, "samples", "count");
-        value_type(profile::sample_type, "cpu", "nanoseconds");
+        value_type(profile::sample_type, traces_.current ? "traces" : "samples", "count");
+        if (!traces_.current) value_type(profile::sample_type, "cpu", "nanoseconds");
+        if (!traces_.weight.empty()) value_type(profile::sample_type, traces_.weight, "nanoseconds");
         for (const ThreadStacks::Thread &thread : stacks_.threads()) samples(thread);
         places();
-        value_type(profile::period_type, "cpu", "nanoseconds");
+        if (!traces_.current) value_type(profile::period_type, "cpu", "nanoseconds");
         std::string out;
         Message(out)
             .number(profile::time_nanos, run_.start_wall_ns)
@@ -104,7 +107,7 @@ class Pprof final : public Renderer {
         sample.message(3, [&](Message &m) {
             m.number(1, string(key));
             if (!text.empty()) m.number(2, string(text));
-            m.number(3, number);
+            if (text.empty()) m.present(3, number);
         });
     }
     // Frames that stand for a stack that isn't there have a name and no address; location ids begin at 1.
@@ -120,11 +123,15 @@ class Pprof final : public Renderer {
                 list.clear();
                 Message values(list);
                 values.varint(run.count);
-                values.varint(run.count * period_ns_);
+                if (!traces_.current) values.varint(run.count * period_ns_);
+                if (!traces_.weight.empty()) values.varint(run.weight);
                 sample.bytes(2, list);
                 if (!thread.comm.empty()) label(sample, "comm", thread.comm, 0);
                 label(sample, "pid", {}, thread.pid);
                 label(sample, "tid", {}, thread.tid);
+                const TraceOrigin &origin = stacks_.origins()[run.origin];
+                if (!origin.event.empty()) label(sample, "origin", origin.event, 0);
+                if (origin.context) label(sample, "context", {}, *origin.context);
             });
             flush(out);
         }
@@ -214,7 +221,8 @@ class Pprof final : public Renderer {
     void comments(std::string &out, const Ledger &ledger) {
         std::vector<std::string> lines{format("rawbpf {}: {}", run_.version, shell_words(run_.command))};
         if (!run_.kernel.empty()) lines.push_back(format("Linux {} {}, {} CPUs", run_.kernel, run_.arch, run_.cpus));
-        lines.push_back(format("samples: fired {}, shown {}, filtered {}", ledger.fired, ledger.shown, ledger.filtered));
+        lines.push_back(format("{}: fired {}, shown {}, filtered {}", traces_.current ? "traces" : "samples", ledger.fired,
+                               ledger.shown, ledger.filtered));
         for (const auto &[what, list] : {std::pair{"lost", &ledger.lost}, std::pair{"degraded", &ledger.degraded}})
             for (const auto &[reason, n] : *list)
                 if (n > 0) lines.push_back(format("{}: {} {}", what, reason, n));
@@ -225,6 +233,7 @@ class Pprof final : public Renderer {
 
     RunInfo run_;
     uint64_t period_ns_ = 0;
+    TraceOptions traces_;
     ThreadStacks stacks_;
     std::map<std::string, uint64_t, std::less<>> string_ids_;
     std::vector<const std::string *> strings_;
@@ -233,6 +242,6 @@ class Pprof final : public Renderer {
 
 } // namespace
 
-std::unique_ptr<Renderer> make_pprof(const RenderOptions &, Writer &out) { return std::make_unique<Pprof>(out); }
+std::unique_ptr<Renderer> make_pprof(const TraceOptions &traces, Writer &out) { return std::make_unique<Pprof>(traces, out); }
 
 } // namespace rawbpf::inline v0::render

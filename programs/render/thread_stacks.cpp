@@ -15,6 +15,7 @@ namespace rawbpf::inline v0::render {
 namespace {
 
 constexpr size_t kKnownFrames = 65536;
+constexpr size_t kMostOrigins = 1 << 20; // 100 MB
 
 void append_bytes(std::string &out, uint64_t number) {
     for (int i = 0; i < 8; ++i) out += static_cast<char>(number >> 8 * i);
@@ -57,13 +58,25 @@ uint32_t ThreadStacks::descend(uint32_t caller, uint32_t frame) {
     return at->second;
 }
 
+uint32_t ThreadStacks::origin_id(const TraceOrigin &s) {
+    if (s.event.empty() && !s.context) return 0;
+    // So many contexts are kept apart; of later ones it is only known what happened.
+    const std::optional<uint64_t> context = origins_.size() < kMostOrigins ? s.context : std::nullopt;
+    scratch_.assign(s.event);
+    if (context) append_bytes(scratch_, *context);
+    auto [at, fresh] = origin_ids_.try_emplace(scratch_, static_cast<uint32_t>(origins_.size()));
+    if (fresh) origins_.push_back({s.event, context, 0});
+    return at->second;
+}
+
 void ThreadStacks::put(uint32_t thread, const Run &run) {
     std::vector<Run> &runs = threads_[thread].runs;
     if (options_.counted) {
-        auto [at, fresh] = counted_.try_emplace(uint64_t{thread} << 32 | run.node, static_cast<uint32_t>(runs.size()));
+        auto [at, fresh] = counted_.try_emplace(RunKey{thread, run.node, run.origin}, static_cast<uint32_t>(runs.size()));
         if (!fresh) {
             Run &before = runs[at->second];
             before.count += run.count;
+            before.weight += run.weight;
             before.t_ns = std::min(before.t_ns, run.t_ns);
             return;
         }
@@ -81,7 +94,7 @@ void ThreadStacks::count_instead() {
     }
 }
 
-void ThreadStacks::add(const NamedSample &s, uint64_t count) {
+void ThreadStacks::add(const NamedSample &s, uint64_t count, const TraceOrigin &origin) {
     uint32_t node = kNone;
     if (s.user_missed && s.user.empty()) node = note(node, "[Missed User Stack]");
     for (auto frame = s.user.rbegin(); frame != s.user.rend(); ++frame) node = descend(node, frame_id(*frame));
@@ -98,7 +111,7 @@ void ThreadStacks::add(const NamedSample &s, uint64_t count) {
     Thread &thread = threads_[at->second];
     thread.first_ns = std::min(thread.first_ns, s.t_ns);
     thread.last_ns = std::max(thread.last_ns, s.t_ns);
-    put(at->second, {s.t_ns, node, count});
+    put(at->second, {s.t_ns, node, origin_id(origin), count, origin.weight});
     if (!options_.counted && runs_ > options_.most_samples) count_instead();
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "programs/render/frame.h"
+#include "programs/render/lab_formats.h"
 
 namespace rawbpf::inline v0::render {
 
@@ -18,9 +21,11 @@ class ThreadStacks {
         uint32_t frame = 0;      ///< index into frames()
     };
     struct Run {
-        uint64_t t_ns = 0; ///< of the first of them, since the start of the recording
-        uint32_t node = 0; ///< the leaf
+        uint64_t t_ns = 0;   ///< of the first of them, since the start of the recording
+        uint32_t node = 0;   ///< the leaf
+        uint32_t origin = 0; ///< index into origins()
         uint64_t count = 0;
+        uint64_t weight = 0; ///< the sum of TraceOrigin::weight
     };
     struct Thread {
         uint32_t pid = 0, tid = 0;
@@ -30,12 +35,12 @@ class ThreadStacks {
     };
     struct Options {
         bool addresses = false;        ///< frames of one function at two addresses are two
-        bool counted = false;          ///< equal stacks of a thread are one from the start, whatever their times
-        size_t most_samples = 4 << 20; ///< kept one by one (100 MB); with more they are counted
+        bool counted = false;          ///< equal stacks of a thread (and origin) are one from the start, whatever their times
+        size_t most_samples = 4 << 20; ///< kept one by one (130 MB); with more they are counted
     };
 
     explicit ThreadStacks(Options options) : options_(options) {}
-    void add(const NamedSample &sample, uint64_t count);
+    void add(const NamedSample &sample, uint64_t count, const TraceOrigin &origin = {});
     /// Puts each thread's runs in the order of time. No add() after it.
     void finish();
 
@@ -43,11 +48,22 @@ class ThreadStacks {
     [[nodiscard]] const std::vector<FramePtr> &frames() const { return frames_; }
     [[nodiscard]] const std::vector<Node> &nodes() const { return nodes_; } ///< callers come first
     [[nodiscard]] const std::vector<Thread> &threads() const { return threads_; }
+    [[nodiscard]] const std::vector<TraceOrigin> &origins() const { return origins_; }
     /// Whether equal stacks were put together, so that the order within a thread says nothing.
     [[nodiscard]] bool counted() const { return options_.counted; }
 
   private:
+    struct RunKey {
+        uint32_t thread, node, origin;
+        bool operator==(const RunKey &) const = default;
+    };
+    struct HashRunKey {
+        size_t operator()(const RunKey &key) const {
+            return ((uint64_t{key.thread} << 32 | key.node) ^ uint64_t{key.origin} * 0xff51afd7ed558ccd) * 0x9e3779b97f4a7c15;
+        }
+    };
     uint32_t frame_id(const FramePtr &frame);
+    uint32_t origin_id(const TraceOrigin &origin);
     uint32_t note(uint32_t caller, const char *name);
     uint32_t descend(uint32_t caller, uint32_t frame);
     void put(uint32_t thread, const Run &run);
@@ -62,7 +78,9 @@ class ThreadStacks {
     std::vector<FramePtr> holders_;                        // so that no address is used again
     std::unordered_map<uint64_t, uint32_t> callees_;       // caller << 32 | frame -> node
     std::unordered_map<std::string, uint32_t> thread_ids_; // pid, tid and comm -> thread
-    std::unordered_map<uint64_t, uint32_t> counted_;       // thread << 32 | node -> run
+    std::unordered_map<RunKey, uint32_t, HashRunKey> counted_;
+    std::vector<TraceOrigin> origins_{1};                  // the first is that of a clock's samples
+    std::unordered_map<std::string, uint32_t> origin_ids_; // event and context
     size_t runs_ = 0;
     std::unordered_map<std::string_view, uint32_t> notes_; // frames that stand for a stack that isn't there
     std::string scratch_;

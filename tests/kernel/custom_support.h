@@ -12,6 +12,7 @@
 
 #include "programs/custom/names.h"
 #include "programs/custom/tracer.h"
+#include "programs/profile/stack_ends.h"
 #include "tests/support/test.h"
 
 /// A function of the test that a probe finds by its name, as often called as the source says.
@@ -58,7 +59,8 @@ struct Seen {
     std::vector<custom::Record> heads;
     std::vector<std::vector<std::string>> stacks; ///< of the user's, leaf first
     std::vector<std::string> hashes;
-    uint64_t unknown = 0; ///< traces of processes of which nothing is known
+    uint64_t unknown = 0;                                     ///< traces of processes of which nothing is known
+    std::vector<std::pair<std::string, uint64_t>> stack_ends; ///< of all, as the ledger has them
     custom::Counts counts{};
     [[nodiscard]] uint64_t of(custom::Origin origin) const {
         return static_cast<uint64_t>(
@@ -85,6 +87,8 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
     using namespace custom;
     Child child(work);
     Names names;
+    if (tracer.walks_by_tables()) REQUIRE(names.following().unwind(tracer.generic_object(), 64 << 20).has_value());
+    profile::StackEnds ends;
     if (how.know_processes) {
         if (Result<void> watched = names.following().watch(-1); !watched) why = watched.error().message();
         names.following().want(static_cast<uint32_t>(child.pid));
@@ -94,6 +98,7 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
         (void)names.wanted(trace.head);
         if (trace.head.origin == Origin::custom) REQUIRE(trace.head.pid == static_cast<uint32_t>(child.pid));
         seen.heads.push_back(trace.head);
+        ends.add(ending_of(trace.head));
         if (!how.with_stacks || trace.head.origin != Origin::custom) return;
         const LocatedTrace located = names.locate(trace);
         seen.unknown += located.unknown;
@@ -110,15 +115,22 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
         return {};
     }
     REQUIRE_MESSAGE(attached, attached.error().message(), " ", attached.error().hint);
+    // Tables of the child, which runs already, are there before it goes on.
+    if (tracer.walks_by_tables() && how.know_processes)
+        for (int i = 0; i < 10000 && !names.following().published(static_cast<uint32_t>(child.pid)); ++i) {
+            REQUIRE(names.following().tick().has_value());
+            usleep(1000);
+        }
     child.release();
     while (!child.poll()) {
-        if (how.poll_meanwhile) (void)tracer.poll(report);
+        if (how.poll_meanwhile) REQUIRE(names.following().tick([&] { (void)tracer.poll(report); }).has_value());
         usleep(1000);
     }
     REQUIRE(tracer.finish(report).has_value());
     Result<Counts> counts = tracer.counts();
     REQUIRE(counts);
     seen.counts = *counts;
+    seen.stack_ends = ends.list();
     CHECK(tracer.malformed() == 0);
     const Counts &c = seen.counts;
     CHECK(c.entered + c.sampled + c.off_cpu ==

@@ -99,5 +99,11 @@ TEST_CASE("custom stacks: a hash of files and offsets, not of addresses") {
     CHECK(stack_hash({}, {one[1], one[0]}) != hash);
     CHECK(stack_hash({}, {one[0]}) != hash);
     CHECK(stack_hash({one[0]}, {one[1]}) != hash);
+    // What lies beyond main() and what was inlined is no part of it.
+    auto main = std::make_shared<Frame>(*frame(0x3000, "cc", "/c", 0x30)), within = std::make_shared<Frame>(*one[0]);
+    main->symbol = "main";
+    within->inlined = true;
+    CHECK(stack_hash({}, {one[0], main, one[1]}) == stack_hash({}, {one[0], main}));
+    CHECK(stack_hash({}, {within, one[0], one[1]}) == hash);
     CHECK(stack_hash({}, {}) == "0880945b4fab1be95aa0733055273845"); // FNV-1a 128 of two zero bytes
 }

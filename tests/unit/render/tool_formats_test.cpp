@@ -133,6 +133,41 @@ TEST_CASE("render: more samples than are kept one by one are counted") {
     CHECK(stacks.nodes().size() == 2);
 }
 
+TEST_CASE("render: equal stacks of different contexts are kept apart, and weights added") {
+    ThreadStacks stacks({.counted = true});
+    const NamedSample one = stack("server", {user_frame("main"), user_frame("handle")});
+    stacks.add(one, 1, {"custom", 7, 0});
+    stacks.add(one, 1, {"custom", 0, 0});
+    stacks.add(one, 1, {"custom", 7, 0});
+    stacks.add(one, 1, {"off_cpu", {}, 100});
+    stacks.add(one, 1, {"off_cpu", {}, 20});
+    stacks.finish();
+    REQUIRE(stacks.threads().size() == 1);
+    uint64_t seen = 0;
+    for (const ThreadStacks::Run &run : stacks.threads()[0].runs) {
+        const TraceOrigin &origin = stacks.origins()[run.origin];
+        if (origin.event == "off_cpu") {
+            CHECK(run.count == 2);
+            CHECK(run.weight == 120);
+            CHECK_FALSE(origin.context.has_value());
+        } else {
+            REQUIRE(origin.context.has_value());
+            CHECK(run.count == (*origin.context == 7 ? 2 : 1));
+        }
+        ++seen;
+    }
+    CHECK(seen == 3);
+    const TraceOrigin origin{"custom", 42, 0};
+    std::string text;
+    Writer out(text);
+    auto perf = make_trace_renderer(Format::perf_script, {}, {.current = &origin, .weight = {}}, out).value();
+    perf->begin({});
+    perf->sample(one);
+    perf->end({});
+    (void)out.flush();
+    CHECK_MESSAGE(text.find(":          1 custom: \n") != std::string::npos, text);
+}
+
 TEST_CASE("render: frames are one by name, or by address") {
     for (const bool addresses : {false, true}) {
         ThreadStacks stacks({.addresses = addresses});
