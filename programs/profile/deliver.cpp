@@ -32,17 +32,17 @@ bool Deliverer::user_truncated(const InternedSample &sample) const {
     return truncated(sample.user_bytes, sample.user);
 }
 
-void Deliverer::add(const InternedSample &sample) {
+void Deliverer::add(const InternedSample &sample, uint64_t count) {
     switch (delivery_) {
     case Delivery::each: pending_.push_back(sample); break;
-    case Delivery::counted: counts_.add(sample); break;
+    case Delivery::counted: counts_.add(sample, count); break;
     case Delivery::none: break;
     }
-    if (truncated(sample.kernel_bytes, sample.kernel) || user_truncated(sample)) ++truncated_;
-    ends_.add(sample.ending);
-    if (sample.kernel_bytes < 0) ++kernel_unreadable_;
-    if (sample.user_bytes < 0 && !sample.kernel_thread) ++user_unreadable_;
-    ++shown_;
+    if (truncated(sample.kernel_bytes, sample.kernel) || user_truncated(sample)) truncated_ += count;
+    ends_.add(sample.ending, count);
+    if (sample.kernel_bytes < 0) kernel_unreadable_ += count;
+    if (sample.user_bytes < 0 && !sample.kernel_thread) user_unreadable_ += count;
+    shown_ += count;
 }
 
 std::vector<uint32_t> Deliverer::unnamed_kernel_places() {

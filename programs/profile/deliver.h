@@ -26,7 +26,8 @@ class Deliverer {
     /// Stacks of this many frames count as truncated, unless the walk only went astray and was cut to less.
     void set_most_frames(int frames) { most_bytes_ = frames * 8; }
 
-    void add(const InternedSample &sample);
+    /// `count` of them: more than one only with Delivery::counted.
+    void add(const InternedSample &sample, uint64_t count = 1);
     /// Delivery::each: hands on what can be named without a new pass over the kernel's symbols, or everything that is old enough
     /// to be worth one. `now_ns` is CLOCK_MONOTONIC.
     Result<void> flush(uint64_t now_ns);

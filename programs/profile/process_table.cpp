@@ -47,8 +47,8 @@ ProcessTable::Image &ProcessTable::own_image(Process &process) {
     return *process.image;
 }
 
-void ProcessTable::insert(Image &image, const symbols::Region &region) {
-    if (region.end <= region.start) return;
+bool ProcessTable::insert(Image &image, const symbols::Region &region) {
+    if (region.end <= region.start) return false;
     Module module;
     module.kind = kind_of_path(region.path);
     module.path = region.path.empty() ? "//anon" : region.path;
@@ -63,7 +63,13 @@ void ProcessTable::insert(Image &image, const symbols::Region &region) {
                                   [](const Mapping &m, uint64_t start) { return m.end <= start; });
     auto last = first;
     Image pieces; // of old mappings that stick out on either side
+    bool replaced = false;
     while (last != image.end() && last->start < mapping.end) {
+        // An address in memory without a file means itself, so there it makes no difference.
+        const bool by_address = modules_[last->module].kind == ModuleKind::anonymous;
+        if (last->module != mapping.module ||
+            (!by_address && last->start - last->file_offset != mapping.start - mapping.file_offset))
+            replaced = true;
         if (last->start < mapping.start) pieces.push_back({last->start, mapping.start, last->file_offset, last->module});
         if (last->end > mapping.end)
             pieces.push_back({mapping.end, last->end, last->file_offset + (mapping.end - last->start), last->module});
@@ -74,13 +80,14 @@ void ProcessTable::insert(Image &image, const symbols::Region &region) {
     pieces.push_back(mapping);
     stable_sort(pieces, [](const Mapping &a, const Mapping &b) { return a.start < b.start; });
     image.insert(image.begin() + static_cast<std::ptrdiff_t>(at), pieces.begin(), pieces.end());
+    return replaced;
 }
 
 void ProcessTable::map(uint32_t pid, const symbols::Region &region) {
     auto found = processes_.find(pid);
     // A process that nobody has looked at yet gets its maps from /proc when it is sampled, this mapping included.
     if (found == processes_.end() || !found->second.looked) return;
-    insert(own_image(found->second), region);
+    if (insert(own_image(found->second), region) && found->second.sampled) ++remaps_;
     mark(pid, found->second);
 }
 
@@ -178,6 +185,7 @@ bool ProcessTable::find_wanted(uint32_t pid, uint64_t t_ns) {
 
 void ProcessTable::doubt() {
     doubted_ = true;
+    ++remaps_;
     for (auto &[pid, process] : processes_) process.looked = false;
 }
 

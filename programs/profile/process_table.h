@@ -68,6 +68,9 @@ class ProcessTable {
     [[nodiscard]] bool kernel_thread(uint32_t pid, uint64_t now_ns);
     /// Processes that samples were located in.
     [[nodiscard]] size_t sampled() const { return sampled_; }
+    /// How often addresses of a process that was sampled have come to mean something else, but for an exec: code was mapped in
+    /// the place of other code, or events were lost.
+    [[nodiscard]] uint64_t remaps() const { return remaps_; }
     [[nodiscard]] const ModuleTable &modules() const { return modules_; }
     [[nodiscard]] ModuleTable &modules() { return modules_; }
 
@@ -112,7 +115,8 @@ class ProcessTable {
     [[nodiscard]] const Mapping *find(const Process &process, uint64_t address) const;
     Process &known(uint32_t pid, uint64_t now_ns);
     Image &own_image(Process &process);
-    void insert(Image &image, const symbols::Region &region);
+    /// True: some address means something else now.
+    bool insert(Image &image, const symbols::Region &region);
     void look(uint32_t pid, Process &process, uint64_t now_ns);
     void mark(uint32_t pid, Process &process);
     void meet(const Mapping &mapping, uint32_t pid, const Process &process);
@@ -122,6 +126,7 @@ class ProcessTable {
     std::vector<bool> met_; // by module
     std::unordered_map<uint32_t, Process> processes_;
     size_t sampled_ = 0;
+    uint64_t remaps_ = 0;
     uint32_t root_ = 0; // see want()
     bool told_ = false, doubted_ = false, noting_ = false;
     std::vector<uint32_t> changed_;

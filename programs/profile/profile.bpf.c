@@ -115,6 +115,7 @@ int profile(void *context) {
     record->tid = tid;
     record->cpu = bpf_get_smp_processor_id();
     record->flags = 0;
+    record->key = 0; // counting is the DSL twin's
     bpf_get_current_comm(record->comm, sizeof record->comm);
 
     // The helper returns at most the size it was given, which the verifier knows; so `captured` stays within the scratch.

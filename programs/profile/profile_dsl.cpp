@@ -19,6 +19,7 @@
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
+#include "programs/profile/counting_dsl.h"
 #include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0 {
@@ -44,7 +45,7 @@ void count(Code &f, Mem counter) {
 
 } // namespace
 
-Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind) {
+Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind, const StackCountingOptions *counting) {
     Builder b("profile_dsl");
     std::vector<MapRef> rings;
     rings.reserve(PROFILE_RINGS);
@@ -53,6 +54,12 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
         unwind ? b.percpu_array<UnwindingCpu>("profile_counts", 1) : b.percpu_array<ProfileCpu>("profile_counts", 1);
     std::optional<Unwinder> unwinder;
     if (unwind) unwinder.emplace(b, *unwind);
+    std::optional<StackCounting> stage;
+    if (counting) {
+        StackCountingOptions options = *counting;
+        options.frames = PROFILE_MAX_FRAMES + (unwind ? UNWIND_MAX_FRAMES : PROFILE_MAX_FRAMES);
+        stage.emplace(b, options);
+    }
 
     Code &f = b.program("perf_event", "profile");
     const Slot pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid"), zero = f.stack<uint32_t>("zero");
@@ -162,12 +169,17 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
         f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, user_bytes), 0);
     }
 
+    if (stage)
+        stage->count(f, zero, done);
+    else
+        f.store<uint64_t>(RAWBPF_AT(r8, ProfileRecord, key), 0);
     f.add(r9, sizeof(ProfileRecord));
 
     // A ring for each few CPUs, each case by itself: the verifier wants to see which map a helper is given.
     f.mov(r6, BPF_RB_NO_WAKEUP);
     f.load<uint32_t>(r1, RAWBPF_AT(r8, ProfileRecord, cpu));
     f.and_(r1, PROFILE_RINGS - 1);
+    const Label offered = f.label("offered");
     for (int i = 0; i < PROFILE_RINGS; ++i) {
         const auto send = [&, ring = rings[static_cast<size_t>(i)]] {
             f.load<uint64_t>(r1, RAWBPF_AT(r7, ProfileCounts, fired));
@@ -178,14 +190,17 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
                 f.if_(r0 >= r1, [&] { f.mov(r6, BPF_RB_FORCE_WAKEUP); });
             });
             f.call(helper::ringbuf_output, ring, r8, r9, r6);
-            f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, ProfileCounts, lost_ring_full)); });
-            if (i + 1 < PROFILE_RINGS) f.jump(done);
+            if (i + 1 < PROFILE_RINGS) f.jump(offered);
         };
         if (i + 1 < PROFILE_RINGS)
             f.if_(r1 == runtime(i), send);
         else
             send();
     }
+
+    f.bind(offered);
+    f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, ProfileCounts, lost_ring_full)); });
+    if (stage) stage->sent(f);
 
     f.bind(done);
     f.ret(0);

@@ -5,6 +5,7 @@
 
 #include "asm/unit.h"
 #include "programs/profile/record.h"
+#include "programs/profile/stack_counting.h"
 #include "programs/unwind/program.h"
 
 namespace rawbpf::inline v0 {
@@ -13,6 +14,9 @@ namespace rawbpf::inline v0 {
 /// changes their max_entries), profile_counts, and profile_pids and profile_cgroup where config filters by them.
 /// With `unwind`, user stacks are walked by tables (programs/unwind), which the C program can't: then also unwind_pools (to be
 /// completed in the spec), unwind_rules and unwind_processes, and ProfileRecord::flags says how each walk ended.
-[[nodiscard]] Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind = nullptr);
+/// With `counting`, samples whose stacks were sent before are only counted (counting_dsl.h): then also profile_stacks (to be
+/// completed in the spec), and ProfileRecord::key.
+[[nodiscard]] Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind = nullptr,
+                                const StackCountingOptions *counting = nullptr);
 
 } // namespace rawbpf::inline v0

@@ -23,7 +23,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <unordered_set>
+#include <utility>
 
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -36,6 +38,7 @@
 #include "programs/profile/program.h"
 #include "programs/profile/run_info.h"
 #include "programs/profile/sample.h"
+#include "programs/profile/stack_counting.h"
 #include "programs/profile/unwinding.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
@@ -48,6 +51,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/random.h"
 #include "runtime/sys/urgent.h"
 
 namespace rawbpf::inline v0 {
@@ -66,6 +70,8 @@ constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
 constexpr size_t kMostNodes = 1 << 20; // of the stack tree, before it starts anew; about 20 MB
 constexpr size_t kWriteAt = 64 << 10;  // bytes of capture waiting
 constexpr int kRounds = 8;             // of making tables, before anything else is done
+// Samples, for the milliseconds that counting takes to prepare: the kernel's types are searched.
+constexpr double kWorthCounting = 2000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
 constexpr uint64_t kFirstStepsNs = 20 * 1000000; // of a command: its exec, its libraries
 constexpr uint32_t kMostLeftOut = 1024;          // processes in the map of those to leave out, before it starts anew
@@ -108,7 +114,8 @@ class Run {
         : options_(options), sink_(sink), symbols_(options.record_fd >= 0), table_(symbols_), unwinding_(table_),
           tree_(options.delivery == Delivery::counted && options.record_fd < 0 ? Sharing::by_offset : Sharing::by_address),
           namer_(tree_, table_.modules(), symbols_, {options.lines, options.inlined}),
-          deliverer_(tree_, namer_, options.delivery, options.names, sink), writer_(options.record_fd) {
+          deliverer_(tree_, namer_, options.delivery, options.names, sink), writer_(options.record_fd),
+          counting_([this](const InternedSample *sample, uint64_t more) { take_counted(sample, more); }) {
         symbols_.set_debug_info(options.debug_info);
     }
 
@@ -185,8 +192,43 @@ class Run {
         return {};
     }
 
+    /// Loads the program. Counting in the kernel is worth no failure: without it all samples are sent.
+    Result<LoadedObject> load_as(ProgramOptions &program) {
+        auto attempt = [&]() -> Result<LoadedObject> { return rawbpf::load(TRY(program_spec(options_.bpf, program))); };
+        auto loaded = attempt();
+        if (loaded || !program.counting) return loaded;
+        program.counting.reset();
+        auto without = attempt();
+        if (without) outcome_.cost.counting = format("stacks are not counted in the kernel: {}", loaded.error().message());
+        return without;
+    }
+
+    /// Whether equal stacks are to be counted in the kernel: the results know only counts, and nothing else wants each sample.
+    void choose_counting(ProgramOptions &program) {
+        if (options_.delivery != Delivery::counted || options_.record_fd >= 0 || options_.stack_counts == 0) return;
+        if (options_.bpf == BpfSource::clang) {
+            outcome_.cost.counting = "stacks are not counted in the kernel: only the DSL's program can";
+            return;
+        }
+        if (const auto why = why_not_counted()) {
+            outcome_.cost.counting = format("stacks are not counted in the kernel: that {}", *why);
+            return;
+        }
+        const double cpus = static_cast<double>(options_.cpus.empty() ? online_.size() : options_.cpus.size());
+        const double most = options_.duration_s * static_cast<double>(options_.frequency) * cpus;
+        if (options_.duration_s > 0 && most < kWorthCounting) {
+            outcome_.cost.counting = "stacks are not counted in the kernel: so few samples are as quickly sent";
+            return;
+        }
+        StackCountingOptions counting;
+        counting.stacks = options_.stack_counts;
+        if (!sys::random_bytes(std::as_writable_bytes(std::span(&counting.seed, 1)))) return; // the keys would be guessable
+        program.counting = counting;
+    }
+
     /// With unwinding where it is wanted and the kernel takes it. What it lacks is seen by trying.
     Result<void> load_object(ProgramOptions &program) {
+        choose_counting(program);
         const bool by_tables = options_.unwind != UnwindBy::fp && options_.user_stacks &&
                                (options_.unwind == UnwindBy::tables || options_.bpf != BpfSource::clang);
         if (by_tables) {
@@ -195,8 +237,7 @@ class Run {
             std::string note;
             program.unwind = unwind_options(choice, note);
             if (program.unwind) {
-                auto spec = program_spec(options_.bpf, program);
-                auto loaded = spec ? rawbpf::load(std::move(*spec)) : Result<LoadedObject>(Unexpected(std::move(spec).error()));
+                auto loaded = load_as(program);
                 if (loaded) {
                     object_ = std::move(*loaded);
                     return unwinding_.start(object_, options_.unwind_memory);
@@ -207,7 +248,7 @@ class Run {
             }
             outcome_.warnings.push_back(std::move(note));
         }
-        object_ = TRY(rawbpf::load(TRY(program_spec(options_.bpf, program))));
+        object_ = TRY(load_as(program));
         return {};
     }
 
@@ -224,13 +265,15 @@ class Run {
             ProcessEvents::Options watch;
             watch.follow = options_.workload.empty() ? -1 : child_.pid();
             watch.at_once = watch.follow >= 0 && unwinding_.on();
-            if (auto opened = events_.open(watch); opened)
+            if (auto opened = events_.open(watch); opened) {
                 table_.all_changes_are_told();
-            else if (!options_.workload.empty())
+                TRY(counting_.start(object_, options_.stack_counts)); // without news of changes, a count's meaning isn't known
+            } else if (!options_.workload.empty()) {
                 return Unexpected(in_context(std::move(opened).error(), "following what the command starts"));
-            else
+            } else {
                 outcome_.warnings.push_back(
                     format("processes that end early may go without names: {}", opened.error().message()));
+            }
         }
         for (int pid : options_.pids) {
             table_.look_at(static_cast<uint32_t>(pid), sys::monotonic_ns());
@@ -343,6 +386,10 @@ class Run {
         if (urgent_ && ticked_ns_ - start_ns_ > kFirstStepsNs) urgent_.reset();
         TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
+        if (counting_.on()) {
+            if (const uint64_t remaps = table_.remaps(); remaps != std::exchange(remaps_, remaps)) TRY(counting_.start_anew());
+            TRY(counting_.tick(now));
+        }
         if (now - swept_ns_ >= kSecond) {
             swept_ns_ = now;
             table_.sweep();
@@ -414,11 +461,32 @@ class Run {
         if (!options_.workload.empty() && !table_.find_wanted(sample->head.pid, sample->head.t_ns)) {
             ++filtered_here_;
             strangers_.insert(sample->head.pid);
+            counting_.met(sample->head.key, nullptr);
             return;
         }
         const InternedSample interned = intern(*sample);
+        counting_.met(sample->head.key, &interned);
         deliverer_.add(interned);
         if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules());
+    }
+
+    /// So many samples like one that was taken. What it told of modules in use, and of code made at run time whose names were to
+    /// be looked for, is said again.
+    void take_counted(const InternedSample *sample, uint64_t more) {
+        if (!sample) {
+            filtered_here_ += more;
+            return;
+        }
+        deliverer_.add(*sample, more);
+        if (!table_.image(sample->pid)) return;
+        uint32_t module = kNone;
+        tree_.walk(sample->user, [&](uint32_t number) {
+            const Place place = tree_.places()[number];
+            if (place.module == module || place.module == kNone) return;
+            module = place.module;
+            unwinding_.used(sample->pid, module, ticked_ns_);
+            if (place.pid != 0) (void)table_.locate(place.pid, place.address, place.caller, ticked_ns_);
+        });
     }
 
     /// Brings the map of processes to leave out up to date: those met since the last time, without those whose numbers the
@@ -525,6 +593,7 @@ class Run {
             writer_.reset();
             TRY(writer_.flush());
         }
+        TRY(counting_.start_anew()); // its samples are numbers of the tree
         TRY(deliverer_.finish());
         tree_.clear();
         return {};
@@ -540,6 +609,7 @@ class Run {
         outcome_.elapsed_ns = sys::monotonic_ns() - start_ns_;
         while (drain() > 0) {
         }
+        TRY(counting_.finish());
         end_workload();
         TRY(read_ledger());
         Cost &cost = outcome_.cost;
@@ -552,6 +622,12 @@ class Run {
         cost.ring_bytes = events_.bytes();
         for (const RingBuffer &ring : rings_) cost.ring_bytes += ring.size();
         cost.table_bytes = unwinding_.stats().pool_bytes;
+        cost.counted = counting_.counted();
+        if (counting_.on()) {
+            cost.counting = format("{} samples were counted in the kernel", cost.counted);
+            if (counting_.pauses() > 0)
+                append(cost.counting, "; {} times it stopped for some seconds, as most stacks were new", counting_.pauses());
+        }
         cost.cpu_ns = sys::process_cpu_ns() - cpu_before_ns_;
         cost.rss_anon_bytes = rss_anon();
         if (events_.lost() > 0)
@@ -606,6 +682,7 @@ class Run {
         ledger.shown = deliverer_.shown();
         ledger.lost = {{"ring_full", ring_full}};
         if (malformed_ > 0) ledger.lost.emplace_back("malformed", malformed_);
+        if (counting_.unknown() > 0) ledger.lost.emplace_back("unknown_stack", counting_.unknown());
         return {};
     }
 
@@ -639,6 +716,7 @@ class Run {
     Namer namer_;
     Deliverer deliverer_;
     CaptureWriter writer_;
+    StackCounts counting_;
     ProcessEvents events_;
 
     std::optional<RunStats> stats_;
@@ -657,7 +735,7 @@ class Run {
     Fd epoll_, pause_;                                  // the second has nothing in it: to wait a moment
 
     std::vector<int> online_;
-    uint64_t called_ns_ = 0, cpu_before_ns_ = 0, start_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0, malformed_ = 0;
+    uint64_t called_ns_ = 0, cpu_before_ns_ = 0, start_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0, malformed_ = 0, remaps_ = 0;
 };
 
 } // namespace

@@ -64,6 +64,8 @@ struct ProfileOptions {
     profile::DebugInfo *debug_info = nullptr; ///< where lines, inlined functions and missing debug files come from
     bool lines = false, inlined = false;      ///< frames know their lines; functions inlined are frames of their own
     BpfSource bpf = BpfSource::automatic;
+    /// With Delivery::counted: room for so many different stacks that are counted in the kernel; 0: each sample is sent.
+    uint32_t stack_counts = 8192;
     size_t ring_bytes = 0;                            ///< size of the ring, a power of two of pages; 0: by CPUs and frequency
     const volatile std::sig_atomic_t *stop = nullptr; ///< ends the run cleanly when it becomes nonzero; may be nullptr
     std::vector<std::string> command;                 ///< rawbpf's own command line, for RunInfo
@@ -104,6 +106,8 @@ struct Cost {
     uint64_t rss_anon_bytes = 0;       ///< RssAnon at the end of the capture, before the final naming
     uint64_t table_bytes = 0;          ///< memory for unwind tables; not in a capture
     uint64_t ring_bytes = 0;           ///< memory of the rings (samples and process events)
+    uint64_t counted = 0;              ///< samples that were counted in the kernel, not sent; not in a capture
+    std::string counting;              ///< of Delivery::counted, in words: what was counted so, or why nothing was
     uint64_t armed_ns = 0;             ///< from the call of run_profile until everything was attached
     [[nodiscard]] double ns_per_run() const { return bpf_runs ? double(bpf_ns) / double(bpf_runs) : 0; }
 };

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 
+#include "programs/profile/counting_dsl.h"
 #include "programs/profile/profile_dsl.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/unit_object.h"
@@ -43,9 +44,11 @@ Result<ObjectSpec> from_clang([[maybe_unused]] const ProfileConfig &config) {
 #endif
 }
 
-Result<ObjectSpec> from_dsl(const ProfileConfig &config, const UnwindProgramOptions *unwind) {
-    ObjectSpec spec = TRY(object_of(profile_unit(config, unwind)));
+Result<ObjectSpec> from_dsl(const ProfileConfig &config, const UnwindProgramOptions *unwind,
+                            const StackCountingOptions *counting) {
+    ObjectSpec spec = TRY(object_of(profile_unit(config, unwind, counting)));
     complete_unwind_maps(spec);
+    if (counting) complete_counting_maps(spec, counting->stacks);
     return spec;
 }
 
@@ -53,14 +56,15 @@ Result<ObjectSpec> from_dsl(const ProfileConfig &config, const UnwindProgramOpti
 
 Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options) {
     const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
-    if (unwind) source = BpfSource::dsl; // clang's has no unwinder
+    const StackCountingOptions *counting = options.counting ? &*options.counting : nullptr;
+    if (unwind || counting) source = BpfSource::dsl; // clang's has no unwinder, and sends everything
     if (source == BpfSource::automatic) source = default_source();
     const uint32_t used = std::min<uint32_t>(options.cpus, PROFILE_RINGS);
     uint32_t share = options.ring_bytes;
     while (share > sys::page_size() && share > options.ring_bytes / used) share /= 2;
     ProfileConfig config = options.config;
     config.wakeup_bytes = share / 4;
-    ObjectSpec spec = TRY(source == BpfSource::clang ? from_clang(config) : from_dsl(config, unwind));
+    ObjectSpec spec = TRY(source == BpfSource::clang ? from_clang(config) : from_dsl(config, unwind, counting));
     for (uint32_t i = 0; i < PROFILE_RINGS; ++i) {
         MapSpec *ring = spec.find_map(format("profile_ring_{}", i));
         if (!ring) return fail(Errc::internal, "{}: no map profile_ring_{}", spec.name, i);

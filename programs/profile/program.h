@@ -5,6 +5,7 @@
 
 #include "programs/profile/profiler.h"
 #include "programs/profile/record.h"
+#include "programs/profile/stack_counting.h"
 #include "programs/unwind/program.h"
 #include "runtime/object/spec.h"
 
@@ -13,15 +14,16 @@ namespace rawbpf::inline v0::profile {
 /// What the program is specialised to, and how large its maps are.
 struct ProgramOptions {
     ProfileConfig config{};
-    uint32_t ring_bytes = 1 << 20;              ///< a power of two of pages, for all CPUs together
-    uint32_t cpus = 1;                          ///< possible CPUs
-    uint32_t pids = 1;                          ///< room in the map of processes
-    std::optional<UnwindProgramOptions> unwind; ///< user stacks by tables; only the DSL's program can
+    uint32_t ring_bytes = 1 << 20;                ///< a power of two of pages, for all CPUs together
+    uint32_t cpus = 1;                            ///< possible CPUs
+    uint32_t pids = 1;                            ///< room in the map of processes
+    std::optional<UnwindProgramOptions> unwind;   ///< user stacks by tables; only the DSL's program can
+    std::optional<StackCountingOptions> counting; ///< stacks that were sent before are only counted; likewise
 };
 
 /// The spec of program "profile" with maps profile_ring_0 to profile_ring_7, profile_counts, profile_pids and profile_cgroup (the
 /// DSL twin leaves out the last two where they aren't used); with unwinding also unwind_pools, unwind_rules, unwind_processes,
-/// from the DSL whatever `source` says. unsupported where this build has no such source.
+/// with counting profile_stacks, from the DSL whatever `source` says. unsupported where this build has no such source.
 [[nodiscard]] Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options);
 
 /// Which source `automatic` stands for: -Dbpf at configuration.

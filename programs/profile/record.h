@@ -1,12 +1,12 @@
 // What the BPF side and the C++ side of the profiler agree on. Compiled by both: C with clang -target bpf, and C++.
 //
 //      a record in the ring:
-//      +---------------+------+------+-----+-------------+------------+-------+------+------------------+------------------+
-//      | t_ns u64      | pid  | tid  | cpu | kernel_bytes| user_bytes | flags | comm | kernel addresses | user addresses   |
-//      +---------------+------+------+-----+-------------+------------+-------+------+------------------+------------------+
-//      0               8      12     16    20            24           28      32..47 48                 48 + kernel_bytes
+//      +----------+------+------+-----+-------------+------------+-------+------+---------+------------------+----------------+
+//      | t_ns u64 | pid  | tid  | cpu | kernel_bytes| user_bytes | flags | comm | key u64 | kernel addresses | user addresses |
+//      +----------+------+------+-----+-------------+------------+-------+------+---------+------------------+----------------+
+//      0          8      12     16    20            24           28      32..47 48        56                 56 + kernel_bytes
 //
-// Only what was captured is sent: a sample with 3 kernel and 12 user frames takes 48 + 15 * 8 = 168 bytes, not 2,080.
+// Only what was captured is sent: a sample with 3 kernel and 12 user frames takes 56 + 15 * 8 = 176 bytes, not 2,088.
 #pragma once
 
 #include <linux/types.h>
@@ -42,6 +42,7 @@ struct ProfileRecord {
     __s32 user_bytes;   ///< the same for the user stack
     __u32 flags;        ///< 0: the user stack was taken by frame pointers; else UNWIND_TABLES, PROFILE_ENDING
     char comm[16];      ///< the thread's name, NUL-terminated
+    __u64 key;          ///< further samples like this one are counted under it (stack_counting.h); 0: they aren't
 };
 
 /// Where the program builds a record: one a CPU.

@@ -22,8 +22,8 @@ namespace rawbpf::inline v0::profile {
 class StackEnds {
   public:
     /// What is no ending isn't counted.
-    void add(uint8_t ending) {
-        if (ending < UNWIND_ENDINGS) ++counts_[ending];
+    void add(uint8_t ending, uint64_t count = 1) {
+        if (ending < UNWIND_ENDINGS) counts_[ending] += count;
     }
     /// All of them, for Ledger::stack_ends; empty when none was ever added.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> list() const;

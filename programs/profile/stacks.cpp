@@ -97,7 +97,7 @@ void StackTree::clear() {
     node_index_.clear();
 }
 
-void CountTable::add(const InternedSample &sample) {
+void CountTable::add(const InternedSample &sample, uint64_t count) {
     const uint64_t hash = hash_of(sample);
     uint32_t id = index_.find(hash, [&](uint32_t other) { return counts_as(entries_[other].first, sample); });
     if (id == kNone) {
@@ -105,7 +105,7 @@ void CountTable::add(const InternedSample &sample) {
         index_.add(hash, id, [&](uint32_t other) { return hash_of(entries_[other].first); });
         entries_.push_back({sample, 0});
     }
-    ++entries_[id].count;
+    entries_[id].count += count;
 }
 
 void CountTable::clear() {

@@ -120,7 +120,7 @@ class CountTable {
         InternedSample first;
         uint64_t count;
     };
-    void add(const InternedSample &sample);
+    void add(const InternedSample &sample, uint64_t count = 1);
     [[nodiscard]] const std::vector<Entry> &entries() const { return entries_; }
     void clear();
     [[nodiscard]] size_t memory() const { return entries_.capacity() * sizeof(Entry) + index_.memory(); }

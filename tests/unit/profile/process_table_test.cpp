@@ -125,6 +125,28 @@ TEST_CASE("processes: a new mapping cuts what lay there") {
     CHECK(where(table, 5, 0x15) == "/lib/all+0x15");
 }
 
+TEST_CASE("processes: what is mapped in the place of other code is noticed, and only that") {
+    FakeMaps proc;
+    proc.processes[10] = {region(0x1000, 0x3000, "/bin/a", 0x500), region(0x5000, 0x6000, "//anon")};
+    ProcessTable table(proc);
+    table.map(10, region(0x1000, 0x3000, "/bin/b")); // nobody was sampled there
+    CHECK(table.remaps() == 0);
+    CHECK(where(table, 10, 0x1010) == "/bin/a+0x510");
+    table.map(10, region(0x3000, 0x4000, "/lib/c"));         // where nothing was
+    table.map(10, region(0x2000, 0x3000, "/bin/a", 0x1500)); // the same again
+    table.map(10, region(0x5000, 0x5800, "//anon"));         // a JIT's: an address there is just an address
+    CHECK(table.remaps() == 0);
+    table.map(10, region(0x2000, 0x3000, "/bin/a", 0x500));
+    CHECK(table.remaps() == 1);
+    table.map(10, region(0x2800, 0x4000, "/lib/d"));
+    CHECK(table.remaps() == 2);
+    table.exec(10);
+    table.map(10, region(0x1000, 0x3000, "/bin/d"));
+    CHECK(table.remaps() == 2);
+    table.doubt();
+    CHECK(table.remaps() == 3);
+}
+
 TEST_CASE("processes: lost events have the maps read again, where the process still is") {
     FakeMaps proc;
     ProcessTable table(proc);

@@ -47,6 +47,27 @@ TEST_CASE("profile twin: every configuration builds and becomes a spec") {
     });
 }
 
+TEST_CASE("profile twin: every configuration builds with counting, too") {
+    test::each_profile_config([](const ProfileConfig &config, unsigned number) {
+        INFO(number);
+        profile::ProgramOptions options;
+        options.config = config;
+        options.counting.emplace();
+        options.counting->stacks = 100;
+        options.counting->by_thread = number % 2 != 0;
+        if (number % 3 == 0) options.unwind.emplace();
+        auto spec = profile::program_spec(BpfSource::automatic, options); // clang's can't
+        REQUIRE(spec);
+        const MapSpec *stacks = spec->find_map("profile_stacks");
+        REQUIRE(stacks);
+        REQUIRE(stacks->inner);
+        CHECK(stacks->inner->max_entries == 100);
+        CHECK(stacks->inner->key_size == sizeof(ProfileRecord::key));
+        CHECK(stacks->inner->value_size == sizeof(StackCount));
+    });
+    CHECK(map_names(profile_unit({})).count("profile_stacks") == 0);
+}
+
 TEST_CASE("profile twin: what is switched off isn't there") {
     ProfileConfig config{};
     using Names = std::vector<std::string>;

@@ -1,0 +1,156 @@
+// Counting, instruction by instruction.
+//
+//      profile_stacks[0] ----> stack counts: key ---> { count, sent }       a hash in an array of maps: user space can change it
+//         nothing there:                 |                                  for an empty one, and knows when nobody uses the old
+//         send, don't count              +-- sent: count += 1, and that's all
+//                                        +-- not yet: send the record with its key; once the ring has it, sent = 1
+//                                        +-- no room: send it without
+//
+// A count is touched only after the record is in the ring, so user space finds the stack for every count; and an entry never has
+// to be taken out again. Two CPUs that meet a new stack at the same time both make the entry, one of them in vain (EEXIST), both
+// look it up and both send: each record is a sample by itself, nothing is lost. A ring that is full costs that one sample, and
+// the next of its kind tries again.
+//
+// The key is 64 bits that all words of the sample were mixed into, one after the other: xor, multiply, fold the upper half down.
+// It starts with a number that is drawn for each run, so that nobody can choose stacks that collide; by accident, ten thousand
+// stacks share a key once in some 10^11 runs. Beside what user space would compare (process, thread's name, addresses, why the
+// walk ended) two things go in that say what the addresses mean: when the process began, as its number can be given to another,
+// and how many programs it has executed. Addresses are those of one image, then.
+//
+// Needs bpf_loop (5.17), ring buffers and the kernel's BTF.
+#include "programs/profile/counting_dsl.h"
+
+#include <cstddef>
+
+#include <linux/bpf.h>
+
+#include "programs/profile/record.h"
+
+namespace rawbpf::inline v0 {
+
+namespace {
+
+constexpr uint64_t kMultiplier = 0xbf58476d1ce4e5b9; // of splitmix64
+
+struct Hashing {
+    uint64_t scratch; // pointer
+    uint64_t hash;
+};
+
+} // namespace
+
+MapSpec stack_counts_spec(uint32_t stacks) {
+    MapSpec counts;
+    counts.name = "stack_counts";
+    counts.type = BPF_MAP_TYPE_HASH; // with all its elements allocated: an interrupt can't
+    counts.key_size = sizeof(uint64_t);
+    counts.value_size = sizeof(StackCount);
+    counts.max_entries = stacks;
+    return counts;
+}
+
+void complete_counting_maps(ObjectSpec &spec, uint32_t stacks) {
+    if (MapSpec *outer = spec.find_map("profile_stacks")) outer->inner = std::make_shared<MapSpec>(stack_counts_spec(stacks));
+}
+
+StackCounting::StackCounting(Builder &b, const StackCountingOptions &options)
+    : options_(options), stacks_(b.map(BPF_MAP_TYPE_ARRAY_OF_MAPS, "profile_stacks", 4, 4, 1)) {}
+
+// r4 is the hash, r5 the word, r3 the multiplier.
+void StackCounting::mix_in(Code &f) const {
+    f.xor_(r4, r5);
+    f.mul(r4, r3);
+    f.mov(r5, r4);
+    f.rsh(r5, 32);
+    f.xor_(r4, r5);
+}
+
+void StackCounting::count(Code &f, const Slot &zero, Label counted) {
+    const SlotOf<Hashing> hashing = f.stack<Hashing>("hashing");
+    const SlotOf<StackCount> fresh = f.stack<StackCount>("fresh");
+    entry_ = f.stack<uint64_t>("entry");
+    const Label send = f.label("send");
+    const Mem key = RAWBPF_AT(r8, ProfileRecord, key);
+
+    f.store<uint64_t>(*entry_, 0);
+    f.store<uint64_t>(key, 0);
+    f.call(helper::map_lookup_elem, stacks_, zero);
+    f.jump_if(r0 == 0, send);
+    f.mov(r6, r0);
+
+    // Not by bpf_get_current_task_btf(), whose fields are plain loads: newer verifiers search all types by name for each of them,
+    // and a profile would take some milliseconds longer to start.
+    f.call(helper::get_current_task);
+    f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, scratch), r0);
+    f.read_field<uint64_t>(r1, r0, "task_struct.group_leader->start_time");
+    f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, hash), r1);
+    f.load<uint64_t>(r1, RAWBPF_AT(hashing, Hashing, scratch));
+    f.read_field<uint32_t>(r5, r1, "task_struct.self_exec_id");
+    f.load_imm64(r4, options_.seed);
+    f.load_imm64(r3, kMultiplier);
+    mix_in(f);
+    f.load<uint64_t>(r5, RAWBPF_AT(hashing, Hashing, hash));
+    mix_in(f);
+    f.load<uint32_t>(r5, RAWBPF_AT(r8, ProfileRecord, pid));
+    mix_in(f);
+    if (options_.by_thread) {
+        f.load<uint32_t>(r5, RAWBPF_AT(r8, ProfileRecord, tid));
+        mix_in(f);
+    }
+    f.load<uint32_t>(r5, RAWBPF_AT(r8, ProfileRecord, kernel_bytes));
+    mix_in(f);
+    static_assert(offsetof(ProfileRecord, flags) == offsetof(ProfileRecord, user_bytes) + 4 &&
+                  offsetof(ProfileRecord, user_bytes) % 8 == 0 && offsetof(ProfileRecord, comm) % 8 == 0);
+    f.load<uint64_t>(r5, RAWBPF_AT(r8, ProfileRecord, user_bytes));
+    mix_in(f);
+    for (size_t at = 0; at < sizeof(ProfileRecord::comm); at += 8) {
+        f.load<uint64_t>(r5, r8 + runtime(offsetof(ProfileRecord, comm) + at));
+        mix_in(f);
+    }
+    f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, scratch), r8);
+    f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, hash), r4);
+    f.mov(r1, r9);
+    f.rsh(r1, 3);
+    f.bpf_loop(r1, hashing, [&](Code &g) {
+        g.if_(r1 >= runtime(options_.frames), [&] { g.break_(); }); // it never is; the verifier wants to see it
+        g.load<uint64_t>(r0, r2 + runtime(offsetof(Hashing, scratch)));
+        g.lsh(r1, 3);
+        g.add(r0, r1);
+        g.load<uint64_t>(r5, r0 + runtime(offsetof(ProfileScratch, frames)));
+        g.load<uint64_t>(r4, r2 + runtime(offsetof(Hashing, hash)));
+        g.load_imm64(r3, kMultiplier);
+        mix_in(g);
+        g.store<uint64_t>(r2 + runtime(offsetof(Hashing, hash)), r4);
+    });
+    f.load<uint64_t>(r4, RAWBPF_AT(hashing, Hashing, hash));
+    f.or_(r4, 1); // 0 means: no key
+    f.store<uint64_t>(key, r4);
+
+    f.call(helper::map_lookup_elem, r6, key);
+    f.if_(r0 == 0, [&] {
+        f.zero(fresh);
+        f.call(helper::map_update_elem, r6, key, fresh, BPF_NOEXIST);
+        f.call(helper::map_lookup_elem, r6, key);
+        f.if_(r0 == 0, [&] { // no room
+            f.store<uint64_t>(key, 0);
+            f.jump(send);
+        });
+    });
+    f.load<uint64_t>(r1, RAWBPF_AT(r0, StackCount, sent));
+    f.if_(r1 != 0, [&] {
+        f.mov(r1, 1);
+        f.atomic_add<uint64_t>(RAWBPF_AT(r0, StackCount, count), r1);
+        f.jump(counted);
+    });
+    f.store<uint64_t>(*entry_, r0);
+    f.bind(send);
+}
+
+void StackCounting::sent(Code &f) {
+    f.if_(r0 == 0, [&] {
+        f.load<uint64_t>(r1, *entry_);
+        f.if_(r1 != 0, [&] { f.store<uint64_t>(RAWBPF_AT(r1, StackCount, sent), 1); });
+    });
+}
+
+} // namespace rawbpf::inline v0
