@@ -34,6 +34,7 @@ namespace rawbpf::inline v0::symbols {
 namespace {
 
 constexpr uint32_t kMaxSize = (1u << 31) - 1;
+constexpr size_t kReserved = 1 << 20;
 constexpr int kMaxNested = 4096;     // how far find() looks back for an enclosing function, whatever the file claims
 constexpr size_t kMaxCompared = 512; // bytes of a name that are looked at: a hostile table may share one endless name
 
@@ -98,7 +99,7 @@ Result<FunctionTable> FunctionTable::build(const elf::Elf &elf, const elf::Secti
     const Names names(elf, table, section);
 
     std::vector<Candidate> found;
-    found.reserve(table.size());
+    found.reserve(std::min(table.size(), kReserved)); // the size is a claim, and of a file with holes it costs nothing to make
     for (size_t i = 0; i < table.size() && i < UINT32_MAX; ++i) {
         elf::Symbol symbol = table.at(i);
         bool function = symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC;
