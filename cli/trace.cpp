@@ -353,9 +353,10 @@ class Run {
         if (view_->wants_watch(child_.pid()))
             if (Result<void> watched = following.watch(child_.pid()); !watched)
                 note(format("code of processes that end early may go without names: {}", watched.error().message()));
-        if (following.unwinds()) {
+        if (following.unwinds()) { // tables are there before the first event
+            following.prepare(a_.workload());
             for (int pid : a_.pids(option("pid"))) following.want(static_cast<uint32_t>(pid));
-            TRY(following.tick()); // their tables are there before the first event
+            TRY(following.tick());
         }
         TRY(tracer_->attach());
         for (const std::string &text : tracer_->notes()) note(text);
