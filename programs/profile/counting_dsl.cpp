@@ -74,6 +74,9 @@ void StackCounting::count(Code &f, const Slot &zero, Label counted) {
 
     f.store<uint64_t>(*entry_, 0);
     f.store<uint64_t>(key, 0);
+    f.load<uint32_t>(r1, RAWBPF_AT(r8, ProfileRecord, flags));
+    f.and_(r1, PROFILE_STACK_COPIED);
+    f.jump_if(r1 != 0, send); // what its frames are isn't known yet
     f.call(helper::map_lookup_elem, stacks_, zero);
     f.jump_if(r0 == 0, send);
     f.mov(r6, r0);

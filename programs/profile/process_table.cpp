@@ -115,6 +115,11 @@ const ProcessTable::Image *ProcessTable::image(uint32_t pid) const {
     return found->second.image.get();
 }
 
+const ProcessTable::Image *ProcessTable::last_image(uint32_t pid) const {
+    auto found = processes_.find(pid);
+    return found == processes_.end() ? nullptr : found->second.image.get();
+}
+
 void ProcessTable::fork(uint32_t parent, uint32_t child) {
     Process born;
     born.parent = parent;

@@ -92,6 +92,8 @@ class ProcessTable {
     }
     /// What a process has mapped; nullptr: it has ended, or nothing is known of it.
     [[nodiscard]] const Image *image(uint32_t pid) const;
+    /// The same, but of one that has ended a moment ago what it had last: its last samples come later than its end.
+    [[nodiscard]] const Image *last_image(uint32_t pid) const;
 
   private:
     static constexpr int kUncounted = -1; // it was there before us

@@ -33,7 +33,9 @@ struct UnwindingCpu {
     UnwindState state;
     ProfileRecord record;
     uint64_t frames[PROFILE_MAX_FRAMES + UNWIND_MAX_FRAMES];
+    std::byte copy[Unwinder::kCopyBytes]; ///< of the stack; it follows the frames that are there
 };
+static_assert(PROFILE_STACK_COPIED == UNWIND_COPIED);
 static_assert(offsetof(UnwindingCpu, frames) - offsetof(UnwindingCpu, record) == offsetof(ProfileScratch, frames));
 
 /// *counter += 1, by way of r1.
@@ -132,6 +134,24 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, flags), 0);
     f.call(helper::get_current_comm, RAWBPF_AT(r8, ProfileRecord, comm), sizeof(ProfileRecord::comm));
 
+    // A copy of a stack is as large as thirty records, so it isn't made where samples could be lost for it.
+    const uint64_t half_of_ring = uint64_t{config.wakeup_bytes} * 2;
+    const bool copies = unwind && unwind->copies && half_of_ring >= sizeof(UnwindingCpu);
+    const auto leave_room = [&](Label full) {
+        const Label known = f.label("room known");
+        f.load<uint32_t>(r1, RAWBPF_AT(r8, ProfileRecord, cpu));
+        f.and_(r1, PROFILE_RINGS - 1);
+        for (int i = 0; i < PROFILE_RINGS; ++i)
+            f.if_(r1 == runtime(i), [&] {
+                f.call(helper::ringbuf_query, rings[static_cast<size_t>(i)], BPF_RB_AVAIL_DATA);
+                f.jump(known);
+            });
+        f.jump(full);
+        f.bind(known);
+        f.load_imm64(r1, half_of_ring);
+        f.jump_if(r0 > r1, full);
+    };
+
     // bpf_get_stack returns at most the size that it was given, which the verifier knows; so r9 stays within the scratch.
     const Mem frames = RAWBPF_AT(r8, ProfileScratch, frames);
     f.mov(r9, 0);
@@ -156,6 +176,7 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
         place.frames = offsetof(ProfileScratch, frames);
         place.room = PROFILE_MAX_FRAMES + UNWIND_MAX_FRAMES;
         unwinder->walk(f, place);
+        if (copies) unwinder->copy_stack(f, place, leave_room);
         f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, user_bytes), r0);
         f.load<uint32_t>(r1, r8 + runtime(place.state + static_cast<int>(offsetof(UnwindState, ending))));
         f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, flags), r1);
@@ -184,6 +205,11 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
         const auto send = [&, ring = rings[static_cast<size_t>(i)]] {
             f.load<uint64_t>(r1, RAWBPF_AT(r7, ProfileCounts, fired));
             f.and_(r1, 15);
+            if (copies) { // ... and with each copy of a stack
+                f.load<uint32_t>(r2, RAWBPF_AT(r8, ProfileRecord, flags));
+                f.and_(r2, PROFILE_STACK_COPIED);
+                f.if_(r2 != 0, [&] { f.mov(r1, 0); });
+            }
             f.if_(r1 == 0, [&] { // how full the ring is, is asked at every sixteenth sample: it holds at least sixty
                 f.call(helper::ringbuf_query, ring, BPF_RB_AVAIL_DATA);
                 f.load_imm64(r1, config.wakeup_bytes); // a u32 may be beyond what a comparison takes

@@ -237,10 +237,11 @@ class Run {
             std::string note;
             program.unwind = unwind_options(choice, note);
             if (program.unwind) {
+                program.unwind->copies = !options_.workload.empty() || !options_.pids.empty(); // of whom there are news
                 auto loaded = load_as(program);
                 if (loaded) {
                     object_ = std::move(*loaded);
-                    return unwinding_.start(object_, options_.unwind_memory);
+                    return unwinding_.start(object_, options_.unwind_memory, *program.unwind);
                 }
                 if (!goes_without(choice, loaded.error(), note))
                     return Unexpected(in_context(std::move(loaded).error(), "unwinding without frame pointers"));
@@ -451,7 +452,7 @@ class Run {
     }
 
     void take(Bytes record) {
-        const auto sample = profile::parse_record(record);
+        auto sample = profile::parse_record(record);
         if (!sample) {
             ++malformed_;
             return;
@@ -464,6 +465,7 @@ class Run {
             counting_.met(sample->head.key, nullptr);
             return;
         }
+        unwinding_.walk(*sample);
         const InternedSample interned = intern(*sample);
         counting_.met(sample->head.key, &interned);
         deliverer_.add(interned);

@@ -31,6 +31,8 @@
 
 /* Of ProfileRecord.flags of a program that has tables: why the walk ended, UNWIND_ENDED_... of runtime/unwind/layout.h. */
 #define PROFILE_ENDING(flags) ((flags)&0xff)
+/* Behind the addresses: struct UnwindRegisters, and the stack's bytes from their sp on, to the record's end (UNWIND_COPIED). */
+#define PROFILE_STACK_COPIED 0x200
 
 /// The fixed part of a record; the captured addresses (8 bytes each, leaf first) follow: kernel, then user.
 struct ProfileRecord {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "programs/profile/record.h"
+#include "programs/unwind/walk.h"
 #include "runtime/base/bytes.h"
 
 namespace rawbpf::inline v0::profile {
@@ -14,6 +15,7 @@ namespace rawbpf::inline v0::profile {
 struct RawSample {
     ProfileRecord head{};
     std::span<const uint64_t> kernel, user; ///< addresses, leaf first
+    std::optional<unwind::StackCopy> copy;  ///< to make the user stack of
 };
 
 /// nullopt when the sizes in the record don't fit its bytes. `record` must be aligned to 8 (the ring's records are).
@@ -28,6 +30,11 @@ struct RawSample {
     const auto *frames = reinterpret_cast<const uint64_t *>(record.data() + sizeof(ProfileRecord));
     out.kernel = {frames, kernel / 8};
     out.user = {frames + kernel / 8, user / 8};
+    if (out.head.flags & PROFILE_STACK_COPIED) {
+        const Bytes rest = record.subspan(sizeof(ProfileRecord) + kernel + user);
+        if (rest.size() < sizeof(UnwindRegisters)) return std::nullopt;
+        out.copy = {load<UnwindRegisters>(rest.data()), rest.subspan(sizeof(UnwindRegisters))};
+    }
     return out;
 }
 

@@ -9,9 +9,10 @@
 
 namespace rawbpf::inline v0::profile {
 
-Result<void> Unwinding::start(LoadedObject &object, uint64_t memory) {
+Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
     unwind::LiveTablesOptions options;
     options.memory = memory;
+    options.program = program;
     tables_ = TRY(unwind::LiveTables::create(object, *this, options));
     table_.note_changes();
     return {};
@@ -25,34 +26,53 @@ void Unwinding::prepare(const std::vector<std::string> &command) {
     });
 }
 
+/// mappings_ = what a process has mapped. False: nothing.
+bool Unwinding::list_mappings(const ProcessTable::Image *image) {
+    mappings_.clear();
+    if (!image) return false;
+    for (const ProcessTable::Mapping &mapping : *image) {
+        unwind::CodeMapping code;
+        switch (table_.modules()[mapping.module].kind) {
+        case ModuleKind::file: code.kind = unwind::CodeMapping::Kind::file; break;
+        case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
+        case ModuleKind::anonymous: code.kind = unwind::CodeMapping::Kind::other; break;
+        }
+        code.start = mapping.start;
+        code.end = mapping.end;
+        code.file_offset = mapping.file_offset;
+        code.module = mapping.module;
+        mappings_.push_back(code);
+    }
+    return !mappings_.empty();
+}
+
 Result<bool> Unwinding::update(uint64_t now_ns) {
     if (!on()) return true;
     bool all = true;
     for (uint32_t pid : table_.take_changed()) {
-        const ProcessTable::Image *image = table_.image(pid);
-        if (!image || image->empty()) {
+        if (!list_mappings(table_.image(pid))) {
             TRY(tables_->ended(pid));
             continue;
-        }
-        mappings_.clear();
-        for (const ProcessTable::Mapping &mapping : *image) {
-            unwind::CodeMapping code;
-            switch (table_.modules()[mapping.module].kind) {
-            case ModuleKind::file: code.kind = unwind::CodeMapping::Kind::file; break;
-            case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
-            case ModuleKind::anonymous: code.kind = unwind::CodeMapping::Kind::other; break;
-            }
-            code.start = mapping.start;
-            code.end = mapping.end;
-            code.file_offset = mapping.file_offset;
-            code.module = mapping.module;
-            mappings_.push_back(code);
         }
         if (TRY(tables_->update(pid, mappings_, now_ns))) continue;
         table_.follow(pid, now_ns);
         all = false;
     }
     return all;
+}
+
+void Unwinding::walk(RawSample &sample) {
+    if (!on() || !sample.copy || !list_mappings(table_.last_image(sample.head.pid))) return;
+    auto walked = tables_->walk(sample.head.pid, mappings_, *sample.copy, sample.head.t_ns);
+    if (!walked) return; // whatever it is, update() will meet it, too
+    // By frame pointers more addresses are found than there are frames; of a walk by tables each was right.
+    const bool by_tables = (sample.head.flags & UNWIND_TABLES) != 0;
+    const bool whole = walked->ending == UNWIND_ENDED_ROOT || walked->ending == UNWIND_ENDED_DEPTH;
+    if (!whole && walked->frames.size() <= (by_tables ? sample.user.size() : 1)) return;
+    walked_ = std::move(*walked);
+    sample.user = walked_.frames;
+    sample.head.user_bytes = static_cast<int32_t>(walked_.frames.size() * sizeof(uint64_t));
+    sample.head.flags = walked_.ending | UNWIND_TABLES;
 }
 
 Result<Fd> Unwinding::open(uint32_t pid, const unwind::CodeMapping &mapping) {

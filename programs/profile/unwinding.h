@@ -6,6 +6,7 @@
 
 #include "programs/profile/live_symbols.h"
 #include "programs/profile/process_table.h"
+#include "programs/profile/sample.h"
 #include "programs/unwind/live_tables.h"
 
 namespace rawbpf::inline v0::profile {
@@ -14,8 +15,9 @@ class Unwinding final : private unwind::ModuleFiles {
   public:
     explicit Unwinding(ProcessTable &table) : table_(table) {}
 
-    /// From here on the object's program unwinds by what is put into its maps. The object must outlive this.
-    [[nodiscard]] Result<void> start(LoadedObject &object, uint64_t memory);
+    /// From here on the object's program unwinds by what is put into its maps. The object must outlive this. `program`: what it
+    /// was made with, for walk().
+    [[nodiscard]] Result<void> start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program = {});
     [[nodiscard]] bool on() const { return tables_ != nullptr; }
     /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
     void prepare(const std::vector<std::string> &command);
@@ -33,6 +35,10 @@ class Unwinding final : private unwind::ModuleFiles {
     void used(uint32_t pid, uint32_t module, uint64_t now_ns) {
         if (on() && module != kNone) tables_->used(pid, module, now_ns);
     }
+    /// Makes the user frames of a sample that came with a copy of its stack, by what its process had mapped: the news up to its
+    /// time must be in the process table, and no later. They are good until the next call. Other samples stay as they are, and
+    /// those of which no more can be made.
+    void walk(RawSample &sample);
     /// Tells the program what has changed. To be called after samples and events were read. False: it took some time, and there
     /// may be news of the processes that it was done for: read on, and call again.
     [[nodiscard]] Result<bool> update(uint64_t now_ns);
@@ -41,12 +47,14 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }
 
   private:
+    bool list_mappings(const ProcessTable::Image *image);
     Result<Fd> open(uint32_t pid, const unwind::CodeMapping &mapping) override;
     [[nodiscard]] std::string name(uint32_t module) const override { return table_.modules()[module].path; }
 
     ProcessTable &table_;
     std::unique_ptr<unwind::LiveTables> tables_;
     std::vector<unwind::CodeMapping> mappings_; // of one process, while they are handed on
+    unwind::Walked walked_;                     // the sample's that walk() was last called for
 };
 
 } // namespace rawbpf::inline v0::profile

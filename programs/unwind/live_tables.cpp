@@ -107,10 +107,11 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
     std::vector<UnwindRule> values_;
 };
 
-class Live final : public LiveTables {
+class Live final : public LiveTables, private WalkTables {
   public:
-    Live(std::unique_ptr<KernelSide> kernel, ModuleFiles &files, uint32_t pools, uint32_t processes)
-        : kernel_(std::move(kernel)), files_(files), pools_(*kernel_, pools), rules_(*kernel_),
+    Live(std::unique_ptr<KernelSide> kernel, ModuleFiles &files, const UnwindProgramOptions &program, uint32_t pools,
+         uint32_t processes)
+        : kernel_(std::move(kernel)), files_(files), program_(program), pools_(*kernel_, pools), rules_(*kernel_),
           tables_(pools_, rules_, [this] { return make_room(); }), processes_(pools_, *kernel_, *kernel_, processes) {}
 
     /// Takes nothing, but lets the first pool be made.
@@ -124,22 +125,7 @@ class Live final : public LiveTables {
         for (const CodeMapping &mapping : mappings)
             if (mapping.kind != CodeMapping::Kind::other) TRY(load(pid, mapping));
         if (loads_ != before) return false;
-        list_.clear();
-        for (const CodeMapping &mapping : mappings) {
-            UnwindMapping next{};
-            if (mapping.kind == CodeMapping::Kind::other) {
-                next = {mapping.start, mapping.end, 0, 0, 0, UNWIND_BY_FP};
-            } else {
-                next = tables_.mapping(table_of(mapping), mapping.start, mapping.end, mapping.file_offset);
-            }
-            const bool joins = !list_.empty() && next.kind != UNWIND_BY_TABLE && list_.back().kind == next.kind &&
-                               list_.back().end == next.start; // a compiler at run time makes thousands of them
-            if (joins)
-                list_.back().end = next.end;
-            else
-                list_.push_back(next);
-        }
-        if (list_.size() > UNWIND_MAX_MAPPINGS) list_.resize(UNWIND_MAX_MAPPINGS);
+        make_list(mappings);
         while (!list_.empty() && !TRY(processes_.publish(pid, list_, now_ns))) {
             if (!make_room()) {
                 ++without_room_;
@@ -163,6 +149,14 @@ class Live final : public LiveTables {
         if (prepared_.count(stamp) != 0) return;
         const uint32_t table = make(file, name, stamp, 0);
         if (tables_[table].state == Tables::State::resident) prepared_.emplace(std::move(stamp), table);
+    }
+
+    Result<Walked> walk(uint32_t pid, std::span<const CodeMapping> mappings, const StackCopy &copy, uint64_t now_ns) override {
+        now_ns_ = std::max(now_ns_, now_ns); // the sample's time, some moments ago
+        for (const CodeMapping &mapping : mappings)
+            if (mapping.kind != CodeMapping::Kind::other) TRY(load(pid, mapping));
+        make_list(mappings);
+        return unwind::walk(program_, *this, list_, copy);
     }
 
     Result<void> ended(uint32_t pid) override { return processes_.withdraw(pid); }
@@ -227,6 +221,30 @@ class Live final : public LiveTables {
             return module.state == Tables::State::resident && module.directory == directory;
         });
     }
+
+    /// list_ = how code in these mappings is unwound.
+    void make_list(std::span<const CodeMapping> mappings) {
+        list_.clear();
+        for (const CodeMapping &mapping : mappings) {
+            UnwindMapping next{};
+            if (mapping.kind == CodeMapping::Kind::other) {
+                next = {mapping.start, mapping.end, 0, 0, 0, UNWIND_BY_FP};
+            } else {
+                next = tables_.mapping(table_of(mapping), mapping.start, mapping.end, mapping.file_offset);
+            }
+            const bool joins = !list_.empty() && next.kind != UNWIND_BY_TABLE && list_.back().kind == next.kind &&
+                               list_.back().end == next.start; // a compiler at run time makes thousands of them
+            if (joins)
+                list_.back().end = next.end;
+            else
+                list_.push_back(next);
+        }
+        if (list_.size() > UNWIND_MAX_MAPPINGS) list_.resize(UNWIND_MAX_MAPPINGS);
+    }
+    [[nodiscard]] const std::byte *pool(uint32_t number) const override {
+        return number < pools_.pools() ? pools_.at(number << UNWIND_POOL_BITS) : nullptr;
+    }
+    [[nodiscard]] const UnwindRule *rule(uint32_t number) const override { return rules_.find(number); }
 
     bool make_room() {
         const uint32_t victim = tables_.least_used(now_ns_ > kRecentNs ? now_ns_ - kRecentNs : 0);
@@ -295,6 +313,7 @@ class Live final : public LiveTables {
 
     std::unique_ptr<KernelSide> kernel_;
     ModuleFiles &files_;
+    const UnwindProgramOptions program_;
     Pools pools_;
     Rules rules_;
     Tables tables_;
@@ -317,7 +336,7 @@ Result<std::unique_ptr<LiveTables>> LiveTables::create(LoadedObject &object, Mod
     };
     Map *pools = TRY(map("unwind_pools")), *rules = TRY(map("unwind_rules")), *processes = TRY(map("unwind_processes"));
     const uint64_t most = std::clamp<uint64_t>(options.memory / UNWIND_POOL_BYTES, 1, pools->max_entries());
-    auto live = std::make_unique<Live>(std::make_unique<KernelSide>(*pools, *rules, *processes), files,
+    auto live = std::make_unique<Live>(std::make_unique<KernelSide>(*pools, *rules, *processes), files, options.program,
                                        static_cast<uint32_t>(most), processes->max_entries());
     live->start();
     return std::unique_ptr<LiveTables>(std::move(live));

@@ -11,6 +11,7 @@
 
 #include "programs/unwind/processes.h"
 #include "programs/unwind/tables.h"
+#include "programs/unwind/walk.h"
 #include "runtime/base/fd.h"
 #include "runtime/kernel/loader.h"
 
@@ -34,7 +35,8 @@ class ModuleFiles {
 };
 
 struct LiveTablesOptions {
-    uint64_t memory = 64 << 20; ///< of all pools; rounded down to whole ones, at least one
+    uint64_t memory = 64 << 20;   ///< of all pools; rounded down to whole ones, at least one
+    UnwindProgramOptions program; ///< for walk(): what the program is made for
 };
 
 class LiveTables {
@@ -51,6 +53,10 @@ class LiveTables {
     /// Makes the table of a file that will most likely be mapped, so that update() finds it. Where there is no room, it isn't
     /// made; and it is the first to go.
     virtual void prepare(const Fd &file, const std::string &name) = 0;
+    /// Walks a stack that a program has copied, by what the process had mapped in that moment (ascending, without overlap).
+    /// Tables are made where they are missing. Errors: as update().
+    [[nodiscard]] virtual Result<Walked> walk(uint32_t pid, std::span<const CodeMapping> mappings, const StackCopy &copy,
+                                              uint64_t now_ns) = 0;
     /// It has ended.
     [[nodiscard]] virtual Result<void> ended(uint32_t pid) = 0;
     /// A sample of that process was seen with a frame in that file.

@@ -79,7 +79,7 @@ Result<bool> Processes::publish(uint32_t pid, std::span<const UnwindMapping> wan
             ++evictions_;
             TRY(withdraw(oldest->first));
         }
-        return sink_.put(pid, {lists_[list].position, lists_[list].count});
+        return sink_.put(pid, {lists_[list].position, lists_[list].count, now_ns});
     };
     if (auto done = put(); !done) {
         leave(list);

@@ -2,6 +2,7 @@
 // and the maps, which runtime/unwind/layout.h lays out and user space fills in. The generator itself is unwinder.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,7 +36,16 @@ struct UnwindState {
     __u64 entered;    ///< 1: the first frame's registers are those that the thread left when it entered the kernel
     __u64 found;      ///< without bpf_loop: the address that this round adds; 0: none
     __u64 words[16];  ///< what was read: registers, or words of the stack
+    __u64 since_ns;   ///< the process's
+    struct UnwindRegisters leaf; ///< with UnwindProgramOptions::copies: where the walk began; address 0: nowhere
 };
+
+static_assert(offsetof(UnwindState, pc) == offsetof(UnwindRegisters, pc) &&
+              offsetof(UnwindState, address) == offsetof(UnwindRegisters, address) &&
+              offsetof(UnwindState, sp) == offsetof(UnwindRegisters, sp) &&
+              offsetof(UnwindState, fp) == offsetof(UnwindRegisters, fp) &&
+              offsetof(UnwindState, lr) == offsetof(UnwindRegisters, lr) &&
+              offsetof(UnwindState, di) == offsetof(UnwindRegisters, di));
 
 /// Where there is no table: the frame pointer and the return address lie behind each other, right below the CFA.
 inline constexpr UnwindRule kByFramePointer{.kind = UNWIND_FP, .flags = 0, .cfa = 2, .fp = -2, .ra = -1};
@@ -51,6 +61,7 @@ struct UnwindProgramOptions {
     /// UNWIND_ENDED_NO_REGS.
     uint32_t registers_at = 0;
     bool return_probes = false; ///< goes on through functions whose return is probed; where the kernel's BTF has what that needs
+    bool copies = false;        ///< copy_stack() may follow a walk (ktime_get_ns, probe_read_user)
     uint64_t address_mask = ~0ull; ///< arm64: which bits of a return address are not its signature (PAC)
 #if defined(__aarch64__)
     bool arm64 = true; ///< whose stacks these are; else x86_64's

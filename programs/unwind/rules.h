@@ -23,6 +23,8 @@ class Rules {
     /// The number of this rule. 0, a stop, when there is no room for another one: see overflows().
     [[nodiscard]] Result<uint16_t> intern(const UnwindRule &rule);
     [[nodiscard]] size_t size() const { return rules_.size(); }
+    /// nullptr: no rule has that number.
+    [[nodiscard]] const UnwindRule *find(uint32_t number) const { return number < rules_.size() ? &rules_[number] : nullptr; }
     /// How often a rule found no room.
     [[nodiscard]] uint64_t overflows() const { return overflows_; }
 

@@ -139,6 +139,12 @@ struct Unwinder::Emit {
         g.if_(r1 == runtime(machine.user_mode), [&] { first_registers(true); }).else_([&] { task_registers(none); });
     }
 
+    // For copy_stack(), as a round changes them.
+    void keep_leaf() const {
+        for (size_t field = 0; field < sizeof(UnwindRegisters); field += sizeof(uint64_t))
+            copy(offsetof(UnwindState, leaf) + field, at(field));
+    }
+
     // --- One round ------------------------------------------------------------------------------------------------------------
 
     void end(uint32_t why) const {
@@ -552,12 +558,22 @@ void Unwinder::walk(Code &f, const Place &place) {
     const auto state = [&](size_t offset) { return emit.at(offset); };
 
     f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_NO_PROCESS);
+    if (options_.copies) f.store<uint64_t>(state(offsetof(UnwindState, leaf.address)), 0);
     f.call(helper::map_lookup_elem, processes_, place.pid);
-    f.jump_if(r0 == 0, by_frame_pointer);
+    if (options_.copies)
+        f.if_(r0 == 0, [&] {
+            emit.start_registers(by_frame_pointer);
+            emit.keep_leaf();
+            f.jump(by_frame_pointer);
+        });
+    else
+        f.jump_if(r0 == 0, by_frame_pointer);
     static_assert(offsetof(UnwindState, count) == offsetof(UnwindState, mappings) + 4 &&
                   offsetof(UnwindProcess, count) == offsetof(UnwindProcess, mappings) + 4);
     emit.copy(offsetof(UnwindState, mappings), r0);
+    if (options_.copies) emit.copy(offsetof(UnwindState, since_ns), RAWBPF_AT(r0, UnwindProcess, since_ns));
     emit.start_registers(no_registers);
+    if (options_.copies) emit.keep_leaf();
     f.store<uint64_t>(state(offsetof(UnwindState, start)), 0);
     f.store<uint64_t>(state(offsetof(UnwindState, end)), 0);
     f.store<uint64_t>(state(offsetof(UnwindState, loose)), 0);
@@ -621,6 +637,73 @@ void Unwinder::walk(Code &f, const Place &place) {
     f.call(helper::get_stack, r6, r2, runtime(8 * std::min(options_.depth, kMostByFramePointer)), BPF_F_USER_STACK);
     f.if_(as_signed(r0) > 0, [&] { f.add(r9, r0); });
     f.bind(done);
+}
+
+void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(Label)> &room) const {
+    const Emit emit(f, *this, place, r8);
+    const Label wanted = f.label("copy wanted"), none = f.label("no copy"), copied = f.label("copied"),
+                no_stack = f.label("no stack");
+    const auto state = [&](size_t offset) { return emit.at(offset); };
+    const auto behind = [&](WritableReg to, size_t offset) { // r8 + r9, then the frames' place in the scratch
+        f.mov(to, r8);
+        f.add(to, r9);
+        f.add(to, runtime(place.frames + static_cast<int64_t>(offset)));
+    };
+
+    const Mem next = emit.word(0), user_bytes = emit.word(1);
+    f.store<uint64_t>(user_bytes, r0);
+    f.load<uint32_t>(r1, state(offsetof(UnwindState, ending)));
+    f.jump_if(r1 == UNWIND_ENDED_NO_PROCESS, wanted);
+    f.jump_if(r1 != runtime(UNWIND_TABLES | UNWIND_ENDED_NO_MAPPING), none);
+    f.call(helper::ktime_get_ns);
+    f.load<uint64_t>(r1, state(offsetof(UnwindState, since_ns)));
+    f.sub(r0, r1);
+    f.jump_if(as_signed(r0) >= runtime(UNWIND_COPY_YOUNG_NS), none);
+    f.bind(wanted);
+    f.load<uint64_t>(r1, state(offsetof(UnwindState, leaf.address)));
+    f.jump_if(r1 == 0, none);
+    room(none);
+
+    behind(r2, 0);
+    for (size_t field = 0; field < sizeof(UnwindRegisters); field += sizeof(uint64_t)) {
+        f.load<uint64_t>(r1, state(offsetof(UnwindState, leaf) + field));
+        f.store<uint64_t>(r2 + runtime(field), r1);
+    }
+    // The first read goes up to a page's end, so that the others are pages; the first that fails is the stack's end.
+    emit.copy(offsetof(UnwindState, words), state(offsetof(UnwindState, leaf.sp)));
+    for (int page = 0; page < UNWIND_COPY_PAGES; ++page) {
+        const auto address_and_bytes = [&] { // r3, r2
+            f.load<uint64_t>(r3, next);
+            f.mov(r2, UNWIND_COPY_PAGE);
+            if (page != 0) return;
+            f.mov(r4, r3);
+            f.and_(r4, UNWIND_COPY_PAGE - 1);
+            f.sub(r2, r4);
+        };
+        behind(r1, page == 0 ? sizeof(UnwindRegisters) : 0);
+        address_and_bytes();
+        f.call(helper::probe_read_user, r1, r2, r3);
+        f.jump_if(r0 != 0, page == 0 ? no_stack : copied);
+        address_and_bytes();
+        f.add(r3, r2);
+        f.store<uint64_t>(next, r3);
+        f.add(r9, r2);
+        if (page == 0) f.add(r9, sizeof(UnwindRegisters));
+    }
+    f.bind(copied);
+    f.load<uint32_t>(r1, state(offsetof(UnwindState, ending)));
+    f.or_(r1, UNWIND_COPIED);
+    f.store<uint32_t>(state(offsetof(UnwindState, ending)), r1);
+    f.jump(none);
+    // As in walk(): within execve, and when it has ended, a thread has none.
+    f.bind(no_stack);
+    f.load<uint64_t>(r1, state(offsetof(UnwindState, entered)));
+    f.if_(r1 != 0, [&] {
+        f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_UNREADABLE | UNWIND_TABLES);
+        f.store<uint64_t>(user_bytes, 0);
+    });
+    f.bind(none);
+    f.load<uint64_t>(r0, user_bytes);
 }
 
 } // namespace rawbpf::inline v0

@@ -10,6 +10,7 @@
 //     complete_unwind_maps(spec);                // what a unit can't say of maps of maps
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "asm/builder.h"
@@ -40,6 +41,14 @@ class Unwinder {
     /// In: r6 the context, r8 the scratch (a pointer to a map's value, constant offset), r9 bytes of frames so far (bounded).
     /// Out: r0 bytes of user frames, or -errno; r9 more by these; UnwindState::ending. r6, r7, r8 are kept; r1 to r5 are gone.
     void walk(Code &f, const Place &place);
+    /// After walk(): where that ended because nothing, or nothing recent, is known of the process, UnwindRegisters and up to
+    /// UNWIND_COPY_PAGES of the stack are put behind the frames, and UNWIND_COPIED is set in UnwindState::ending. `room` emits
+    /// what jumps to the label when a copy isn't wanted after all (r0 to r5 are free).
+    /// In: r0, r8 and r9 as walk() left them. Out: r0 likewise, but 0 where the thread has no stack; r9 more by the copy's
+    /// bytes. r6, r7, r8 are kept; r1 to r5 are gone.
+    void copy_stack(Code &f, const Place &place, const std::function<void(Label)> &room) const;
+    /// Bytes behind the frames that a copy may take.
+    static constexpr uint32_t kCopyBytes = sizeof(UnwindRegisters) + UNWIND_COPY_PAGES * UNWIND_COPY_PAGE;
 
   private:
     struct Emit;

@@ -89,6 +89,17 @@ struct UnwindMapping {
 struct UnwindProcess {
     __u32 mappings; ///< position of the UnwindMappings
     __u32 count;
+    __u64 since_ns; ///< CLOCK_MONOTONIC: when these mappings were told
+};
+
+/// A thread's registers where a walk begins, or goes on: the first fields of the walk's state, and what a copy of a stack comes
+/// with.
+struct UnwindRegisters {
+    __u64 pc;      ///< to look up: of a return address the byte before it
+    __u64 address; ///< to record: the return address, perhaps with UNWIND_EXACT_PC
+    __u64 sp, fp;  ///< as they are in this frame
+    __u64 lr;      ///< arm64's link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
+    __u64 di;      ///< x86_64's rdi, likewise
 };
 
 /* Why a walk ended. */
@@ -104,6 +115,12 @@ struct UnwindProcess {
 #define UNWIND_ENDED_NO_REGS 9    /* the thread's user registers couldn't be had */
 #define UNWIND_ENDINGS 10
 #define UNWIND_TABLES 0x100 /* beside one of these: the stack was walked by tables; without it by bpf_get_stack */
+#define UNWIND_COPIED 0x200 /* beside one of these: the record goes on with UnwindRegisters and the stack's bytes */
+
+/* Where a walk ends for want of news of the process, its stack is copied, for user space to walk when the news is there. */
+#define UNWIND_COPY_PAGES 4
+#define UNWIND_COPY_PAGE 4096              /* read at once, from one multiple of it to the next: the next one may not be there */
+#define UNWIND_COPY_YOUNG_NS 1000000000ull /* what was told of a process is taken as out of date for so long */
 
 /// Set in an address of a stack that is exact, although it isn't the leaf: what a signal interrupted. Without it, an address
 /// above the leaf is a return address, and the call lies before it.

@@ -10,6 +10,7 @@
 #include "runtime/events/ring_buffer.h"
 #include "runtime/link/perf_event.h"
 #include "runtime/sys/clock.h"
+#include "runtime/sys/cpus.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 #include "tests/kernel/unwind_workload.h"
@@ -72,6 +73,9 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     program.unwind->depth = how.depth;
     program.unwind->pools = how.pools;
     if (!how.bpf_loop) program.unwind->has_bpf_loop = false;
+    program.unwind->copies = how.copies != UnwindCopies::off;
+    program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
+    if (program.unwind->copies) program.ring_bytes = 16 << 20; // for all of them together: who reads may be slow
     const RunStats stats = TRY(RunStats::enable());
     LoadedObject object = TRY(load(TRY(profile::program_spec(BpfSource::automatic, program))));
 
@@ -83,7 +87,20 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
         usleep(2000);
     ProcessFiles files;
     TRY(files.read(pid));
-    const auto live = TRY(unwind::LiveTables::create(object, files, {}));
+    unwind::LiveTablesOptions live_options;
+    live_options.program = *program.unwind;
+    const auto live = TRY(unwind::LiveTables::create(object, files, live_options));
+    const std::vector<unwind::CodeMapping> all = files.mappings();
+    std::vector<unwind::CodeMapping> told = all;
+    uint64_t when = sys::monotonic_ns();
+    if (how.copies >= UnwindCopies::part) {
+        const std::string &own = files.maps.regions.front().path;
+        std::erase_if(told, [&](const unwind::CodeMapping &mapping) {
+            return mapping.kind != unwind::CodeMapping::Kind::file || files.maps.regions[mapping.module].path != own;
+        });
+        // A slow machine may take its time over the workload.
+        when = how.copies == UnwindCopies::part ? when + 1000 * uint64_t{UNWIND_COPY_YOUNG_NS} : 1;
+    }
     if (how.prepared) {
         for (const unwind::CodeMapping &mapping : files.mappings())
             if (mapping.kind == unwind::CodeMapping::Kind::file)
@@ -91,8 +108,8 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
         if (!TRY(live->update(pid, files.mappings(), sys::monotonic_ns())))
             return fail(Errc::internal, "tables that were prepared were made again");
     }
-    if (how.tables) {
-        while (!TRY(live->update(pid, files.mappings(), sys::monotonic_ns()))) { // it stands still: nothing can change meanwhile
+    if (how.tables && how.copies != UnwindCopies::nothing) {
+        while (!TRY(live->update(pid, told, when))) { // it stands still: nothing can change meanwhile
         }
         if (!live->published(pid)) return fail(Errc::internal, "its tables weren't published");
         for (const std::string &warning : live->warnings()) return fail(Errc::internal, "{}", warning);
@@ -124,6 +141,16 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
         stack.flags = sample->head.flags;
         stack.in_kernel = sample->head.kernel_bytes > 0;
         stack.frames.assign(sample->user.begin(), sample->user.end());
+        if (sample->copy) {
+            auto walked = live->walk(pid, all, *sample->copy, sample->head.t_ns);
+            if (!walked) {
+                ++strange;
+                return;
+            }
+            stack.copied = true;
+            stack.frames = std::move(walked->frames);
+            stack.flags = walked->ending | UNWIND_TABLES;
+        }
         stack.name(files);
         out.stacks.push_back(std::move(stack));
     };

@@ -36,11 +36,20 @@ struct UnwoundStack {
     std::vector<uint64_t> frames;
     uint32_t flags = 0; ///< ProfileRecord's
     bool in_kernel = false;
+    bool copied = false; ///< and walked afterwards
     /// Names for the addresses.
     void name(ProcessFiles &files);
     [[nodiscard]] std::string text() const;
     /// How many frames of that name follow each other from `at` on.
     [[nodiscard]] size_t run(size_t at, std::string_view name) const;
+};
+
+/// What is told of a process whose stacks are copied where that isn't enough.
+enum class UnwindCopies : uint8_t {
+    off,
+    nothing, ///< so all stacks are
+    part,    ///< the program's own code, just now: those are that go elsewhere
+    long_ago ///< the same, too long ago
 };
 
 struct UnwindRun {
@@ -49,6 +58,7 @@ struct UnwindRun {
     uint32_t pools = 64;
     bool tables = true;    ///< the process is made known
     bool prepared = false; ///< its files' tables are made before that, so that it is known at the first update
+    UnwindCopies copies = UnwindCopies::off;
     /// What is done to the maps before the workload begins.
     std::function<Result<void>(LoadedObject &, uint32_t pid)> change;
 };

@@ -6,13 +6,16 @@
 
 #include <linux/bpf.h>
 
+#include "programs/profile/profiler.h"
 #include "programs/profile/program.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
 #include "tests/kernel/unwind_run.h"
+#include "tests/kernel/unwind_workload.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
+using test::UnwindCopies;
 using test::UnwindRun;
 using test::UnwindSeen;
 using test::UnwoundStack;
@@ -73,6 +76,7 @@ void check_chain(const std::string &what, const Chain &chain, const UnwindRun &h
     CHECK(stacks.size() * 2 > out.stacks.size());
     size_t wrong = 0;
     for (const UnwoundStack *stack : stacks) {
+        if (how.copies != UnwindCopies::off && !stack->copied) ++wrong;
         if (begins(*stack, chain)) continue;
         if (++wrong == 1) MESSAGE(stack->text());
     }
@@ -95,6 +99,7 @@ TEST_CASE("unwind: load: with bpf_loop, and with a loop that calls a global func
     for (const bool loop : {true, false}) {
         if (loop && !unwind.has_bpf_loop) continue;
         unwind.has_bpf_loop = loop;
+        unwind.copies = loop || !probe_unwind().has_bpf_loop; // with copies of stacks as it is used
         INFO(loop);
         profile::ProgramOptions options;
         options.config = {1, 1, 0, 0, 0, 0, 0, 0};
@@ -163,6 +168,60 @@ TEST_CASE("unwind: a process that nothing is known of goes by frame pointers, an
     for (const UnwoundStack &stack : out.stacks) CHECK(stack.flags == UNWIND_ENDED_NO_PROCESS);
 }
 
+TEST_CASE("unwind: copies: what nothing is known of is walked afterwards, and is the same") {
+    UnwindRun how;
+    how.copies = UnwindCopies::nothing;
+    check_chain("recurse", recursion(30, "uw_case_recurse"), how);
+    if (!probe_unwind().has_bpf_loop) return; // each takes the verifier its time
+    check_chain("qsort", {"uw_spin", "uw_compare", "*", "uw_case_qsort", "uw_run"}, how);
+    check_chain("aligned", {"uw_spin", "uw_aligned", "uw_calls_aligned", "uw_case_aligned", "uw_run"}, how);
+    check_chain("signal", {"uw_spin", "uw_handler", "*", "uw_undefined", "uw_case_signal", "uw_run"}, how);
+    check_chain("system", {"uw_read", "uw_case_system", "uw_run"}, how);
+}
+
+TEST_CASE("unwind: copies: a stack that leads into code that was mapped a moment ago") {
+    UnwindRun how;
+    how.copies = UnwindCopies::part;
+    check_chain("qsort", {"uw_spin", "uw_compare", "*", "uw_case_qsort", "uw_run"}, how);
+    how.copies = UnwindCopies::long_ago;
+    SEE(out, "qsort", 200, how);
+    const auto stacks = with_leaf(out, "uw_spin");
+    CHECK(stacks.size() > 20);
+    for (const UnwoundStack *stack : stacks) {
+        CHECK_FALSE(stack->copied);
+        CHECK(stack->flags == (UNWIND_TABLES | UNWIND_ENDED_NO_MAPPING));
+        CHECK(begins(*stack, {"uw_spin", "uw_compare"}));
+    }
+}
+
+TEST_CASE("unwind: copies: a storm of short processes, each to its root") {
+    if (!probe_unwind().has_bpf_loop) SKIP("needs bpf_loop, 5.17");
+    struct Count : Sink {
+        size_t all = 0, whole = 0;
+        Result<void> samples(std::span<const NamedSample> some) override {
+            for (const NamedSample &sample : some) {
+                const auto has = [&](std::string_view name) {
+                    return std::any_of(sample.user.begin(), sample.user.end(),
+                                       [&](const FramePtr &frame) { return frame->symbol.find(name) != std::string::npos; });
+                };
+                if (sample.user.empty() || !(has("uw_spin") || has("uw_recurse"))) continue;
+                ++all;
+                whole += has("uw_run");
+            }
+            return {};
+        }
+    } count;
+    ProfileOptions options;
+    options.frequency = 999;
+    options.workload = test::unwind_workload("storm", 10);
+    const auto outcome = run_profile(options, count);
+    REQUIRE_MESSAGE(outcome, outcome.error().message() << outcome.error().log);
+    INFO(count.whole << " of " << count.all);
+    CHECK(count.all > 50);
+    CHECK(count.whole * 10 >= count.all * 8);
+    CHECK(outcome->ledger.adds_up());
+}
+
 namespace {
 
 // Nonsense in every map, shaped so that the walk goes on: all addresses are in one mapping, the program's pages have rows, and
@@ -193,7 +252,7 @@ Result<void> nonsense(LoadedObject &object, uint32_t pid, uint64_t seed, uint16_
                                     offset(most), offset(most)}));
     }
     return object.find_map("unwind_processes")
-        ->put(pid, UnwindProcess{1 << UNWIND_POOL_BITS, 1}); // not the first, which is LiveTables'
+        ->put(pid, UnwindProcess{1 << UNWIND_POOL_BITS, 1, 0}); // not the first, which is LiveTables'
 }
 
 } // namespace

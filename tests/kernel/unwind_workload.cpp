@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -213,10 +214,36 @@ FRAME void uw_run(void (*run)(), int milliseconds) {
 }
 
 namespace {
+// Children one after the other, each a program of its own that recurses for some milliseconds.
+void storm(int milliseconds) {
+    for (int i = 0; i < 50; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            const std::string request = "brief:" + std::to_string(milliseconds);
+            setenv("RAWBPF_UNWIND_WORKLOAD", request.c_str(), 1);
+            char name[] = "brief";
+            char *const arguments[] = {name, nullptr};
+            execv("/proc/self/exe", arguments);
+            _exit(127);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+    }
+}
+
 [[gnu::constructor]] void run_workload() {
     const char *request = std::getenv("RAWBPF_UNWIND_WORKLOAD");
     if (!request) return;
     const char *colon = std::strchr(request, ':');
+    const std::string what(request, colon ? static_cast<size_t>(colon - request) : 0);
+    if (what == "storm") {
+        storm(std::atoi(colon + 1));
+        _exit(0);
+    }
+    if (what == "brief") {
+        uw_run(uw_case_recurse, std::atoi(colon + 1));
+        _exit(0);
+    }
     for (const Case &one : kCases) {
         if (!colon || std::strlen(one.name) != static_cast<size_t>(colon - request) ||
             std::strncmp(one.name, request, std::strlen(one.name)) != 0)

@@ -1,0 +1,208 @@
+// Read it beside unwinder.cpp, whose names and order these are: a rule that is changed there is changed here. The unit test lets
+// both walk the same stacks by the same tables, sensible ones and nonsense, for either machine, and compares every frame.
+//
+// What is different: the stack is a copy, so memory elsewhere (another signal's stack, a coroutine's) can't be read; and mappings
+// are looked for in a list of our own making, which is in order.
+#include "programs/unwind/walk.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace rawbpf::inline v0::unwind {
+
+namespace {
+
+constexpr uint32_t kGoesOn = UINT32_MAX;
+constexpr uint32_t kWord = 8;
+
+// Where a signal's registers are, from the stack pointer on: see unwinder.cpp.
+constexpr uint64_t kX86SignalR10 = 56, kX86SignalDi = 104, kX86SignalFp = 120, kX86SignalSpPc = 160, kArm64SignalFp = 544;
+
+class Walk {
+  public:
+    Walk(const UnwindProgramOptions &program, const WalkTables &tables, std::span<const UnwindMapping> mappings,
+         const StackCopy &copy)
+        : program_(program), tables_(tables), mappings_(mappings), copy_(copy), pc_(copy.registers.pc),
+          address_(copy.registers.address), sp_(copy.registers.sp), fp_(copy.registers.fp), lr_(copy.registers.lr),
+          di_(copy.registers.di) {}
+
+    Walked run() {
+        out_.ending = UNWIND_ENDED_DEPTH;
+        for (uint32_t i = 0; i < program_.depth; ++i) {
+            const uint32_t ending = round();
+            if (ending == kGoesOn) continue;
+            out_.ending = ending;
+            break;
+        }
+        if (out_.frames.empty()) out_.frames.push_back(address_);
+        return std::move(out_);
+    }
+
+  private:
+    /// One frame: from its registers to its caller's, or why not.
+    uint32_t round() {
+        if (!mapping_ || pc_ < mapping_->start || pc_ >= mapping_->end) {
+            mapping_ = find_mapping();
+            if (!mapping_) return UNWIND_ENDED_NO_MAPPING;
+        }
+        out_.frames.push_back(address_);
+        UnwindRule rule = kByFramePointer;
+        if (mapping_->kind == UNWIND_BY_FP) {
+            if (fp_ == 0) return UNWIND_ENDED_ROOT;
+        } else if (mapping_->kind != UNWIND_BY_TABLE) {
+            return UNWIND_ENDED_NO_TABLE;
+        } else if (const uint32_t ending = find_rule(rule); ending != kGoesOn) {
+            return ending;
+        }
+        if (rule.kind == UNWIND_SIGNAL) return signal();
+        uint64_t cfa = 0;
+        if (const uint32_t ending = find_cfa(rule, cfa); ending != kGoesOn) return ending;
+        return step(rule, cfa);
+    }
+
+    [[nodiscard]] const UnwindMapping *find_mapping() const {
+        const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), pc_,
+                                           [](uint64_t pc, const UnwindMapping &mapping) { return pc < mapping.start; });
+        return next == mappings_.begin() || pc_ >= (next - 1)->end ? nullptr : &*(next - 1);
+    }
+
+    template <class T> [[nodiscard]] static T load(const std::byte *pool, uint64_t at) {
+        T out{};
+        std::memcpy(&out, pool + (at & (UNWIND_POOL_BYTES - sizeof(T))), sizeof out);
+        return out;
+    }
+
+    uint32_t find_rule(UnwindRule &rule) const {
+        const uint64_t offset = pc_ - mapping_->bias, page_number = offset >> UNWIND_PAGE_BITS;
+        if (page_number >= mapping_->page_count) return UNWIND_ENDED_NO_TABLE;
+        const uint32_t directory = mapping_->pages + static_cast<uint32_t>(page_number) * uint32_t{sizeof(UnwindPage)};
+        const std::byte *pool = tables_.pool(directory >> UNWIND_POOL_BITS);
+        if (!pool) return UNWIND_ENDED_NO_TABLE;
+        const auto page = load<UnwindPage>(pool, directory);
+        if (page.rows == 0) return UNWIND_ENDED_NO_TABLE;
+        pool = tables_.pool(page.first >> UNWIND_POOL_BITS);
+        if (!pool) return UNWIND_ENDED_NO_TABLE;
+        // The last row that begins there or before.
+        const auto wanted = static_cast<uint32_t>(offset << 16 | 0xffff);
+        uint64_t at = page.first, rows = page.rows;
+        for (int i = 0; i < UNWIND_PAGE_BITS; ++i) {
+            const uint64_t half = rows / 2;
+            rows -= half;
+            if (load<uint32_t>(pool, at + half * sizeof(uint32_t)) <= wanted) at += half * sizeof(uint32_t);
+        }
+        const UnwindRule *found = tables_.rule(UNWIND_ROW_RULE(load<uint32_t>(pool, at)));
+        if (!found) return UNWIND_ENDED_NO_RULE;
+        rule = *found;
+        return kGoesOn;
+    }
+
+    [[nodiscard]] std::optional<uint64_t> read(uint64_t address) const {
+        const uint64_t at = address - copy_.registers.sp;
+        if (at > copy_.bytes.size() || copy_.bytes.size() - at < kWord) return std::nullopt;
+        uint64_t word = 0;
+        std::memcpy(&word, copy_.bytes.data() + at, sizeof word);
+        return word;
+    }
+
+    [[nodiscard]] static uint64_t words(int16_t number) { return static_cast<uint64_t>(int64_t{number} * kWord); }
+
+    uint32_t find_cfa(const UnwindRule &rule, uint64_t &cfa) {
+        switch (rule.kind) {
+        case UNWIND_NONE: return UNWIND_ENDED_NO_RULE;
+        case UNWIND_END: return UNWIND_ENDED_ROOT;
+        case UNWIND_FP: cfa = fp_ + words(rule.cfa); return kGoesOn;
+        case UNWIND_SP:
+            if (loose_) return UNWIND_ENDED_ODD;
+            cfa = sp_ + words(rule.cfa);
+            return kGoesOn;
+        default: break;
+        }
+        if (program_.arm64) return UNWIND_ENDED_ODD;
+        switch (rule.kind) {
+        case UNWIND_PLT: cfa = sp_ + words(rule.cfa) + ((pc_ & 15) >= 11 ? kWord : 0); return kGoesOn;
+        case UNWIND_R10:
+            if (lr_ == 0) return UNWIND_ENDED_ODD;
+            cfa = lr_ + words(rule.cfa);
+            return kGoesOn;
+        case UNWIND_FP_DEREF: {
+            const auto there = read(fp_ + words(rule.cfa));
+            if (!there) return UNWIND_ENDED_UNREADABLE;
+            cfa = *there;
+            return kGoesOn;
+        }
+        case UNWIND_SP_DEREF: {
+            const auto there = read(sp_ + words(rule.cfa));
+            if (!there) return UNWIND_ENDED_UNREADABLE;
+            cfa = *there + kWord;
+            return kGoesOn;
+        }
+        default: return UNWIND_ENDED_ODD;
+        }
+    }
+
+    /// sp is what the handler's return has left.
+    uint32_t signal() {
+        if (loose_) return UNWIND_ENDED_ODD;
+        const bool arm = program_.arm64;
+        const uint64_t sp_pc = arm ? kArm64SignalFp + 2 * kWord : kX86SignalSpPc;
+        const auto fp = read(sp_ + (arm ? kArm64SignalFp : kX86SignalFp)),
+                   lr = read(sp_ + (arm ? kArm64SignalFp + kWord : kX86SignalR10)),
+                   di = arm ? std::optional<uint64_t>(0) : read(sp_ + kX86SignalDi), sp = read(sp_ + sp_pc),
+                   pc = read(sp_ + sp_pc + kWord);
+        if (!fp || !lr || !di || !sp || !pc) return UNWIND_ENDED_UNREADABLE;
+        di_ = *di;
+        fp_ = *fp;
+        lr_ = *lr;
+        sp_ = *sp;
+        pc_ = *pc;
+        address_ = pc_ | UNWIND_EXACT_PC;
+        return kGoesOn;
+    }
+
+    uint32_t step(const UnwindRule &rule, uint64_t cfa) {
+        if (cfa % kWord != 0) return UNWIND_ENDED_STUCK;
+        std::optional<uint64_t> callers_fp = fp_, back;
+        if (rule.flags & (program_.arm64 ? UNWIND_RA_IN_LR : UNWIND_RA_IN_DI)) {
+            if (cfa < sp_) return UNWIND_ENDED_STUCK;
+            if (!program_.arm64 && di_ == 0) return UNWIND_ENDED_ODD;
+            if (rule.fp != 0) callers_fp = read(cfa + words(rule.fp));
+            back = program_.arm64 ? lr_ : di_;
+        } else {
+            if (cfa <= sp_) return UNWIND_ENDED_STUCK;
+            if (!program_.arm64 && (rule.flags & UNWIND_FP_BY_FP))
+                callers_fp = read(fp_ + words(rule.fp));
+            else if (rule.fp != 0 || rule.ra == 1) // those next to each other are read as one
+                callers_fp = read(cfa + words(rule.fp));
+            back = read(cfa + words(rule.ra));
+        }
+        if (!callers_fp || !back) return UNWIND_ENDED_UNREADABLE;
+        const uint64_t address = *back & program_.address_mask;
+        if (address == 0) return mapping_->kind == UNWIND_BY_FP ? UNWIND_ENDED_ROOT : UNWIND_ENDED_STUCK;
+        address_ = address;
+        pc_ = address - 1;
+        fp_ = *callers_fp;
+        sp_ = cfa;
+        lr_ = di_ = 0;
+        loose_ = program_.arm64 && mapping_->kind != UNWIND_BY_TABLE;
+        return kGoesOn;
+    }
+
+    const UnwindProgramOptions &program_;
+    const WalkTables &tables_;
+    std::span<const UnwindMapping> mappings_;
+    const StackCopy &copy_;
+    uint64_t pc_, address_, sp_, fp_, lr_, di_;
+    const UnwindMapping *mapping_ = nullptr;
+    bool loose_ = false;
+    Walked out_;
+};
+
+} // namespace
+
+Walked walk(const UnwindProgramOptions &program, const WalkTables &tables, std::span<const UnwindMapping> mappings,
+            const StackCopy &copy) {
+    return Walk(program, tables, mappings, copy).run();
+}
+
+} // namespace rawbpf::inline v0::unwind

@@ -1,0 +1,48 @@
+// The walk once more, in user space: over the same tables and by the same rules as unwinder.cpp's, but of a copy of the stack's
+// bytes. PURE.
+//
+// A program walks by what user space has told the kernel of a process. Of one that began a millisecond ago it hasn't told
+// anything, and when it could, the process may be gone. So the program then sends the leaf's registers and what lies on the stack
+// from there on, and this makes the frames of it, as soon as the news of what the process had mapped is there.
+//
+//      UnwindRegisters, bytes of the stack      mappings      WalkTables: pools, rules
+//                       \________________________  |  _______________/
+//                                                walk --> frames, and how it ended
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "programs/unwind/program.h"
+#include "runtime/base/bytes.h"
+
+namespace rawbpf::inline v0::unwind {
+
+/// The tables' bytes, as a program has them by its maps.
+class WalkTables {
+  public:
+    virtual ~WalkTables() = default;
+    /// UNWIND_POOL_BYTES; nullptr: there is no such pool.
+    [[nodiscard]] virtual const std::byte *pool(uint32_t number) const = 0;
+    /// nullptr: there is no such rule.
+    [[nodiscard]] virtual const UnwindRule *rule(uint32_t number) const = 0;
+};
+
+/// A thread as it was in the moment of a sample.
+struct StackCopy {
+    UnwindRegisters registers;
+    Bytes bytes; ///< of the stack, from registers.sp on; elsewhere nothing can be read
+};
+
+struct Walked {
+    std::vector<uint64_t> frames; ///< as in a record: leaf first, perhaps with UNWIND_EXACT_PC; one at least
+    uint32_t ending = 0;          ///< UNWIND_ENDED_...; UNWIND_ENDED_UNREADABLE where the copy ends
+};
+
+/// Of `program` depth, arm64 and address_mask count. `mappings`: ascending, without overlap. Whatever the rest holds, it ends
+/// after `depth` frames, and nothing else is read.
+[[nodiscard]] Walked walk(const UnwindProgramOptions &program, const WalkTables &tables, std::span<const UnwindMapping> mappings,
+                          const StackCopy &copy);
+
+} // namespace rawbpf::inline v0::unwind

@@ -1,0 +1,375 @@
+// Two walks, one result: the program's, run by the emulator, and the one in user space, over the same tables, stacks and
+// registers, from sensible ones to nonsense, for both machines.
+#include "programs/unwind/walk.h"
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "asm/builder.h"
+#include "programs/profile/sample.h"
+#include "programs/unwind/unwinder.h"
+#include "runtime/emulator/machine.h"
+#include "runtime/object/unit_object.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using namespace rawbpf::unwind;
+
+namespace {
+
+constexpr uint32_t kPools = 3, kSlots = 4; // the last slot has no pool
+constexpr uint32_t kRoom = 255, kStackBytes = 4096, kContextBytes = 512, kDepth = 16, kPid = 7;
+
+struct Scratch {
+    UnwindState state;
+    uint64_t frames[kRoom];
+};
+
+class Random {
+  public:
+    explicit Random(uint64_t seed) : state_(seed) {}
+    uint64_t next() { return state_ = state_ * 6364136223846793005u + 1442695040888963407u, state_ >> 16; }
+    uint64_t below(uint64_t n) { return next() % n; }
+    bool one_in(uint64_t n) { return below(n) == 0; }
+
+  private:
+    uint64_t state_;
+};
+
+/// The program in the emulator, with its maps.
+class Emulated final : public WalkTables {
+  public:
+    UnwindProgramOptions options;
+    std::vector<UnwindMapping> mappings;
+
+    Emulated(bool arm64, bool bpf_loop) {
+        options.depth = kDepth;
+        options.pools = kSlots;
+        options.processes = 4;
+        options.has_bpf_loop = bpf_loop;
+        options.arm64 = arm64;
+        if (arm64) options.address_mask = ~0ull >> 8;
+        Builder b("walk");
+        Unwinder unwinder(b, options);
+        const MapRef scratch = b.array<Scratch>("scratch", 1);
+        const MapRef stack = b.array<std::array<std::byte, kStackBytes>>("stack", 1);
+        Code &f = b.program("kprobe", "walk");
+        const Slot pid = f.stack<uint32_t>("pid"), zero = f.stack<uint32_t>("zero");
+        const Label none = f.label("none");
+        f.mov(r6, r1);
+        f.store<uint32_t>(pid, kPid);
+        f.store<uint32_t>(zero, 0);
+        f.call(helper::map_lookup_elem, stack, zero);
+        f.jump_if(r0 == 0, none);
+        f.call(helper::map_lookup_elem, scratch, zero);
+        f.jump_if(r0 == 0, none);
+        f.mov(r8, r0);
+        f.mov(r9, 0);
+        Unwinder::Place place{UnwindContext::registers, pid};
+        place.state = offsetof(Scratch, state);
+        place.frames = offsetof(Scratch, frames);
+        place.room = kRoom;
+        unwinder.walk(f, place);
+        f.exit();
+        f.bind(none);
+        f.ret(0);
+        Built built = b.finish();
+        REQUIRE_MESSAGE(built, built.report());
+        spec_ = object_of(*built).value();
+        complete_unwind_maps(spec_);
+        MapSpec *pools = spec_.find_map("unwind_pools");
+        REQUIRE(pools);
+        for (uint32_t i = 0; i < kPools; ++i) pools->slots.push_back({i, "pool" + std::to_string(i)});
+        for (uint32_t i = 0; i < kPools; ++i) {
+            spec_.maps.push_back(unwind_pool_spec());
+            spec_.maps.back().name = "pool" + std::to_string(i);
+        }
+        auto machine = emulator::Machine::create(spec_);
+        REQUIRE_MESSAGE(machine, machine.error().message());
+        machine_ = std::move(*machine);
+        context_.resize(kContextBytes);
+        REQUIRE(machine_->set_memory(context_));
+    }
+
+    [[nodiscard]] emulator::EmulatedMap &map(std::string_view name) const {
+        for (const auto &one : machine_->maps())
+            if (one->name() == name) return *one;
+        FAIL("no such map");
+        std::abort();
+    }
+    [[nodiscard]] std::byte *bytes_of(std::string_view name, uint32_t place = 0) const {
+        return reinterpret_cast<std::byte *>(map(name).value_at(place));
+    }
+    [[nodiscard]] const std::byte *pool(uint32_t number) const override {
+        return number < kPools ? bytes_of("pool" + std::to_string(number)) : nullptr;
+    }
+    [[nodiscard]] const UnwindRule *rule(uint32_t number) const override {
+        return number < UNWIND_RULES ? reinterpret_cast<const UnwindRule *>(bytes_of("unwind_rules", number)) : nullptr;
+    }
+    void put(uint32_t position, const void *from, size_t size) const {
+        std::memcpy(bytes_of("pool" + std::to_string(position >> UNWIND_POOL_BITS)) + UNWIND_POOL_AT(position), from, size);
+    }
+    void set_rule(uint32_t number, const UnwindRule &is) const { std::memcpy(bytes_of("unwind_rules", number), &is, sizeof is); }
+    [[nodiscard]] uint64_t stack_address() const { return map("stack").value_address(0); }
+    [[nodiscard]] std::span<std::byte> stack() const { return {bytes_of("stack"), kStackBytes}; }
+
+    /// What the process has mapped.
+    void set_mappings(uint32_t position, std::vector<UnwindMapping> list) {
+        put(position, list.data(), list.size() * sizeof(UnwindMapping));
+        UnwindProcess process{};
+        process.mappings = position;
+        process.count = static_cast<uint32_t>(list.size());
+        const uint32_t pid = kPid;
+        REQUIRE(map("unwind_processes")
+                    .update(reinterpret_cast<const uint8_t *>(&pid), reinterpret_cast<const uint8_t *>(&process), 0) == 0);
+        mappings = std::move(list);
+    }
+
+    Walked emulate(const UnwindRegisters &registers) {
+        const auto put_register = [&](size_t at, uint64_t value) { std::memcpy(context_.data() + at, &value, sizeof value); };
+        if (options.arm64) {
+            put_register(256, registers.pc);
+            put_register(248, registers.sp);
+            put_register(232, registers.fp);
+            put_register(240, registers.lr);
+            put_register(264, 0);
+        } else {
+            put_register(128, registers.pc);
+            put_register(152, registers.sp);
+            put_register(32, registers.fp);
+            put_register(56, registers.lr);
+            put_register(112, registers.di);
+            put_register(136, 0x33);
+        }
+        REQUIRE(machine_->enter(0));
+        const auto bytes = machine_->run();
+        REQUIRE_MESSAGE(bytes, bytes.error().message());
+        Scratch scratch;
+        std::memcpy(&scratch, bytes_of("scratch"), sizeof scratch);
+        CHECK((scratch.state.ending & UNWIND_TABLES) != 0);
+        REQUIRE(*bytes / 8 <= kDepth);
+        Walked out;
+        out.ending = scratch.state.ending & ~uint32_t{UNWIND_TABLES};
+        out.frames.assign(scratch.frames, scratch.frames + *bytes / 8);
+        return out;
+    }
+    [[nodiscard]] Walked walk(const UnwindRegisters &registers) const {
+        return unwind::walk(options, *this, mappings, {registers, {stack().data(), stack().size()}});
+    }
+
+  private:
+    ObjectSpec spec_;
+    std::unique_ptr<emulator::Machine> machine_;
+    std::vector<std::byte> context_;
+};
+
+constexpr uint64_t kCode = 0x7f0000000000;
+constexpr uint32_t kDirectory = 1 << UNWIND_POOL_BITS, kList = 2 << UNWIND_POOL_BITS, kRows = 0x100;
+constexpr uint32_t kPages = 3, kPageRows = 40, kRules = 64;
+
+/// A rule as a compiler could have asked for it, or not.
+UnwindRule some_rule(Random &random, bool arm64, bool sensible) {
+    const auto small = [&](int64_t from, int64_t to) {
+        return static_cast<int16_t>(from + static_cast<int64_t>(random.below(static_cast<uint64_t>(to - from + 1))));
+    };
+    UnwindRule out{};
+    out.kind = static_cast<uint8_t>(random.one_in(sensible ? 20 : 2) ? random.below(12)
+                                    : random.one_in(8)               ? UNWIND_FP
+                                                                     : UNWIND_SP);
+    out.flags = static_cast<uint8_t>(random.one_in(arm64 ? 3 : 12) ? random.below(16) : 0);
+    out.cfa = sensible ? static_cast<int16_t>(2 * small(1, 2)) : small(-32768, 32767); // see some_word()
+    out.ra = -1;
+    out.fp = random.one_in(2) ? 0 : -2;
+    if (out.kind == UNWIND_FP_DEREF || (out.flags & UNWIND_FP_BY_FP)) out.fp = small(-2, 2);
+    if (!sensible || random.one_in(25)) {
+        out.fp = small(-9, 9);
+        out.ra = random.one_in(2) ? small(-9, 9) : static_cast<int16_t>(out.fp + 1);
+        if (random.one_in(2)) out.cfa = small(-3, 20);
+    }
+    return out;
+}
+
+/// Tables for four mappings: by table, by frame pointers, by table with a bias, and code of which nothing is known.
+void make_tables(Emulated &both, Random &random, bool sensible) {
+    for (uint32_t i = 0; i < kRules; ++i) both.set_rule(i, some_rule(random, both.options.arm64, sensible));
+    for (uint32_t position = 0; position < kPools << UNWIND_POOL_BITS && !sensible; position += 4) {
+        const auto word = static_cast<uint32_t>(random.below(uint64_t{kSlots} << UNWIND_POOL_BITS)) & ~0xffc0u;
+        both.put(position, &word, sizeof word);
+    }
+    for (uint32_t page = 0; page < kPages && sensible; ++page) {
+        uint32_t low = 0;
+        const UnwindPage is{kRows + page * kPageRows * 4, random.one_in(20) ? 0 : kPageRows};
+        both.put(kDirectory + page * uint32_t{sizeof is}, &is, sizeof is);
+        for (uint32_t i = 0; i < kPageRows; ++i) {
+            const uint32_t row = UNWIND_ROW(low, random.one_in(200) ? random.below(0x10000) : random.below(kRules));
+            both.put(is.first + i * 4, &row, sizeof row);
+            low += static_cast<uint32_t>(random.below(0x10000 / kPageRows));
+        }
+    }
+    const auto pages = static_cast<uint32_t>(sensible ? kDirectory : random.below(kSlots) << UNWIND_POOL_BITS);
+    both.set_mappings(kList, {{kCode, kCode + 0x30000, kCode, pages, kPages, UNWIND_BY_TABLE},
+                              {kCode + 0x30000, kCode + 0x38000, 0, 0, 0, UNWIND_BY_FP},
+                              {kCode + 0x40000, kCode + 0x50000, kCode + 0x30000, pages, kPages, UNWIND_BY_TABLE},
+                              {kCode + 0x50000, kCode + 0x51000, 0, 0, 0, UNWIND_BY_NONE}});
+}
+
+/// Frames are an even number of words, so that with sensible rules return addresses are read from odd ones.
+uint64_t some_word(Emulated &both, Random &random, uint64_t place) {
+    switch (random.below(32)) {
+    case 0: return random.one_in(3) ? 0 : random.next();
+    case 1: return both.stack_address() + random.below(kStackBytes + 64);
+    case 2: return kCode + random.below(0x52000);
+    case 3: return (kCode + random.below(0x30000)) | 0xb5ull << 56; // signed, for arm64
+    default: break;
+    }
+    if (place / 8 % 2 == 0) return both.stack_address() + place + 16 * random.below(8);
+    return kCode + random.below(random.one_in(8) ? 0x38000 : 0x30000);
+}
+
+UnwindRegisters make_stack(Emulated &both, Random &random) {
+    for (uint32_t at = 0; at < kStackBytes; at += 8) {
+        const uint64_t word = some_word(both, random, at);
+        std::memcpy(both.stack().data() + at, &word, sizeof word);
+    }
+    UnwindRegisters out{};
+    out.pc = out.address = random.one_in(20) ? some_word(both, random, 0) : kCode + random.below(0x30000);
+    out.sp = both.stack_address();
+    out.fp = some_word(both, random, 0);
+    out.lr = random.one_in(4) ? 0 : some_word(both, random, both.options.arm64 ? 8 : 0);
+    if (!both.options.arm64) out.di = random.one_in(4) ? 0 : some_word(both, random, 8);
+    return out;
+}
+
+std::string text(const Walked &walked) {
+    std::string out = std::to_string(walked.ending) + ":";
+    for (const uint64_t frame : walked.frames) append(out, " {:x}", frame);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("unwind walk: the program's and user space's agree, whatever the tables and the stack hold") {
+    for (const bool arm64 : {false, true}) {
+        INFO(arm64);
+        Emulated with_loop(arm64, true), without(arm64, false);
+        size_t endings[UNWIND_ENDINGS] = {}, frames = 0, walks = 0;
+        for (uint64_t world = 1; world <= 40; ++world) {
+            Emulated &both = world % 4 == 0 ? without : with_loop;
+            Random random(world);
+            make_tables(both, random, world % 8 != 1);
+            for (int i = 0; i < 25; ++i) {
+                const UnwindRegisters registers = make_stack(both, random);
+                const Walked here = both.walk(registers), there = both.emulate(registers);
+                REQUIRE(text(here) == text(there));
+                ++endings[here.ending];
+                frames += here.frames.size();
+                ++walks;
+            }
+        }
+        std::string seen;
+        for (const size_t n : endings) append(seen, "{} ", n);
+        append(seen, "{} frames", frames);
+        INFO(seen);
+        CHECK(frames > 3 * walks);
+        for (const uint32_t ending : {UNWIND_ENDED_ROOT, UNWIND_ENDED_NO_MAPPING, UNWIND_ENDED_NO_TABLE, UNWIND_ENDED_NO_RULE,
+                                      UNWIND_ENDED_ODD, UNWIND_ENDED_UNREADABLE, UNWIND_ENDED_STUCK, UNWIND_ENDED_DEPTH}) {
+            INFO(ending);
+            CHECK(endings[ending] > 0);
+        }
+    }
+}
+
+namespace {
+
+/// Tables that are written down: a page of rows, and their rules.
+class Written final : public WalkTables {
+  public:
+    std::vector<std::byte> bytes{UNWIND_POOL_BYTES};
+    std::vector<UnwindRule> rules;
+    [[nodiscard]] const std::byte *pool(uint32_t number) const override { return number == 0 ? bytes.data() : nullptr; }
+    [[nodiscard]] const UnwindRule *rule(uint32_t number) const override {
+        return number < rules.size() ? &rules[number] : nullptr;
+    }
+    /// 256 bytes of code for each rule.
+    explicit Written(std::vector<UnwindRule> all) : rules(std::move(all)) {
+        const UnwindPage page{64, static_cast<uint32_t>(rules.size())};
+        std::memcpy(bytes.data(), &page, sizeof page);
+        for (uint32_t i = 0; i < rules.size(); ++i) {
+            const uint32_t row = UNWIND_ROW(i << 8, i);
+            std::memcpy(bytes.data() + 64 + i * 4, &row, sizeof row);
+        }
+    }
+};
+
+Walked walk_words(const Written &tables, const std::vector<uint64_t> &words, uint64_t pc, uint64_t fp, size_t cut = SIZE_MAX) {
+    UnwindProgramOptions program;
+    program.arm64 = false;
+    const UnwindMapping mapping{0x10000, 0x20000, 0x10000, 0, 1, UNWIND_BY_TABLE};
+    StackCopy copy{{pc, pc, 0x7000, fp, 0, 0}, std::as_bytes(std::span(words))};
+    copy.bytes = copy.bytes.first(std::min(cut, copy.bytes.size()));
+    return walk(program, tables, {&mapping, 1}, copy);
+}
+
+} // namespace
+
+TEST_CASE("unwind walk: a stack cut anywhere has the frames that are whole") {
+    const Written tables({{}, {UNWIND_SP, 0, 2, 0, -1}, {UNWIND_SP, 0, 3, -2, -1}, {UNWIND_END, 0, 0, 0, 0}});
+    const std::vector<uint64_t> words{0, 0x10205, 0, 0xfff0, 0x10105, 0, 0x10301, 0};
+    const Walked all = walk_words(tables, words, 0x10100, 0x8888);
+    CHECK(all.ending == UNWIND_ENDED_ROOT);
+    CHECK(all.frames == std::vector<uint64_t>{0x10100, 0x10205, 0x10105, 0x10301});
+    for (size_t cut = 0; cut < 56; ++cut) {
+        const Walked part = walk_words(tables, words, 0x10100, 0x8888, cut);
+        CHECK(part.ending == UNWIND_ENDED_UNREADABLE);
+        CHECK(part.frames.size() == (cut < 16 ? 1 : cut < 40 ? 2 : 3));
+        CHECK(std::equal(part.frames.begin(), part.frames.end(), all.frames.begin()));
+    }
+    CHECK(walk_words(tables, words, 0x30000, 0).ending == UNWIND_ENDED_NO_MAPPING);
+    CHECK(walk_words(tables, words, 0x30000, 0).frames == std::vector<uint64_t>{0x30000});
+    CHECK(walk_words(tables, words, 0x10000, 0).ending == UNWIND_ENDED_NO_RULE);
+}
+
+TEST_CASE("unwind walk: frames that lead to themselves end") {
+    const Written tables({{}, {UNWIND_FP, 0, 2, -2, -1}, {UNWIND_SP, 0, 1, 0, -1}});
+    const std::vector<uint64_t> loop{0x7000, 0x10105, 0, 0};
+    CHECK(walk_words(tables, loop, 0x10100, 0x7000).ending == UNWIND_ENDED_STUCK);
+    CHECK(walk_words(tables, loop, 0x10100, 0x7000).frames.size() == 2);
+    CHECK(walk_words(tables, loop, 0x10100, ~0ull - 7).ending == UNWIND_ENDED_STUCK);
+    CHECK(walk_words(tables, loop, 0x10100, 0x7001).ending == UNWIND_ENDED_STUCK);
+    CHECK(walk_words(tables, loop, 0x10100, 0x70000).ending == UNWIND_ENDED_UNREADABLE);
+    const std::vector<uint64_t> endless(1000, 0x10205);
+    CHECK(walk_words(tables, endless, 0x10200, 0).ending == UNWIND_ENDED_DEPTH);
+    CHECK(walk_words(tables, endless, 0x10200, 0).frames.size() == 127);
+}
+
+TEST_CASE("unwind walk: a record with a copy of the stack; one that is too short is none") {
+    ProfileRecord head{};
+    head.kernel_bytes = 8;
+    head.user_bytes = 16;
+    head.flags = UNWIND_ENDED_NO_PROCESS | PROFILE_STACK_COPIED;
+    const UnwindRegisters registers{1, 2, 3, 4, 5, 6};
+    const uint64_t frames[] = {0xffff, 0x10, 0x20}, stack[] = {7, 8, 9};
+    std::vector<std::byte> record;
+    const auto add = [&](const void *from, size_t size) {
+        record.insert(record.end(), static_cast<const std::byte *>(from), static_cast<const std::byte *>(from) + size);
+    };
+    add(&head, sizeof head);
+    add(frames, sizeof frames);
+    const size_t least = record.size() + sizeof registers;
+    add(&registers, sizeof registers);
+    add(stack, sizeof stack);
+    for (size_t size = 0; size <= record.size(); ++size) {
+        const auto sample = profile::parse_record(Bytes(record).first(size));
+        REQUIRE(sample.has_value() == (size >= least));
+        if (!sample) continue;
+        REQUIRE(sample->copy);
+        CHECK(sample->user.size() == 2);
+        CHECK(sample->copy->registers.sp == 3);
+        CHECK(sample->copy->bytes.size() == size - least);
+    }
+    head.flags = UNWIND_ENDED_ROOT | UNWIND_TABLES;
+    std::memcpy(record.data(), &head, sizeof head);
+    CHECK_FALSE(profile::parse_record(record)->copy);
+}
