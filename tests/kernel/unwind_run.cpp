@@ -93,13 +93,15 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     const std::vector<unwind::CodeMapping> all = files.mappings();
     std::vector<unwind::CodeMapping> told = all;
     uint64_t when = sys::monotonic_ns();
-    if (how.copies >= UnwindCopies::part) {
-        const std::string &own = files.maps.regions.front().path;
-        std::erase_if(told, [&](const unwind::CodeMapping &mapping) {
-            return mapping.kind != unwind::CodeMapping::Kind::file || files.maps.regions[mapping.module].path != own;
-        });
+    if (how.copies == UnwindCopies::other || how.copies == UnwindCopies::long_ago) {
+        told.assign(1, unwind::CodeMapping{unwind::CodeMapping::Kind::other, 0x1000, 0x2000, 0, 0});
         // A slow machine may take its time over the workload.
-        when = how.copies == UnwindCopies::part ? when + 1000 * uint64_t{UNWIND_COPY_YOUNG_NS} : 1;
+        when = how.copies == UnwindCopies::other ? when + 1000 * uint64_t{UNWIND_COPY_YOUNG_NS} : 1;
+    }
+    if (how.copies != UnwindCopies::off) { // while that is done no ring is read, and one that is half full gets no copies
+        for (const unwind::CodeMapping &mapping : all)
+            if (mapping.kind == unwind::CodeMapping::Kind::file)
+                live->prepare(TRY(files.open(pid, mapping)), files.name(mapping.module));
     }
     if (how.prepared) {
         for (const unwind::CodeMapping &mapping : files.mappings())
@@ -151,7 +153,6 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
             stack.frames = std::move(walked->frames);
             stack.flags = walked->ending | UNWIND_TABLES;
         }
-        stack.name(files);
         out.stacks.push_back(std::move(stack));
     };
     for (bool ended = false; !ended;) {
@@ -159,6 +160,7 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
         for (RingBuffer &ring : rings) ring.consume(take);
         usleep(5000);
     }
+    for (UnwoundStack &stack : out.stacks) stack.name(files);
     out.cost = TRY(run_cost(fd));
     if (strange > 0) return fail(Errc::internal, "{} records that aren't", strange);
     return {};

@@ -47,9 +47,9 @@ struct UnwoundStack {
 /// What is told of a process whose stacks are copied where that isn't enough.
 enum class UnwindCopies : uint8_t {
     off,
-    nothing, ///< so all stacks are
-    part,    ///< the program's own code, just now: those are that go elsewhere
-    long_ago ///< the same, too long ago
+    nothing,  ///< so all stacks are
+    other,    ///< a mapping that its code isn't in, just now: so all stacks are
+    long_ago, ///< the same, too long ago
 };
 
 struct UnwindRun {
