@@ -189,6 +189,7 @@ TEST_CASE("profile: many that work for a moment each are seen as often as one th
     CHECK(outcome.ledger.adds_up());
     CHECK(lost(outcome) == 0);
 
+    options.unwind = UnwindBy::fp; // before bpf_loop tables take a slow machine seconds, and it runs already
     auto napping = sys::Child::spawn(test::workload("naps", 2000));
     REQUIRE(napping);
     REQUIRE(napping->start());
@@ -246,6 +247,7 @@ TEST_CASE("profile: by process, children that it forks are filtered and counted"
     ProfileOptions options;
     options.frequency = 999;
     options.duration_s = 0.5;
+    options.unwind = UnwindBy::fp; // as above
     options.pids = {child->pid()};
     Keep sink;
     PROFILE(outcome, options, sink);
