@@ -31,6 +31,11 @@ inline constexpr Option kOutputOption{.name = "output",
                                       .help = "write there instead of standard output; tried before anything starts"};
 inline constexpr Option kPsOption{.name = "ps", .help = "table: print the frames under each sample, leaf first"};
 inline constexpr Option kDelimiterOption{.name = "delimiter", .help = "folded: put a - between user and kernel frames"};
+inline constexpr Option kPerThreadOption{
+    .name = "per-thread",
+    .letter = 't',
+    .help =
+        "folded, svg, top: stacks of different threads apart, below COMM-PID/TID. Other formats say the thread of each sample"};
 inline constexpr Option kTitleOption{
     .name = "title", .kind = Kind::text, .argument = "TEXT", .help = "svg: the title of the graph"};
 inline constexpr Option kIcicleOption{.name = "icicle", .help = "svg: callees below their callers, the root at the top"};
@@ -89,11 +94,11 @@ inline std::vector<std::string> own_command_line(std::vector<std::string> comman
 
 /// Where a command's table has the rows that say how to show samples.
 struct ViewIds {
-    Id format, output, ps, delimiter, title, icicle, color;
+    Id format, output, ps, delimiter, per_thread, title, icicle, color;
 };
 template <size_t N> consteval ViewIds view_ids(const Option (&table)[N]) {
-    return {find(table, "format"), find(table, "output"), find(table, "ps"),   find(table, "delimiter"),
-            find(table, "title"),  find(table, "icicle"), find(table, "color")};
+    return {find(table, "format"),     find(table, "output"), find(table, "ps"),     find(table, "delimiter"),
+            find(table, "per-thread"), find(table, "title"),  find(table, "icicle"), find(table, "color")};
 }
 
 } // namespace rawbpf::inline v0::cli

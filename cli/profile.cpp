@@ -12,6 +12,8 @@
 #include "cli/profile_live.h"
 #include "cli/running.h"
 #include "cli/view.h"
+#include "programs/profile/container.h"
+#include "programs/profile/event.h"
 #include "runtime/sys/cpus.h"
 
 namespace rawbpf::inline v0::cli {
@@ -20,16 +22,35 @@ namespace {
 constexpr std::string_view kWho = "rawbpf profile";
 
 constexpr Option kOptions[] = {
+    {.name = "event",
+     .letter = 'e',
+     .kind = Kind::text,
+     .argument = "EVENT",
+     .help =
+         "what a sample is taken of: cpu-clock or cycles, which tick while code runs; page-faults, minor-faults, major-faults, "
+         "context-switches, cpu-migrations, or tracepoint:CATEGORY:NAME, which happen",
+     .section = "What to sample",
+     .fallback = "cpu-clock"},
+    {.name = "count",
+     .letter = 'c',
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "a sample at each N-th event, which stands for N of them; otherwise at each. Of cycles, instead of --freq",
+     .excludes = "rates",
+     .least = 1,
+     .most = INT32_MAX},
     {.name = "freq",
      .letter = 'F',
      .kind = Kind::count,
      .argument = "HZ",
      .help = "samples a second on each CPU, up to the kernel's "
-             "perf_event_max_sample_rate",
-     .section = "What to sample",
+             "perf_event_max_sample_rate: of cpu-clock and cycles",
      .fallback = "99",
+     .excludes = "rates",
      .least = 1},
-    {.name = "hw", .help = "let the CPU's cycle counter be the clock; needs a PMU, which many virtual machines lack"},
+    {.name = "hw",
+     .help = "short for -e cycles: the CPU's cycle counter is the clock; needs a PMU, which many virtual machines lack",
+     .stands_for = "event=cycles"},
     {.name = "pid",
      .letter = 'p',
      .kind = Kind::pids,
@@ -37,10 +58,27 @@ constexpr Option kOptions[] = {
      .argument = "PID",
      .help = "only this process, or a list 1,2,3; ends with the last of them"},
     {.name = "cpu", .letter = 'C', .kind = Kind::cpus, .argument = "LIST", .help = "only these CPUs: 0-3,8"},
-    {.name = "cgroup", .kind = Kind::directory, .argument = "PATH", .help = "only tasks in this cgroup (v2) or below it"},
+    {.name = "cgroup",
+     .kind = Kind::directory,
+     .argument = "PATH",
+     .help = "only tasks in this cgroup (v2) or below it",
+     .excludes = "cgroups"},
+    {.name = "container",
+     .kind = Kind::text,
+     .argument = "WHICH",
+     .help =
+         "only tasks of this container: the beginning of its id (docker, podman, kubernetes), its name (systemd-nspawn, lxc), or "
+         "the number of a process in it",
+     .excludes = "cgroups"},
     {.name = "user", .letter = 'U', .help = "only user stacks", .excludes = "stacks"},
     {.name = "kernel", .letter = 'K', .help = "only kernel stacks", .excludes = "stacks"},
     {.name = "idle", .letter = 'I', .help = "show samples of idle CPUs too; otherwise they are filtered, and counted"},
+    {.name = "max-cpu",
+     .kind = Kind::text,
+     .argument = "PERCENT",
+     .help =
+         "what the profile itself may use of one CPU: when it is more, the clock ticks slower, down to a 64th, and faster again "
+         "later. Counts are as if it had ticked as asked"},
     kUnwindOption,
     kUnwindMemoryOption,
     kDepthOption,
@@ -60,6 +98,7 @@ constexpr Option kOptions[] = {
     kLinesOption,
     kInlineOption,
     kDelimiterOption,
+    kPerThreadOption,
     kTitleOption,
     kIcicleOption,
     {.name = "record",
@@ -97,6 +136,9 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf profile", "the whole machine at 99 Hz, a line a sample, until Ctrl-C"},
     {"sudo rawbpf profile -f svg -o flame.svg -d 10", "ten seconds of it as a flame graph; open the file in a browser"},
     {"sudo rawbpf profile -F 999 -f top -- ./server --port 80", "run a command and show its hottest functions"},
+    {"sudo rawbpf profile -e page-faults -f svg -o faults.svg -- ./server", "who touches new memory, in place of who computes"},
+    {"sudo rawbpf profile -e tracepoint:block:block_rq_issue -c 10 -f folded -d 60",
+     "the stacks that one disk request in ten comes from"},
     {"sudo rawbpf profile --live", "what the machine does, as it does it"},
     {"sudo rawbpf profile --ps -p 1234", "one process, with the stack under each sample"},
     {"sudo rawbpf profile --inline --lines -f json -d 5 -p 1234", "with lines, and inlined functions as frames of their own"},
@@ -118,10 +160,46 @@ ViewOptions shown(const Arguments &a) {
     return view;
 }
 
+// "1%", "0.5" as a share; above 0, up to 100 %.
+Result<double> percent(std::string_view text) {
+    std::string_view number = text;
+    if (number.ends_with('%')) number.remove_suffix(1);
+    const Result<double> value = number.find_first_not_of("0123456789.") == number.npos
+                                     ? parse_seconds(number)
+                                     : Result<double>(fail(Errc::invalid_argument, "not a number"));
+    if (!value || *value <= 0 || *value > 100)
+        return wrong_usage(format("--max-cpu: '{}' isn't a share of a CPU", text), "0.5, 1%, 20%: above 0, up to 100");
+    return *value / 100;
+}
+
+// Events that happen have no rate, and the clock nothing to count.
+Result<void> check_event(const Arguments &a) {
+    const profile::Event event = TRY_IN(profile::parse_event(a.text(option("event"))), "--event");
+    if (event.counts() && a.has(option("freq")))
+        return wrong_usage(format("-e {}: --freq is for cpu-clock and cycles", event.name),
+                           "-c N takes a sample at each N-th; without it each is one");
+    if (event.kind == profile::EventKind::clock && a.has(option("count")))
+        return wrong_usage("--count is for events, and cpu-clock is a clock", "-F HZ says how often it ticks");
+    if (a.has(option("max-cpu"))) {
+        (void)TRY(percent(a.text(option("max-cpu"))));
+        if (event.counts() || a.has(option("count")))
+            return wrong_usage(format("--max-cpu lowers a clock's rate, and -e {} counts events", event.name),
+                               "a larger --count takes fewer samples");
+        if (a.has(option("otlp")))
+            return wrong_usage(
+                "--otlp makes spans of what is on the stack from one tick to the next, and --max-cpu leaves ticks out",
+                "leave one of them out");
+    }
+    if (a.has(option("otlp")) && (event.counts() || a.has(option("count"))))
+        return wrong_usage(format("--otlp makes spans of time, and -e {} counts events", event.name), "leave one of them out");
+    return {};
+}
+
 // What can't be said row by row in the table.
 Result<void> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
+    TRY(check_event(a));
     TRY(check_as_root(a, option("as-root")));
     TRY(check_otlp(a, otlp_ids(kOptions)));
     const bool viewed = is_viewed(a);
@@ -165,10 +243,13 @@ Result<void> check(const Arguments &a) {
 Result<ProfileOptions> profile_options(const Arguments &a) {
     ProfileOptions o;
     o.frequency = a.count(option("freq"));
-    o.hardware = a.has(option("hw"));
+    o.event = a.text(option("event"));
+    o.period = a.count(option("count"));
     o.pids = a.pids(option("pid"));
     if (a.has(option("cpu"))) o.cpus = TRY(parse_cpu_list(a.text(option("cpu"))));
     o.cgroup = a.text(option("cgroup"));
+    o.per_thread = a.has(option("per-thread"));
+    if (a.has(option("max-cpu"))) o.max_cpu = TRY(percent(a.text(option("max-cpu"))));
     o.kernel_stacks = !a.has(option("user"));
     o.user_stacks = !a.has(option("kernel"));
     const std::string_view unwind = a.text(option("unwind"));
@@ -191,8 +272,9 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
 // A view that may be absent (--record alone), the capture file beside it, and the line of progress.
 class Receiver final : public Sink {
   public:
-    Receiver(View *view, Output *record, ProfileExport *spans, OpenLiveScreen live, bool progress, std::string_view note)
-        : view_(view), record_(record), spans_(spans), open_live_(live), line_(progress, note) {}
+    Receiver(View *view, Output *record, ProfileExport *spans, OpenLiveScreen live, bool progress, std::string_view note,
+             bool tell_rates)
+        : tell_rates_(tell_rates), view_(view), record_(record), spans_(spans), open_live_(live), line_(progress, note) {}
     Result<void> start(const RunInfo &run) override {
         if (record_) {
             TRY(record_->empty());
@@ -212,12 +294,18 @@ class Receiver final : public Sink {
         line_.show(progress);
         if (live_) live_->progress(progress);
     }
+    void rate_changed(double hz, double use) override {
+        if (!tell_rates_) return;
+        line_.clear();
+        say(format("{}: {:.1f} % of a CPU: now at {:.3g} Hz\n", kWho, 100 * use, hz));
+    }
     void end_progress() {
         line_.clear();
         live_ = nullptr;
     }
 
   private:
+    bool tell_rates_;
     View *view_;
     Output *record_;
     ProfileExport *spans_;
@@ -230,6 +318,12 @@ int run_profile_command(const Arguments &a) {
     if (Result<void> good = check(a); !good) return complain(kWho, good.error(), 2);
     Result<ProfileOptions> options = profile_options(a);
     if (!options) return complain(kWho, options.error(), 2);
+
+    if (a.has(option("container"))) {
+        Result<std::string> found = profile::find_container(profile::cgroup_root(), a.text(option("container")));
+        if (!found) return complain(kWho, in_context(std::move(found).error(), "--container"), 1);
+        options->cgroup = std::move(*found);
+    }
 
     // Outputs first: whatever is wrong with a path is no matter of privileges, so its status is 1.
     std::unique_ptr<ProfileExport> spans;
@@ -272,7 +366,7 @@ int run_profile_command(const Arguments &a) {
     bool progress = !quiet && !a.has(option("syscalls")) && !streaming && !a.has(option("live")) && is_terminal(2);
     bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
     Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), a.has(option("live")) ? kOpenLiveScreen : nullptr,
-                      progress, endless ? "Ctrl-C ends it" : "");
+                      progress, endless ? "Ctrl-C ends it" : "", verbose && !a.has(option("live")));
     stop_on_signals();
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
@@ -304,6 +398,8 @@ const Command kProfile{
         "Samples what runs: on each CPU a clock interrupts so many times a second, and a BPF program notes the process, the "
         "thread "
         "and both stacks. Idle CPUs are filtered unless --idle asks for them.\n\n"
+        "With --event it samples what happens instead of what takes time: page faults, context switches, hits of a tracepoint. "
+        "Counts are of events then: a sample taken at each N-th counts N times.\n\n"
         "With -- COMMAND it runs a command, samples it and its children from the first instruction on, and ends with it. "
         "At the end a ledger on standard error accounts for every sample, and says what the profile itself cost.\n\n"
         "The formats: table is a line a sample as it comes; folded has equal stacks counted, one a line, for flame "

@@ -29,6 +29,7 @@ constexpr Option kOptions[] = {
     kLinesOption,
     kInlineOption,
     kDelimiterOption,
+    kPerThreadOption,
     kTitleOption,
     kIcicleOption,
     {.name = "diff",
@@ -111,6 +112,7 @@ int run_report(const Arguments &a) {
     Result<std::unique_ptr<profile::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(kWho, debug_info.error(), 3);
     options.debug_info = debug_info->get();
+    options.per_thread = a.has(option("per-thread"));
     options.lines = a.has(option("lines"));
     options.inlined = a.has(option("inline"));
     Result<Capture> second = Capture();

@@ -16,6 +16,7 @@ ViewOptions view_options(const Arguments &a, const ViewIds &ids) {
     view.output = a.text(ids.output);
     view.render.stacks = a.has(ids.ps);
     view.render.delimiter = a.has(ids.delimiter);
+    view.render.threads = a.has(ids.per_thread);
     view.render.title = a.text(ids.title);
     view.render.icicle = a.has(ids.icicle);
     view.render.color = view.output.empty() && color_wanted(a.text(ids.color), 1);
@@ -37,12 +38,12 @@ Result<void> View::start(const RunInfo &run) {
 }
 
 Result<void> View::samples(std::span<const NamedSample> samples) {
-    for (const NamedSample &sample : samples) renderer_->sample(sample);
+    for (const NamedSample &sample : samples) renderer_->sample(sample, sample.weight);
     return output_.writer().flush();
 }
 
 Result<void> View::stacks(std::span<const CountedSample> stacks) {
-    for (const CountedSample &stack : stacks) renderer_->sample(stack.sample, stack.count);
+    for (const CountedSample &stack : stacks) renderer_->sample(stack.sample, stack.weight);
     return output_.writer().flush();
 }
 

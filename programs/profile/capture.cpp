@@ -11,6 +11,7 @@
 //      7 name     place, symbol, offset, module             for places that only the capturing machine can name
 //      8 reset    the tree starts anew (keeps the memory of both sides bounded in long captures)
 //      9 end      ledger, cost, warnings                    once, last: a file without it was cut
+//     10 weight   what each sample from here on stands for  only where it isn't one, as before
 //
 // Numbers are LEB128 (seven bits a byte, low ones first), signed ones zigzag; references to "none" are 0 and all others one
 // higher; strings have their length in front. A sample whose stacks were seen before takes about 15 bytes.
@@ -33,7 +34,7 @@ constexpr std::string_view kMagic{"RAWBPFC\1", 8};
 constexpr uint16_t kDeepest =
     1024; // frames; kernel.perf_event_max_stack is 127 unless raised, and records hold no more than that
 
-enum Type : uint8_t { kHeader = 1, kModule, kPlace, kNode, kComm, kSample, kName, kReset, kEnd };
+enum Type : uint8_t { kHeader = 1, kModule, kPlace, kNode, kComm, kSample, kName, kReset, kEnd, kWeight };
 constexpr uint64_t kIsKernel = 1, kIsCaller = 2; // flags of a place
 
 void put(std::string &out, uint64_t value) {
@@ -75,6 +76,8 @@ void CaptureWriter::begin(const CaptureHeader &header) {
     put(p, static_cast<uint64_t>(header.run.frequency * 1000));
     put(p, uint64_t{header.run.command.size()});
     for (const std::string &word : header.run.command) put(p, std::string_view(word));
+    put(p, std::string_view(header.run.event));
+    put(p, header.run.period);
     record(kHeader, p);
     last_ns_ = header.start_ns;
 }
@@ -119,6 +122,12 @@ void CaptureWriter::sample(const InternedSample &sample, const StackTree &tree, 
     const auto [at, added] = comms_.emplace(comm, static_cast<uint32_t>(comms_.size()));
     if (added) record(kComm, comm);
     std::string p;
+    if (sample.weight != weight_) {
+        weight_ = sample.weight;
+        put(p, uint64_t{weight_});
+        record(kWeight, p);
+        p.clear();
+    }
     put_signed(p, static_cast<int64_t>(sample.t_ns - last_ns_));
     last_ns_ = sample.t_ns;
     put(p, uint64_t{sample.pid});
@@ -242,6 +251,10 @@ Result<void> CaptureReader::read_header(Cursor &in) {
     run.command.clear();
     const uint64_t words = TRY(in.number());
     for (uint64_t i = 0; i < words; ++i) run.command.push_back(TRY(in.text()));
+    if (!in.in.done()) { // older captures end here: they are of cpu-clock or cycles
+        run.event = TRY(in.text());
+        run.period = TRY(in.number_32());
+    }
     last_ns_ = header_.start_ns;
     return {};
 }
@@ -286,6 +299,7 @@ Result<InternedSample> CaptureReader::read_sample(Cursor &in) {
     sample.kernel_thread = TRY(in.number()) != 0;
     const std::string &comm = comms_[TRY(in.id(comms_.size(), "comm"))];
     std::memcpy(sample.comm, comm.data(), std::min(comm.size(), sizeof sample.comm - 1));
+    sample.weight = weight_;
     if (!in.in.done()) sample.ending = static_cast<uint8_t>(TRY(in.id(UNWIND_ENDINGS, "ending")));
     return sample;
 }
@@ -312,6 +326,7 @@ Result<void> CaptureReader::read(Visitor &visitor) {
     depths_.clear();
     comms_.clear();
     samples_ = 0;
+    weight_ = 1;
     Cursor file{ByteReader(bytes_, name_)};
     if (bytes_.size() < kMagic.size() || std::memcmp(bytes_.data(), kMagic.data(), kMagic.size()) != 0)
         return fail(Errc::bad_input, "{}: not a capture of rawbpf (or of a later version)", name_);
@@ -357,6 +372,14 @@ Result<void> CaptureReader::read(Visitor &visitor) {
             frame.symbol_offset = TRY(in.number());
             frame.module = TRY(in.text());
             visitor.name(place, std::move(frame));
+            break;
+        }
+        case kWeight: {
+            const uint64_t weight = TRY(in.number()), period = header_.run.period;
+            // Of events the period; of a clock how much slower than asked for it ticked. Some format writes each of them out.
+            if (weight == 0 || (period ? weight != period : weight > kMostWeight))
+                return Unexpected(file.in.error_at(at, format("samples that stand for {}", weight)));
+            weight_ = static_cast<uint32_t>(weight);
             break;
         }
         case kReset:

@@ -55,6 +55,7 @@ class CaptureWriter {
     std::vector<uint32_t> module_ids_; // in the table -> in the file, kNone: not written
     std::unordered_map<std::string, uint32_t> comms_;
     uint64_t last_ns_ = 0;
+    uint32_t weight_ = 1; // of the samples being written
 };
 
 /// Reads a capture that may be anything. The bytes must outlive it.
@@ -99,6 +100,7 @@ class CaptureReader {
     std::vector<uint16_t> depths_;     // of the nodes
     std::vector<std::string> comms_;
     uint64_t last_ns_ = 0, samples_ = 0;
+    uint32_t weight_ = 1; // of the samples being read
 };
 
 } // namespace rawbpf::inline v0::profile

@@ -105,7 +105,7 @@ Result<void> Deliverer::emit_counted() {
     for (size_t at = 0; at < entries.size(); at += kBatch) {
         batch.clear();
         for (size_t i = at; i < std::min(entries.size(), at + kBatch); ++i) {
-            batch.push_back({name(entries[i].first), entries[i].count});
+            batch.push_back({name(entries[i].first), entries[i].count, entries[i].weight});
             count_incomplete(entries[i].first, entries[i].count);
         }
         TRY(sink_.stacks(batch));
@@ -121,6 +121,7 @@ NamedSample Deliverer::name(const InternedSample &sample) {
     out.pid = sample.pid;
     out.tid = sample.tid;
     out.cpu = sample.cpu;
+    out.weight = sample.weight;
     out.comm.assign(sample.comm, strnlen(sample.comm, sizeof sample.comm));
     out.kernel_bytes = static_cast<uint32_t>(std::max(sample.kernel_bytes, 0));
     out.user_bytes = static_cast<uint32_t>(std::max(sample.user_bytes, 0));

@@ -26,6 +26,9 @@ class Deliverer {
     /// Stacks of this many frames count as truncated, unless the walk only went astray and was cut to less.
     void set_most_frames(int frames) { most_bytes_ = frames * 8; }
 
+    /// Delivery::counted: from the beginning, stacks of different threads are counted apart.
+    void keep_threads_apart() { counts_.keep_threads_apart(); }
+
     /// `count` of them: more than one only with Delivery::counted.
     void add(const InternedSample &sample, uint64_t count = 1);
     /// Delivery::each: hands on what can be named without a new pass over the kernel's symbols, or everything that is old enough

@@ -64,10 +64,12 @@ static __always_inline int in_user_code(void *context) {
 #endif
 }
 
-/// How full the ring is, is asked at every sixteenth sample: a ring holds at least sixty.
+/// How full the ring is, is asked at every sixteenth sample of a clock: a ring holds at least sixty. Events can come so fast, and
+/// in turns with what is filtered, that each has to ask.
 static __always_inline int send(void *ring, struct ProfileScratch *scratch, long captured, struct ProfileCounts *counts) {
     __u64 wake = BPF_RB_NO_WAKEUP;
-    if ((counts->fired & 15) == 0 && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= profile_config.wakeup_bytes)
+    if ((profile_config.every || (counts->fired & 15) == 0) &&
+        bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= profile_config.wakeup_bytes)
         wake = BPF_RB_FORCE_WAKEUP;
     if (bpf_ringbuf_output(ring, scratch, sizeof scratch->record + captured, wake)) counts->lost_ring_full++;
     return 0;
@@ -108,6 +110,11 @@ int profile(void *context) {
         return 0;
     }
 
+    if (profile_config.every > 1 && ++counts->wanted % profile_config.every) {
+        counts->sampled_out++;
+        return 0;
+    }
+
     struct ProfileScratch *scratch = &own->scratch;
     struct ProfileRecord *record = &scratch->record;
     record->t_ns = bpf_ktime_get_ns();
@@ -120,7 +127,7 @@ int profile(void *context) {
 
     // The helper returns at most the size it was given, which the verifier knows; so `captured` stays within the scratch.
     long captured = 0;
-    if (profile_config.want_kernel && !in_user_code(context))
+    if (profile_config.want_kernel && (profile_config.tracepoint || !in_user_code(context)))
         captured = bpf_get_stack(context, scratch->frames, PROFILE_STACK_BYTES, 0);
     record->kernel_bytes = captured;
     if (captured < 0) captured = 0;

@@ -63,7 +63,7 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
         stage.emplace(b, options);
     }
 
-    Code &f = b.program("perf_event", "profile");
+    Code &f = b.program(config.tracepoint ? "tracepoint" : "perf_event", "profile");
     const Slot pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid"), zero = f.stack<uint32_t>("zero");
     const Label done = f.label("done");
 
@@ -121,6 +121,16 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
         });
     }
 
+    if (config.every > 1) {
+        const Mem wanted = RAWBPF_AT(r7, ProfileCounts, wanted);
+        count(f, wanted);
+        f.mod(r1, runtime(static_cast<int32_t>(config.every)));
+        f.if_(r1 != 0, [&] {
+            count(f, RAWBPF_AT(r7, ProfileCounts, sampled_out));
+            f.jump(done);
+        });
+    }
+
     f.mov(r8, r7);
     f.add(r8, runtime(unwind ? offsetof(UnwindingCpu, record) : offsetof(ProfileCpu, scratch)));
     f.call(helper::ktime_get_ns);
@@ -161,17 +171,20 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
             f.mov(r9, r0);
         };
 #ifdef PROFILE_MODE_OFFSET
-        f.load<uint64_t>(r1, Mem(r6, PROFILE_MODE_OFFSET));
-        f.and_(r1, PROFILE_MODE_MASK);
-        f.if_(r1 != PROFILE_MODE_USER, capture); // in user code there is no kernel stack
-#else
-        capture();
+        if (!config.tracepoint) {
+            f.load<uint64_t>(r1, Mem(r6, PROFILE_MODE_OFFSET));
+            f.and_(r1, PROFILE_MODE_MASK);
+            f.if_(r1 != PROFILE_MODE_USER, capture); // in user code there is no kernel stack
+        } else
 #endif
+            capture();
     }
     f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, kernel_bytes), r9);
     if (config.want_kernel) f.if_(as_signed(r9) < 0, [&] { f.mov(r9, 0); });
-    if (config.want_user && unwinder) {
-        Unwinder::Place place{UnwindContext::perf_event, pid};
+    // At a tracepoint the thread's registers have to be found; where this kernel doesn't say how, frame pointers it is.
+    const bool walked = unwinder && (!config.tracepoint || unwind->has_task_pt_regs || unwind->registers_at != 0);
+    if (config.want_user && walked) {
+        Unwinder::Place place{config.tracepoint ? UnwindContext::other : UnwindContext::perf_event, pid};
         place.state = static_cast<int>(offsetof(UnwindingCpu, state)) - static_cast<int>(offsetof(UnwindingCpu, record));
         place.frames = offsetof(ProfileScratch, frames);
         place.room = PROFILE_MAX_FRAMES + UNWIND_MAX_FRAMES;
@@ -203,18 +216,23 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     const Label offered = f.label("offered");
     for (int i = 0; i < PROFILE_RINGS; ++i) {
         const auto send = [&, ring = rings[static_cast<size_t>(i)]] {
-            f.load<uint64_t>(r1, RAWBPF_AT(r7, ProfileCounts, fired));
-            f.and_(r1, 15);
-            if (copies) { // ... and with each copy of a stack
-                f.load<uint32_t>(r2, RAWBPF_AT(r8, ProfileRecord, flags));
-                f.and_(r2, PROFILE_STACK_COPIED);
-                f.if_(r2 != 0, [&] { f.mov(r1, 0); });
-            }
-            f.if_(r1 == 0, [&] { // how full the ring is, is asked at every sixteenth sample: it holds at least sixty
+            const auto ask = [&] {
                 f.call(helper::ringbuf_query, ring, BPF_RB_AVAIL_DATA);
                 f.load_imm64(r1, config.wakeup_bytes); // a u32 may be beyond what a comparison takes
                 f.if_(r0 >= r1, [&] { f.mov(r6, BPF_RB_FORCE_WAKEUP); });
-            });
+            };
+            if (config.every) {
+                ask(); // events can come fast, and in turns with what is filtered
+            } else {
+                f.load<uint64_t>(r1, RAWBPF_AT(r7, ProfileCounts, fired));
+                f.and_(r1, 15);
+                if (copies) { // ... and with each copy of a stack
+                    f.load<uint32_t>(r2, RAWBPF_AT(r8, ProfileRecord, flags));
+                    f.and_(r2, PROFILE_STACK_COPIED);
+                    f.if_(r2 != 0, [&] { f.mov(r1, 0); });
+                }
+                f.if_(r1 == 0, ask); // of a clock's samples one in sixteen asks: a ring holds at least sixty
+            }
             f.call(helper::ringbuf_output, ring, r8, r9, r6);
             if (i + 1 < PROFILE_RINGS) f.jump(offered);
         };

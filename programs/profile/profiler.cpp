@@ -32,7 +32,9 @@
 #include <signal.h>
 
 #include "programs/profile/capture.h"
+#include "programs/profile/cpu_budget.h"
 #include "programs/profile/deliver.h"
+#include "programs/profile/event.h"
 #include "programs/profile/live_symbols.h"
 #include "programs/profile/process_events.h"
 #include "programs/profile/program.h"
@@ -75,11 +77,12 @@ constexpr double kWorthCounting = 2000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
 constexpr uint64_t kFirstStepsNs = 20 * 1000000; // of a command: its exec, its libraries
 constexpr uint32_t kMostLeftOut = 1024;          // processes in the map of those to leave out, before it starts anew
+constexpr uint64_t kTypicalRate = 2000;          // events a second on a CPU, for the size of the ring
 
 /// A power of two that holds two seconds of samples.
-size_t ring_size(const ProfileOptions &options, size_t cpus) {
+size_t ring_size(const ProfileOptions &options, const Event &event, size_t cpus) {
     if (options.ring_bytes) return options.ring_bytes;
-    const size_t wanted = cpus * options.frequency * kTypicalRecord * 2;
+    const size_t wanted = cpus * (event.counts() ? kTypicalRate : options.frequency) * kTypicalRecord * 2;
     size_t size = std::max(kLeastRing, sys::page_size());
     while (size < wanted && size < kMostRing) size *= 2;
     return size;
@@ -87,11 +90,18 @@ size_t ring_size(const ProfileOptions &options, size_t cpus) {
 
 uint64_t rss_anon() { return sys::status_number(sys::own_pid(), "RssAnon").value_or(0) * 1024; }
 
-Result<void> check(const ProfileOptions &options, const std::vector<int> &online) {
+Result<void> check(const ProfileOptions &options, const Event &event, const std::vector<int> &online) {
     if (!options.workload.empty() && !options.pids.empty())
         return fail(Errc::invalid_argument, "either processes or a command can be profiled, not both");
     if (!options.kernel_stacks && !options.user_stacks)
         return fail(Errc::invalid_argument, "neither kernel nor user stacks are wanted: nothing would be left");
+    if (options.period > INT32_MAX) return fail(Errc::invalid_argument, "one sample in {} events", options.period);
+    if (event.kind == EventKind::clock && options.period != 0)
+        return fail(Errc::invalid_argument, "{} ticks by frequency, not each so many-th time", event.name);
+    if (options.max_cpu < 0 || !std::isfinite(options.max_cpu) ||
+        (options.max_cpu > 0 && (event.counts() || options.period != 0)))
+        return fail(Errc::invalid_argument, "a share of {} of a CPU: it is a clock whose rate can be lowered, not {}",
+                    options.max_cpu, event.name);
     if (options.frequency == 0) return fail(Errc::invalid_argument, "a frequency of 0 Hz takes no samples");
     if (options.duration_s < 0 || !std::isfinite(options.duration_s))
         return fail(Errc::invalid_argument, "a duration of {} s", options.duration_s);
@@ -117,13 +127,17 @@ class Run {
           deliverer_(tree_, namer_, options.delivery, options.names, sink), writer_(options.record_fd),
           counting_([this](const InternedSample *sample, uint64_t more) { take_counted(sample, more); }) {
         symbols_.set_debug_info(options.debug_info);
+        if (options.per_thread) deliverer_.keep_threads_apart();
     }
 
     Result<Outcome> run() {
         called_ns_ = sys::monotonic_ns();
         cpu_before_ns_ = sys::process_cpu_ns();
         online_ = TRY(online_cpus());
-        TRY(check(options_, online_));
+        event_ = TRY(parse_event(options_.event));
+        TRY(check(options_, event_, online_));
+        period_ = event_.counts() ? std::max<uint64_t>(options_.period, 1) : options_.period;
+        if (event_.kind == EventKind::tracepoint) tracepoint_ = TRY(TracepointLink::open(event_.tracepoint()));
         TRY(load_program());
         TRY(open_events());
         TRY(attach());
@@ -151,7 +165,9 @@ class Run {
         else if (!options_.pids.empty())
             config.filter_pid = PROFILE_PIDS_WANTED;
         config.filter_cgroup = !options_.cgroup.empty();
-        const size_t ring = ring_size(options_, options_.cpus.empty() ? online_.size() : options_.cpus.size());
+        config.tracepoint = event_.kind == EventKind::tracepoint;
+        if (event_.counts()) config.every = config.tracepoint ? static_cast<uint32_t>(period_) : 1;
+        const size_t ring = ring_size(options_, event_, options_.cpus.empty() ? online_.size() : options_.cpus.size());
         program.ring_bytes = static_cast<uint32_t>(ring);
         program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
         program.pids =
@@ -206,6 +222,13 @@ class Run {
     /// Whether equal stacks are to be counted in the kernel: the results know only counts, and nothing else wants each sample.
     void choose_counting(ProgramOptions &program) {
         if (options_.delivery != Delivery::counted || options_.record_fd >= 0 || options_.stack_counts == 0) return;
+        if (period_ != 0 || options_.max_cpu > 0 || options_.per_thread) {
+            // A count says neither a thread nor at which of several rates its samples came, and a tracepoint's hits on CPUs that
+            // aren't wanted are for us to drop.
+            outcome_.cost.counting =
+                "stacks are not counted in the kernel: of events, threads and a rate that changes all samples are sent";
+            return;
+        }
         if (options_.bpf == BpfSource::clang) {
             outcome_.cost.counting = "stacks are not counted in the kernel: only the DSL's program can";
             return;
@@ -237,7 +260,9 @@ class Run {
             std::string note;
             program.unwind = unwind_options(choice, note);
             if (program.unwind) {
-                program.unwind->copies = !options_.workload.empty() || !options_.pids.empty(); // of whom there are news
+                // Of whom there are news; of events too many may come before the tables are there, as all of a process's first
+                // faults.
+                program.unwind->copies = (!options_.workload.empty() || !options_.pids.empty()) && !event_.counts();
                 auto loaded = load_as(program);
                 if (loaded) {
                     object_ = std::move(*loaded);
@@ -288,13 +313,17 @@ class Run {
     }
 
     Result<void> attach() {
-        sys::Because why("the clock whose ticks run the program");
+        sys::Because why("what runs the program");
         for (int cpu : options_.cpus.empty() ? online_ : options_.cpus) {
+            if (tracepoint_) break; // that is attached when all else is ready, for it doesn't wait
             SamplingEvent event;
-            event.hardware = options_.hardware;
+            event.hardware = event_.kind == EventKind::cycles;
             event.frequency = options_.frequency;
+            event.period = period_;
+            event.software = event_.config;
             event.cpu = cpu;
             links_.push_back(TRY(PerfEventLink::open(event, program_->fd.get())));
+            clock_cpus_.push_back(static_cast<uint32_t>(cpu));
         }
         for (int pid : options_.pids) targets_.push_back(TRY_IN(sys::pidfd_open(pid), "it has just ended"));
         return {};
@@ -313,7 +342,9 @@ class Run {
         start_ns_ = sys::monotonic_ns();
         RunInfo &run = outcome_.run;
         run = profile::describe_run(options_.command, options_.version, online_.size(), start_ns_);
-        run.frequency = static_cast<double>(options_.frequency);
+        run.event = event_.name;
+        run.period = period_;
+        if (period_ == 0) run.frequency = static_cast<double>(options_.frequency);
         deliverer_.set_clock({start_ns_, run.start_wall_ns});
         // Lower than usual, it is where stacks are cut. (Higher makes no difference: our records end at 127.)
         const std::string frames = sys::first_line("/proc/sys/kernel/perf_event_max_stack");
@@ -323,7 +354,13 @@ class Run {
             writer_.begin({run, start_ns_});
             TRY(writer_.flush());
         }
+        if (options_.max_cpu > 0) {
+            uint32_t slowest = 1; // not below 1 Hz
+            while (slowest * 2 <= std::min<uint64_t>(kMostWeight, options_.frequency)) slowest *= 2;
+            budget_.emplace(options_.max_cpu, slowest);
+        }
         for (const PerfEventLink &link : links_) TRY(link.enable());
+        if (tracepoint_) TRY(tracepoint_->attach(program_->fd.get()));
         outcome_.cost.armed_ns = sys::monotonic_ns() - called_ns_;
         if (options_.ready_fd >= 0)
             TRY_IN(sys::write_all(options_.ready_fd, "", 1), "telling descriptor {} to be ready", options_.ready_fd);
@@ -396,6 +433,7 @@ class Run {
             table_.sweep();
         }
         TRY(deliverer_.flush(now));
+        if (budget_) TRY(keep_within_budget(now));
         if (writer_.waiting() >= kWriteAt) TRY(writer_.flush());
         if (tree_.nodes().size() > kMostNodes) TRY(start_anew());
         Progress progress;
@@ -405,6 +443,38 @@ class Run {
         progress.distinct_stacks = deliverer_.distinct();
         sink_.progress(progress);
         return {};
+    }
+
+    /// Another rate for all clocks, when the last seconds cost too much, or little for long. A clock that is given another period
+    /// begins it anew, so the first sample after the change stands for the new one.
+    Result<void> keep_within_budget(uint64_t now) {
+        uint64_t spent = sys::process_cpu_ns();
+        if (stats_)
+            if (auto bpf = run_cost(program_->fd.get())) spent += bpf->ns;
+        spent_ns_ = std::max(spent, spent_ns_);
+        const uint32_t slower = budget_->update(now, spent_ns_);
+        if (slower == slower_) return {};
+        slower_ = slower;
+        // The kernel has made a period in ns of the cpu clock's frequency; of cycles it keeps that.
+        const uint64_t rate =
+            event_.kind == EventKind::clock ? kSecond / options_.frequency * slower : options_.frequency / slower;
+        for (size_t i = 0; i < links_.size(); ++i) {
+            TRY(links_[i].set_period(rate));
+            rates_.change(clock_cpus_[i], sys::monotonic_ns(), slower);
+        }
+        sink_.rate_changed(static_cast<double>(options_.frequency) / slower, budget_->use());
+        return {};
+    }
+
+    void say_slowed() {
+        if (!budget_ || budget_->slowest() == 1) return;
+        const double share =
+            static_cast<double>(budget_->slowed_ns()) / static_cast<double>(std::max<uint64_t>(outcome_.elapsed_ns, 1));
+        outcome_.warnings.push_back(format(
+            "to stay within {:.3g} % of a CPU the clock ticked at less than {} Hz for {:.0f} % of the time, at {:.3g} Hz at "
+            "the slowest; samples of that time count for those left out",
+            100 * options_.max_cpu, options_.frequency, 100 * std::min(share, 1.0),
+            static_cast<double>(options_.frequency) / budget_->slowest()));
     }
 
     /// All news and samples there are now. Returns the number of samples.
@@ -459,6 +529,10 @@ class Run {
         }
         if (sample->head.t_ns > events_.gathered_ns()) events_.gather();
         events_.apply(sample->head.t_ns, table_);
+        if (tracepoint_ && !on_wanted_cpu(sample->head.cpu)) {
+            ++filtered_here_;
+            return;
+        }
         if (!options_.workload.empty() && !table_.find_wanted(sample->head.pid, sample->head.t_ns)) {
             ++filtered_here_;
             strangers_.insert(sample->head.pid);
@@ -466,7 +540,8 @@ class Run {
             return;
         }
         unwinding_.walk(*sample);
-        const InternedSample interned = intern(*sample);
+        InternedSample interned = intern(*sample);
+        interned.weight = period_ ? static_cast<uint32_t>(period_) : rates_.at(sample->head.cpu, sample->head.t_ns);
         counting_.met(sample->head.key, &interned);
         deliverer_.add(interned);
         if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules());
@@ -489,6 +564,12 @@ class Run {
             unwinding_.used(sample->pid, module, ticked_ns_);
             if (place.pid != 0) (void)table_.locate(place.pid, place.address, place.caller, ticked_ns_);
         });
+    }
+
+    /// A tracepoint's program runs on all CPUs.
+    [[nodiscard]] bool on_wanted_cpu(uint32_t cpu) const {
+        return options_.cpus.empty() ||
+               std::find(options_.cpus.begin(), options_.cpus.end(), static_cast<int>(cpu)) != options_.cpus.end();
     }
 
     /// Brings the map of processes to leave out up to date: those met since the last time, without those whose numbers the
@@ -607,8 +688,10 @@ class Run {
         {
             sys::Because why("no more samples; when this returns, no CPU runs the program any more");
             for (const PerfEventLink &link : links_) TRY(link.disable());
+            if (tracepoint_) tracepoint_->detach();
         }
         outcome_.elapsed_ns = sys::monotonic_ns() - start_ns_;
+        say_slowed();
         while (drain() > 0) {
         }
         TRY(counting_.finish());
@@ -679,6 +762,7 @@ class Run {
             ledger.fired += cpu.fired;
             ledger.filtered += cpu.filtered_idle + cpu.filtered_pid + cpu.filtered_cgroup + cpu.filtered_pid_namespace;
             ring_full += cpu.lost_ring_full;
+            ledger.sampled_out += cpu.sampled_out;
         }
         ledger.filtered += filtered_here_;
         ledger.shown = deliverer_.shown();
@@ -707,6 +791,8 @@ class Run {
     }
 
     const ProfileOptions &options_;
+    Event event_;
+    uint64_t period_ = 0; // a sample at each so many-th event; 0: by frequency
     Sink &sink_;
     Outcome outcome_;
 
@@ -729,12 +815,18 @@ class Run {
     std::vector<size_t> heap_;                    // rings with a record waiting
     sys::Child child_;
     std::vector<PerfEventLink> links_;
+    std::optional<TracepointLink> tracepoint_;
+    std::vector<uint32_t> clock_cpus_; // by link
+    std::optional<CpuBudget> budget_;
+    RateHistory rates_;
+    uint32_t slower_ = 1; // the clocks, than asked for
+    uint64_t spent_ns_ = 0;
     std::vector<Fd> targets_; // pidfds, in the order of options_.pids
     size_t ended_targets_ = 0;
     std::unordered_set<uint32_t> left_out_, strangers_; // processes that aren't the workload's: in the map, and to be put there
-    uint64_t filtered_here_ = 0;                        // their samples that came before that
-    std::optional<sys::Urgent> urgent_;                 // in the command's first steps
-    Fd epoll_, pause_;                                  // the second has nothing in it: to wait a moment
+    uint64_t filtered_here_ = 0; // samples that only we could judge: those of strangers who aren't in the map yet, of other CPUs
+    std::optional<sys::Urgent> urgent_; // in the command's first steps
+    Fd epoll_, pause_;                  // the second has nothing in it: to wait a moment
 
     std::vector<int> online_;
     uint64_t called_ns_ = 0, cpu_before_ns_ = 0, start_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0, malformed_ = 0, remaps_ = 0;

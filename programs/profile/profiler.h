@@ -43,11 +43,16 @@ enum class BpfSource : uint8_t {
 
 /// How a run is set up. The defaults profile the whole machine at 99 Hz until `stop`.
 struct ProfileOptions {
-    uint64_t frequency = 99; ///< Hz a CPU
-    bool hardware = false;   ///< CPU cycles (needs a PMU) instead of the kernel's cpu clock
+    /// What is sampled, as parse_event() (event.h) takes it: "cpu-clock", "cycles" (needs a PMU), "page-faults",
+    /// "context-switches", "tracepoint:sched:sched_switch" ...
+    std::string event = "cpu-clock";
+    uint64_t frequency = 99; ///< Hz a CPU, of cpu-clock and cycles
+    uint64_t period = 0; ///< a sample at each so many-th event (not of cpu-clock); 0: each, of cycles `frequency` times a second
     std::vector<int> pids;   ///< processes to profile; empty: all
     std::vector<int> cpus;   ///< only on these; empty: all that are online
     std::string cgroup;      ///< path of a cgroup v2 directory; empty: any
+    bool per_thread = false; ///< Delivery::counted: stacks of different threads are counted apart
+    double max_cpu = 0;      ///< the clock ticks slower by itself while the profile costs more than this share of a CPU; 0: never
     bool kernel_stacks = true;
     bool user_stacks = true;
     UnwindBy unwind = UnwindBy::automatic;
@@ -76,6 +81,7 @@ struct ProfileOptions {
 struct CountedSample {
     NamedSample sample; ///< of the first of them (t_ns, tid, cpu are that one's)
     uint64_t count = 0;
+    uint64_t weight = 0; ///< the sum of all their weights; `sample.weight` is the first one's
 };
 
 /// For a line of progress on a terminal.
@@ -97,6 +103,8 @@ class Sink {
     virtual Result<void> stacks(std::span<const CountedSample>) { return {}; }
     /// About every 100 ms during the capture.
     virtual void progress(const Progress &) {}
+    /// ProfileOptions::max_cpu: from now on the clocks tick at this rate, since the profile used this share of a CPU.
+    virtual void rate_changed(double /*hz*/, double /*use*/) {}
 };
 
 /// What the run itself cost; for a report zero where it isn't known.
@@ -124,12 +132,14 @@ struct Outcome {
     std::vector<std::string> warnings;          ///< sentences for stderr ("3 modules could not be read: ...")
 };
 
-/// Captures, names and delivers. Errors: invalid_argument (a frequency above the limit, which is named; a process that doesn't
-/// exist, which is named), unsupported (no PMU, no ring buffer), permission (names CAP_BPF and CAP_PERFMON).
+/// Captures, names and delivers. Errors: invalid_argument (a frequency above the limit, which is named; no such event), not_found
+/// (a tracepoint; a process that doesn't exist, which is named), unsupported (no PMU, no ring buffer), permission (names CAP_BPF
+/// and CAP_PERFMON).
 [[nodiscard]] Result<Outcome> run_profile(const ProfileOptions &options, Sink &sink);
 
 struct ReportOptions {
-    std::string symfs; ///< files are looked for under this directory first: by path, then as .build-id/xx/yyyy.debug
+    bool per_thread = false; ///< as in ProfileOptions
+    std::string symfs;       ///< files are looked for under this directory first: by path, then as .build-id/xx/yyyy.debug
     Delivery delivery = Delivery::each;
     bool names = true;
     profile::DebugInfo *debug_info = nullptr; ///< as in ProfileOptions

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <span>
 
+#include <linux/bpf.h>
+
 #include "programs/profile/counting_dsl.h"
 #include "programs/profile/profile_dsl.h"
 #include "runtime/object/elf_object.h"
@@ -65,6 +67,8 @@ Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options)
     ProfileConfig config = options.config;
     config.wakeup_bytes = share / 4;
     ObjectSpec spec = TRY(source == BpfSource::clang ? from_clang(config) : from_dsl(config, unwind, counting));
+    if (config.tracepoint) // clang's section says perf_event; what it may not touch at a tracepoint is switched off by `config`
+        for (ProgramSpec &program : spec.programs) program.type = BPF_PROG_TYPE_TRACEPOINT;
     for (uint32_t i = 0; i < PROFILE_RINGS; ++i) {
         MapSpec *ring = spec.find_map(format("profile_ring_{}", i));
         if (!ring) return fail(Errc::internal, "{}: no map profile_ring_{}", spec.name, i);

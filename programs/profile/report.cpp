@@ -151,6 +151,7 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     FileSymbols files(options.symfs, options.debug_info);
     Namer namer(reader.tree(), reader.modules(), files, {options.lines, options.inlined});
     Deliverer deliverer(reader.tree(), namer, options.delivery, options.names, sink);
+    if (options.per_thread) deliverer.keep_threads_apart();
     deliverer.set_clock({reader.header().start_ns, reader.header().run.start_wall_ns});
     TRY(sink.start(reader.header().run));
     Deliver deliver(reader, names, namer, deliverer);

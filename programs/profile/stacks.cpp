@@ -97,15 +97,23 @@ void StackTree::clear() {
     node_index_.clear();
 }
 
+uint64_t CountTable::hash(const InternedSample &sample) const {
+    return by_thread_ ? mix(hash_of(sample) + sample.tid) : hash_of(sample);
+}
+
 void CountTable::add(const InternedSample &sample, uint64_t count) {
-    const uint64_t hash = hash_of(sample);
-    uint32_t id = index_.find(hash, [&](uint32_t other) { return counts_as(entries_[other].first, sample); });
+    const uint64_t wanted = hash(sample);
+    uint32_t id = index_.find(wanted, [&](uint32_t other) {
+        const InternedSample &first = entries_[other].first;
+        return counts_as(first, sample) && (!by_thread_ || first.tid == sample.tid);
+    });
     if (id == kNone) {
         id = static_cast<uint32_t>(entries_.size());
-        index_.add(hash, id, [&](uint32_t other) { return hash_of(entries_[other].first); });
-        entries_.push_back({sample, 0});
+        index_.add(wanted, id, [&](uint32_t other) { return hash(entries_[other].first); });
+        entries_.push_back({sample, 0, 0});
     }
     entries_[id].count += count;
+    entries_[id].weight += count * sample.weight;
 }
 
 void CountTable::clear() {

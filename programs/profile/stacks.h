@@ -102,23 +102,30 @@ class StackTree {
 /// Nothing is known of a user stack's end: there is none, or it was walked without tables.
 inline constexpr uint8_t kNoEnding = UINT8_MAX;
 
+/// The most that a clock's sample stands for.
+inline constexpr uint32_t kMostWeight = 64;
+
 /// A sample whose stacks are numbers; what the stages pass on.
 struct InternedSample {
     uint64_t t_ns = 0; ///< CLOCK_MONOTONIC
     uint32_t pid = 0, tid = 0, cpu = 0;
     int32_t kernel_bytes = 0, user_bytes = 0;
     uint32_t kernel = kNone, user = kNone; ///< nodes
+    uint32_t weight = 1;                   ///< NamedSample::weight
     bool kernel_thread = false;            ///< has no user stack to miss
     uint8_t ending = kNoEnding;            ///< UNWIND_ENDED_...: why the walk of the user stack ended
     char comm[16] = {};
 };
 
-/// Equal samples counted: same process, thread name, stacks, and the same kind of incompleteness.
+/// Equal samples counted: same process (or thread), thread name, stacks, and the same kind of incompleteness.
 class CountTable {
   public:
+    /// From the beginning: samples of different threads aren't equal.
+    void keep_threads_apart() { by_thread_ = true; }
     struct Entry {
         InternedSample first;
-        uint64_t count;
+        uint64_t count;  ///< samples
+        uint64_t weight; ///< the sum of theirs
     };
     void add(const InternedSample &sample, uint64_t count = 1);
     [[nodiscard]] const std::vector<Entry> &entries() const { return entries_; }
@@ -126,6 +133,8 @@ class CountTable {
     [[nodiscard]] size_t memory() const { return entries_.capacity() * sizeof(Entry) + index_.memory(); }
 
   private:
+    [[nodiscard]] uint64_t hash(const InternedSample &sample) const;
+    bool by_thread_ = false;
     std::vector<Entry> entries_;
     IdIndex index_;
 };

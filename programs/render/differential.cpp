@@ -53,7 +53,7 @@ class Before {
 class FoldedDifference final : public Renderer {
   public:
     FoldedDifference(const RenderOptions &options, Writer &out)
-        : out_(out), tree_({.modules = false, .delimiter = options.delimiter}) {}
+        : out_(out), tree_({.modules = false, .delimiter = options.delimiter, .threads = options.threads}) {}
 
     void begin(const RunInfo &) override {}
     void sample(const NamedSample &sample, uint64_t count) override {
@@ -128,8 +128,7 @@ class FlameGraphDifference final : public FlameGraph {
     }
     [[nodiscard]] std::string remark(const Box &box) const override {
         const double before = 100 * share(earlier_[box.node], earlier_[0]), after = 100 * share(total_[box.node], total_[0]);
-        return format("before {} sample{}, {:.2f} %: {:+.2f} %", grouped(earlier_[box.node]), earlier_[box.node] == 1 ? "" : "s",
-                      before, after - before);
+        return format("before {}, {:.2f} %: {:+.2f} %", counted(earlier_[box.node]), before, after - before);
     }
     void legends(std::string &text) const override {
         legend(text, 890, "g4", "more");
@@ -137,9 +136,9 @@ class FlameGraphDifference final : public FlameGraph {
         legend(text, 1044, "s4", "less, by share");
     }
     [[nodiscard]] std::string_view style() const override { return kStyle; }
-    [[nodiscard]] std::string_view kind_of_graph() const override { return "Differential flame graph"; }
+    [[nodiscard]] std::string kind_of_graph() const override { return "Differential flame graph"; }
     [[nodiscard]] std::string subtitle(const Ledger &) const override {
-        std::string out = format("before {} samples", grouped(earlier_[0]));
+        std::string out = format("before {}", counted(earlier_[0]));
         if (gone_ > 0) append(out, ", {:.1f} % of them in stacks that are gone", 100 * share(gone_, earlier_[0]));
         return out + format(" · now {}", grouped(total_[0]));
     }

@@ -9,7 +9,8 @@
 //               "stringTable":["main (in split)","hot_a (in split)"]}
 //
 // "name (in library)" is how the profiler takes a native frame's location apart, so a bracket in a library's name is escaped.
-// Where equal stacks had to be counted, each is written as often as it was seen, one after the other.
+// Where equal stacks had to be counted, each is written as often as it was seen, one after the other. Samples of events other
+// than a clock's stand there once each, however many events they stand for.
 #include "programs/render/json_line.h"
 #include "programs/render/lab_formats.h"
 #include "programs/render/text.h"
@@ -105,7 +106,7 @@ class Firefox final : public Renderer {
         bool first = true;
         for (const ThreadStacks::Run &run : thread.runs) {
             const uint32_t stack = stack_of[run.node];
-            for (uint64_t i = 0; i < run.count; ++i) {
+            for (uint64_t i = 0; i < std::max<uint64_t>(run.count / std::max<uint64_t>(run_.period, 1), 1); ++i) {
                 append(text, "{}[{},", std::exchange(first, false) ? "" : ",", stack);
                 append_ms(text, run.t_ns);
                 text += ",0]";

@@ -12,7 +12,7 @@ namespace rawbpf::inline v0::render {
 class FlameGraph : public Renderer {
   public:
     FlameGraph(const RenderOptions &options, Writer &out)
-        : out_(out), title_(options.title), icicle_(options.icicle), tree_({.modules = true}) {}
+        : out_(out), title_(options.title), icicle_(options.icicle), tree_({.modules = true, .threads = options.threads}) {}
 
     void begin(const RunInfo &run) override { run_ = run; }
     void sample(const NamedSample &sample, uint64_t count) override { tree_.add(sample, count); }
@@ -30,8 +30,10 @@ class FlameGraph : public Renderer {
     [[nodiscard]] virtual std::string remark(const Box &) const { return {}; }
     virtual void legends(std::string &text) const;
     [[nodiscard]] virtual std::string_view style() const { return {}; }
-    [[nodiscard]] virtual std::string_view kind_of_graph() const { return "CPU flame graph"; }
+    [[nodiscard]] virtual std::string kind_of_graph() const;
     [[nodiscard]] virtual std::string subtitle(const Ledger &ledger) const;
+    /// "1 sample", "12,000 page-faults".
+    [[nodiscard]] std::string counted(uint64_t count) const;
     static void legend(std::string &text, int x, std::string_view color, std::string_view label);
 
     Writer &out_;

@@ -48,7 +48,8 @@ namespace {
 
 class Folded final : public Renderer {
   public:
-    Folded(const RenderOptions &options, Writer &out) : out_(out), tree_({.modules = false, .delimiter = options.delimiter}) {}
+    Folded(const RenderOptions &options, Writer &out)
+        : out_(out), tree_({.modules = false, .delimiter = options.delimiter, .threads = options.threads}) {}
 
     void begin(const RunInfo &) override {}
     void sample(const NamedSample &sample, uint64_t count) override { tree_.add(sample, count); }

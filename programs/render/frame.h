@@ -37,6 +37,7 @@ struct NamedSample {
     uint32_t kernel_bytes = 0, user_bytes = 0; ///< as captured
     bool user_missed = false;                  ///< a user stack was wanted and could not be read
     bool kernel_missed = false;
+    uint64_t weight = 1; ///< what it stands for: events (RunInfo::event), or ticks of the clock at RunInfo::frequency
 };
 
 /// fired = shown + filtered + sampled_out + the sum of lost, exact.
@@ -61,6 +62,11 @@ struct RunInfo {
     uint32_t cpus = 0;
     uint64_t start_wall_ns = 0;
     double frequency = 0; ///< Hz, for the graphs' captions; 0 unknown
+    /// What was sampled, as perf calls it: "cpu-clock", "page-faults", "sched:sched_switch"; empty: unknown.
+    std::string event = {};
+    uint64_t period = 0; ///< a sample is taken at each so many-th event; 0: `frequency` times a second
+    /// Whether samples stand for events, and not for time.
+    [[nodiscard]] bool counts_events() const { return period != 0; }
 };
 
 } // namespace rawbpf::inline v0

@@ -3,6 +3,7 @@
 //
 //      {"type":"header","schema":1,"command":[...],"version","kernel","arch","cpus","start":RFC 3339}
 //      {"type":"sample","time":RFC 3339,"t_ns","comm","pid","tid","cpu","kernel":[frame...],"user":[frame...]}     leaf first
+//          and "weight", where a sample stands for more than one event (header: "event", "period") or tick
 //      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{}}
 //      frame: {"addr":"0x..","symbol","symbol_offset","module","file_offset","build_id"[,"file","line"][,"inlined":true]}
 //
@@ -29,6 +30,7 @@ class JsonLines final : public Renderer {
             JsonLine line(out_.text(), "sample");
             line.text("time", rfc3339(s.wall_ns)).number("t_ns", s.t_ns);
             line.text("comm", s.comm).number("pid", s.pid).number("tid", s.tid).number("cpu", s.cpu);
+            if (s.weight != 1) line.number("weight", s.weight);
             append_frames(line.raw("kernel"), s.kernel);
             append_frames(line.raw("user"), s.user);
         }

@@ -79,6 +79,8 @@ void append_json_header(std::string &out, const RunInfo &run) {
     list += ']';
     line.text_or_null("version", run.version).text_or_null("kernel", run.kernel).text_or_null("arch", run.arch);
     line.number("cpus", run.cpus).text("start", rfc3339(run.start_wall_ns));
+    if (!run.event.empty()) line.text("event", run.event);
+    if (run.period) line.number("period", run.period);
 }
 
 void append_json_ledger(std::string &out, const Ledger &ledger) {

@@ -71,7 +71,10 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
                         std::string_view noun) {
     std::string out = format("{}: {} {}{}", tool, grouped(ledger.shown), noun, ledger.shown == 1 ? "" : "s");
     if (cost.seconds > 0) append(out, " in {:.1f} s", cost.seconds);
-    if (run.frequency > 0) append(out, " at {:.0f} Hz", run.frequency);
+    if (run.counts_events())
+        out += event_text(run);
+    else if (run.frequency > 0)
+        append(out, " at {:.0f} Hz", run.frequency);
     out += '\n';
 
     size_t width = std::max<size_t>(7, grouped(ledger.fired).size());

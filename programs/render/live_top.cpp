@@ -20,7 +20,7 @@ std::string LiveTop::screen(uint64_t now_ns, uint64_t samples, size_t rows, size
     Writer out(table);
     const std::unique_ptr<Renderer> top = make_top({}, out);
     top->begin({});
-    for (const NamedSample &sample : recent_) top->sample(sample);
+    for (const NamedSample &sample : recent_) top->sample(sample, sample.weight);
     top->end({});
 
     const double seconds = static_cast<double>(now_ns) / 1e9;

@@ -6,7 +6,8 @@
 //
 //      comm tid [cpu] seconds: period event:, the frames leaf first, an empty line
 //
-// Times are Unix time; the period is the sampling clock's, in nanoseconds. perf escapes nothing, and its readers take apart what
+// Times are Unix time; the period is the sampling clock's, in nanoseconds, or
+// of another event so many of them. perf escapes nothing, and its readers take apart what
 // they find: a space in a comm, or a bracket in a path, moves every field behind it. So a comm is one word and so is a path, as
 // everywhere here (text.cpp). A comm of one letter needs two spaces behind it, or stackcollapse-perf takes the tid into it.
 #include "programs/render/lab_formats.h"
@@ -19,13 +20,18 @@ class PerfScript final : public Renderer {
   public:
     PerfScript(const TraceOptions &traces, Writer &out) : out_(out), traces_(traces) {}
 
-    void begin(const RunInfo &run) override { period_ns_ = period_of(run); }
+    void begin(const RunInfo &run) override {
+        period_ = run.counts_events() ? 1 : period_of(run);
+        event_ = run.event.empty() ? "cpu-clock" : run.event;
+    }
     void sample(const NamedSample &s, uint64_t count) override {
         const uint64_t us = s.wall_ns / 1000;
         std::string &text = out_.text();
         append_comm(text, s.comm);
-        append(text, " {:>8} [{:03}] {}.{:06}: {:>10} {}: \n", s.tid, s.cpu, us / 1'000'000, us % 1'000'000,
-               traces_.current ? count : period_ns_ * count, traces_.current ? traces_.current->event : "cpu-clock");
+        append(text, " {:>8} [{:03}] {}.{:06}: {:>10} ", s.tid, s.cpu, us / 1'000'000, us % 1'000'000,
+               traces_.current ? count : period_ * count);
+        append_comm(text, traces_.current ? std::string_view(traces_.current->event) : std::string_view(event_));
+        text += ": \n";
         for (const FramePtr &frame : s.kernel) append_frame(*frame);
         for (const FramePtr &frame : s.user) append_frame(*frame);
         text += '\n';
@@ -64,7 +70,8 @@ class PerfScript final : public Renderer {
     }
     Writer &out_;
     TraceOptions traces_;
-    uint64_t period_ns_ = 0;
+    uint64_t period_ = 0;
+    std::string event_;
 };
 
 } // namespace

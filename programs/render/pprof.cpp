@@ -1,6 +1,7 @@
 // profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'd: what pprof, Pyroscope and Parca open.
 //
-//      Sample   location ids, leaf first; [samples, nanoseconds]; labels comm, pid, tid, of custom traces origin and context
+//      Sample   location ids, leaf first; [samples, nanoseconds], or of other events than a clock's [events]; labels comm, pid, tid, of
+//               custom traces origin and context
 //      Location address, mapping, and a Line with the function, where the function is known
 //      Mapping  where a file is in memory: what was sampled of it, with its build-id
 //      strings  everything is an index into one table, whose first entry is ""
@@ -57,17 +58,22 @@ class Pprof final : public Renderer {
         stacks_.finish();
         period_ns_ = period_of(run_);
         (void)string("");
-        value_type(profile::sample_type, traces_.current ? "traces" : "samples", "count");
-        if (!traces_.current) value_type(profile::sample_type, "cpu", "nanoseconds");
+        const bool events = run_.counts_events(), clock = !events && !traces_.current;
+        if (!events) value_type(profile::sample_type, clock ? "samples" : "traces", "count");
+        const auto what = [&](uint32_t field) {
+            if (events) value_type(field, run_.event, "count");
+            if (clock) value_type(field, "cpu", "nanoseconds");
+        };
+        what(profile::sample_type);
         if (!traces_.weight.empty()) value_type(profile::sample_type, traces_.weight, "nanoseconds");
         for (const ThreadStacks::Thread &thread : stacks_.threads()) samples(thread);
         places();
-        if (!traces_.current) value_type(profile::period_type, "cpu", "nanoseconds");
+        what(profile::period_type);
         std::string out;
         Message(out)
             .number(profile::time_nanos, run_.start_wall_ns)
             .number(profile::duration_nanos, ledger.elapsed_ns)
-            .number(profile::period, period_ns_);
+            .number(profile::period, events ? run_.period : period_ns_);
         comments(out, ledger);
         flush(out);
         for (const std::string *text : strings_) {
@@ -123,7 +129,7 @@ class Pprof final : public Renderer {
                 list.clear();
                 Message values(list);
                 values.varint(run.count);
-                if (!traces_.current) values.varint(run.count * period_ns_);
+                if (!traces_.current && !run_.counts_events()) values.varint(run.count * period_ns_);
                 if (!traces_.weight.empty()) values.varint(run.weight);
                 sample.bytes(2, list);
                 if (!thread.comm.empty()) label(sample, "comm", thread.comm, 0);

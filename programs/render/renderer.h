@@ -41,6 +41,7 @@ inline constexpr Format kFirstInLab = Format::pprof;
 struct RenderOptions {
     bool stacks = false;     ///< table: the frames under each sample
     bool delimiter = false;  ///< folded: "-" between user and kernel frames
+    bool threads = false;    ///< folded, svg, top: stacks of different threads are apart, below "comm-PID/TID"
     bool color = false;      ///< top: for a terminal
     std::string title = {};  ///< svg; empty: made from the command
     bool icicle = false;     ///< svg: the root at the top
@@ -52,7 +53,7 @@ class Renderer {
   public:
     virtual ~Renderer() = default;
     virtual void begin(const RunInfo &run) = 0;
-    /// `count`: so many equal samples; only the aggregating formats are given more than one at a time.
+    /// `count`: what it stands for (NamedSample::weight), or of so many equal samples the sum.
     virtual void sample(const NamedSample &sample, uint64_t count = 1) = 0;
     virtual void end(const Ledger &ledger) = 0;
 };

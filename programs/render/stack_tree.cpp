@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::render {
@@ -52,7 +53,8 @@ uint32_t StackTree::descend(uint32_t from, const Frame &frame) {
 }
 
 uint32_t StackTree::add(const NamedSample &sample, uint64_t count) {
-    uint32_t at = descend(0, Kind::process, sample.comm);
+    uint32_t at =
+        descend(0, Kind::process, options_.threads ? format("{}-{}/{}", sample.comm, sample.pid, sample.tid) : sample.comm);
     if (sample.user_missed && sample.user.empty()) at = descend(at, Kind::note, "[Missed User Stack]");
     for (auto frame = sample.user.rbegin(); frame != sample.user.rend(); ++frame) at = descend(at, **frame);
     if (options_.delimiter && !sample.kernel.empty() && !sample.user.empty()) at = descend(at, Kind::note, "-");

@@ -17,7 +17,7 @@ class StackTree {
   public:
     enum class Kind : uint8_t {
         root,    ///< everything
-        process, ///< a comm
+        process, ///< a comm, or a thread's
         user,
         kernel,
         inlined, ///< a user function in another one's code
@@ -33,6 +33,7 @@ class StackTree {
     struct Options {
         bool modules = false;   ///< frames of one name in two modules are two; a run of frames without place and name is one
         bool delimiter = false; ///< a "-" between user and kernel frames
+        bool threads = false;   ///< a comm is "comm-PID/TID", as stackcollapse-perf's --tid has it
     };
 
     explicit StackTree(Options options);

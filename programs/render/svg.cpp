@@ -139,15 +139,27 @@ void FlameGraph::legend(std::string &text, int x, std::string_view color, std::s
     append(text, "<rect class=\"{}\" x=\"{}\" y=\"42\" width=\"12\" height=\"12\" rx=\"2\"/><text x=\"{}\" y=\"52\">{}</text>",
            color, x, x + 17, label);
 }
+std::string FlameGraph::kind_of_graph() const {
+    return run_.counts_events() ? format("{} flame graph", run_.event) : "CPU flame graph";
+}
+std::string FlameGraph::counted(uint64_t count) const {
+    if (run_.counts_events()) {
+        std::string out = grouped(count) + " ";
+        append_printable(out, run_.event);
+        return out;
+    }
+    return format("{} sample{}", grouped(count), count == 1 ? "" : "s");
+}
 // The workload when there was one: what stands behind "--" on rawbpf's command line.
 std::string FlameGraph::default_title() const {
     auto dashes = std::find(run_.command.begin(), run_.command.end(), "--");
-    if (dashes == run_.command.end() || dashes + 1 == run_.command.end()) return std::string(kind_of_graph());
+    if (dashes == run_.command.end() || dashes + 1 == run_.command.end()) return kind_of_graph();
     return format("{}: {}", kind_of_graph(), shell_words({dashes + 1, run_.command.end()}));
 }
 std::string FlameGraph::subtitle(const Ledger &ledger) const {
-    std::string out = format("{} sample{}", grouped(total_[0]), total_[0] == 1 ? "" : "s");
-    if (run_.frequency > 0) append(out, " at {:.0f} Hz", run_.frequency);
+    std::string out = counted(total_[0]);
+    if (run_.period > 1) append(out, ", one in {} sampled", grouped(run_.period));
+    if (run_.frequency > 0 && !run_.counts_events()) append(out, " at {:.0f} Hz", run_.frequency);
     uint64_t lost = 0;
     for (auto &[reason, n] : ledger.lost) lost += n;
     if (lost > 0) append(out, ", {} lost", grouped(lost));
@@ -191,8 +203,7 @@ void FlameGraph::frame(const Box &box) {
         text += ", ";
         append_xml(text, module);
     }
-    append(text, "\n{} sample{}, {:.2f} %", grouped(samples), samples == 1 ? "" : "s",
-           100.0 * static_cast<double>(samples) / static_cast<double>(all));
+    append(text, "\n{}, {:.2f} %", counted(samples), 100.0 * static_cast<double>(samples) / static_cast<double>(all));
     if (const std::string more = remark(box); !more.empty()) append(text, "\n{}", more);
     append(text, "</title><rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" rx=\"2\"/>", x, y,
            std::max(width - 0.5, 0.2), kRow - 1);

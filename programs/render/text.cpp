@@ -153,6 +153,13 @@ std::string_view base_name(std::string_view path) {
     return slash == std::string_view::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
 }
 
+std::string event_text(const RunInfo &run) {
+    std::string out = ": ";
+    append_printable(out, run.event);
+    if (run.period > 1) append(out, ", one in {}", grouped(run.period));
+    return out;
+}
+
 std::string grouped(uint64_t number) {
     std::string digits = format("{}", number);
     for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");

@@ -40,6 +40,8 @@ void append_utf8(std::string &out, std::string_view text);
 
 /// "/usr/lib/libc.so.6" -> "libc.so.6".
 [[nodiscard]] std::string_view base_name(std::string_view path);
+/// ": page-faults, one in 10", of a run that counts_events().
+[[nodiscard]] std::string event_text(const RunInfo &run);
 /// 1187 -> "1,187".
 [[nodiscard]] std::string grouped(uint64_t number);
 /// Nanoseconds of Unix time as "2026-11-20T04:20:56.123456789Z" (RFC 3339, UTC).

@@ -19,8 +19,9 @@ constexpr size_t kFunctions = 20, kStacks = 5, kWidth = 60;
 
 class Top final : public Renderer {
   public:
-    Top(const RenderOptions &options, Writer &out) : out_(out), color_(options.color), tree_({.modules = true}) {}
-    void begin(const RunInfo &) override {}
+    Top(const RenderOptions &options, Writer &out)
+        : out_(out), color_(options.color), threads_(options.threads), tree_({.modules = true, .threads = options.threads}) {}
+    void begin(const RunInfo &run) override { events_ = run.counts_events(); }
     void sample(const NamedSample &sample, uint64_t count) override { tree_.add(sample, count); }
     void end(const Ledger &) override {
         std::vector<uint64_t> total = tree_.totals();
@@ -30,6 +31,7 @@ class Top final : public Renderer {
             return;
         }
         functions(total);
+        if (threads_) threads(total);
         stacks();
     }
 
@@ -85,6 +87,17 @@ class Top final : public Renderer {
             end_line();
         }
     }
+    void threads(const std::vector<uint64_t> &total) {
+        std::vector<uint32_t> all = tree_.children(0);
+        stable_sort(all, [&](uint32_t a, uint32_t b) { return total[a] > total[b]; });
+        out_.text() += '\n';
+        heading("  TOTAL  THREAD");
+        for (size_t i = 0; i < std::min(all.size(), kFunctions); ++i) {
+            append(out_.text(), "{:5.1f} %  ", share(total[all[i]]));
+            append_printable(out_.text(), tree_.name(tree_.nodes()[all[i]]));
+            end_line();
+        }
+    }
     void stacks() {
         const auto &nodes = tree_.nodes();
         std::vector<uint32_t> ends;
@@ -93,7 +106,7 @@ class Top final : public Renderer {
         stable_sort(
             ends, [&](uint32_t a, uint32_t b) { return nodes[a].self != nodes[b].self ? nodes[a].self > nodes[b].self : a < b; });
         out_.text() += '\n';
-        heading("SAMPLES           HOTTEST STACKS");
+        heading(format("{}           HOTTEST STACKS", events_ ? " EVENTS" : "SAMPLES"));
         for (size_t i = 0; i < std::min(ends.size(), kStacks); ++i) {
             append(out_.text(), "{:>7}  {:5.1f} %  ", grouped(nodes[ends[i]].self), share(nodes[ends[i]].self));
             std::string indent;
@@ -108,7 +121,7 @@ class Top final : public Renderer {
     std::string node_label(uint32_t node) const {
         const StackTree::Node &n = tree_.nodes()[node];
         std::string out;
-        if (tree_.kind(n) == Kind::process) out += "process ";
+        if (tree_.kind(n) == Kind::process) out += threads_ ? "thread " : "process ";
         append_printable(out, tree_.name(n).empty() ? "[unknown]" : tree_.name(n));
         if (tree_.kind(n) == Kind::kernel) out += "_[k]";
         if (tree_.kind(n) == Kind::inlined) out += "_[i]";
@@ -132,7 +145,7 @@ class Top final : public Renderer {
         text += '\n';
     }
     Writer &out_;
-    bool color_;
+    bool color_, threads_, events_ = false;
     StackTree tree_;
     uint64_t all_ = 0;
 };

@@ -15,6 +15,7 @@
 #include <cstdlib>
 
 #include "runtime/link/event.h"
+#include "runtime/link/tracefs.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/perf.h"
@@ -38,7 +39,7 @@ Error explain(Error error, const SamplingEvent &event) {
     case EINVAL: {
         constexpr const char *kLimit = "/proc/sys/kernel/perf_event_max_sample_rate";
         int64_t limit = sysctl_number(kLimit);
-        if (limit != kUnknown && event.frequency > static_cast<uint64_t>(limit)) {
+        if (event.period == 0 && limit != kUnknown && event.frequency > static_cast<uint64_t>(limit)) {
             error.kind = Errc::invalid_argument;
             error.context =
                 format("sampling at {} Hz: this kernel's limit is {} Hz (perf_event_max_sample_rate)", event.frequency, limit);
@@ -83,22 +84,23 @@ Error explain(Error error, const SamplingEvent &event) {
 } // namespace
 
 Result<PerfEventLink> PerfEventLink::open(const SamplingEvent &event, int program_fd) {
-    if (event.frequency == 0) return fail(Errc::invalid_argument, "a sampling frequency of 0 Hz");
+    if (event.frequency == 0 && event.period == 0) return fail(Errc::invalid_argument, "a sampling frequency of 0 Hz");
     if (event.pid < 0 && event.cpu < 0)
         return fail(Errc::invalid_argument, "a sampling event needs a process or a CPU: the kernel has none for both at once");
 
     sys::PerfEventAttr attr;
     attr.type = event.hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE;
-    attr.config = event.hardware ? uint64_t{PERF_COUNT_HW_CPU_CYCLES} : uint64_t{PERF_COUNT_SW_CPU_CLOCK};
-    attr.sample_period = event.frequency;
-    attr.bits = sys::kPerfDisabled | sys::kPerfFreq;
+    attr.config = event.hardware ? uint64_t{PERF_COUNT_HW_CPU_CYCLES} : uint64_t{event.software};
+    attr.sample_period = event.period ? event.period : event.frequency;
+    attr.bits = sys::kPerfDisabled | (event.period ? 0 : sys::kPerfFreq);
     if (event.inherit) attr.bits |= sys::kPerfInherit;
     if (event.enable_on_exec) attr.bits |= sys::kPerfEnableOnExec;
 
     PerfEventLink link;
     {
-        sys::Because why(event.cpu >= 0 ? "the clock of one CPU; a sample is taken at each tick"
-                                        : "the clock of one thread, ticking while it runs");
+        sys::Because why(event.period     ? "what happens on one CPU; a sample is taken at each so many-th event"
+                         : event.cpu >= 0 ? "the clock of one CPU; a sample is taken at each tick"
+                                          : "the clock of one thread, ticking while it runs");
         Result<Fd> fd = sys::perf_event_open(attr, event.pid, event.cpu);
         if (!fd) return Unexpected(explain(std::move(fd).error(), event));
         link.fd_ = std::move(*fd);
@@ -117,11 +119,46 @@ Result<void> PerfEventLink::disable() const {
     return sys::perf_event_disable(fd_.get());
 }
 
+Result<void> PerfEventLink::set_period(uint64_t period) const {
+    sys::Because why("from now on it ticks at another rate");
+    return sys::perf_set_period(fd_.get(), period);
+}
+
 Result<uint64_t> PerfEventLink::count() const {
     uint64_t value = 0;
     size_t n = TRY_IN(sys::read(fd_.get(), &value, sizeof value), "reading a perf event's count");
     if (n != sizeof value) return fail(Errc::io, "reading a perf event's count: {} bytes instead of 8", n);
     return value;
+}
+
+Result<TracepointLink> TracepointLink::open(const std::string &name) {
+    sys::PerfEventAttr attr;
+    attr.type = PERF_TYPE_TRACEPOINT;
+    attr.config = TRY(tracepoint_id(name));
+    attr.sample_period = 1;
+    attr.bits = sys::kPerfDisabled; // of the event; a program on it doesn't ask
+    const std::vector<int> cpus = TRY(online_cpus());
+    TracepointLink link;
+    // Which CPU doesn't matter: the kernel runs a tracepoint's programs wherever it fires (perf_trace_run_bpf_submit).
+    sys::Because why("the tracepoint as an event, for a program to run on");
+    SamplingEvent any;
+    any.cpu = cpus.empty() ? 0 : cpus.front();
+    Result<Fd> fd = sys::perf_event_open(attr, -1, any.cpu);
+    if (!fd) return Unexpected(in_context(explain(std::move(fd).error(), any), format("tracepoint {}", name)));
+    link.fd_ = std::move(*fd);
+    return link;
+}
+
+Result<void> TracepointLink::attach(int program_fd) {
+    link_ = TRY_IN(run_on_event(fd_.get(), program_fd), "attaching the program to a tracepoint");
+    return {};
+}
+
+void TracepointLink::detach() {
+    // The last event of a tracepoint takes the kernel's function off it, and waits for all CPUs (perf_trace_event_unreg).
+    sys::Because why("no more of it; when this returns, no CPU runs the program any more");
+    link_ = Fd();
+    fd_ = Fd();
 }
 
 } // namespace rawbpf::inline v0

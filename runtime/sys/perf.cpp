@@ -89,6 +89,10 @@ Result<void> perf_event_enable(int fd) { return control(fd, PERF_EVENT_IOC_ENABL
 Result<void> perf_event_disable(int fd) { return control(fd, PERF_EVENT_IOC_DISABLE, 0, "PERF_EVENT_IOC_DISABLE"); }
 Result<void> perf_event_reset(int fd) { return control(fd, PERF_EVENT_IOC_RESET, 0, "PERF_EVENT_IOC_RESET"); }
 
+Result<void> perf_set_period(int fd, uint64_t period) {
+    return control(fd, PERF_EVENT_IOC_PERIOD, reg(&period), "PERF_EVENT_IOC_PERIOD");
+}
+
 Result<void> perf_set_bpf(int fd, int prog_fd) {
     return control(fd, PERF_EVENT_IOC_SET_BPF, static_cast<uint64_t>(prog_fd), "PERF_EVENT_IOC_SET_BPF");
 }

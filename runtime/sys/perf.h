@@ -90,6 +90,8 @@ inline constexpr uint64_t kPerfSigtrap = 1ULL << 37;       ///< 5.13
 [[nodiscard]] Result<void> perf_event_enable(int fd);
 [[nodiscard]] Result<void> perf_event_disable(int fd);
 [[nodiscard]] Result<void> perf_event_reset(int fd);
+/// PERF_EVENT_IOC_PERIOD: another sample_period, or frequency.
+[[nodiscard]] Result<void> perf_set_period(int fd, uint64_t period);
 /// PERF_EVENT_IOC_SET_BPF: run the program at each sample; detached when the event is closed.
 [[nodiscard]] Result<void> perf_set_bpf(int fd, int prog_fd);
 /// PERF_EVENT_IOC_SET_OUTPUT: records go to the ring of another event on the same CPU; -1 undoes it.

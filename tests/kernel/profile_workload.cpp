@@ -95,6 +95,41 @@ Clock::time_point in(int milliseconds) { return Clock::now() + std::chrono::mill
     asm volatile("");
 }
 
+[[gnu::noinline]] void fault_body(int pages) {
+    HAVE_A_FRAME;
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), size = static_cast<size_t>(pages) * page;
+    void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    madvise(memory, size, MADV_NOHUGEPAGE); // one fault a page
+    for (size_t at = 0; at < size; at += page) static_cast<volatile char *>(memory)[at] = 1;
+    munmap(memory, size);
+    asm volatile("");
+}
+
+// By syscall(2), which leaves the frame pointer alone, where libc's own functions use that register for other things. It has no
+// frame itself, so that a walk by frame pointers passes over who called it: what is looked for is the caller of that.
+[[gnu::noinline]] void sleep_body() {
+    HAVE_A_FRAME;
+    const timespec time{0, 5'000'000};
+    syscall(SYS_nanosleep, &time, nullptr);
+    asm volatile("");
+}
+[[gnu::noinline]] void sleep_caller(int times) {
+    HAVE_A_FRAME;
+    for (int i = 0; i < times; ++i) sleep_body();
+    asm volatile("");
+}
+[[gnu::noinline]] void call_body() {
+    HAVE_A_FRAME;
+    profile_test_sink = profile_test_sink + static_cast<unsigned long>(syscall(SYS_getpriority, 0, 0));
+    asm volatile("");
+}
+[[gnu::noinline]] void call_caller(int times) {
+    HAVE_A_FRAME;
+    for (int i = 0; i < times; ++i) call_body();
+    asm volatile("");
+}
+
 /// Position-independent and without a call, so that a copy of its bytes runs anywhere.
 [[gnu::noinline]] unsigned long spin(unsigned long n) {
     for (unsigned long i = 0; i < n; ++i) asm volatile("");
@@ -189,6 +224,12 @@ void again(const char *request) {
         waitpid(child, nullptr, 0);
     } else if (what == "system") {
         system_body(milliseconds);
+    } else if (what == "faults") {
+        fault_body(milliseconds);
+    } else if (what == "sleeps") {
+        sleep_caller(milliseconds);
+    } else if (what == "calls") {
+        call_caller(milliseconds);
     } else if (what == "jit") {
         jit_body(milliseconds);
     } else {

@@ -5,12 +5,16 @@
 
 namespace rawbpf::test {
 
-/// Calls `body(const ProfileConfig &, unsigned number)` for each of the 96.
+/// Calls `body(const ProfileConfig &, unsigned number)` for each of the 104.
 template <class Body> void each_profile_config(Body &&body) {
     unsigned number = 0;
     for (__u32 pids : {PROFILE_PIDS_ANY, PROFILE_PIDS_WANTED, PROFILE_PIDS_LEFT_OUT}) {
-        for (unsigned bits = 0; bits < 32; ++bits) {
+        for (unsigned bits = 0; bits < (pids == PROFILE_PIDS_ANY ? 40 : 32); ++bits) {
             ProfileConfig config{};
+            if (bits >= 32) { // events, and a tracepoint's every fourth
+                config.every = bits & 4 ? 4 : 1;
+                config.tracepoint = bits >> 2 & 1;
+            }
             config.want_kernel = bits & 1;
             config.want_user = bits >> 1 & 1;
             config.skip_idle = bits >> 2 & 1;

@@ -177,6 +177,51 @@ TEST_CASE("capture: a report names with the names in the file") {
     }
 }
 
+TEST_CASE("capture: the event, and what samples stand for") {
+    // Two samples of one stack, of the third part of all events; then as a clock's, of which the second ticked at a quarter.
+    const auto capture = [](uint64_t period, uint32_t first, uint32_t second) {
+        StackTree tree;
+        ModuleTable modules;
+        CaptureWriter writer(-1);
+        CaptureHeader header;
+        header.run.event = period ? "page-faults" : "cpu-clock";
+        header.run.period = period;
+        writer.begin(header);
+        InternedSample s;
+        s.t_ns = 1;
+        s.weight = first;
+        writer.sample(s, tree, modules);
+        s.weight = second;
+        writer.sample(s, tree, modules);
+        Outcome outcome;
+        outcome.ledger.fired = outcome.ledger.shown = 2;
+        writer.end(outcome);
+        return writer.take();
+    };
+    Keep events, clock, each;
+    auto told = report(capture(3, 3, 3), events, Delivery::counted);
+    REQUIRE(told);
+    CHECK(told->run.event == "page-faults");
+    CHECK(told->run.period == 3);
+    CHECK(told->run.counts_events());
+    REQUIRE(events.counted.size() == 1);
+    CHECK(events.counted[0].count == 2);
+    CHECK(events.counted[0].weight == 6);
+    told = report(capture(0, 1, 4), clock, Delivery::counted);
+    REQUIRE(told);
+    CHECK(!told->run.counts_events());
+    REQUIRE(clock.counted.size() == 1);
+    CHECK(clock.counted[0].count == 2);
+    CHECK(clock.counted[0].weight == 5);
+    REQUIRE(report(capture(0, 4, 1), each));
+    REQUIRE(each.each.size() == 2);
+    CHECK(each.each[0].weight == 4);
+    CHECK(each.each[1].weight == 1);
+    CHECK(!report(capture(3, 3, 4), each));
+    CHECK(!report(capture(0, 1, kMostWeight + 1), each));
+    CHECK(!report(capture(0, 0, 1), each));
+}
+
 TEST_CASE("capture: cut at any byte it is refused, with the offset, and nothing was shown") {
     const std::string whole = small_capture(true);
     for (size_t size = 0; size < whole.size(); ++size) {
@@ -226,7 +271,7 @@ TEST_CASE("capture: references forward, circles and depth are refused") {
     CHECK(error(with({{3, std::string("\0\1\0\0\0", 5)}})).find("module 1 of 1") != std::string::npos);
     CHECK(error(with({{3, place}, {4, std::string("\1\0", 2)}})).find("caller 1 of 1") != std::string::npos);
     CHECK(error(with({{4, std::string("\0\0", 2)}})).find("place 0 of 0") != std::string::npos);
-    CHECK(error(with({{10, ""}})).find("unknown type 10") != std::string::npos);
+    CHECK(error(with({{11, ""}})).find("unknown type 11") != std::string::npos);
     CHECK(error(with({{3, std::string("\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 12)}})).find("64 bits") !=
           std::string::npos);
     std::string deep = with({{3, place}});

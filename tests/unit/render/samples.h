@@ -65,12 +65,13 @@ inline RunInfo run_info() {
 
 /// What a format makes of these samples, each with its count.
 inline std::string rendered(render::Format format, const std::vector<std::pair<NamedSample, uint64_t>> &samples,
-                            const render::RenderOptions &options = {}, const Ledger &ledger = {}) {
+                            const render::RenderOptions &options = {}, const Ledger &ledger = {},
+                            const RunInfo &run = run_info()) {
     std::string text;
     render::Writer out(text);
     auto renderer = render::make_any_renderer(format, options, out);
     if (!renderer) return "error: " + renderer.error().message();
-    (*renderer)->begin(run_info());
+    (*renderer)->begin(run);
     for (auto &[sample, count] : samples) (*renderer)->sample(sample, count);
     (*renderer)->end(ledger);
     return text;

@@ -193,6 +193,12 @@ TEST_CASE("render: the ledger adds up in front of the reader") {
     CHECK(ledger_text("t", run, {}, {}).starts_with("t: 0 samples at 50000 Hz\n"));
     ledger.shown = 1;
     CHECK(ledger_text("t", {}, ledger, {}).find("don't add up: fired should be 61") != std::string::npos);
+    RunInfo events;
+    events.event = "page-faults";
+    events.period = 1;
+    CHECK(ledger_text("t", events, {}, {}).starts_with("t: 0 samples: page-faults\n"));
+    events.period = 1000;
+    CHECK(ledger_text("t", events, {}, {}).starts_with("t: 0 samples: page-faults, one in 1,000\n"));
     CHECK(progress_text(12.3, 1187, 34) == "12 s  1,187 samples  34 processes");
     CHECK(progress_text(1, 1, 1) == "1 s  1 sample  1 process");
 }

@@ -64,6 +64,46 @@ TEST_CASE("render: perf-script is what perf script prints") {
           "\n");
 }
 
+TEST_CASE("render: events that aren't a clock's are counted, by their name") {
+    RunInfo run = run_info();
+    run.frequency = 0;
+    run.event = "page-faults";
+    run.period = 10;
+    NamedSample s = stack("node", {user_frame("main")});
+    s.weight = 10;
+    const auto shown = [&](Format format, uint64_t weight = 10) { return rendered(format, {{s, weight}}, {}, {}, run); };
+    CHECK(shown(Format::perf_script).starts_with("node     2134 [004] 1761659235.300424:         10 page-faults: \n"));
+    CHECK(shown(Format::folded, 30) == "node;main 30\n");
+    CHECK(shown(Format::top, 30).find(" EVENTS           HOTTEST STACKS\n     30") != std::string::npos);
+    const std::string svg = shown(Format::svg, 30);
+    CHECK(svg.find("page-faults flame graph") != std::string::npos);
+    CHECK(svg.find("30 page-faults, one in 10 sampled") != std::string::npos);
+    CHECK(svg.find("sample<") == std::string::npos);
+    if (writes_json()) {
+        CHECK(shown(Format::json).find("\"event\":\"page-faults\",\"period\":10}") != std::string::npos);
+        CHECK(shown(Format::json).find("\"cpu\":4,\"weight\":10,") != std::string::npos);
+        CHECK(shown(Format::speedscope, 30).find("\"unit\":\"none\",\"startValue\":0,\"endValue\":30") != std::string::npos);
+        const std::string firefox = shown(Format::firefox, 20); // two samples
+        CHECK(firefox.find("\"data\":[[0,1.500000,0],[0,1.500000,0]]") != std::string::npos);
+    }
+    run.event = "a b\n:";
+    CHECK(shown(Format::perf_script).find("10 a\\x20b\\x0a:: \n") != std::string::npos);
+    CHECK(shown(Format::svg).find("a b\n:") == std::string::npos);
+}
+
+TEST_CASE("render: threads apart") {
+    NamedSample one = stack("a b", {user_frame("main")}), two = one;
+    two.tid = 2135;
+    RenderOptions options;
+    options.threads = true;
+    CHECK(rendered(Format::folded, {{one, 1}, {two, 2}}, options) == "a\\x20b-2133/2134;main 1\na\\x20b-2133/2135;main 2\n");
+    CHECK(rendered(Format::folded, {{one, 1}, {two, 2}}) == "a\\x20b;main 3\n");
+    const std::string top = rendered(Format::top, {{one, 1}, {two, 2}}, options);
+    CHECK(top.find("  TOTAL  THREAD\n 66.7 %  a b-2133/2135\n 33.3 %  a b-2133/2134\n") != std::string::npos);
+    CHECK(top.find("thread a b-2133/2135\n") != std::string::npos);
+    CHECK(rendered(Format::svg, {{one, 1}, {two, 2}}, options).find("a b-2133/2135") != std::string::npos);
+}
+
 TEST_CASE("render: inlined functions in other tools' formats") {
     NamedSample s =
         stack("draw", {source_frame("area", "/src/shapes.cpp", 40, false), source_frame("square", "/src/shapes.h", 12, true)});
