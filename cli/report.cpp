@@ -74,10 +74,24 @@ Result<Capture> read_capture(const std::string &path) {
     return capture;
 }
 
+std::string name_of(const std::string &path) { return path == "-" ? "standard input" : path; }
+
+// What one capture has more than the other is known only where both have counted the same.
+Result<void> check_comparable(const Capture &before, const std::string &path, const Capture &after, const std::string &later) {
+    const RunInfo a = TRY(captured_run(before.bytes(), name_of(path))), b = TRY(captured_run(after.bytes(), name_of(later)));
+    if (!a.counts_events() && !b.counts_events()) return {}; // time, by whatever clock
+    if (a.event == b.event) return {};
+    const auto what = [](const RunInfo &run) { return run.event.empty() ? std::string("CPU time") : run.event; };
+    return Unexpected(make_error(
+        Errc::invalid_argument,
+        format("{} has {} and {} has {}: one can't be compared with the other", name_of(path), what(a), name_of(later), what(b)),
+        "record both with the same --event"));
+}
+
 // Hands a capture to the view, from its begin to its end. The exit status, where it went wrong.
 std::optional<int> show(const Capture &capture, const std::string &path, const ReportOptions &options, View &view,
                         Outcome &outcome) {
-    Result<Outcome> done = report_capture(capture.bytes(), path == "-" ? "standard input" : path, options, view);
+    Result<Outcome> done = report_capture(capture.bytes(), name_of(path), options, view);
     if (!done) return reader_gone(done.error()) ? 0 : complain(kWho, done.error(), 1);
     Result<void> written = view.finish(*done);
     if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
@@ -118,6 +132,8 @@ int run_report(const Arguments &a) {
     Result<Capture> second = Capture();
     if (wanted.render.difference) second = read_capture(later);
     if (!second) return complain(kWho, second.error(), 1);
+    if (wanted.render.difference)
+        if (Result<void> same = check_comparable(*capture, path, *second, later); !same) return complain(kWho, same.error(), 1);
 
     Result<std::unique_ptr<View>> view = View::open(wanted);
     if (!view) return complain(kWho, view.error(), view.error().kind == Errc::unsupported ? 3 : 1);

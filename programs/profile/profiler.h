@@ -146,6 +146,9 @@ struct ReportOptions {
     bool lines = false, inlined = false;
 };
 
+/// What a capture says of its recording. Errors: bad_input with the offset, wherever in the capture that is.
+[[nodiscard]] Result<RunInfo> captured_run(Bytes capture, const std::string &name);
+
 /// Reads a capture (written by ProfileOptions::record_fd), names it with the files of this machine or of `symfs`, and delivers.
 /// `name` is for messages. Errors: bad_input with the offset for a capture that is cut or hostile.
 [[nodiscard]] Result<Outcome> report_capture(Bytes capture, const std::string &name, const ReportOptions &options, Sink &sink);

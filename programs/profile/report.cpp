@@ -141,6 +141,13 @@ class Deliver : public CaptureReader::Visitor {
 } // namespace
 } // namespace profile
 
+Result<RunInfo> captured_run(Bytes capture, const std::string &name) {
+    profile::CaptureReader reader(capture, name);
+    profile::CaptureReader::Visitor nobody;
+    TRY(reader.read(nobody));
+    return reader.header().run;
+}
+
 Result<Outcome> report_capture(Bytes capture, const std::string &name, const ReportOptions &options, Sink &sink) {
     using namespace profile;
     Names names;

@@ -40,7 +40,7 @@ struct ProgramOptions {
     bool calls = true, results = false; ///< which ends of a function send a record
     bool pair = false;                  ///< one record at the return, with the call's arguments and how long it took
     bool stack = false;                 ///< both stacks with each record
-    /// The user's by tables (Unwinder), into maps that are then there; needs bpf_loop. Else by frame pointers.
+    /// The user's by tables (Unwinder), into maps that are then there. Else by frame pointers.
     std::optional<UnwindProgramOptions> unwind;
     bool goroutines = false;       ///< a column more for Go's USDT probes: which goroutine it is
     std::vector<Expression> shows; ///< more columns; where a place has no such thing, it has no such column

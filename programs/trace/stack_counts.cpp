@@ -14,7 +14,12 @@ class StackCounts final : public Sink {
   public:
     using Sink::Sink;
 
-    void begin(std::string &) override { o_.view.stacks->begin(o_.run); }
+    void begin(std::string &) override {
+        RunInfo run = o_.run;
+        run.event = "events";
+        run.period = 1;
+        o_.view.stacks->begin(run);
+    }
 
     void event(std::string &, const Shown &shown) override {
         const Header &header = shown.event.header;

@@ -554,6 +554,18 @@ Unwinder::Unwinder(Builder &b, const UnwindProgramOptions &options)
 
 void Unwinder::walk(Code &f, const Place &place) {
     const Emit emit(f, *this, place, r8);
+    const auto follow_frame_pointers = [&] {
+        f.mov(r2, r8);
+        f.add(r2, runtime(place.frames));
+        f.add(r2, r9);
+        f.call(helper::get_stack, r6, r2, runtime(8 * std::min(options_.depth, kMostByFramePointer)), BPF_F_USER_STACK);
+        f.if_(as_signed(r0) > 0, [&] { f.add(r9, r0); });
+    };
+    if (place.context == UnwindContext::other && !options_.has_task_pt_regs && options_.registers_at == 0) {
+        f.store<uint32_t>(emit.at(offsetof(UnwindState, ending)), UNWIND_ENDED_NO_REGS); // nowhere are there any
+        if (options_.copies) f.store<uint64_t>(emit.at(offsetof(UnwindState, leaf.address)), 0);
+        return follow_frame_pointers();
+    }
     const Label by_frame_pointer = f.label("by frame pointer"), no_registers = f.label("no registers"), done = f.label("walked");
     const auto state = [&](size_t offset) { return emit.at(offset); };
 
@@ -631,11 +643,7 @@ void Unwinder::walk(Code &f, const Place &place) {
     f.bind(no_registers);
     f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_NO_REGS);
     f.bind(by_frame_pointer);
-    f.mov(r2, r8);
-    f.add(r2, runtime(place.frames));
-    f.add(r2, r9);
-    f.call(helper::get_stack, r6, r2, runtime(8 * std::min(options_.depth, kMostByFramePointer)), BPF_F_USER_STACK);
-    f.if_(as_signed(r0) > 0, [&] { f.add(r9, r0); });
+    follow_frame_pointers();
     f.bind(done);
 }
 
