@@ -42,7 +42,7 @@ TEST_CASE("trace program: stacks by tables, in every kind of program, for every 
                 options.unwind->arm64 = arm64;
                 options.unwind->has_bpf_loop = bpf_loop;
                 options.unwind->has_task_pt_regs = bpf_loop;
-                options.unwind->registers_at = 16000;
+                options.unwind->registers_at = return_probes ? 16000 : 0; // 0: not known on this kernel
                 options.unwind->return_probes = return_probes;
                 options.unwind->depth = 255;
                 const Result<TraceUnit> made = trace_unit(places, options, nullptr);
