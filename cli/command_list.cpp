@@ -42,12 +42,10 @@ std::span<const Command *const> all_commands() {
 #endif
         &kLoad, //
 #ifdef RAWBPF_LAB
-        &kExec,        &kStep, //
-#endif
-        &kInspect, //
-        &kRelocs,  //
-        &kCheck,   //
-#ifdef RAWBPF_LAB
+        &kExec,        &kStep,   //
+        &kInspect,               //
+        &kRelocs,                //
+        &kCheck,                 //
         &kLink,                  //
         &kBtfDump,     &kBtfMin, //
         &kGenSkeleton,           //

@@ -2,7 +2,7 @@
 //
 //      rawbpf        profile, load, doctor ...: what every board has room for
 //      rawbpf-lab    the same, and trace, custom, usdt trace, asm, disasm, exec, step, isa, helper, btf, link, gen skeleton,
-//                    profile --otlp and --lines, other tools' formats
+//                    inspect, relocs, check, profile --otlp and --lines, other tools' formats
 //
 // The assembler, the emulator, the tracer and what developers do on their own machine are a third of all code, and many a board
 // needs none of them. So they are in a second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first;
@@ -20,8 +20,8 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr std::string_view kLabCommands[] = {"asm",    "btf", "custom", "disasm", "exec",  "gen",
-                                             "helper", "isa", "link",   "step",   "trace", "usdt"};
+constexpr std::string_view kLabCommands[] = {"asm",     "btf", "check", "custom", "disasm", "exec",  "gen", "helper",
+                                             "inspect", "isa", "link",  "relocs", "step",   "trace", "usdt"};
 constexpr std::string_view kOfAllCommands[] = {"--help", "-h", "help", "man", "completion"};
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> list) {
