@@ -6,6 +6,7 @@
 #include "cli/lines.h"
 #include "cli/profile_export.h"
 #include "cli/profile_live.h"
+#include "cli/profile_off_cpu.h"
 #include "programs/render/lab_formats.h"
 
 namespace rawbpf::inline v0::cli {
@@ -15,6 +16,7 @@ const bool kHasLab = true;
 const OpenProfileExport kOpenProfileExport = open_profile_export;
 const OpenDebugInfo kOpenDebugInfo = open_debug_info;
 const OpenLiveScreen kOpenLiveScreen = open_live_screen;
+const MakeOffCpu kMakeOffCpu = profile::make_off_cpu;
 const MakeRenderer kMakeRenderer = render::make_any_renderer;
 const ExamineModules kExamineModules = examine_modules;
 #else
@@ -22,6 +24,7 @@ const bool kHasLab = false;
 const OpenProfileExport kOpenProfileExport = nullptr;
 const OpenDebugInfo kOpenDebugInfo = nullptr;
 const OpenLiveScreen kOpenLiveScreen = nullptr;
+const MakeOffCpu kMakeOffCpu = nullptr;
 const MakeRenderer kMakeRenderer = render::make_renderer;
 const ExamineModules kExamineModules = nullptr;
 #endif

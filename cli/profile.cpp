@@ -10,6 +10,7 @@
 #include "cli/narrator.h"
 #include "cli/profile_export.h"
 #include "cli/profile_live.h"
+#include "cli/profile_off_cpu.h"
 #include "cli/running.h"
 #include "cli/view.h"
 #include "programs/profile/container.h"
@@ -51,6 +52,8 @@ constexpr Option kOptions[] = {
     {.name = "hw",
      .help = "short for -e cycles: the CPU's cycle counter is the clock; needs a PMU, which many virtual machines lack",
      .stands_for = "event=cycles"},
+    kOffCpuOption,
+    kMinWaitOption,
     {.name = "pid",
      .letter = 'p',
      .kind = Kind::pids,
@@ -139,6 +142,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf profile -e page-faults -f svg -o faults.svg -- ./server", "who touches new memory, in place of who computes"},
     {"sudo rawbpf profile -e tracepoint:block:block_rq_issue -c 10 -f folded -d 60",
      "the stacks that one disk request in ten comes from"},
+    {"sudo rawbpf profile --off-cpu --min-wait 1ms -f svg -o waits.svg -- make", "what a command and all it starts wait for"},
     {"sudo rawbpf profile --live", "what the machine does, as it does it"},
     {"sudo rawbpf profile --ps -p 1234", "one process, with the stack under each sample"},
     {"sudo rawbpf profile --inline --lines -f json -d 5 -p 1234", "with lines, and inlined functions as frames of their own"},
@@ -195,12 +199,46 @@ Result<void> check_event(const Arguments &a) {
     return {};
 }
 
+// --off-cpu beside what means nothing for waits.
+Result<void> check_off_cpu(const Arguments &a) {
+    if (!a.has(option("off-cpu"))) {
+        if (!a.has(option("min-wait"))) return {};
+        return wrong_usage("--min-wait is about waits, and without --off-cpu there are none", "add --off-cpu");
+    }
+    struct Refused {
+        Id id;
+        std::string_view why, instead;
+    };
+    constexpr std::string_view no_clock = "waits are seen at the scheduler's switch: no clock is needed";
+    constexpr Refused refused[] = {
+        {option("event"), "either what happens or who waits", "leave one of them out"},
+        {option("freq"), no_clock, "leave it out; --min-wait TIME shows less"},
+        {option("max-cpu"), no_clock, "leave it out"},
+        {option("cpu"), "a thread that waits is on no CPU", "leave it out; -p PID or --cgroup PATH choose whose waits"},
+        {option("idle"), "an idle CPU's own thread waits for nothing", "leave it out"},
+        {option("live"), "the table on the terminal is of samples", "-f top -d 10"},
+        {option("record"), "a capture has samples, and no waits", "-f json -o FILE keeps every wait"},
+        {option("otlp"), "spans are made of samples", "rawbpf trace --otlp has calls with the time that they took"},
+    };
+    for (const Refused &one : refused)
+        if (a.has(one.id))
+            return wrong_usage(format("--off-cpu and --{}: {}", kOptions[one.id.index].name, one.why), std::string(one.instead));
+    if (a.text(option("bpf")) == "clang")
+        return wrong_usage("--off-cpu and --bpf clang: the program that sees waits is in the C++ DSL only", "leave --bpf out");
+    const std::string_view format_name = a.text(option("format"));
+    if (format_name == "folded-ext" || format_name == "firefox")
+        return wrong_usage(format("-f {} has no place for how long a wait was", format_name),
+                           "-f json has each wait, and -f speedscope shows them by thread");
+    return {};
+}
+
 // What can't be said row by row in the table.
 Result<void> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
     TRY(check_event(a));
     TRY(check_as_root(a, option("as-root")));
+    TRY(check_off_cpu(a));
     TRY(check_otlp(a, otlp_ids(kOptions)));
     const bool viewed = is_viewed(a);
     if (a.has(option("live"))) {
@@ -334,6 +372,12 @@ int run_profile_command(const Arguments &a) {
         if (!opened) return complain(kWho, opened.error(), opened.error().kind == Errc::invalid_argument ? 2 : 3);
         spans = std::move(*opened);
     }
+    std::unique_ptr<profile::OffCpu> off_cpu;
+    if (a.has(option("off-cpu"))) {
+        if (!kMakeOffCpu) return complain(kWho, make_error(Errc::unsupported, "--off-cpu is for rawbpf-lab"), 3);
+        off_cpu = kMakeOffCpu(static_cast<uint64_t>(a.seconds(option("min-wait")) * 1e9));
+        options->off_cpu = off_cpu.get();
+    }
     std::unique_ptr<View> view;
     if (is_viewed(a)) {
         Result<std::unique_ptr<View>> opened = View::open(shown(a));
@@ -402,6 +446,9 @@ const Command kProfile{
         "Counts are of events then: a sample taken at each N-th counts N times.\n\n"
         "With -- COMMAND it runs a command, samples it and its children from the first instruction on, and ends with it. "
         "At the end a ledger on standard error accounts for every sample, and says what the profile itself cost.\n\n"
+        "--off-cpu shows the other half: where threads wait, by the time that they waited. Folded stacks then count "
+        "microseconds, the graph and the top table show time, pprof's values are off-cpu nanoseconds. A wait that isn't over at "
+        "the end counts up to there.\n\n"
         "The formats: table is a line a sample as it comes; folded has equal stacks counted, one a line, for flame "
         "graph tools; folded-ext is a line a sample with time, comm, pid, tid, CPU and frames; json is an object a "
         "line; svg is a flame graph for a browser; top lists the hottest functions and stacks. For other tools: pprof is "

@@ -87,7 +87,7 @@ void say_outcome(std::string_view who, const Outcome &outcome, const std::string
         cost.table_bytes = outcome.cost.table_bytes;
         cost.ring_bytes = outcome.cost.ring_bytes;
         cost.ended_early = outcome.ended_early;
-        text += render::ledger_text(who, outcome.run, outcome.ledger, cost);
+        text += render::ledger_text(who, outcome.run, outcome.ledger, cost, outcome.run.waits() ? "wait" : "sample");
         if (verbose && outcome.cost.armed_ns > 0)
             append(text, "  armed after {}\n", render::duration_text(static_cast<double>(outcome.cost.armed_ns) / 1e9));
         if (verbose && !outcome.cost.counting.empty()) append(text, "  counting    {}\n", outcome.cost.counting);

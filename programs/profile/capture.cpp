@@ -124,7 +124,7 @@ void CaptureWriter::sample(const InternedSample &sample, const StackTree &tree, 
     std::string p;
     if (sample.weight != weight_) {
         weight_ = sample.weight;
-        put(p, uint64_t{weight_});
+        put(p, weight_);
         record(kWeight, p);
         p.clear();
     }

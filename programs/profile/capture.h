@@ -55,7 +55,7 @@ class CaptureWriter {
     std::vector<uint32_t> module_ids_; // in the table -> in the file, kNone: not written
     std::unordered_map<std::string, uint32_t> comms_;
     uint64_t last_ns_ = 0;
-    uint32_t weight_ = 1; // of the samples being written
+    uint64_t weight_ = 1; // of the samples being written
 };
 
 /// Reads a capture that may be anything. The bytes must outlive it.

@@ -18,6 +18,16 @@ constexpr uint64_t kPassShare = 20;
 constexpr uint64_t kLongestWaitNs = 2'000'000'000;
 constexpr size_t kBatch = 256;
 
+// A wait's kernel stack begins in our own program: what the kernel called to get there says nothing of why the thread waits.
+void begin_at_schedule(std::vector<FramePtr> &kernel) {
+    constexpr size_t kMostBefore = 6;
+    for (size_t i = 0; i < std::min(kMostBefore, kernel.size()); ++i) {
+        if (!kernel[i]->symbol.starts_with("__schedule")) continue;
+        kernel.erase(kernel.begin(), kernel.begin() + static_cast<ptrdiff_t>(i));
+        return;
+    }
+}
+
 } // namespace
 
 bool Deliverer::truncated(int32_t bytes, uint32_t node) const {
@@ -131,6 +141,7 @@ NamedSample Deliverer::name(const InternedSample &sample) {
     out.kernel.reserve(out.kernel_bytes / 8);
     out.user.reserve(out.user_bytes / 8);
     tree_.walk(sample.kernel, [&](uint32_t place) { namer_.add_frames(place, out.kernel); });
+    if (waits_) begin_at_schedule(out.kernel);
     tree_.walk(sample.user, [&](uint32_t place) { namer_.add_frames(place, out.user); });
     return out;
 }

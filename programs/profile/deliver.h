@@ -28,6 +28,8 @@ class Deliverer {
 
     /// Delivery::counted: from the beginning, stacks of different threads are counted apart.
     void keep_threads_apart() { counts_.keep_threads_apart(); }
+    /// From the beginning: samples are waits, so their kernel stacks begin at the scheduler.
+    void expect_waits() { waits_ = true; }
 
     /// `count` of them: more than one only with Delivery::counted.
     void add(const InternedSample &sample, uint64_t count = 1);
@@ -60,7 +62,7 @@ class Deliverer {
     StackTree &tree_;
     Namer &namer_;
     Delivery delivery_;
-    bool names_;
+    bool names_, waits_ = false;
     Sink &sink_;
     Clock clock_;
     int32_t most_bytes_ = PROFILE_STACK_BYTES;

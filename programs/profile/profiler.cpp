@@ -36,6 +36,7 @@
 #include "programs/profile/deliver.h"
 #include "programs/profile/event.h"
 #include "programs/profile/live_symbols.h"
+#include "programs/profile/off_cpu.h"
 #include "programs/profile/process_events.h"
 #include "programs/profile/program.h"
 #include "programs/profile/run_info.h"
@@ -103,6 +104,9 @@ Result<void> check(const ProfileOptions &options, const Event &event, const std:
         return fail(Errc::invalid_argument, "a share of {} of a CPU: it is a clock whose rate can be lowered, not {}",
                     options.max_cpu, event.name);
     if (options.frequency == 0) return fail(Errc::invalid_argument, "a frequency of 0 Hz takes no samples");
+    if (options.off_cpu && options.record_fd >= 0) return fail(Errc::invalid_argument, "a capture has samples, and no waits");
+    if (options.off_cpu && (event.kind != EventKind::clock || options.max_cpu > 0))
+        return fail(Errc::invalid_argument, "waits are no samples of {}, and have no rate", event.name);
     if (options.duration_s < 0 || !std::isfinite(options.duration_s))
         return fail(Errc::invalid_argument, "a duration of {} s", options.duration_s);
     for (int cpu : options.cpus) {
@@ -128,6 +132,7 @@ class Run {
           counting_([this](const InternedSample *sample, uint64_t more) { take_counted(sample, more); }) {
         symbols_.set_debug_info(options.debug_info);
         if (options.per_thread) deliverer_.keep_threads_apart();
+        if (options.off_cpu) deliverer_.expect_waits();
     }
 
     Result<Outcome> run() {
@@ -210,7 +215,7 @@ class Run {
 
     /// Loads the program. Counting in the kernel is worth no failure: without it all samples are sent.
     Result<LoadedObject> load_as(ProgramOptions &program) {
-        auto attempt = [&]() -> Result<LoadedObject> { return rawbpf::load(TRY(program_spec(options_.bpf, program))); };
+        auto attempt = [&]() -> Result<LoadedObject> { return rawbpf::load(TRY(spec(program))); };
         auto loaded = attempt();
         if (loaded || !program.counting) return loaded;
         program.counting.reset();
@@ -222,6 +227,7 @@ class Run {
     /// Whether equal stacks are to be counted in the kernel: the results know only counts, and nothing else wants each sample.
     void choose_counting(ProgramOptions &program) {
         if (options_.delivery != Delivery::counted || options_.record_fd >= 0 || options_.stack_counts == 0) return;
+        if (options_.off_cpu) return;
         if (period_ != 0 || options_.max_cpu > 0 || options_.per_thread) {
             // A count says neither a thread nor at which of several rates its samples came, and a tracepoint's hits on CPUs that
             // aren't wanted are for us to drop.
@@ -278,6 +284,10 @@ class Run {
         return {};
     }
 
+    Result<ObjectSpec> spec(const ProgramOptions &program) const {
+        return options_.off_cpu ? options_.off_cpu->spec(program) : program_spec(options_.bpf, program);
+    }
+
     Result<void> open_events() {
         if (!options_.workload.empty()) {
             std::optional<sys::User> user;
@@ -285,6 +295,7 @@ class Run {
             symbols_.set_owner(user ? user->uid : sys::effective_uid());
             child_ = TRY(sys::Child::spawn(options_.workload, user));
             table_.want(static_cast<uint32_t>(child_.pid()));
+            if (options_.off_cpu) TRY(pids_->put(static_cast<uint32_t>(child_.pid()), uint8_t{1}));
         }
         sys::raise_open_files(); // three descriptors a CPU; the workload has been forked, so it keeps its own limit
         if (options_.names || options_.record_fd >= 0 || !options_.workload.empty() || unwinding_.on()) {
@@ -313,6 +324,8 @@ class Run {
     }
 
     Result<void> attach() {
+        for (int pid : options_.pids) targets_.push_back(TRY_IN(sys::pidfd_open(pid), "it has just ended"));
+        if (options_.off_cpu) return {}; // begins at once: see start()
         sys::Because why("what runs the program");
         for (int cpu : options_.cpus.empty() ? online_ : options_.cpus) {
             if (tracepoint_) break; // that is attached when all else is ready, for it doesn't wait
@@ -325,7 +338,6 @@ class Run {
             links_.push_back(TRY(PerfEventLink::open(event, program_->fd.get())));
             clock_cpus_.push_back(static_cast<uint32_t>(cpu));
         }
-        for (int pid : options_.pids) targets_.push_back(TRY_IN(sys::pidfd_open(pid), "it has just ended"));
         return {};
     }
 
@@ -342,9 +354,9 @@ class Run {
         start_ns_ = sys::monotonic_ns();
         RunInfo &run = outcome_.run;
         run = profile::describe_run(options_.command, options_.version, online_.size(), start_ns_);
-        run.event = event_.name;
+        run.event = options_.off_cpu ? kWaits : std::string_view(event_.name);
         run.period = period_;
-        if (period_ == 0) run.frequency = static_cast<double>(options_.frequency);
+        if (period_ == 0 && !options_.off_cpu) run.frequency = static_cast<double>(options_.frequency);
         deliverer_.set_clock({start_ns_, run.start_wall_ns});
         // Lower than usual, it is where stacks are cut. (Higher makes no difference: our records end at 127.)
         const std::string frames = sys::first_line("/proc/sys/kernel/perf_event_max_stack");
@@ -361,6 +373,7 @@ class Run {
         }
         for (const PerfEventLink &link : links_) TRY(link.enable());
         if (tracepoint_) TRY(tracepoint_->attach(program_->fd.get()));
+        if (options_.off_cpu) TRY(options_.off_cpu->attach(object_));
         outcome_.cost.armed_ns = sys::monotonic_ns() - called_ns_;
         if (options_.ready_fd >= 0)
             TRY_IN(sys::write_all(options_.ready_fd, "", 1), "telling descriptor {} to be ready", options_.ready_fd);
@@ -522,7 +535,12 @@ class Run {
     }
 
     void take(Bytes record) {
-        auto sample = profile::parse_record(record);
+        std::optional<RawSample> sample;
+        std::optional<RawWait> wait;
+        if (!options_.off_cpu)
+            sample = profile::parse_record(record);
+        else if ((wait = options_.off_cpu->parse(record)))
+            sample = wait->sample;
         if (!sample) {
             ++malformed_;
             return;
@@ -541,7 +559,8 @@ class Run {
         }
         unwinding_.walk(*sample);
         InternedSample interned = intern(*sample);
-        interned.weight = period_ ? static_cast<uint32_t>(period_) : rates_.at(sample->head.cpu, sample->head.t_ns);
+        interned.weight = period_ ? period_ : rates_.at(sample->head.cpu, sample->head.t_ns);
+        if (wait) interned.t_ns = wait->left_ns, interned.weight = wait->waited_ns;
         counting_.met(sample->head.key, &interned);
         deliverer_.add(interned);
         if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules());
@@ -575,7 +594,7 @@ class Run {
     /// Brings the map of processes to leave out up to date: those met since the last time, without those whose numbers the
     /// workload's children have now. The child itself isn't wanted before its exec, but soon.
     Result<void> keep_left_out() {
-        if (options_.workload.empty()) return {};
+        if (options_.workload.empty() || options_.off_cpu) return {};
         const uint64_t now = sys::monotonic_ns();
         const auto wanted = [&](uint32_t pid) { return pid == static_cast<uint32_t>(child_.pid()) || table_.wanted(pid, now); };
         const auto take_out = [&](uint32_t pid) -> Result<void> {
@@ -692,8 +711,11 @@ class Run {
         }
         outcome_.elapsed_ns = sys::monotonic_ns() - start_ns_;
         say_slowed();
+        if (options_.off_cpu) options_.off_cpu->detach();
         while (drain() > 0) {
         }
+        if (options_.off_cpu)
+            TRY(options_.off_cpu->rest(object_, start_ns_ + outcome_.elapsed_ns, [this](Bytes record) { take(record); }));
         TRY(counting_.finish());
         end_workload();
         TRY(read_ledger());
@@ -749,6 +771,13 @@ class Run {
     Result<void> read_ledger() {
         Ledger &ledger = outcome_.ledger;
         sys::Because why("what each CPU counted: fired, filtered, lost; with the samples shown it has to add up");
+        ledger.filtered = filtered_here_;
+        ledger.shown = deliverer_.shown();
+        if (options_.off_cpu) {
+            TRY(options_.off_cpu->account(object_, ledger));
+            if (malformed_ > 0) ledger.lost.emplace_back("malformed", malformed_);
+            return {};
+        }
         // The counts stand first in each CPU's value, whatever else the program keeps there.
         const uint32_t slot = 0;
         std::vector<std::byte> values(counts_->lookup_size());
@@ -764,8 +793,6 @@ class Run {
             ring_full += cpu.lost_ring_full;
             ledger.sampled_out += cpu.sampled_out;
         }
-        ledger.filtered += filtered_here_;
-        ledger.shown = deliverer_.shown();
         ledger.lost = {{"ring_full", ring_full}};
         if (malformed_ > 0) ledger.lost.emplace_back("malformed", malformed_);
         if (counting_.unknown() > 0) ledger.lost.emplace_back("unknown_stack", counting_.unknown());

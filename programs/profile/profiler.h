@@ -25,7 +25,8 @@ namespace rawbpf::inline v0 {
 
 namespace profile {
 class DebugInfo; // source_lines.h
-}
+class OffCpu;    // off_cpu.h
+} // namespace profile
 
 /// What the renderer wants to be given.
 enum class Delivery : uint8_t {
@@ -71,6 +72,9 @@ struct ProfileOptions {
     BpfSource bpf = BpfSource::automatic;
     /// With Delivery::counted: room for so many different stacks that are counted in the kernel; 0: each sample is sent.
     uint32_t stack_counts = 8192;
+    /// Waits in place of samples: each time a thread was off its CPU, blocked, is a sample (RunInfo::waits). What is
+    /// said of clocks (frequency, cpus, idle) and bpf then means nothing; other events, max_cpu and record_fd aren't possible.
+    profile::OffCpu *off_cpu = nullptr;
     size_t ring_bytes = 0;                            ///< size of the ring, a power of two of pages; 0: by CPUs and frequency
     const volatile std::sig_atomic_t *stop = nullptr; ///< ends the run cleanly when it becomes nonzero; may be nullptr
     std::vector<std::string> command;                 ///< rawbpf's own command line, for RunInfo

@@ -56,25 +56,39 @@ Result<ObjectSpec> from_dsl(const ProfileConfig &config, const UnwindProgramOpti
 
 } // namespace
 
+namespace {
+
+uint32_t used_rings(const ProgramOptions &options) { return std::min<uint32_t>(options.cpus, PROFILE_RINGS); }
+
+} // namespace
+
+uint32_t ring_share(const ProgramOptions &options) {
+    uint32_t share = options.ring_bytes;
+    while (share > sys::page_size() && share > options.ring_bytes / used_rings(options)) share /= 2;
+    return share;
+}
+
+Result<void> size_maps(ObjectSpec &spec, const ProgramOptions &options) {
+    for (uint32_t i = 0; i < PROFILE_RINGS; ++i) {
+        MapSpec *ring = spec.find_map(format("profile_ring_{}", i));
+        if (!ring) return fail(Errc::internal, "{}: no map profile_ring_{}", spec.name, i);
+        ring->max_entries = i < used_rings(options) ? ring_share(options) : static_cast<uint32_t>(sys::page_size());
+    }
+    if (MapSpec *pids = spec.find_map("profile_pids")) pids->max_entries = options.pids;
+    return {};
+}
+
 Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options) {
     const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
     const StackCountingOptions *counting = options.counting ? &*options.counting : nullptr;
     if (unwind || counting) source = BpfSource::dsl; // clang's has no unwinder, and sends everything
     if (source == BpfSource::automatic) source = default_source();
-    const uint32_t used = std::min<uint32_t>(options.cpus, PROFILE_RINGS);
-    uint32_t share = options.ring_bytes;
-    while (share > sys::page_size() && share > options.ring_bytes / used) share /= 2;
     ProfileConfig config = options.config;
-    config.wakeup_bytes = share / 4;
+    config.wakeup_bytes = ring_share(options) / 4;
     ObjectSpec spec = TRY(source == BpfSource::clang ? from_clang(config) : from_dsl(config, unwind, counting));
     if (config.tracepoint) // clang's section says perf_event; what it may not touch at a tracepoint is switched off by `config`
         for (ProgramSpec &program : spec.programs) program.type = BPF_PROG_TYPE_TRACEPOINT;
-    for (uint32_t i = 0; i < PROFILE_RINGS; ++i) {
-        MapSpec *ring = spec.find_map(format("profile_ring_{}", i));
-        if (!ring) return fail(Errc::internal, "{}: no map profile_ring_{}", spec.name, i);
-        ring->max_entries = i < used ? share : static_cast<uint32_t>(sys::page_size());
-    }
-    if (MapSpec *pids = spec.find_map("profile_pids")) pids->max_entries = options.pids;
+    TRY(size_maps(spec, options));
     return spec;
 }
 

@@ -26,6 +26,11 @@ struct ProgramOptions {
 /// with counting profile_stacks, from the DSL whatever `source` says. unsupported where this build has no such source.
 [[nodiscard]] Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options);
 
+/// Of ProgramOptions::ring_bytes what one ring gets: a power of two.
+[[nodiscard]] uint32_t ring_share(const ProgramOptions &options);
+/// Gives the rings and profile_pids of a spec their sizes.
+[[nodiscard]] Result<void> size_maps(ObjectSpec &spec, const ProgramOptions &options);
+
 /// Which source `automatic` stands for: -Dbpf at configuration.
 [[nodiscard]] BpfSource default_source();
 

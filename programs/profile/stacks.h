@@ -107,11 +107,11 @@ inline constexpr uint32_t kMostWeight = 64;
 
 /// A sample whose stacks are numbers; what the stages pass on.
 struct InternedSample {
-    uint64_t t_ns = 0; ///< CLOCK_MONOTONIC
+    uint64_t t_ns = 0;   ///< CLOCK_MONOTONIC
+    uint64_t weight = 1; ///< NamedSample::weight
     uint32_t pid = 0, tid = 0, cpu = 0;
     int32_t kernel_bytes = 0, user_bytes = 0;
     uint32_t kernel = kNone, user = kNone; ///< nodes
-    uint32_t weight = 1;                   ///< NamedSample::weight
     bool kernel_thread = false;            ///< has no user stack to miss
     uint8_t ending = kNoEnding;            ///< UNWIND_ENDED_...: why the walk of the user stack ended
     char comm[16] = {};

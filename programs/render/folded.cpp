@@ -9,6 +9,8 @@
 // `[Missed User Stack]`. Symbols may hold spaces
 // ("operator new(unsigned long)"), so a reader takes the count after the LAST space, and the frames after the fifth.
 //
+// Of waits (off-CPU) the count is microseconds, as in bcc's offcputime -f.
+//
 // folded merges, and is sorted by its bytes, so that two profiles can be compared with diff and comm. folded-ext has a line a
 // sample, in the order of arrival, times in Unix nanoseconds. Its fields split on single spaces, so a comm is escaped into one
 // word (see text.cpp), tid is the thread and not the process, and the list of frames is never empty.
@@ -51,7 +53,7 @@ class Folded final : public Renderer {
     Folded(const RenderOptions &options, Writer &out)
         : out_(out), tree_({.modules = false, .delimiter = options.delimiter, .threads = options.threads}) {}
 
-    void begin(const RunInfo &) override {}
+    void begin(const RunInfo &run) override { unit_ = run.waits() ? 1000 : 1; }
     void sample(const NamedSample &sample, uint64_t count) override { tree_.add(sample, count); }
     void end(const Ledger &) override {
         struct Line {
@@ -70,7 +72,7 @@ class Folded final : public Renderer {
             uint64_t count = 0;
             const std::string &stack = lines[i].stack;
             for (; i < lines.size() && lines[i].stack == stack; ++i) count += lines[i].count;
-            append(out_.text(), "{} {}\n", stack, count);
+            append(out_.text(), "{} {}\n", stack, (count + unit_ / 2) / unit_);
             out_.commit();
         }
     }
@@ -78,6 +80,7 @@ class Folded final : public Renderer {
   private:
     Writer &out_;
     StackTree tree_;
+    uint64_t unit_ = 1;
 };
 
 class FoldedExt final : public Renderer {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rawbpf::inline v0 {
@@ -37,7 +38,8 @@ struct NamedSample {
     uint32_t kernel_bytes = 0, user_bytes = 0; ///< as captured
     bool user_missed = false;                  ///< a user stack was wanted and could not be read
     bool kernel_missed = false;
-    uint64_t weight = 1; ///< what it stands for: events (RunInfo::event), or ticks of the clock at RunInfo::frequency
+    /// What it stands for: events (RunInfo::event), ticks of the clock at RunInfo::frequency, or of a wait nanoseconds.
+    uint64_t weight = 1;
 };
 
 /// fired = shown + filtered + sampled_out + the sum of lost, exact.
@@ -48,12 +50,18 @@ struct Ledger {
     uint64_t elapsed_ns = 0;                                ///< how long the recording was; 0: unknown
     /// Why user stacks ended, where they were walked by unwind tables ("root", "no_table" ...); outside the sum. Empty: unknown.
     std::vector<std::pair<std::string, uint64_t>> stack_ends = {};
+    /// Off-CPU: what else is known of waits: those of the shown that weren't over, those of the filtered that were too short, and
+    /// how often a thread was preempted, which is no wait. Outside the sum. Empty: samples, not waits.
+    std::vector<std::pair<std::string, uint64_t>> waits = {};
     [[nodiscard]] bool adds_up() const {
         uint64_t sum = shown + filtered + sampled_out;
         for (auto &[reason, n] : lost) sum += n;
         return sum == fired;
     }
 };
+
+/// RunInfo::event of `profile --off-cpu`.
+inline constexpr std::string_view kWaits = "off-cpu";
 
 /// What the json header says.
 struct RunInfo {
@@ -62,11 +70,13 @@ struct RunInfo {
     uint32_t cpus = 0;
     uint64_t start_wall_ns = 0;
     double frequency = 0; ///< Hz, for the graphs' captions; 0 unknown
-    /// What was sampled, as perf calls it: "cpu-clock", "page-faults", "sched:sched_switch"; empty: unknown.
+    /// What was sampled, as perf calls it: "cpu-clock", "page-faults", "sched:sched_switch"; empty: unknown. kWaits is ours.
     std::string event = {};
-    uint64_t period = 0; ///< a sample is taken at each so many-th event; 0: `frequency` times a second
+    uint64_t period = 0; ///< a sample is taken at each so many-th event; 0: `frequency` times a second, or waits
     /// Whether samples stand for events, and not for time.
     [[nodiscard]] bool counts_events() const { return period != 0; }
+    /// Whether samples are waits, each of which stands for its nanoseconds from t_ns on.
+    [[nodiscard]] bool waits() const { return event == kWaits; }
 };
 
 } // namespace rawbpf::inline v0

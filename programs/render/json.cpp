@@ -3,8 +3,9 @@
 //
 //      {"type":"header","schema":1,"command":[...],"version","kernel","arch","cpus","start":RFC 3339}
 //      {"type":"sample","time":RFC 3339,"t_ns","comm","pid","tid","cpu","kernel":[frame...],"user":[frame...]}     leaf first
-//          and "weight", where a sample stands for more than one event (header: "event", "period") or tick
-//      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{}}
+//          and "weight", where a sample stands for more than one event (header: "event", "period") or tick; of waits (event
+//          "off-cpu") nanoseconds
+//      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{},"waits":{}}
 //      frame: {"addr":"0x..","symbol","symbol_offset","module","file_offset","build_id"[,"file","line"][,"inlined":true]}
 //
 // The last three are there where they were asked for and are known. Addresses are strings, since a double can't hold them;

@@ -94,6 +94,7 @@ void append_json_ledger(std::string &out, const Ledger &ledger) {
     counts(line.raw("lost"), ledger.lost);
     counts(line.raw("degraded"), ledger.degraded);
     if (!ledger.stack_ends.empty()) counts(line.raw("stack_ends"), ledger.stack_ends);
+    if (!ledger.waits.empty()) counts(line.raw("waits"), ledger.waits);
 }
 
 } // namespace rawbpf::inline v0::render

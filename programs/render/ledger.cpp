@@ -92,6 +92,7 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
     if (ledger.sampled_out > 0) line("sampled out", ledger.sampled_out, {});
     line("lost", sum(ledger.lost), counts_text(ledger.lost, 8));
     if (sum(ledger.degraded) > 0) line("degraded", sum(ledger.degraded), counts_text(ledger.degraded, 8));
+    if (sum(ledger.waits) > 0) append(out, "  of waits    {}\n", counts_text(ledger.waits, 4));
     if (sum(ledger.stack_ends) > 0) append(out, "  stack ends  {}\n", counts_text(ledger.stack_ends, 12));
     if (!ledger.adds_up())
         append(out, "  these don't add up: fired should be {}; please report it\n",
@@ -101,7 +102,7 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
     auto also = [&](const std::string &part) { append(costs, "{}{}", costs.empty() ? "" : "; ", part); };
     if (cost.bpf_runs > 0)
         also(format("{} {} {} in BPF", duration_text(static_cast<double>(cost.bpf_ns) / static_cast<double>(cost.bpf_runs) / 1e9),
-                    noun == "event" ? "an" : "a", noun));
+                    noun == "event" ? "an" : "a", noun == "wait" ? "switch" : noun)); // the program runs at each switch
     if (cost.cpu_seconds > 0) {
         also(format("rawbpf used {} of CPU", duration_text(cost.cpu_seconds)));
         if (cost.seconds > 0) append(costs, " ({:.1f} %)", 100 * cost.cpu_seconds / cost.seconds);

@@ -6,10 +6,10 @@
 //
 //      comm tid [cpu] seconds: period event:, the frames leaf first, an empty line
 //
-// Times are Unix time; the period is the sampling clock's, in nanoseconds, or
-// of another event so many of them. perf escapes nothing, and its readers take apart what
-// they find: a space in a comm, or a bracket in a path, moves every field behind it. So a comm is one word and so is a path, as
-// everywhere here (text.cpp). A comm of one letter needs two spaces behind it, or stackcollapse-perf takes the tid into it.
+// Times are Unix time; the period is the sampling clock's, in nanoseconds, or of another event so many of them; of a wait how
+// long it was. perf escapes nothing, and its readers take apart what they find: a space in a comm, or a bracket in a path, moves
+// every field behind it. So a comm is one word and so is a path, as everywhere here (text.cpp). A comm of one letter needs two
+// spaces behind it, or stackcollapse-perf takes the tid into it.
 #include "programs/render/lab_formats.h"
 #include "programs/render/text.h"
 
@@ -21,7 +21,7 @@ class PerfScript final : public Renderer {
     PerfScript(const TraceOptions &traces, Writer &out) : out_(out), traces_(traces) {}
 
     void begin(const RunInfo &run) override {
-        period_ = run.counts_events() ? 1 : period_of(run);
+        period_ = run.counts_events() || run.waits() ? 1 : period_of(run);
         event_ = run.event.empty() ? "cpu-clock" : run.event;
     }
     void sample(const NamedSample &s, uint64_t count) override {

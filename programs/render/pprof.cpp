@@ -1,7 +1,7 @@
 // profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'd: what pprof, Pyroscope and Parca open.
 //
-//      Sample   location ids, leaf first; [samples, nanoseconds], or of other events than a clock's [events]; labels comm, pid, tid, of
-//               custom traces origin and context
+//      Sample   location ids, leaf first; [samples, nanoseconds], or of other events than a clock's [events], of waits [nanoseconds];
+//               labels comm, pid, tid, of custom traces origin and context
 //      Location address, mapping, and a Line with the function, where the function is known
 //      Mapping  where a file is in memory: what was sampled of it, with its build-id
 //      strings  everything is an index into one table, whose first entry is ""
@@ -58,10 +58,10 @@ class Pprof final : public Renderer {
         stacks_.finish();
         period_ns_ = period_of(run_);
         (void)string("");
-        const bool events = run_.counts_events(), clock = !events && !traces_.current;
+        const bool waits = run_.waits(), events = run_.counts_events() || waits, clock = !events && !traces_.current;
         if (!events) value_type(profile::sample_type, clock ? "samples" : "traces", "count");
         const auto what = [&](uint32_t field) {
-            if (events) value_type(field, run_.event, "count");
+            if (events) value_type(field, run_.event, waits ? "nanoseconds" : "count");
             if (clock) value_type(field, "cpu", "nanoseconds");
         };
         what(profile::sample_type);
@@ -129,7 +129,7 @@ class Pprof final : public Renderer {
                 list.clear();
                 Message values(list);
                 values.varint(run.count);
-                if (!traces_.current && !run_.counts_events()) values.varint(run.count * period_ns_);
+                if (!traces_.current && !run_.counts_events() && !run_.waits()) values.varint(run.count * period_ns_);
                 if (!traces_.weight.empty()) values.varint(run.weight);
                 sample.bytes(2, list);
                 if (!thread.comm.empty()) label(sample, "comm", thread.comm, 0);

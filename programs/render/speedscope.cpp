@@ -5,7 +5,8 @@
 //                    "samples":[[0,1],[0,2]],"weights":[10101010,10101010]}], ...}
 //
 // A sample's frames stand root first; its weight is the time that it stands for. Samples that follow each other with the same
-// stack are one with their weights added. What a thread slept isn't there, so its end is the time that it ran.
+// stack are one with their weights added. What a thread slept isn't there, so its end is the time that it ran; off-CPU it is the
+// other way round.
 #include "programs/render/json_line.h"
 #include "programs/render/lab_formats.h"
 #include "programs/render/text.h"
@@ -44,7 +45,7 @@ class Speedscope final : public Renderer {
             bool first = true;
             for (const ThreadStacks::Thread &thread : stacks_.threads()) {
                 if (!std::exchange(first, false)) text += ',';
-                append_thread(thread, period_ns ? "nanoseconds" : "none");
+                append_thread(thread, period_ns || run_.waits() ? "nanoseconds" : "none");
             }
             text += ']';
         }

@@ -28,7 +28,7 @@ class StackTree {
         uint32_t parent = 0;      ///< the root is its own
         uint32_t first_child = 0; ///< 0: none
         uint32_t next = 0;        ///< sibling, in no order; 0: none
-        uint64_t self = 0;        ///< samples that end here
+        uint64_t self = 0;        ///< samples that end here; of waits nanoseconds
     };
     struct Options {
         bool modules = false;   ///< frames of one name in two modules are two; a run of frames without place and name is one

@@ -30,6 +30,7 @@
 #include <algorithm>
 
 #include "programs/render/flame_graph.h"
+#include "programs/render/ledger.h"
 #include "programs/render/text.h"
 
 namespace rawbpf::inline v0::render {
@@ -99,7 +100,7 @@ void FlameGraph::open(const std::string &title) {
     append_xml(text, title);
     append(text, "</title>\n<desc>A flame graph by rawbpf ");
     append_xml(text, run_.version);
-    append(text, ". Width is the share of samples, the order from left to right is by name.");
+    append(text, ". Width is the share of {}, the order from left to right is by name.", run_.waits() ? "time" : "samples");
     if (left_out_ > 0) append(text, " {} stacks narrower than a quarter of a pixel are left out.", grouped(left_out_));
     text += " Recorded by: ";
     append_xml(text, shell_words(run_.command));
@@ -140,7 +141,8 @@ void FlameGraph::legend(std::string &text, int x, std::string_view color, std::s
            color, x, x + 17, label);
 }
 std::string FlameGraph::kind_of_graph() const {
-    return run_.counts_events() ? format("{} flame graph", run_.event) : "CPU flame graph";
+    if (run_.counts_events()) return format("{} flame graph", run_.event);
+    return run_.waits() ? "Off-CPU flame graph" : "CPU flame graph";
 }
 std::string FlameGraph::counted(uint64_t count) const {
     if (run_.counts_events()) {
@@ -148,6 +150,7 @@ std::string FlameGraph::counted(uint64_t count) const {
         append_printable(out, run_.event);
         return out;
     }
+    if (run_.waits()) return duration_text(static_cast<double>(count) / 1e9);
     return format("{} sample{}", grouped(count), count == 1 ? "" : "s");
 }
 // The workload when there was one: what stands behind "--" on rawbpf's command line.
@@ -158,6 +161,7 @@ std::string FlameGraph::default_title() const {
 }
 std::string FlameGraph::subtitle(const Ledger &ledger) const {
     std::string out = counted(total_[0]);
+    if (run_.waits()) append(out, " in {} wait{}", grouped(ledger.shown), ledger.shown == 1 ? "" : "s");
     if (run_.period > 1) append(out, ", one in {} sampled", grouped(run_.period));
     if (run_.frequency > 0 && !run_.counts_events()) append(out, " at {:.0f} Hz", run_.frequency);
     uint64_t lost = 0;

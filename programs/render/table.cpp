@@ -3,6 +3,8 @@
 //      TIME                 COMM                 PID    CPUID   KStackSz  UStackSz
 //      1761659235300424689  node                 2133   4       0         176
 //
+// Off-CPU, TIME is when the thread left, and a last column, WAITED_us, says for how long.
+//
 // TIME is Unix time in nanoseconds, the sizes are the bytes captured. With --ps the frames follow, leaf first, which is the order
 // in which the kernel hands them over, and the order in which a debugger prints them:
 //
@@ -23,13 +25,18 @@ class Table final : public Renderer {
   public:
     Table(const RenderOptions &options, Writer &out) : out_(out), stacks_(options.stacks) {}
 
-    void begin(const RunInfo &) override {
-        out_.write("TIME                 COMM                 PID    CPUID   KStackSz  UStackSz\n");
+    void begin(const RunInfo &run) override {
+        waits_ = run.waits();
+        out_.write(waits_ ? "TIME                 COMM                 PID    CPUID   KStackSz  UStackSz  WAITED_us\n"
+                          : "TIME                 COMM                 PID    CPUID   KStackSz  UStackSz\n");
     }
     void sample(const NamedSample &s, uint64_t) override {
         comm_.clear();
         append_comm(comm_, s.comm);
-        append(out_.text(), "{:<20} {:<20} {:<6} {:<7} {:<9} {}\n", s.wall_ns, comm_, s.pid, s.cpu, s.kernel_bytes, s.user_bytes);
+        append(out_.text(), "{:<20} {:<20} {:<6} {:<7} {:<9} {:<{}}", s.wall_ns, comm_, s.pid, s.cpu, s.kernel_bytes,
+               s.user_bytes, waits_ ? 9 : 0);
+        if (waits_) append(out_.text(), " {}.{:03}", s.weight / 1000, s.weight % 1000);
+        out_.text() += '\n';
         if (stacks_) {
             size_t number = 0;
             for (const FramePtr &frame : s.kernel) append_frame(number++, *frame);
@@ -70,7 +77,7 @@ class Table final : public Renderer {
         text += '\n';
     }
     Writer &out_;
-    bool stacks_;
+    bool stacks_, waits_ = false;
     std::string comm_;
 };
 

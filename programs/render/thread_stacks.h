@@ -24,7 +24,7 @@ class ThreadStacks {
         uint64_t t_ns = 0;   ///< of the first of them, since the start of the recording
         uint32_t node = 0;   ///< the leaf
         uint32_t origin = 0; ///< index into origins()
-        uint64_t count = 0;
+        uint64_t count = 0;  ///< of waits: nanoseconds
         uint64_t weight = 0; ///< the sum of TraceOrigin::weight
     };
     struct Thread {

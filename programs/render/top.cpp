@@ -2,10 +2,11 @@
 //
 // Self is the share of samples taken in the function itself, total the share with it anywhere on the stack. A function that calls
 // itself counts once a sample: in the tree of stacks, total is the sum over those nodes of its name that have no node of the same
-// name above them.
+// name above them. Off-CPU the shares are of the time that was waited.
 #include <algorithm>
 #include <vector>
 
+#include "programs/render/ledger.h"
 #include "programs/render/renderer.h"
 #include "programs/render/stack_tree.h"
 #include "programs/render/text.h"
@@ -21,13 +22,16 @@ class Top final : public Renderer {
   public:
     Top(const RenderOptions &options, Writer &out)
         : out_(out), color_(options.color), threads_(options.threads), tree_({.modules = true, .threads = options.threads}) {}
-    void begin(const RunInfo &run) override { events_ = run.counts_events(); }
+    void begin(const RunInfo &run) override {
+        events_ = run.counts_events();
+        waits_ = run.waits();
+    }
     void sample(const NamedSample &sample, uint64_t count) override { tree_.add(sample, count); }
     void end(const Ledger &) override {
         std::vector<uint64_t> total = tree_.totals();
         all_ = total[0];
         if (all_ == 0) {
-            out_.write("no samples\n");
+            out_.write(waits_ ? "no waits\n" : "no samples\n");
             return;
         }
         functions(total);
@@ -106,9 +110,12 @@ class Top final : public Renderer {
         stable_sort(
             ends, [&](uint32_t a, uint32_t b) { return nodes[a].self != nodes[b].self ? nodes[a].self > nodes[b].self : a < b; });
         out_.text() += '\n';
-        heading(format("{}           HOTTEST STACKS", events_ ? " EVENTS" : "SAMPLES"));
+        heading(waits_ ? "   TIME           LONGEST STACKS"
+                       : format("{}           HOTTEST STACKS", events_ ? " EVENTS" : "SAMPLES"));
         for (size_t i = 0; i < std::min(ends.size(), kStacks); ++i) {
-            append(out_.text(), "{:>7}  {:5.1f} %  ", grouped(nodes[ends[i]].self), share(nodes[ends[i]].self));
+            const uint64_t self = nodes[ends[i]].self;
+            append(out_.text(), "{:>7}  {:5.1f} %  ", waits_ ? duration_text(static_cast<double>(self) / 1e9) : grouped(self),
+                   share(self));
             std::string indent;
             for (uint32_t at = ends[i]; at != 0; at = nodes[at].parent) {
                 out_.text() += indent;
@@ -145,7 +152,7 @@ class Top final : public Renderer {
         text += '\n';
     }
     Writer &out_;
-    bool color_, threads_, events_ = false;
+    bool color_, threads_, events_ = false, waits_ = false;
     StackTree tree_;
     uint64_t all_ = 0;
 };

@@ -1,0 +1,14 @@
+// membarrier(2) is made for other things, but its oldest command is exactly synchronize_rcu(), and BPF programs at tracepoints
+// run inside of what that waits for.
+#include "runtime/sys/membarrier.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+
+#include "runtime/sys/choke.h"
+
+namespace rawbpf::inline v0::sys {
+
+void wait_for_programs() { (void)invoke(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0); }
+
+} // namespace rawbpf::inline v0::sys
