@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/kernel/custom_support.h"
+#include "tests/kernel/plain_x86_only.h"
 
 using namespace rawbpf;
 using namespace rawbpf::custom;
@@ -54,6 +55,7 @@ bool has(const std::vector<std::string> &stack, std::string_view name) {
 } // namespace
 
 TEST_CASE("custom: stacks of code without frame pointers are whole, by unwind tables") {
+    PLAIN_X86_ONLY();
     CustomOptions options;
     OPEN_WITH_TABLES_OR_SKIP(tracer, options);
     REQUIRE(tracer.add_function("/proc/self/exe:uw_spin").has_value());
@@ -91,6 +93,7 @@ TEST_CASE("custom: stacks of code without frame pointers are whole, by unwind ta
 }
 
 TEST_CASE("custom: samples and waits are walked by tables, too, and every ending is counted once") {
+    PLAIN_X86_ONLY();
     CustomOptions options;
     options.kinds = {Kind::probe, Kind::perf_event, Kind::tracepoint};
     options.sample_hz = 999;
@@ -128,6 +131,7 @@ TEST_CASE("custom: samples and waits are walked by tables, too, and every ending
 
 // They are preempted in the middle of the walk where the kernel does that (6.0, preempt=full): custom_lanes_test.cpp.
 TEST_CASE("custom: threads that share a CPU have each their own stack") {
+    PLAIN_X86_ONLY();
     constexpr uint64_t kCalls = 300;
     CustomOptions options;
     OPEN_WITH_TABLES_OR_SKIP(tracer, options);

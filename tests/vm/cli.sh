@@ -122,8 +122,13 @@ if [ $one = 1 ] && grep -q 999999 e && [ $three = 3 ] && grep -Eq 'CAP_BPF|CAP_P
 else fail "$name" "$one $three $(cat e e3)"; fi
 
 name="an interrupt ends it cleanly"
-rawbpf profile -F 99 -f folded -o f9 2>e &
+rawbpf profile -F 99 -f folded -o f9 --ready-fd 3 2>e 3>ready &
 it=$!
+tries=0 # the start takes a second or more where everything is emulated
+while [ ! -s ready ] && [ $tries -lt 300 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
 $work 1
 kill -INT $it
 wait $it
