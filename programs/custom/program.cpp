@@ -80,11 +80,13 @@ struct Generator {
     const UnitOptions &options;
     Unwinder *unwinder; // nullptr: by frame pointers
 
+    // The stack has 48 bytes and no more: from 64 on (rounded up to 16) newer kernels (6.13) give a program of this type one
+    // stack a CPU, which is the next thread's, too, when a probe in user code is preempted.
     void program(std::string section, std::string name, Context kind, Origin origin) {
         const MapRef scratches =
             b.percpu_array<Scratch>("scratch_" + name.substr(name.starts_with("custom__") ? 8 : 7), kScratches);
         Code &f = b.program(std::move(section), std::move(name));
-        const Slot key = f.stack<uint64_t>("key"), zero = f.stack<uint32_t>("zero"), context = f.stack<uint64_t>("context");
+        const Slot key = f.stack<uint64_t>("key"), context = f.stack<uint64_t>("context"), zero = f.stack<uint32_t>("zero");
         const Slot flags = f.stack<uint32_t>("flags"), pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid");
         const Label done = f.label("done"), give_back = f.label("give back");
         f.mov(r6, r1);
@@ -109,11 +111,11 @@ struct Generator {
             });
         }
         if (options.pidns_ino)
-            numbers_of_namespace(f, pid, tid, [&] {
+            numbers_of_namespace(f, key, pid, tid, [&] { // the key was looked up
                 count(f, RAWBPF_AT(r7, Counts, filtered));
                 f.jump(done);
             });
-        take_scratch(f, scratches, done);
+        take_scratch(f, scratches, zero, done);
         head(f, origin, context, flags, pid, tid);
         caller(f, kind);
         stacks(f, kind, pid);
@@ -124,8 +126,9 @@ struct Generator {
         f.ret(0);
     }
 
-    template <class Stranger> void numbers_of_namespace(Code &f, const Slot &pid, const Slot &tid, Stranger &&stranger) {
-        const Slot numbers = f.stack<bpf_pidns_info>("numbers");
+    // `numbers`, a u64, is for both of them.
+    template <class Stranger>
+    void numbers_of_namespace(Code &f, const Slot &numbers, const Slot &pid, const Slot &tid, Stranger &&stranger) {
         f.call(helper::get_ns_current_pid_tgid, runtime(static_cast<int64_t>(options.pidns_dev)),
                runtime(static_cast<int64_t>(options.pidns_ino)), numbers, sizeof(bpf_pidns_info));
         f.if_(r0 != 0, stranger);
@@ -159,10 +162,9 @@ struct Generator {
         f.bind(found);
     }
 
-    // r8 = one that is free.
-    void take_scratch(Code &f, MapRef scratches, Label done, bool is_off_cpu = false) {
+    // r8 = one that is free. `which`, a u32, is for its number.
+    void take_scratch(Code &f, MapRef scratches, const Slot &which, Label done, bool is_off_cpu = false) {
         const Label taken = f.label("taken");
-        const Slot which = f.stack<uint32_t>("which");
         for (int i = 0; i < kScratches; ++i) {
             f.store<uint32_t>(which, runtime(i));
             f.call(helper::map_lookup_elem, scratches, which);
@@ -316,8 +318,8 @@ struct Generator {
             f.call(helper::map_lookup_elem, *wanted, key);
             f.jump_if(r0 == 0, arrives);
         }
-        if (options.pidns_ino) numbers_of_namespace(f, pid, tid, [&] { f.jump(arrives); });
-        take_scratch(f, scratches, arrives, true);
+        if (options.pidns_ino) numbers_of_namespace(f, f.stack<uint64_t>("numbers"), pid, tid, [&] { f.jump(arrives); });
+        take_scratch(f, scratches, f.stack<uint32_t>("which"), arrives, true);
         head(f, Origin::off_cpu, context, flags, pid, tid);
         stacks(f, Context::tracepoint, pid);
         f.mov(r3, r8);
