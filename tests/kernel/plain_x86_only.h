@@ -1,5 +1,5 @@
-// Tests with shares and figures of workloads that know how long they take. With sanitizers a program takes five times as long and has
-// threads and memory of its own, and on arm64 these have been run in emulated guests too seldom to be relied upon.
+// Tests with shares and figures of workloads that know how long they take. With sanitizers a program takes five times as long and
+// has threads and memory of its own, and on arm64 these have been run in emulated guests too seldom to be relied upon.
 #pragma once
 
 #include "tests/support/test.h"
