@@ -29,7 +29,6 @@ namespace {
 constexpr const char *kWho = "rawbpf custom";
 constexpr int kTickMs = 50;
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kFirstStepsNs = 20'000'000; // of a command: its tables are made before anything else is done
 
 constexpr Option kOptions[] = {
     {.name = "arg",
@@ -99,15 +98,6 @@ custom::Format format_of(const Arguments &a) {
     return static_cast<custom::Format>(named - std::begin(custom::kFormats)); // the table allows only names that exist
 }
 
-Result<UnwindChoice> unwind_of(const Arguments &a) {
-    UnwindChoice out;
-    const std::string_view how = a.text(option("unwind"));
-    out.by = how == "fp" ? UnwindBy::fp : how == "dwarf" ? UnwindBy::tables : UnwindBy::automatic;
-    out.memory = TRY(parse_size(a.text(option("unwind-memory")), "--unwind-memory", uint64_t{1} << 20, uint64_t{4} << 30));
-    out.depth = static_cast<uint32_t>(a.count(option("depth")));
-    return out;
-}
-
 Result<void> check(const Arguments &a) {
     const bool target = !a.operands().empty();
     if (!target && !a.has(option("object")) && !a.has(option("pin")))
@@ -122,7 +112,7 @@ Result<void> check(const Arguments &a) {
     if (weight == "context" && a.has(option("off-cpu")))
         return wrong_usage("--weight context: waits have no context", "leave --off-cpu out, or --weight off-cpu");
     if (weight == "off-cpu" && !a.has(option("off-cpu"))) return wrong_usage("--weight off-cpu needs --off-cpu");
-    (void)TRY(unwind_of(a));
+    (void)TRY(unwind_choice(a, unwind_ids(kOptions)));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
     return {};
@@ -177,7 +167,7 @@ class Run {
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
         if (!a_.workload().empty()) {
-            following.hurry(sys::monotonic_ns() + kFirstStepsNs);
+            following.hurry(sys::monotonic_ns() + profile::kFirstStepsNs);
             if (following.unwinds()) urgent_.emplace();
             TRY_IN(child_.start(), "{}", a_.workload()[0]);
         }
@@ -196,7 +186,7 @@ class Run {
     // Everything that can be wrong before anything runs.
     Result<void> open() {
         custom::CustomOptions options;
-        options.unwind = unwind_ = TRY(unwind_of(a_));
+        options.unwind = unwind_ = TRY(unwind_choice(a_, unwind_ids(kOptions)));
         options.sample_hz = a_.count(option("sample"));
         options.off_cpu = a_.has(option("off-cpu"));
         options.follow_only = !a_.workload().empty();
@@ -253,7 +243,7 @@ class Run {
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
             }
             if (stop_wanted) return {};
-            if (urgent_ && now - armed_ns_ >= kFirstStepsNs) urgent_.reset();
+            if (urgent_ && now - armed_ns_ >= profile::kFirstStepsNs) urgent_.reset();
             (void)tracer_->may_sleep(); // gives back what was read; what lies there already can wait for the tick
             TRY(sys::epoll_wait(epoll.get(), ready, wait_ms));
             TRY(names_.following().tick([&] { tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); }); }));

@@ -290,10 +290,10 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     if (a.has(option("max-cpu"))) o.max_cpu = TRY(percent(a.text(option("max-cpu"))));
     o.kernel_stacks = !a.has(option("user"));
     o.user_stacks = !a.has(option("kernel"));
-    const std::string_view unwind = a.text(option("unwind"));
-    o.unwind = unwind == "fp" ? UnwindBy::fp : unwind == "dwarf" ? UnwindBy::tables : UnwindBy::automatic;
-    o.unwind_memory = TRY(parse_size(a.text(option("unwind-memory")), "--unwind-memory", uint64_t{1} << 20, uint64_t{4} << 30));
-    o.depth = static_cast<uint32_t>(a.count(option("depth")));
+    const UnwindChoice choice = TRY(unwind_choice(a, unwind_ids(kOptions)));
+    o.unwind = choice.by;
+    o.unwind_memory = choice.memory;
+    o.depth = choice.depth;
     o.idle = a.has(option("idle"));
     o.duration_s = a.seconds(option("duration"));
     o.workload = a.workload();

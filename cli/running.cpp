@@ -51,6 +51,15 @@ Result<void> check_ready_fd(const Arguments &a, Id ready_fd) {
     return {};
 }
 
+Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids) {
+    UnwindChoice out;
+    const std::string_view how = a.text(ids.unwind);
+    out.by = how == "fp" ? UnwindBy::fp : how == "dwarf" ? UnwindBy::tables : UnwindBy::automatic;
+    out.memory = TRY(parse_size(a.text(ids.memory), "--unwind-memory", uint64_t{1} << 20, uint64_t{4} << 30));
+    out.depth = static_cast<uint32_t>(a.count(ids.depth));
+    return out;
+}
+
 Result<sys::Child> spawn_workload(const Arguments &a, Id as_root) {
     if (a.workload().empty()) return sys::Child();
     std::optional<sys::User> user;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/options.h"
+#include "programs/unwind/choice.h"
 #include "runtime/base/result.h"
 #include "runtime/sys/process.h"
 
@@ -24,6 +25,16 @@ void stop_on_signals();
 
 /// "64M", "65536K", "1G", "67108864": bytes. Errors: invalid_argument, with the option's name and the bounds.
 [[nodiscard]] Result<uint64_t> parse_size(std::string_view text, std::string_view option, uint64_t least, uint64_t most);
+
+/// Where a command's table has the options of unwinding.
+struct UnwindIds {
+    Id unwind, memory, depth;
+};
+template <size_t N> consteval UnwindIds unwind_ids(const Option (&table)[N]) {
+    return {find(table, "unwind"), find(table, "unwind-memory"), find(table, "depth")};
+}
+/// What they ask for. Errors: invalid_argument, for a size that is none.
+[[nodiscard]] Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids);
 
 /// COMMAND, waiting before its exec; without one a Child that is none (its pid is -1). Errors: Child::spawn()'s, and
 /// invoking_user()'s without --as-root.

@@ -34,7 +34,6 @@ constexpr int kTickMs = 50;
 constexpr uint64_t kTarget = 16;         // among what epoll tells: a process that is traced has ended
 constexpr uint32_t kStackRing = 8 << 20; // a record with stacks has over a KB
 constexpr uint64_t kRedrawNs = 1'000'000'000;
-constexpr uint64_t kFirstStepsNs = 20'000'000; // of a command: its exec, its libraries
 
 constexpr Option without_section(Option option) {
     option.section = {};
@@ -250,10 +249,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.pair = program.results && !both;
     program.stack = wants_stacks(a);
     if (program.stack) program.ring_bytes = kStackRing;
-    const std::string_view unwind = a.text(option("unwind"));
-    o.unwind.by = unwind == "fp" ? UnwindBy::fp : unwind == "dwarf" ? UnwindBy::tables : UnwindBy::automatic;
-    o.unwind.memory = TRY(parse_size(a.text(option("unwind-memory")), "--unwind-memory", uint64_t{1} << 20, uint64_t{4} << 30));
-    o.unwind.depth = static_cast<uint32_t>(a.count(option("depth")));
+    o.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
     program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
     trace::Filters &filters = program.filters;
     filters.pids = numbers(a.pids(option("pid")));
@@ -363,7 +359,7 @@ class Run {
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
         if (child_.pid() >= 0 && following.unwinds()) {
-            following.hurry(armed_ns_ + kFirstStepsNs);
+            following.hurry(armed_ns_ + profile::kFirstStepsNs);
             urgent_.emplace();
         }
         if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
@@ -447,7 +443,7 @@ class Run {
             const size_t n = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->may_sleep() ? wait_ms : 0));
             for (size_t i = 0; i < n; ++i)
                 if (ready[i].data.u64 >= kTarget) --alive;
-            if (sys::monotonic_ns() > armed_ns_ + kFirstStepsNs) urgent_.reset();
+            if (sys::monotonic_ns() > armed_ns_ + profile::kFirstStepsNs) urgent_.reset();
             TRY(following.tick([&] { tracer_->poll([&](const trace::Event &event) { show(event); }); }));
             TRY(view_->flush(sys::monotonic_ns()));
             if (spans_ && spans_->is_scraped() && sys::monotonic_ns() - counted_ns_ >= kRedrawNs) {

@@ -76,9 +76,8 @@ constexpr int kRounds = 8;             // of making tables, before anything else
 // Samples, for the milliseconds that counting takes to prepare: the kernel's types are searched.
 constexpr double kWorthCounting = 2000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
-constexpr uint64_t kFirstStepsNs = 20 * 1000000; // of a command: its exec, its libraries
-constexpr uint32_t kMostLeftOut = 1024;          // processes in the map of those to leave out, before it starts anew
-constexpr uint64_t kTypicalRate = 2000;          // events a second on a CPU, for the size of the ring
+constexpr uint32_t kMostLeftOut = 1024; // processes in the map of those to leave out, before it starts anew
+constexpr uint64_t kTypicalRate = 2000; // events a second on a CPU, for the size of the ring
 
 /// A power of two that holds two seconds of samples.
 size_t ring_size(const ProfileOptions &options, const Event &event, size_t cpus) {

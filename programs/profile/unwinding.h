@@ -11,6 +11,10 @@
 
 namespace rawbpf::inline v0::profile {
 
+/// Of a command: its exec, its libraries. Until its mappings are known its stacks go by frame pointers, so for that long whoever
+/// reads the news goes first (sys::Urgent).
+inline constexpr uint64_t kFirstStepsNs = 20'000'000;
+
 class Unwinding final : private unwind::ModuleFiles {
   public:
     explicit Unwinding(ProcessTable &table) : table_(table) {}

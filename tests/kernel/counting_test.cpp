@@ -18,6 +18,7 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/plain_x86_only.h"
+#include "tests/kernel/profile_run.h"
 #include "tests/kernel/profile_workload.h"
 #include "tests/support/profile_configs.h"
 #include "tests/support/test.h"
@@ -56,12 +57,6 @@ struct Keep : Sink {
     }
 };
 
-uint64_t lost(const Outcome &outcome) {
-    uint64_t sum = 0;
-    for (const auto &[reason, count] : outcome.ledger.lost) sum += count;
-    return sum;
-}
-
 ProfileOptions counting(std::vector<std::string> workload) {
     ProfileOptions options;
     options.frequency = 999;
@@ -75,11 +70,8 @@ ProfileOptions counting(std::vector<std::string> workload) {
     if (const auto why = profile::why_not_counted()) SKIP(*why)
 
 // Where only privileges are missing, it's no failure.
-#define PROFILE(outcome, options, sink)                                                                                          \
-    Result<Outcome> outcome##_result = run_profile(options, sink);                                                               \
-    if (!outcome##_result && outcome##_result.error().kind == Errc::permission) SKIP(outcome##_result.error().message());        \
-    REQUIRE_MESSAGE(outcome##_result, outcome##_result.error().message() << outcome##_result.error().log);                       \
-    const Outcome &outcome = *outcome##_result
+#define COUNT_PROFILE(outcome, options, sink)                                                                                    \
+    PROFILE_UNLESS(outcome, options, sink, [](const Error &error) { return error.kind == Errc::permission; })
 
 #define CHECK_LEDGER(outcome, sink)                                                                                              \
     CHECK((outcome).ledger.adds_up());                                                                                           \
@@ -192,12 +184,12 @@ TEST_CASE("counting: 75 % and 25 %, counted in the kernel and sent one by one") 
             uint64_t counted = 0;
             for (int tries = 0; a + b <= 300 && tries < 8; ++tries) {
                 Keep sink;
-                PROFILE(outcome, options, sink);
+                COUNT_PROFILE(outcome, options, sink);
                 a += static_cast<double>(sink.in("hot_a"));
                 b += static_cast<double>(sink.in("hot_b"));
                 counted += outcome.cost.counted;
                 CHECK_LEDGER(outcome, sink);
-                CHECK(lost(outcome) == 0);
+                CHECK(test::lost(outcome) == 0);
                 CHECK_MESSAGE((outcome.cost.counting.find("were counted") != std::string::npos) == (room != 0),
                               outcome.cost.counting);
             }
@@ -221,9 +213,9 @@ TEST_CASE("counting: two programs at the same addresses in the same process are 
     for (int tries = 0; a + b <= 200 && tries < 8; ++tries) {
         ProfileOptions options = counting({first.path});
         Keep sink;
-        PROFILE(outcome, options, sink);
+        COUNT_PROFILE(outcome, options, sink);
         CHECK_LEDGER(outcome, sink);
-        CHECK(lost(outcome) == 0);
+        CHECK(test::lost(outcome) == 0);
         CHECK(outcome.cost.counted > 0);
         a += static_cast<double>(sink.in("", first.path));
         b += static_cast<double>(sink.in("", second.path));
@@ -252,7 +244,7 @@ TEST_CASE("counting: many processes, a map that is full, a ring that is full: ev
         options.ring_bytes = c.ring_bytes;
         Keep sink;
         sink.nap = c.nap;
-        PROFILE(outcome, options, sink);
+        COUNT_PROFILE(outcome, options, sink);
         CHECK_LEDGER(outcome, sink);
         CHECK(outcome.ledger.shown > 0);
         CHECK(outcome.cost.bpf_runs == outcome.ledger.fired);

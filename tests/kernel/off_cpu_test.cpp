@@ -16,6 +16,7 @@
 #include "runtime/sys/process.h"
 #include "tests/kernel/off_cpu_workload.h"
 #include "tests/kernel/plain_x86_only.h"
+#include "tests/kernel/profile_run.h"
 #include "tests/support/profile_configs.h"
 #include "tests/support/test.h"
 
@@ -80,12 +81,7 @@ ProfileOptions for_workload(const std::string &what) {
 #define OFF_CPU(outcome, options, sink, min_wait_ns)                                                                             \
     const std::unique_ptr<profile::OffCpu> outcome##_waits = profile::make_off_cpu(min_wait_ns);                                 \
     (options).off_cpu = outcome##_waits.get();                                                                                   \
-    Result<Outcome> outcome##_result = run_profile(options, sink);                                                               \
-    if (!outcome##_result &&                                                                                                     \
-        (outcome##_result.error().kind == Errc::permission || outcome##_result.error().kind == Errc::unsupported))               \
-        SKIP(outcome##_result.error().message());                                                                                \
-    REQUIRE_MESSAGE(outcome##_result, outcome##_result.error().message() << outcome##_result.error().log);                       \
-    const Outcome &outcome = *outcome##_result;                                                                                  \
+    PROFILE(outcome, options, sink);                                                                                             \
     CHECK_MESSAGE(outcome.ledger.adds_up(), "fired " << outcome.ledger.fired << ", shown " << outcome.ledger.shown               \
                                                      << ", filtered " << outcome.ledger.filtered)
 

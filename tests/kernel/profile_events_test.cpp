@@ -13,6 +13,7 @@
 #include "runtime/link/tracefs.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/plain_x86_only.h"
+#include "tests/kernel/profile_run.h"
 #include "tests/kernel/profile_workload.h"
 #include "tests/support/test.h"
 
@@ -55,20 +56,6 @@ ProfileOptions of(const std::string &event, uint64_t period, const std::string &
     return options;
 }
 
-#define PROFILE(outcome, options, sink)                                                                                          \
-    Result<Outcome> outcome##_result = run_profile(options, sink);                                                               \
-    if (!outcome##_result &&                                                                                                     \
-        (outcome##_result.error().kind == Errc::permission || outcome##_result.error().kind == Errc::unsupported))               \
-        SKIP(outcome##_result.error().message());                                                                                \
-    REQUIRE_MESSAGE(outcome##_result, outcome##_result.error().message() << outcome##_result.error().log);                       \
-    const Outcome &outcome = *outcome##_result
-
-uint64_t lost(const Outcome &outcome) {
-    uint64_t sum = 0;
-    for (const auto &[reason, count] : outcome.ledger.lost) sum += count;
-    return sum;
-}
-
 } // namespace
 
 TEST_CASE("profile events: page faults are counted where they happen") {
@@ -85,7 +72,7 @@ TEST_CASE("profile events: page faults are counted where they happen") {
         CHECK(outcome.run.frequency == 0);
         CHECK(sum.samples_ > 0);
         CHECK(sum.weight == sum.samples_ * period);
-        if (lost(outcome) > 0) continue;
+        if (test::lost(outcome) > 0) continue;
         CHECK(sum.weight > kPages * 8 / 10);
         CHECK(sum.weight < kPages * 16 / 10);
     }
@@ -101,7 +88,7 @@ TEST_CASE("profile events: a context switch is seen under the call that sleeps")
         PROFILE(outcome, options, sum);
         CHECK(outcome.ledger.adds_up());
         CHECK(sum.all > 0);
-        if (lost(outcome) > 0) continue;
+        if (test::lost(outcome) > 0) continue;
         if (sum.weight < 20 && std::getenv("RAWBPF_KERNEL")) SKIP("a sleep on this emulated machine isn't always a switch");
         CHECK(sum.weight >= 20);
         CHECK(sum.weight < 400);
@@ -122,7 +109,7 @@ TEST_CASE("profile events: each hit of a tracepoint, or each third") {
         CHECK(outcome.ledger.adds_up());
         CHECK(outcome.run.event == "syscalls:sys_enter_getpriority");
         CHECK((outcome.ledger.sampled_out > 0) == (period > 1));
-        if (lost(outcome) > 0) continue;
+        if (test::lost(outcome) > 0) continue;
         CHECK(sum.weight > kCalls * 9 / 10);
         CHECK(sum.weight < kCalls * 11 / 10);
     }

@@ -14,6 +14,7 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
+#include "tests/kernel/profile_run.h"
 #include "tests/kernel/profile_workload.h"
 #include "tests/support/fds.h"
 #include "tests/support/test.h"
@@ -59,29 +60,11 @@ struct Keep : Sink {
     }
 };
 
-uint64_t lost(const Outcome &outcome) {
-    uint64_t sum = 0;
-    for (const auto &[reason, count] : outcome.ledger.lost) sum += count;
-    return sum;
-}
-
 uint64_t degraded(const Outcome &outcome, std::string_view wanted) {
     for (const auto &[reason, count] : outcome.ledger.degraded)
         if (reason == wanted) return count;
     return UINT64_MAX;
 }
-
-/// True where this kernel, or these privileges, can't profile at all; `why` says so.
-bool unable(const Error &error, std::string &why) {
-    why = error.message();
-    return error.kind == Errc::permission || error.kind == Errc::unsupported;
-}
-
-#define PROFILE(outcome, options, sink)                                                                                          \
-    Result<Outcome> outcome##_result = run_profile(options, sink);                                                               \
-    if (std::string why; !outcome##_result && unable(outcome##_result.error(), why)) SKIP(why);                                  \
-    REQUIRE_MESSAGE(outcome##_result, outcome##_result.error().message() << outcome##_result.error().log);                       \
-    const Outcome &outcome = *outcome##_result
 
 ProfileOptions for_workload(const std::string &what, int milliseconds) {
     ProfileOptions options;
@@ -133,7 +116,7 @@ TEST_CASE("profile: 75 % and 25 %, with the program from clang and from the DSL"
                 b += static_cast<double>(sink.in("hot_b"));
                 CHECK(sink.in("split_body") * 10 >= (sink.in("hot_a") + sink.in("hot_b")) * 9);
                 CHECK(outcome.ledger.adds_up());
-                CHECK(lost(outcome) == 0);
+                CHECK(test::lost(outcome) == 0);
                 CHECK(outcome.ledger.shown == sink.total());
                 CHECK(outcome.workload_status == "exited with status 0");
                 CHECK(sink.starts == 1);
@@ -187,7 +170,7 @@ TEST_CASE("profile: many that work for a moment each are seen as often as one th
     CHECK(children.in("crumb_body") > 60);
     CHECK(children.in("crumb_body") < ticks(outcome));
     CHECK(outcome.ledger.adds_up());
-    CHECK(lost(outcome) == 0);
+    CHECK(test::lost(outcome) == 0);
 
     options.unwind = UnwindBy::fp; // before bpf_loop tables take a slow machine seconds, and it runs already
     auto napping = sys::Child::spawn(test::workload("naps", 2000));
@@ -223,7 +206,7 @@ TEST_CASE("profile: a workload's orphans belong to it, others don't, and a first
     CHECK(workers.size() == 2);
     CHECK(outcome.ledger.filtered > 100); // the stranger's
     CHECK(outcome.ledger.adds_up());
-    CHECK(lost(outcome) == 0);
+    CHECK(test::lost(outcome) == 0);
 }
 
 TEST_CASE("profile: threads of the workload are profiled, and end where threads begin") {
@@ -255,7 +238,7 @@ TEST_CASE("profile: by process, children that it forks are filtered and counted"
     for (const CountedSample &sample : sink.all) REQUIRE(static_cast<int>(sample.sample.pid) == child->pid());
     CHECK(sink.in("worker_body") * 10 > sink.total() * 8); // it was there before us: its maps come from /proc
     CHECK(outcome.ledger.adds_up());
-    CHECK(lost(outcome) == 0);
+    CHECK(test::lost(outcome) == 0);
     CHECK(!outcome.workload_status);
     CHECK(outcome.elapsed_ns > 400'000'000);
     (void)child->kill(SIGKILL);
@@ -281,7 +264,7 @@ TEST_CASE("profile: the ledger adds up when the ring is tiny and its reader asle
     Keep sink;
     sink.nap = 150000;
     PROFILE(outcome, options, sink);
-    CHECK(lost(outcome) > 0);
+    CHECK(test::lost(outcome) > 0);
     CHECK(outcome.ledger.shown > 0);
     CHECK(outcome.ledger.shown == sink.total());
     CHECK(outcome.ledger.adds_up());
@@ -437,7 +420,7 @@ TEST_CASE("profile: a cgroup's processes only") {
         (void)child->wait();
     }
     rmdir(path.c_str());
-    if (std::string why; !result && unable(result.error(), why)) SKIP(why);
+    if (!result && test::unable(result.error())) SKIP(result.error().message());
     REQUIRE_MESSAGE(result, result.error().message());
     CHECK(sink.total() > 20);
     for (const CountedSample &sample : sink.all) CHECK(static_cast<int>(sample.sample.pid) == inside->pid());
@@ -470,7 +453,7 @@ TEST_CASE("profile: what can't be is refused, naming what it was") {
     options.frequency = 1'000'000'000;
     options.duration_s = 0.1;
     const Error too_fast = error(options);
-    if (std::string why; unable(too_fast, why)) SKIP(why);
+    if (test::unable(too_fast)) SKIP(too_fast.message());
     CHECK(too_fast.kind == Errc::invalid_argument);
     CHECK(too_fast.message().find("max_sample_rate") != std::string::npos);
 }
@@ -482,7 +465,7 @@ TEST_CASE("profile: an error of the sink ends the run and is handed on") {
     ProfileOptions options = for_workload("split", 300);
     auto result = run_profile(options, sink);
     REQUIRE(!result);
-    if (std::string why; unable(result.error(), why)) SKIP(why);
+    if (test::unable(result.error())) SKIP(result.error().message());
     CHECK(result.error().kind == Errc::io);
 }
 
