@@ -43,6 +43,7 @@
 #define UNWIND_ODD 7      /* a rule that this model can't express: stop, and count it */
 #define UNWIND_SP_DEREF 8 /* CFA = *(sp + cfa) + 8: x86_64, OpenSSL's assembly */
 #define UNWIND_R10 9      /* CFA = r10 + cfa: x86_64, where they begin to align it, and end; true of a leaf frame only */
+#define UNWIND_KINDS 10
 
 /* UnwindRule.flags */
 #define UNWIND_RA_IN_LR 1  /* arm64: the return address is still in x30; true of a leaf frame only */

@@ -40,7 +40,7 @@ void look_at(Bytes image) {
     require(rows == table->rows.size());
     // A page costs a row or none, an instruction of a program one, a function two.
     require(rows <= image.size() + table->pages.size());
-    for (const UnwindRule &rule : table->rules) require(rule.kind <= UNWIND_SP_DEREF);
+    for (const UnwindRule &rule : table->rules) require(rule.kind < UNWIND_KINDS);
 }
 
 } // namespace
