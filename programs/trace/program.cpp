@@ -300,6 +300,7 @@ class Maker {
         const Label out = f.label("out"), filtered = f.label("filtered");
 
         f.mov(r6, r1);
+        stay_on_own_stack(e);
         if (shares(place.kind) && group.places.size() > 1) {
             f.call(helper::get_attach_cookie, r6);
             f.mov(r7, r0);
@@ -365,6 +366,15 @@ class Maker {
             f.bind(filtered); // nothing jumps there
         }
         return {};
+    }
+
+    // A tail call on a way that the verifier sees isn't taken, and takes out: kernels leave a program that came with one on the
+    // thread's own stack (kernel/bpf/verifier.c, check_max_stack_depth()). One stack a CPU (6.13) would be shared with whoever
+    // preempts this thread in the middle of the program, as happens at uprobes and nowhere else.
+    void stay_on_own_stack(const Emitting &e) {
+        if (!o_.private_stack || !is_user_function(e.place.kind)) return;
+        e.f.mov(r0, 0);
+        e.f.if_(r0 != 0, [&] { e.f.call(helper::tail_call, r6, 0, 0); });
     }
 
     // Whose event it is: ids and names, the cheapest questions first.

@@ -47,6 +47,8 @@ struct ProgramOptions {
     bool cookies = true;           ///< the kernel has bpf_get_attach_cookie here: many places share a program
     bool sleepable = false;        ///< uprobes may wait for a page (6.0): texts on pages that aren't there yet
     bool multi = true;             ///< kprobe.multi and uprobe.multi
+    /// The kernel has one stack a CPU for large programs (Feature::private_stack): those at uprobes must not get it.
+    bool private_stack = false;
     /// fentry, fexit: values by bpf_probe_read_kernel() from the context. Until 5.16 the verifier refuses to load pointers to
     /// anything but structures.
     bool by_helper = false;

@@ -180,6 +180,7 @@ Result<void> Tracer::State::load_programs() {
         filters.cgroup = true;
     }
     program.cookies = has_feature(Feature::cookie);
+    program.private_stack = any_user(places) && has_feature(Feature::private_stack);
     // A program that may wait can't use an array of cgroups (kernel/bpf/verifier.c, check_map_prog_compatibility).
     if (any_user(places) && options.cgroup.empty())
         program.sleepable = probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes;

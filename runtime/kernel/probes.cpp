@@ -52,6 +52,26 @@ int probe_batch() {
     return errno_of(sys::map_lookup_batch(map->get(), nullptr, &position, &key, &value, 1));
 }
 
+// Where the stack of a function with 64 bytes of it lies, as seen from that of its caller, which has none: beside it, or elsewhere.
+Probed probe_private_stack() {
+    const Insn insns[] = {{0xbf, 1, 10, 0, 0}, // r1 = r10
+                          {0x85, 0, BPF_PSEUDO_CALL, 0, 1},
+                          {0x95, 0, 0, 0, 0},     // exit
+                          {0x7a, 10, 0, -64, 0},  // *(r10 - 64) = 0
+                          {0xbf, 0, 1, 0, 0},     // r0 = r1
+                          {0x1f, 0, 10, 0, 0},    // r0 -= r10
+                          {0x77, 0, 0, 0, 20},    // r0 >>= 20
+                          {0x15, 0, 0, 1, 0},     // if r0 == 0: not 1
+                          {0xb7, 0, 0, 0, 1},     // r0 = 1
+                          {0x95, 0, 0, 0, 0}};    // exit
+    const Attempt program = try_load({.type = ProgramType::RAW_TRACEPOINT, .insns = insns});
+    if (!program.fd) return {support_from(program.os), errno_name(program.os)};
+    sys::ProgTestRunAttr run;
+    run.prog_fd = static_cast<uint32_t>(program.fd.get());
+    if (Result<void> ran = sys::prog_test_run(run); !ran) return {Support::unasked, "the kernel doesn't run it on request"};
+    return {run.retval == 0 ? Support::no : Support::yes};
+}
+
 Probed from_errno(int os) { return os == 0 ? Probed{Support::yes} : Probed{support_from(os), errno_name(os)}; }
 
 Probed probe_helper_of(uint32_t type, uint32_t id) {
@@ -79,6 +99,7 @@ constexpr Entry kFeatures[kFeatureCount] = {
     {Feature::bpf_loop, "bpf_loop(), 5.17"},
     {Feature::kernel_btf, "the kernel's own BTF (CONFIG_DEBUG_INFO_BTF), 5.4"},
     {Feature::uprobe_call, "uprobes without a trap (x86_64), 7.2"},
+    {Feature::private_stack, "a stack for each CPU (x86_64), 6.13"},
 };
 
 Probed probe(Feature feature) {
@@ -97,6 +118,7 @@ Probed probe(Feature feature) {
     case Feature::cookie: return probe_helper_of(BPF_PROG_TYPE_PERF_EVENT, 174);
     case Feature::bpf_loop: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 181);
     case Feature::uprobe_call: return {sys::has_uprobe_call() ? Support::yes : Support::no};
+    case Feature::private_stack: return probe_private_stack();
     case Feature::kernel_btf: return {sys::exists("/sys/kernel/btf/vmlinux") ? Support::yes : Support::no};
     }
     return {};

@@ -43,8 +43,11 @@ enum class Feature : uint8_t {
     bpf_loop,          ///< bpf_loop(), 5.17
     kernel_btf,        ///< /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF), 5.4
     uprobe_call,       ///< uprobes on 10-byte nops become calls (x86_64), 7.2
+    /// Programs at probes and events with 64 bytes of stack or more have one stack a CPU, not one on the thread's own (x86_64,
+    /// 6.13). At uprobes that is dangerous: they can be preempted, and the next thread's program uses the same.
+    private_stack,
 };
-inline constexpr int kFeatureCount = 14;
+inline constexpr int kFeatureCount = 15;
 
 /// Whether this kernel, with these privileges, has it. The first question costs a few system calls.
 [[nodiscard]] Probed probe_feature(Feature feature);

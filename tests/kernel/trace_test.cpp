@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -257,6 +258,33 @@ TEST_CASE("trace: a call and its return are one event, at every depth of recursi
     REQUIRE(seen->durations.size() == 2 * kCalls);
     CHECK(seen->durations[0] < seen->durations[1]);
     CHECK(seen->counts[0].counts.fired == 6 * kCalls); // the returns
+}
+
+TEST_CASE("trace: threads that share a CPU keep each their own calls") {
+    TraceOptions options = of({own("rawbpf_traced_leaf")});
+    options.match.signature = "long (long number, const char *text)";
+    options.match.allow_unwind_risk = true;
+    options.program.mode = Mode::count;
+    options.filter = "ret == number - 3 && comm != \"nobody\"";
+    constexpr int kThreads = 4, kEach = 10 * kCalls;
+    const auto work = [](int i) {
+        if (i != 0) return;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+        if (sched_setaffinity(0, sizeof one, &one) != 0) _exit(1);
+        std::vector<std::thread> threads;
+        for (long t = 1; t <= kThreads; ++t)
+            threads.emplace_back([t] {
+                for (int call = 0; call < kEach; ++call) (void)rawbpf_traced_leaf(t << 32 | call, "text");
+            });
+        for (std::thread &thread : threads) thread.join();
+    };
+    std::string missing;
+    const std::optional<Seen> seen = traced(options, work, missing);
+    if (!seen) SKIP("needs uprobes: " + missing);
+    CHECK(seen->counts[0].counts.fired == kThreads * kEach);
+    CHECK(count_of(*seen, "rawbpf_traced_leaf") == kThreads * kEach);
 }
 
 TEST_CASE("trace: only calls that take long enough") {

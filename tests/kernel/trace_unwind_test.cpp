@@ -32,8 +32,15 @@ std::string probe(std::string_view kind, std::string_view function) { return for
 // Traces the workload, which is told to go on when its tables are there, until there are enough events of `function`.
 Result<void> see(Stacks &out, const std::string &what, const std::vector<std::string> &probes, const std::string &function) {
     constexpr size_t kEnough = 40;
-    sys::Child child = TRY(sys::Child::spawn(unwind_workload(what, 200)));
+    sys::Child child = TRY(sys::Child::spawn(unwind_workload(what, 3000)));
     TRY(child.start());
+    const struct Ends {
+        sys::Child &child;
+        ~Ends() {
+            (void)child.kill(SIGKILL);
+            (void)child.wait();
+        }
+    } ends{child}; // however this goes on
     const auto pid = static_cast<uint32_t>(child.pid());
     const std::string status = format("/proc/{}/stat", pid); // "PID (unwound) T ..."
     for (int tries = 0; tries < 5000 && sys::read_file(status).value_or("").find("(unwound) T") == std::string::npos; ++tries)
