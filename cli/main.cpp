@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "runtime/sys/truncated.h"
 
 int main(int argc, char **argv) {
     rawbpf::cli::fill_standard_descriptors();
@@ -13,6 +14,7 @@ int main(int argc, char **argv) {
     quiet.sa_handler = [](int) {};
     quiet.sa_flags = SA_RESTART;
     sigaction(SIGPIPE, &quiet, nullptr);
+    rawbpf::sys::outlive_truncated_files();
     std::vector<std::string_view> words(argv + (argc > 0), argv + argc);
     return rawbpf::cli::run(words);
 }

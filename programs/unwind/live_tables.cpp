@@ -19,11 +19,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "programs/unwind/fingerprint.h"
 #include "programs/unwind/program.h"
 #include "runtime/symbols/vdso.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/random.h"
 
 namespace rawbpf::inline v0::unwind {
 
@@ -110,9 +112,9 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
 class Live final : public LiveTables, private WalkTables {
   public:
     Live(std::unique_ptr<KernelSide> kernel, ModuleFiles &files, const UnwindProgramOptions &program, uint32_t pools,
-         uint32_t processes)
+         uint32_t processes, uint64_t key)
         : kernel_(std::move(kernel)), files_(files), program_(program), pools_(*kernel_, pools), rules_(*kernel_),
-          tables_(pools_, rules_, [this] { return make_room(); }), processes_(pools_, *kernel_, *kernel_, processes) {}
+          tables_(pools_, rules_, [this] { return make_room(); }), processes_(pools_, *kernel_, *kernel_, processes), key_(key) {}
 
     /// Takes nothing, but lets the first pool be made.
     void start() {
@@ -301,7 +303,7 @@ class Live final : public LiveTables, private WalkTables {
         if (!image) return tables_.refuse(std::move(identity), image.error().message());
         auto elf = elf::Elf::parse(image->bytes(), name);
         if (!elf) return tables_.refuse(std::move(identity), elf.error().message());
-        if (auto id = elf->build_id(); id && !id->empty()) identity = std::move(*id);
+        if (auto id = elf->build_id(); id && !id->empty()) identity = format("{} {:x}", *id, fingerprint(*elf, key_));
         return tables_.load(*elf, std::move(identity), now_ns);
     }
 
@@ -318,6 +320,7 @@ class Live final : public LiveTables, private WalkTables {
     Rules rules_;
     Tables tables_;
     Processes processes_;
+    const uint64_t key_;                                 // of fingerprints
     std::vector<Known> files_known_;                     // by the caller's number
     std::unordered_map<std::string, uint32_t> prepared_; // stamp to table
     uint32_t vdso_ = Tables::kNone;
@@ -336,8 +339,10 @@ Result<std::unique_ptr<LiveTables>> LiveTables::create(LoadedObject &object, Mod
     };
     Map *pools = TRY(map("unwind_pools")), *rules = TRY(map("unwind_rules")), *processes = TRY(map("unwind_processes"));
     const uint64_t most = std::clamp<uint64_t>(options.memory / UNWIND_POOL_BYTES, 1, pools->max_entries());
+    uint64_t key = 0;
+    TRY(sys::random_bytes(std::as_writable_bytes(std::span(&key, 1))));
     auto live = std::make_unique<Live>(std::make_unique<KernelSide>(*pools, *rules, *processes), files, options.program,
-                                       static_cast<uint32_t>(most), processes->max_entries());
+                                       static_cast<uint32_t>(most), processes->max_entries(), key);
     live->start();
     return std::unique_ptr<LiveTables>(std::move(live));
 }

@@ -27,7 +27,7 @@ class Tables {
         uint64_t offset, address, size; ///< of executable bytes: in the file, in memory
     };
     struct Module {
-        std::string identity; ///< what tells the file from all others: its build-id, or what stands for it
+        std::string identity; ///< what tells the file from all others: build-id and fingerprint, or what stands for them
         State state = State::refused;
         std::string why; ///< refused: a phrase
         std::vector<Segment> segments;

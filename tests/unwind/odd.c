@@ -7,18 +7,22 @@
 #define NAME1(prefix, name) NAME2(prefix, name)
 #define LIB(name) NAME1(PREFIX, name)
 
+#ifndef MORE
+#define MORE 0 // in each of the library's frames
+#endif
+
 #ifdef LIBRARY
 
 __attribute__((noinline)) int LIB(inner)(int (*back)(int), int n) {
-    volatile int local[5] = {n};
+    volatile int local[5 + MORE] = {n};
     return back(n + local[0]) + local[0];
 }
 __attribute__((noinline)) int LIB(middle)(int (*back)(int), int n) {
-    volatile int local[13] = {n};
+    volatile int local[13 + MORE] = {n};
     return LIB(inner)(back, n) + local[0];
 }
 __attribute__((noinline)) int library_entry(int (*back)(int), int n) {
-    volatile int local[21] = {n};
+    volatile int local[21 + MORE] = {n};
     return LIB(middle)(back, n) + local[0];
 }
 

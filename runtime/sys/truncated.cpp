@@ -1,0 +1,43 @@
+// The files of others are mapped, as reading them whole would cost their size in memory. So they can change under our eyes, and
+// also become shorter: a page of the mapping that lies behind the end of its file can't be had, and who touches it gets SIGBUS
+// with BUS_ADRERR (mm/memory.c: VM_FAULT_SIGBUS).
+//
+//      mapped when it had 5 pages      | 0 | 1 | 2 | 3 | 4 |
+//      the file has 2 by now           | 0 | 1 | here: zeros, a page of our own for each that is touched
+//
+// What had to be checked of the file has to be checked at each access anyway: it may also be written to.
+#include "runtime/sys/truncated.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+
+#include <sys/mman.h>
+
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::sys {
+namespace {
+
+uintptr_t page_bytes = 0;
+
+void put_zeros(int, siginfo_t *info, void *) {
+    const int before = errno;
+    const uintptr_t page = reinterpret_cast<uintptr_t>(info->si_addr) / page_bytes * page_bytes;
+    const bool put = info->si_code == BUS_ADRERR && mmap(reinterpret_cast<void *>(page), page_bytes, PROT_READ,
+                                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    if (!put) signal(SIGBUS, SIG_DFL); // it is touched again when this returns
+    errno = before;
+}
+
+} // namespace
+
+void outlive_truncated_files() {
+    page_bytes = page_size();
+    struct sigaction action {};
+    action.sa_sigaction = put_zeros;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigaction(SIGBUS, &action, nullptr);
+}
+
+} // namespace rawbpf::inline v0::sys
