@@ -52,18 +52,19 @@ int probe_batch() {
     return errno_of(sys::map_lookup_batch(map->get(), nullptr, &position, &key, &value, 1));
 }
 
-// Where the stack of a function with 64 bytes of it lies, as seen from that of its caller, which has none: beside it, or elsewhere.
+// Where the stack of a function with 64 bytes of it lies, as seen from that of its caller, which has none: beside it, or
+// elsewhere.
 Probed probe_private_stack() {
     const Insn insns[] = {{0xbf, 1, 10, 0, 0}, // r1 = r10
                           {0x85, 0, BPF_PSEUDO_CALL, 0, 1},
-                          {0x95, 0, 0, 0, 0},     // exit
-                          {0x7a, 10, 0, -64, 0},  // *(r10 - 64) = 0
-                          {0xbf, 0, 1, 0, 0},     // r0 = r1
-                          {0x1f, 0, 10, 0, 0},    // r0 -= r10
-                          {0x77, 0, 0, 0, 20},    // r0 >>= 20
-                          {0x15, 0, 0, 1, 0},     // if r0 == 0: not 1
-                          {0xb7, 0, 0, 0, 1},     // r0 = 1
-                          {0x95, 0, 0, 0, 0}};    // exit
+                          {0x95, 0, 0, 0, 0},    // exit
+                          {0x7a, 10, 0, -64, 0}, // *(r10 - 64) = 0
+                          {0xbf, 0, 1, 0, 0},    // r0 = r1
+                          {0x1f, 0, 10, 0, 0},   // r0 -= r10
+                          {0x77, 0, 0, 0, 20},   // r0 >>= 20
+                          {0x15, 0, 0, 1, 0},    // if r0 == 0: not 1
+                          {0xb7, 0, 0, 0, 1},    // r0 = 1
+                          {0x95, 0, 0, 0, 0}};   // exit
     const Attempt program = try_load({.type = ProgramType::RAW_TRACEPOINT, .insns = insns});
     if (!program.fd) return {support_from(program.os), errno_name(program.os)};
     sys::ProgTestRunAttr run;
