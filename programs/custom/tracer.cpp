@@ -161,13 +161,8 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(forked_child_offset());
     std::string note;
     unit.unwind = unwind_options(options.unwind, note);
-    // Without it what a walk keeps lies in one place a CPU, not in a record's: one program could come into another's walk.
-    if (unit.unwind && !unit.unwind->has_bpf_loop) {
-        if (options.unwind.by == UnwindBy::tables)
-            return fail(Errc::unsupported, "walking by unwind tables: custom traces need bpf_loop for it (Linux 5.17)");
-        note = "user stacks are walked by frame pointers: custom traces need bpf_loop (Linux 5.17) for unwind tables";
-        unit.unwind.reset();
-    }
+    // Without bpf_loop what a walk keeps lies in one place a CPU, not in a record's. The kernels that have none (before 5.17) run
+    // one program of these types at a time on each CPU, and none of the others in it (bpf_prog_active).
     LoadOptions which;
     // Programs that capture by themselves need none, but the ring and the counters, which are some program's.
     const std::vector<Kind> kinds = options.kinds.empty() ? std::vector<Kind>{Kind::probe} : options.kinds;
