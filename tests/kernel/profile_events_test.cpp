@@ -180,7 +180,8 @@ TEST_CASE("profile events: a budget that can't be kept slows the clock down, and
     CHECK(sum.rates.front() == 128);
     for (const double hz : sum.rates) CHECK(hz >= 8);
     CHECK(sum.weights.count(1) == 1);
-    if (sum.weights.size() == 1 && std::getenv("RAWBPF_KERNEL")) SKIP("this emulated machine was done before the clock was slower");
+    if (sum.weights.size() == 1 && std::getenv("RAWBPF_KERNEL"))
+        SKIP("this emulated machine was done before the clock was slower");
     for (const uint64_t weight : sum.weights) CHECK((weight & (weight - 1)) == 0);
     CHECK(sum.weights.size() > 1);
     CHECK(sum.weight > sum.samples_);
