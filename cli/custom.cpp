@@ -133,7 +133,8 @@ class Run {
         cpu_before_ns_ = sys::process_cpu_ns();
         TRY(open());
         profile::Following &following = names_.following();
-        if (tracer_->walks_by_tables()) TRY(following.unwind(tracer_->generic_object(), unwind_.memory));
+        if (const UnwindProgramOptions *program = tracer_->unwinds())
+            TRY(following.unwind(tracer_->generic_object(), unwind_.memory, *program));
         if (following.unwinds() && !a_.workload().empty()) following.prepare(a_.workload());
         child_ = TRY(spawn_workload(a_, option("as-root")));
         if (child_.pid() >= 0) TRY(tracer_->follow(child_.pid()));
@@ -187,6 +188,7 @@ class Run {
     Result<void> open() {
         custom::CustomOptions options;
         options.unwind = unwind_ = TRY(unwind_choice(a_, unwind_ids(kOptions)));
+        options.copies = true;
         options.sample_hz = a_.count(option("sample"));
         options.off_cpu = a_.has(option("off-cpu"));
         options.follow_only = !a_.workload().empty();
@@ -340,8 +342,7 @@ const Command kCustom{
         "A context by thread is always its thread's. One in the per-CPU map could be another's when a thread is preempted before "
         "it "
         "jumps; such contexts are taken away at the context switch, and the trace is counted as lost.\n\n"
-        "User stacks are walked by unwind tables (--unwind), so code without frame pointers has whole stacks; the first stack of "
-        "a process that was there before is walked by frame pointers.\n\n"
+        "User stacks are walked by unwind tables (--unwind), so code without frame pointers has whole stacks.\n\n"
         "The hash is over the files and the offsets of all frames up to main(): the same stack has the same hash in every run. "
         "With -- COMMAND, only that command and what it starts are shown.\n\n"
         "The formats: text and json are a trace at a time; folded, svg and top count equal stacks; pprof has the contexts as "

@@ -88,7 +88,18 @@ bool Names::begins_function(uint32_t place) {
     return !frame.symbol.empty() && frame.symbol_offset == 0;
 }
 
-LocatedTrace Names::locate(const CustomTrace &trace) {
+// The trace of a process without tables, by the copy of its stack.
+void Names::walk(CustomTrace &trace) {
+    if (!(trace.head.walked & UNWIND_COPIED)) return;
+    profile::UserStack stack{trace.head.pid, trace.head.t_ns, trace.head.walked, trace.user, unwind::read_copy(trace.copy)};
+    if (!following_.walk(stack)) return;
+    trace.user = stack.frames;
+    trace.head.user_bytes = static_cast<int32_t>(stack.frames.size_bytes());
+    trace.head.walked = stack.ending;
+}
+
+LocatedTrace Names::locate(CustomTrace trace) {
+    walk(trace);
     LocatedTrace out;
     out.head = trace.head;
     const uint32_t pid = trace.head.pid;

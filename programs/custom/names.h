@@ -46,7 +46,7 @@ class Names {
     [[nodiscard]] profile::Following &following() { return following_; }
     /// Whether a trace is of the workload.
     [[nodiscard]] bool wanted(const Record &head);
-    [[nodiscard]] LocatedTrace locate(const CustomTrace &trace);
+    [[nodiscard]] LocatedTrace locate(CustomTrace trace);
     /// Whether all of its kernel frames have names, so that name() costs no pass over the kernel's symbols.
     [[nodiscard]] bool known(const LocatedTrace &trace) const;
     /// Names the kernel frames of all of them in one pass.
@@ -63,6 +63,7 @@ class Names {
     void clear();
 
   private:
+    void walk(CustomTrace &trace);
     [[nodiscard]] bool begins_function(uint32_t place);
 
     profile::SourceDetail detail_;

@@ -50,6 +50,7 @@ struct Scratch {
     UnwindState state;
     Record record;
     uint64_t frames[kMostFrames + UNWIND_MAX_FRAMES];
+    std::byte copy[Unwinder::kCopyBytes]; // of the stack; it follows the frames that are there
 };
 // What is kept of a thread while it is off its CPU. As many frames follow as there can be.
 struct Kept {
@@ -232,7 +233,7 @@ struct Generator {
     }
 
     // bpf_get_stack returns at most the size that it was given, which the verifier knows; so r9 stays within the scratch.
-    void stacks(Code &f, Context kind, const Slot &pid) const {
+    void stacks(Code &f, Context kind, const Slot &pid, bool copies = true) const {
         const Mem frames = RAWBPF_AT(r8, Scratch, frames);
         f.mov(r9, 0);
         const auto capture = [&] {
@@ -261,6 +262,12 @@ struct Generator {
             place.frames = offsetof(Scratch, frames);
             place.room = kMostFrames + user_frames();
             unwinder->walk(f, place);
+            if (options.unwind->copies && copies)
+                unwinder->copy_stack(f, place, [&](Label full) { // it takes the place of thirty traces, which come first
+                    f.call(helper::ringbuf_query, maps.ring, BPF_RB_AVAIL_DATA);
+                    f.load_imm64(r1, options.ring_bytes / 2);
+                    f.jump_if(r0 > r1, full);
+                });
             f.store<uint32_t>(at(offsetof(Record, user_bytes)), r0);
             f.load<uint32_t>(r1, RAWBPF_AT(r8, Scratch, state.ending));
             f.store<uint32_t>(at(offsetof(Record, walked)), r1);
@@ -321,7 +328,7 @@ struct Generator {
         if (options.pidns_ino) numbers_of_namespace(f, f.stack<uint64_t>("numbers"), pid, tid, [&] { f.jump(arrives); });
         take_scratch(f, scratches, f.stack<uint32_t>("which"), arrives, true);
         head(f, Origin::off_cpu, context, flags, pid, tid);
-        stacks(f, Context::tracepoint, pid);
+        stacks(f, Context::tracepoint, pid, false); // what is kept has no room for one
         f.mov(r3, r8);
         f.add(r3, offsetof(Scratch, record));
         f.call(helper::map_update_elem, off, key, r3, BPF_ANY);

@@ -2,6 +2,8 @@
 //
 //      a record in the ring:
 //      | head, 72 bytes | kernel addresses | user addresses |       leaf first; only what was captured is sent
+//
+// Record::walked with UNWIND_COPIED: behind them UnwindRegisters and the stack's bytes, for who has the tables to walk it by.
 #pragma once
 
 #include <cstdint>

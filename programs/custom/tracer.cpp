@@ -92,6 +92,7 @@ std::optional<CustomTrace> parse_trace(std::span<const std::byte> record) {
     const auto *frames = reinterpret_cast<const uint64_t *>(record.data() + sizeof(Record));
     out.kernel = {frames, kernel / 8};
     out.user = {frames + kernel / 8, user / 8};
+    if (out.head.walked & UNWIND_COPIED) out.copy = record.subspan(sizeof(Record) + kernel + user);
     return out;
 }
 
@@ -121,7 +122,8 @@ struct CustomTracer::State {
     std::vector<Link> links;
     std::vector<PerfEventLink> clocks;
     uint64_t sample_hz = 0;
-    bool foreign = false, wants_guard = false, is_guarded = false, by_tables = false;
+    bool foreign = false, wants_guard = false, is_guarded = false;
+    std::optional<UnwindProgramOptions> unwind;
     std::vector<std::string> steps, notes, pins, directories;
     uint64_t malformed = 0;
     RunCost cost;
@@ -161,6 +163,7 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(forked_child_offset());
     std::string note;
     unit.unwind = unwind_options(options.unwind, note);
+    if (unit.unwind) unit.unwind->copies = options.copies;
     // Without bpf_loop what a walk keeps lies in one place a CPU, not in a record's. The kernels that have none (before 5.17) run
     // one program of these types at a time on each CPU, and none of the others in it (bpf_prog_active).
     LoadOptions which;
@@ -186,7 +189,7 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
         unit.unwind.reset();
     }
     if (!note.empty()) notes.push_back(std::move(note));
-    by_tables = unit.unwind.has_value();
+    unwind = unit.unwind;
     const Map *traces = object.find_map("custom_traces");
     const Map *contexts = object.find_map("custom_context_map");
     if (!traces || !contexts) return fail(Errc::internal, "the generic programs have no ring or no contexts");
@@ -317,7 +320,8 @@ int CustomTracer::generic_program_fd(Kind kind) const {
     return -1;
 }
 LoadedObject &CustomTracer::generic_object() { return state_->object; }
-bool CustomTracer::walks_by_tables() const { return state_->by_tables; }
+bool CustomTracer::walks_by_tables() const { return state_->unwind.has_value(); }
+const UnwindProgramOptions *CustomTracer::unwinds() const { return state_->unwind ? &*state_->unwind : nullptr; }
 int CustomTracer::context_map_fd() const {
     state_->wants_guard = true;
     return state_->map_fd("custom_context_map");

@@ -27,6 +27,7 @@
 
 namespace rawbpf::inline v0 {
 struct LoadedObject;
+struct UnwindProgramOptions;
 }
 
 namespace rawbpf::inline v0::custom {
@@ -49,12 +50,14 @@ struct CustomOptions {
     /// rawbpf's command does (programs/profile/following.h, which is no part of this library): until then, and of processes
     /// without, stacks are walked by frame pointers.
     UnwindChoice unwind = {UnwindBy::fp};
+    bool copies = false; ///< of processes without tables the stack's bytes come with the trace: CustomTrace::copy
 };
 
 /// One record of the ring, taken apart; its addresses are gone when the function that it was given to returns.
 struct CustomTrace {
     Record head;
     std::span<const uint64_t> kernel, user; ///< leaf first; of the user's, UNWIND_EXACT_PC may be set where tables were used
+    std::span<const std::byte> copy;        ///< the leaf's UnwindRegisters, and the stack's bytes from their sp on; often empty
 };
 /// nullopt where its sizes don't fit its bytes. `record` must be aligned to 8 bytes.
 [[nodiscard]] std::optional<CustomTrace> parse_trace(std::span<const std::byte> record);
@@ -83,6 +86,8 @@ class CustomTracer {
     [[nodiscard]] LoadedObject &generic_object();
     /// Whether they walk by what is in unwind_processes and its like, so that whole stacks can be had.
     [[nodiscard]] bool walks_by_tables() const;
+    /// What they were made with; nullptr: they don't.
+    [[nodiscard]] const UnwindProgramOptions *unwinds() const;
     /// Per-CPU array, [0] = u64: the context, stored right before the jump. What the OpenTelemetry profiler's examples use.
     /// Asked for before attach(), which then also attaches what keeps each thread from another's context.
     [[nodiscard]] int context_map_fd() const;

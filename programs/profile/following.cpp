@@ -64,6 +64,12 @@ void Following::apply(uint64_t t_ns) {
     events_.apply(t_ns, table_);
 }
 
+bool Following::walk(UserStack &stack) {
+    if (!stack.copy) return false;
+    if (!table_.last_image(stack.pid)) table_.look_at(stack.pid, stack.t_ns); // it was there before
+    return unwinding_.walk(stack);
+}
+
 Result<bool> Following::settle() {
     if (watching_) {
         const uint64_t now = events_.gathered_ns(), fresh = in_flight_ns(now);

@@ -10,6 +10,7 @@
 //          following.tick([&] {               // records are read in here, and of each:
 //              following.apply(record.t_ns);          what happened before it
 //              following.wanted(record.pid, ...);     is it the workload's?
+//              following.walk(stack);                 where it came with a copy of its stack
 //              following.table().locate(...);         where its addresses are
 //              following.sampled(record.pid, ...);    its next stack is walked by tables
 //          });
@@ -33,8 +34,11 @@ class Following {
     explicit Following(bool build_ids = false) : symbols_(build_ids) {}
 
     /// From here on the object's programs walk by what is put into its maps (unwind_processes and its like), and it must outlive
-    /// this. Before watch(). `memory`: bytes for tables. Errors: those of maps that can't be mapped.
-    [[nodiscard]] Result<void> unwind(LoadedObject &object, uint64_t memory) { return unwinding_.start(object, memory); }
+    /// this. Before watch(). `memory`: bytes for tables; `program`: what they were made with, for walk(). Errors: those of maps
+    /// that can't be mapped.
+    [[nodiscard]] Result<void> unwind(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program = {}) {
+        return unwinding_.start(object, memory, program);
+    }
     [[nodiscard]] bool unwinds() const { return unwinding_.on(); }
 
     /// From here on the kernel tells what processes map. `workload`: only that process, from its next exec on, and what it
@@ -76,6 +80,9 @@ class Following {
     [[nodiscard]] bool wanted(uint32_t pid, uint64_t t_ns) { return workload_ < 0 || table_.find_wanted(pid, t_ns); }
     /// A record with a user stack of that process came: from now on its stacks are walked by tables.
     void sampled(uint32_t pid, uint64_t t_ns) { unwinding_.sampled(pid, t_ns); }
+    /// Makes the frames of a stack that came with a copy of it, after apply() and wanted(). They are good until the next call.
+    /// False: it stays as it is.
+    bool walk(UserStack &stack);
     /// Whether they are already.
     [[nodiscard]] bool published(uint32_t pid) const { return unwinding_.published(pid); }
     /// One of its frames lies in that module: its table is of use.

@@ -556,13 +556,21 @@ class Run {
             counting_.met(sample->head.key, nullptr);
             return;
         }
-        unwinding_.walk(*sample);
+        walk(*sample);
         InternedSample interned = intern(*sample);
         interned.weight = period_ ? period_ : rates_.at(sample->head.cpu, sample->head.t_ns);
         if (wait) interned.t_ns = wait->left_ns, interned.weight = wait->waited_ns;
         counting_.met(sample->head.key, &interned);
         deliverer_.add(interned);
         if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules());
+    }
+
+    void walk(RawSample &sample) {
+        UserStack stack{sample.head.pid, sample.head.t_ns, sample.head.flags, sample.user, sample.copy};
+        if (!unwinding_.walk(stack)) return;
+        sample.user = stack.frames;
+        sample.head.user_bytes = static_cast<int32_t>(stack.frames.size_bytes());
+        sample.head.flags = stack.ending;
     }
 
     /// So many samples like one that was taken. What it told of modules in use, and of code made at run time whose names were to

@@ -31,9 +31,8 @@ struct RawSample {
     out.kernel = {frames, kernel / 8};
     out.user = {frames + kernel / 8, user / 8};
     if (out.head.flags & PROFILE_STACK_COPIED) {
-        const Bytes rest = record.subspan(sizeof(ProfileRecord) + kernel + user);
-        if (rest.size() < sizeof(UnwindRegisters)) return std::nullopt;
-        out.copy = {load<UnwindRegisters>(rest.data()), rest.subspan(sizeof(UnwindRegisters))};
+        out.copy = unwind::read_copy(record.subspan(sizeof(ProfileRecord) + kernel + user));
+        if (!out.copy) return std::nullopt;
     }
     return out;
 }

@@ -61,18 +61,18 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
     return all;
 }
 
-void Unwinding::walk(RawSample &sample) {
-    if (!on() || !sample.copy || !list_mappings(table_.last_image(sample.head.pid))) return;
-    auto walked = tables_->walk(sample.head.pid, mappings_, *sample.copy, sample.head.t_ns);
-    if (!walked) return; // whatever it is, update() will meet it, too
+bool Unwinding::walk(UserStack &stack) {
+    if (!on() || !stack.copy || !list_mappings(table_.last_image(stack.pid))) return false;
+    auto walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
+    if (!walked) return false; // whatever it is, update() will meet it, too
     // By frame pointers more addresses are found than there are frames; of a walk by tables each was right.
-    const bool by_tables = (sample.head.flags & UNWIND_TABLES) != 0;
+    const bool by_tables = (stack.ending & UNWIND_TABLES) != 0;
     const bool whole = walked->ending == UNWIND_ENDED_ROOT || walked->ending == UNWIND_ENDED_DEPTH;
-    if (!whole && walked->frames.size() <= (by_tables ? sample.user.size() : 1)) return;
+    if (!whole && walked->frames.size() <= (by_tables ? stack.frames.size() : 1)) return false;
     walked_ = std::move(*walked);
-    sample.user = walked_.frames;
-    sample.head.user_bytes = static_cast<int32_t>(walked_.frames.size() * sizeof(uint64_t));
-    sample.head.flags = walked_.ending | UNWIND_TABLES;
+    stack.frames = walked_.frames;
+    stack.ending = walked_.ending | UNWIND_TABLES;
+    return true;
 }
 
 Result<Fd> Unwinding::open(uint32_t pid, const unwind::CodeMapping &mapping) {

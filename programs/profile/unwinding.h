@@ -15,6 +15,15 @@ namespace rawbpf::inline v0::profile {
 /// reads the news goes first (sys::Urgent).
 inline constexpr uint64_t kFirstStepsNs = 20'000'000;
 
+/// A user stack as a program has sent it.
+struct UserStack {
+    uint32_t pid;
+    uint64_t t_ns;
+    uint32_t ending;                  ///< UNWIND_ENDED_..., UNWIND_TABLES, UNWIND_COPIED
+    std::span<const uint64_t> frames; ///< leaf first
+    std::optional<unwind::StackCopy> copy;
+};
+
 class Unwinding final : private unwind::ModuleFiles {
   public:
     explicit Unwinding(ProcessTable &table) : table_(table) {}
@@ -39,10 +48,10 @@ class Unwinding final : private unwind::ModuleFiles {
     void used(uint32_t pid, uint32_t module, uint64_t now_ns) {
         if (on() && module != kNone) tables_->used(pid, module, now_ns);
     }
-    /// Makes the user frames of a sample that came with a copy of its stack, by what its process had mapped: the news up to its
-    /// time must be in the process table, and no later. They are good until the next call. Other samples stay as they are, and
-    /// those of which no more can be made.
-    void walk(RawSample &sample);
+    /// Makes the frames of a stack that came with a copy of it, by what its process had mapped: the news up to its time must be
+    /// in the process table, and no later. They are good until the next call. False: other stacks stay as they are, and those of
+    /// which no more can be made.
+    bool walk(UserStack &stack);
     /// Tells the program what has changed. To be called after samples and events were read. False: it took some time, and there
     /// may be news of the processes that it was done for: read on, and call again.
     [[nodiscard]] Result<bool> update(uint64_t now_ns);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct StackCopy {
     UnwindRegisters registers;
     Bytes bytes; ///< of the stack, from registers.sp on; elsewhere nothing can be read
 };
+
+/// As Unwinder::copy_stack() leaves it behind the frames: UnwindRegisters, then bytes. nullopt: there is less than the registers.
+[[nodiscard]] inline std::optional<StackCopy> read_copy(Bytes bytes) {
+    if (bytes.size() < sizeof(UnwindRegisters)) return std::nullopt;
+    return StackCopy{load<UnwindRegisters>(bytes.data()), bytes.subspan(sizeof(UnwindRegisters))};
+}
 
 struct Walked {
     std::vector<uint64_t> frames; ///< as in a record: leaf first, perhaps with UNWIND_EXACT_PC; one at least

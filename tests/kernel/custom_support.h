@@ -87,7 +87,8 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
     using namespace custom;
     Child child(work);
     Names names;
-    if (tracer.walks_by_tables()) REQUIRE(names.following().unwind(tracer.generic_object(), 64 << 20).has_value());
+    if (const UnwindProgramOptions *program = tracer.unwinds())
+        REQUIRE(names.following().unwind(tracer.generic_object(), 64 << 20, *program).has_value());
     profile::StackEnds ends;
     if (how.know_processes) {
         if (Result<void> watched = names.following().watch(-1); !watched) why = watched.error().message();

@@ -34,6 +34,7 @@ RAWBPF_MIXED(3)
 namespace {
 
 #define OPEN_WITH_TABLES_OR_SKIP(tracer, options)                                                                                \
+    options.copies = true;                                                                                                       \
     options.unwind.by = UnwindBy::automatic;                                                                                     \
     OPEN_OR_SKIP(tracer, options);                                                                                               \
     if (!tracer.walks_by_tables()) {                                                                                             \
