@@ -151,13 +151,18 @@ struct Generator {
         });
         f.call(helper::map_lookup_elem, maps.per_cpu, zero);
         f.jump_if(r0 == 0, done);
-        f.load<uint64_t>(r1, r0);
         f.load_imm64(r2, kNoContext);
+        if (options.exchange) { // in one step: the guard comes before it or after it
+            f.mov(r1, r2);
+            f.exchange<uint64_t>(r0 + 0, r1);
+        } else {
+            f.load<uint64_t>(r1, r0);
+            f.store<uint64_t>(r0, r2);
+        }
         f.if_(r1 == r2, [&] {
             count(f, RAWBPF_AT(r7, Counts, lost_context));
             f.jump(done);
         });
-        f.store<uint64_t>(r0, r2);
         f.store<uint64_t>(context, r1);
         f.store<uint32_t>(flags, kPerCpu);
         f.bind(found);
