@@ -180,10 +180,12 @@ class Code : public Instructions<Code> {
     /// it by exit or by a jump is a complaint.
     template <class Body>
     Else reserve(WritableReg record, MapRef ring, int64_t size, Body &&fill, Where where = Where::current()) {
-        uint32_t end = begin_reserve(record, ring, size, where);
-        fill();
-        end_reserve(record, where);
-        return Else(*this, end);
+        if (size <= 0 || size > (int64_t{1} << 30)) complain(where, "a record of " + std::to_string(size) + " bytes");
+        return reserve_argument(record, ring, size, fill, where);
+    }
+    /// The same where the size differs by the way that led here: on each the verifier must know what number `size` is.
+    template <class Body> Else reserve(WritableReg record, MapRef ring, Reg size, Body &&fill, Where where = Where::current()) {
+        return reserve_argument(record, ring, size, fill, where);
     }
     /// In the block of reserve(): gives the record back and goes to the end of the block. r0 to r5 are gone.
     void discard(Where where = Where::current());
@@ -301,7 +303,13 @@ class Code : public Instructions<Code> {
     void probe_read(uint16_t helper, int bits, WritableReg dst, Mem from, Where where);
     void read_field_size(int bits, WritableReg dst, Reg base, std::string_view path, Where where);
     void read_string(uint16_t helper, Mem to, uint32_t size, Reg from, Where where);
-    uint32_t begin_reserve(WritableReg record, MapRef ring, int64_t size, Where where);
+    template <class Body> Else reserve_argument(WritableReg record, MapRef ring, Arg size, Body &fill, Where where) {
+        uint32_t end = begin_reserve(record, ring, size, where);
+        fill();
+        end_reserve(record, where);
+        return Else(*this, end);
+    }
+    uint32_t begin_reserve(WritableReg record, MapRef ring, Arg size, Where where);
     void end_reserve(WritableReg record, Where where);
     void finish();
 

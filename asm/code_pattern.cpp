@@ -210,10 +210,9 @@ void Code::read_kernel_string(Mem to, uint32_t size, Reg from, Where where) {
 
 // --- Ring buffer records --------------------------------------------------------------------------------------------------
 
-uint32_t Code::begin_reserve(WritableReg record, MapRef ring, int64_t size, Where where) {
+uint32_t Code::begin_reserve(WritableReg record, MapRef ring, Arg size, Where where) {
     if (record.number() < 6)
         complain(where, "the record's pointer must survive calls: r6 to r9, not r" + std::to_string(record.number()));
-    if (size <= 0 || size > (int64_t{1} << 30)) complain(where, "a record of " + std::to_string(size) + " bytes");
     call(helper::ringbuf_reserve, ring, size, 0, where);
     mov(record, r0, where);
     const uint32_t end = begin_if(record != 0, where);

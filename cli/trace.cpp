@@ -250,6 +250,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.stack = wants_stacks(a);
     if (program.stack) program.ring_bytes = kStackRing;
     o.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
+    o.copies = true;
     program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
     trace::Filters &filters = program.filters;
     filters.pids = numbers(a.pids(option("pid")));
@@ -345,7 +346,7 @@ class Run {
         output_.keep();
         TRY(view_->start());
         profile::Following &following = view_->following();
-        if (LoadedObject *object = tracer_->unwinds()) TRY(following.unwind(*object, options_.unwind.memory));
+        if (LoadedObject *object = tracer_->unwinds()) TRY(following.unwind(*object, options_.unwind.memory, tracer_->unwound()));
         if (view_->wants_watch(child_.pid()))
             if (Result<void> watched = following.watch(child_.pid()); !watched)
                 note(format("code of processes that end early may go without names: {}", watched.error().message()));

@@ -28,7 +28,7 @@
 namespace rawbpf::inline v0 {
 struct LoadedObject;
 struct UnwindProgramOptions;
-}
+} // namespace rawbpf::inline v0
 
 namespace rawbpf::inline v0::custom {
 

@@ -39,6 +39,7 @@ struct Emitting {
     Slot path;                                     ///< struct path, 16 bytes
     std::optional<SlotOf<OpenCall>> call = {};     ///< a result whose call was kept: what was kept
     std::optional<SlotOf<uint64_t>> duration = {}; ///< and how long ago that is
+    std::optional<Slot> size = {};                 ///< u64: of the record, where it may have room for a copy of the stack
     std::optional<Slot> written = {};              ///< with Filters::most_events: where the events are counted
     bool sleepable = false;                        ///< may wait for a page of the user's
 };
@@ -62,7 +63,7 @@ void load_address(const Emitting &e, const Value &value);
 void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text);
 
 /// A record in the ring, as the layout says; where there is no room it is counted as lost.
-void emit_record(const Emitting &e, const Layout &layout);
+void emit_record(Emitting &e, const Layout &layout);
 
 /// At a call: kept in the maps until it returns.
 void keep_call(const Emitting &e, uint32_t arguments);

@@ -165,8 +165,15 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
         place.frames = kUserAt;
         place.room = layout.user_frames;
         e.shared.unwinder->walk(f, place);
+        if (e.size)
+            e.shared.unwinder->copy_stack(f, place, [&](Label none) {
+                f.load<uint64_t>(r1, *e.size);
+                f.jump_if(r1 == runtime(layout.size), none);
+            });
+        f.mov(r1, r9);
         f.load<uint64_t>(r9, record);
         f.store<uint32_t>(head + runtime(offsetof(StackHead, user_bytes)), r0);
+        f.store<uint32_t>(head + runtime(offsetof(StackHead, copied_to)), r1);
         f.load<uint32_t>(r1, head + runtime(kKernelAt + offsetof(UnwindState, ending)));
         f.store<uint32_t>(head + runtime(offsetof(StackHead, ending)), r1);
     } else {
@@ -178,11 +185,35 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
     f.store<uint32_t>(head + runtime(offsetof(StackHead, kernel_bytes)), r0);
 }
 
+// e.size = what the record is to have: with room for a copy of the stack where nothing, or nothing recent, is known of the
+// process, unless the ring is half full: one takes the place of thirty records, which come first.
+void choose_size(Emitting &e, const Layout &layout) {
+    Code &f = e.f;
+    const Slot size = f.stack<uint64_t>("size"), pid = f.stack<uint32_t>("whose");
+    const Label known = f.label("known");
+    f.mov(r1, runtime(layout.size));
+    f.store<uint64_t>(size, r1);
+    f.load<uint32_t>(r1, e.ids + 4);
+    f.store<uint32_t>(pid, r1);
+    e.shared.unwinder->jump_if_known(f, pid, known);
+    f.call(helper::ringbuf_query, *e.shared.ring, BPF_RB_AVAIL_DATA);
+    f.jump_if(r0 > runtime(e.shared.options.ring_bytes / 2), known);
+    f.mov(r1, runtime(layout.size + Unwinder::kCopyBytes));
+    f.store<uint64_t>(size, r1);
+    f.bind(known);
+    f.load<uint64_t>(r2, size);
+    e.size = size;
+}
+
 } // namespace
 
-void emit_record(const Emitting &e, const Layout &layout) {
+void emit_record(Emitting &e, const Layout &layout) {
     Code &f = e.f;
-    f.reserve(r9, *e.shared.ring, layout.size, [&] {
+    if (layout.stack != 0 && e.shared.unwinder && e.shared.options.unwind->copies)
+        choose_size(e, layout);
+    else
+        f.mov(r2, runtime(layout.size));
+    f.reserve(r9, *e.shared.ring, r2, [&] {
          f.call(helper::ktime_get_ns);
          f.store<uint64_t>(r9 + offsetof(Header, time), r0);
          f.load<uint64_t>(r1, e.ids);

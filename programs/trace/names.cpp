@@ -43,10 +43,17 @@ std::string frame_name(const Frame &frame) {
 
 Names::Located Names::locate(const Event &event) {
     Located out;
-    const Event::Stack kernel = event.kernel_stack(), user = event.user_stack();
+    const Event::Stack kernel = event.kernel_stack();
+    Event::Stack user = event.user_stack();
     const Header &header = event.header;
     profile::Following &following = tables_->following;
     following.apply(header.time);
+    profile::UserStack sent{header.pid, header.time, user.ending, user.frames, unwind::read_copy(event.copied_stack())};
+    if (following.walk(sent)) {
+        user.frames.assign(sent.frames.begin(), sent.frames.end());
+        user.ending = sent.ending;
+        user.error = 0;
+    }
     for (size_t i = 0; i < kernel.frames.size(); ++i) {
         profile::Place place;
         place.address = kernel.frames[i];

@@ -6,6 +6,7 @@
 //      blob:    | s32 length, or a negative errno | bytes ... |    of fixed size, so that a record's size is known when it is
 //               reserved
 //      stacks:  | StackHead | kMostFrames addresses of the kernel's | Layout::user_frames of the user's |
+//      copy:    behind the user's addresses that are there, of a process that nothing is known of yet (UNWIND_COPIED)
 //
 // All in the machine's byte order: this is memory shared with the kernel, not a file format.
 #pragma once
@@ -61,8 +62,9 @@ inline constexpr uint32_t kMostFrames = 64;    // of a stack, but of one that is
 /// What stands before the addresses of the stacks, which are innermost first.
 struct StackHead {
     int32_t kernel_bytes = 0, user_bytes = 0; ///< of addresses; negative: -errno
-    uint32_t ending = 0;                      ///< why a walk by tables ended: UNWIND_ENDED_..., with UNWIND_TABLES if it was one
-    uint32_t unused = 0;
+    /// Why a walk by tables ended: UNWIND_ENDED_..., with UNWIND_TABLES if it was one, and UNWIND_COPIED if a copy follows.
+    uint32_t ending = 0;
+    uint32_t copied_to = 0; ///< where that ends, in bytes from the user's first address on
 };
 
 /// How a record of one kind of place looks.

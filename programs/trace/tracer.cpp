@@ -34,6 +34,13 @@ bool any_user(const std::vector<Place> &places) {
     return std::any_of(places.begin(), places.end(), [](const Place &p) { return is_user_function(p.kind); });
 }
 
+// The kernel puts an address of its own in the place of that which a function returns to.
+bool probes_returns(const std::vector<Place> &places, const ProgramOptions &program) {
+    return std::any_of(places.begin(), places.end(), [&](const Place &p) {
+        return p.kind == ProbeKind::uretprobe || (p.kind == ProbeKind::uprobe && program.results);
+    });
+}
+
 bool any_trampoline(const std::vector<Place> &places) {
     return std::any_of(places.begin(), places.end(),
                        [](const Place &p) { return p.kind == ProbeKind::fentry || p.kind == ProbeKind::fexit; });
@@ -87,6 +94,14 @@ Event::Stack read_stack(const Event &event, bool user) {
 } // namespace
 Event::Stack Event::kernel_stack() const { return read_stack(*this, false); }
 Event::Stack Event::user_stack() const { return read_stack(*this, true); }
+Bytes Event::copied_stack() const {
+    if (layout->stack == 0) return {};
+    const auto head = load<StackHead>(record.data() + layout->stack);
+    const auto from = static_cast<uint32_t>(std::max(head.user_bytes, 0));
+    if (!(head.ending & UNWIND_COPIED) || from > head.copied_to) return {};
+    const Bytes frames = record.subspan(layout->stack + sizeof(StackHead) + kMostFrames * 8);
+    return head.copied_to > frames.size() ? Bytes{} : frames.subspan(from, head.copied_to - from);
+}
 
 struct Tracer::State {
     struct PassedOverPlace {
@@ -194,7 +209,11 @@ Result<void> Tracer::State::load_programs() {
     if (program.stack && program.mode == Mode::events) {
         sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
         program.unwind = unwind_options(options.unwind, by_frame_pointers);
-        if (program.unwind) program.unwind->return_probes = kernel && has_return_instances(*kernel);
+        if (program.unwind) {
+            program.unwind->return_probes = kernel && has_return_instances(*kernel);
+            // From a copy nobody could tell what stood there.
+            program.unwind->copies = options.copies && !probes_returns(places, program);
+        }
     }
     for (;;) {
         made = TRY(trace_unit(places, program, kernel.get()));
@@ -336,6 +355,7 @@ Result<std::unique_ptr<Tracer>> Tracer::open(const TraceOptions &options) {
 }
 
 const std::vector<Place> &Tracer::places() const { return state_->places; }
+const UnwindProgramOptions &Tracer::unwound() const { return *state_->options.program.unwind; }
 LoadedObject *Tracer::unwinds() const { return state_->options.program.unwind ? &state_->object : nullptr; }
 const Unit &Tracer::unit() const { return state_->made.unit; }
 const std::vector<std::string> &Tracer::notes() const { return state_->notes; }

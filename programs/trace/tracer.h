@@ -34,6 +34,7 @@ struct TraceOptions {
     int pidns = -1, mntns = -1;     ///< only tasks in this process's namespace; -1: any
     int workload = -1;              ///< only this process and what it starts
     UnwindChoice unwind;            ///< how user stacks are walked, with ProgramOptions::stack; `unwind` there is found out
+    bool copies = false;            ///< of processes without tables the stack's bytes come with the event: Event::copied_stack()
 };
 
 /// One record, as it comes; its bytes are gone when the function returns.
@@ -62,6 +63,8 @@ struct Event {
     };
     [[nodiscard]] Stack kernel_stack() const;
     [[nodiscard]] Stack user_stack() const;
+    /// UnwindRegisters, and the stack's bytes from their sp on (unwind::read_copy()); empty: there is none.
+    [[nodiscard]] Bytes copied_stack() const;
 };
 
 /// How a place's firings were spent.
@@ -82,7 +85,8 @@ class Tracer {
     [[nodiscard]] const std::vector<Place> &places() const;
     /// Where user stacks are walked by tables: the object whose maps have them, for profile::Following; else nullptr.
     [[nodiscard]] LoadedObject *unwinds() const;
-    [[nodiscard]] const Unit &unit() const; ///< the programs, for printing
+    [[nodiscard]] const UnwindProgramOptions &unwound() const; ///< where there is one: what its programs were made with
+    [[nodiscard]] const Unit &unit() const;                    ///< the programs, for printing
     /// What was passed over and why, by which way places are traced.
     [[nodiscard]] const std::vector<std::string> &notes() const;
     /// Errors: those of attach_program(), when no place could be attached at all.

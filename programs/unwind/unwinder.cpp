@@ -647,6 +647,19 @@ void Unwinder::walk(Code &f, const Place &place) {
     f.bind(done);
 }
 
+void Unwinder::jump_if_known(Code &f, const Slot &pid, Label known) const {
+    f.call(helper::map_lookup_elem, processes_, pid);
+    f.if_(r0 != 0, [&] {
+        f.load<uint64_t>(r1, RAWBPF_AT(r0, UnwindProcess, since_ns));
+        const Slot since = f.stack<uint64_t>("since");
+        f.store<uint64_t>(since, r1);
+        f.call(helper::ktime_get_ns);
+        f.load<uint64_t>(r1, since);
+        f.sub(r0, r1);
+        f.jump_if(as_signed(r0) >= runtime(UNWIND_COPY_YOUNG_NS), known);
+    });
+}
+
 void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(Label)> &room) const {
     const Emit emit(f, *this, place, r8);
     const Label wanted = f.label("copy wanted"), none = f.label("no copy"), copied = f.label("copied"),

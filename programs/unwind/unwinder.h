@@ -47,6 +47,9 @@ class Unwinder {
     /// In: r0, r8 and r9 as walk() left them. Out: r0 likewise, but 0 where the thread has no stack; r9 more by the copy's
     /// bytes. r6, r7, r8 are kept; r1 to r5 are gone.
     void copy_stack(Code &f, const Place &place, const std::function<void(Label)> &room) const;
+    /// Before walk(), where room for a copy has to be made first: goes on where the walk may end for want of news of the process,
+    /// and else jumps. r0 to r5 are gone.
+    void jump_if_known(Code &f, const Slot &pid, Label known) const;
     /// Bytes behind the frames that a copy may take.
     static constexpr uint32_t kCopyBytes = sizeof(UnwindRegisters) + UNWIND_COPY_PAGES * UNWIND_COPY_PAGE;
 

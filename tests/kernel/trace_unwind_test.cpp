@@ -49,6 +49,7 @@ Result<void> see(Stacks &out, const std::string &what, const std::vector<std::st
     TraceOptions options;
     options.probes = probes;
     options.program.stack = true;
+    options.copies = true;
     options.program.ring_bytes = 8 << 20;
     options.program.filters.pids = {pid};
     options.match.allow_unwind_risk = true; // nothing throws
@@ -65,7 +66,7 @@ Result<void> see(Stacks &out, const std::string &what, const std::vector<std::st
     ProcessFiles files;
     TRY(files.read(pid));
     profile::Following following;
-    TRY(following.unwind(*(*tracer)->unwinds(), 64 << 20));
+    TRY(following.unwind(*(*tracer)->unwinds(), 64 << 20, (*tracer)->unwound()));
     TRY(following.watch(-1));
     following.want(pid);
     TRY(following.tick()); // it stands still: nothing can change meanwhile
