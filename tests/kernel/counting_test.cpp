@@ -17,7 +17,7 @@
 #include "programs/unwind/program.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
-#include "tests/kernel/plain_x86_only.h"
+#include "tests/kernel/plain_only.h"
 #include "tests/kernel/profile_run.h"
 #include "tests/kernel/profile_workload.h"
 #include "tests/support/profile_configs.h"
@@ -173,7 +173,7 @@ TEST_CASE("counting: the program passes the verifier in every way that it is con
 }
 
 TEST_CASE("counting: 75 % and 25 %, counted in the kernel and sent one by one") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_COUNTING();
     for (UnwindBy unwind : {UnwindBy::automatic, UnwindBy::fp}) {
         for (uint32_t room : {8192u, 0u}) {
@@ -203,7 +203,7 @@ TEST_CASE("counting: 75 % and 25 %, counted in the kernel and sent one by one") 
 }
 
 TEST_CASE("counting: two programs at the same addresses in the same process are told apart") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_COUNTING();
     constexpr uint32_t kRounds = 1 << 29; // 0.2 s
     const Installed first, second;
@@ -226,7 +226,7 @@ TEST_CASE("counting: two programs at the same addresses in the same process are 
 }
 
 TEST_CASE("counting: many processes, a map that is full, a ring that is full: every sample is somewhere") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_COUNTING();
     struct Case {
         const char *what;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/kernel/custom_support.h"
-#include "tests/kernel/plain_x86_only.h"
+#include "tests/kernel/plain_only.h"
 
 using namespace rawbpf;
 using namespace rawbpf::custom;
@@ -48,6 +48,11 @@ uint64_t sum(const std::vector<std::pair<std::string, uint64_t>> &counts) {
     return out;
 }
 
+// A copy of a stack ends after 16 KiB, in main() here: its first traces, where the machine is too slow for tables to be there.
+bool is_whole(const Record &head) {
+    return head.walked == (UNWIND_TABLES | UNWIND_ENDED_ROOT) || head.walked == (UNWIND_TABLES | UNWIND_ENDED_UNREADABLE);
+}
+
 bool has(const std::vector<std::string> &stack, std::string_view name) {
     return std::find(stack.begin(), stack.end(), name) != stack.end();
 }
@@ -55,7 +60,7 @@ bool has(const std::vector<std::string> &stack, std::string_view name) {
 } // namespace
 
 TEST_CASE("custom: stacks of code without frame pointers are whole, by unwind tables") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     CustomOptions options;
     OPEN_WITH_TABLES_OR_SKIP(tracer, options);
     REQUIRE(tracer.add_function("/proc/self/exe:uw_spin").has_value());
@@ -75,7 +80,7 @@ TEST_CASE("custom: stacks of code without frame pointers are whole, by unwind ta
         std::string all;
         for (const std::string &name : stack) all += name + " ";
         INFO(all);
-        CHECK(seen->heads[i].walked == (UNWIND_TABLES | UNWIND_ENDED_ROOT));
+        CHECK(is_whole(seen->heads[i]));
         REQUIRE(stack.size() >= 4);
         CHECK(stack[0] == "uw_spin");
         CHECK(has(stack, "main"));
@@ -93,7 +98,7 @@ TEST_CASE("custom: stacks of code without frame pointers are whole, by unwind ta
 }
 
 TEST_CASE("custom: samples and waits are walked by tables, too, and every ending is counted once") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     CustomOptions options;
     options.kinds = {Kind::probe, Kind::perf_event, Kind::tracepoint};
     options.sample_hz = 999;
@@ -121,7 +126,7 @@ TEST_CASE("custom: samples and waits are walked by tables, too, and every ending
         if (head.user_bytes <= 0) continue;
         ++with_stack;
         CHECK(head.walked != 0);
-        if (head.pid == pid && head.walked == (UNWIND_TABLES | UNWIND_ENDED_ROOT)) ++roots[static_cast<size_t>(head.origin)];
+        if (head.pid == pid && is_whole(head)) ++roots[static_cast<size_t>(head.origin)];
     }
     CHECK(sum(seen->stack_ends) == with_stack);
     CHECK(roots[static_cast<size_t>(Origin::custom)] == 1);
@@ -131,7 +136,7 @@ TEST_CASE("custom: samples and waits are walked by tables, too, and every ending
 
 // They are preempted in the middle of the walk where the kernel does that (6.0, preempt=full): custom_lanes_test.cpp.
 TEST_CASE("custom: threads that share a CPU have each their own stack") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     constexpr uint64_t kCalls = 300;
     CustomOptions options;
     OPEN_WITH_TABLES_OR_SKIP(tracer, options);

@@ -14,7 +14,7 @@
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/process.h"
 #include "tests/kernel/off_cpu_workload.h"
-#include "tests/kernel/plain_x86_only.h"
+#include "tests/kernel/plain_only.h"
 #include "tests/kernel/profile_run.h"
 #include "tests/support/profile_configs.h"
 #include "tests/support/test.h"
@@ -93,7 +93,7 @@ const bool kSlow = std::getenv("RAWBPF_KERNEL") != nullptr; // an emulated machi
 } // namespace
 
 TEST_CASE("profile off-cpu: time that is napped away is there, with the stack of who naps") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_WAITS();
     for (const Delivery delivery : {Delivery::each, Delivery::counted}) {
         ProfileOptions options = for_workload("naps");
@@ -121,7 +121,7 @@ TEST_CASE("profile off-cpu: time that is napped away is there, with the stack of
 }
 
 TEST_CASE("profile off-cpu: of a process whose tables are there, the caller of who naps") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_WAITS();
     auto child = sys::Child::spawn(test::off_cpu_workload("on"));
     REQUIRE(child);
@@ -148,7 +148,7 @@ TEST_CASE("profile off-cpu: of a process whose tables are there, the caller of w
 }
 
 TEST_CASE("profile off-cpu: a thread that waits for a mutex") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_WAITS();
     ProfileOptions options = for_workload("mutex");
     Waits sink;
@@ -162,7 +162,7 @@ TEST_CASE("profile off-cpu: a thread that waits for a mutex") {
 }
 
 TEST_CASE("profile off-cpu: short waits are counted, not shown") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_WAITS();
     ProfileOptions options = for_workload("short");
     Waits sink;
@@ -174,7 +174,7 @@ TEST_CASE("profile off-cpu: short waits are counted, not shown") {
 }
 
 TEST_CASE("profile off-cpu: children are followed, strangers aren't seen") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_WAITS();
     auto stranger = sys::Child::spawn(test::off_cpu_workload("short"));
     REQUIRE(stranger);
@@ -195,7 +195,7 @@ TEST_CASE("profile off-cpu: children are followed, strangers aren't seen") {
 }
 
 TEST_CASE("profile off-cpu: a wait that isn't over at the end, of a process that was there before") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     NEEDS_WAITS();
     auto child = sys::Child::spawn(test::off_cpu_workload("stuck"));
     REQUIRE(child);

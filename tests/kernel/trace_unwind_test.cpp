@@ -10,7 +10,7 @@
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
-#include "tests/kernel/plain_x86_only.h"
+#include "tests/kernel/plain_only.h"
 #include "tests/kernel/unwind_run.h"
 #include "tests/kernel/unwind_workload.h"
 #include "tests/support/test.h"
@@ -104,7 +104,7 @@ Stacks stacks_of(const std::string &what, const std::vector<std::string> &probes
 } // namespace
 
 TEST_CASE("trace unwind: at a function's first instruction, in code without frame pointers") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     const Stacks seen = stacks_of("recurse", {probe("uprobe", "uw_spin")}, "uw_spin");
     if (!seen.missing.empty()) SKIP("needs uprobes: " + seen.missing);
     REQUIRE(seen.of.size() >= 5);
@@ -120,7 +120,7 @@ TEST_CASE("trace unwind: at a function's first instruction, in code without fram
 }
 
 TEST_CASE("trace unwind: through functions whose returns are probed") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     const Stacks seen =
         stacks_of("twenty", {probe("uretprobe", "uw_recurse"), probe("uretprobe", "uw_case_twenty"), probe("uprobe", "uw_spin")},
                   "uw_spin");
@@ -140,7 +140,7 @@ TEST_CASE("trace unwind: through functions whose returns are probed") {
 }
 
 TEST_CASE("trace unwind: where a function returns to") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     const Stacks seen = stacks_of("twenty", {probe("uretprobe", "uw_spin"), probe("uretprobe", "uw_recurse")}, "uw_spin");
     if (!seen.missing.empty()) SKIP("needs uprobes: " + seen.missing);
     REQUIRE(seen.of.size() >= 5);
@@ -154,7 +154,7 @@ TEST_CASE("trace unwind: where a function returns to") {
 }
 
 TEST_CASE("trace unwind: of a thread that the kernel works for") {
-    PLAIN_X86_ONLY();
+    PLAIN_ONLY();
     const Stacks seen = stacks_of("system", {"tracepoint:syscalls:sys_enter_read"}, "sys_enter_read");
     if (!seen.missing.empty()) SKIP("needs tracepoints of system calls: " + seen.missing);
     REQUIRE(seen.of.size() >= 5);
