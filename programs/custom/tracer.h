@@ -45,8 +45,8 @@ struct CustomOptions {
     uint64_t sample_hz = 0;                  ///< beside them every CPU is sampled so often; 0: not
     bool off_cpu = false;                    ///< and what threads waited for, when they come back to a CPU
     bool follow_only = false;                ///< off_cpu: only the process given to follow(), and what it starts
-    /// How user stacks are walked, which for unwind tables (.eh_frame) takes bpf_loop, Linux 5.17; `automatic` goes without, and
-    /// notes() says so. Whoever chooses tables has to put those of the processes into the maps of generic_object(), as
+    /// How user stacks are walked; where the kernel doesn't take the walk by unwind tables (.eh_frame), `automatic` goes without,
+    /// and notes() says so. Whoever chooses tables has to put those of the processes into the maps of generic_object(), as
     /// rawbpf's command does (programs/profile/following.h, which is no part of this library): until then, and of processes
     /// without, stacks are walked by frame pointers.
     UnwindChoice unwind = {UnwindBy::fp};
