@@ -154,7 +154,7 @@ class Run {
         custom::ViewOptions shown;
         shown.format = format_of(a_);
         shown.color = a_.text(option("output")).empty() && color_wanted(a_.text(option("color")), 1);
-        if (tracer_->walks_by_tables()) shown.depth = std::min(unwind_.depth, shown.depth);
+        if (tracer_->unwinds()) shown.depth = std::min(unwind_.depth, shown.depth);
         using Weight = custom::ViewOptions::Weight;
         const std::string_view weight = a_.text(option("weight"));
         shown.weight = weight == "context" ? Weight::context : weight == "off-cpu" ? Weight::off_cpu : Weight::count;

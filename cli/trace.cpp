@@ -346,7 +346,8 @@ class Run {
         output_.keep();
         TRY(view_->start());
         profile::Following &following = view_->following();
-        if (LoadedObject *object = tracer_->unwinds()) TRY(following.unwind(*object, options_.unwind.memory, tracer_->unwound()));
+        if (const UnwindProgramOptions *program = tracer_->unwinds())
+            TRY(following.unwind(tracer_->object(), options_.unwind.memory, *program));
         if (view_->wants_watch(child_.pid()))
             if (Result<void> watched = following.watch(child_.pid()); !watched)
                 note(format("code of processes that end early may go without names: {}", watched.error().message()));

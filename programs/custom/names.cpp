@@ -90,7 +90,6 @@ bool Names::begins_function(uint32_t place) {
 
 // The trace of a process without tables, by the copy of its stack.
 void Names::walk(CustomTrace &trace) {
-    if (!(trace.head.walked & UNWIND_COPIED)) return;
     profile::UserStack stack{trace.head.pid, trace.head.t_ns, trace.head.walked, trace.user, unwind::read_copy(trace.copy)};
     if (!following_.walk(stack)) return;
     trace.user = stack.frames;

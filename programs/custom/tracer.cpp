@@ -162,10 +162,10 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     // In a pid namespace of our own the tracepoint's numbers aren't ours; then whoever reads the traces has to choose.
     if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(forked_child_offset());
     std::string note;
-    unit.unwind = unwind_options(options.unwind, note);
-    if (unit.unwind) unit.unwind->copies = options.copies;
     // Without bpf_loop what a walk keeps lies in one place a CPU, not in a record's. The kernels that have none (before 5.17) run
     // one program of these types at a time on each CPU, and none of the others in it (bpf_prog_active).
+    unit.unwind = unwind_options(options.unwind, note);
+    if (unit.unwind) unit.unwind->copies = options.copies;
     LoadOptions which;
     // Programs that capture by themselves need none, but the ring and the counters, which are some program's.
     const std::vector<Kind> kinds = options.kinds.empty() ? std::vector<Kind>{Kind::probe} : options.kinds;
@@ -320,7 +320,6 @@ int CustomTracer::generic_program_fd(Kind kind) const {
     return -1;
 }
 LoadedObject &CustomTracer::generic_object() { return state_->object; }
-bool CustomTracer::walks_by_tables() const { return state_->unwind.has_value(); }
 const UnwindProgramOptions *CustomTracer::unwinds() const { return state_->unwind ? &*state_->unwind : nullptr; }
 int CustomTracer::context_map_fd() const {
     state_->wants_guard = true;

@@ -84,9 +84,8 @@ class CustomTracer {
     [[nodiscard]] int generic_program_fd(Kind kind = Kind::probe) const;
     /// The generic programs with their maps.
     [[nodiscard]] LoadedObject &generic_object();
-    /// Whether they walk by what is in unwind_processes and its like, so that whole stacks can be had.
-    [[nodiscard]] bool walks_by_tables() const;
-    /// What they were made with; nullptr: they don't.
+    /// Where they walk by what is in unwind_processes and its like, so that whole stacks can be had: what they were made with;
+    /// else nullptr.
     [[nodiscard]] const UnwindProgramOptions *unwinds() const;
     /// Per-CPU array, [0] = u64: the context, stored right before the jump. What the OpenTelemetry profiler's examples use.
     /// Asked for before attach(), which then also attaches what keeps each thread from another's context.

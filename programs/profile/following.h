@@ -2,7 +2,7 @@
 // so that stacks are whole.
 //
 //      Following following;
-//      following.unwind(object, memory);      // where the object's programs walk by tables
+//      following.unwind(object, memory, how); // where the object's programs walk by tables
 //      following.watch(workload);             // before the workload starts; -1: all processes
 //      following.add_to(epoll, ...);
 //      for (;;) {
@@ -36,7 +36,7 @@ class Following {
     /// From here on the object's programs walk by what is put into its maps (unwind_processes and its like), and it must outlive
     /// this. Before watch(). `memory`: bytes for tables; `program`: what they were made with, for walk(). Errors: those of maps
     /// that can't be mapped.
-    [[nodiscard]] Result<void> unwind(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program = {}) {
+    [[nodiscard]] Result<void> unwind(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
         return unwinding_.start(object, memory, program);
     }
     [[nodiscard]] bool unwinds() const { return unwinding_.on(); }

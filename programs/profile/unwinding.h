@@ -30,7 +30,7 @@ class Unwinding final : private unwind::ModuleFiles {
 
     /// From here on the object's program unwinds by what is put into its maps. The object must outlive this. `program`: what it
     /// was made with, for walk().
-    [[nodiscard]] Result<void> start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program = {});
+    [[nodiscard]] Result<void> start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program);
     [[nodiscard]] bool on() const { return tables_ != nullptr; }
     /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
     void prepare(const std::vector<std::string> &command);

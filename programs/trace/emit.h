@@ -39,6 +39,7 @@ struct Emitting {
     Slot path;                                     ///< struct path, 16 bytes
     std::optional<SlotOf<OpenCall>> call = {};     ///< a result whose call was kept: what was kept
     std::optional<SlotOf<uint64_t>> duration = {}; ///< and how long ago that is
+    std::optional<Slot> process = {};              ///< u32: where stacks are walked by tables, whose
     std::optional<Slot> size = {};                 ///< u64: of the record, where it may have room for a copy of the stack
     std::optional<Slot> written = {};              ///< with Filters::most_events: where the events are counted
     bool sleepable = false;                        ///< may wait for a page of the user's

@@ -154,13 +154,11 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
     constexpr uint32_t kKernelAt = sizeof(StackHead), kKernelBytes = kMostFrames * 8, kUserAt = kKernelAt + kKernelBytes;
     static_assert(sizeof(UnwindState) <= kKernelBytes);
     if (e.shared.unwinder) {
-        const Slot record = f.stack<uint64_t>("record"), pid = f.stack<uint32_t>("process");
+        const Slot record = f.stack<uint64_t>("record");
         f.store<uint64_t>(record, r9);
-        f.load<uint32_t>(r1, e.ids + 4);
-        f.store<uint32_t>(pid, r1);
         f.address(r8, head);
         f.mov(r9, 0);
-        Unwinder::Place place{has_registers(e.place.kind) ? UnwindContext::registers : UnwindContext::other, pid};
+        Unwinder::Place place{has_registers(e.place.kind) ? UnwindContext::registers : UnwindContext::other, *e.process};
         place.state = kKernelAt;
         place.frames = kUserAt;
         place.room = layout.user_frames;
@@ -189,13 +187,11 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
 // process, unless the ring is half full: one takes the place of thirty records, which come first.
 void choose_size(Emitting &e, const Layout &layout) {
     Code &f = e.f;
-    const Slot size = f.stack<uint64_t>("size"), pid = f.stack<uint32_t>("whose");
+    const Slot size = f.stack<uint64_t>("size");
     const Label known = f.label("known");
     f.mov(r1, runtime(layout.size));
     f.store<uint64_t>(size, r1);
-    f.load<uint32_t>(r1, e.ids + 4);
-    f.store<uint32_t>(pid, r1);
-    e.shared.unwinder->jump_if_known(f, pid, known);
+    e.shared.unwinder->jump_if_known(f, *e.process, known);
     f.call(helper::ringbuf_query, *e.shared.ring, BPF_RB_AVAIL_DATA);
     f.jump_if(r0 > runtime(e.shared.options.ring_bytes / 2), known);
     f.mov(r1, runtime(layout.size + Unwinder::kCopyBytes));
@@ -209,7 +205,13 @@ void choose_size(Emitting &e, const Layout &layout) {
 
 void emit_record(Emitting &e, const Layout &layout) {
     Code &f = e.f;
-    if (layout.stack != 0 && e.shared.unwinder && e.shared.options.unwind->copies)
+    const bool walks = layout.stack != 0 && e.shared.unwinder;
+    if (walks) {
+        e.process = f.stack<uint32_t>("process");
+        f.load<uint32_t>(r1, e.ids + 4);
+        f.store<uint32_t>(*e.process, r1);
+    }
+    if (walks && e.shared.options.unwind->copies)
         choose_size(e, layout);
     else
         f.mov(r2, runtime(layout.size));

@@ -355,8 +355,11 @@ Result<std::unique_ptr<Tracer>> Tracer::open(const TraceOptions &options) {
 }
 
 const std::vector<Place> &Tracer::places() const { return state_->places; }
-const UnwindProgramOptions &Tracer::unwound() const { return *state_->options.program.unwind; }
-LoadedObject *Tracer::unwinds() const { return state_->options.program.unwind ? &state_->object : nullptr; }
+LoadedObject &Tracer::object() const { return state_->object; }
+const UnwindProgramOptions *Tracer::unwinds() const {
+    const std::optional<UnwindProgramOptions> &unwind = state_->options.program.unwind;
+    return unwind ? &*unwind : nullptr;
+}
 const Unit &Tracer::unit() const { return state_->made.unit; }
 const std::vector<std::string> &Tracer::notes() const { return state_->notes; }
 const RunCost &Tracer::cost() const { return state_->cost; }

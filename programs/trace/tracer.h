@@ -83,10 +83,12 @@ class Tracer {
     Tracer &operator=(const Tracer &) = delete;
 
     [[nodiscard]] const std::vector<Place> &places() const;
-    /// Where user stacks are walked by tables: the object whose maps have them, for profile::Following; else nullptr.
-    [[nodiscard]] LoadedObject *unwinds() const;
-    [[nodiscard]] const UnwindProgramOptions &unwound() const; ///< where there is one: what its programs were made with
-    [[nodiscard]] const Unit &unit() const;                    ///< the programs, for printing
+    /// The programs with their maps.
+    [[nodiscard]] LoadedObject &object() const;
+    /// Where they walk user stacks by tables, which profile::Following puts into the maps: what they were made with; else
+    /// nullptr.
+    [[nodiscard]] const UnwindProgramOptions *unwinds() const;
+    [[nodiscard]] const Unit &unit() const; ///< the programs, for printing
     /// What was passed over and why, by which way places are traced.
     [[nodiscard]] const std::vector<std::string> &notes() const;
     /// Errors: those of attach_program(), when no place could be attached at all.

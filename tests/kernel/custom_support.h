@@ -117,7 +117,7 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
     }
     REQUIRE_MESSAGE(attached, attached.error().message(), " ", attached.error().hint);
     // Tables of the child, which runs already, are there before it goes on.
-    if (tracer.walks_by_tables() && how.know_processes)
+    if (tracer.unwinds() && how.know_processes)
         for (int i = 0; i < 10000 && !names.following().published(static_cast<uint32_t>(child.pid)); ++i) {
             REQUIRE(names.following().tick().has_value());
             usleep(1000);

@@ -37,7 +37,7 @@ namespace {
     options.copies = true;                                                                                                       \
     options.unwind.by = UnwindBy::automatic;                                                                                     \
     OPEN_OR_SKIP(tracer, options);                                                                                               \
-    if (!tracer.walks_by_tables()) {                                                                                             \
+    if (!tracer.unwinds()) {                                                                                                     \
         REQUIRE_FALSE(tracer.notes().empty());                                                                                   \
         FAIL(tracer.notes().front());                                                                                            \
     }
@@ -48,9 +48,11 @@ uint64_t sum(const std::vector<std::pair<std::string, uint64_t>> &counts) {
     return out;
 }
 
-// A copy of a stack ends after 16 KiB, in main() here: its first traces, where the machine is too slow for tables to be there.
 bool is_whole(const Record &head) {
-    return head.walked == (UNWIND_TABLES | UNWIND_ENDED_ROOT) || head.walked == (UNWIND_TABLES | UNWIND_ENDED_UNREADABLE);
+#if defined(__aarch64__) // emulated, and so slow that tables come late: a copy of a stack ends after 16 KiB, here about main()
+    if (head.walked == (UNWIND_TABLES | UNWIND_ENDED_UNREADABLE)) return true;
+#endif
+    return head.walked == (UNWIND_TABLES | UNWIND_ENDED_ROOT);
 }
 
 bool has(const std::vector<std::string> &stack, std::string_view name) {

@@ -66,7 +66,7 @@ Result<void> see(Stacks &out, const std::string &what, const std::vector<std::st
     ProcessFiles files;
     TRY(files.read(pid));
     profile::Following following;
-    TRY(following.unwind(*(*tracer)->unwinds(), 64 << 20, (*tracer)->unwound()));
+    TRY(following.unwind((*tracer)->object(), 64 << 20, *(*tracer)->unwinds()));
     TRY(following.watch(-1));
     following.want(pid);
     TRY(following.tick()); // it stands still: nothing can change meanwhile
