@@ -47,7 +47,7 @@ constexpr int kNextPid = 56; // next_pid of tracepoint sched:sched_switch
 constexpr int kScratches = 4;
 struct Scratch {
     uint64_t taken;
-    UnwindState state;
+    UnwindScratch<> walk;
     Record record;
     uint64_t frames[kMostFrames + UNWIND_MAX_FRAMES];
     std::byte copy[Unwinder::kCopyBytes]; // of the stack; it follows the frames that are there
@@ -263,7 +263,7 @@ struct Generator {
                                   : kind == Context::perf_event ? UnwindContext::perf_event
                                                                 : UnwindContext::other,
                                   pid};
-            place.state = offsetof(Scratch, state);
+            place.state = offsetof(Scratch, walk);
             place.frames = offsetof(Scratch, frames);
             place.room = kMostFrames + user_frames();
             unwinder->walk(f, place);
@@ -274,7 +274,7 @@ struct Generator {
                     f.jump_if(r0 > r1, full);
                 });
             f.store<uint32_t>(at(offsetof(Record, user_bytes)), r0);
-            f.load<uint32_t>(r1, RAWBPF_AT(r8, Scratch, state.ending));
+            f.load<uint32_t>(r1, RAWBPF_AT(r8, Scratch, walk.state.ending));
             f.store<uint32_t>(at(offsetof(Record, walked)), r1);
         } else {
             f.address(r2, frames);

@@ -46,9 +46,10 @@ namespace {
 constexpr int kTaskDead = 0x80; // TASK_DEAD: it leaves for the last time
 
 constexpr int kHeadAt = -static_cast<int>(sizeof(OffCpuHead)); // from the record
-constexpr int kStateAt = kHeadAt - static_cast<int>(sizeof(UnwindState));
+using Walk = UnwindScratch<128>; // a small window, as each thread has its own
+constexpr int kStateAt = kHeadAt - static_cast<int>(sizeof(Walk));
 constexpr int kFramesAt = sizeof(ProfileRecord);
-static_assert(sizeof(UnwindState) % 8 == 0 && sizeof(OffCpuHead) % 8 == 0);
+static_assert(sizeof(Walk) % 8 == 0 && sizeof(OffCpuHead) % 8 == 0);
 
 uint32_t user_frames(const UnwindProgramOptions *unwind) {
     return std::max<uint32_t>(PROFILE_MAX_FRAMES, unwind ? unwind->depth : 0);
@@ -242,6 +243,7 @@ struct Generator {
         if (config.want_user && unwinder) {
             Unwinder::Place place{UnwindContext::other, n.pid};
             place.state = kStateAt;
+            place.window_bytes = Walk::kWindowBytes;
             place.frames = kFramesAt;
             place.room = most_frames;
             unwinder->walk(f, place);
@@ -345,7 +347,7 @@ struct Generator {
 
 } // namespace
 
-uint32_t off_cpu_head_at(const UnwindProgramOptions *unwind) { return unwind ? sizeof(UnwindState) : 0; }
+uint32_t off_cpu_head_at(const UnwindProgramOptions *unwind) { return unwind ? sizeof(Walk) : 0; }
 
 Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind) {
     Builder b("profile_off_cpu");

@@ -30,7 +30,7 @@ namespace {
 /// stacks.
 struct UnwindingCpu {
     ProfileCounts counts;
-    UnwindState state;
+    UnwindScratch<> walk;
     ProfileRecord record;
     uint64_t frames[PROFILE_MAX_FRAMES + UNWIND_MAX_FRAMES];
     std::byte copy[Unwinder::kCopyBytes]; ///< of the stack; it follows the frames that are there
@@ -185,7 +185,7 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     const bool walked = unwinder && (!config.tracepoint || unwind->has_task_pt_regs || unwind->registers_at != 0);
     if (config.want_user && walked) {
         Unwinder::Place place{config.tracepoint ? UnwindContext::other : UnwindContext::perf_event, pid};
-        place.state = static_cast<int>(offsetof(UnwindingCpu, state)) - static_cast<int>(offsetof(UnwindingCpu, record));
+        place.state = static_cast<int>(offsetof(UnwindingCpu, walk)) - static_cast<int>(offsetof(UnwindingCpu, record));
         place.frames = offsetof(ProfileScratch, frames);
         place.room = PROFILE_MAX_FRAMES + UNWIND_MAX_FRAMES;
         unwinder->walk(f, place);

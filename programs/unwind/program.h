@@ -35,9 +35,20 @@ struct UnwindState {
     __u64 trampoline; ///< and what it has put there
     __u64 entered;    ///< 1: the first frame's registers are those that the thread left when it entered the kernel
     __u64 found;      ///< without bpf_loop: the address that this round adds; 0: none
+    __u64 window_at;  ///< UnwindScratch: the user's address of what lies in the window
+    __u64 window_has; ///< and from how many of its first bytes on two words can be taken; 0: nothing was read
     __u64 words[16];  ///< what was read: registers, or words of the stack
     __u64 since_ns;   ///< the process's
     struct UnwindRegisters leaf; ///< with UnwindProgramOptions::copies: where the walk began; address 0: nowhere
+};
+
+/// What a walk works in. It reads as much of the stack at once as fits into the window, as most frames are small, and reading a
+/// word costs as much as all else that is done for a frame.
+template <uint32_t bytes = 512> struct UnwindScratch {
+    static_assert((bytes & (bytes - 1)) == 0 && bytes >= 2 * sizeof(__u64), "a power of two");
+    static constexpr uint32_t kWindowBytes = bytes;
+    UnwindState state;
+    __u64 window[bytes / sizeof(__u64) + 2]; ///< two words more, which the verifier takes to be reachable
 };
 
 static_assert(offsetof(UnwindState, pc) == offsetof(UnwindRegisters, pc) &&

@@ -3,7 +3,9 @@
 //      pc --> mapping --> page of 64 KiB --> row --> rule        CFA = sp + 24, fp at CFA - 16, return address at CFA - 8
 //             the last    of the mapping's   binary  of all                          |
 //             one, or a   directory          search  modules                         v
-//             binary search                               one read of 16 bytes: the caller's fp and pc; its sp is the CFA
+//             binary search                               out of the window: the caller's fp and pc; its sp is the CFA
+//
+// The window is what was read of the stack last, from one frame on: most of those above lie in it.
 //
 // The rounds are made by bpf_loop (5.17), which has the verifier look at a round once. Before it a round is a global function
 // (5.6), which it looks at once, too, however often it is called: a small loop calls it and writes down the frames. Such a
@@ -13,9 +15,9 @@
 // arm64.
 //
 //      walk() --> loop: copy the state; 127 times { round(); write down the frame }; copy its end back
-//                                                     `-- array unwind_state: UnwindState
+//                                                     `-- array unwind_state: UnwindScratch
 //
-//      r6  the scratch, a map's value: UnwindState and frames     r7  the address, its key, then the CFA
+//      r6  the scratch, a map's value: UnwindScratch and frames   r7  the address, its key, then the CFA
 //      r8  a position in a pool, then the rule
 //
 // Nothing that is read here is trusted. A position is masked to its pool, searches have a fixed number of steps, a frame must be
@@ -299,6 +301,39 @@ struct Unwinder::Emit {
         end_if(r0 != 0, UNWIND_ENDED_UNREADABLE);
     }
 
+    // One word or two at r3, out of the window, which is filled from there on when they don't lie in it. What can't be read as a
+    // whole may be the stack's end: then these words by themselves.
+    void read_frame(int to, int words) const {
+        const Label in_window = g.label("in the window"), by_themselves = g.label("by themselves"), done = g.label("words read");
+        const Mem window_at = at(offsetof(UnwindState, window_at)), window_has = at(offsetof(UnwindState, window_has));
+        g.load<uint64_t>(r1, window_at);
+        g.load<uint64_t>(r2, window_has);
+        g.mov(r4, r3);
+        g.sub(r4, r1);
+        g.jump_if(r4 < r2, in_window);
+
+        g.store<uint64_t>(window_at, r3);
+        g.store<uint64_t>(window_has, 0);
+        g.call(helper::probe_read_user, at(sizeof(UnwindState)), runtime(place.window_bytes), r3);
+        g.jump_if(r0 != 0, by_themselves);
+        g.store<uint64_t>(window_has, runtime(place.window_bytes - 2 * sizeof(uint64_t) + 1));
+        g.mov(r4, 0);
+
+        g.bind(in_window);
+        g.and_(r4, runtime(place.window_bytes - 1)); // it is; the verifier wants to see it
+        g.add(r4, base);
+        for (int n = 0; n < words; ++n) {
+            g.load<uint64_t>(r1, r4 + runtime(place.state + static_cast<int64_t>(sizeof(UnwindState)) + n * 8));
+            g.store<uint64_t>(word(to + n), r1);
+        }
+        g.jump(done);
+
+        g.bind(by_themselves);
+        g.load<uint64_t>(r3, window_at);
+        read_stack(to, words, r3);
+        g.bind(done);
+    }
+
     // By the rule in r8: r7 = the CFA, or a signal's frame dealt with and the round ended.
     void find_cfa() const {
         const Label by_sp = g.label("CFA = sp + n"), by_fp = g.label("CFA = fp + n"), known = g.label("CFA known"),
@@ -424,7 +459,7 @@ struct Unwinder::Emit {
         g.jump_if(r2 != 1, apart);
         g.lsh(r3, 3);
         g.add(r3, r7);
-        read_stack(0, 2, r3);
+        read_frame(0, 2);
         g.jump(have);
 
         g.bind(apart);
@@ -434,7 +469,7 @@ struct Unwinder::Emit {
         g.arsh(r3, 48);
         g.lsh(r3, 3);
         g.add(r3, r7);
-        read_stack(1, 1, r3);
+        read_frame(1, 1);
 
         g.bind(have);
         g.load<uint64_t>(r1, word(1));
@@ -473,7 +508,7 @@ struct Unwinder::Emit {
         g.jump_if(r3 == 0, kept);
         g.lsh(r3, 3);
         g.add(r3, r7);
-        read_stack(0, 1, r3);
+        read_frame(0, 1);
         g.jump(done);
         g.bind(kept);
         copy(offsetof(UnwindState, words), at(offsetof(UnwindState, fp)));
@@ -549,7 +584,7 @@ Unwinder::Unwinder(Builder &b, const UnwindProgramOptions &options)
     : b_(b), options_(options), pools_(b.map(BPF_MAP_TYPE_ARRAY_OF_MAPS, "unwind_pools", 4, 4, options.pools)),
       rules_(b.map(mapped_rules())), processes_(b.hash<uint32_t, UnwindProcess>("unwind_processes", options.processes)) {
     options_.depth = std::clamp<uint32_t>(options_.depth, 1, UNWIND_MAX_FRAMES);
-    if (!options_.has_bpf_loop) state_ = b.percpu_array<UnwindState>("unwind_state", 1);
+    if (!options_.has_bpf_loop) state_ = b.percpu_array<UnwindScratch<>>("unwind_state", 1);
 }
 
 void Unwinder::walk(Code &f, const Place &place) {
@@ -589,6 +624,7 @@ void Unwinder::walk(Code &f, const Place &place) {
     f.store<uint64_t>(state(offsetof(UnwindState, start)), 0);
     f.store<uint64_t>(state(offsetof(UnwindState, end)), 0);
     f.store<uint64_t>(state(offsetof(UnwindState, loose)), 0);
+    f.store<uint64_t>(state(offsetof(UnwindState, window_has)), 0);
     if (options_.return_probes) begin_return_probes(f, emit.return_probes());
     f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_DEPTH | UNWIND_TABLES);
     f.mov(r1, r9);

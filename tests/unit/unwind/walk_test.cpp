@@ -23,7 +23,7 @@ constexpr uint32_t kPools = 3, kSlots = 4; // the last slot has no pool
 constexpr uint32_t kRoom = 255, kStackBytes = 4096, kContextBytes = 512, kDepth = 16, kPid = 7;
 
 struct Scratch {
-    UnwindState state;
+    UnwindScratch<> walk;
     uint64_t frames[kRoom];
 };
 
@@ -68,7 +68,7 @@ class Emulated final : public WalkTables {
         f.mov(r8, r0);
         f.mov(r9, 0);
         Unwinder::Place place{UnwindContext::registers, pid};
-        place.state = offsetof(Scratch, state);
+        place.state = offsetof(Scratch, walk);
         place.frames = offsetof(Scratch, frames);
         place.room = kRoom;
         unwinder.walk(f, place);
@@ -148,10 +148,10 @@ class Emulated final : public WalkTables {
         REQUIRE_MESSAGE(bytes, bytes.error().message());
         Scratch scratch;
         std::memcpy(&scratch, bytes_of("scratch"), sizeof scratch);
-        CHECK((scratch.state.ending & UNWIND_TABLES) != 0);
+        CHECK((scratch.walk.state.ending & UNWIND_TABLES) != 0);
         REQUIRE(*bytes / 8 <= kDepth);
         Walked out;
-        out.ending = scratch.state.ending & ~uint32_t{UNWIND_TABLES};
+        out.ending = scratch.walk.state.ending & ~uint32_t{UNWIND_TABLES};
         out.frames.assign(scratch.frames, scratch.frames + *bytes / 8);
         return out;
     }
