@@ -46,7 +46,7 @@ namespace {
 constexpr int kTaskDead = 0x80; // TASK_DEAD: it leaves for the last time
 
 constexpr int kHeadAt = -static_cast<int>(sizeof(OffCpuHead)); // from the record
-using Walk = UnwindScratch<128>; // a small window, as each thread has its own
+using Walk = UnwindScratch<128>;                               // a small window, as each thread has its own
 constexpr int kStateAt = kHeadAt - static_cast<int>(sizeof(Walk));
 constexpr int kFramesAt = sizeof(ProfileRecord);
 static_assert(sizeof(Walk) % 8 == 0 && sizeof(OffCpuHead) % 8 == 0);
