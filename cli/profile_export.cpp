@@ -43,7 +43,7 @@ class Exported final : public ProfileExport {
 
   private:
     static std::string name_of(const Frame &frame) {
-        std::string out = render::frame_label(frame);
+        std::string out = render::function_label(frame);
         return out.empty() ? "[unknown]" : out;
     }
 

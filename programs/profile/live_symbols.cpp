@@ -147,6 +147,11 @@ std::optional<symbols::Name> LiveSymbols::in_module(uint32_t module_id, const Mo
     return table.symbols ? table.symbols->find(file_offset) : std::nullopt;
 }
 
+std::optional<uint64_t> LiveSymbols::begin_of(uint32_t module_id, const Module &, uint64_t file_offset) {
+    const Table &table = tables_[module_id];
+    return table.symbols ? table.symbols->begin_of(file_offset) : std::nullopt;
+}
+
 std::string LiveSymbols::build_id(uint32_t module_id, const Module &) { return tables_[module_id].build_id; }
 
 std::vector<SourceFrame> LiveSymbols::in_source(uint32_t module_id, const Module &module, uint64_t file_offset) {

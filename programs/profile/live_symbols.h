@@ -37,6 +37,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
+    std::optional<uint64_t> begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) override;
     std::string build_id(uint32_t module_id, const Module &module) override;
     std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;

@@ -115,6 +115,8 @@ void Namer::name_user(uint32_t place) {
             frame->symbol = std::move(name->symbol);
             frame->symbol_offset = name->offset + back;
             begins = begins_thread(frame->symbol);
+        } else if (module.kind == ModuleKind::file) {
+            frame->function_offset = source_.begin_of(at.module, module, at.file_offset - back).value_or(0);
         }
         if (!begins && at.caller && module.kind == ModuleKind::file) {
             for (uint64_t ahead = 64; !begins && ahead <= kNeighbour; ahead += 64) {

@@ -21,6 +21,10 @@ class SymbolSource {
     virtual std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) = 0;
     /// The function at `file_offset` of a file or the vdso.
     virtual std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) = 0;
+    /// Where in its file the function at `file_offset` begins that in_module() has no name for; nullopt: unknown.
+    virtual std::optional<uint64_t> begin_of(uint32_t /*module_id*/, const Module & /*module*/, uint64_t /*file_offset*/) {
+        return std::nullopt;
+    }
     /// The function at an address that some process made at run time.
     virtual std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) = 0;
     /// The module's build-id, empty when it has none or can't be read.

@@ -71,6 +71,11 @@ std::optional<symbols::Name> FileSymbols::in_module(uint32_t module_id, const Mo
     return its.symbols ? its.symbols->find(file_offset) : std::nullopt;
 }
 
+std::optional<uint64_t> FileSymbols::begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) {
+    const Table &its = table(module_id, module);
+    return its.symbols ? its.symbols->begin_of(file_offset) : std::nullopt;
+}
+
 void FileSymbols::open_lines(Table &table, const Module &module) {
     table.lines_sought = true;
     auto file = sys::open_under(table.root, table.path, O_RDONLY | O_NONBLOCK);

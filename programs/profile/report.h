@@ -20,6 +20,7 @@ class FileSymbols : public SymbolSource {
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t>) override { return {}; }
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
+    std::optional<uint64_t> begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     std::optional<symbols::Name> in_memory(uint32_t, uint64_t) override { return std::nullopt; }
     std::string build_id(uint32_t, const Module &module) override { return module.build_id; }
     std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;

@@ -68,7 +68,7 @@ class Firefox final : public Renderer {
         meta.raw("markerSchema") += "[]";
     }
     static std::string location(const Frame &frame) {
-        std::string out = frame_label(frame);
+        std::string out = function_label(frame);
         if (out.empty()) out = "[unknown]";
         if (frame.kernel) out += "_[k]";
         if (frame.inlined) out += "_[i]";

@@ -25,6 +25,8 @@ struct Frame {
     uint32_t line = 0;     ///< 0: unknown; of a caller the call's, of an inlined function's caller where it was inlined
     uint32_t column = 0;   ///< 0: unknown
     bool inlined = false;  ///< in the code of the next frame with inlined = false, which has the same address
+    // For want of a symbol: where in its file the function begins.
+    uint64_t function_offset = 0; ///< as file_offset; 0: unknown
 };
 using FramePtr = std::shared_ptr<const Frame>;
 

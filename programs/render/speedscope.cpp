@@ -55,7 +55,7 @@ class Speedscope final : public Renderer {
 
   private:
     void append_frame(const Frame &frame) {
-        std::string name = frame_label(frame);
+        std::string name = function_label(frame);
         if (name.empty()) name = "[unknown]";
         if (frame.kernel) name += "_[k]";
         if (frame.inlined) name += "_[i]";

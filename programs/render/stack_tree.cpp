@@ -49,7 +49,7 @@ uint32_t StackTree::descend(uint32_t from, const Frame &frame) {
         const Node &above = nodes_[from];
         if (from != 0 && names_[above.name].kind == kind && names_[above.name].symbol.empty()) return from;
     }
-    return descend(from, kind, frame_label(frame), module);
+    return descend(from, kind, options_.modules ? function_label(frame) : frame_label(frame), module);
 }
 
 uint32_t StackTree::add(const NamedSample &sample, uint64_t count) {

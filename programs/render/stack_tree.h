@@ -31,7 +31,9 @@ class StackTree {
         uint64_t self = 0;        ///< samples that end here; of waits nanoseconds
     };
     struct Options {
-        bool modules = false;   ///< frames of one name in two modules are two; a run of frames without place and name is one
+        /// Frames of one name in two modules are two, and so are functions without names in one; a run of frames without place
+        /// and name is one.
+        bool modules = false;
         bool delimiter = false; ///< a "-" between user and kernel frames
         bool threads = false;   ///< a comm is "comm-PID/TID", as stackcollapse-perf's --tid has it
     };

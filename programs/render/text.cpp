@@ -83,6 +83,11 @@ std::string frame_label(const Frame &frame) {
     return module.front() == '[' ? std::string(module) : format("[{}]", module);
 }
 
+std::string function_label(const Frame &frame) {
+    if (!frame.symbol.empty() || frame.function_offset == 0) return frame_label(frame);
+    return format("[{}+{:#x}]", base_name(frame.module), frame.function_offset);
+}
+
 void append_xml(std::string &out, std::string_view text) {
     while (!text.empty()) {
         Character c = next_character(text);

@@ -20,6 +20,9 @@ void append_symbol(std::string &out, std::string_view symbol);
 /// is known.
 [[nodiscard]] std::string frame_label(const Frame &frame);
 
+/// The same, where functions are told apart that have no name: "[libc.so.6+0x26d90]", by where the function begins in the file.
+[[nodiscard]] std::string function_label(const Frame &frame);
+
 /// Text for XML content or an attribute: & < > " ' escaped; bytes that aren't UTF-8, and characters that XML 1.0 forbids,
 /// replaced by U+FFFD.
 void append_xml(std::string &out, std::string_view text);

@@ -36,7 +36,8 @@ uint32_t ThreadStacks::frame_id(const FramePtr &frame) {
         holders_.clear();
     }
     scratch_.assign(1, frame->kernel ? 'k' : frame->inlined ? 'i' : 'u');
-    // A frame without a name is what its module is, wherever it is.
+    // A frame without a name is its function, or what its module is, wherever it is.
+    append_bytes(scratch_, frame->symbol.empty() ? frame->function_offset : 0);
     if (options_.addresses || (frame->symbol.empty() && frame->module.empty())) append_bytes(scratch_, frame->address);
     if (options_.addresses) append_bytes(scratch_, frame->file_offset), append_bytes(scratch_, uint64_t{frame->line});
     const std::string none;

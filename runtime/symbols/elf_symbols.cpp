@@ -7,6 +7,8 @@
 //          + Go's pclntab                       every function of a Go program, for its own tracebacks
 //     and always the PLT                        "printf@plt"
 //
+// Functions of a stripped file that have no name are still told apart, by where .eh_frame says that they begin.
+//
 // A profile has file offsets, for that is what is left when the place that the loader chose is taken away; symbol tables
 // have virtual addresses. The executable segments lead from the one to the other:
 //
@@ -34,6 +36,7 @@
 #include "runtime/symbols/plt.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/unwind/functions.h"
 
 namespace rawbpf::inline v0::symbols {
 namespace {
@@ -89,6 +92,7 @@ struct ElfSymbols::State {
     std::string build_id, source;
     std::vector<Named> tables;
     FunctionTable plt, indirect_plt;
+    FunctionTable unnamed; // of .eh_frame, where there is no .symtab
     NameStrings plt_strings;
     std::vector<uint64_t> resolvers;
 
@@ -123,6 +127,10 @@ struct ElfSymbols::State {
 
     // The little that a stripped file still has.
     void read_remains(const elf::Elf &elf, const Home &home, Decompress decompress) {
+        std::vector<FunctionTable::Hit> ranges;
+        for (const auto &[start, end] : unwind::function_ranges(elf))
+            ranges.push_back({start, static_cast<uint32_t>(std::min<uint64_t>(end - start, INT32_MAX)), 0});
+        unnamed = FunctionTable::of(std::move(ranges));
         const elf::Section *packed = decompress ? elf.find_section(".gnu_debugdata") : nullptr;
         if (packed && packed->size <= kMaxDebugData) {
             if (std::optional<std::vector<std::byte>> bytes = decompress(elf.contents(*packed)))
@@ -268,6 +276,12 @@ std::optional<uint64_t> ElfSymbols::address_of(uint64_t file_offset) const {
     return state_ ? state_->address_of(file_offset) : std::nullopt;
 }
 
+std::optional<uint64_t> ElfSymbols::begin_of(uint64_t file_offset) const {
+    const std::optional<uint64_t> address = address_of(file_offset);
+    const auto hit = address ? state_->unnamed.find(*address) : std::nullopt; // an address: there is a state
+    return hit ? std::optional(file_offset - (*address - hit->start)) : std::nullopt;
+}
+
 std::optional<Name> ElfSymbols::find(uint64_t file_offset) const {
     std::optional<uint64_t> address = address_of(file_offset);
     return address ? find_address(*address) : std::nullopt;
@@ -299,7 +313,7 @@ size_t ElfSymbols::size() const {
 size_t ElfSymbols::memory() const {
     if (!state_) return 0;
     size_t bytes =
-        sizeof(State) + state_->plt.memory() + state_->indirect_plt.memory() + state_->resolvers.capacity() * sizeof(uint64_t);
+        sizeof(State) + state_->plt.memory() + state_->indirect_plt.memory() + state_->unnamed.memory() + state_->resolvers.capacity() * sizeof(uint64_t);
     for (const Named &table : state_->tables) bytes += table.functions.memory() + table.strings.memory();
     return bytes;
 }

@@ -56,6 +56,9 @@ class ElfSymbols {
     [[nodiscard]] std::optional<Name> find_address(uint64_t address) const;
     /// The virtual address, as the file has it, of an offset in the file that is code; nullopt where none is.
     [[nodiscard]] std::optional<uint64_t> address_of(uint64_t file_offset) const;
+    /// The offset in the file at which the function begins that has none of these names, where .eh_frame tells (for its
+    /// exceptions a stripped file does); nullopt else.
+    [[nodiscard]] std::optional<uint64_t> begin_of(uint64_t file_offset) const;
     [[nodiscard]] const std::string &build_id() const; ///< lower-case hex, empty without one
     [[nodiscard]] size_t size() const;                 ///< number of symbols
     [[nodiscard]] size_t memory() const;               ///< bytes held

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <elf.h>
 #include <span>
 
 namespace rawbpf::inline v0::unwind {
@@ -258,6 +259,19 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
 }
 
 } // namespace
+
+Frames frames_of(const elf::Elf &file, const elf::Section &section, bool eh) {
+    const auto address = [&](std::string_view name) {
+        const elf::Section *base = file.find_section(name);
+        return base ? base->address : 0;
+    };
+    return {file.contents(section),
+            section.address,
+            address(".text"),
+            address(".got"),
+            eh,
+            file.machine() == EM_AARCH64 ? &kArm64 : &kX86_64};
+}
 
 Entry read_entry(const Frames &frames, uint64_t at) {
     Entry entry;

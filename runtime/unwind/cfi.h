@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/base/bytes.h"
+#include "runtime/elf/elf.h"
 #include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0::unwind {
@@ -22,6 +23,12 @@ struct Frames {
     bool eh = true; ///< .eh_frame; else .debug_frame
     const Registers *registers = &kX86_64;
 };
+
+/// Sections with more are refused: twenty times libLLVM's.
+inline constexpr uint64_t kMostFrameBytes = 128 << 20;
+
+/// Of a file for x86_64 or arm64. `eh`: it is .eh_frame.
+[[nodiscard]] Frames frames_of(const elf::Elf &file, const elf::Section &section, bool eh);
 
 /// Where one of the registers is in the caller's frame.
 struct Saved {

@@ -33,7 +33,6 @@ namespace rawbpf::inline v0::unwind {
 namespace {
 
 constexpr uint64_t kMaxPages = UINT16_MAX;  // UnwindMapping.page_count
-constexpr uint64_t kMaxSection = 128 << 20; // twenty times libLLVM's
 constexpr size_t kMaxSegments = 64;         // executable ones; there are one or two
 constexpr uint64_t kMaxSearched = 16 << 20; // a program with more code than that isn't read for a trampoline
 constexpr uint64_t kMaxVdso = 32 << 10;
@@ -162,23 +161,14 @@ class Builder {
     Result<void> read_section(bool eh) {
         const elf::Section *section = file_.find_section(eh ? ".eh_frame" : ".debug_frame");
         if (!section) return {};
-        const auto address = [&](std::string_view name) {
-            const elf::Section *base = file_.find_section(name);
-            return base ? base->address : 0;
-        };
         Frames &frames = frames_[eh ? 0 : 1];
-        frames = {file_.contents(*section),
-                  section->address,
-                  address(".text"),
-                  address(".got"),
-                  eh,
-                  file_.machine() == EM_AARCH64 ? &kArm64 : &kX86_64};
+        frames = frames_of(file_, *section, eh);
         if (section->flags & SHF_COMPRESSED) {
             bad(frames, 0, "it is compressed");
             return {};
         }
-        if (frames.bytes.size() > kMaxSection)
-            return fail(Errc::unsupported, "{}: {} has more than {} MiB", file_.name(), section->name, kMaxSection >> 20);
+        if (frames.bytes.size() > kMostFrameBytes)
+            return fail(Errc::unsupported, "{}: {} has more than {} MiB", file_.name(), section->name, kMostFrameBytes >> 20);
         table_.rows.reserve(table_.rows.capacity() + frames.bytes.size() / 4);
         functions_.reserve(functions_.size() + frames.bytes.size() / 64);
 

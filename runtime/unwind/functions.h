@@ -1,0 +1,21 @@
+// Where a file's functions begin and end, names or none: what was stripped of its symbols still says so, for its exceptions.
+// PURE.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/elf/elf.h"
+
+namespace rawbpf::inline v0::unwind {
+
+/// [start, end), addresses as the file has them.
+struct FunctionRange {
+    uint64_t start = 0, end = 0;
+};
+
+/// Of each FDE in .eh_frame, in its order; malformed ones and empty functions are passed over. Nothing of a file without the
+/// section, of another machine than x86_64 and arm64, or with more than kMostFrameBytes there.
+[[nodiscard]] std::vector<FunctionRange> function_ranges(const elf::Elf &file);
+
+} // namespace rawbpf::inline v0::unwind
