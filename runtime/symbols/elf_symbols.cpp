@@ -312,8 +312,8 @@ size_t ElfSymbols::size() const {
 
 size_t ElfSymbols::memory() const {
     if (!state_) return 0;
-    size_t bytes =
-        sizeof(State) + state_->plt.memory() + state_->indirect_plt.memory() + state_->unnamed.memory() + state_->resolvers.capacity() * sizeof(uint64_t);
+    size_t bytes = sizeof(State) + state_->plt.memory() + state_->indirect_plt.memory() + state_->unnamed.memory() +
+                   state_->resolvers.capacity() * sizeof(uint64_t);
     for (const Named &table : state_->tables) bytes += table.functions.memory() + table.strings.memory();
     return bytes;
 }

@@ -25,7 +25,8 @@ TEST_CASE("unwind functions: each that has an entry, whatever else stands there"
     const uint64_t cie = app.eh.cie();
     app.eh.fde(cie, 0x10000, 64);
     app.eh.fde(cie, 0x10080, 0); // empty
-    app.eh.fde(app.eh.cie({.program = {}, .augmentation = "zR", .data = {0x1b}}), 0x10100, 32, {0x3f, 0x3f}); // programs aren't run
+    app.eh.fde(app.eh.cie({.program = {}, .augmentation = "zR", .data = {0x1b}}), 0x10100, 32,
+               {0x3f, 0x3f}); // programs aren't run
     app.eh.fde(cie, 0x10040, 16);
     CHECK(ranges(app) == "10000-10040 10100-10120 10040-10050 ");
     app.eh.fde(0x7000, 0x10200, 16); // its CIE isn't one
