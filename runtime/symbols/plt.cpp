@@ -98,6 +98,20 @@ void stubs_arm64(const elf::Elf &elf, const elf::Section &section, std::vector<S
     }
 }
 
+// How many relocations at the beginning of .rela.dyn are of no symbol, RELATIVE: most of them, as linkers put them there. They
+// may be megabytes, and nothing here wants them.
+uint64_t relative_relocations(const elf::Elf &elf) {
+    const elf::Section *section = elf.find_section(".dynamic");
+    if (!section || section->type != SHT_DYNAMIC) return 0;
+    const Bytes entries = elf.contents(*section);
+    for (size_t at = 0; at + sizeof(Elf64_Dyn) <= entries.size(); at += sizeof(Elf64_Dyn)) {
+        const auto entry = load<Elf64_Dyn>(entries.data() + at);
+        if (entry.d_tag == DT_NULL) break;
+        if (entry.d_tag == DT_RELACOUNT) return entry.d_un.d_val;
+    }
+    return 0;
+}
+
 } // namespace
 
 PltEntries read_plt(const elf::Elf &elf) {
@@ -133,6 +147,9 @@ PltEntries read_plt(const elf::Elf &elf) {
         const elf::Section *section = elf.find_section(name);
         if (!section || section->type != SHT_RELA) continue;
         Bytes relocations = elf.contents(*section);
+        if (name == ".rela.dyn")
+            relocations = relocations.subspan(
+                std::min<uint64_t>(relative_relocations(elf), relocations.size() / sizeof(Elf64_Rela)) * sizeof(Elf64_Rela));
         for (size_t at = 0; at + sizeof(Elf64_Rela) <= relocations.size(); at += sizeof(Elf64_Rela)) {
             auto relocation = load<Elf64_Rela>(relocations.data() + at);
             auto type = static_cast<uint32_t>(ELF64_R_TYPE(relocation.r_info));

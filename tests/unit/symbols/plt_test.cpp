@@ -77,6 +77,28 @@ TEST_CASE("plt: x86_64, lazy: a header, then jumps through the GOT") {
     CHECK(f.at(kPlt + 48) == "-");
 }
 
+TEST_CASE("plt: as many of .rela.dyn are passed over as are said to be relative, and no more than there are") {
+    for (const uint64_t relative : {uint64_t{0}, uint64_t{1}, uint64_t{2}, UINT64_MAX}) {
+        File f(EM_X86_64);
+        f.small.symbols(kImports, SHT_DYNSYM);
+        std::vector<std::byte> code;
+        append_x86(code, {0xff, 0x25}, kGot + 0x18 - (kPlt + 6), 8);
+        append_x86(code, {0xff, 0x25}, kGot + 0x20 - (kPlt + 8 + 6), 8);
+        f.code(".plt.got", kPlt, code, 8);
+        f.relocations(".rela.dyn", {{kGot + 0x18, ELF64_R_INFO(1, R_X86_64_GLOB_DAT), 0},
+                                    {kGot + 0x20, ELF64_R_INFO(2, R_X86_64_GLOB_DAT), 0}});
+        std::vector<Elf64_Dyn> dynamic(2);
+        dynamic[0].d_tag = DT_RELACOUNT;
+        dynamic[0].d_un.d_val = relative;
+        elf::Section like;
+        like.type = SHT_DYNAMIC;
+        like.alignment = 8;
+        f.small.writer().add_section(".dynamic", like, std::as_bytes(std::span(dynamic)));
+        CHECK(f.at(kPlt) == (relative == 0 ? "puts@plt+0" : "-"));
+        CHECK(f.at(kPlt + 8) == (relative <= 1 ? "qsort@plt+0" : "-"));
+    }
+}
+
 TEST_CASE("plt: x86_64 with IBT: .plt pushes the relocation's number, .plt.sec jumps; .plt.got in 8-byte entries") {
     File f(EM_X86_64);
     f.small.symbols(kImports, SHT_DYNSYM);
