@@ -683,16 +683,25 @@ void Unwinder::walk(Code &f, const Place &place) {
     f.bind(done);
 }
 
+namespace {
+
+// To `old` where what was told of a process at `since` is no news any more. r0 to r5 are gone.
+void jump_if_old(Code &f, Mem since, Label old) {
+    f.call(helper::ktime_get_ns);
+    f.load<uint64_t>(r1, since);
+    f.sub(r0, r1);
+    f.jump_if(as_signed(r0) >= runtime(UNWIND_COPY_YOUNG_NS), old);
+}
+
+} // namespace
+
 void Unwinder::jump_if_known(Code &f, const Slot &pid, Label known) const {
     f.call(helper::map_lookup_elem, processes_, pid);
     f.if_(r0 != 0, [&] {
         f.load<uint64_t>(r1, RAWBPF_AT(r0, UnwindProcess, since_ns));
         const Slot since = f.stack<uint64_t>("since");
         f.store<uint64_t>(since, r1);
-        f.call(helper::ktime_get_ns);
-        f.load<uint64_t>(r1, since);
-        f.sub(r0, r1);
-        f.jump_if(as_signed(r0) >= runtime(UNWIND_COPY_YOUNG_NS), known);
+        jump_if_old(f, since, known);
     });
 }
 
@@ -712,10 +721,7 @@ void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(
     f.load<uint32_t>(r1, state(offsetof(UnwindState, ending)));
     f.jump_if(r1 == UNWIND_ENDED_NO_PROCESS, wanted);
     f.jump_if(r1 != runtime(UNWIND_TABLES | UNWIND_ENDED_NO_MAPPING), none);
-    f.call(helper::ktime_get_ns);
-    f.load<uint64_t>(r1, state(offsetof(UnwindState, since_ns)));
-    f.sub(r0, r1);
-    f.jump_if(as_signed(r0) >= runtime(UNWIND_COPY_YOUNG_NS), none);
+    jump_if_old(f, state(offsetof(UnwindState, since_ns)), none);
     f.bind(wanted);
     f.load<uint64_t>(r1, state(offsetof(UnwindState, leaf.address)));
     f.jump_if(r1 == 0, none);
