@@ -66,6 +66,14 @@ MapDef mapped_rules() {
     return rules;
 }
 
+// To `old` where what was told of a process at `since` is no news any more. r0 to r5 are gone.
+void jump_if_old(Code &f, Mem since, Label old) {
+    f.call(helper::ktime_get_ns);
+    f.load<uint64_t>(r1, since);
+    f.sub(r0, r1);
+    f.jump_if(as_signed(r0) >= runtime(UNWIND_COPY_YOUNG_NS), old);
+}
+
 } // namespace
 
 // What is emitted into one function. `base` points at the scratch.
@@ -682,18 +690,6 @@ void Unwinder::walk(Code &f, const Place &place) {
     follow_frame_pointers();
     f.bind(done);
 }
-
-namespace {
-
-// To `old` where what was told of a process at `since` is no news any more. r0 to r5 are gone.
-void jump_if_old(Code &f, Mem since, Label old) {
-    f.call(helper::ktime_get_ns);
-    f.load<uint64_t>(r1, since);
-    f.sub(r0, r1);
-    f.jump_if(as_signed(r0) >= runtime(UNWIND_COPY_YOUNG_NS), old);
-}
-
-} // namespace
 
 void Unwinder::jump_if_known(Code &f, const Slot &pid, Label known) const {
     f.call(helper::map_lookup_elem, processes_, pid);
