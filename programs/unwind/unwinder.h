@@ -36,7 +36,7 @@ class Unwinder {
         int32_t state = 0;  ///< where the UnwindScratch is, in bytes from r8; aligned to 8
         int32_t frames = 0; ///< where the frames begin, likewise
         uint32_t room = 0;  ///< frames that fit there: at least the kernel's that can be and max(depth, 127)
-        uint32_t window_bytes = UnwindScratch<>::kWindowBytes;
+        uint32_t window_bytes = UnwindScratch<>::kWindowBytes; ///< its
     };
     /// The user stack of the current thread, behind what is there already.
     /// In: r6 the context, r8 the scratch (a pointer to a map's value, constant offset), r9 bytes of frames so far (bounded).
