@@ -138,7 +138,7 @@ def wait_for(process, timeout, cpu_limit=None):
 
 
 def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memory=512, cpus=1, timeout=60, append="", bare=False,
-         directory="/tmp", mounts=(), cpu_limit=None, quick=False):
+         directory="/tmp", mounts=(), cpu_limit=None, instruction_ns=128):
     """Runs `command` (a list) in a guest that boots `image` (kernels.Image).
 
     files: (host path, guest path) pairs. bare: nothing but the files in the root and nothing mounted but /dev and `mounts`, pairs
@@ -185,7 +185,7 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
         # that goes on on the host, a sleep costs nothing, and a guest takes one CPU of the host. 4 ns each for the tests; 128 ns,
         # a small board's, for commands: what they do themselves is long enough there to be seen in a profile. With more CPUs QEMU
         # would run one after the other, and starve those whose timers come right after another's.
-        accel = ["-accel", "tcg,thread=multi"] if cpus > 1 else ["-accel", "tcg,thread=single", "-icount", f"shift={2 if quick else 7},sleep=off"]
+        accel = ["-accel", "tcg,thread=multi"] if cpus > 1 else ["-accel", "tcg,thread=single", "-icount", f"shift={instruction_ns.bit_length() - 1},sleep=off"]
         common = [*accel, "-m", str(memory), "-smp", str(cpus), "-display", "none", "-monitor", "none", "-no-reboot",
                   "-nodefaults", "-no-user-config", "-kernel", image.path, "-initrd", initrd]
         if arm:

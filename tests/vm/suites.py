@@ -153,7 +153,7 @@ class Runner:
                 env.append("RAWBPF_TESTS=/usr/lib/rawbpf/names")
             r = guest.boot(image, ["/bin/sh", "-c", GUEST_SCRIPT, "guest", *suites], self.init(arch), self.busybox(arch), files=files,
                            modules=MODULES + self.options.module, env=env, memory=self.options.memory, cpus=self.options.cpus, timeout=timeout,
-                           append=self.options.append, cpu_limit=CPU_LIMIT * self.options.cpus, quick=True)
+                           append=self.options.append, cpu_limit=CPU_LIMIT * self.options.cpus, instruction_ns=4)
         verdicts = complete(read(r.out), suites)
         if r.status in (124, 125):
             how = f"no end after {r.seconds:.0f} s, {r.cpu:.0f} s of CPU time" if r.status == 124 else "it died"
@@ -167,7 +167,7 @@ class Runner:
         out = {}
         for test, mounts, shape in BARE_TESTS:
             r = guest.boot(image, BARE_COMMAND, self.init(image.kernel.arch), files=files, memory=self.options.memory, timeout=240, bare=True,
-                           mounts=mounts, directory="/", quick=True)
+                           mounts=mounts, directory="/", instruction_ns=4)
             good = r.status == 0 and re.search(shape, r.out) and b"fired" in r.err
             said = [f"exit {r.status}", *(r.out[-600:] + b"\n" + r.err[-600:]).decode("utf-8", "replace").splitlines()]
             out[test] = Verdict("PASS", seconds=r.seconds) if good else Verdict("FAIL", detail=["  " + line for line in said])
