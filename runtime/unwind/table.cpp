@@ -5,8 +5,8 @@
 //                         one address the first;                '--> rules, each once: a hash with open addressing
 //                         one ends where the next begins
 //
-// Between two functions lies a row with rule 0, "nothing is known": padding, or assembly that says nothing of itself. Of that,
-// one thing is looked for: the code that signal handlers return to. arm64's vdso (since Linux 5.8) and musl have no entry for it.
+// Between two functions lies a row with rule 0, "nothing is known": padding, or assembly that says nothing of itself. Of arm64's
+// the instructions say something (arm64_gaps.h). Of any, one thing is looked for: the code that signal handlers return to. arm64's vdso (since Linux 5.8) and musl have no entry for it.
 // As with those who have one, its row begins one byte early: whoever looks for a return address looks one byte before it. Rows
 // that say what the row before says are left out, also across functions.
 //
@@ -27,6 +27,7 @@
 #include <span>
 
 #include "runtime/base/stable_sort.h"
+#include "runtime/unwind/arm64_gaps.h"
 #include "runtime/unwind/cfi.h"
 
 namespace rawbpf::inline v0::unwind {
@@ -61,8 +62,9 @@ class Builder {
         }
         // Of arm64's vdso, which says nothing of any function, sigreturn can be known. (A program that says nothing goes by frame
         // pointers, so it has no table.)
-        if (!functions_.empty() || (segments_ == 1 && code_[0]->memory_size <= kMaxVdso))
-            gap(table_.base, functions_.empty() ? end_ : functions_.front().start);
+        const bool known = !functions_.empty() || (segments_ == 1 && code_[0]->memory_size <= kMaxVdso);
+        if (known && searched_ && arm64_) by_instructions_ = read_arm64_gaps(file_, text(), functions_);
+        if (known) gap(table_.base, functions_.empty() ? end_ : functions_.front().start);
         for (size_t i = 0, next = 0; i < functions_.size(); i = next) {
             for (next = i + 1; next < functions_.size() && functions_[next].start == functions_[i].start;) ++next;
             add(functions_[i], next < functions_.size() ? functions_[next].start : end_);
@@ -108,7 +110,7 @@ class Builder {
                     if (name == "clone" || name == "__clone")
                         add(symbol.value, symbol.size != 0 && symbol.size < 4096 ? symbol.size : kEntryBytes, kStart);
                 }
-            } else if (file_.machine() == EM_AARCH64 && section.flags & SHF_EXECINSTR && section.name.starts_with(".plt")) {
+            } else if (arm64_ && section.flags & SHF_EXECINSTR && section.name.starts_with(".plt")) {
                 const Bytes bytes = file_.contents(section);
                 constexpr uint32_t kPush = 0xa9bf7bf0; // stp x16, x30, [sp, #-16]!
                 const bool pushes = bytes.size() >= kPltHeaderBytes && load<uint32_t>(bytes.data()) == kPush;
@@ -149,8 +151,10 @@ class Builder {
                 text_[sections_++] = &section;
                 bytes += section.size;
             }
-        if (bytes > kMaxSearched) sections_ = 0;
+        searched_ = bytes <= kMaxSearched;
     }
+
+    [[nodiscard]] std::span<const elf::Section *const> text() const { return std::span(text_).first(sections_); }
 
     [[nodiscard]] bool is_code(uint64_t start, uint64_t end) const {
         return std::any_of(code_.begin(), code_.begin() + segments_, [&](const elf::Segment *s) {
@@ -227,6 +231,7 @@ class Builder {
         }
         count();
         const uint64_t end = std::min(function.end, until);
+        if (arm64_) correct_arm64_function(file_, text(), {function.start, end}, changes_);
         for (const Change &change : changes_) {
             if (change.address >= end) break;
             put(change.address, number(change.rule));
@@ -249,12 +254,16 @@ class Builder {
         ++table_.stats.functions;
     }
 
-    // No function says anything about [from, to).
-    void gap(uint64_t from, uint64_t to) {
+    // --- What no function says, among functions that are sorted
+
+    struct Range {
+        uint64_t from = 0, to = 0;
+    };
+    // The code that signal handlers return to.
+    [[nodiscard]] Range find_trampoline(uint64_t from, uint64_t to) const {
         constexpr std::string_view x86_64("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9), arm64("\x68\x11\x80\xd2\x01\0\0\xd4", 8);
-        const std::string_view code = file_.machine() == EM_AARCH64 ? arm64 : x86_64; // the system call rt_sigreturn
-        put(from, 0);
-        for (const elf::Section *section : std::span(text_).first(sections_)) {
+        const std::string_view code = arm64_ ? arm64 : x86_64; // the system call rt_sigreturn
+        for (const elf::Section *section : searched_ ? text() : std::span<const elf::Section *const>()) {
             const uint64_t first = std::max(from, section->address), last = std::min(to, section->address + section->size);
             const Bytes bytes = file_.contents(*section);
             if (first >= last || last - section->address > bytes.size() || last - first < code.size()) continue;
@@ -263,10 +272,29 @@ class Builder {
             if (!found) continue;
             const uint64_t at = first + static_cast<uint64_t>(static_cast<const std::byte *>(found) - begin);
             // Without a byte before it that is nobody's, only those who stand in it find it.
-            put(at > from ? at - 1 : at, number({UNWIND_SIGNAL, 0, 0, 0, 0}));
-            if (at + code.size() < to) put(at + code.size(), 0);
-            return;
+            return {at > from ? at - 1 : at, at + code.size()};
         }
+        return {to, to};
+    }
+
+    // No function says anything about [from, to).
+    void gap(uint64_t from, uint64_t to) {
+        const Range trampoline = find_trampoline(from, to);
+        auto next = std::lower_bound(by_instructions_.begin(), by_instructions_.end(), from,
+                                     [](const Change &change, uint64_t address) { return change.address < address; });
+        uint32_t rule = 0;
+        put(from, rule);
+        const auto put_until = [&](uint64_t end) {
+            for (; next != by_instructions_.end() && next->address < end; ++next) {
+                rule = number(next->rule);
+                if (next->address < trampoline.from || next->address >= trampoline.to) put(next->address, rule);
+            }
+        };
+        put_until(trampoline.from);
+        if (trampoline.from < to) put(trampoline.from, number({UNWIND_SIGNAL, 0, 0, 0, 0}));
+        put_until(trampoline.to);
+        if (trampoline.to < to) put(trampoline.to, rule);
+        put_until(to);
     }
 
     // From address on, which is above all addresses put before.
@@ -297,15 +325,17 @@ class Builder {
     }
 
     const elf::Elf &file_;
+    const bool arm64_ = file_.machine() == EM_AARCH64;
     Table table_;
     std::array<const elf::Segment *, kMaxSegments> code_;
-    std::array<const elf::Section *, kMaxSegments> text_; // where to look for what no function covers
-    size_t segments_ = 0, sections_ = 0;                  // of these
-    uint64_t end_ = 0;                                    // of the code
-    std::vector<uint16_t> numbers_;                       // hash of a rule -> its index + 1
+    std::array<const elf::Section *, kMaxSegments> text_;
+    bool searched_ = false;              // they are, where no function covers them
+    size_t segments_ = 0, sections_ = 0; // of these
+    uint64_t end_ = 0;                   // of the code
+    std::vector<uint16_t> numbers_;      // hash of a rule -> its index + 1
     Frames frames_[2];
     std::vector<Function> functions_;
-    std::vector<Change> changes_;
+    std::vector<Change> changes_, by_instructions_;
     Cie cie_;
     const Frames *cie_frames_ = nullptr;
     uint32_t current_ = 0, last_ = 0;

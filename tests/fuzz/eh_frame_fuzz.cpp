@@ -1,5 +1,5 @@
 // Unwind tables: a whole ELF file, or (anything else) the bytes of both sections of a small one, first for x86_64 and then for
-// arm64. Whatever comes out must hold what table.h and layout.h promise to the BPF side.
+// arm64, whose instructions are read too. Whatever comes out must hold what table.h and layout.h promise to the BPF side.
 #include <cstdint>
 #include <cstdlib>
 #include <elf.h>
@@ -61,6 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             return writer.add_section(name, like, bytes);
         };
         writer.add_segment(PT_LOAD, PF_R | PF_X, writer.add_nobits(".text", SHF_ALLOC | SHF_EXECINSTR, 0x100000));
+        // The same bytes again as instructions, of functions and of what lies between them.
+        writer.add_segment(PT_LOAD, PF_R | PF_X, add(".more", 0x300000, SHF_ALLOC | SHF_EXECINSTR, sections));
         add(".eh_frame", 0x200000, SHF_ALLOC, sections.first(first));
         add(".debug_frame", 0, 0, sections.subspan(first));
         look_at(writer.finish());

@@ -1,0 +1,105 @@
+// Padding is left out, so most files have a few hundred bytes to look at: what the compiler puts at a program's start and end.
+#include "runtime/unwind/arm64_gaps.h"
+
+#include <algorithm>
+#include <elf.h>
+
+#include "runtime/base/stable_sort.h"
+#include "runtime/unwind/arm64_code.h"
+
+namespace rawbpf::inline v0::unwind {
+namespace {
+
+constexpr uint64_t kMost = 2 << 20;     // bytes in gaps
+constexpr uint64_t kStartAndEnd = 1024; // of less it isn't worth a search for who calls it
+constexpr UnwindRule kNone = {UNWIND_NONE, 0, 0, 0, 0};
+
+// Of [from, to) what lies in this section.
+Arm64Code code_in(const elf::Elf &file, const elf::Section &section, uint64_t from, uint64_t to) {
+    const Bytes all = file.contents(section);
+    const uint64_t first = (std::max(from, section.address) - section.address + 3) & ~uint64_t{3};
+    const uint64_t last = std::min<uint64_t>(std::max(to, section.address) - section.address, all.size());
+    return first < last ? Arm64Code{section.address + first, all.subspan(first, last - first)} : Arm64Code{};
+}
+
+Arm64Code code_of(const elf::Elf &file, std::span<const elf::Section *const> text, FunctionRange function) {
+    for (const elf::Section *section : text)
+        if (const Arm64Code code = code_in(file, *section, function.start, function.end); !code.bytes.empty()) return code;
+    return {};
+}
+
+Arm64Code without_padding(Arm64Code code) {
+    while (code.bytes.size() >= 4 && is_arm64_padding(load<uint32_t>(code.bytes.data())))
+        code = {code.address + 4, code.bytes.subspan(4)};
+    return code.bytes.size() < 4 ? Arm64Code{} : code;
+}
+
+// Ascending, and none reaches into another: sections of a damaged file may.
+std::vector<Arm64Code> gaps_between(const elf::Elf &file, std::span<const elf::Section *const> text,
+                                    std::span<const Function> functions) {
+    std::vector<Arm64Code> gaps;
+    for (const elf::Section *section : text) {
+        const auto add = [&](uint64_t from, uint64_t to) {
+            const Arm64Code code = from < to ? without_padding(code_in(file, *section, from, to)) : Arm64Code{};
+            if (!code.bytes.empty() && code.end() > code.address) gaps.push_back(code);
+        };
+        uint64_t end = section->address;
+        for (const Function &function : functions) {
+            add(end, function.start);
+            end = std::max(end, function.end);
+        }
+        add(end, UINT64_MAX);
+    }
+    stable_sort(gaps, [](const Arm64Code &a, const Arm64Code &b) { return a.address < b.address; });
+    uint64_t end = 0;
+    std::erase_if(gaps, [&](const Arm64Code &gap) {
+        const bool inside = gap.address < end;
+        if (!inside) end = gap.end();
+        return inside;
+    });
+    return gaps;
+}
+
+} // namespace
+
+std::vector<Change> read_arm64_gaps(const elf::Elf &file, std::span<const elf::Section *const> text,
+                                    std::span<const Function> functions) {
+    const std::vector<Arm64Code> gaps = gaps_between(file, text, functions);
+    uint64_t bytes = 0;
+    for (const Arm64Code &gap : gaps) bytes += gap.bytes.size();
+    if (gaps.empty() || bytes > kMost) return {};
+    std::vector<uint64_t> entries;
+    // Of functions only: what else lies in such a section may look like a call.
+    for (size_t i = 0; bytes > kStartAndEnd && i < functions.size(); ++i)
+        find_arm64_calls(code_of(file, text, {functions[i].start, functions[i].end}), entries);
+    for (const elf::Section &section : file.sections()) {
+        if (section.type != SHT_DYNSYM && section.type != SHT_SYMTAB) continue;
+        const auto symbols = file.symbol_table(section);
+        for (size_t i = 0; symbols && i < symbols->size(); ++i)
+            if (const elf::Symbol symbol = symbols->at(i); symbol.type == STT_FUNC) entries.push_back(symbol.value);
+    }
+    return arm64_rules(gaps, entries);
+}
+
+void correct_arm64_function(const elf::Elf &file, std::span<const elf::Section *const> text, FunctionRange function,
+                            std::vector<Change> &changes) {
+    const auto takes_away = [](const Change &change) { return change.rule.kind == UNWIND_SP && change.rule.cfa == 0; };
+    if (takes_away(changes.back()) || std::any_of(changes.begin() + 1, changes.end(), takes_away)) return;
+    if (function.end - function.start > kMost) return;
+    const std::vector<Change> read = arm64_function_rules(code_of(file, text, function));
+    const auto in_register = [](const UnwindRule &rule) { return (rule.flags & UNWIND_RA_IN_LR) != 0; };
+    const bool saves = std::any_of(read.begin(), read.end(), [](const Change &change) { return change.rule.ra != 0; });
+    std::vector<Change> both;
+    for (size_t i = 0, j = 0; i < changes.size() || j < read.size();) {
+        const uint64_t next_said = i < changes.size() ? changes[i].address : UINT64_MAX;
+        const uint64_t next_read = j < read.size() ? read[j].address : UINT64_MAX;
+        i += next_said <= next_read, j += next_read <= next_said;
+        const UnwindRule said = i > 0 ? changes[i - 1].rule : kNone, rule = j > 0 ? read[j - 1].rule : kNone;
+        const bool better = rule.kind != UNWIND_NONE && (said.kind == UNWIND_SP || said.kind == UNWIND_FP) &&
+                            (!same_cfa(said, rule) || (saves && in_register(rule) && !in_register(said)));
+        both.push_back({std::min(next_said, next_read), better ? rule : said});
+    }
+    changes = std::move(both);
+}
+
+} // namespace rawbpf::inline v0::unwind
