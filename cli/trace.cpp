@@ -353,7 +353,7 @@ class Run {
                 note(format("code of processes that end early may go without names: {}", watched.error().message()));
         if (following.unwinds()) { // tables are there before the first event
             following.prepare(a_.workload());
-            for (int pid : a_.pids(option("pid"))) following.want(static_cast<uint32_t>(pid));
+            for (int pid : a_.pids(option("pid"))) TRY(following.want(static_cast<uint32_t>(pid)));
             TRY(following.tick());
         }
         TRY(tracer_->attach());

@@ -37,10 +37,10 @@ Result<void> Following::watch(int workload) {
     return {};
 }
 
-void Following::want(uint32_t pid) {
+Result<void> Following::want(uint32_t pid) {
     const uint64_t now = sys::monotonic_ns();
     table_.look_at(pid, now);
-    unwinding_.want(pid, now);
+    return unwinding_.want(pid, now);
 }
 
 Result<void> Following::add_to(int epoll, uint64_t data) const {

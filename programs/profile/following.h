@@ -46,7 +46,7 @@ class Following {
     [[nodiscard]] Result<void> watch(int workload);
     [[nodiscard]] bool watching() const { return watching_; }
     /// A process that runs already: what it has mapped is read at once, and its first stack is walked by tables.
-    void want(uint32_t pid);
+    [[nodiscard]] Result<void> want(uint32_t pid);
     /// Makes the tables of what a command will run: before it is let go. After unwind().
     void prepare(const std::vector<std::string> &command) { unwinding_.prepare(command); }
     /// Until then (CLOCK_MONOTONIC) news is acted upon the moment it comes, not a millisecond later: for a command's first steps.

@@ -313,12 +313,9 @@ class Run {
         }
         for (int pid : options_.pids) {
             table_.look_at(static_cast<uint32_t>(pid), sys::monotonic_ns());
-            unwinding_.want(static_cast<uint32_t>(pid), sys::monotonic_ns());
+            TRY(unwinding_.want(static_cast<uint32_t>(pid), sys::monotonic_ns()));
         }
-        // Their tables are there before the clocks: what update() makes first it publishes next.
         unwinding_.prepare(options_.workload);
-        for (int turn = 0; turn < 2 && !TRY(unwinding_.update(sys::monotonic_ns())); ++turn) {
-        }
         return {};
     }
 

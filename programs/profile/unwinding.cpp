@@ -6,8 +6,11 @@
 #include "programs/profile/unwinding.h"
 
 #include "programs/unwind/closure.h"
+#include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::profile {
+
+constexpr int kMostTurns = 1000;
 
 Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
     unwind::LiveTablesOptions options;
@@ -15,6 +18,15 @@ Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const Unwin
     options.program = program;
     tables_ = TRY(unwind::LiveTables::create(object, *this, options));
     table_.note_changes();
+    return {};
+}
+
+Result<void> Unwinding::want(uint32_t pid, uint64_t now_ns) {
+    if (!on()) return {};
+    table_.follow(pid, now_ns);
+    // Each turn makes a table or is the last; but a process that maps one file after the other doesn't keep us here.
+    for (int turn = 0; turn < kMostTurns && !TRY(update(sys::monotonic_ns())); ++turn) {
+    }
     return {};
 }
 

@@ -34,10 +34,8 @@ class Unwinding final : private unwind::ModuleFiles {
     [[nodiscard]] bool on() const { return tables_ != nullptr; }
     /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
     void prepare(const std::vector<std::string> &command);
-    /// A process that is wanted from the start.
-    void want(uint32_t pid, uint64_t now_ns) {
-        if (on()) table_.follow(pid, now_ns);
-    }
+    /// A process that is wanted from the start: when this returns, its stacks are walked by tables.
+    [[nodiscard]] Result<void> want(uint32_t pid, uint64_t now_ns);
     /// Whether the next stack of that process is walked by tables.
     [[nodiscard]] bool published(uint32_t pid) const { return on() && tables_->published(pid); }
     /// A sample of the process came; whoever is sampled is wanted from then on.

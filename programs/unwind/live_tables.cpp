@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <unordered_map>
 
 #include <sys/mman.h>
@@ -24,6 +25,7 @@
 #include "runtime/symbols/vdso.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/random.h"
 
@@ -34,6 +36,7 @@ namespace {
 constexpr uint64_t kRecentNs = 2'000'000'000; // since its last sample a table isn't dropped
 constexpr uint64_t kAgainNs = 5'000'000'000;  // after one had no room
 constexpr uint8_t kOpens = 8;                 // of a file that couldn't be opened, in different processes
+constexpr uint64_t kPatienceNs = 20'000'000;  // for making tables, before records are read again
 constexpr int kLooks = 100;                   // for a pool that is being put in place
 constexpr size_t kMostWarnings = 5;
 
@@ -123,9 +126,15 @@ class Live final : public LiveTables, private WalkTables {
 
     Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) override {
         now_ns_ = now_ns;
+        if (std::any_of(mappings.begin(), mappings.end(), [&](const CodeMapping &mapping) { return is_new(mapping); })) {
+            TRY(publish_known(pid, mappings));
+            now_ns = sys::monotonic_ns();
+        }
         const uint64_t before = loads_;
-        for (const CodeMapping &mapping : mappings)
+        for (const CodeMapping &mapping : mappings) {
             if (mapping.kind != CodeMapping::Kind::other) TRY(load(pid, mapping));
+            if (loads_ != before && sys::monotonic_ns() - now_ns > kPatienceNs) break;
+        }
         if (loads_ != before) return false;
         make_list(mappings);
         while (!list_.empty() && !TRY(processes_.publish(pid, list_, now_ns))) {
@@ -155,10 +164,17 @@ class Live final : public LiveTables, private WalkTables {
 
     Result<Walked> walk(uint32_t pid, std::span<const CodeMapping> mappings, const StackCopy &copy, uint64_t now_ns) override {
         now_ns_ = std::max(now_ns_, now_ns); // the sample's time, some moments ago
-        for (const CodeMapping &mapping : mappings)
-            if (mapping.kind != CodeMapping::Kind::other) TRY(load(pid, mapping));
-        make_list(mappings);
-        return unwind::walk(program_, *this, list_, copy);
+        if (vdso_ == Tables::kNone) load_vdso();
+        // Of all that a process has mapped a stack needs two or three, and what isn't needed by others is made by update().
+        for (;;) {
+            make_list(known_of(mappings));
+            Walked walked = unwind::walk(program_, *this, list_, copy);
+            const auto missing = std::find_if(mappings.begin(), mappings.end(), [&](const CodeMapping &mapping) {
+                return walked.pc >= mapping.start && walked.pc < mapping.end && is_new(mapping);
+            });
+            if (walked.ending != UNWIND_ENDED_NO_MAPPING || missing == mappings.end()) return walked;
+            TRY(load(pid, *missing)); // after that it isn't new
+        }
     }
 
     Result<void> ended(uint32_t pid) override { return processes_.withdraw(pid); }
@@ -216,6 +232,22 @@ class Live final : public LiveTables, private WalkTables {
 
     [[nodiscard]] uint32_t table_of(const CodeMapping &mapping) const {
         return mapping.kind == CodeMapping::Kind::vdso ? vdso_ : files_known_[mapping.module].table;
+    }
+    [[nodiscard]] bool is_new(const CodeMapping &mapping) const {
+        if (mapping.kind != CodeMapping::Kind::file) return false;
+        return mapping.module >= files_known_.size() || files_known_[mapping.module].opens == 0;
+    }
+    [[nodiscard]] std::span<const CodeMapping> known_of(std::span<const CodeMapping> mappings) {
+        known_.clear();
+        std::copy_if(mappings.begin(), mappings.end(), std::back_inserter(known_),
+                     [&](const CodeMapping &mapping) { return !is_new(mapping); });
+        return known_;
+    }
+    /// For as long as the other tables are being made: a stack that ends for want of one is copied, as this is news.
+    Result<void> publish_known(uint32_t pid, std::span<const CodeMapping> mappings) {
+        make_list(known_of(mappings));
+        if (!list_.empty() && TRY(processes_.publish(pid, list_, now_ns_))) return {};
+        return processes_.withdraw(pid); // what programs saw may have been before an exec
     }
     [[nodiscard]] bool resident(uint32_t directory) const {
         const auto &all = tables_.all();
@@ -324,6 +356,7 @@ class Live final : public LiveTables, private WalkTables {
     std::vector<Known> files_known_;                     // by the caller's number
     std::unordered_map<std::string, uint32_t> prepared_; // stamp to table
     uint32_t vdso_ = Tables::kNone;
+    std::vector<CodeMapping> known_;  // of a process, while list_ is made
     std::vector<UnwindMapping> list_; // while it is made
     std::unique_ptr<Error> failure_;  // while room was made
     uint64_t now_ns_ = 0, loads_ = 0, without_room_ = 0;

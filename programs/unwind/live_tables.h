@@ -47,14 +47,15 @@ class LiveTables {
                                                                     const LiveTablesOptions &options);
     virtual ~LiveTables() = default;
 
-    /// What a process has mapped now, ascending and without overlap. False: tables had to be made for it first, which took some
-    /// time, so nothing was published: ask again with what is mapped by now.
+    /// What a process has mapped now, ascending and without overlap. False: tables had to be made for it, which took some time
+    /// (some of them; all, if that took less than some milliseconds), and until then programs see only what has tables: ask again
+    /// with what is mapped by now.
     [[nodiscard]] virtual Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) = 0;
     /// Makes the table of a file that will most likely be mapped, so that update() finds it. Where there is no room, it isn't
     /// made; and it is the first to go.
     virtual void prepare(const Fd &file, const std::string &name) = 0;
     /// Walks a stack that a program has copied, by what the process had mapped in that moment (ascending, without overlap).
-    /// Tables are made where they are missing. Errors: as update().
+    /// Tables are made where it comes by one that is missing. Errors: as update().
     [[nodiscard]] virtual Result<Walked> walk(uint32_t pid, std::span<const CodeMapping> mappings, const StackCopy &copy,
                                               uint64_t now_ns) = 0;
     /// It has ended.

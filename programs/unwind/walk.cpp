@@ -36,6 +36,7 @@ class Walk {
             break;
         }
         if (out_.frames.empty()) out_.frames.push_back(address_);
+        out_.pc = pc_;
         return std::move(out_);
     }
 

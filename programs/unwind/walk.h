@@ -45,6 +45,7 @@ struct StackCopy {
 struct Walked {
     std::vector<uint64_t> frames; ///< as in a record: leaf first, perhaps with UNWIND_EXACT_PC; one at least
     uint32_t ending = 0;          ///< UNWIND_ENDED_...; UNWIND_ENDED_UNREADABLE where the copy ends
+    uint64_t pc = 0;              ///< that it ended at: where it was looked for in the mappings
 };
 
 /// Of `program` depth, arm64 and address_mask count. `mappings`: ascending, without overlap. Whatever the rest holds, it ends

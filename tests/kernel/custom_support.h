@@ -92,7 +92,7 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
     profile::StackEnds ends;
     if (how.know_processes) {
         if (Result<void> watched = names.following().watch(-1); !watched) why = watched.error().message();
-        names.following().want(static_cast<uint32_t>(child.pid));
+        REQUIRE(names.following().want(static_cast<uint32_t>(child.pid)).has_value());
     }
     Seen seen;
     const auto report = [&](const CustomTrace &trace) {

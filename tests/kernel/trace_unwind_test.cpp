@@ -68,7 +68,7 @@ Result<void> see(Stacks &out, const std::string &what, const std::vector<std::st
     profile::Following following;
     TRY(following.unwind((*tracer)->object(), 64 << 20, *(*tracer)->unwinds()));
     TRY(following.watch(-1));
-    following.want(pid);
+    TRY(following.want(pid));
     TRY(following.tick()); // it stands still: nothing can change meanwhile
     if (Result<void> attached = (*tracer)->attach(); !attached) {
         if (attached.error().kind != Errc::unsupported && attached.error().os != EPERM) return attached;
