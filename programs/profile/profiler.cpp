@@ -265,9 +265,8 @@ class Run {
             std::string note;
             program.unwind = unwind_options(choice, note);
             if (program.unwind) {
-                // Of whom there are news; of events too many may come before the tables are there, as all of a process's first
-                // faults.
-                program.unwind->copies = (!options_.workload.empty() || !options_.pids.empty()) && !event_.counts();
+                // Of events too many may come before the tables are there, as all of a process's first faults.
+                program.unwind->copies = !event_.counts();
                 auto loaded = load_as(program);
                 if (loaded) {
                     object_ = std::move(*loaded);
@@ -564,6 +563,7 @@ class Run {
 
     void walk(RawSample &sample) {
         UserStack stack{sample.head.pid, sample.head.t_ns, sample.head.flags, sample.user, sample.copy};
+        if (stack.copy && !table_.last_image(stack.pid)) table_.look_at(stack.pid, stack.t_ns); // it was there before
         if (!unwinding_.walk(stack)) return;
         sample.user = stack.frames;
         sample.head.user_bytes = static_cast<int32_t>(stack.frames.size_bytes());

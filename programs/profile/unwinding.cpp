@@ -1,8 +1,7 @@
 // Which processes? The command's from their exec on, those given with --pid from the start (the tables of both are there before
-// the clocks), and of all others those that are sampled: their first samples are walked by frame pointers, and an idle process
-// costs nothing. Whatever the kernel tells of
-// their mappings afterwards (dlopen, a compiler at run time, exec) comes through the process table, in one go after each reading
-// of the rings.
+// the clocks), and of all others those that are sampled: their first samples come with copies of their stacks, and an idle
+// process costs nothing. Whatever the kernel tells of their mappings afterwards (dlopen, a compiler at run time, exec) comes
+// through the process table, in one go after each reading of the rings.
 #include "programs/profile/unwinding.h"
 
 #include "programs/unwind/closure.h"
