@@ -85,9 +85,10 @@ class Step {
 
     void immediate(Instruction i) {
         const bool add_sub = i.field(23, 6) == 0b100010, logical = i.field(23, 6) == 0b100100;
-        const bool sets_sp = i.rd() == kSp && ((add_sub && !i.bit(29)) || (logical && i.field(29, 2) != 3));
+        const bool tags = i.field(23, 6) == 0b100011, flags = i.bit(29); // addg, subg
+        const bool sets_sp = i.rd() == kSp && (tags || (add_sub && !flags) || (logical && i.field(29, 2) != 3));
         int32_t result = kLost;
-        if (add_sub && i.bit(31) && !i.bit(29) && distance_of(i.rn()) != kLost) {
+        if (add_sub && i.bit(31) && !flags && distance_of(i.rn()) != kLost) {
             const int64_t amount = int64_t{i.field(10, 12)} << (i.bit(22) ? 12 : 0);
             result = distance(distance_of(i.rn()) + (i.bit(30) ? amount : -amount));
         }
@@ -97,18 +98,21 @@ class Step {
     }
 
     void registers(Instruction i) {
-        if (i.is(0x3f200000, 0x0b200000) && i.rd() == kSp) return move_sp(kLost); // add or sub, extended
+        const bool sets_sp = i.is(0x3f200000, 0x0b200000) || i.is(0xffe0fc00, 0x9ac01000); // add or sub, extended; irg
+        if (sets_sp && i.rd() == kSp) return move_sp(kLost);
         write(i.rd());
     }
 
     void vectors(Instruction i) {
-        const bool to_general = i.is(0x5f20fc00, 0x1e200000) || i.is(0xbfe0fc00, 0x0e003c00) || i.is(0xbfe0fc00, 0x0e002c00);
-        if (to_general) write(i.rd()); // fmov and fcvt; umov; smov
+        // Between both kinds of registers: fcvt and fmov, the same of fixed-point numbers, umov, smov.
+        if (i.is(0x5f20fc00, 0x1e200000) || i.is(0x5f200000, 0x1e000000) || i.is(0xbfe0fc00, 0x0e003c00) ||
+            i.is(0xbfe0fc00, 0x0e002c00))
+            write(i.rd());
     }
 
     void system(Instruction i) {
-        if (i.is(kBranch, kBl) || i.is(0xfee00000, 0xd6200000)) f_.lr_kept = false;      // blr
-        if (i.is(0xfff00000, 0xd5300000) || i.is(0xfff80000, 0xd5280000)) write(i.rd()); // mrs, sysl
+        if (i.is(kBranch, kBl) || i.is(0xfee00000, 0xd6200000)) f_.lr_kept = false; // blr
+        if (i.is(0xffe00000, 0xd5200000)) write(i.rd());                            // mrs, sysl
     }
 
     // --- Loads and stores
@@ -125,6 +129,7 @@ class Step {
             return;
         }
         for (int low : {0, 10, 16}) write(i.field(low, 5)); // exclusive, and others
+        write(i.field(16, 5) | 1);                          // casp: a pair
         if (i.field(27, 3) != 0b001) move_base(i, kLost);
     }
 
@@ -161,10 +166,9 @@ class Step {
     }
 
     void move_base(Instruction i, int32_t to) {
-        if (i.rn() == kSp) move_sp(to);
-        if (i.rn() != kFp) return;
-        write(kFp);
-        f_.fp = to;
+        if (i.rn() == kSp) return move_sp(to);
+        write(i.rn());
+        if (i.rn() == kFp) f_.fp = to;
     }
 
     void load(uint32_t reg, int32_t at, int64_t size) {

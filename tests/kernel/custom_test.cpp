@@ -184,11 +184,12 @@ TEST_CASE("custom: what a process and its threads waited for, and how long") {
     const std::optional<Seen> seen = traced(
         tracer,
         [] {
+            // Some more than are asked for below: who is kept from its CPU for that long, before it sleeps, doesn't.
             std::thread sleeper([] {
-                for (int i = 0; i < 3; ++i) usleep(20'000);
+                for (int i = 0; i < 5; ++i) usleep(20'000);
             });
             rawbpf_custom_caller(0x1000, 5);
-            for (int i = 0; i < 5; ++i) usleep(20'000);
+            for (int i = 0; i < 10; ++i) usleep(20'000);
             sleeper.join();
         },
         why);
@@ -205,7 +206,7 @@ TEST_CASE("custom: what a process and its threads waited for, and how long") {
     std::vector<int> waits{long_waits.begin()->second, long_waits.rbegin()->second};
     std::sort(waits.begin(), waits.end());
     CHECK(waits[0] >= 3);
-    CHECK(waits[1] >= 5);
+    CHECK(waits[1] >= 7);
 }
 
 TEST_CASE("custom: contexts, jumps and rings that fail are counted") {

@@ -6,8 +6,11 @@
 //      unwind-rows --time COUNT FILE      nanoseconds to build it, one a line
 //      unwind-rows --instructions FILE    instructions 512345 same 509871 unknown 2470 different 4
 //                                         26dd0 SP cfa=16 fp=-16 ra=-8 flags=0 instructions SP cfa=0 fp=0 ra=0 flags=17
+//      unwind-rows --words FILE           a9bf7bfd goes on
 //
-// The last is of arm64's: what the instructions say of a function (runtime/unwind/arm64_code.h), beside what its entry says.
+// --words: for each four bytes of a file, as the first instruction of a function of arm64's, whether it "goes on" as it was,
+// "changes" something, or "ends" what is known. --instructions: what the instructions say of a function
+// (runtime/unwind/arm64_code.h), beside what its entry says.
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -97,14 +100,33 @@ void compare_instructions(const elf::Elf &file, const unwind::Table &table) {
                 unknown, different);
 }
 
+void show_words(Bytes bytes) {
+    constexpr uint32_t kNop = 0xd503201f;
+    for (size_t at = 0; at + 4 <= bytes.size(); at += 4) {
+        const uint32_t words[] = {load<uint32_t>(bytes.data() + at), kNop};
+        const unwind::Arm64Code code{0x1000, std::as_bytes(std::span(words))};
+        const uint64_t entry = code.address;
+        const auto changes = unwind::arm64_rules(std::span(&code, 1), std::span(&entry, 1));
+        std::printf("%08x %s\n", words[0],
+                    changes.size() == 1                       ? "goes on"
+                    : changes.back().rule.kind == UNWIND_NONE ? "ends"
+                                                              : "changes");
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
     const bool timed = argc == 4 && std::strcmp(argv[1], "--time") == 0;
     const bool instructions = argc == 3 && std::strcmp(argv[1], "--instructions") == 0;
-    if (argc != 2 && !timed && !instructions) return 2;
+    const bool words = argc == 3 && std::strcmp(argv[1], "--words") == 0;
+    if (argc != 2 && !timed && !instructions && !words) return 2;
     Result<sys::Mapping> mapping = sys::map_file(argv[argc - 1]);
     if (!mapping) return complain(mapping.error());
+    if (words) {
+        show_words(mapping->bytes());
+        return 0;
+    }
     for (int turns = timed ? std::atoi(argv[2]) : 1; turns-- > 0;) {
         const long long before = now();
         Result<elf::Elf> file = elf::Elf::parse(mapping->bytes(), argv[argc - 1]);
