@@ -43,7 +43,7 @@ using rawbpf::test::kEndings;
 namespace {
 
 constexpr uint64_t kApartNs = 300'000;   // between our clock reading and the event's, in one tick
-constexpr uint64_t kToldNs = 50'000'000; // after a process was last told to the walker
+constexpr uint64_t kToldNs = 50'000'000; // after the walker got the last of a process's tables
 constexpr uint32_t kStackBytes = 65528 & ~7u;
 constexpr uint64_t kMostDumpBytes = 1ull << 30;
 
@@ -60,7 +60,7 @@ struct Counts {
     uint64_t theirs_shorter = 0;           ///< they stopped
     uint64_t differ = 0;                   ///< neither
     uint64_t root = 0;                     ///< ours that reach the outermost frame
-    uint64_t too_early = 0;                ///< before the walker was told of the process's mappings as they are now
+    uint64_t too_early = 0;                ///< before the walker had all tables of the process's mappings as they are now
     uint64_t not_compared = 0, alone = 0;  ///< the copy was too short or its process gone; nothing of the other side
     std::map<std::string, uint64_t> ended; ///< ours, by reason
 };
@@ -106,10 +106,11 @@ void tell(unwind::LiveTables &tables, Files &files, std::map<uint32_t, std::vect
     };
     if (std::equal(before.begin(), before.end(), maps->regions.begin(), maps->regions.end(), same)) return;
     before = maps->regions;
-    told_ns[pid] = sys::monotonic_ns();
     const auto code = test::code_mappings(before, [&](const symbols::Region &region) { return files.number(region); });
-    while (!must(tables.update(pid, code, sys::monotonic_ns()), "update")) { // a table a call
+    while (!must(tables.update(pid, code, sys::monotonic_ns()),
+                 "update")) { // some tables a call, and until the last the walker lacks mappings
     }
+    told_ns[pid] = sys::monotonic_ns();
 }
 
 /// The program's last words are `return 0`: now 1, so that the event writes its own record, too.
