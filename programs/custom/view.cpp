@@ -188,6 +188,7 @@ void View::json(const LocatedTrace &trace, const Names::Named &named) {
     line.text("comm", head.comm).number("pid", head.pid).number("tid", head.tid).number("cpu", head.cpu);
     render::append_json_frames(line.raw("kernel"), named.kernel);
     render::append_json_frames(line.raw("user"), named.user);
+    if (const std::string_view end = profile::user_end(trace.ending); !end.empty()) line.text("user_end", end);
 }
 
 // Names each distinct stack, and forgets the numbers.

@@ -137,6 +137,7 @@ NamedSample Deliverer::name(const InternedSample &sample) {
     out.user_bytes = static_cast<uint32_t>(std::max(sample.user_bytes, 0));
     out.kernel_missed = sample.kernel_bytes < 0;
     out.user_missed = sample.user_bytes < 0 && !sample.kernel_thread;
+    out.user_end = user_end(sample.ending);
     if (!names_) return out;
     out.kernel.reserve(out.kernel_bytes / 8);
     out.user.reserve(out.user_bytes / 8);

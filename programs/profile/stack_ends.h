@@ -18,6 +18,10 @@ namespace rawbpf::inline v0::profile {
 }
 /// As ledgers have it: "root", "no_table" ...
 [[nodiscard]] std::string_view ending_name(uint8_t ending);
+/// The same, for NamedSample::user_end; empty for what is no ending.
+[[nodiscard]] inline std::string_view user_end(uint8_t ending) {
+    return ending < UNWIND_ENDINGS ? ending_name(ending) : std::string_view();
+}
 
 class StackEnds {
   public:

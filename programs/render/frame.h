@@ -40,6 +40,7 @@ struct NamedSample {
     uint32_t kernel_bytes = 0, user_bytes = 0; ///< as captured
     bool user_missed = false;                  ///< a user stack was wanted and could not be read
     bool kernel_missed = false;
+    std::string_view user_end = {}; ///< why the walk of the user stack ended, as Ledger::stack_ends has it; empty: unknown
     /// What it stands for: events (RunInfo::event), ticks of the clock at RunInfo::frequency, or of a wait nanoseconds.
     uint64_t weight = 1;
 };

@@ -3,6 +3,7 @@
 //
 //      {"type":"header","schema":1,"command":[...],"version","kernel","arch","cpus","start":RFC 3339}
 //      {"type":"sample","time":RFC 3339,"t_ns","comm","pid","tid","cpu","kernel":[frame...],"user":[frame...]}     leaf first
+//          and "user_end", where unwind tables were used: why the walk of the user stack ended, a key of the ledger's stack_ends;
 //          and "weight", where a sample stands for more than one event (header: "event", "period") or tick; of waits (event
 //          "off-cpu") nanoseconds
 //      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{},"waits":{}}
@@ -34,6 +35,7 @@ class JsonLines final : public Renderer {
             if (s.weight != 1) line.number("weight", s.weight);
             append_frames(line.raw("kernel"), s.kernel);
             append_frames(line.raw("user"), s.user);
+            if (!s.user_end.empty()) line.text("user_end", s.user_end);
         }
         out_.commit();
     }

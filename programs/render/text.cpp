@@ -8,6 +8,7 @@
 //      XML      & < > " '                          ->  entities; what isn't UTF-8 or is forbidden by XML 1.0, 2.2 -> U+FFFD
 #include "programs/render/text.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "runtime/base/format.h"
@@ -65,6 +66,11 @@ void append_comm(std::string &out, std::string_view comm) {
 
 void append_symbol(std::string &out, std::string_view symbol) {
     if (symbol.empty()) out += "[unknown]";
+    const auto plain = [](unsigned char c) { return c > ' ' && c != 0x7f && c != ';'; };
+    if (std::all_of(symbol.begin(), symbol.end(), plain)) { // nearly all names are
+        out += symbol;
+        return;
+    }
     for (size_t i = 0; i < symbol.size(); ++i) {
         auto c = static_cast<unsigned char>(symbol[i]);
         bool at_an_end = i == 0 || i + 1 == symbol.size();

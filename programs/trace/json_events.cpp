@@ -2,7 +2,8 @@
 //
 //      {"type":"call" or "return","time":RFC 3339,"t_ns","comm","pid","tid","cpu","probe","function",
 //       of USDT probes "provider","name",
-//       "args":[{"name","type","value"} ...],"ret","duration_ns","depth","stack":null or {"kernel":[frame...],"user":[...]}}
+//       "args":[{"name","type","value"} ...],"ret","duration_ns","depth","stack":null or {"kernel":[frame...],"user":[...],
+//       where unwind tables were used "user_end":a key of the ledger's stack_ends}}
 //
 // A value is a number, a text, or null; addresses and numbers above 2^53 are strings, since a double can't hold them. What a
 // number stands for is a field of its own beside it: "text" (an enumerator, flags, a function), "target" (a descriptor's file).
@@ -78,6 +79,7 @@ class JsonEvents final : public Sink {
         render::JsonObject both(out);
         render::append_json_frames(both.raw("kernel"), stack.kernel);
         render::append_json_frames(both.raw("user"), stack.user);
+        if (!stack.user_end.empty()) both.text("user_end", stack.user_end);
     }
 };
 

@@ -64,7 +64,7 @@ Names::Located Names::locate(const Event &event) {
     out.user_error = user.error;
     const auto ending = static_cast<uint8_t>(user.ending);
     if (following.unwinds() && !user.frames.empty()) {
-        ends_.add(ending);
+        ends_.add(out.ending = ending);
         following.sampled(header.pid, header.time);
     }
     size_t sane = 0; // frames up to the last that is code
@@ -106,6 +106,7 @@ NamedStack Names::name(const Located &stack) {
     for (uint32_t place : stack.kernel) out.kernel.push_back(tables_->namer.frame(place));
     for (uint32_t place : stack.user) tables_->namer.add_frames(place, out.user);
     out.user_error = stack.user_error;
+    out.user_end = profile::user_end(stack.ending);
     return out;
 }
 

@@ -21,7 +21,8 @@ namespace rawbpf::inline v0::trace {
 /// Both stacks of an event, innermost frame first.
 struct NamedStack {
     std::vector<FramePtr> kernel, user;
-    int32_t user_error = 0; ///< negative errno: it couldn't be walked
+    int32_t user_error = 0;         ///< negative errno: it couldn't be walked
+    std::string_view user_end = {}; ///< of a walk by tables: why it ended, as the ledger's stack_ends has it
 };
 
 class Names : public AddressNames {
@@ -34,6 +35,7 @@ class Names : public AddressNames {
     struct Located {
         std::vector<uint32_t> kernel, user;
         int32_t user_error = 0;
+        uint8_t ending = profile::kNoEnding; ///< UNWIND_ENDED_...
     };
 
     /// The processes whose stacks these are: to be watched, so that the stacks of one that lives for a millisecond have names,

@@ -85,6 +85,7 @@ class Protobuf final : public Sink {
                 m.message(14, [&](Message &both) {
                     fill_frames(both, 1, shown.stack->kernel);
                     fill_frames(both, 2, shown.stack->user);
+                    both.text(3, shown.stack->user_end);
                 });
         });
         done();
