@@ -27,15 +27,26 @@ volatile unsigned long profile_test_sink;
 /// it.
 #define HAVE_A_FRAME asm volatile("" : : "r"(__builtin_frame_address(0)))
 
+/// So many rounds of as many cycles each. In a register: how long a load takes that follows a store to the same place is another
+/// matter in each function, and in each run.
+[[gnu::always_inline]] inline void work(long rounds) {
+    unsigned long x = profile_test_sink;
+    for (long i = 0; i < rounds; ++i) {
+        x = x * 3 + static_cast<unsigned long>(i);
+        asm volatile("" : "+r"(x));
+    }
+    profile_test_sink = x;
+}
+
 // Not in an anonymous namespace and not inlined: these names are looked for in profiles.
 [[gnu::noinline]] void hot_a(long n) {
     HAVE_A_FRAME;
-    for (long i = 0; i < n; ++i) profile_test_sink = profile_test_sink * 3 + static_cast<unsigned long>(i);
+    work(n);
     asm volatile("");
 }
 [[gnu::noinline]] void hot_b(long n) {
     HAVE_A_FRAME;
-    for (long i = 0; i < n; ++i) profile_test_sink = profile_test_sink * 3 + static_cast<unsigned long>(i);
+    work(n);
     asm volatile("");
 }
 
