@@ -1,0 +1,103 @@
+"""What two profilers' stacks of one program say of it: for tests/unwind/perf and tests/unwind/guest.
+
+A frame is (file's name, offset in the file, function's name or None); a stack has its leaf first. The profilers can't look at the same
+samples, so what is compared is what many samples say:
+
+  roots   how many stacks have one of a thread's first functions among their last frames
+  edges   of the calls that perf saw often, how many we saw: a return address and the one above it, as offsets in their files, so it
+          doesn't matter what has names. Frames are real ones: perf is asked for no inlined functions, we show none
+  names   of the places in perf's stacks to which both give a name, to how many the same
+"""
+import collections
+import json
+import os
+import re
+
+FIRST = re.compile(r"(_start|main|_dl_start|_dl_start_user|(__GI_)?__clone3?|clone3?|start_thread|__libc_start_(call_)?main(_impl)?|"
+                   r"_dl_relocate_static_pie|thread_start)(@.*)?")
+
+
+# What `perf record` and `perf script` are asked for; perf copies so much of each stack.
+def perf_record(data, rate, stack=32768, pages=2048):
+    return ["perf", "record", "-q", "-B", "-N", "-e", "cpu-clock", "-F", str(rate), "--call-graph", f"dwarf,{stack}", "-m", str(pages), "-o", data]
+
+
+def perf_script(data):
+    return ["perf", "script", "-i", data, "--no-inline", "--max-stack", "1024", "-F", "comm,ip,sym,symoff,dso"]
+
+
+def of_perf(text):
+    """The user stacks of what `perf script` printed; of samples without one nothing."""
+    stacks = []
+    for block in text.split("\n\n"):
+        stack = []
+        for line in block.splitlines()[1:]:
+            m = re.fullmatch(r"\s+([0-9a-f]+) (.*) \((.*)\)", line)
+            if m and not m[3].startswith(("[kernel", "[guest")) and not int(m[1], 16) >> 63:
+                name = re.sub(r"\+0x[0-9a-f]+$", "", m[2])
+                stack.append((file_name(m[3]), int(m[1], 16), None if name == "[unknown]" else name))
+        if stack:
+            stacks.append(stack)
+    return stacks
+
+
+def of_rawbpf(lines):
+    """The user stacks of `rawbpf profile --json`, and the ledger."""
+    rows = [json.loads(line) for line in lines]
+    return [[(file_name(f["module"] or ""), f["file_offset"], f["symbol"]) for f in row["user"]]
+            for row in rows if row["type"] == "sample" and row["user"]], rows[-1]
+
+
+def file_name(path):
+    return os.path.basename(path.replace(" (deleted)", ""))
+
+
+def reaches_root(stack):
+    return any(name and FIRST.fullmatch(name) for _, _, name in stack[-4:])
+
+
+def edges_of(stack):
+    """((file, offset), (file, offset)) of return addresses: the leaf's is anywhere in its function, so it isn't a place to compare, and
+    neither is one that a signal interrupted."""
+    places = [None if i == 0 or returns_from_signal(stack[i - 1]) else frame[:2] for i, frame in enumerate(stack)]
+    return {(a, b) for a, b in zip(places, places[1:]) if a and b}
+
+
+def returns_from_signal(frame):
+    return frame[0] == "[vdso]" or frame[2] in ("__restore_rt", "__kernel_rt_sigreturn")
+
+
+def near(place, by):
+    return place[0], place[1] + by
+
+
+def agreement(perf, ours, at_least):
+    """(edges that perf saw often, those of them that we saw, those that we didn't, names compared, same names, names that differ)"""
+    theirs = collections.Counter(edge for stack in perf for edge in edges_of(stack) if all(offset for _, offset in edge))
+    mine = {edge for stack in ours for edge in edges_of(stack)}
+    often = [edge for edge, n in theirs.items() if n >= at_least]
+    # perf shows the byte before a return address, but not before the address that a signal interrupted.
+    missing = [edge for edge in often if not any((near(edge[0], i), near(edge[1], j)) in mine for i in (1, 0) for j in (1, 0))]
+
+    names = {(file, offset): name for stack in ours for file, offset, name in stack[1:] if name}
+    other = {}
+    same = compared = 0
+    for file, offset, name in {frame for stack in perf for frame in stack[1:]}:
+        our_name = names.get((file, offset + 1))
+        if name and our_name:
+            compared += 1
+            if bare(name) == bare(our_name):
+                same += 1
+            else:
+                other[f"{file}+{offset:#x}"] = (name, our_name)
+    return theirs, often, missing, compared, same, other
+
+
+def bare(name):
+    """perf says nothing of arguments, has versions, and picks another one of a function's several names."""
+    name = re.sub(r"@.*|\.(isra|constprop|part|cold|lto_priv)(\.\d+)*|\[clone.*?\]", "", name)
+    while (shorter := re.sub(r"\([^()]*\)|<[^<>]*>", "", name)) != name:
+        name = shorter
+    name = re.sub(r"\s*(const|&&?|volatile)$", "", name.strip())
+    name = re.sub(r"^(__GI_|__libc_|_IO_|__new_|_+)+|_impl$", "", name.split(" ")[-1].split("::")[-1])
+    return {"cfree": "free"}.get(name, name)
