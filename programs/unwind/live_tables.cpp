@@ -225,6 +225,7 @@ class Live final : public LiveTables, private WalkTables {
   private:
     struct Known { // of the caller's module of that number
         uint32_t table = Tables::kNone;
+        bool met = false; // load() was asked for it
         uint8_t opens = 0;
         uint64_t tried_ns = 0;
         std::string why; // it couldn't be opened
@@ -235,7 +236,7 @@ class Live final : public LiveTables, private WalkTables {
     }
     [[nodiscard]] bool is_new(const CodeMapping &mapping) const {
         if (mapping.kind != CodeMapping::Kind::file) return false;
-        return mapping.module >= files_known_.size() || files_known_[mapping.module].opens == 0;
+        return mapping.module >= files_known_.size() || !files_known_[mapping.module].met;
     }
     [[nodiscard]] std::span<const CodeMapping> known_of(std::span<const CodeMapping> mappings) {
         known_.clear();
@@ -298,14 +299,15 @@ class Live final : public LiveTables, private WalkTables {
         }
         if (files_known_.size() <= mapping.module) files_known_.resize(mapping.module + 1);
         Known &known = files_known_[mapping.module];
+        known.met = true;
         if (known.table != Tables::kNone) {
             tables_.used(known.table, now_ns_);
             if (tables_[known.table].state != Tables::State::dropped || now_ns_ - known.tried_ns < kAgainNs) return {};
-        } else if (known.opens >= kOpens) {
+        } else if (known.opens++ >= kOpens) {
+            known.opens = kOpens;
             return {};
         }
         known.tried_ns = now_ns_;
-        ++known.opens;
         sys::Because why("its unwind information, to be made into a table");
         auto file = files_.open(pid, mapping);
         if (!file) {
