@@ -66,7 +66,7 @@ void Following::apply(uint64_t t_ns) {
 
 bool Following::walk(UserStack &stack) {
     if (!stack.copy) return false;
-    if (!table_.last_image(stack.pid)) table_.look_at(stack.pid, stack.t_ns); // it was there before
+    table_.look_unless_known(stack.pid, stack.t_ns);
     return unwinding_.walk(stack);
 }
 

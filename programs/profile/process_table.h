@@ -59,6 +59,8 @@ class ProcessTable {
     void doubt();
     /// Reads the maps of a process at once (those that are profiled from the start).
     void look_at(uint32_t pid, uint64_t now_ns);
+    /// The same, unless they are known already: of a process that was there before, or when news were lost.
+    void look_unless_known(uint32_t pid, uint64_t now_ns) { (void)known(pid, now_ns); }
     /// To be called now and then, after the samples that had been taken at the time of an exit(): forgets for good.
     void sweep();
 

@@ -36,7 +36,7 @@ class Unwinding final : private unwind::ModuleFiles {
     void prepare(const std::vector<std::string> &command);
     /// A process that is wanted from the start: when this returns, its stacks are walked by tables.
     [[nodiscard]] Result<void> want(uint32_t pid, uint64_t now_ns);
-    /// Whether the next stack of that process is walked by tables.
+    /// Whether the next stack of that process is walked by tables, or by those that are there: others may still be made.
     [[nodiscard]] bool published(uint32_t pid) const { return on() && tables_->published(pid); }
     /// A sample of the process came; whoever is sampled is wanted from then on.
     void sampled(uint32_t pid, uint64_t now_ns) {
