@@ -73,7 +73,7 @@ uint32_t Tables::load(const elf::Elf &file, std::string identity, uint64_t now_n
                       format("{}: {} MB of unwind information are too many", file.name(), table_bytes >> 20));
     auto table = build_table(file);
     if (!table) return refuse(std::move(identity), table.error().message());
-    const bool by_fp = is_go(file) || table->stats.functions == 0; // of the latter at most sigreturn is known
+    const bool by_fp = is_go(file) || table->stats.functions == 0; // of the latter only the vdso has a table
     const Gaps gaps = file.machine() != EM_X86_64 ? Gaps::stop : by_fp ? Gaps::by_fp : Gaps::pages_by_fp;
     return add(*table, code_of(file), gaps, std::move(identity), now_ns);
 }

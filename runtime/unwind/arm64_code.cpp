@@ -98,7 +98,8 @@ class Step {
     }
 
     void registers(Instruction i) {
-        const bool sets_sp = i.is(0x3f200000, 0x0b200000) || i.is(0xffe0fc00, 0x9ac01000); // add or sub, extended; irg
+        const bool sets_sp = i.is(0x3f200000, 0x0b200000) || i.is(0xffe0fc00, 0x9ac01000) || // add or sub, extended; irg
+                             i.is(0xbfe0e000, 0x9a002000);                                   // addpt, subpt
         if (sets_sp && i.rd() == kSp) return move_sp(kLost);
         write(i.rd());
     }
@@ -113,6 +114,7 @@ class Step {
     void system(Instruction i) {
         if (i.is(kBranch, kBl) || i.is(0xfee00000, 0xd6200000)) f_.lr_kept = false; // blr
         if (i.is(0xffe00000, 0xd5200000)) write(i.rd());                            // mrs, sysl
+        if (i.is(0xfff00000, 0xd5700000)) write(i.rd()), write(i.rd() | 1);         // mrrs
     }
 
     // --- Loads and stores
@@ -146,8 +148,9 @@ class Step {
         if (!i.bit(21)) return access(i, size, i.signed_field(12, 9), mode == 1, mode == 3, 1);
         const bool stores = mode == 2 && i.field(22, 2) == 0; // at an index, so not in a frame that is known
         if (!i.bit(26) && !stores) write(i.rd());
-        if (mode == 0) write(i.field(16, 5));           // atomics
-        if (mode & 1 && i.bit(11)) move_base(i, kLost); // signed pointers
+        if (mode == 0) write(i.field(16, 5));                                               // atomics
+        for (uint32_t n = 0; n < 8 && i.is(0xfffffc00, 0xf83fd000); ++n) write(i.rd() + n); // ld64b
+        if (mode & 1 && i.bit(11)) move_base(i, kLost);                                     // signed pointers
     }
 
     void access(Instruction i, int64_t size, int64_t offset, bool after, bool before, int registers) {
@@ -206,11 +209,12 @@ Ways ways_of(Instruction i, uint64_t address) {
     if (i.field(25, 4) < 0b0100) return {false}; // reserved, SVE, SME: not followed
     if (i.is(kBranch, kB)) return {false, true, false, branch_target(i, address)};
     if (i.is(kBranch, kBl)) return {true, false, true, branch_target(i, address)};
-    if (i.is(0xff000000, 0x54000000)) return {true, true, false, to(5, 19)}; // b.cond
-    if (i.is(0x7e000000, 0x34000000)) return {true, true, false, to(5, 19)}; // cbz, cbnz
-    if (i.is(0x7e000000, 0x36000000)) return {true, true, false, to(5, 14)}; // tbz, tbnz
-    if (i.is(0xfe000000, 0xd6000000)) return {i.is(0xfee00000, 0xd6200000)}; // blr goes on; br, ret and others don't
-    if (i.is(0xff000000, 0xd4000000)) return {i.is(0xffe0001f, 0xd4000001)}; // svc goes on; brk and others don't
+    if (i.is(0xff000000, 0x54000000)) return {true, true, false, to(5, 19)};           // b.cond
+    if (i.is(0x7e000000, 0x34000000)) return {true, true, false, to(5, 19)};           // cbz, cbnz
+    if (i.is(0x7e000000, 0x36000000)) return {true, true, false, to(5, 14)};           // tbz, tbnz
+    if (i.is(0xfe000000, 0xd6000000)) return {i.is(0xfee00000, 0xd6200000)};           // blr goes on; br, ret and others don't
+    if (i.is(0xff000000, 0xd4000000)) return {i.is(0xffe0001f, 0xd4000001)};           // svc goes on; brk and others don't
+    if (i.is(0x1c000000, 0x14000000) && !i.is(0xff000000, 0xd5000000)) return {false}; // a newer branch: not followed
     return {};
 }
 

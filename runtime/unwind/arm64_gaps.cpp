@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kMost = 2 << 20;     // bytes in gaps
 constexpr uint64_t kStartAndEnd = 1024; // of less it isn't worth a search for who calls it
+constexpr int kMostSymbolTables = 4;    // a file has one or two
 constexpr UnwindRule kNone = {UNWIND_NONE, 0, 0, 0, 0};
 
 // Of [from, to) what lies in this section.
@@ -60,6 +61,36 @@ std::vector<Arm64Code> gaps_between(const elf::Elf &file, std::span<const elf::S
     return gaps;
 }
 
+// Which of the gaps' instructions are known to begin a function: each once, however often a file says so.
+class Entries {
+  public:
+    explicit Entries(std::span<const Arm64Code> gaps) : gaps_(gaps) {
+        for (const Arm64Code &gap : gaps) {
+            first_.push_back(begins_.size());
+            begins_.resize(begins_.size() + gap.bytes.size() / 4);
+        }
+    }
+    void add(uint64_t address) {
+        const auto after = std::upper_bound(gaps_.begin(), gaps_.end(), address,
+                                            [](uint64_t at, const Arm64Code &gap) { return at < gap.address; });
+        if (after == gaps_.begin() || address % 4 != 0) return;
+        const uint64_t word = (address - (after - 1)->address) / 4;
+        if (word < (after - 1)->bytes.size() / 4) begins_[first_[static_cast<size_t>(after - 1 - gaps_.begin())] + word] = true;
+    }
+    [[nodiscard]] std::vector<uint64_t> list() const {
+        std::vector<uint64_t> out;
+        for (size_t i = 0; i < gaps_.size(); ++i)
+            for (uint64_t word = 0; word < gaps_[i].bytes.size() / 4; ++word)
+                if (begins_[first_[i] + word]) out.push_back(gaps_[i].address + word * 4);
+        return out;
+    }
+
+  private:
+    std::span<const Arm64Code> gaps_;
+    std::vector<size_t> first_; // of each gap, among all instructions
+    std::vector<bool> begins_;  // by instruction
+};
+
 } // namespace
 
 std::vector<Change> read_arm64_gaps(const elf::Elf &file, std::span<const elf::Section *const> text,
@@ -68,22 +99,29 @@ std::vector<Change> read_arm64_gaps(const elf::Elf &file, std::span<const elf::S
     uint64_t bytes = 0;
     for (const Arm64Code &gap : gaps) bytes += gap.bytes.size();
     if (gaps.empty() || bytes > kMost) return {};
-    std::vector<uint64_t> entries;
-    // Of functions only: what else lies in such a section may look like a call.
-    for (size_t i = 0; bytes > kStartAndEnd && i < functions.size(); ++i)
-        find_arm64_calls(code_of(file, text, {functions[i].start, functions[i].end}), entries);
+    Entries entries(gaps);
+    std::vector<uint64_t> calls; // of one function
+    // Of functions only: what else lies in such a section may look like a call. One that another begins in ends there.
+    for (size_t i = 0; bytes > kStartAndEnd && i < functions.size(); ++i) {
+        const uint64_t end = i + 1 < functions.size() ? std::min(functions[i].end, functions[i + 1].start) : functions[i].end;
+        calls.clear();
+        find_arm64_calls(code_of(file, text, {functions[i].start, end}), calls);
+        for (uint64_t target : calls) entries.add(target);
+    }
+    int tables = 0;
     for (const elf::Section &section : file.sections()) {
-        if (section.type != SHT_DYNSYM && section.type != SHT_SYMTAB) continue;
+        if ((section.type != SHT_DYNSYM && section.type != SHT_SYMTAB) || ++tables > kMostSymbolTables) continue;
         const auto symbols = file.symbol_table(section);
         for (size_t i = 0; symbols && i < symbols->size(); ++i)
-            if (const elf::Symbol symbol = symbols->at(i); symbol.type == STT_FUNC) entries.push_back(symbol.value);
+            if (const elf::Symbol symbol = symbols->at(i); symbol.type == STT_FUNC) entries.add(symbol.value);
     }
-    return arm64_rules(gaps, entries);
+    return arm64_rules(gaps, entries.list());
 }
 
 void correct_arm64_function(const elf::Elf &file, std::span<const elf::Section *const> text, FunctionRange function,
                             std::vector<Change> &changes) {
     const auto takes_away = [](const Change &change) { return change.rule.kind == UNWIND_SP && change.rule.cfa == 0; };
+    if (!takes_away(changes.front())) return; // a part that the function jumps to, with its frame
     if (takes_away(changes.back()) || std::any_of(changes.begin() + 1, changes.end(), takes_away)) return;
     if (function.end - function.start > kMost) return;
     const std::vector<Change> read = arm64_function_rules(code_of(file, text, function));

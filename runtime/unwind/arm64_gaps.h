@@ -16,8 +16,8 @@ namespace rawbpf::inline v0::unwind {
                                                   std::span<const Function> functions);
 
 /// `changes`: what the entry of this function says. LLVM before version 15 says what is true between prologue and epilogue, and
-/// nothing of these: a function whose last row has a frame, and none before it has taken it away. There the frame begins where
-/// the instructions have it.
+/// nothing of these: a function that begins without a frame, whose last row has one, and no row before it has taken it away.
+/// There the frame begins where the instructions have it.
 void correct_arm64_function(const elf::Elf &file, std::span<const elf::Section *const> text, FunctionRange function,
                             std::vector<Change> &changes);
 

@@ -50,7 +50,7 @@
 #define UNWIND_RA_SIGNED 2 /* arm64: it was signed (PAC) */
 #define UNWIND_RA_IN_DI 4  /* x86_64: vfork keeps it in rdi; true of a leaf frame only */
 #define UNWIND_FP_BY_FP 8  /* x86_64, functions that align their stack: the caller's fp is at fp + UnwindRule.fp */
-#define UNWIND_ADDED 16    /* no entry of the file's says it: entry points, arm64's PLT */
+#define UNWIND_ADDED 16    /* no entry of the file's says it: entry points, arm64's PLT and instructions */
 
 /// Registers are the machine's: sp is rsp or x31, fp is rbp or x29, lr is x30. Offsets are in units of 8 bytes.
 struct UnwindRule {

@@ -40,6 +40,7 @@ constexpr uint64_t kMaxSearched = 16 << 20; // a program with more code than tha
 constexpr uint64_t kMaxVdso = 32 << 10;
 constexpr uint64_t kEntryBytes = 64;     // of an entry point whose size nobody says
 constexpr size_t kMaxSymbols = 1 << 14;  // in a table that is searched for where threads begin: a C library's
+constexpr int kMaxSymbolTables = 4;      // a file has one or two
 constexpr uint64_t kPltHeaderBytes = 32; // arm64's
 constexpr uint32_t kAdded = 2;           // Function::frames of what no section says
 constexpr size_t kHashSize = size_t{2} * UNWIND_RULES;
@@ -61,9 +62,10 @@ class Builder {
             add_known();
             sort();
         }
-        // Of arm64's vdso, which says nothing of any function, sigreturn can be known. (A program that says nothing goes by frame
+        // Of arm64's vdso, which says nothing of any function, sigreturn is known. (Another file that says nothing goes by frame
         // pointers, so it has no table.)
-        const bool known = !functions_.empty() || (segments_ == 1 && code_[0]->memory_size <= kMaxVdso);
+        const bool known = !functions_.empty() || (segments_ == 1 && code_[0]->memory_size <= kMaxVdso &&
+                                                   find_trampoline(table_.base, end_).from < end_);
         if (known && searched_ && arm64_) by_instructions_ = read_arm64_gaps(file_, text(), functions_);
         if (known) gap(table_.base, functions_.empty() ? end_ : functions_.front().start);
         for (size_t i = 0, next = 0; i < functions_.size(); i = next) {
@@ -100,8 +102,10 @@ class Builder {
             functions_.push_back(function);
         };
         add(file_.entry(), kEntryBytes, kStart);
+        int tables = 0;
         for (const elf::Section &section : file_.sections()) {
             if (section.type == SHT_DYNSYM || section.type == SHT_SYMTAB) {
+                if (++tables > kMaxSymbolTables) continue;
                 const auto symbols = file_.symbol_table(section);
                 if (!symbols || symbols->size() > kMaxSymbols) continue;
                 for (size_t i = 0; i < symbols->size(); ++i) {

@@ -66,6 +66,11 @@ TEST_CASE("arm64 code: what was lost isn't known again by chance") {
     CHECK(rules({0x5800005e, kNop}) == "0 sp+0, 4 none");                                        // ldr x30, a literal
     CHECK(rules({0xd63f0020, kNop}) == "0 sp+0, 4 none");                                        // blr x1
     CHECK(rules({0x043f503f, kNop}) == "0 sp+0, 4 none");                                        // addvl: SVE isn't followed
+    CHECK(rules({0x5500001f, kNop}) == "0 sp+0, 4 none");                                        // retaasppc
+    CHECK(rules({0x74000020, kNop}) == "0 sp+0, 4 none");                                        // cbgt: not followed
+    CHECK(rules({0x9a0123ff, kNop}) == "0 sp+0, 4 none");                                        // addpt sp, sp, x1
+    CHECK(rules({0xf83fd036, kNop}) == "0 sp+0, 4 none");                                        // ld64b x22, [x1]
+    CHECK(rules({0xd578741c, kNop}) == "0 sp+0, 4 none");                                        // mrrs x28, x29
     CHECK(rules({kPush, 0xaa0103fe, kNop}) == "0 sp+0, 4 sp+16 fp-16 ra-8");                     // it is on the stack
     CHECK(rules({kPush, 0xb9400bfe, kNop}) == "0 sp+0, 4 sp+16 fp-16 ra-8");                     // half of it was loaded
     CHECK(rules({kPush, 0xf90007e1, kNop}) == "0 sp+0, 4 sp+16 fp-16 ra-8, 8 sp+16 fp-16");      // overwritten by x1; x30 has it
@@ -151,6 +156,26 @@ TEST_CASE("arm64 code: in a table, between functions that have entries") {
     app.eh.bytes.clear();
     app.code.resize(0x1000);
     CHECK(test::text(app.table()) == "10000 none, 10014 sp+0, 10018 sp+80, 1001c sp+0, 1001f signal, 10028 none");
+    // Another file without entries has no table: it goes by frame pointers.
+    put(app, 0x10018, {kNop, kNop});
+    put(app, 0x10020, {kNop, kNop});
+    CHECK(app.table().rows.empty());
+}
+
+TEST_CASE("arm64 code: files that say the same too often are read once") {
+    // 12,000 functions that all end at the same place, 256 KB behind: all of it calls what no function covers.
+    CfiElf app = arm64_file();
+    app.code.resize(0x40000 + 0x1000);
+    for (uint64_t at = 0; at < 0x40000; at += 4) put(app, 0x10000 + at, {0x94000000 | static_cast<uint32_t>((0x40000 - at) / 4)});
+    put(app, 0x50000, {kSub80, kAdd80, kRet});
+    for (uint64_t at = 0x50100; at < 0x50800; at += 4) put(app, at, {kNop});
+    const uint64_t cie = app.eh.cie(kCie);
+    for (uint64_t i = 0; i < 12000; ++i) app.eh.fde(cie, 0x10000 + i * 4, 0x40000 - i * 4);
+    elf::Symbol symbol{};
+    symbol.value = 0x50000;
+    app.symbols.assign(100'000, symbol);
+    const Table table = app.table();
+    CHECK(test::text(table.find(0x50000)) + test::text(table.find(0x50004)) + test::text(table.find(0x50008)) == "sp+0sp+80sp+0");
 }
 
 TEST_CASE("arm64 code: in a table, where an entry says nothing of prologue and epilogue") {
@@ -176,4 +201,10 @@ TEST_CASE("arm64 code: in a table, where an entry says nothing of prologue and e
     put(other, 0x10000, {kSub80, kStp48, kNop, 0xa9437bfd, kAdd80, kRet});
     other.eh.fde(second, 0x10000, 24, {0x42, 0x0e, 96, 0x9e, 3, 0x9d, 4, 0x43, 0x0e, 0, 0xde, 0xdd});
     CHECK(test::text(other.table()) == "10000 sp+0, 10008 sp+96 fp-32 ra-24, 10014 sp+0, 10018 none");
+    // A cold part of a function begins with the frame, which the function has made.
+    CfiElf cold = arm64_file();
+    const uint64_t third = cold.eh.cie(kCie);
+    put(cold, 0x10000, {kNop, 0x94000010, 0x94000011});
+    cold.eh.fde(third, 0x10000, 12, {0x0e, 64, 0x9d, 8, 0x9e, 7});
+    CHECK(test::text(cold.table()) == "10000 sp+64 fp-64 ra-56, 1000c none");
 }
