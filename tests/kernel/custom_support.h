@@ -122,6 +122,8 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
             REQUIRE(names.following().tick().has_value());
             usleep(1000);
         }
+    if (tracer.unwinds() && how.know_processes) // all of them
+        REQUIRE(names.following().want(static_cast<uint32_t>(child.pid)).has_value());
     child.release();
     while (!child.poll()) {
         if (how.poll_meanwhile) REQUIRE(names.following().tick([&] { (void)tracer.poll(report); }).has_value());

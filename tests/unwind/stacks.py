@@ -72,7 +72,8 @@ def near(place, by):
 
 
 def agreement(perf, ours, at_least):
-    """(edges that perf saw often, those of them that we saw, those that we didn't, names compared, same names, names that differ)"""
+    """(perf's edges and in how many samples they were, those seen often, those of them that we didn't see, places that have names of both,
+    how many of them have the same, and which haven't)"""
     theirs = collections.Counter(edge for stack in perf for edge in edges_of(stack) if all(offset for _, offset in edge))
     mine = {edge for stack in ours for edge in edges_of(stack)}
     often = [edge for edge, n in theirs.items() if n >= at_least]
