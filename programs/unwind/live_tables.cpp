@@ -126,7 +126,9 @@ class Live final : public LiveTables, private WalkTables {
 
     Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) override {
         now_ns_ = now_ns;
-        if (std::any_of(mappings.begin(), mappings.end(), [&](const CodeMapping &mapping) { return is_new(mapping); })) {
+        // A program that copies no stacks does better with frame pointers than with some of the tables.
+        if (program_.copies &&
+            std::any_of(mappings.begin(), mappings.end(), [&](const CodeMapping &mapping) { return is_new(mapping); })) {
             TRY(publish_known(pid, mappings));
             now_ns = sys::monotonic_ns();
         }
