@@ -64,12 +64,6 @@ void Following::apply(uint64_t t_ns) {
     events_.apply(t_ns, table_);
 }
 
-bool Following::walk(UserStack &stack) {
-    if (!stack.copy) return false;
-    table_.look_unless_known(stack.pid, stack.t_ns);
-    return unwinding_.walk(stack);
-}
-
 Result<bool> Following::settle() {
     if (watching_) {
         const uint64_t now = events_.gathered_ns(), fresh = in_flight_ns(now);

@@ -82,7 +82,7 @@ class Following {
     void sampled(uint32_t pid, uint64_t t_ns) { unwinding_.sampled(pid, t_ns); }
     /// Makes the frames of a stack that came with a copy of it, after apply() and wanted(). They are good until the next call.
     /// False: it stays as it is.
-    bool walk(UserStack &stack);
+    bool walk(UserStack &stack) { return unwinding_.walk(stack); }
     /// Whether they are already.
     [[nodiscard]] bool published(uint32_t pid) const { return unwinding_.published(pid); }
     /// One of its frames lies in that module: its table is of use.

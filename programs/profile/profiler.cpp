@@ -563,7 +563,6 @@ class Run {
 
     void walk(RawSample &sample) {
         UserStack stack{sample.head.pid, sample.head.t_ns, sample.head.flags, sample.user, sample.copy};
-        if (stack.copy) table_.look_unless_known(stack.pid, stack.t_ns);
         if (!unwinding_.walk(stack)) return;
         sample.user = stack.frames;
         sample.head.user_bytes = static_cast<int32_t>(stack.frames.size_bytes());

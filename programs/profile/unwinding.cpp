@@ -73,7 +73,9 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
 }
 
 bool Unwinding::walk(UserStack &stack) {
-    if (!on() || !stack.copy || !list_mappings(table_.last_image(stack.pid))) return false;
+    if (!on() || !stack.copy) return false;
+    table_.look_unless_known(stack.pid, stack.t_ns);
+    if (!list_mappings(table_.last_image(stack.pid))) return false;
     auto walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
     if (!walked) return false; // whatever it is, update() will meet it, too
     // By frame pointers more addresses are found than there are frames; of a walk by tables each was right.
