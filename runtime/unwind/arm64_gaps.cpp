@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint64_t kMost = 2 << 20;     // bytes in gaps
 constexpr uint64_t kStartAndEnd = 1024; // of less it isn't worth a search for who calls it
-constexpr int kMostSymbolTables = 4;    // a file has one or two
 constexpr UnwindRule kNone = {UNWIND_NONE, 0, 0, 0, 0};
 
 // Of [from, to) what lies in this section.
@@ -108,13 +107,9 @@ std::vector<Change> read_arm64_gaps(const elf::Elf &file, std::span<const elf::S
         find_arm64_calls(code_of(file, text, {functions[i].start, end}), calls);
         for (uint64_t target : calls) entries.add(target);
     }
-    int tables = 0;
-    for (const elf::Section &section : file.sections()) {
-        if ((section.type != SHT_DYNSYM && section.type != SHT_SYMTAB) || ++tables > kMostSymbolTables) continue;
-        const auto symbols = file.symbol_table(section);
-        for (size_t i = 0; symbols && i < symbols->size(); ++i)
-            if (const elf::Symbol symbol = symbols->at(i); symbol.type == STT_FUNC) entries.add(symbol.value);
-    }
+    for (const elf::SymbolTable &symbols : symbol_tables(file))
+        for (size_t i = 0; i < symbols.size(); ++i)
+            if (const elf::Symbol symbol = symbols.at(i); symbol.type == STT_FUNC) entries.add(symbol.value);
     return arm64_rules(gaps, entries.list());
 }
 

@@ -24,4 +24,15 @@ std::vector<FunctionRange> function_ranges(const elf::Elf &file) {
     return out;
 }
 
+std::vector<elf::SymbolTable> symbol_tables(const elf::Elf &file) {
+    constexpr int kMost = 4;
+    std::vector<elf::SymbolTable> out;
+    int looked = 0;
+    for (const elf::Section &section : file.sections()) {
+        if ((section.type != SHT_DYNSYM && section.type != SHT_SYMTAB) || ++looked > kMost) continue;
+        if (auto symbols = file.symbol_table(section)) out.push_back(*symbols);
+    }
+    return out;
+}
+
 } // namespace rawbpf::inline v0::unwind

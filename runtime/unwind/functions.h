@@ -18,4 +18,8 @@ struct FunctionRange {
 /// section, of another machine than x86_64 and arm64, or with more than kMostFrameBytes there.
 [[nodiscard]] std::vector<FunctionRange> function_ranges(const elf::Elf &file);
 
+/// The symbols of a file: .dynsym and .symtab, of those whose table can be read. A hostile file has thousands, which may share
+/// their bytes: of these the first four.
+[[nodiscard]] std::vector<elf::SymbolTable> symbol_tables(const elf::Elf &file);
+
 } // namespace rawbpf::inline v0::unwind

@@ -30,6 +30,7 @@
 #include "runtime/base/stable_sort.h"
 #include "runtime/unwind/arm64_gaps.h"
 #include "runtime/unwind/cfi.h"
+#include "runtime/unwind/functions.h"
 
 namespace rawbpf::inline v0::unwind {
 namespace {
@@ -40,7 +41,6 @@ constexpr uint64_t kMaxSearched = 16 << 20; // a program with more code than tha
 constexpr uint64_t kMaxVdso = 32 << 10;
 constexpr uint64_t kEntryBytes = 64;     // of an entry point whose size nobody says
 constexpr size_t kMaxSymbols = 1 << 14;  // in a table that is searched for where threads begin: a C library's
-constexpr int kMaxSymbolTables = 4;      // a file has one or two
 constexpr uint64_t kPltHeaderBytes = 32; // arm64's
 constexpr uint32_t kAdded = 2;           // Function::frames of what no section says
 constexpr size_t kHashSize = size_t{2} * UNWIND_RULES;
@@ -102,20 +102,17 @@ class Builder {
             functions_.push_back(function);
         };
         add(file_.entry(), kEntryBytes, kStart);
-        int tables = 0;
+        for (const elf::SymbolTable &symbols : symbol_tables(file_)) {
+            for (size_t i = 0; i < symbols.size() && symbols.size() <= kMaxSymbols; ++i) {
+                const elf::Symbol symbol = symbols.at(i);
+                if ((symbol.type != STT_FUNC && symbol.type != STT_NOTYPE) || symbol.section == SHN_UNDEF) continue;
+                const std::string_view name = symbols.name(i).value_or(std::string_view());
+                if (name == "clone" || name == "__clone")
+                    add(symbol.value, symbol.size != 0 && symbol.size < 4096 ? symbol.size : kEntryBytes, kStart);
+            }
+        }
         for (const elf::Section &section : file_.sections()) {
-            if (section.type == SHT_DYNSYM || section.type == SHT_SYMTAB) {
-                if (++tables > kMaxSymbolTables) continue;
-                const auto symbols = file_.symbol_table(section);
-                if (!symbols || symbols->size() > kMaxSymbols) continue;
-                for (size_t i = 0; i < symbols->size(); ++i) {
-                    const elf::Symbol symbol = symbols->at(i);
-                    if ((symbol.type != STT_FUNC && symbol.type != STT_NOTYPE) || symbol.section == SHN_UNDEF) continue;
-                    const std::string_view name = symbols->name(i).value_or(std::string_view());
-                    if (name == "clone" || name == "__clone")
-                        add(symbol.value, symbol.size != 0 && symbol.size < 4096 ? symbol.size : kEntryBytes, kStart);
-                }
-            } else if (arm64_ && section.flags & SHF_EXECINSTR && section.name.starts_with(".plt")) {
+            if (arm64_ && section.flags & SHF_EXECINSTR && section.name.starts_with(".plt")) {
                 const Bytes bytes = file_.contents(section);
                 constexpr uint32_t kPush = 0xa9bf7bf0; // stp x16, x30, [sp, #-16]!
                 const bool pushes = bytes.size() >= kPltHeaderBytes && load<uint32_t>(bytes.data()) == kPush;
