@@ -117,13 +117,7 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
     }
     REQUIRE_MESSAGE(attached, attached.error().message(), " ", attached.error().hint);
     // Tables of the child, which runs already, are there before it goes on.
-    if (tracer.unwinds() && how.know_processes)
-        for (int i = 0; i < 10000 && !names.following().published(static_cast<uint32_t>(child.pid)); ++i) {
-            REQUIRE(names.following().tick().has_value());
-            usleep(1000);
-        }
-    if (tracer.unwinds() && how.know_processes) // all of them
-        REQUIRE(names.following().want(static_cast<uint32_t>(child.pid)).has_value());
+    if (tracer.unwinds() && how.know_processes) REQUIRE(names.following().want(static_cast<uint32_t>(child.pid)).has_value());
     child.release();
     while (!child.poll()) {
         if (how.poll_meanwhile) REQUIRE(names.following().tick([&] { (void)tracer.poll(report); }).has_value());

@@ -107,8 +107,8 @@ void tell(unwind::LiveTables &tables, Files &files, std::map<uint32_t, std::vect
     if (std::equal(before.begin(), before.end(), maps->regions.begin(), maps->regions.end(), same)) return;
     before = maps->regions;
     const auto code = test::code_mappings(before, [&](const symbols::Region &region) { return files.number(region); });
-    while (!must(tables.update(pid, code, sys::monotonic_ns()),
-                 "update")) { // some tables a call, and until the last the walker lacks mappings
+    // Some tables a call, and until the last the walker lacks mappings.
+    while (!must(tables.update(pid, code, sys::monotonic_ns()), "update")) {
     }
     told_ns[pid] = sys::monotonic_ns();
 }

@@ -13,13 +13,15 @@ import json
 import os
 import re
 
+LEAST_EDGES = 3
+NAMES = 95  # percent
 FIRST = re.compile(r"(_start|main|_dl_start|_dl_start_user|(__GI_)?__clone3?|clone3?|start_thread|__libc_start_(call_)?main(_impl)?|"
                    r"_dl_relocate_static_pie|thread_start)(@.*)?")
 
 
-# What `perf record` and `perf script` are asked for; perf copies so much of each stack.
-def perf_record(data, rate, stack=32768, pages=2048):
-    return ["perf", "record", "-q", "-B", "-N", "-e", "cpu-clock", "-F", str(rate), "--call-graph", f"dwarf,{stack}", "-m", str(pages), "-o", data]
+# What `perf record` and `perf script` are asked for.
+def perf_record(data, rate, pages=2048):
+    return ["perf", "record", "-q", "-B", "-N", "-e", "cpu-clock", "-F", str(rate), "--call-graph", "dwarf,32768", "-m", str(pages), "-o", data]
 
 
 def perf_script(data):
@@ -71,9 +73,9 @@ def near(place, by):
     return place[0], place[1] + by
 
 
-def agreement(perf, ours, at_least):
-    """(perf's edges and in how many samples they were, those seen often, those of them that we didn't see, places that have names of both,
-    how many of them have the same, and which haven't)"""
+def agreement(perf, ours, at_least, edges_wanted):
+    """What is to be said of edges and names, and what of it is wrong. Often is what perf saw in at_least samples; of these we are to
+    have seen edges_wanted percent, 0: none."""
     theirs = collections.Counter(edge for stack in perf for edge in edges_of(stack) if all(offset for _, offset in edge))
     mine = {edge for stack in ours for edge in edges_of(stack)}
     often = [edge for edge, n in theirs.items() if n >= at_least]
@@ -91,7 +93,16 @@ def agreement(perf, ours, at_least):
                 same += 1
             else:
                 other[f"{file}+{offset:#x}"] = (name, our_name)
-    return theirs, often, missing, compared, same, other
+    found, named = 100 * (1 - len(missing) / max(len(often), 1)), 100 * same / max(compared, 1)
+    wrong = []
+    if compared >= 20 and named < NAMES:
+        wrong.append(f"{NAMES} % of the names were to be the same; not these: {list(other.items())[:5]}")
+    if edges_wanted and len(often) < LEAST_EDGES:
+        wrong.append(f"only {len(often)} edges of perf's to compare")
+    if found < edges_wanted and len(missing) > 1:  # one may be chance, and is much of twenty
+        wrong.append(f"{edges_wanted} % of perf's edges were to be there; missing " +
+                     ", ".join(f"{a[0]}+{a[1]:#x} <- {b[0]}+{b[1]:#x} ({theirs[a, b]} samples)" for a, b in missing[:5]))
+    return f"edges {found:.1f} % of {len(often)}, names {named:.1f} % of {compared}", wrong
 
 
 def bare(name):
