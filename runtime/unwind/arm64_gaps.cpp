@@ -1,4 +1,5 @@
 // Padding is left out, so most files have a few hundred bytes to look at: what the compiler puts at a program's start and end.
+// The nop that .init and .fini begin with isn't padding: it leaves room for what signs return addresses.
 #include "runtime/unwind/arm64_gaps.h"
 
 #include <algorithm>
@@ -28,6 +29,10 @@ Arm64Code code_of(const elf::Elf &file, std::span<const elf::Section *const> tex
     return {};
 }
 
+// .init and .fini are a function each, made of pieces of several object files: no entry and, in a stripped file, no symbol tells
+// of it.
+bool is_function(const elf::Section &section) { return section.name == ".init" || section.name == ".fini"; }
+
 Arm64Code without_padding(Arm64Code code) {
     while (code.bytes.size() >= 4 && is_arm64_padding(load<uint32_t>(code.bytes.data())))
         code = {code.address + 4, code.bytes.subspan(4)};
@@ -40,7 +45,8 @@ std::vector<Arm64Code> gaps_between(const elf::Elf &file, std::span<const elf::S
     std::vector<Arm64Code> gaps;
     for (const elf::Section *section : text) {
         const auto add = [&](uint64_t from, uint64_t to) {
-            const Arm64Code code = from < to ? without_padding(code_in(file, *section, from, to)) : Arm64Code{};
+            Arm64Code code = from < to ? code_in(file, *section, from, to) : Arm64Code{};
+            if (from != section->address || !is_function(*section)) code = without_padding(code);
             if (!code.bytes.empty() && code.end() > code.address) gaps.push_back(code);
         };
         uint64_t end = section->address;
@@ -107,6 +113,8 @@ std::vector<Change> read_arm64_gaps(const elf::Elf &file, std::span<const elf::S
         find_arm64_calls(code_of(file, text, {functions[i].start, end}), calls);
         for (uint64_t target : calls) entries.add(target);
     }
+    for (const elf::Section *section : text)
+        if (is_function(*section)) entries.add(section->address);
     for (const elf::SymbolTable &symbols : symbol_tables(file))
         for (size_t i = 0; i < symbols.size(); ++i)
             if (const elf::Symbol symbol = symbols.at(i); symbol.type == STT_FUNC) entries.add(symbol.value);

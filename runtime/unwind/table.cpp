@@ -234,11 +234,18 @@ class Builder {
         count();
         const uint64_t end = std::min(function.end, until);
         if (arm64_) correct_arm64_function(file_, text(), {function.start, end}, changes_);
+        if (function.start == file_.entry()) end_at_entry();
         for (const Change &change : changes_) {
             if (change.address >= end) break;
             put(change.address, number(change.rule));
         }
         if (end < until || until == end_) gap(end, until);
+    }
+
+    // Nobody calls the entry point. glibc's for arm64 says so behind its first instruction, a nop where a landing pad may be.
+    void end_at_entry() {
+        if (changes_.size() > 1 && changes_[1].rule.kind == UNWIND_END && changes_[1].address - changes_[0].address <= 4)
+            changes_[0].rule = changes_[1].rule;
     }
 
     // GCC on arm64 sets frame pointers up, but counts from sp: there, fp and lr lie behind each other. The PLT, _start and

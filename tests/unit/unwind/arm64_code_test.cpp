@@ -145,6 +145,13 @@ TEST_CASE("arm64 code: in a table, between functions that have entries") {
     put(app, 0x10010, {kNop, kPush, kSetFp, kPop, kRet});
     CHECK(test::text(app.table()) == "10000 sp+0, 10010 none, 10014 sp+0, 10018 sp+16 fp-16 ra-8, 1001c fp+16 fp-16 ra-8, "
                                      "10020 sp+0, 10024 none, 10040 sp+0, 10048 none");
+    // .init and .fini begin with a nop that is theirs.
+    CfiElf begins = arm64_file();
+    begins.eh.fde(begins.eh.cie(kCie), 0x10040, 8);
+    put(begins, 0x10000, {kNop, kPush, kSetFp, kPop, kRet});
+    CHECK(test::text(begins.table()).starts_with("10000 none, 10004 sp+0, 10008 sp+16"));
+    begins.code_name = ".fini";
+    CHECK(test::text(begins.table()).starts_with("10000 sp+0, 10008 sp+16"));
     // A function that only a symbol names; behind it, what signal handlers return to: mov x8, #139; svc #0.
     put(app, 0x10010, {kNop, kSub80, kAdd80, kRet, 0xd2801168, 0xd4000001, 0, 0});
     elf::Symbol symbol{};

@@ -99,6 +99,7 @@ struct CfiElf {
     elf::Target target{EM_X86_64, ET_DYN, true, false, 0};
     Cfi eh{}, debug{.eh = false};
     std::vector<uint8_t> code = std::vector<uint8_t>(0x30000, 0xcc); ///< .text
+    const char *code_name = ".text";
     uint64_t debug_flags = 0;
 
     std::vector<uint32_t> plt = {};        ///< .plt, at 0x20000
@@ -114,7 +115,7 @@ struct CfiElf {
             like.alignment = 8;
             return writer.add_section(name, like, contents);
         };
-        const uint32_t text = add(".text", SHF_ALLOC | SHF_EXECINSTR, 0x10000, std::as_bytes(std::span(code)));
+        const uint32_t text = add(code_name, SHF_ALLOC | SHF_EXECINSTR, 0x10000, std::as_bytes(std::span(code)));
         writer.add_segment(PT_LOAD, PF_R | PF_X, text);
         if (!plt.empty()) {
             const uint32_t stubs = add(".plt", SHF_ALLOC | SHF_EXECINSTR, 0x20000, std::as_bytes(std::span(plt)));

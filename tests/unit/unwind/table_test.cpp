@@ -210,6 +210,21 @@ TEST_CASE("unwind table: stacks end at the entry point and where threads begin")
     CHECK(app.table().rows.empty()); // goes by frame pointers
 }
 
+TEST_CASE("unwind table: nor is the entry point's first instruction called, where its entry says so behind it") {
+    CfiElf app;
+    app.target.machine = EM_AARCH64;
+    Cfi::Cie cie;
+    cie.program = {0x0c, 31, 0};
+    cie.column = 30;
+    app.eh.fde(app.eh.cie(cie), 0x10000, 64, {kAdvance | 4, 0x07, 30});
+    CHECK(text(app.table()) == "10000 sp+0, 10004 end, 10040 none"); // not a program's
+    app.target.entry = 0x10000;
+    CHECK(text(app.table()) == "10000 end, 10040 none");
+    app.eh = {};
+    app.eh.fde(app.eh.cie(cie), 0x10000, 64, {kAdvance | 8, 0x07, 30});
+    CHECK(text(app.table()) == "10000 sp+0, 10008 end, 10040 none");
+}
+
 TEST_CASE("unwind table: the stubs of arm64's PLT") {
     CfiElf app;
     app.target.machine = EM_AARCH64;
