@@ -29,7 +29,7 @@ def perf_script(data):
 
 
 def of_perf(text):
-    """The user stacks of what `perf script` printed; of samples without one nothing."""
+    """The user stacks of what `perf script` printed, without what shows that perf has lost its way; of samples without one nothing."""
     stacks = []
     for block in text.split("\n\n"):
         stack = []
@@ -39,15 +39,32 @@ def of_perf(text):
                 name = re.sub(r"\+0x[0-9a-f]+$", "", m[2])
                 stack.append((file_name(m[3]), int(m[1], 16), None if name == "[unknown]" else name))
         if stack:
-            stacks.append(stack)
+            stacks.append(before_astray(stack))
     return stacks
 
 
+def before_astray(stack):
+    """A frame in the stack's own memory isn't code, and what is above it was found by it; and where the two outermost frames are one, the
+    walk stood still there: nothing called that function."""
+    end = next((i for i, frame in enumerate(stack) if frame[0] == "[stack]"), len(stack))
+    while end > 1 and stack[end - 1][:2] == stack[end - 2][:2]:
+        end -= 1
+    return stack[:end]
+
+
 def of_rawbpf(lines):
-    """The user stacks of `rawbpf profile --json`, and the ledger."""
+    """The user stacks of `rawbpf profile --json`, and the ledger: without the samples in which a process gives its memory back. There is no
+    stack then, only registers; perf has no user stack of these."""
     rows = [json.loads(line) for line in lines]
-    return [[(file_name(f["module"] or ""), f["file_offset"], f["symbol"]) for f in row["user"]]
-            for row in rows if row["type"] == "sample" and row["user"]], rows[-1]
+    ledger = rows[-1]
+    stacks = []
+    for row in rows:
+        if row["type"] == "sample" and row["user"]:
+            if row["user"][0]["symbol"] == "_exit" and row["user_end"] == "unreadable":
+                ledger["stack_ends"]["unreadable"] -= 1
+            else:
+                stacks.append([(file_name(f["module"] or ""), f["file_offset"], f["symbol"]) for f in row["user"]])
+    return stacks, ledger
 
 
 def file_name(path):
