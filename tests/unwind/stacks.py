@@ -38,16 +38,16 @@ def of_perf(text):
             if m and not m[3].startswith(("[kernel", "[guest")) and not int(m[1], 16) >> 63:
                 name = re.sub(r"\+0x[0-9a-f]+$", "", m[2])
                 stack.append((file_name(m[3]), int(m[1], 16), None if name == "[unknown]" else name))
-        if stack:
-            stacks.append(before_astray(stack))
+        if stack := before_astray(stack):
+            stacks.append(stack)
     return stacks
 
 
 def before_astray(stack):
     """A frame in the stack's own memory isn't code, and what is above it was found by it; and where the two outermost frames are one, the
-    walk stood still there: nothing called that function."""
+    walk stood still there: nothing called that function. (Perf stops then; of more that are equal, the others are calls.)"""
     end = next((i for i, frame in enumerate(stack) if frame[0] == "[stack]"), len(stack))
-    while end > 1 and stack[end - 1][:2] == stack[end - 2][:2]:
+    if end > 1 and stack[end - 1][:2] == stack[end - 2][:2]:
         end -= 1
     return stack[:end]
 
