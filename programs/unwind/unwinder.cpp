@@ -728,7 +728,9 @@ void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(
         f.load<uint64_t>(r1, state(offsetof(UnwindState, leaf) + field));
         f.store<uint64_t>(r2 + runtime(field), r1);
     }
-    // The first read goes up to a page's end, so that the others are pages; the first that fails is the stack's end.
+    // The first read goes up to a page's end, so that the others are pages; the first that fails is the stack's end. But a page
+    // that a function has made room in and not written to yet isn't there: zeros are read in its place, of which the walk needs
+    // none.
     emit.copy(offsetof(UnwindState, words), state(offsetof(UnwindState, leaf.sp)));
     for (int page = 0; page < UNWIND_COPY_PAGES; ++page) {
         const auto address_and_bytes = [&] { // r3, r2
@@ -742,7 +744,17 @@ void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(
         behind(r1, page == 0 ? sizeof(UnwindRegisters) : 0);
         address_and_bytes();
         f.call(helper::probe_read_user, r1, r2, r3);
-        f.jump_if(r0 != 0, page == 0 ? no_stack : copied);
+        if (page == 0)
+            f.if_(r0 != 0, [&] {
+                behind(r1, sizeof(UnwindRegisters));
+                address_and_bytes();
+                f.add(r1, r2);
+                f.add(r3, r2);
+                f.call(helper::probe_read_user, r1, UNWIND_COPY_PAGE, r3);
+                f.jump_if(r0 != 0, no_stack);
+            });
+        else
+            f.jump_if(r0 != 0, copied);
         address_and_bytes();
         f.add(r3, r2);
         f.store<uint64_t>(next, r3);

@@ -180,6 +180,7 @@ TEST_CASE("unwind: copies: what nothing is known of is walked afterwards, and is
     check_chain("aligned", {"uw_spin", "uw_aligned", "uw_calls_aligned", "uw_case_aligned", "uw_run"}, how);
     check_chain("signal", {"uw_spin", "uw_handler", "*", "uw_undefined", "uw_case_signal", "uw_run"}, how);
     check_chain("system", {"uw_read", "uw_case_system", "uw_run"}, how);
+    check_chain("hollow", {"uw_hollow"}, how);
 }
 
 TEST_CASE("unwind: copies: of code that was mapped a moment ago, not of what has been unknown for long") {

@@ -117,6 +117,21 @@ FRAME void uw_case_thread() {
     NOT_LAST;
 }
 
+// A page of its frame that nothing was written to yet isn't there, and its stack pointer is in it. (A new thread's stack is all
+// like that.)
+FRAME void *uw_hollow(void *) {
+    constexpr size_t kPage = 4096;
+    volatile char room[kPage + kPage / 2];
+    for (size_t i = kPage; i < sizeof room; ++i) room[i] = 1;
+    for (long i = 0; i < 20000000; ++i) asm volatile("");
+    return nullptr;
+}
+FRAME void uw_case_hollow() {
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, uw_hollow, nullptr) == 0) pthread_join(thread, nullptr);
+    NOT_LAST;
+}
+
 // A function whose first instruction isn't one: the signal comes where nothing of its frame exists, and the address before it
 // belongs to another function.
 #if defined(__x86_64__)
@@ -196,7 +211,7 @@ struct Case {
     {"qsort", uw_case_qsort},     {"alloca", uw_case_alloca},
     {"aligned", uw_case_aligned}, {"thread", uw_case_thread},
     {"signal", uw_case_signal},   {"signal_stack", uw_case_signal_stack},
-    {"system", uw_case_system},
+    {"system", uw_case_system},   {"hollow", uw_case_hollow},
 };
 } // namespace
 
