@@ -48,7 +48,9 @@ Result<void> Following::add_to(int epoll, uint64_t data) const {
     return {};
 }
 
-int Following::wait_ms(int usual) const { return unwinds() && events_.waiting() ? std::min(usual, 1) : usual; }
+int Following::wait_ms(int usual) const {
+    return unwinds() && (events_.waiting() || unwinding_.waiting()) ? std::min(usual, 1) : usual;
+}
 
 uint64_t Following::in_flight_ns(uint64_t now_ns) const {
     return now_ns < hurry_until_ns_ ? 0 : unwinds() ? kFreshNs : kInFlightNs;

@@ -76,7 +76,7 @@ void ProcessEvents::apply(uint64_t until_ns, ProcessTable &table) {
         const Event &event = queue_.front();
         switch (event.kind) {
         case Event::Kind::map: table.map(event.pid, event.region); break;
-        case Event::Kind::exec: table.exec(event.pid); break;
+        case Event::Kind::exec: table.exec(event.pid, event.t_ns); break;
         case Event::Kind::fork: table.fork(event.parent, event.pid); break;
         case Event::Kind::thread: table.thread(event.pid); break;
         case Event::Kind::exit: table.exit(event.pid, true, event.t_ns); break;
@@ -87,6 +87,7 @@ void ProcessEvents::apply(uint64_t until_ns, ProcessTable &table) {
         lost_applied_ = now;
         table.doubt();
     }
+    table.told_until(until_ns);
 }
 
 size_t ProcessEvents::bytes() const {

@@ -120,6 +120,13 @@ const ProcessTable::Image *ProcessTable::last_image(uint32_t pid) const {
     return found == processes_.end() ? nullptr : found->second.image.get();
 }
 
+uint64_t ProcessTable::as_of_ns(uint32_t pid) const {
+    auto found = processes_.find(pid);
+    if (found == processes_.end()) return 0;
+    const Process &process = found->second;
+    return process.looked ? std::max(told_ns_, process.looked_ns) : process.looked_ns; // in doubt: when it was last looked at
+}
+
 void ProcessTable::fork(uint32_t parent, uint32_t child) {
     Process born;
     born.parent = parent;
@@ -143,7 +150,7 @@ void ProcessTable::thread(uint32_t pid) {
     if (found != processes_.end() && found->second.threads != kUncounted) ++found->second.threads;
 }
 
-void ProcessTable::exec(uint32_t pid) {
+void ProcessTable::exec(uint32_t pid, uint64_t t_ns) {
     Process &process = processes_[pid];
     process.image.reset();
     process.looked = true; // every mapping from here on is told
@@ -152,6 +159,7 @@ void ProcessTable::exec(uint32_t pid) {
     process.jit_looks = 0;
     process.exits = 0;
     process.threads = 1;
+    process.exec_ns = t_ns;
     if (pid == root_) process.wanted = true;
     mark(pid, process);
 }

@@ -7,6 +7,7 @@
 // process that lived for a millisecond. Both arrive here in the order of time; samples are located in between.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -45,7 +46,7 @@ class ProcessTable {
     /// It has one more thread.
     void thread(uint32_t pid);
     /// Everything that was mapped is gone, and so are all threads but one.
-    void exec(uint32_t pid);
+    void exec(uint32_t pid, uint64_t t_ns);
     /// A thread ended; `first` for the one that the process began with. The process ends with its last thread; where we don't
     /// know how many there are, with the first. It isn't forgotten at once: samples of its last moments may be on their way.
     void exit(uint32_t pid, bool first, uint64_t t_ns);
@@ -63,6 +64,16 @@ class ProcessTable {
     void look_unless_known(uint32_t pid, uint64_t now_ns) { (void)known(pid, now_ns); }
     /// To be called now and then, after the samples that had been taken at the time of an exit(): forgets for good.
     void sweep();
+
+    /// Everything that happened up to then has been told by the calls above.
+    void told_until(uint64_t t_ns) { told_ns_ = std::max(told_ns_, t_ns); }
+    /// A time at which the process had what image() says.
+    [[nodiscard]] uint64_t as_of_ns(uint32_t pid) const;
+    /// When we were told of its last exec; 0: of none.
+    [[nodiscard]] uint64_t exec_ns(uint32_t pid) const {
+        auto found = processes_.find(pid);
+        return found == processes_.end() ? 0 : found->second.exec_ns;
+    }
 
     /// The user frame at `address`. A place with module kNone: in no mapping known of.
     [[nodiscard]] Place locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns);
@@ -87,6 +98,10 @@ class ProcessTable {
     void follow(uint32_t pid, uint64_t now_ns);
     /// Processes whose mappings have changed since the last call, or that have ended; each once.
     [[nodiscard]] std::vector<uint32_t> take_changed();
+    /// The next take_changed() tells of this process once more.
+    void tell_again(uint32_t pid) {
+        if (auto found = processes_.find(pid); found != processes_.end()) mark(pid, found->second);
+    }
     /// Whose child it is; 0 when that isn't known.
     [[nodiscard]] uint32_t parent(uint32_t pid) const {
         auto found = processes_.find(pid);
@@ -115,6 +130,7 @@ class ProcessTable {
         bool changed = false;     // and in changed_
         int threads = kUncounted; // alive
         uint64_t ended_ns = 0;
+        uint64_t exec_ns = 0;
     };
     [[nodiscard]] const Mapping *find(const Process &process, uint64_t address) const;
     Process &known(uint32_t pid, uint64_t now_ns);
@@ -131,6 +147,7 @@ class ProcessTable {
     std::unordered_map<uint32_t, Process> processes_;
     size_t sampled_ = 0;
     uint64_t remaps_ = 0;
+    uint64_t told_ns_ = 0;
     uint32_t root_ = 0; // see want()
     bool told_ = false, doubted_ = false, noting_ = false;
     std::vector<uint32_t> changed_;

@@ -392,7 +392,8 @@ class Run {
             // end.
             int wait_ms =
                 std::clamp(static_cast<int>(std::min<uint64_t>(now - start_ns_, kSecond) / 10'000'000), kFirstTickMs, kTickMs);
-            if (pause_ && events_.waiting()) wait_ms = 1; // too fresh a moment ago, and whom it is about runs on
+            if (pause_ && (events_.waiting() || unwinding_.waiting()))
+                wait_ms = 1; // too fresh a moment ago, and whom it is about runs on
             if (duration != 0) {
                 if (now - start_ns_ >= duration) return {};
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((start_ns_ + duration - now) / 1'000'000) + 1);

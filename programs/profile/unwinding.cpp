@@ -1,7 +1,8 @@
 // Which processes? The command's from their exec on, those given with --pid from the start (the tables of both are there before
 // the clocks), and of all others those that are sampled: their first samples come with copies of their stacks, and an idle
 // process costs nothing. Whatever the kernel tells of their mappings afterwards (dlopen, a compiler at run time, exec) comes
-// through the process table, in one go after each reading of the rings.
+// through the process table, in one go after each reading of the rings; of an exec when it has ended, as the kernel's side
+// forgets the process then (programs/unwind/exec_watch.h).
 #include "programs/profile/unwinding.h"
 
 #include "programs/unwind/closure.h"
@@ -10,6 +11,7 @@
 namespace rawbpf::inline v0::profile {
 
 constexpr int kMostTurns = 1000;
+constexpr uint64_t kExecNs = 100'000'000; // takes one seldom longer, but for one that fails half-way and ends the process
 
 Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
     unwind::LiveTablesOptions options;
@@ -60,12 +62,19 @@ bool Unwinding::list_mappings(const ProcessTable::Image *image) {
 Result<bool> Unwinding::update(uint64_t now_ns) {
     if (!on()) return true;
     bool all = true;
+    waiting_ = false;
     for (uint32_t pid : table_.take_changed()) {
         if (!list_mappings(table_.image(pid))) {
             TRY(tables_->ended(pid));
             continue;
         }
-        if (TRY(tables_->update(pid, mappings_, now_ns))) continue;
+        const uint64_t exec_ns = table_.exec_ns(pid);
+        if (exec_ns != 0 && !tables_->has_executed(pid, exec_ns)) {
+            table_.tell_again(pid);
+            waiting_ |= now_ns < exec_ns + kExecNs;
+            continue;
+        }
+        if (TRY(tables_->update(pid, mappings_, table_.as_of_ns(pid), now_ns))) continue;
         table_.follow(pid, now_ns);
         all = false;
     }

@@ -53,6 +53,8 @@ class Unwinding final : private unwind::ModuleFiles {
     /// Tells the program what has changed. To be called after samples and events were read. False: it took some time, and there
     /// may be news of the processes that it was done for: read on, and call again.
     [[nodiscard]] Result<bool> update(uint64_t now_ns);
+    /// A process is in the middle of an exec, and is told of with an update() soon.
+    [[nodiscard]] bool waiting() const { return waiting_; }
 
     [[nodiscard]] unwind::LiveTables::Stats stats() const { return on() ? tables_->stats() : unwind::LiveTables::Stats{}; }
     [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }
@@ -64,6 +66,7 @@ class Unwinding final : private unwind::ModuleFiles {
 
     ProcessTable &table_;
     std::unique_ptr<unwind::LiveTables> tables_;
+    bool waiting_ = false;
     std::vector<unwind::CodeMapping> mappings_; // of one process, while they are handed on
     unwind::Walked walked_;                     // the sample's that walk() was last called for
 };

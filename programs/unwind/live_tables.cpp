@@ -5,6 +5,9 @@
 // in our stead; that it is there is seen by asking for it. The wait is wanted only once: before bytes are used again that
 // programs may still be reading. Then the first pool is put where it is already.
 //
+// Between an exec and the moment that we are told what was mapped then, programs must see nothing of the process: a program at
+// the kernel's exec takes it away (exec_watch.h), and what was told too late isn't put back.
+//
 // Who knows what will be mapped has tables made beforehand (prepare()): then a process's first mappings are published at once.
 //
 // A table goes when there is no room for another one, if no sample was in it for some seconds. What was published of processes
@@ -20,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "programs/unwind/exec_watch.h"
 #include "programs/unwind/fingerprint.h"
 #include "programs/unwind/program.h"
 #include "runtime/symbols/vdso.h"
@@ -42,7 +46,8 @@ constexpr size_t kMostWarnings = 5;
 
 class KernelSide final : public PoolSource, public RuleSink, public ProcessSink {
   public:
-    KernelSide(Map &pools, Map &rules, Map &processes) : pools_(pools), rules_(rules), processes_(processes) {}
+    KernelSide(Map &pools, Map &rules, Map &processes, ExecWatch execs)
+        : pools_(pools), rules_(rules), processes_(processes), execs_(std::move(execs)) {}
 
     Result<std::byte *> add(uint32_t pool) override {
         sys::Because why("a megabyte for unwind tables, written by us and read by the program");
@@ -83,12 +88,23 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
         return {};
     }
 
-    Result<void> put(uint32_t pid, const UnwindProcess &process) override {
-        sys::Because why("where the program finds what a process has mapped");
-        return processes_.update(&pid, &process);
+    Result<bool> put(uint32_t pid, const UnwindProcess &process, uint64_t as_of_ns) override {
+        {
+            sys::Because why("where the program finds what a process has mapped");
+            TRY(processes_.update(&pid, &process));
+        }
+        if (!execs_.executed_after(pid, as_of_ns)) return true;
+        TRY(erase(pid));
+        return false;
+    }
+    [[nodiscard]] bool executed_after(uint32_t pid, uint64_t t_ns) const { return execs_.executed_after(pid, t_ns); }
+    bool has(uint32_t pid) override {
+        sys::Because why("an exec takes away what was told of a process");
+        UnwindProcess process{};
+        return processes_.lookup(&pid, &process).has_value();
     }
     Result<void> erase(uint32_t pid) override {
-        sys::Because why("a process that has ended, or whose tables go");
+        sys::Because why("a process that has ended, or goes on with another program, or whose tables go");
         auto erased = processes_.erase(&pid);
         if (!erased && erased.error().kind == Errc::not_found) return {};
         return erased;
@@ -106,6 +122,7 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
     }
 
     Map &pools_, &rules_, &processes_;
+    ExecWatch execs_;
     std::vector<Member> members_;
     uint32_t visible_ = 0;
     std::vector<uint32_t> keys_; // of rules that the map doesn't have yet
@@ -124,12 +141,12 @@ class Live final : public LiveTables, private WalkTables {
         if (const auto position = pools_.allocate(1)) pools_.release(*position, 1);
     }
 
-    Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) override {
+    Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t as_of_ns, uint64_t now_ns) override {
         now_ns_ = now_ns;
         // A program that copies no stacks does better with frame pointers than with some of the tables.
         if (program_.copies &&
             std::any_of(mappings.begin(), mappings.end(), [&](const CodeMapping &mapping) { return is_new(mapping); })) {
-            TRY(publish_known(pid, mappings));
+            TRY(publish_known(pid, mappings, as_of_ns));
             now_ns = sys::monotonic_ns();
         }
         const uint64_t before = loads_;
@@ -139,7 +156,7 @@ class Live final : public LiveTables, private WalkTables {
         }
         if (loads_ != before) return false;
         make_list(mappings);
-        while (!list_.empty() && !TRY(processes_.publish(pid, list_, now_ns))) {
+        while (!list_.empty() && TRY(processes_.publish(pid, list_, as_of_ns, now_ns)) == Publication::no_room) {
             if (!make_room()) {
                 ++without_room_;
                 break;
@@ -150,6 +167,10 @@ class Live final : public LiveTables, private WalkTables {
         }
         if (failure_) return Unexpected(*std::exchange(failure_, nullptr));
         return true;
+    }
+
+    [[nodiscard]] bool has_executed(uint32_t pid, uint64_t began_ns) const override {
+        return kernel_->executed_after(pid, began_ns);
     }
 
     void prepare(const Fd &file, const std::string &name) override {
@@ -247,10 +268,11 @@ class Live final : public LiveTables, private WalkTables {
         return known_;
     }
     /// For as long as the other tables are being made: a stack that ends for want of one is copied, as this is news.
-    Result<void> publish_known(uint32_t pid, std::span<const CodeMapping> mappings) {
+    Result<void> publish_known(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t as_of_ns) {
         make_list(known_of(mappings));
-        if (!list_.empty() && TRY(processes_.publish(pid, list_, now_ns_))) return {};
-        return processes_.withdraw(pid); // what programs saw may have been before an exec
+        if (list_.empty()) return processes_.withdraw(pid); // what programs saw isn't mapped any more
+        (void)TRY(processes_.publish(pid, list_, as_of_ns, now_ns_));
+        return {};
     }
     [[nodiscard]] bool resident(uint32_t directory) const {
         const auto &all = tables_.all();
@@ -378,8 +400,9 @@ Result<std::unique_ptr<LiveTables>> LiveTables::create(LoadedObject &object, Mod
     const uint64_t most = std::clamp<uint64_t>(options.memory / UNWIND_POOL_BYTES, 1, pools->max_entries());
     uint64_t key = 0;
     TRY(sys::random_bytes(std::as_writable_bytes(std::span(&key, 1))));
-    auto live = std::make_unique<Live>(std::make_unique<KernelSide>(*pools, *rules, *processes), files, options.program,
-                                       static_cast<uint32_t>(most), processes->max_entries(), key);
+    auto kernel = std::make_unique<KernelSide>(*pools, *rules, *processes, TRY(ExecWatch::start(*processes)));
+    auto live = std::make_unique<Live>(std::move(kernel), files, options.program, static_cast<uint32_t>(most),
+                                       processes->max_entries(), key);
     live->start();
     return std::unique_ptr<LiveTables>(std::move(live));
 }

@@ -42,15 +42,20 @@ struct LiveTablesOptions {
 class LiveTables {
   public:
     /// The maps unwind_pools, unwind_rules and unwind_processes of a loaded object, which must outlive it. Starts making the
-    /// first pool visible, which takes the kernel some milliseconds, and doesn't wait for it.
+    /// first pool visible, which takes the kernel some milliseconds, and doesn't wait for it; and a program of its own at the
+    /// kernel's exec (exec_watch.h). Errors: those of loading and attaching that.
     [[nodiscard]] static Result<std::unique_ptr<LiveTables>> create(LoadedObject &object, ModuleFiles &files,
                                                                     const LiveTablesOptions &options);
     virtual ~LiveTables() = default;
 
-    /// What a process has mapped now, ascending and without overlap. False: tables had to be made for it, which took some time
-    /// (some of them; all, if that took less than some milliseconds), and until then programs see only what has tables: ask again
-    /// with what is mapped by now.
-    [[nodiscard]] virtual Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t now_ns) = 0;
+    /// What a process had mapped at `as_of_ns`, ascending and without overlap. If it has executed a program since, programs see
+    /// nothing of it. False: tables had to be made for it, which took some time (some of them; all, if that took less than some
+    /// milliseconds), and until then programs see only what has tables: ask again with what is mapped by now.
+    [[nodiscard]] virtual Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t as_of_ns,
+                                              uint64_t now_ns) = 0;
+    /// Whether the exec that the process had begun at that time (CLOCK_MONOTONIC) has ended. Before that there is no use in
+    /// update(): it would be taken away with what was told before.
+    [[nodiscard]] virtual bool has_executed(uint32_t pid, uint64_t began_ns) const = 0;
     /// Makes the table of a file that will most likely be mapped, so that update() finds it. Where there is no room, it isn't
     /// made; and it is the first to go.
     virtual void prepare(const Fd &file, const std::string &name) = 0;

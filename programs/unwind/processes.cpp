@@ -38,7 +38,7 @@ void Processes::leave(uint32_t list) {
     if (--left.users == 0) pools_.release(left.position, left.count * uint32_t{sizeof(UnwindMapping)});
 }
 
-Result<bool> Processes::publish(uint32_t pid, std::span<const UnwindMapping> wanted, uint64_t now_ns) {
+Result<Publication> Processes::publish(uint32_t pid, std::span<const UnwindMapping> wanted, uint64_t as_of_ns, uint64_t now_ns) {
     const auto before = published_.find(pid);
     const uint64_t hash = hash_of(wanted);
     uint32_t list = UINT32_MAX, unused = UINT32_MAX;
@@ -49,9 +49,9 @@ Result<bool> Processes::publish(uint32_t pid, std::span<const UnwindMapping> wan
                  std::memcmp(mappings(lists_[i]).data(), wanted.data(), wanted.size_bytes()) == 0)
             list = i;
     }
-    if (before != published_.end() && before->second.list == list) {
+    if (before != published_.end() && before->second.list == list && sink_.has(pid)) {
         before->second.used_ns = now_ns;
-        return true;
+        return Publication::done;
     }
     if (list == UINT32_MAX) {
         const auto position = wanted.empty() || wanted.size() > UNWIND_MAX_MAPPINGS
@@ -59,7 +59,7 @@ Result<bool> Processes::publish(uint32_t pid, std::span<const UnwindMapping> wan
                                   : pools_.allocate(static_cast<uint32_t>(wanted.size_bytes()));
         if (!position) {
             TRY(withdraw(pid));
-            return false;
+            return Publication::no_room;
         }
         std::memcpy(pools_.at(*position), wanted.data(), wanted.size_bytes());
         list = unused;
@@ -70,7 +70,7 @@ Result<bool> Processes::publish(uint32_t pid, std::span<const UnwindMapping> wan
         lists_[list] = {*position, static_cast<uint32_t>(wanted.size()), 0, hash};
     }
     ++lists_[list].users;
-    const auto put = [&]() -> Result<void> {
+    const auto put = [&]() -> Result<bool> {
         TRY(source_.publish());
         if (before == published_.end() && published_.size() >= most_) {
             auto oldest = published_.begin();
@@ -79,19 +79,18 @@ Result<bool> Processes::publish(uint32_t pid, std::span<const UnwindMapping> wan
             ++evictions_;
             TRY(withdraw(oldest->first));
         }
-        return sink_.put(pid, {lists_[list].position, lists_[list].count, now_ns});
+        return sink_.put(pid, {lists_[list].position, lists_[list].count, now_ns}, as_of_ns);
     };
-    if (auto done = put(); !done) {
-        leave(list);
-        return Unexpected(std::move(done).error());
+    auto done = put();
+    if (!done || !*done) leave(list);
+    if (!done) return Unexpected(std::move(done).error());
+    if (before != published_.end()) leave(before->second.list);
+    if (!*done) {
+        published_.erase(pid);
+        return Publication::executed;
     }
-    if (before != published_.end()) {
-        leave(before->second.list);
-        before->second = {list, now_ns};
-    } else {
-        published_.emplace(pid, Published{list, now_ns});
-    }
-    return true;
+    published_.insert_or_assign(pid, Published{list, now_ns});
+    return Publication::done;
 }
 
 Result<void> Processes::withdraw(uint32_t pid) {

@@ -14,9 +14,18 @@ namespace rawbpf::inline v0::unwind {
 class ProcessSink {
   public:
     virtual ~ProcessSink() = default;
-    /// Errors: whatever the kernel says; E2BIG when it is full.
-    virtual Result<void> put(uint32_t pid, const UnwindProcess &process) = 0;
+    /// Of what was mapped at that time. False: the process has executed a program since, and has no entry. Errors: whatever the
+    /// kernel says; E2BIG when it is full.
+    virtual Result<bool> put(uint32_t pid, const UnwindProcess &process, uint64_t as_of_ns) = 0;
+    /// Whether it has an entry: one that was put goes when the process executes a program.
+    virtual bool has(uint32_t pid) = 0;
     virtual Result<void> erase(uint32_t pid) = 0;
+};
+
+enum class Publication : uint8_t {
+    done,
+    no_room,  ///< for the list
+    executed, ///< it isn't true any more: the process has executed a program meanwhile
 };
 
 class Processes {
@@ -26,9 +35,10 @@ class Processes {
         : pools_(pools), source_(source), sink_(sink), most_(most) {}
 
     /// Lets programs see these mappings (ascending, without overlap, at most UNWIND_MAX_MAPPINGS) in place of what they saw of
-    /// the process. False: there is no room for the list, and they see nothing of the process any more. The least recently used
-    /// process makes room in the map.
-    [[nodiscard]] Result<bool> publish(uint32_t pid, std::span<const UnwindMapping> mappings, uint64_t now_ns);
+    /// the process; it had them at `as_of_ns`. Where it isn't done they see nothing of the process any more. The least recently
+    /// used process makes room in the map.
+    [[nodiscard]] Result<Publication> publish(uint32_t pid, std::span<const UnwindMapping> mappings, uint64_t as_of_ns,
+                                              uint64_t now_ns);
     /// Nothing is known of the process any more.
     [[nodiscard]] Result<void> withdraw(uint32_t pid);
     /// Withdraws all processes with a mapping whose pages begin there. Returns which.

@@ -90,6 +90,7 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     unwind::LiveTablesOptions live_options;
     live_options.program = *program.unwind;
     const auto live = TRY(unwind::LiveTables::create(object, files, live_options));
+    const uint64_t as_of = sys::monotonic_ns();
     const std::vector<unwind::CodeMapping> all = files.mappings();
     std::vector<unwind::CodeMapping> told = all;
     uint64_t when = sys::monotonic_ns();
@@ -107,11 +108,11 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
         for (const unwind::CodeMapping &mapping : files.mappings())
             if (mapping.kind == unwind::CodeMapping::Kind::file)
                 live->prepare(TRY(files.open(pid, mapping)), files.name(mapping.module));
-        if (!TRY(live->update(pid, files.mappings(), sys::monotonic_ns())))
+        if (!TRY(live->update(pid, files.mappings(), as_of, sys::monotonic_ns())))
             return fail(Errc::internal, "tables that were prepared were made again");
     }
     if (how.tables && how.copies != UnwindCopies::nothing) {
-        while (!TRY(live->update(pid, told, when))) { // it stands still: nothing can change meanwhile
+        while (!TRY(live->update(pid, told, as_of, when))) { // it stands still: nothing can change meanwhile
         }
         if (!live->published(pid)) return fail(Errc::internal, "its tables weren't published");
         for (const std::string &warning : live->warnings()) return fail(Errc::internal, "{}", warning);
@@ -158,6 +159,7 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     for (bool ended = false; !ended;) {
         ended = TRY(child.poll()).has_value();
         for (RingBuffer &ring : rings) ring.consume(take);
+        if (how.old_news) (void)TRY(live->update(pid, told, as_of, sys::monotonic_ns()));
         usleep(5000);
     }
     for (UnwoundStack &stack : out.stacks) stack.name(files);

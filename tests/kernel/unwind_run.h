@@ -59,6 +59,7 @@ struct UnwindRun {
     bool tables = true;    ///< the process is made known
     bool prepared = false; ///< its files' tables are made before that, so that it is known at the first update
     UnwindCopies copies = UnwindCopies::off;
+    bool old_news = false; ///< meanwhile it is told again and again what the process had mapped in the beginning
     /// What is done to the maps before the workload begins.
     std::function<Result<void>(LoadedObject &, uint32_t pid)> change;
 };

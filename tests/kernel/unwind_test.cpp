@@ -171,6 +171,20 @@ TEST_CASE("unwind: a process that nothing is known of goes by frame pointers, an
     for (const UnwoundStack &stack : out.stacks) CHECK(stack.flags == UNWIND_ENDED_NO_PROCESS);
 }
 
+TEST_CASE("unwind: after an exec nothing is walked by the old program's tables, even if they are told again") {
+    for (const bool old_news : {false, true}) {
+        CAPTURE(old_news);
+        UnwindRun how;
+        how.old_news = old_news;
+        SEE(out, "exec", 300, how);
+        size_t unknown = 0;
+        for (const UnwoundStack &stack : out.stacks) unknown += stack.flags == UNWIND_ENDED_NO_PROCESS;
+        INFO(unknown << " of " << out.stacks.size());
+        CHECK(unknown > 20);
+        CHECK(unknown * 10 >= out.stacks.size() * 9); // the others came before it
+    }
+}
+
 TEST_CASE("unwind: copies: what nothing is known of is walked afterwards, and is the same") {
     UnwindRun how;
     how.copies = UnwindCopies::nothing;

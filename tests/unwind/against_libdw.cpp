@@ -98,6 +98,7 @@ std::map<uint32_t, uint64_t> told_ns; // by process, when it was last told
 
 /// Tells the walker what a process has mapped, if that isn't what it was told last.
 void tell(unwind::LiveTables &tables, Files &files, std::map<uint32_t, std::vector<symbols::Region>> &told, uint32_t pid) {
+    const uint64_t as_of_ns = sys::monotonic_ns();
     auto maps = symbols::read_maps(static_cast<int>(pid));
     if (!maps || maps->regions.empty()) return;
     auto &before = told[pid];
@@ -108,8 +109,9 @@ void tell(unwind::LiveTables &tables, Files &files, std::map<uint32_t, std::vect
     before = maps->regions;
     const auto code = test::code_mappings(before, [&](const symbols::Region &region) { return files.number(region); });
     // Some tables a call, and until the last the walker lacks mappings.
-    while (!must(tables.update(pid, code, sys::monotonic_ns()), "update")) {
+    while (!must(tables.update(pid, code, as_of_ns, sys::monotonic_ns()), "update")) {
     }
+    if (!tables.published(pid)) return before.clear(); // it has executed a program meanwhile
     told_ns[pid] = sys::monotonic_ns();
 }
 

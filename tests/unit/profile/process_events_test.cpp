@@ -99,6 +99,8 @@ TEST_CASE("process events: rings are merged by time, and applied up to a time") 
     CHECK(path(300) == "/bin/early");
     events.apply(450, table);
     CHECK(path(450) == "/bin/late");
+    CHECK(table.exec_ns(50) == 200);
+    CHECK(table.as_of_ns(50) == 450);
     CHECK(table.modules()[table.locate(50, 0x1010, false, 0).module].inode == 77);
     CHECK(proc.read.empty()); // fork and exec said all there is
     events.apply(1000, table);

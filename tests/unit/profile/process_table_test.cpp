@@ -50,7 +50,7 @@ TEST_CASE("processes: where all changes are told, garbage doesn't make us look, 
     FakeMaps proc;
     ProcessTable table(proc);
     table.all_changes_are_told();
-    table.exec(10);
+    table.exec(10, 0);
     table.map(10, region(0x1000, 0x2000, "/bin/a"));
     const uint64_t second = 1'000'000'000;
     CHECK(where(table, 10, 0xdead0000, false, 5 * second) == "?");
@@ -65,7 +65,7 @@ TEST_CASE("processes: exec and mmap are enough for a process that is gone before
     FakeMaps proc;
     ProcessTable table(proc);
     table.fork(1, 20);
-    table.exec(20);
+    table.exec(20, 0);
     table.map(20, region(0x1000, 0x2000, "/bin/short", 0x1000));
     table.map(20, region(0x8000, 0x9000, "[vdso]", 0x8000000));
     table.exit(20, true, 1000);
@@ -91,7 +91,7 @@ TEST_CASE("processes: a fork sees what its parent had, until one of them changes
     table.map(2, region(0x5000, 0x6000, "/lib/child"));
     CHECK(where(table, 2, 0x5000) == "/lib/child+0x0");
     CHECK(where(table, 1, 0x5000) == "?");
-    table.exec(2);
+    table.exec(2, 0);
     table.map(2, region(0x1000, 0x3000, "/bin/other"));
     CHECK(where(table, 2, 0x1001) == "/bin/other+0x1");
     CHECK(where(table, 1, 0x1001) == "/bin/sh+0x1");
@@ -109,7 +109,7 @@ TEST_CASE("processes: a fork that is gone and never looked at has its parent's m
 TEST_CASE("processes: a new mapping cuts what lay there") {
     FakeMaps proc;
     ProcessTable table(proc);
-    table.exec(5);
+    table.exec(5, 0);
     table.map(5, region(0x1000, 0x9000, "/lib/old", 0x10000));
     table.map(5, region(0x3000, 0x5000, "/lib/new"));
     CHECK(where(table, 5, 0x2fff) == "/lib/old+0x11fff");
@@ -140,7 +140,7 @@ TEST_CASE("processes: what is mapped in the place of other code is noticed, and 
     CHECK(table.remaps() == 1);
     table.map(10, region(0x2800, 0x4000, "/lib/d"));
     CHECK(table.remaps() == 2);
-    table.exec(10);
+    table.exec(10, 0);
     table.map(10, region(0x1000, 0x3000, "/bin/d"));
     CHECK(table.remaps() == 2);
     table.doubt();
@@ -150,9 +150,9 @@ TEST_CASE("processes: what is mapped in the place of other code is noticed, and 
 TEST_CASE("processes: lost events have the maps read again, where the process still is") {
     FakeMaps proc;
     ProcessTable table(proc);
-    table.exec(5);
+    table.exec(5, 0);
     table.map(5, region(0x1000, 0x2000, "/bin/a"));
-    table.exec(6);
+    table.exec(6, 0);
     table.map(6, region(0x1000, 0x2000, "/bin/gone"));
     proc.processes[5] = {region(0x1000, 0x2000, "/bin/b")};
     table.doubt();
@@ -185,7 +185,7 @@ TEST_CASE("processes: the names of code made at run time are looked for until th
         (void)table.locate(9, 0x1000, false, t * kMilli);
     }
     CHECK(proc.jit_looks == 3);
-    table.exec(9); // another program, that never has any
+    table.exec(9, 0); // another program, that never has any
     table.map(9, region(0x1000, 0x2000, ""));
     proc.jit_looks = 0;
     proc.jit_there_at = 1'000'000;
@@ -208,7 +208,7 @@ TEST_CASE("processes: a kernel thread is known by its empty maps, a dead process
 TEST_CASE("processes: one ends with its last thread, and no sooner") {
     FakeMaps proc;
     ProcessTable table(proc);
-    table.exec(20);
+    table.exec(20, 0);
     table.map(20, region(0x1000, 0x2000, "/bin/server"));
     table.thread(20);
     table.thread(20);
@@ -239,7 +239,7 @@ TEST_CASE("processes: wanted are the command from its exec on, and all that it s
     const uint64_t second = 1'000'000'000;
     table.want(10);
     CHECK(!table.wanted(10, 1)); // still ours
-    table.exec(10);
+    table.exec(10, 0);
     table.fork(10, 11);
     table.fork(11, 12);
     table.fork(1, 50);
@@ -249,7 +249,7 @@ TEST_CASE("processes: wanted are the command from its exec on, and all that it s
     CHECK(!table.wanted(50, 2));
     CHECK(!table.wanted(99, 2));
     CHECK(!table.find_wanted(99, 2));
-    table.exec(12);
+    table.exec(12, 0);
     CHECK(table.wanted(12, 3));
     table.exit(11, true, second);
     CHECK(table.wanted(11, second + 1'000'000)); // its last moments
@@ -263,7 +263,7 @@ TEST_CASE("processes: where events were lost, ancestors tell who is wanted") {
     FakeMaps proc;
     ProcessTable table(proc);
     table.want(10);
-    table.exec(10);
+    table.exec(10, 0);
     proc.parents = {{13, 12}, {12, 10}, {10, 1}, {70, 60}, {60, 1}, {80, 80}};
     CHECK(!table.find_wanted(13, 5)); // as long as all is told, one that wasn't told of isn't the command's
     table.doubt();
@@ -293,13 +293,13 @@ TEST_CASE("processes: changes of those that are wanted or followed are told, onc
     CHECK(table.take_changed().empty());
     REQUIRE(table.image(10));
     CHECK(table.image(10)->size() == 2);
-    table.exec(10);
+    table.exec(10, 0);
     CHECK(table.take_changed() == std::vector<uint32_t>{10});
     CHECK(!table.image(10)); // nothing is mapped yet
 
     table.want(30);
     table.fork(10, 30);
-    table.exec(30);
+    table.exec(30, 0);
     table.map(30, region(0x1000, 0x2000, "/bin/c"));
     table.fork(30, 31); // the command's children from their first moment on
     CHECK(table.take_changed() == std::vector<uint32_t>{30, 31});
@@ -319,4 +319,36 @@ TEST_CASE("processes: changes of those that are wanted or followed are told, onc
     for (int i = 0; i < 4; ++i) table.sweep();
     CHECK(table.take_changed() == std::vector<uint32_t>{20});
     CHECK(!table.image(20));
+}
+
+TEST_CASE("processes: of what time that is which is known of one") {
+    FakeMaps proc;
+    proc.processes[10] = {region(0x1000, 0x2000, "/bin/a")};
+    ProcessTable table(proc);
+    table.note_changes();
+    CHECK(table.as_of_ns(10) == 0);
+    table.follow(10, 100);
+    CHECK(table.as_of_ns(10) == 100);
+    table.told_until(90); // news from before the look
+    CHECK(table.as_of_ns(10) == 100);
+    table.told_until(200);
+    CHECK(table.as_of_ns(10) == 200);
+    CHECK(table.exec_ns(10) == 0);
+    table.exec(10, 210);
+    table.told_until(220);
+    CHECK(table.exec_ns(10) == 210);
+    CHECK(table.as_of_ns(10) == 220);
+    table.fork(10, 11);
+    CHECK(table.exec_ns(11) == 0);
+    table.doubt(); // another exec may have been among what was lost
+    table.told_until(300);
+    CHECK(table.as_of_ns(10) == 100);
+    table.look_at(10, 310);
+    CHECK(table.as_of_ns(10) == 310);
+
+    CHECK(table.take_changed() == std::vector<uint32_t>{10});
+    table.tell_again(10);
+    table.tell_again(10);
+    table.tell_again(12);
+    CHECK(table.take_changed() == std::vector<uint32_t>{10});
 }

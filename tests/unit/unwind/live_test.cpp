@@ -20,6 +20,7 @@ class Fake final : public PoolSource, public RuleSink, public ProcessSink {
     size_t visible = 0;
     std::map<uint32_t, UnwindRule> rules;
     std::map<uint32_t, UnwindProcess> processes;
+    std::map<uint32_t, uint64_t> executed;
     std::string log;
     int fail_put = 0, fail_add = 0;
 
@@ -43,13 +44,20 @@ class Fake final : public PoolSource, public RuleSink, public ProcessSink {
         rules[number] = rule;
         return {};
     }
-    Result<void> put(uint32_t pid, const UnwindProcess &process) override {
+    Result<bool> put(uint32_t pid, const UnwindProcess &process, uint64_t as_of_ns) override {
         if (fail_put) return fail_os(fail_put, "putting a process");
         for (uint32_t i = 0; i < process.count; ++i) // everything that it leads to must be there now
             REQUIRE((process.mappings >> UNWIND_POOL_BITS) < visible);
         processes[pid] = process;
         append(log, "put {};", pid);
-        return {};
+        if (executed[pid] <= as_of_ns) return true;
+        processes.erase(pid);
+        return false;
+    }
+    bool has(uint32_t pid) override { return processes.count(pid) != 0; }
+    void exec(uint32_t pid, uint64_t t_ns) {
+        processes.erase(pid);
+        executed[pid] = t_ns;
     }
     Result<void> erase(uint32_t pid) override {
         CHECK(processes.erase(pid) == 1);
@@ -206,7 +214,7 @@ TEST_CASE("unwind tables: what a program finds is what the table says, wherever 
     const std::vector<UnwindMapping> list{tables.mapping(a, 0x7f0000, 0x7f2000, 0x1000),
                                           tables.mapping(b, 0x7f8000, 0x7fb000, 0x1000),
                                           tables.mapping(b, 0x7fc000, 0x7fd000, 0x9000)};
-    REQUIRE(*processes.publish(10, list, 1));
+    REQUIRE(*processes.publish(10, list, 1, 1) == Publication::done);
     CHECK(kernel.find(10, 0x7f0000 - 0x1000 + 0x1150) == "sp+5"); // a: row at 0x200, the page begins below the mapping
     CHECK(kernel.find(10, 0x7f8000 + 0x50) == "no rule");         // b: 0x31050
     CHECK(kernel.find(10, 0x7f8000 + 0x100) == "sp+1");
@@ -226,7 +234,7 @@ TEST_CASE("unwind tables: code without rows goes by frame pointers where that is
     const std::vector<Tables::Segment> code{{0, 0x10000, 0x40000}};
     const auto publish = [&](uint32_t pid, uint32_t module) {
         const UnwindMapping mapping = tables.mapping(module, 0x10000, 0x50000, 0);
-        REQUIRE(*processes.publish(pid, {&mapping, 1}, 1));
+        REQUIRE(*processes.publish(pid, {&mapping, 1}, 1, 1) == Publication::done);
     };
     publish(1, tables.add(small_table(0x20000, 5), code, Tables::Gaps::stop, "stop", 1));
     publish(2, tables.add(small_table(0x20000, 5), code, Tables::Gaps::pages_by_fp, "pages", 1));
@@ -269,7 +277,7 @@ TEST_CASE("unwind tables: the least used makes room, after the processes that se
     const uint32_t a = add("a"), b = add("b");
     const auto publish = [&](uint32_t pid, uint32_t module) {
         const UnwindMapping mapping = tables.mapping(module, 0, 0x400000, 0);
-        REQUIRE(*processes.publish(pid, {&mapping, 1}, now));
+        REQUIRE(*processes.publish(pid, {&mapping, 1}, now, now) == Publication::done);
     };
     publish(1, a);
     publish(2, b);
@@ -301,29 +309,29 @@ TEST_CASE("unwind processes: first the list, then the pool, then the entry, and 
     std::vector<UnwindMapping> list(2);
     list[0] = {0x1000, 0x2000, 0, 0, 0, UNWIND_BY_FP};
     list[1] = {0x5000, 0x6000, 0, 0, 0, UNWIND_BY_NONE};
-    REQUIRE(*processes.publish(10, list, 1));
+    REQUIRE(*processes.publish(10, list, 1, 1) == Publication::done);
     CHECK(kernel.log == "add 0;publish;put 10;");
     const UnwindProcess before = kernel.processes[10];
-    REQUIRE(*processes.publish(11, list, 2)); // a child: the same list
+    REQUIRE(*processes.publish(11, list, 2, 2) == Publication::done); // a child: the same list
     CHECK(kernel.processes[11].mappings == before.mappings);
     CHECK(pools.used() == 64);
     kernel.log.clear();
-    REQUIRE(*processes.publish(11, list, 2)); // no news
+    REQUIRE(*processes.publish(11, list, 2, 2) == Publication::done); // no news
     CHECK(kernel.log.empty());
     list[1].end = 0x7000;
-    REQUIRE(*processes.publish(10, list, 3));
+    REQUIRE(*processes.publish(10, list, 3, 3) == Publication::done);
     CHECK(kernel.processes[10].mappings != before.mappings);
     CHECK(kernel.find(10, 0x6500) == "none");
     CHECK(kernel.find(11, 0x6500) == "no mapping");
     REQUIRE(processes.withdraw(11));
     CHECK(pools.used() == 64);
     list[1].end = 0x8000;
-    REQUIRE(*processes.publish(12, list, 4));
+    REQUIRE(*processes.publish(12, list, 4, 4) == Publication::done);
     CHECK(kernel.processes[12].mappings != before.mappings); // in quarantine
 
-    REQUIRE(*processes.publish(13, list, 5));
+    REQUIRE(*processes.publish(13, list, 5, 5) == Publication::done);
     processes.used(10, 6);
-    REQUIRE(*processes.publish(14, list, 7)); // the fourth of three: 12 was used least recently
+    REQUIRE(*processes.publish(14, list, 7, 7) == Publication::done); // the fourth of three: 12 was used least recently
     CHECK(processes.evictions() == 1);
     CHECK(!processes.published(12));
     CHECK(processes.published(10));
@@ -332,9 +340,36 @@ TEST_CASE("unwind processes: first the list, then the pool, then the entry, and 
     kernel.fail_put = EPERM; // what the kernel refuses changes nothing
     const uint64_t used = pools.used();
     list[0].end = 0x3000;
-    CHECK(!processes.publish(10, list, 8));
+    CHECK(!processes.publish(10, list, 8, 8));
     CHECK(pools.used() == used);
     CHECK(kernel.find(10, 0x6500) == "none");
+}
+
+TEST_CASE("unwind processes: an exec takes away what was told before it") {
+    Fake kernel;
+    Pools pools(kernel, 1);
+    Processes processes(pools, kernel, kernel, 3);
+    std::vector<UnwindMapping> list(1);
+    list[0] = {0x1000, 0x2000, 0, 0, 0, UNWIND_BY_FP};
+    REQUIRE(*processes.publish(10, list, 5, 6) == Publication::done);
+    kernel.exec(10, 7);
+    list[0].end = 0x3000; // news that is older than the exec
+    CHECK(*processes.publish(10, list, 6, 8) == Publication::executed);
+    CHECK(!processes.published(10));
+    CHECK(kernel.find(10, 0x1000) == "no process");
+    CHECK(pools.used() == 0);
+    CHECK(*processes.publish(10, list, 7, 9) == Publication::done);
+    CHECK(kernel.find(10, 0x2000) == "by fp");
+    kernel.exec(10, 10); // the same program again, at the same address
+    CHECK(*processes.publish(10, list, 11, 12) == Publication::done);
+    CHECK(kernel.find(10, 0x2000) == "by fp");
+    CHECK(pools.used() == 32);
+    REQUIRE(*processes.publish(11, list, 11, 12) == Publication::done); // a child's list is its parent's
+    kernel.exec(11, 13);
+    CHECK(*processes.publish(11, list, 12, 14) == Publication::executed);
+    CHECK(kernel.find(10, 0x2000) == "by fp");
+    REQUIRE(processes.withdraw(10));
+    CHECK(pools.used() == 0);
 }
 
 TEST_CASE("unwind processes: a list without room takes back what was seen") {
@@ -343,11 +378,11 @@ TEST_CASE("unwind processes: a list without room takes back what was seen") {
     Processes processes(pools, kernel, kernel, 3);
     std::vector<UnwindMapping> list(1);
     list[0] = {0x1000, 0x2000, 0, 0, 0, UNWIND_BY_FP};
-    REQUIRE(*processes.publish(10, list, 1));
+    REQUIRE(*processes.publish(10, list, 1, 1) == Publication::done);
     REQUIRE(pools.allocate(UNWIND_POOL_BYTES - 32));
     list[0].end = 0x3000;
-    CHECK(*processes.publish(10, list, 1) == false);
+    CHECK(*processes.publish(10, list, 1, 1) == Publication::no_room);
     CHECK(kernel.find(10, 0x1000) == "no process"); // the old list would be wrong
-    CHECK(*processes.publish(10, {}, 1) == false);
-    CHECK(*processes.publish(11, std::vector<UnwindMapping>(UNWIND_MAX_MAPPINGS + 1), 1) == false);
+    CHECK(*processes.publish(10, {}, 1, 1) == Publication::no_room);
+    CHECK(*processes.publish(11, std::vector<UnwindMapping>(UNWIND_MAX_MAPPINGS + 1), 1, 1) == Publication::no_room);
 }
