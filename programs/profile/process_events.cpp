@@ -87,7 +87,7 @@ void ProcessEvents::apply(uint64_t until_ns, ProcessTable &table) {
         lost_applied_ = now;
         table.doubt();
     }
-    table.told_until(until_ns);
+    if (!rings_.empty()) table.told_until(until_ns);
 }
 
 size_t ProcessEvents::bytes() const {

@@ -103,6 +103,11 @@ void ProcessTable::follow(uint32_t pid, uint64_t now_ns) {
     mark(pid, process);
 }
 
+void ProcessTable::follow_anew(uint32_t pid, uint64_t now_ns) {
+    if (!told_ && now_ns >= known(pid, now_ns).looked_ns + kLookAgainNs) look_at(pid, now_ns);
+    follow(pid, now_ns);
+}
+
 std::vector<uint32_t> ProcessTable::take_changed() {
     for (uint32_t pid : changed_)
         if (auto found = processes_.find(pid); found != processes_.end()) found->second.changed = false;
@@ -159,7 +164,7 @@ void ProcessTable::exec(uint32_t pid, uint64_t t_ns) {
     process.jit_looks = 0;
     process.exits = 0;
     process.threads = 1;
-    process.exec_ns = t_ns;
+    process.exec_ns = process.looked_ns = t_ns;
     if (pid == root_) process.wanted = true;
     mark(pid, process);
 }

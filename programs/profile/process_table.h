@@ -96,6 +96,8 @@ class ProcessTable {
     void note_changes() { noting_ = true; }
     /// Whoever asks wants to know this process's mappings, now and whenever they change, until it ends.
     void follow(uint32_t pid, uint64_t now_ns);
+    /// The same, of one that may have executed another program: where changes aren't told, it is looked at again now and then.
+    void follow_anew(uint32_t pid, uint64_t now_ns);
     /// Processes whose mappings have changed since the last call, or that have ended; each once.
     [[nodiscard]] std::vector<uint32_t> take_changed();
     /// The next take_changed() tells of this process once more.

@@ -11,15 +11,19 @@
 namespace rawbpf::inline v0::profile {
 
 constexpr int kMostTurns = 1000;
-constexpr uint64_t kExecNs = 100'000'000; // takes one seldom longer, but for one that fails half-way and ends the process
+constexpr uint64_t kExecNs = 100'000'000; // an exec takes no longer, but where it fails half-way, or isn't ours to notice
 
 Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
     unwind::LiveTablesOptions options;
     options.memory = memory;
     options.program = program;
-    tables_ = TRY(unwind::LiveTables::create(object, *this, options));
-    table_.note_changes();
+    start(TRY(unwind::LiveTables::create(object, *this, options)));
     return {};
+}
+
+void Unwinding::start(std::unique_ptr<unwind::LiveTables> tables) {
+    tables_ = std::move(tables);
+    table_.note_changes();
 }
 
 Result<void> Unwinding::want(uint32_t pid, uint64_t now_ns) {
@@ -59,6 +63,13 @@ bool Unwinding::list_mappings(const ProcessTable::Image *image) {
     return !mappings_.empty();
 }
 
+/// Whether it is in the middle of an exec, or has executed something that we haven't heard of, as we may soon.
+bool Unwinding::executes(uint32_t pid, uint64_t as_of_ns, uint64_t now_ns) const {
+    const uint64_t began_ns = table_.exec_ns(pid);
+    const bool goes_on = began_ns != 0 && !tables_->executed_after(pid, began_ns) && now_ns < began_ns + kExecNs;
+    return goes_on || (tables_->executed_after(pid, as_of_ns) && now_ns < as_of_ns + kExecNs);
+}
+
 Result<bool> Unwinding::update(uint64_t now_ns) {
     if (!on()) return true;
     bool all = true;
@@ -68,13 +79,13 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
             TRY(tables_->ended(pid));
             continue;
         }
-        const uint64_t exec_ns = table_.exec_ns(pid);
-        if (exec_ns != 0 && !tables_->has_executed(pid, exec_ns)) {
+        const uint64_t as_of_ns = table_.as_of_ns(pid);
+        if (executes(pid, as_of_ns, now_ns)) {
             table_.tell_again(pid);
-            waiting_ |= now_ns < exec_ns + kExecNs;
+            waiting_ = true;
             continue;
         }
-        if (TRY(tables_->update(pid, mappings_, table_.as_of_ns(pid), now_ns))) continue;
+        if (TRY(tables_->update(pid, mappings_, as_of_ns, now_ns))) continue;
         table_.follow(pid, now_ns);
         all = false;
     }
@@ -82,7 +93,11 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
 }
 
 bool Unwinding::walk(UserStack &stack) {
-    if (!on() || !stack.copy) return false;
+    if (!on()) return false;
+    // An exec took away what was told, and perhaps nothing else will tell of it.
+    if ((stack.ending & ~UNWIND_COPIED) == UNWIND_ENDED_NO_PROCESS && tables_->published(stack.pid))
+        table_.follow_anew(stack.pid, stack.t_ns);
+    if (!stack.copy) return false;
     table_.look_unless_known(stack.pid, stack.t_ns);
     if (!list_mappings(table_.last_image(stack.pid))) return false;
     auto walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);

@@ -31,6 +31,8 @@ class Unwinding final : private unwind::ModuleFiles {
     /// From here on the object's program unwinds by what is put into its maps. The object must outlive this. `program`: what it
     /// was made with, for walk().
     [[nodiscard]] Result<void> start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program);
+    /// The same, with tables of the caller's: for tests.
+    void start(std::unique_ptr<unwind::LiveTables> tables);
     [[nodiscard]] bool on() const { return tables_ != nullptr; }
     /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
     void prepare(const std::vector<std::string> &command);
@@ -48,12 +50,12 @@ class Unwinding final : private unwind::ModuleFiles {
     }
     /// Makes the frames of a stack that came with a copy of it, by what its process had mapped: the news up to its time must be
     /// in the process table, and no later. They are good until the next call. False: other stacks stay as they are, and those of
-    /// which no more can be made.
+    /// which no more can be made. To be called with each stack: it also notices what programs don't know though it was told.
     bool walk(UserStack &stack);
     /// Tells the program what has changed. To be called after samples and events were read. False: it took some time, and there
     /// may be news of the processes that it was done for: read on, and call again.
     [[nodiscard]] Result<bool> update(uint64_t now_ns);
-    /// A process is in the middle of an exec, and is told of with an update() soon.
+    /// A process is in the middle of an exec, or is ahead of the news: it should be told of with an update() soon.
     [[nodiscard]] bool waiting() const { return waiting_; }
 
     [[nodiscard]] unwind::LiveTables::Stats stats() const { return on() ? tables_->stats() : unwind::LiveTables::Stats{}; }
@@ -61,6 +63,7 @@ class Unwinding final : private unwind::ModuleFiles {
 
   private:
     bool list_mappings(const ProcessTable::Image *image);
+    [[nodiscard]] bool executes(uint32_t pid, uint64_t as_of_ns, uint64_t now_ns) const;
     Result<Fd> open(uint32_t pid, const unwind::CodeMapping &mapping) override;
     [[nodiscard]] std::string name(uint32_t module) const override { return table_.modules()[module].path; }
 

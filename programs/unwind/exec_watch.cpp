@@ -9,11 +9,12 @@
 //      user space:   put the entry, read the time that was noted; newer than all that is known: take the entry away
 //
 // If the entry is put before the program takes one away, it is gone; if it is put later, the time is there to be read: the map's
-// own lock, which both take for the entry, brings it along.
+// own lock, which both take for the entry, brings it along. In between, what was put knowing of the exec goes with it: then the
+// next sample finds nothing, and who reads that tells the process again.
 //
 // Times are kept in an array in place of a map of processes: nothing has to be forgotten, there is no limit that could be
 // exceeded, and it is read without a system call. Of two processes whose numbers share a place the later exec is taken for that
-// of either. That costs the other one a copied stack, with which its entry is asked for again.
+// of either. That costs the other one a stack or two that isn't walked by tables, with which its entry is asked for again.
 #include "programs/unwind/exec_watch.h"
 
 #include <cstdlib>
@@ -57,7 +58,7 @@ Unit exec_watch_unit(uint32_t processes, const std::optional<sys::Namespace> &ns
         const Slot numbers = f.stack<bpf_pidns_info>("numbers");
         f.call(helper::get_ns_current_pid_tgid, runtime(static_cast<int64_t>(ns->device)),
                runtime(static_cast<int64_t>(ns->inode)), numbers, sizeof(bpf_pidns_info));
-        f.if_(r0 != 0, [&] { f.ret(0); }); // of another one: we know no process there
+        f.if_(r0 != 0, [&] { f.ret(0); }); // of another one: what has no number here isn't walked
         f.load<uint32_t>(r0, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
     } else {
         f.call(helper::get_current_pid_tgid);

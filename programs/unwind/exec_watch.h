@@ -26,8 +26,9 @@ class ExecWatch {
     /// From here on until it is dropped each exec takes the process's entry out of `processes` (unwind_processes), which must
     /// outlive it. Errors: permission; whatever the kernel says.
     [[nodiscard]] static Result<ExecWatch> start(const Map &processes);
-    /// Whether the process executed a program after that time (CLOCK_MONOTONIC). One of its few thousand neighbours in number may
-    /// be taken for it. An exec that this doesn't say yet finds whatever was put before in unwind_processes.
+    /// Whether the process executed a program after that time (CLOCK_MONOTONIC). One whose number differs by a multiple of a few
+    /// thousand may be taken for it. An exec that this doesn't say yet takes away whatever is in unwind_processes by now; one
+    /// that it does say may be just about to.
     [[nodiscard]] bool executed_after(uint32_t pid, uint64_t t_ns) const;
 
   private:

@@ -169,9 +169,7 @@ class Live final : public LiveTables, private WalkTables {
         return true;
     }
 
-    [[nodiscard]] bool has_executed(uint32_t pid, uint64_t began_ns) const override {
-        return kernel_->executed_after(pid, began_ns);
-    }
+    [[nodiscard]] bool executed_after(uint32_t pid, uint64_t t_ns) const override { return kernel_->executed_after(pid, t_ns); }
 
     void prepare(const Fd &file, const std::string &name) override {
         if (vdso_ == Tables::kNone) load_vdso();

@@ -53,9 +53,9 @@ class LiveTables {
     /// milliseconds), and until then programs see only what has tables: ask again with what is mapped by now.
     [[nodiscard]] virtual Result<bool> update(uint32_t pid, std::span<const CodeMapping> mappings, uint64_t as_of_ns,
                                               uint64_t now_ns) = 0;
-    /// Whether the exec that the process had begun at that time (CLOCK_MONOTONIC) has ended. Before that there is no use in
-    /// update(): it would be taken away with what was told before.
-    [[nodiscard]] virtual bool has_executed(uint32_t pid, uint64_t began_ns) const = 0;
+    /// Whether the kernel's side has noticed an exec of the process after that time (CLOCK_MONOTONIC). Of an exec that began then
+    /// and isn't noticed yet nothing should be told: it would be taken away with what was told before.
+    [[nodiscard]] virtual bool executed_after(uint32_t pid, uint64_t t_ns) const = 0;
     /// Makes the table of a file that will most likely be mapped, so that update() finds it. Where there is no room, it isn't
     /// made; and it is the first to go.
     virtual void prepare(const Fd &file, const std::string &name) = 0;

@@ -729,8 +729,7 @@ void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(
         f.store<uint64_t>(r2 + runtime(field), r1);
     }
     // The first read goes up to a page's end, so that the others are pages; the first that fails is the stack's end. But a page
-    // that a function has made room in and not written to yet isn't there: zeros are read in its place, of which the walk needs
-    // none.
+    // that a function has made room in and not written to yet isn't there: zeros stand in its place, which read_copy() knows.
     emit.copy(offsetof(UnwindState, words), state(offsetof(UnwindState, leaf.sp)));
     for (int page = 0; page < UNWIND_COPY_PAGES; ++page) {
         const auto address_and_bytes = [&] { // r3, r2

@@ -100,7 +100,7 @@ class Walk {
 
     [[nodiscard]] std::optional<uint64_t> read(uint64_t address) const {
         const uint64_t at = address - copy_.registers.sp;
-        if (at > copy_.bytes.size() || copy_.bytes.size() - at < kWord) return std::nullopt;
+        if (at < copy_.absent || at > copy_.bytes.size() || copy_.bytes.size() - at < kWord) return std::nullopt;
         uint64_t word = 0;
         std::memcpy(&word, copy_.bytes.data() + at, sizeof word);
         return word;
@@ -200,6 +200,19 @@ class Walk {
 };
 
 } // namespace
+
+// The program reads up to the end of the page that sp is in, and then pages. Of a first one that isn't there it sends zeros, and
+// in one that is there a frame's return address isn't zero.
+std::optional<StackCopy> read_copy(Bytes bytes) {
+    if (bytes.size() < sizeof(UnwindRegisters)) return std::nullopt;
+    StackCopy copy{load<UnwindRegisters>(bytes.data()), bytes.subspan(sizeof(UnwindRegisters))};
+    const size_t first = UNWIND_COPY_PAGE - copy.registers.sp % UNWIND_COPY_PAGE;
+    const auto zero = [](std::byte byte) { return byte == std::byte{0}; };
+    if (first < copy.bytes.size() &&
+        std::all_of(copy.bytes.begin(), copy.bytes.begin() + static_cast<std::ptrdiff_t>(first), zero))
+        copy.absent = first;
+    return copy;
+}
 
 Walked walk(const UnwindProgramOptions &program, const WalkTables &tables, std::span<const UnwindMapping> mappings,
             const StackCopy &copy) {

@@ -33,14 +33,12 @@ class WalkTables {
 /// A thread as it was in the moment of a sample.
 struct StackCopy {
     UnwindRegisters registers;
-    Bytes bytes; ///< of the stack, from registers.sp on; elsewhere nothing can be read
+    Bytes bytes;       ///< of the stack, from registers.sp on; elsewhere nothing can be read
+    size_t absent = 0; ///< so many of the first bytes couldn't be read either
 };
 
 /// As Unwinder::copy_stack() leaves it behind the frames: UnwindRegisters, then bytes. nullopt: there is less than the registers.
-[[nodiscard]] inline std::optional<StackCopy> read_copy(Bytes bytes) {
-    if (bytes.size() < sizeof(UnwindRegisters)) return std::nullopt;
-    return StackCopy{load<UnwindRegisters>(bytes.data()), bytes.subspan(sizeof(UnwindRegisters))};
-}
+[[nodiscard]] std::optional<StackCopy> read_copy(Bytes bytes);
 
 struct Walked {
     std::vector<uint64_t> frames; ///< as in a record: leaf first, perhaps with UNWIND_EXACT_PC; one at least

@@ -1,5 +1,8 @@
 // What the program at the kernel's exec does, in the emulator, and that there is one for pid namespaces.
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include <linux/bpf.h>
 #include <unistd.h>
@@ -52,5 +55,28 @@ TEST_CASE("unwind exec: an exec takes the process's entry away, and is noted") {
 TEST_CASE("unwind exec: in a pid namespace the keys are its numbers") {
     const auto spec = object_of(unwind::exec_watch_unit(64, sys::Namespace{4, 5}));
     REQUIRE_MESSAGE(spec, spec.error().message());
-    CHECK(spec->programs.size() == 1);
+    const std::vector<Insn> &insns = spec->programs.at(0).insns;
+    const auto is_call = [](const Insn &insn) { return insn.code == 0x85; };
+    const auto call = std::find_if(insns.begin(), insns.end(), is_call);
+    REQUIRE(call != insns.end());
+    CHECK(call->imm == BPF_FUNC_get_ns_current_pid_tgid);
+    const auto set = [&](uint8_t reg) { // to a constant, before that
+        const auto found = std::find_if(
+            insns.begin(), call, [&](const Insn &insn) { return (insn.code == 0xb7 || insn.code == 0xb4) && insn.dst == reg; });
+        return found == call ? -1 : found->imm;
+    };
+    CHECK(set(1) == 4);
+    CHECK(set(2) == 5);
+    CHECK(set(4) == sizeof(bpf_pidns_info));
+    // Whatever fails ends there, before anything is looked up; and what is loaded is the process's number, not the thread's.
+    const auto next = std::find_if(call + 1, insns.end(), is_call);
+    CHECK(std::any_of(call + 1, next, [](const Insn &insn) { return insn.code == 0x95; }));
+    const auto load = std::find_if(call + 1, next, [](const Insn &insn) { return insn.code == 0x61; });
+    REQUIRE(load != next);
+    const auto at = [&](size_t member) { // of struct bpf_pidns_info, which r3 pointed to
+        const auto added = std::find_if(insns.begin(), call, [](const Insn &insn) { return insn.code == 0x07 && insn.dst == 3; });
+        REQUIRE(added != call);
+        return added->imm + static_cast<int>(member);
+    };
+    CHECK(load->off == at(offsetof(bpf_pidns_info, tgid)));
 }

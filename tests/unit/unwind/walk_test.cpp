@@ -331,6 +331,34 @@ TEST_CASE("unwind walk: a stack cut anywhere has the frames that are whole") {
     CHECK(walk_words(tables, words, 0x10000, 0).ending == UNWIND_ENDED_NO_RULE);
 }
 
+TEST_CASE("unwind walk: of a page that wasn't there nothing is read, and the walk goes on above it") {
+    constexpr size_t kFirst = 4; // words up to the page's end
+    const uint64_t sp = 0x7000 - kFirst * sizeof(uint64_t);
+    const auto copied = [&](const std::vector<uint64_t> &words) {
+        const UnwindRegisters registers{0x10100, 0x10100, sp, sp, 0, 0};
+        std::vector<std::byte> bytes(sizeof registers + words.size() * sizeof(uint64_t));
+        std::memcpy(bytes.data(), &registers, sizeof registers);
+        std::memcpy(bytes.data() + sizeof registers, words.data(), words.size() * sizeof(uint64_t));
+        return bytes;
+    };
+    const auto walked = [&](const Written &tables, const std::vector<std::byte> &bytes) {
+        UnwindProgramOptions program;
+        program.arm64 = false;
+        const UnwindMapping mapping{0x10000, 0x20000, 0x10000, 0, 1, UNWIND_BY_TABLE};
+        return walk(program, tables, {&mapping, 1}, read_copy(bytes).value());
+    };
+    const Written large({{}, {UNWIND_SP, 0, 6, 0, -1}, {UNWIND_END, 0, 0, 0, 0}}); // a frame of six words
+    const auto hollow = copied({0, 0, 0, 0, 5, 0x10205, 7});
+    CHECK(read_copy(hollow)->absent == kFirst * sizeof(uint64_t));
+    CHECK(walked(large, hollow).frames == std::vector<uint64_t>{0x10100, 0x10205});
+    CHECK(walked(large, hollow).ending == UNWIND_ENDED_ROOT);
+    CHECK(read_copy(copied({0, 0, 0, 1, 5, 0x10205, 7}))->absent == 0);
+    CHECK(read_copy(copied({0, 0, 0, 0}))->absent == 0); // with nothing behind it, it was there
+    // Of which the frame would be: nothing there says that it is the last one.
+    const Written by_fp({{}, {UNWIND_FP, 0, 2, -2, -1}});
+    CHECK(walked(by_fp, hollow).ending == UNWIND_ENDED_UNREADABLE);
+}
+
 TEST_CASE("unwind walk: frames that lead to themselves end") {
     const Written tables({{}, {UNWIND_FP, 0, 2, -2, -1}, {UNWIND_SP, 0, 1, 0, -1}});
     const std::vector<uint64_t> loop{0x7000, 0x10105, 0, 0};
