@@ -93,7 +93,7 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     const uint64_t as_of = sys::monotonic_ns();
     const std::vector<unwind::CodeMapping> all = files.mappings();
     std::vector<unwind::CodeMapping> told = all;
-    uint64_t when = sys::monotonic_ns();
+    uint64_t when = as_of;
     if (how.copies == UnwindCopies::other || how.copies == UnwindCopies::long_ago) {
         told.assign(1, unwind::CodeMapping{unwind::CodeMapping::Kind::other, 0x1000, 0x2000, 0, 0});
         // A slow machine may take its time over the workload.

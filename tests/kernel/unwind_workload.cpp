@@ -202,6 +202,12 @@ FRAME void uw_case_system() {
 }
 
 namespace {
+// Until the test has told of all that it has mapped by now.
+void stand_still() {
+    prctl(PR_SET_NAME, "unwound");
+    raise(SIGSTOP);
+}
+
 // Never comes back: the same program again, which recurses for so long and is at once at it.
 void begin_anew(int milliseconds) {
     const std::string request = "brief:" + std::to_string(milliseconds);
@@ -263,16 +269,14 @@ void storm(int milliseconds) {
         _exit(0);
     }
     if (what == "exec") {
-        prctl(PR_SET_NAME, "unwound");
-        raise(SIGSTOP);
+        stand_still();
         begin_anew(std::atoi(colon + 1));
     }
     for (const Case &one : kCases) {
         if (!colon || std::strlen(one.name) != static_cast<size_t>(colon - request) ||
             std::strncmp(one.name, request, std::strlen(one.name)) != 0)
             continue;
-        prctl(PR_SET_NAME, "unwound"); // it has all its mappings now
-        raise(SIGSTOP);
+        stand_still();
         uw_run(one.run, std::atoi(colon + 1));
         _exit(0);
     }

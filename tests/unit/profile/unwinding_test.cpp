@@ -58,6 +58,13 @@ struct Followed {
         return all;
     }();
 
+    /// A command's, at 100: of which everything is told.
+    void begin_exec() {
+        table.all_changes_are_told();
+        table.want(10);
+        table.exec(10, 100);
+        table.map(10, region(0x1000, 0x2000, "/bin/a"));
+    }
     /// What was told of, since the last call.
     std::string update(uint64_t now_ns) {
         const auto done = unwinding.update(now_ns);
@@ -76,10 +83,7 @@ struct Followed {
 
 TEST_CASE("unwinding: a process in the middle of an exec is told of when the kernel's side has forgotten what it was") {
     Followed f;
-    f.table.all_changes_are_told();
-    f.table.want(10);
-    f.table.exec(10, 100);
-    f.table.map(10, region(0x1000, 0x2000, "/bin/a"));
+    f.begin_exec();
     f.table.told_until(110);
     CHECK(f.update(120) == "");
     CHECK(f.unwinding.waiting());
@@ -95,10 +99,7 @@ TEST_CASE("unwinding: a process in the middle of an exec is told of when the ker
 
 TEST_CASE("unwinding: an exec that nobody notices doesn't hold things up for ever") {
     Followed f;
-    f.table.all_changes_are_told();
-    f.table.want(10);
-    f.table.exec(10, 100);
-    f.table.map(10, region(0x1000, 0x2000, "/bin/a"));
+    f.begin_exec();
     f.table.told_until(200);
     CHECK(f.update(300) == "");
     CHECK(f.update(100 + 100 * kMs) == "tell 10 of 1 as of 200;");

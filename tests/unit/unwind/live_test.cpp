@@ -302,6 +302,16 @@ TEST_CASE("unwind tables: the least used makes room, after the processes that se
     CHECK(pools.used() == used);
 }
 
+namespace {
+/// One pool, and mappings to tell of.
+struct OneList {
+    Fake kernel;
+    Pools pools{kernel, 1};
+    Processes processes{pools, kernel, kernel, 3};
+    std::vector<UnwindMapping> list{{0x1000, 0x2000, 0, 0, 0, UNWIND_BY_FP}};
+};
+} // namespace
+
 TEST_CASE("unwind processes: first the list, then the pool, then the entry, and the old list is kept from reuse") {
     Fake kernel;
     Pools pools(kernel, 4);
@@ -346,11 +356,8 @@ TEST_CASE("unwind processes: first the list, then the pool, then the entry, and 
 }
 
 TEST_CASE("unwind processes: an exec takes away what was told before it") {
-    Fake kernel;
-    Pools pools(kernel, 1);
-    Processes processes(pools, kernel, kernel, 3);
-    std::vector<UnwindMapping> list(1);
-    list[0] = {0x1000, 0x2000, 0, 0, 0, UNWIND_BY_FP};
+    OneList all;
+    auto &[kernel, pools, processes, list] = all;
     REQUIRE(*processes.publish(10, list, 5, 6) == Publication::done);
     kernel.exec(10, 7);
     list[0].end = 0x3000; // news that is older than the exec
@@ -373,11 +380,8 @@ TEST_CASE("unwind processes: an exec takes away what was told before it") {
 }
 
 TEST_CASE("unwind processes: a list without room takes back what was seen") {
-    Fake kernel;
-    Pools pools(kernel, 1);
-    Processes processes(pools, kernel, kernel, 3);
-    std::vector<UnwindMapping> list(1);
-    list[0] = {0x1000, 0x2000, 0, 0, 0, UNWIND_BY_FP};
+    OneList all;
+    auto &[kernel, pools, processes, list] = all;
     REQUIRE(*processes.publish(10, list, 1, 1) == Publication::done);
     REQUIRE(pools.allocate(UNWIND_POOL_BYTES - 32));
     list[0].end = 0x3000;

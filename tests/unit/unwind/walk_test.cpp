@@ -303,13 +303,17 @@ class Written final : public WalkTables {
     }
 };
 
-Walked walk_words(const Written &tables, const std::vector<uint64_t> &words, uint64_t pc, uint64_t fp, size_t cut = SIZE_MAX) {
+Walked walk_copy(const Written &tables, const StackCopy &copy) {
     UnwindProgramOptions program;
     program.arm64 = false;
     const UnwindMapping mapping{0x10000, 0x20000, 0x10000, 0, 1, UNWIND_BY_TABLE};
+    return walk(program, tables, {&mapping, 1}, copy);
+}
+
+Walked walk_words(const Written &tables, const std::vector<uint64_t> &words, uint64_t pc, uint64_t fp, size_t cut = SIZE_MAX) {
     StackCopy copy{{pc, pc, 0x7000, fp, 0, 0}, std::as_bytes(std::span(words))};
     copy.bytes = copy.bytes.first(std::min(cut, copy.bytes.size()));
-    return walk(program, tables, {&mapping, 1}, copy);
+    return walk_copy(tables, copy);
 }
 
 } // namespace
@@ -341,22 +345,16 @@ TEST_CASE("unwind walk: of a page that wasn't there nothing is read, and the wal
         std::memcpy(bytes.data() + sizeof registers, words.data(), words.size() * sizeof(uint64_t));
         return bytes;
     };
-    const auto walked = [&](const Written &tables, const std::vector<std::byte> &bytes) {
-        UnwindProgramOptions program;
-        program.arm64 = false;
-        const UnwindMapping mapping{0x10000, 0x20000, 0x10000, 0, 1, UNWIND_BY_TABLE};
-        return walk(program, tables, {&mapping, 1}, read_copy(bytes).value());
-    };
     const Written large({{}, {UNWIND_SP, 0, 6, 0, -1}, {UNWIND_END, 0, 0, 0, 0}}); // a frame of six words
     const auto hollow = copied({0, 0, 0, 0, 5, 0x10205, 7});
     CHECK(read_copy(hollow)->absent == kFirst * sizeof(uint64_t));
-    CHECK(walked(large, hollow).frames == std::vector<uint64_t>{0x10100, 0x10205});
-    CHECK(walked(large, hollow).ending == UNWIND_ENDED_ROOT);
+    CHECK(walk_copy(large, read_copy(hollow).value()).frames == std::vector<uint64_t>{0x10100, 0x10205});
+    CHECK(walk_copy(large, read_copy(hollow).value()).ending == UNWIND_ENDED_ROOT);
     CHECK(read_copy(copied({0, 0, 0, 1, 5, 0x10205, 7}))->absent == 0);
     CHECK(read_copy(copied({0, 0, 0, 0}))->absent == 0); // with nothing behind it, it was there
     // Of which the frame would be: nothing there says that it is the last one.
     const Written by_fp({{}, {UNWIND_FP, 0, 2, -2, -1}});
-    CHECK(walked(by_fp, hollow).ending == UNWIND_ENDED_UNREADABLE);
+    CHECK(walk_copy(by_fp, read_copy(hollow).value()).ending == UNWIND_ENDED_UNREADABLE);
 }
 
 TEST_CASE("unwind walk: frames that lead to themselves end") {
