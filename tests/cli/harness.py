@@ -1,0 +1,91 @@
+"""What every test of the command line needs: the binary, a scratch folder, running a command, and the list of tests.
+
+`tests/cli/run RAWBPF [NAME-PART...]` runs its own tests and those of each tests/cli/*_test.py, in the order of the names. Such a file
+says `from harness import *`, and `@test` in front of each of its tests; its name says what the tests in it are about.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+RB = os.path.abspath(sys.argv[1])
+ONLY = sys.argv[2:]
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORK = tempfile.mkdtemp(prefix="rawbpf-cli-")
+os.chmod(WORK, 0o755)
+CXX = os.environ.get("CXX", "c++").split()[0]
+
+
+class Skip(Exception):
+    pass
+
+
+tests = []
+
+
+def test(f):
+    tests.append(f)
+    return f
+
+
+class Run:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+
+def run(*args, timeout=60, env=None, cwd=None, pass_fds=(), input=None, binary=RB):
+    p = subprocess.run([binary, *args] if binary else list(args), capture_output=True, timeout=timeout, env=env, cwd=cwd,
+                       pass_fds=pass_fds, input=input)
+    return Run(p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace"))
+
+
+def good(*args, **kw):
+    r = run(*args, **kw)
+    assert r.code == 0, f"{' '.join(args)}: exit {r.code}: {r.err[-800:]}"
+    return r
+
+
+def bad(code, pattern, *args, **kw):
+    r = run(*args, **kw)
+    assert r.code == code, f"{' '.join(args)}: exit {r.code}, wanted {code}: {r.err[-400:]}"
+    assert re.search(pattern, r.err), f"{' '.join(args)}: message lacks /{pattern}/: {r.err[:400]}"
+    assert not r.out, f"{' '.join(args)}: printed to stdout: {r.out[:200]}"
+    return r
+
+
+def path(name):
+    return os.path.join(WORK, name)
+
+
+def read(name):
+    with open(path(name), encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def compile_program(name, source, *flags):
+    out = path(name)
+    subprocess.run([CXX, "-O1", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-x", "c++", "-", "-o", out, *flags],
+                   input=source.encode(), check=True)
+    return out
+
+
+def rows(name):
+    return [json.loads(line) for line in read(name).splitlines()]
+
+
+def ledger_of(objects):
+    led = objects[-1]
+    assert led["type"] == "ledger", led
+    total = led["shown"] + led["filtered"] + led["sampled_out"] + sum(led["lost"].values())
+    assert led["fired"] == total, f"the ledger doesn't add up: {led}"
+    return led
+
+
+def stack_names(sample):
+    return [f["symbol"] or "" for f in sample["user"]]
+
+
+def has_json():
+    return run("profile", "--json", "-d", "0.05", "-o", "/dev/null", "--", "true").code == 0
