@@ -4,6 +4,7 @@
 #include "programs/exec/input.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/spec_unit.h"
+#include "runtime/object/unit_object.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -39,6 +40,8 @@ Result<Unit> assemble_file(const InputFile &file, bool lines) {
     const size_t n = assembled.complaints.size();
     return fail(Errc::bad_input, "{}: {} mistake{}, nothing was made of it", file.name(), n, n == 1 ? "" : "s");
 }
+
+Result<ObjectSpec> open_assembly(const InputFile &file) { return object_of(TRY(assemble_file(file))); }
 
 InputKind kind_of(Bytes bytes) {
     const std::string_view text = text_of(bytes);

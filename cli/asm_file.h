@@ -12,6 +12,9 @@ namespace rawbpf::inline v0::cli {
 /// shown on standard error.
 [[nodiscard]] Result<Unit> assemble_file(const InputFile &file, bool lines = true);
 
+/// The same, as what an object file would give: for loading and running. Errors: also those of object_of().
+[[nodiscard]] Result<ObjectSpec> open_assembly(const InputFile &file);
+
 enum class InputKind : uint8_t { object, hex, text };
 /// An ELF file, hexadecimal digits and nothing else, or text to assemble.
 [[nodiscard]] InputKind kind_of(Bytes bytes);

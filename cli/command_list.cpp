@@ -1,5 +1,6 @@
 // Which commands an executable has. This file is compiled twice: for rawbpf, and with RAWBPF_LAB for rawbpf-lab, which has the
 // laboratory's too (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
+#include "cli/asm_file.h"
 #include "cli/commands.h"
 #include "cli/doctor_modules.h"
 #include "cli/lab.h"
@@ -19,6 +20,7 @@ const OpenLiveScreen kOpenLiveScreen = open_live_screen;
 const MakeOffCpu kMakeOffCpu = profile::make_off_cpu;
 const MakeRenderer kMakeRenderer = render::make_any_renderer;
 const ExamineModules kExamineModules = examine_modules;
+const OpenAssembly kOpenAssembly = open_assembly;
 #else
 const bool kHasLab = false;
 const OpenProfileExport kOpenProfileExport = nullptr;
@@ -27,6 +29,7 @@ const OpenLiveScreen kOpenLiveScreen = nullptr;
 const MakeOffCpu kMakeOffCpu = nullptr;
 const MakeRenderer kMakeRenderer = render::make_renderer;
 const ExamineModules kExamineModules = nullptr;
+const OpenAssembly kOpenAssembly = nullptr;
 #endif
 
 std::span<const Command *const> all_commands() {

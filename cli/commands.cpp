@@ -63,6 +63,7 @@ struct Asks {
 Asks what_is_asked(const Command &command, const Arguments &arguments) {
     Asks out;
     out.lab = command.operands_in_lab && !arguments.operands().empty();
+    if (!kHasLab && command.needs_lab) out.lab = out.lab || command.needs_lab(arguments);
     for (size_t i = 0; i < command.options.size(); ++i) {
         out.lab = out.lab || (command.options[i].in_lab && arguments.has({i}));
         if (command.options[i].name != "format") continue;

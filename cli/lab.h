@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/object_file.h"
 #include "programs/render/renderer.h"
 
 namespace rawbpf::inline v0::cli {
@@ -17,6 +18,11 @@ using MakeRenderer = Result<std::unique_ptr<render::Renderer>> (*)(render::Forma
 extern const bool kHasLab;
 /// The renderers of all formats, in the executable that has them; otherwise make_renderer.
 extern const MakeRenderer kMakeRenderer;
+
+/// Source text for the assembler into what an object file would give. Errors: bad_input, after every mistake has been shown.
+using OpenAssembly = Result<ObjectSpec> (*)(const InputFile &);
+/// In the executable that has the assembler; otherwise nullptr.
+extern const OpenAssembly kOpenAssembly;
 
 /// Where this executable lies.
 [[nodiscard]] std::string own_path();

@@ -69,6 +69,7 @@ consteval Id option(std::string_view name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf load tool.bpf.o", "load it, say what was loaded, and let go of it again"},
+    {"sudo rawbpf load prog.asm", "assemble it and load it: does the verifier take it?"},
     {"sudo rawbpf load --each --json tool.bpf.o", "which programs load on this kernel, and why not the others"},
     {"sudo rawbpf load --prog on_exec --pin /sys/fs/bpf/tool tool.bpf.o", "one program, to stay"},
     {"sudo rawbpf load --attach -d 5 tool.bpf.o", "attach it for five seconds, then show what its maps hold"},
@@ -265,7 +266,7 @@ int run_load(const Arguments &a) {
     int status = 0;
     for (std::string_view operand : a.operands()) {
         const std::string path(operand);
-        Result<ObjectFile> object = open_object(operand);
+        Result<ObjectFile> object = open_object_or_assembly(operand);
         if (!object) {
             report.unreadable(path, object.error());
             status = std::max(status, complain(kWho, object.error()));
@@ -292,7 +293,8 @@ const Command kLoad{
     .name = "load",
     .summary = "load a BPF object file, whole or program by program",
     .description =
-        "Loads compiled BPF programs (ELF objects of clang or gcc) into the kernel: makes their maps, relocates their accesses "
+        "Loads BPF programs, compiled (ELF objects of clang or gcc) or as source text for the assembler (rawbpf asm), into the "
+        "kernel: makes their maps, relocates their accesses "
         "to the kernel's types (CO-RE), and has each program verified. Unless --pin is given, everything is let go of again when "
         "the command ends, but for maps whose definition says that they are pinned by name: those stay, in /sys/fs/bpf."
         "\n\n"
@@ -313,6 +315,7 @@ const Command kLoad{
     .least_operands = 1,
     .most_operands = SIZE_MAX,
     .operand_is_file = true,
+    .needs_lab = needs_assembler,
     .run = run_load,
 };
 

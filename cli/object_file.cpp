@@ -1,12 +1,15 @@
 // Opening what `inspect`, `relocs`, `check`, `btf min`, `link` and `gen` read, and writing what they answer.
 #include "cli/object_file.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "cli/common_options.h"
+#include "cli/lab.h"
 #include "programs/doctor/doctor.h"
 #include "programs/render/json_line.h"
 #include "runtime/object/elf_object.h"
+#include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -38,9 +41,10 @@ Result<InputFile> InputFile::open(std::string_view path) {
     return out;
 }
 
-Result<ObjectFile> open_object(std::string_view path) {
+namespace {
+Result<ObjectFile> read_object(InputFile &&file) {
     ObjectFile out;
-    out.file = TRY(InputFile::open(path));
+    out.file = std::move(file);
     Result<ObjectSpec> spec = parse_object(out.file.bytes(), out.file.name());
     if (!spec) {
         Error error = std::move(spec).error();
@@ -49,6 +53,39 @@ Result<ObjectFile> open_object(std::string_view path) {
     }
     out.spec = std::move(*spec);
     return out;
+}
+} // namespace
+
+Result<ObjectFile> open_object(std::string_view path) { return read_object(TRY(InputFile::open(path))); }
+
+bool is_assembly(std::string_view path, Bytes bytes) {
+    constexpr size_t kLookedAt = 65536;
+    const std::string_view text(reinterpret_cast<const char *>(bytes.data()), std::min(bytes.size(), kLookedAt));
+    if (text.starts_with("\x7f"
+                         "ELF") ||
+        text.find('\0') != std::string_view::npos || text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+        return false;
+    for (std::string_view ending : {".asm", ".s", ".S"})
+        if (path.ends_with(ending)) return true;
+    return path == "-" || text.starts_with(".program") || text.find("\n.program") != std::string_view::npos;
+}
+
+Result<ObjectFile> open_object_or_assembly(std::string_view path) {
+    InputFile file = TRY(InputFile::open(path));
+    if (!kOpenAssembly || !is_assembly(path, file.bytes())) return read_object(std::move(file));
+    ObjectFile out;
+    out.spec = TRY(kOpenAssembly(file));
+    out.file = std::move(file);
+    return out;
+}
+
+bool needs_assembler(const Arguments &arguments) {
+    for (std::string_view path : arguments.operands()) {
+        if (path == "-" && sys::exists(lab_beside(own_path()))) return true; // what is read here is gone for the other
+        Result<InputFile> file = path == "-" ? fail(Errc::io, "-") : InputFile::open(path);
+        if (file && is_assembly(path, file->bytes())) return true;
+    }
+    return false;
 }
 
 Result<KernelTypes> KernelTypes::open(const std::string &path) {

@@ -61,10 +61,11 @@ struct Command {
     size_t least_operands = 0, most_operands = 0;
     std::string_view operand_choices = {}; ///< separated by spaces; empty: anything
     bool operand_is_file = false;
-    bool operands_in_lab = false;            ///< with any, rawbpf-lab does it
-    bool workload = false;                   ///< takes `-- COMMAND [ARG]...`
-    bool hidden = false;                     ///< not in the list of commands
-    int (*run)(const Arguments &) = nullptr; ///< returns the exit status
+    bool operands_in_lab = false;                   ///< with any, rawbpf-lab does it
+    bool (*needs_lab)(const Arguments &) = nullptr; ///< whether rawbpf-lab does it, by what the operands are
+    bool workload = false;                          ///< takes `-- COMMAND [ARG]...`
+    bool hidden = false;                            ///< not in the list of commands
+    int (*run)(const Arguments &) = nullptr;        ///< returns the exit status
 };
 
 /// An option's place in its command's table.

@@ -6,7 +6,6 @@
 #include "cli/asm_file.h"
 #include "programs/exec/input.h"
 #include "runtime/object/core.h"
-#include "runtime/object/unit_object.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -31,7 +30,7 @@ Result<ProgramInput> program_input(const Arguments &a, const ProgramInputIds &id
     }
 
     const InputFile input = TRY(InputFile::open(file.empty() ? "-" : file));
-    out.spec = kind_of(input.bytes()) == InputKind::text ? TRY(object_of(TRY(assemble_file(input))))
+    out.spec = kind_of(input.bytes()) == InputKind::text ? TRY(open_assembly(input))
                                                          : TRY(exec::read_program(input.bytes(), input.name()));
     out.program = TRY(exec::choose_program(out.spec, a.text(ids.program)));
     out.packet = a.has(ids.packet) || exec::takes_packet(out.spec.programs[out.program]);
