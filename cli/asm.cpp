@@ -28,7 +28,7 @@ constexpr Option kOptions[] = {
      .argument = "FILE",
      .help = "types of a kernel, for @struct.member and kernel functions; the running kernel's where it isn't given"},
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf asm prog.asm", "assemble it, and show what became of each line"},

@@ -33,7 +33,7 @@ constexpr Option kOptions[] = {
     kOutputOption,
     kSyscallsOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf btf dump -f c > vmlinux.h", "the running kernel's types as a header for BPF programs"},

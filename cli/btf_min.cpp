@@ -18,7 +18,7 @@ constexpr Option kOptions[] = {
      .section = "Output"},
     kQuietOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf btf min 5.4.btf prog.bpf.o -o 5.4-prog.btf", "a few kilobytes to send along to machines with that kernel"},

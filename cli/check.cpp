@@ -23,7 +23,7 @@ constexpr Option kOptions[] = {
     kOutputOption,
     verbose_option("text: show what is missing but guarded, too"),
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf check prog.bpf.o", "will its types be found on this kernel"},

@@ -82,7 +82,7 @@ constexpr Option kOptions[] = {
     kQuietOption,
     kSyscallsOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf custom ./server:handle -- ./server", "the stack at each call, with the first argument as its context"},

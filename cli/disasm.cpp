@@ -36,7 +36,7 @@ constexpr Option kOptions[] = {
      .least = 1,
      .most = UINT32_MAX},
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf disasm prog.bpf.o --source", "every program of an object, with the lines of C"},

@@ -28,7 +28,7 @@ constexpr Option kOptions[] = {
     verbose_option("list every program, map, attach and link type and every helper"),
     kSyscallsOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf doctor", "what works here, and what would make the rest work"},

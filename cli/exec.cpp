@@ -38,7 +38,7 @@ constexpr Option kOptions[] = {
     {.name = "verbose", .letter = 'v', .help = "memory afterwards and what it cost, on standard error", .section = "Output"},
     kSyscallsOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"echo b7 00 00 00 2a 00 00 00 95 00 00 00 00 00 00 00 | rawbpf exec -", "prints 2a"},

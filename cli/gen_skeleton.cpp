@@ -18,7 +18,7 @@ constexpr Option kOptions[] = {
      .section = "Output"},
     kOutputOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf gen skeleton tool.bpf.o -o tool.skel.h", "namespace tool, with class Skeleton"},

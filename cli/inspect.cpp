@@ -15,7 +15,7 @@ constexpr Option kOptions[] = {
     kOutputOption,
     verbose_option("text: every instruction of every program, too"),
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf inspect prog.bpf.o", "programs, maps, global variables, what it needs of the kernel"},

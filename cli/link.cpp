@@ -18,7 +18,7 @@ constexpr Option kOptions[] = {
      .help = "the object to write; written only when everything went well",
      .section = "Output"},
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf link -o tool.o main.bpf.o maps.bpf.o lib.bpf.o", "one object out of three"},

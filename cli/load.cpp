@@ -65,7 +65,7 @@ constexpr Option kOptions[] = {
     verbose_option("the verifier's whole log; in JSON also the hash of what was refused"),
     kSyscallsOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf load tool.bpf.o", "load it, say what was loaded, and let go of it again"},

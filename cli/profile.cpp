@@ -133,7 +133,7 @@ constexpr Option kOptions[] = {
      .fallback = "auto",
      .choices = "auto clang dsl"},
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf profile", "the whole machine at 99 Hz, a line a sample, until Ctrl-C"},

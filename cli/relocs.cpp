@@ -19,7 +19,7 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kOutputOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf relocs prog.bpf.o", "how the running kernel's types differ from those it was compiled with"},

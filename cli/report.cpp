@@ -43,7 +43,7 @@ constexpr Option kOptions[] = {
     kVerboseOption,
     kQuietOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf report run.rbpf -f svg -o flame.svg", "a flame graph of a capture"},

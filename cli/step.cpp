@@ -37,7 +37,7 @@ constexpr Option kOptions[] = {
     kColorOption,
     kOutputOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf step sum.bpf.o 01020304", "n: next, b: back, c: run on, h: home, q: quit"},

@@ -142,7 +142,7 @@ constexpr Option kOptions[] = {
     kPrometheusOption,
     kSyscallsOption,
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 constexpr SpanIds kSpanIds = span_ids(kOptions);
 
 constexpr Example kExamples[] = {

@@ -25,7 +25,7 @@ constexpr Option kOptions[] = {
     kOutputOption,
     {.name = "explain", .help = "each argument's spec, what it means, and the BPF instructions that fetch it (by rawbpf-lab)"},
 };
-consteval Id option(std::string_view name) { return find(kOptions, name); }
+consteval Id option(const char *name) { return find(kOptions, name); }
 
 enum class What : uint8_t { list, validate };
 

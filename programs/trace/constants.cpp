@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <span>
 
 #include <fcntl.h>

@@ -6,6 +6,7 @@
 // the memory that the program has and nothing else: everything else is EFAULT.
 //
 // To add one: its function, and a line in the table at the end.
+#include <algorithm>
 #include <cerrno>
 
 #include "asm/helpers.h"

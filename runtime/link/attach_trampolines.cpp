@@ -10,6 +10,7 @@
 // The kernel is told BTF ids and takes all or none. What ftrace doesn't list, what has no types, and what a trampoline can't save
 // the arguments of is left out before it is asked (kernel/bpf/trampoline.c, btf_distill_func_proto: at most 12 arguments, none of
 // them variadic or larger than two registers, no struct as a result); what it refuses nevertheless is found by halving.
+#include <algorithm>
 #include <cerrno>
 #include <map>
 
