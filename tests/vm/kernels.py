@@ -6,6 +6,7 @@ newest that the index names is taken, and what was downloaded is kept.
 
     name -> suites -> package index -> newest linux-image of that series -> .deb -> vmlinuz + modules -> vmlinux or Image
 """
+import contextlib
 import dataclasses
 import functools
 import glob
@@ -13,6 +14,7 @@ import hashlib
 import lzma
 import os
 import re
+import shutil
 import struct
 import subprocess
 
@@ -223,6 +225,20 @@ def unpack_image(vmlinuz, out, arch):
     os.replace(out + ".part", out)
 
 
+@contextlib.contextmanager
+def whole(folder):
+    """A folder to fill, which becomes `folder` when all went well and vanishes otherwise: what is there is whole."""
+    part = folder + ".part"
+    shutil.rmtree(part, ignore_errors=True)
+    os.makedirs(part)
+    try:
+        yield part
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(part, folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
 def obtain(name, archive=None, release=None, log=lambda text: None):
     """The kernel of that name, from the cache or the archive. Raises Unavailable with the reason."""
     kernel = BY_NAME[name]
@@ -247,21 +263,21 @@ def obtain(name, archive=None, release=None, log=lambda text: None):
     where = os.path.join(folder, release)
     if not os.path.exists(os.path.join(where, "image")):
         log(f"fetching {' '.join(packages)}")
-        os.makedirs(where, exist_ok=True)
-        r = archive.apt("apt-get", "download", *[f"{p}:{kernel.arch}" for p in packages], cwd=where, check=False)
-        debs = glob.glob(os.path.join(where, "*.deb"))
-        if r.returncode != 0 or len(debs) != len(packages):
-            raise Unavailable(f"downloading {' '.join(packages)} failed: {r.stderr.strip().splitlines()[-1:]}")
-        with open(os.path.join(where, "hashes"), "w", encoding="utf-8") as f:
-            for deb in sorted(debs):
-                f.write(f"{sha256_of(deb)}  {os.path.basename(deb)}\n")
-        for deb in debs:
-            subprocess.run(["dpkg-deb", "-x", deb, os.path.join(where, "root")], check=True)
-            os.remove(deb)
-        found = glob.glob(os.path.join(where, "root/boot/vmlinuz-*")) + glob.glob(os.path.join(where, "root/usr/lib/modules/*/vmlinuz*"))
-        if not found:
-            raise Unavailable(f"{' '.join(packages)}: no vmlinuz inside")
-        unpack_image(found[0], os.path.join(where, "image"), kernel.arch)
+        with whole(where) as part:
+            r = archive.apt("apt-get", "download", *[f"{p}:{kernel.arch}" for p in packages], cwd=part, check=False)
+            debs = glob.glob(os.path.join(part, "*.deb"))
+            if r.returncode != 0 or len(debs) != len(packages):
+                raise Unavailable(f"downloading {' '.join(packages)} failed: {r.stderr.strip().splitlines()[-1:]}")
+            with open(os.path.join(part, "hashes"), "w", encoding="utf-8") as f:
+                for deb in sorted(debs):
+                    f.write(f"{sha256_of(deb)}  {os.path.basename(deb)}\n")
+            for deb in debs:
+                subprocess.run(["dpkg-deb", "-x", deb, os.path.join(part, "root")], check=True)
+                os.remove(deb)
+            found = glob.glob(os.path.join(part, "root/boot/vmlinuz-*")) + glob.glob(os.path.join(part, "root/usr/lib/modules/*/vmlinuz*"))
+            if not found:
+                raise Unavailable(f"{' '.join(packages)}: no vmlinuz inside")
+            unpack_image(found[0], os.path.join(part, "image"), kernel.arch)
     return load_image(kernel, release, where)
 
 
