@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <unordered_set>
@@ -55,6 +56,7 @@
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/random.h"
+#include "runtime/sys/runnable.h"
 #include "runtime/sys/urgent.h"
 
 namespace rawbpf::inline v0 {
@@ -70,21 +72,37 @@ constexpr uint64_t kGraceNs = 2 * kSecond;  // for a workload that was told to e
 constexpr uint64_t kInFlightNs = 1'000'000; // a record may become visible this much later than its time
 constexpr size_t kTypicalRecord = 600;      // bytes: 70 frames
 constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
-constexpr size_t kMostNodes = 1 << 20; // of the stack tree, before it starts anew; about 20 MB
-constexpr size_t kWriteAt = 64 << 10;  // bytes of capture waiting
-constexpr int kRounds = 8;             // of making tables, before anything else is done
+// While tables are made nobody reads the ring. For a second of samples with copies of their stacks there is room, and for as much
+// again that is kept free of copies; of a small machine's memory it is a little part.
+constexpr size_t kCopiedRecord = 18 << 10, kMostForCopies = 16 << 20, kShareForCopies = 64;
+constexpr uint64_t kBeforehandNs = 300'000'000; // for tables of what runs already; the help says so
+constexpr size_t kMostNodes = 1 << 20;          // of the stack tree, before it starts anew; about 20 MB
+constexpr size_t kWriteAt = 64 << 10;           // bytes of capture waiting
+constexpr int kRounds = 8;                      // of making tables, before anything else is done
 // Samples, for the milliseconds that counting takes to prepare: the kernel's types are searched.
 constexpr double kWorthCounting = 2000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
 constexpr uint32_t kMostLeftOut = 1024; // processes in the map of those to leave out, before it starts anew
 constexpr uint64_t kTypicalRate = 2000; // events a second on a CPU, for the size of the ring
 
-/// A power of two that holds two seconds of samples.
-size_t ring_size(const ProfileOptions &options, const Event &event, size_t cpus) {
+/// The machine's memory; 0 where /proc doesn't say.
+size_t memory_bytes() {
+    const std::string total = sys::first_line("/proc/meminfo"); // "MemTotal:  4028440 kB"
+    const size_t digits = total.find_first_of("0123456789");
+    return digits == std::string::npos ? 0 : static_cast<size_t>(std::strtoull(total.c_str() + digits, nullptr, 10)) << 10;
+}
+
+/// A power of two that holds two seconds of samples; with copies of stacks one second of these and as much again, as far as the
+/// machine's memory allows.
+size_t ring_size(const ProfileOptions &options, const Event &event, size_t cpus, bool copies) {
     if (options.ring_bytes) return options.ring_bytes;
-    const size_t wanted = cpus * (event.counts() ? kTypicalRate : options.frequency) * kTypicalRecord * 2;
+    const size_t samples = cpus * (event.counts() ? kTypicalRate : options.frequency);
+    const size_t wanted = samples * kTypicalRecord * 2;
     size_t size = std::max(kLeastRing, sys::page_size());
     while (size < wanted && size < kMostRing) size *= 2;
+    if (!copies) return size;
+    const size_t for_copies = std::min<size_t>(kMostForCopies, memory_bytes() / kShareForCopies);
+    while (size < samples * kCopiedRecord * 2 && size * 2 <= for_copies) size *= 2;
     return size;
 }
 
@@ -171,8 +189,7 @@ class Run {
         config.filter_cgroup = !options_.cgroup.empty();
         config.tracepoint = event_.kind == EventKind::tracepoint;
         if (event_.counts()) config.every = config.tracepoint ? static_cast<uint32_t>(period_) : 1;
-        const size_t ring = ring_size(options_, event_, options_.cpus.empty() ? online_.size() : options_.cpus.size());
-        program.ring_bytes = static_cast<uint32_t>(ring);
+        size_ring(program);
         program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
         program.pids =
             options_.workload.empty() ? static_cast<uint32_t>(std::max<size_t>(1, options_.pids.size())) : kMostLeftOut;
@@ -210,6 +227,12 @@ class Run {
         }
         waiting_.resize(rings_.size());
         return {};
+    }
+
+    void size_ring(ProgramOptions &program) const {
+        const size_t cpus = options_.cpus.empty() ? online_.size() : options_.cpus.size();
+        const bool copies = program.unwind && program.unwind->copies && !options_.off_cpu;
+        program.ring_bytes = static_cast<uint32_t>(ring_size(options_, event_, cpus, copies));
     }
 
     /// Loads the program. Counting in the kernel is worth no failure: without it all samples are sent.
@@ -267,6 +290,7 @@ class Run {
             if (program.unwind) {
                 // Of events too many may come before the tables are there, as all of a process's first faults.
                 program.unwind->copies = !event_.counts();
+                size_ring(program);
                 auto loaded = load_as(program);
                 if (loaded) {
                     object_ = std::move(*loaded);
@@ -275,6 +299,7 @@ class Run {
                 if (!goes_without(choice, loaded.error(), note))
                     return Unexpected(in_context(std::move(loaded).error(), "unwinding without frame pointers"));
                 program.unwind.reset();
+                size_ring(program);
             }
             outcome_.warnings.push_back(std::move(note));
         }
@@ -315,6 +340,23 @@ class Run {
             TRY(unwinding_.want(static_cast<uint32_t>(pid), sys::monotonic_ns()));
         }
         unwinding_.prepare(options_.workload);
+        if (options_.workload.empty() && options_.pids.empty() && options_.cgroup.empty() && !options_.off_cpu &&
+            unwinding_.on()) {
+            TRY(make_tables_of_running());
+        }
+        return {};
+    }
+
+    /// Of a whole machine: the clocks' first ticks are taken of what runs in this moment. Its tables, unlike those of what is
+    /// sampled later, are made when nobody waits for the ring to be read; and a compiler's takes as long as several ticks, longer
+    /// where compilers have all CPUs. What isn't done in time is done after the start, and its stacks are copied until then.
+    Result<void> make_tables_of_running() {
+        const sys::Urgent urgent;
+        const uint64_t until_ns = sys::monotonic_ns() + kBeforehandNs;
+        for (const int pid : sys::runnable_processes(sys::monotonic_ns() + kBeforehandNs / 3))
+            table_.follow(static_cast<uint32_t>(pid), sys::monotonic_ns());
+        while (!TRY(unwinding_.update(sys::monotonic_ns())) && sys::monotonic_ns() < until_ns) {
+        }
         return {};
     }
 

@@ -1,8 +1,10 @@
 // Which processes? The command's from their exec on, those given with --pid from the start (the tables of both are there before
 // the clocks), and of all others those that are sampled: their first samples come with copies of their stacks, and an idle
-// process costs nothing. Whatever the kernel tells of their mappings afterwards (dlopen, a compiler at run time, exec) comes
-// through the process table, in one go after each reading of the rings; of an exec when it has ended, as the kernel's side
-// forgets the process then (programs/unwind/exec_watch.h).
+// process costs nothing. Of a whole machine those that run when the profile starts come first, as far as a third of a second
+// goes: making a compiler's table takes longer than its next ticks would wait, the more so beside compilers on every CPU.
+// Whatever the kernel tells of their mappings afterwards (dlopen, a compiler at run time, exec) comes through the process table,
+// in one go after each reading of the rings; of an exec when it has ended, as the kernel's side forgets the process then
+// (programs/unwind/exec_watch.h).
 #include "programs/profile/unwinding.h"
 
 #include "programs/unwind/closure.h"
@@ -102,10 +104,12 @@ bool Unwinding::walk(UserStack &stack) {
     if (!list_mappings(table_.last_image(stack.pid))) return false;
     auto walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
     if (!walked) return false; // whatever it is, update() will meet it, too
-    // By frame pointers more addresses are found than there are frames; of a walk by tables each was right.
+    // By frame pointers more addresses are found than there are frames; of a walk by tables each was right. What only a copy
+    // doesn't reach, as a frame of more than 16 KiB, frame pointers may.
     const bool by_tables = (stack.ending & UNWIND_TABLES) != 0;
     const bool whole = walked->ending == UNWIND_ENDED_ROOT || walked->ending == UNWIND_ENDED_DEPTH;
-    if (!whole && walked->frames.size() <= (by_tables ? stack.frames.size() : 1)) return false;
+    const bool too_short = walked->ending == UNWIND_ENDED_UNREADABLE && walked->frames.size() <= 1;
+    if (!whole && (by_tables ? walked->frames.size() <= stack.frames.size() : too_short)) return false;
     walked_ = std::move(*walked);
     stack.frames = walked_.frames;
     stack.ending = walked_.ending | UNWIND_TABLES;
