@@ -17,6 +17,7 @@
 #include "programs/render/text.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/pin.h"
+#include "runtime/kernel/refusal.h"
 #include "runtime/kernel/target_program.h"
 #include "runtime/object/kinds.h"
 #include "runtime/sys/names.h"
@@ -90,6 +91,7 @@ struct Outcome {
     bool loaded = false;
     std::optional<LoadAttempt> attempt;
     Error error = {};
+    Refusal refusal = {}; ///< its sentence is empty where the error isn't about an instruction
 };
 
 class Report {
@@ -145,7 +147,11 @@ class Report {
         out.text("object", object).text("program", p.name).text("section", p.section).text("prog_type", type_name(p.type));
         out.truth("loaded", outcome.loaded);
         outcome.error.os ? out.signed_number("errno", outcome.error.os) : out.null("errno");
-        outcome.loaded ? out.null("reason") : out.text("reason", outcome.error.message());
+        const Refusal &refusal = outcome.refusal;
+        outcome.loaded             ? out.null("reason")
+        : refusal.sentence.empty() ? out.text("reason", outcome.error.message())
+                                   : out.text("reason", format("{}: {}", object, refusal.sentence));
+        if (!outcome.loaded) refusal_json(out, outcome);
         outcome.attempt ? out.number("insns", outcome.attempt->insns) : out.null("insns");
         const std::string hash = outcome.attempt ? format("{:016x}", outcome.attempt->insn_hash) : std::string();
         outcome.loaded ? out.text("insn_hash", hash) : out.null("insn_hash");
@@ -153,6 +159,31 @@ class Report {
             hash.empty() ? out.null("tried_hash") : out.text("tried_hash", hash);
             if (!outcome.error.log.empty()) out.text("log", outcome.error.log);
         }
+    }
+    // What `reason` says in one sentence, for scripts: what sort of mistake, where, and what helps.
+    static void refusal_json(render::JsonLine &out, const Outcome &outcome) {
+        out.text_or_null("hint", outcome.error.hint);
+        const Refusal &r = outcome.refusal;
+        if (r.sentence.empty()) return;
+        out.text("class", r.kind).text("verifier", r.reason).text_or_null("registers", r.registers);
+        place_json(out, r.at);
+        out.text_or_null("function", r.function);
+        std::string &notes = out.raw("notes");
+        notes += '[';
+        for (const RefusalNote &note : r.notes) {
+            if (&note != r.notes.data()) notes += ',';
+            render::JsonObject one(notes);
+            one.text("text", note.text);
+            place_json(one, note.at);
+        }
+        notes += ']';
+    }
+    static void place_json(render::JsonObject &out, const ProgramPlace &at) {
+        at.insn < 0 ? out.null("insn") : out.number("insn", static_cast<uint64_t>(at.insn));
+        out.text_or_null("instruction", at.instruction).text_or_null("file", at.file);
+        at.line == 0 ? out.null("line") : out.number("line", at.line);
+        at.column == 0 ? out.null("column") : out.number("column", at.column);
+        out.text_or_null("source", at.source);
     }
     void program_text(const Outcome &outcome) {
         const ProgramSpec &p = *outcome.program;
@@ -163,7 +194,12 @@ class Report {
             return;
         }
         if (verbose_ && !outcome.error.log.empty()) write(printable_lines(outcome.error.log) + "\n");
-        line(format("{} {} ({}): {}", p.name, p.section, type_name(p.type), outcome.error.message()));
+        if (outcome.refusal.sentence.empty()) {
+            line(format("{} {} ({}): {}", p.name, p.section, type_name(p.type), outcome.error.message()));
+        } else {
+            line(format("{} {} ({}): refused", p.name, p.section, type_name(p.type)));
+            write(printable_lines(print_refusal(outcome.refusal)));
+        }
         for (std::string_view hint = outcome.error.hint; !hint.empty();) {
             const size_t end = std::min(hint.find('\n'), hint.size());
             line(format("  hint: {}", hint.substr(0, end)));
@@ -196,8 +232,10 @@ Result<void> load_each(const ObjectSpec &spec, std::string_view object, const Ar
         std::vector<LoadAttempt> attempts;
         options.attempts = &attempts;
         options.programs = {program.name};
+        Refusal refusal;
+        const KeepRefusal keep(refusal);
         Result<LoadedObject> loaded = load(spec, options);
-        Outcome outcome{&program, loaded.has_value(), {}, {}};
+        Outcome outcome{&program, loaded.has_value(), {}, {}, std::move(refusal)};
         if (!attempts.empty()) outcome.attempt = attempts.back();
         if (!loaded) outcome.error = std::move(loaded).error();
         report.program(object, outcome);
@@ -205,22 +243,37 @@ Result<void> load_each(const ObjectSpec &spec, std::string_view object, const Ar
     return {};
 }
 
+/// The program that ended the load; nullptr: none did.
+const ProgramSpec *refused_program(const ObjectSpec &spec, const std::vector<LoadAttempt> &attempts, const Refusal &refusal) {
+    if (!refusal.program.empty()) return find(spec, refusal.program);
+    return attempts.empty() ? nullptr : find(spec, attempts.back().program);
+}
+
+std::optional<LoadAttempt> attempt_of(const std::vector<LoadAttempt> &attempts, std::string_view program) {
+    for (const LoadAttempt &attempt : attempts)
+        if (attempt.program == program) return attempt;
+    return {};
+}
+
 /// Returns the error that ended it, already shown for its program.
 Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options,
                         const AttachRequest &attach, Report &report) {
     std::vector<LoadAttempt> attempts;
+    Refusal refusal;
     options.attempts = &attempts;
+    const KeepRefusal keep(refusal);
     for (std::string_view name : a.all(option("prog"))) options.programs.emplace_back(name);
     Result<LoadedObject> loaded = load(spec, options);
     if (!loaded) {
         if (report.json()) // what was tried before went with it
-            if (const ProgramSpec *last = attempts.empty() ? nullptr : find(spec, attempts.back().program))
-                report.program(object, Outcome{last, false, attempts.back(), loaded.error()});
+            if (const ProgramSpec *last = refused_program(spec, attempts, refusal))
+                report.program(object, Outcome{last, false, attempt_of(attempts, last->name), loaded.error(), refusal});
         return Unexpected(std::move(loaded).error());
     }
     if (report.verbose())
         for (const std::string &note : loaded->notes) say(printable_lines(format("{}: {}\n", kWho, note)));
-    for (const LoadAttempt &attempt : attempts) report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}});
+    for (const LoadAttempt &attempt : attempts)
+        report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}, {}});
     for (const Map &map : loaded->maps) report.map(map);
     if (a.has(option("pin"))) TRY(pin_object(*loaded, std::string(a.text(option("pin")))));
     if (attach.wanted) TRY(run_attached(kWho, spec, *loaded, attach, report.writer(), report.json(), report.verbose()));

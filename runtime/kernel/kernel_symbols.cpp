@@ -8,6 +8,7 @@
 // impossible helper, which the verifier accepts in code that can't be reached. Its number says which extern it was
 // (libbpf's convention: 2002000000 and the position in the list of externs).
 #include "runtime/kernel/kernel_symbols.h"
+#include "runtime/kernel/near_names.h"
 
 #include <charconv>
 #include <fcntl.h>
@@ -142,7 +143,9 @@ Result<void> KernelSymbols::patch_call(ProgramSpec &program, const Fixup &fixup)
         fits = TRY_IN(same_type(fixup, *function), "kernel function {}", fixup.symbol);
         if (!fits) problem = format("{}'s takes other parameters", function->btf->name());
     }
-    if (!fits && !fixup.weak) return fail(Errc::not_found, "kernel function {}: {}", fixup.symbol, problem);
+    if (!fits && !fixup.weak)
+        return Unexpected(make_error(Errc::not_found, format("kernel function {}: {}", fixup.symbol, problem),
+                                     function ? std::string() : near_kernel_function(*TRY(kernel()), name)));
     if (!fits) {
         call = Insn{BPF_JMP | BPF_CALL, 0, 0, 0, kPoisonFunction + static_cast<int32_t>(fixup.external)};
         program.poisoned.push_back({fixup.insn, format("kernel function {}: {}", fixup.symbol, problem)});

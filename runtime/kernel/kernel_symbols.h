@@ -53,13 +53,14 @@ class KernelSymbols {
     /// By name and kind, in the kernel's types, then in its modules'. Errors: those of opening the kernel's types.
     [[nodiscard]] Result<std::optional<KernelType>> find(std::string_view name, btf::Kind kind, std::string_view module = {});
     [[nodiscard]] Result<int> module_fd(ModuleBtf &module) { return modules_->fd_of(module); }
+    /// The running kernel's types. Errors: those of opening them.
+    [[nodiscard]] Result<const btf::Btf *> kernel();
     /// The object's own types; nullptr: it has none.
     [[nodiscard]] Result<const btf::Btf *> local();
     /// Descriptors of module BTFs that calls of kernel functions refer to by position; empty: there are no such calls.
     [[nodiscard]] const std::vector<int> &fd_array() const { return fd_array_; }
 
   private:
-    Result<const btf::Btf *> kernel();
     Result<bool> same_type(const Fixup &fixup, const KernelType &found);
     Result<uint64_t> address_of(std::string_view symbol);
 

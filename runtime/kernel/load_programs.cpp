@@ -87,8 +87,15 @@ Result<void> patch(Loading &loading, ProgramSpec &program, const std::vector<Map
             insn.imm = tables[fixup.map].fd();
             program.insns[fixup.insn + 1].imm = static_cast<int32_t>(fixup.offset);
             break;
-        case Fixup::Kind::kfunc: TRY(loading.symbols.patch_call(program, fixup)); break;
-        case Fixup::Kind::ksym: TRY(loading.symbols.patch_address(insn, program.insns[fixup.insn + 1], fixup)); break;
+        case Fixup::Kind::kfunc:
+        case Fixup::Kind::ksym: {
+            Result<void> done = fixup.kind == Fixup::Kind::kfunc
+                                    ? loading.symbols.patch_call(program, fixup)
+                                    : loading.symbols.patch_address(insn, program.insns[fixup.insn + 1], fixup);
+            if (!done)
+                return Unexpected(explain_missing(loading.spec, program, fixup.insn, fixup.symbol, std::move(done).error()));
+            break;
+        }
         }
     }
     return {};
@@ -241,7 +248,11 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
         }
         if (!again && again.error().os != EPERM)
             if (std::optional<Fd> typed = TRY(retry_with_context_types(loading, program, log))) again = std::move(*typed);
-        if (!again) return Unexpected(explain_refusal(loading.spec, program, std::move(fd).error(), std::move(log)));
+        if (!again) {
+            const Result<const btf::Btf *> types = loading.symbols.kernel();
+            return Unexpected(
+                explain_refusal(loading.spec, program, types ? *types : nullptr, std::move(fd).error(), std::move(log)));
+        }
         fd = std::move(again);
     }
     out.fd = std::move(*fd);

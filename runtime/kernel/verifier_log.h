@@ -41,5 +41,7 @@ struct VerifierReport {
 
 /// What a reason in the verifier's words means: from a table. Empty when it isn't in there.
 [[nodiscard]] std::string_view verifier_hint(std::string_view reason);
+/// What sort of mistake it is, as Refusal::kind: from the same table. "other" when it isn't in there.
+[[nodiscard]] std::string_view verifier_kind(std::string_view reason);
 
 } // namespace rawbpf::inline v0

@@ -357,8 +357,10 @@ TEST_CASE("loader: a verifier's refusal carries the log, the place and a hint") 
     CHECK(error.kind == Errc::rejected);
     CHECK(error.hint.ends_with("\n.data: an address is left as the file has it"));
     CHECK(error.message() ==
-          "example.bpf.o: program first (perf_event): the verifier refused instruction 6 (r0 = *(u32 *)(r1 +0)), "
-          "example.bpf.c:7 `x = *p;`: R1 invalid mem access 'scalar' [R1=ctx()]");
+          "example.bpf.o: program first (perf_event): the verifier refused instruction 6 (r0 = *(u32 *)(r1 +0))\n"
+          "example.bpf.c:7: R1 invalid mem access 'scalar'\n"
+          "  7 | x = *p;\n"
+          "  R1 = ctx(): the context");
     CHECK(error.hint.find("bpf_probe_read_kernel") != std::string::npos);
     CHECK(error.log.starts_with("0: R1=ctx()"));
     CHECK(kernel.count(BPF_PROG_LOAD) == 2);
@@ -400,9 +402,9 @@ TEST_CASE("loader: on kernels that don't print it, the source line's place comes
         return -EACCES;
     };
     Error error = load(spec).error();
-    CHECK(
-        error.message().find("instruction 6 (r0 = *(u32 *)(r1 +0)) in function helper, example.bpf.c:9 `x = *p;`: R1 invalid") !=
-        std::string::npos);
+    CHECK(error.message().find("instruction 6 (r0 = *(u32 *)(r1 +0)) in function helper\nexample.bpf.c:9:5: R1 invalid") !=
+          std::string::npos);
+    CHECK(error.message().find("\n  9 |     x = *p;\n    |     ^") != std::string::npos);
 }
 
 TEST_CASE("loader: a poisoned CO-RE relocation is named") {

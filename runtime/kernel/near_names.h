@@ -1,0 +1,18 @@
+// What was probably meant, where the kernel has no such function, member or enumerator. Part of the loader.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/btf/btf.h"
+
+namespace rawbpf::inline v0 {
+
+/// Of the kernel's functions (of those that begin with bpf_, where the name does): "did you mean `bpf_task_from_pid`?", or empty.
+[[nodiscard]] std::string near_kernel_function(const btf::Btf &kernel, std::string_view name);
+
+/// For "struct task_struct has no field pidd", as CO-RE says it, and the same of unions and enums: "did you mean `pid`?", or
+/// empty.
+[[nodiscard]] std::string near_member(const btf::Btf &kernel, std::string_view why);
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,184 @@
+// Advice on the way a program takes: loops, ends, registers that were never set, what it returns. And the table of all advisers.
+#include <algorithm>
+#include <linux/bpf.h>
+
+#include "runtime/base/format.h"
+#include "runtime/kernel/refusal_parts.h"
+
+namespace rawbpf::inline v0::refusal {
+namespace {
+
+bool leaves(const Insn &insn) {
+    return insn.code == (BPF_JMP | BPF_EXIT) || insn.code == (BPF_JMP | BPF_JA) || insn.code == (BPF_JMP32 | BPF_JA);
+}
+
+bool says_loop(const ProgramPlace &place) {
+    for (std::string_view word : {"for (", "for(", "while (", "while(", "do {", "do{"})
+        if (place.source.find(word) != std::string::npos) return true;
+    return false;
+}
+
+struct Returns {
+    uint32_t type;
+    std::string_view words;
+};
+constexpr Returns kReturns[] = {
+    {BPF_PROG_TYPE_CGROUP_SKB, "0 drops the packet, 1 lets it pass (egress: 2 and 3 the same, with congestion)"},
+    {BPF_PROG_TYPE_CGROUP_SOCK, "0 refuses, 1 allows"},
+    {BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "0 refuses, 1 allows"},
+    {BPF_PROG_TYPE_CGROUP_DEVICE, "0 refuses, 1 allows"},
+    {BPF_PROG_TYPE_CGROUP_SYSCTL, "0 refuses, 1 allows"},
+    {BPF_PROG_TYPE_CGROUP_SOCKOPT, "0 refuses, 1 allows"},
+    {BPF_PROG_TYPE_SOCK_OPS, "0 or 1; an answer is left in ctx->reply"},
+    {BPF_PROG_TYPE_SK_LOOKUP, "0 (SK_DROP) drops, 1 (SK_PASS) goes on"},
+    {BPF_PROG_TYPE_TRACING, "fentry and fexit programs return 0"},
+    {BPF_PROG_TYPE_LSM, "0 allows, a negative errno refuses"},
+    {BPF_PROG_TYPE_FLOW_DISSECTOR, "BPF_OK, BPF_DROP or BPF_FLOW_DISSECTOR_CONTINUE"},
+};
+
+} // namespace
+
+bool never_set(Case &c) {
+    const int reg = register_named(c.refusal.reason);
+    if (reg < 0 || !c.ends_here()) return false;
+    const Origin from = c.origin(reg);
+    if (from.kind == Origin::Kind::cleared) {
+        const uint32_t call = c.path[from.step].insn;
+        const std::string name = c.called(call);
+        c.note_at(call, format("this call{} cleared r1 to r5", name.empty() ? "" : format(" of {}()", name)));
+        c.refusal.hint = format("keep what is needed after a call in r6 to r9, or on the stack: `r6 = r{}` before the call", reg);
+        c.refusal.registers.clear();
+        return true;
+    }
+    const Insn *insn = c.insn();
+    if (reg == 0 && insn && insn->code == (BPF_JMP | BPF_EXIT)) {
+        c.note("nothing on the path to this exit sets r0, which is what the program returns");
+        return true;
+    }
+    if (from.kind != Origin::Kind::entry) return false;
+    c.note(format(
+        "nothing on the path to here sets r{}; when a program starts, only r1 (the context) and r10 (the stack) are set", reg));
+    c.refusal.hint = "give it a value on every path that leads here";
+    return true;
+}
+
+bool endless(Case &c) {
+    const bool certain = c.refusal.reason.find("infinite loop") != std::string::npos;
+    const PathLoop loop = busiest_loop(c.path, certain ? 1 : 16);
+    if (loop.rounds == 0) return false; // many branches, but no loop
+    c.refusal.kind = "loop";
+    const std::string instruction(c.path[loop.begin].text);
+    ProgramPlace head = c.places.at(loop.head, instruction);
+    bool named = says_loop(head);
+    for (size_t i = loop.begin; i < loop.end; ++i) { // the line that says so, else the first of them
+        const ProgramPlace place = c.places.at(c.path[i].insn, c.path[i].text);
+        if (place.line == 0 || place.file != head.file || c.places.function(c.path[i].insn) != c.places.function(loop.head))
+            continue;
+        const bool better = says_loop(place) && !named;
+        if (better || (says_loop(place) == named && place.line < head.line)) head = place;
+        named = named || says_loop(place);
+    }
+    const bool moved = c.refusal.at.insn < 0 || certain;
+    if (moved) c.refusal.at = head;
+    c.refusal.function = c.places.function(loop.head);
+    c.refusal.registers.clear();
+    c.note_at(loop.back,
+              certain ? "the loop goes back from here, and nothing that the verifier knows of changed in a round"
+                      : format("the loop goes back from here; the verifier followed it {} times and saw no end", loop.rounds));
+    c.refusal.hint = "give the loop an end that the verifier can see, a constant: `for (int i = 0; i < 100 && more; i++)`; or "
+                     "use bpf_loop() (5.17) or "
+                     "bpf_for() (6.4)";
+    return true;
+}
+
+bool unreachable(Case &c) {
+    const Insn *before = c.insn_at(c.refusal.at.insn - 1);
+    if (!before || !leaves(*before)) return false;
+    const bool exit = before->code == (BPF_JMP | BPF_EXIT);
+    const bool back = !exit && (before->code == (BPF_JMP | BPF_JA) ? before->off : before->imm) < 0;
+    const auto at = static_cast<uint32_t>(c.refusal.at.insn - 1);
+    c.refusal.notes.push_back(
+        {format("the instruction before it {}, and nothing jumps to here", exit   ? "ends the program"
+                                                                           : back ? "always goes back: a loop without an end"
+                                                                                  : "always jumps away"),
+         c.places.at(at, exit ? "exit" : "goto")});
+    c.refusal.hint = back ? "give the loop a condition on which it ends, or remove what stands behind it"
+                          : "remove what can never run, or let a jump lead there (is a label missing?)";
+    return true;
+}
+
+bool no_end(Case &c) {
+    std::vector<uint32_t> ends;
+    for (const ProgramSpec::Subprogram &sub : c.program.subprograms)
+        if (sub.insn > 0) ends.push_back(sub.insn - 1);
+    if (!c.program.insns.empty()) ends.push_back(static_cast<uint32_t>(c.program.insns.size() - 1));
+    std::sort(ends.begin(), ends.end());
+    for (const uint32_t end : ends) {
+        if (leaves(c.program.insns[end])) continue;
+        c.refusal.at = c.places.at(end);
+        c.refusal.function = c.places.function(end);
+        c.note("this is the last instruction, and it goes on to the next one, which doesn't exist");
+        c.refusal.hint = "end it with exit (r0 set before), or with a jump back";
+        return true;
+    }
+    return false;
+}
+
+bool returned(Case &c) {
+    const std::string_view reason = c.refusal.reason;
+    if (c.ends_here()) {
+        const Origin from = c.origin(BPF_REG_0);
+        if (from.kind != Origin::Kind::unknown && from.kind != Origin::Kind::entry)
+            c.note_at(c.path[from.step].insn, "the value that is returned comes from here");
+    }
+    const size_t should = reason.find("should have been in ");
+    if (should == std::string_view::npos) return false;
+    const std::string_view range = reason.substr(should + sizeof "should have been in " - 1);
+    std::string_view meaning;
+    for (const Returns &row : kReturns)
+        if (row.type == c.program.type) meaning = row.words;
+    c.refusal.hint = format("return a constant of {}{}{}", range.substr(0, range.find_first_of("])") + 1),
+                            meaning.empty() ? "" : ": ", meaning);
+    return true;
+}
+
+std::span<const Adviser> advisers() {
+    static constexpr Adviser kAdvisers[] = {
+        {"expected=", argument_kind},
+        {"_or_null'", may_be_null},
+        {"Possibly NULL pointer", may_be_null},
+        {"invalid mem access 'scalar'", number_as_pointer},
+        {"invalid mem access 'inv'", number_as_pointer},
+        {"invalid access to packet", packet},
+        {"", argument_of_call}, // adds the prototype to all that follow
+        {"invalid access to map value", map_value},
+        {"invalid access to map key", map_value},
+        {"invalid access to memory", map_value},
+        {"invalid variable-offset", stack_variable},
+        {"from stack", stack_fixed},
+        {"to stack", stack_fixed},
+        {"invalid stack off", stack_fixed},
+        {"misaligned", misaligned},
+        {"Unreleased reference", leak},
+        {"sleep", may_sleep},
+        {"GPL", license},
+        {"use helper", helper_refused},
+        {"program of this type", helper_refused},
+        {"unknown func", helper_refused},
+        {"!read_ok", never_set},
+        {"never been initialized", never_set},
+        {"infinite loop", endless},
+        {"BPF program is too large", endless},
+        {"The sequence of", endless},
+        {"too many instructions", endless},
+        {"unreachable insn", unreachable},
+        {"last insn is not an exit", no_end},
+        {"should have been in", returned},
+        {"invalid bpf_context access", context_access},
+        {"pointer arithmetic", pointer_arithmetic},
+        {"prohibited", pointer_arithmetic},
+    };
+    return kAdvisers;
+}
+
+} // namespace rawbpf::inline v0::refusal

@@ -1,0 +1,333 @@
+// Advice on accesses to memory: which bytes were asked for, which are there, and how many are missing.
+//
+//      packet      |<-- proved by a comparison: r -->|         the access:  off .. off + size
+//      map value   |<-- value_size ------------------>|
+//      stack       r10-512 ........................ r10-1
+#include <algorithm>
+#include <linux/bpf.h>
+
+#include "runtime/base/format.h"
+#include "runtime/kernel/refusal_parts.h"
+
+namespace rawbpf::inline v0::refusal {
+namespace {
+
+constexpr int64_t kStack = 512;
+
+std::string bytes(int64_t n) { return format("{} byte{}", n, n == 1 ? "" : "s"); }
+
+bool is_assembly(const Case &c) {
+    const std::string &file = c.refusal.at.file;
+    return file.ends_with(".asm") || file.ends_with(".s") || file.ends_with(".S");
+}
+
+int64_t size_of(const Insn &insn) {
+    switch (BPF_SIZE(insn.code)) {
+    case BPF_B: return 1;
+    case BPF_H: return 2;
+    case BPF_W: return 4;
+    default: return 8;
+    }
+}
+
+bool loads(const Insn &insn) { return BPF_CLASS(insn.code) == BPF_LDX; }
+bool stores(const Insn &insn) { return BPF_CLASS(insn.code) == BPF_STX || BPF_CLASS(insn.code) == BPF_ST; }
+int base_of(const Insn &insn) { return loads(insn) ? insn.src : stores(insn) ? insn.dst : -1; }
+
+// "smin=umin=4,smax=umax=smax32=umax32=56": names that share a number stand in front of it.
+std::optional<int64_t> bound(std::string_view value, std::string_view name) {
+    size_t at = 0;
+    while ((at = value.find(name, at)) != std::string_view::npos) {
+        const bool whole = at > 0 && (value[at - 1] == ',' || value[at - 1] == '(' || value[at - 1] == '=');
+        at += name.size();
+        if (!whole || at >= value.size() || value[at] != '=') continue;
+        const size_t end = std::min(value.find_first_of(",)", at), value.size());
+        const size_t equals = value.rfind('=', end);
+        return number_after(value.substr(equals, end - equals), "=");
+    }
+    return {};
+}
+
+void forget_register(Case &c, int reg) {
+    const std::string gone = format("R{}={}", reg, value_in(c.refusal.registers, reg));
+    const size_t at = c.refusal.registers.find(gone);
+    if (at == std::string::npos) return;
+    c.refusal.registers.erase(at, gone.size() + 1);
+    while (c.refusal.registers.ends_with(' ')) c.refusal.registers.pop_back();
+}
+
+// How far the accesses through the same pointer go from here to the next branch or call: a compiler reads a member of two
+// bytes byte by byte.
+int64_t reach(const Case &c, int64_t offset, int64_t size) {
+    const Insn *first = c.insn();
+    int64_t out = offset + size;
+    if (!first || base_of(*first) < 0) return out;
+    const int base = base_of(*first);
+    for (int64_t i = c.refusal.at.insn; const Insn *insn = c.insn_at(i); ++i) {
+        const uint8_t kind = BPF_CLASS(insn->code);
+        if (kind == BPF_JMP || kind == BPF_JMP32) break;
+        if (base_of(*insn) == base) out = std::max(out, offset - first->off + insn->off + size_of(*insn));
+        if ((kind == BPF_ALU || kind == BPF_ALU64 || loads(*insn)) && insn->dst == base) break;
+        if (is_wide(*insn)) {
+            if (insn->dst == base) break;
+            ++i;
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+bool may_be_null(Case &c) {
+    int reg = register_named(c.refusal.reason);
+    if (const std::optional<int64_t> argument = number_after(c.refusal.reason, "trusted arg"))
+        reg = static_cast<int>(*argument) + 1;
+    if (reg < 0 || !c.ends_here()) return false;
+    const Origin from = c.origin(reg);
+    if (from.kind != Origin::Kind::call) return false;
+    const uint32_t call = c.path[from.step].insn;
+    const std::string name = c.called(call);
+    if (name.empty()) return false;
+    c.note_at(call, format("R{} is what {}() returned here, which may be NULL", reg, name));
+    const std::string_view when = name == "bpf_map_lookup_elem"   ? " where the map has no such key (of an array: no such index)"
+                                  : name == "bpf_ringbuf_reserve" ? " where the buffer is full"
+                                                                  : "";
+    c.refusal.hint = format("{}() returns NULL{}: compare its result with NULL before using it, {}", name, when,
+                            is_assembly(c) ? "`if r0 == 0 goto out`" : "`if (!p) return 0;`");
+    return true;
+}
+
+bool number_as_pointer(Case &c) {
+    const int reg = register_named(c.refusal.reason);
+    if (reg < 0 || !c.ends_here()) return false;
+    const Origin from = c.origin(reg);
+    if (from.kind == Origin::Kind::unknown || from.kind == Origin::Kind::entry) return false;
+    const uint32_t at = c.path[from.step].insn;
+    const std::string name = c.called(at);
+    const Insn *insn = c.insn_at(at);
+    if (from.kind == Origin::Kind::call && !name.empty()) {
+        c.note_at(at, format("R{} is the number that {}() returned here", reg, name));
+    } else if (from.kind == Origin::Kind::load) {
+        c.note_at(at, format("R{} was read from memory here: an address that lies in memory is a number to the verifier", reg));
+    } else if (from.kind == Origin::Kind::computed) {
+        c.note_at(at, format("R{} is computed here: the result is a number, no pointer", reg));
+    } else if (from.kind == Origin::Kind::constant && insn && !is_wide(*insn)) {
+        c.note_at(at, format("R{} is the number {} here{}", reg, insn->imm, insn->imm == 0 ? " (NULL)" : ""));
+    }
+    if (name == "bpf_get_current_task")
+        c.refusal.hint =
+            "what it points to is read with bpf_probe_read_kernel() or BPF_CORE_READ(), not directly; the pointer of "
+            "bpf_get_current_task_btf() (5.11) may be followed directly";
+    return true;
+}
+
+bool packet(Case &c) {
+    const std::string &reason = c.refusal.reason;
+    const int reg = register_named(reason);
+    const std::optional<int64_t> off = number_after(reason, " off="), size = number_after(reason, " size="),
+                                 has = number_after(reason, ",r=");
+    if (!off || !size || !has) return false;
+    const int64_t need = reach(c, *off, *size);
+    forget_register(c, reg); // the log shows what it was before the comparison
+    if (*off < 0) {
+        c.note(format("the access begins {} in front of the packet", bytes(-*off)));
+        return true;
+    }
+    if (*has == 0) {
+        c.note(format("no comparison with data_end covers this pointer on the path to here; the access needs {} from it",
+                      bytes(need)));
+        c.refusal.hint =
+            format("compare first: `if (pointer + {} > data_end) return ...`; after a number that isn't constant was added to "
+                   "the pointer, and after calls that change the packet, compare again",
+                   need);
+        return true;
+    }
+    const int64_t missing = need - *has;
+    std::string words = format("the access ends at byte {}, and a comparison with data_end has proved {}: {} missing", need, *has,
+                               format("{} {}", bytes(missing), missing == 1 ? "is" : "are"));
+    bool placed = false;
+    for (size_t i = c.path.size(); i-- > 0 && !placed;) {
+        const Insn *insn = c.insn_at(c.path[i].insn);
+        if (!insn || BPF_CLASS(insn->code) != BPF_JMP || BPF_SRC(insn->code) != BPF_X) continue;
+        const uint8_t operation = BPF_OP(insn->code);
+        placed = operation == BPF_JGT || operation == BPF_JGE || operation == BPF_JLT || operation == BPF_JLE;
+        if (placed) c.note_at(c.path[i].insn, words);
+    }
+    if (!placed) c.note(std::move(words));
+    c.refusal.hint =
+        format("compare {} more: at least {} from the pointer on must lie before data_end (`sizeof` of the whole header, "
+               "not part of it)",
+               bytes(missing), bytes(need));
+    return true;
+}
+
+bool map_value(Case &c) {
+    const std::string &reason = c.refusal.reason;
+    const std::optional<int64_t> has = number_after(reason, "_size="), off = number_after(reason, " off="),
+                                 size = number_after(reason, " size=");
+    if (!has || !off || !size) return false;
+    const int reg = c.insn() ? base_of(*c.insn()) : -1;
+    const std::string value = reg < 0 ? std::string() : register_value(c, reg);
+    const std::string what = describe_register(value);
+    const std::string whole =
+        format("{} has {}", what.starts_with("a pointer to ") ? what.substr(sizeof "a pointer to " - 1) : "what is accessed",
+               bytes(*has));
+    if (*off < 0) {
+        c.note(format("the access may begin {} in front of it; {}", bytes(-*off), whole));
+        return true;
+    }
+    const int64_t over = *off + *size - *has;
+    if (over <= 0) return false;
+    const std::optional<int64_t> most = bound(value, "umax");
+    if (most && *most > 0) {
+        const int64_t fits = *most - over;
+        c.note(format("{}; the access of {} may be at offset {}: {} too far", whole, bytes(*size), *off, bytes(over)));
+        c.refusal.hint = fits >= 0 ? format("the offset can be up to {} as far as the verifier sees; the largest that fits is "
+                                            "{}: check it before the use, "
+                                            "`if (i > {}) return 0;` (an index counts elements, this counts bytes)",
+                                            *most, fits, fits)
+                                   : format("the offset can be up to {}, and what is behind it needs more than there is", *most);
+    } else {
+        c.note(format("{}; the access of {} at offset {} ends {} too far", whole, bytes(*size), *off, bytes(over)));
+        c.refusal.hint =
+            "the type that the program uses is larger than the one that the map was defined with, or the offset is wrong";
+    }
+    return true;
+}
+
+bool stack_fixed(Case &c) {
+    const std::string &reason = c.refusal.reason;
+    std::optional<int64_t> off = number_after(reason, " off=");
+    if (!off) off = number_after(reason, " off ");
+    std::optional<int64_t> size = number_after(reason, " size=");
+    if (!size) size = number_after(reason, " size ");
+    if (!off || !size) return false;
+    if (*off < -kStack) {
+        c.note(format("a program's stack is r10 - {} to r10 - 1; the access at r10 - {} begins {} below it", kStack, -*off,
+                      bytes(-kStack - *off)));
+        c.refusal.hint = "put large variables into a per-CPU array map, or make them smaller";
+        return true;
+    }
+    if (*off + *size > 0) {
+        c.note(format("the stack ends at r10 - 1; the access of {} at r10 {} {} ends {} above it", bytes(*size),
+                      *off < 0 ? '-' : '+', *off < 0 ? -*off : *off, bytes(*off + *size)));
+        c.refusal.hint = "stack variables lie below r10, at negative offsets: use less of the variable, or make it larger";
+        return true;
+    }
+    const std::optional<int64_t> which = number_after(reason, format("{}+", *off));
+    c.note(format("{} of the {} at r10 - {} {} never written on the path to here", which ? format("byte {}", *which + 1) : "part",
+                  bytes(*size), -*off, which ? "was" : "was"));
+    return true;
+}
+
+bool stack_variable(Case &c) {
+    const std::string &reason = c.refusal.reason;
+    const size_t at = reason.find("var_off=(");
+    const std::optional<int64_t> off = number_after(reason, " off="), size = number_after(reason, " size=");
+    if (at == std::string::npos || !off || !size || *size <= 0) return false;
+    const std::string_view rest = std::string_view(reason).substr(at + sizeof "var_off=(" - 1);
+    const std::optional<int64_t> known = number_after(format("={}", rest), "="), mask = number_after(rest, "; ");
+    if (!known || !mask || *known < 0 || *mask < 0) return false;
+    const int64_t most = *known | *mask, end = *off + most + *size;
+    if (end <= 0) return false;
+    const int64_t room = -*off / *size;
+    c.note(format("the access of {} may be at r10 - {} + {}, which ends {} past the end of the stack", bytes(*size), -*off, most,
+                  bytes(end)));
+    c.refusal.hint = format(
+        "at r10 - {} there is room for {} of {}: keep the index below that, just before the use (`if (i >= {}) return 0;`)",
+        -*off, room == 1 ? "one value" : format("{} values", room), bytes(*size), room);
+    return true;
+}
+
+bool misaligned(Case &c) {
+    // "misaligned stack access off (0x0; 0x7)+-21+0 size 8", "... packet access off 2+(0x0; 0x4)+14+0 size 4"
+    const std::string_view reason = c.refusal.reason;
+    const size_t at = reason.find(" off "), end = reason.rfind(" size ");
+    if (at == std::string_view::npos || end == std::string_view::npos || end < at) return false;
+    std::string_view sum = reason.substr(at + 5, end - at - 5);
+    const std::optional<int64_t> size = number_after(reason, " size ");
+    if (!size || *size < 2) return false;
+    int64_t total = 0;
+    bool variable = false;
+    while (!sum.empty()) {
+        if (sum[0] == '(') {
+            variable = true;
+            sum.remove_prefix(std::min(sum.find(')') + 1, sum.size()));
+        } else {
+            const std::string part(sum.substr(0, sum.find('+')));
+            total += number_after("=" + part, "=").value_or(0);
+            sum.remove_prefix(part.size());
+        }
+        if (sum.starts_with('+')) sum.remove_prefix(1);
+    }
+    const int64_t past = ((total % *size) + *size) % *size;
+    const bool stack = reason.find("stack") != std::string_view::npos;
+    const std::string place =
+        stack ? format("r10 {} {}", total < 0 ? '-' : '+', total < 0 ? -total : total) : format("offset {}", total);
+    if (variable || past == 0)
+        c.note(format("an access of {} must be at a multiple of {}; the part of the offset that isn't constant may not be one",
+                      bytes(*size), *size));
+    else
+        c.note(
+            format("{} is {} past a multiple of {}, at which an access of {} must be", place, bytes(past), *size, bytes(*size)));
+    c.refusal.hint = format("{}copy the bytes with __builtin_memcpy() into a variable of its own, or access them byte by byte",
+                            variable || past == 0 ? "" : format("move it by {} down or {} up, or ", bytes(past), *size - past));
+    return true;
+}
+
+bool context_access(Case &c) {
+    struct Row {
+        uint32_t type;
+        std::string_view name;
+    };
+    constexpr Row kContexts[] = {
+        {BPF_PROG_TYPE_SOCKET_FILTER, "struct __sk_buff"},
+        {BPF_PROG_TYPE_SCHED_CLS, "struct __sk_buff"},
+        {BPF_PROG_TYPE_SCHED_ACT, "struct __sk_buff"},
+        {BPF_PROG_TYPE_CGROUP_SKB, "struct __sk_buff"},
+        {BPF_PROG_TYPE_SK_SKB, "struct __sk_buff"},
+        {BPF_PROG_TYPE_XDP, "struct xdp_md"},
+        {BPF_PROG_TYPE_LWT_IN, "struct __sk_buff"},
+        {BPF_PROG_TYPE_LWT_OUT, "struct __sk_buff"},
+        {BPF_PROG_TYPE_LWT_XMIT, "struct __sk_buff"},
+        {BPF_PROG_TYPE_LWT_SEG6LOCAL, "struct __sk_buff"},
+        {BPF_PROG_TYPE_FLOW_DISSECTOR, "struct __sk_buff"},
+        {BPF_PROG_TYPE_KPROBE, "struct pt_regs"},
+        {BPF_PROG_TYPE_PERF_EVENT, "struct bpf_perf_event_data"},
+        {BPF_PROG_TYPE_CGROUP_SOCK, "struct bpf_sock"},
+        {BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "struct bpf_sock_addr"},
+        {BPF_PROG_TYPE_SOCK_OPS, "struct bpf_sock_ops"},
+        {BPF_PROG_TYPE_SK_MSG, "struct sk_msg_md"},
+        {BPF_PROG_TYPE_SK_LOOKUP, "struct bpf_sk_lookup"},
+        {BPF_PROG_TYPE_SK_REUSEPORT, "struct sk_reuseport_md"},
+        {BPF_PROG_TYPE_CGROUP_SYSCTL, "struct bpf_sysctl"},
+        {BPF_PROG_TYPE_CGROUP_SOCKOPT, "struct bpf_sockopt"},
+        {BPF_PROG_TYPE_CGROUP_DEVICE, "struct bpf_cgroup_dev_ctx"},
+        {BPF_PROG_TYPE_TRACEPOINT, "the tracepoint's record (its format file in tracefs)"},
+        {BPF_PROG_TYPE_RAW_TRACEPOINT, "struct bpf_raw_tracepoint_args"},
+    };
+    const std::optional<int64_t> off = number_after(c.refusal.reason, " off="), size = number_after(c.refusal.reason, " size=");
+    if (!off || !size || !c.insn()) return false;
+    std::string_view name = "the context";
+    for (const Row &row : kContexts)
+        if (row.type == c.program.type) name = row.name;
+    c.note(format("{} {} at offset {} of {}", stores(*c.insn()) ? "it writes" : "it reads", bytes(*size), *off, name));
+    c.refusal.hint =
+        stores(*c.insn())
+            ? "most members of a context can only be read; those that can be written depend on the type of the program"
+        : *size == 8 ? "read each member with its own size: those of most contexts have 4 bytes (__u32); beyond its last member "
+                       "there is nothing"
+                     : "there is no member at that offset, or programs of this type may not read it, or its size is another";
+    return true;
+}
+
+bool pointer_arithmetic(Case &c) {
+    const int reg = register_named(c.refusal.reason);
+    const std::string what = reg < 0 ? std::string() : describe_register(register_value(c, reg));
+    if (what.empty() || what == "a number") return false;
+    c.refusal.hint =
+        "to a pointer only numbers are added, and from it subtracted: compute the number first, in another register, then add it";
+    return true;
+}
+
+} // namespace rawbpf::inline v0::refusal

@@ -1,0 +1,71 @@
+// What the advisers share: one refusal with everything that is known of it, and reading its numbers. Private to the loader.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/kernel/refusal_advice.h"
+#include "runtime/kernel/verifier_path.h"
+
+namespace rawbpf::inline v0::refusal {
+
+struct Case {
+    const ProgramSpec &program;
+    const ProgramPlaces &places;
+    const RefusalContext &context;
+    Refusal &refusal;
+    std::vector<PathStep> path;
+    std::string_view all_registers; ///< "R1=ctx() R10=fp0"
+
+    [[nodiscard]] const Insn *insn() const; ///< the refused one; nullptr: none
+    [[nodiscard]] const Insn *insn_at(int64_t at) const;
+    /// "bpf_map_lookup_elem": the helper or kernel function that the instruction calls; empty where it calls none.
+    [[nodiscard]] std::string called(uint32_t at) const;
+    void note(std::string text);
+    void note_at(uint32_t insn, std::string text);
+    /// Where a register's value comes from at the refused instruction.
+    [[nodiscard]] Origin origin(int reg) const;
+    [[nodiscard]] bool ends_here() const; ///< the path ends at the refused instruction
+};
+
+/// "R2=scalar(id=1)" -> "scalar(id=1)"; empty: unknown.
+[[nodiscard]] std::string_view value_in(std::string_view registers, int reg);
+[[nodiscard]] std::string register_value(const Case &c, int reg);
+/// The number behind a word that isn't the end of another: ("value_size=64 off=-4", "off=") -> -4. Hexadecimal after 0x.
+[[nodiscard]] std::optional<int64_t> number_after(std::string_view text, std::string_view word);
+/// The first "R7" in the text; -1: none.
+[[nodiscard]] int register_named(std::string_view reason);
+
+struct Adviser {
+    std::string_view words;  ///< of the reason
+    bool (*advise)(Case &c); ///< false: it isn't as expected; the next one may know
+};
+/// In the order in which they are tried.
+[[nodiscard]] std::span<const Adviser> advisers();
+
+// refusal_memory.cpp: accesses; refusal_calls.cpp: calls and what they give; refusal_flow.cpp: loops, ends, unset registers.
+bool may_be_null(Case &c);
+bool number_as_pointer(Case &c);
+bool packet(Case &c);
+bool map_value(Case &c);
+bool stack_fixed(Case &c);
+bool stack_variable(Case &c);
+bool misaligned(Case &c);
+bool argument_kind(Case &c);
+bool argument_of_call(Case &c);
+bool leak(Case &c);
+bool may_sleep(Case &c);
+bool license(Case &c);
+bool helper_refused(Case &c);
+bool never_set(Case &c);
+bool endless(Case &c);
+bool unreachable(Case &c);
+bool no_end(Case &c);
+bool returned(Case &c);
+bool pointer_arithmetic(Case &c);
+bool context_access(Case &c);
+
+} // namespace rawbpf::inline v0::refusal

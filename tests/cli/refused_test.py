@@ -1,0 +1,215 @@
+"""Programs with the mistakes that people make first: what the message says of each, where it points, what it advises.
+
+One row a mistake. `//!` stands on the line that must be named as the place, `//n` on one that a note must name; the class and the
+words are looked for in the JSON and in the text.
+"""
+from harness import *
+
+HEAD = """#include <rawbpf/bpf.h>
+struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 16); __type(key, __u32); __type(value, __u64); } counts SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, char[48]); } buf SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 4096); } events SEC(".maps");
+"""
+TRACE = 'SEC("tracepoint/syscalls/sys_enter_openat")'
+
+# name, section, body, class, words of the text
+IN_C = [
+    ("null", TRACE, """
+    __u32 key = 1;
+    __u64 *n = bpf_map_lookup_elem(&counts, &key); //n
+    __u64 *m = bpf_map_lookup_elem(&counts, &key);
+    if (!m) return 0;
+    *m += bpf_get_smp_processor_id();
+    *n += 2; //!
+    return 0;""", "null", ["bpf_map_lookup_elem\\(\\) returned here", "compare its result with NULL"]),
+    ("loop", TRACE, """
+    volatile __u64 steps = 0;
+    __u64 n = bpf_get_prandom_u32();
+    while (n != 1) { //!
+        n = n & 1 ? 3 * n + 1 : n / 2;
+        steps++;
+    }
+    return steps;""", "loop", ["followed it [0-9]+ times", "bpf_loop"]),
+    ("unset", TRACE, """
+    int result;
+    asm volatile("%0 = r7" : "=r"(result)); //!
+    return result;""", "uninitialized", ["nothing on the path to here sets r7"]),
+    ("packet", 'SEC("xdp")', """
+    struct { char to[6], from[6]; __u16 type; } *eth = (void *)(long)((struct xdp_md *)ctx)->data;
+    if ((void *)eth + 12 > (void *)(long)((struct xdp_md *)ctx)->data_end) //n
+        return 2;
+    return eth->type == 8 ? 1 : 2; //!
+""", "packet", ["2 bytes are missing", "at least 14 bytes"]),
+    ("no-comparison", 'SEC("xdp")', """
+    char *data = (void *)(long)((struct xdp_md *)ctx)->data;
+    return data[3]; //!
+""", "packet", ["no comparison with data_end", r"pointer \+ 4 > data_end"]),
+    ("stack", TRACE, """
+    volatile __u64 a[4] = {};
+    a[bpf_get_prandom_u32() & 7] = 1; //!
+    return a[0];""", "stack", ["32 bytes past the end", "room for 4 values"]),
+    ("argument", TRACE, """
+    __u32 pid = bpf_get_current_pid_tgid();
+    __u64 *n = bpf_map_lookup_elem(&counts, (void *)(long)pid); //!
+    return n ? *n : 0;""", "argument", [r"void \*bpf_map_lookup_elem\(void \*map, const void \*key\)", "argument 2, `const void \\*key`", "pass an address"]),
+    ("leak", TRACE, """
+    __u64 *e = bpf_ringbuf_reserve(&events, 8, 0); //n
+    if (!e) return 0;
+    *e = bpf_get_current_pid_tgid();
+    if ((*e >> 32) == 1) //n
+        return 0;
+    bpf_ringbuf_submit(e, 0);
+    return 0;""", "leak", ["bpf_ringbuf_reserve\\(\\) acquires it here", "bpf_ringbuf_discard"]),
+    ("sleep", TRACE, """
+    char b[16];
+    return bpf_copy_from_user(b, sizeof b, (void *)0x1000); //!
+""", "sleep", ["bpf_probe_read_user\\(\\)", r"fentry\.s"]),
+    ("misaligned", TRACE, """
+    char a[24] = {};
+    volatile __u64 *p = (void *)(a + 3);
+    asm volatile("" : "+r"(p));
+    *p = 1; //!
+    return a[4];""", "alignment", ["3 bytes past a multiple of 8"]),
+    ("kfunc", TRACE, """
+    return bpf_task_from_pidd(1); //!
+""", "kfunc", ["did you mean `bpf_task_from_pid`"]),
+    ("core", TRACE, """
+    struct task_struct *t = (void *)bpf_get_current_task();
+    int pid = 0;
+    bpf_probe_read_kernel(&pid, sizeof pid, &t->pidd); //!
+    return pid;""", "core", ["struct task_struct has no field pidd", "did you mean `pid`"]),
+    ("kernel-pointer", TRACE, """
+    struct task_struct *t = (void *)bpf_get_current_task(); //n
+    return t->pid; //!
+""", "memory", ["number that bpf_get_current_task\\(\\) returned", "BPF_CORE_READ"]),
+    ("returned", 'SEC("cgroup_skb/egress")', """
+    return ((struct __sk_buff *)ctx)->len; //!
+""", "return", [r"\[0, 3\]"]),
+    ("map-value", TRACE, """
+    __u32 key = 0;
+    char *v = bpf_map_lookup_elem(&buf, &key);
+    if (!v) return 0;
+    __u32 i = bpf_get_prandom_u32();
+    if (i > 48) return 0;
+    v[i] = 1; //!
+    return 0;""", "bounds", ["1 byte too far", "the largest that fits is 47"]),
+    ("context", 'SEC("socket")', """
+    return *(__u64 *)(ctx + 4); //!
+""", "context", ["8 bytes at offset 4 of struct __sk_buff"]),
+]
+
+# name, text, class, words
+IN_ASSEMBLY = [
+    ("cleared", """.program p "socket"
+    call bpf_ktime_get_ns ;n
+    r2 = *(u32 *)(r1 + 0) ;!
+    r0 = 0
+    exit
+""", "uninitialized", ["bpf_ktime_get_ns\\(\\) cleared r1 to r5", "r6 = r1"]),
+    ("loop", """.program p "socket"
+    call bpf_get_prandom_u32
+again:
+    r0 += 1 ;!
+    if r0 != 7 goto again ;n
+    exit
+""", "loop", ["the loop goes back from here"]),
+    ("spill", """.map counts hash key u32 value u64 entries 1
+.program p "socket"
+    *(u32 *)(r10 - 4) = 0
+    r1 = counts ll
+    r2 = r10
+    r2 += -4
+    call bpf_map_lookup_elem ;n
+    *(u64 *)(r10 - 16) = r0
+    call bpf_ktime_get_ns
+    r3 = *(u64 *)(r10 - 16)
+    *(u64 *)(r3 + 0) = r0 ;!
+    r0 = 0
+    exit
+""", "null", ["bpf_map_lookup_elem\\(\\) returned here"]),
+    ("below-the-stack", """.program p "socket"
+    r1 = r10
+    r1 += -520
+    *(u64 *)(r1 + 0) = 1 ;!
+    r0 = 0
+    exit
+""", "stack", ["8 bytes below"]),
+    ("license", """.license "Proprietary"
+.program p "tracepoint/syscalls/sys_enter_openat"
+    r1 = r10
+    r1 += -16
+    r2 = 16
+    r3 = 0x1000
+    call bpf_probe_read_user_str ;!
+    r0 = 0
+    exit
+""", "license", ['license is "Proprietary"', "only for programs under the GPL"]),
+    ("unreachable", """.program p "socket"
+    r0 = 0
+    exit ;n
+    r0 = 1 ;!
+    exit
+""", "control-flow", ["ends the program, and nothing jumps to here"]),
+    ("arithmetic", """.program p "socket"
+    r1 *= 8 ;!
+    r0 = 0
+    exit
+""", "arithmetic", ["the context", "only numbers are added"]),
+]
+
+
+def write(name, text):
+    with open(path(name), "w") as f:
+        f.write(text)
+
+
+def marked(text, mark):
+    return [n for n, line in enumerate(text.splitlines(), 1) if line.endswith(mark)]
+
+
+def judged(name, file, source, kind, words, marks, options=()):
+    whole = run("load", *options, file)
+    assert whole.code in (1, 3), f"{name}: loaded, or status {whole.code}: {whole.err}"
+    row = [r for r in map(json.loads, run("load", "--json", *options, file).out.splitlines()) if r["type"] == "program"][-1]
+    assert row["loaded"] is False and row["class"] == kind, (name, row.get("class"), row.get("reason"))
+    assert row["reason"] and "\n" not in row["reason"], row["reason"]
+    assert row["hint"], f"{name}: no hint"
+    here = marked(source, marks[0])
+    if here:
+        assert row["line"] == here[0], f"{name}: line {row['line']} instead of {here[0]}: {whole.err}"
+    noted = {n["line"] for n in row["notes"]}
+    assert set(marked(source, marks[1])) <= noted, f"{name}: notes at {noted}: {whole.err}"
+    for word in words:
+        assert re.search(word, whole.err), f"{name}: lacks /{word}/: {whole.err}"
+    # Laid out: the place at the start of a line, its source below it, and a caret where the column is known.
+    if row["line"] and not row["insn"] is None:
+        assert re.search(rf"^\S*{re.escape(os.path.basename(row['file']))}:{row['line']}(:\d+)?: ", whole.err, re.M), whole.err
+        assert f"\n  {row['line']} | " in whole.err, whole.err
+    assert all(len(line) < 400 for line in whole.err.splitlines()), whole.err
+
+
+@test
+def refused_programs_in_c():
+    if run("load", "--json", "-", input=b"r0 = 0\nexit\n").code == 3:
+        raise Skip("programs can't be loaded here")
+    include = os.path.join(HERE, "..", "..", "programs", "include")
+    for name, section, body, kind, words in IN_C:
+        declared = {"kfunc": "extern int bpf_task_from_pidd(int pid) __ksym;\n",
+                    "core": "struct task_struct { int pidd; } __attribute__((preserve_access_index));\n",
+                    "kernel-pointer": "struct task_struct { int pid; } __attribute__((preserve_access_index));\n"}.get(name, "")
+        if "__ksym" in declared:
+            declared = declared.replace("__ksym", '__attribute__((section(".ksyms")))')
+        source = f'{HEAD}{declared}{section}\nint {name.replace("-", "_")}_program(void *ctx)\n{{{body}\n}}\nchar LICENSE[] SEC("license") = "GPL";\n'
+        write(f"{name}.bpf.c", source)
+        subprocess.run(["clang", "-O2", "-g", "-target", "bpf", "-I", include, f"-I/usr/include/{os.uname().machine}-linux-gnu", "-c",
+                        path(f"{name}.bpf.c"), "-o", path(f"{name}.bpf.o")], check=True, capture_output=True)
+        judged(name, path(f"{name}.bpf.o"), source, kind, words, ("//!", "//n"))
+
+
+@test
+def refused_programs_in_assembly():
+    if run("load", "--json", "-", input=b"r0 = 0\nexit\n").code == 3:
+        raise Skip("programs can't be loaded here")
+    for name, source, kind, words in IN_ASSEMBLY:
+        write(f"{name}.asm", source)
+        judged(name, path(f"{name}.asm"), source, kind, words, (";!", ";n"))
