@@ -63,12 +63,19 @@ enum rawbpf_enum_question { RAWBPF_ENUMVAL_EXISTS = 0, RAWBPF_ENUMVAL_VALUE = 1 
 #define bpf_core_cast(pointer, type) ((typeof(type) *)bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(type)))
 extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
 
+// What a place holds, without const: clang 21 warns of a const variable that nothing is put into, and the value is written by a
+// helper.
+#if defined(__clang__) && __clang_major__ >= 19
+#define RAWBPF_VALUE_OF(place) __typeof_unqual__(place)
+#else
+#define RAWBPF_VALUE_OF(place) typeof(place)
+#endif
 // One step, pointer->member, as an expression. `get` reads (to, size, address); a step that fails gives zero, as the helpers
 // clear what they could not read.
 #define RAWBPF_STEP(get, pointer, member)                                                                                        \
     ({                                                                                                                           \
         __auto_type rawbpf_pointer_ = (pointer);                                                                                 \
-        typeof(rawbpf_pointer_->member) rawbpf_value_;                                                                           \
+        RAWBPF_VALUE_OF(rawbpf_pointer_->member) rawbpf_value_;                                                                  \
         get((void *)&rawbpf_value_, sizeof(rawbpf_value_), &rawbpf_pointer_->member);                                            \
         rawbpf_value_;                                                                                                           \
     })
