@@ -90,7 +90,7 @@ double cpu_ns(const std::vector<std::string> &command) {
 }
 
 std::string find_tool(const std::string &name) {
-    for (const char *version : {"-19", "-20", "-21"})
+    for (const char *version : {"-22", "-21", "-20", "-19"})
         if (cpu_ns({name + version, "--version"}) > 0) return name + version;
     return {};
 }
@@ -131,7 +131,7 @@ int main() {
         auto ours = [&] { return which == 0 ? assembling() : printing(); };
         bench::row(name, "ns", bench::repeat(kRounds, ours), bench::Mark::at_most, 100);
         if ((which == 0 ? mc : objdump).empty() || cpu_ns(there) == 0) {
-            bench::skipped(name + ", beside LLVM", "needs LLVM 19");
+            bench::skipped(name + ", beside LLVM", "needs LLVM 19 or newer");
             continue;
         }
         auto [a, b] = bench::in_turns(kRounds, ours, [&] { return cpu_ns(there) / count; });

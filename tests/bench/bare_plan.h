@@ -6,8 +6,10 @@
 
 enum { kBareMap = 1, kBareUpdate, kBareFreeze, kBareBtf, kBareProgram };
 
+/* `inner`: the map that a map of maps is made after, its place in the plan plus one. `key_type`, `value_type`: in the plan's BTF,
+ * where the map needs it (storage of tasks). */
 struct BareMap {
-    uint32_t type, key_size, value_size, max_entries, flags;
+    uint32_t type, key_size, value_size, max_entries, flags, inner, key_type, value_type;
 };
 
 /* Followed by the key and the value. */

@@ -48,6 +48,12 @@ static void do_step(uint32_t kind, char *body, uint32_t size) {
         attr.value_size = map->value_size;
         attr.max_entries = map->max_entries;
         attr.map_flags = map->flags;
+        if (map->inner) attr.inner_map_fd = (uint32_t)maps[map->inner - 1];
+        if (map->value_type) {
+            attr.btf_fd = (uint32_t)btf;
+            attr.btf_key_type_id = map->key_type;
+            attr.btf_value_type_id = map->value_type;
+        }
         if (map_count == 64) exit(1);
         const int fd = (int)must(bpf(BPF_MAP_CREATE, &attr), "map");
         maps[map_count++] = fd;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <string>
@@ -36,17 +37,20 @@ inline Figure figure(std::vector<double> values) {
     return {n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2, values.front(), values.back()};
 }
 
-/// `rounds` measurements of one function returning a double.
-template <class F> Figure repeat(int rounds, F &&measure) {
+/// How many rounds of so many: one in the short form (RAWBPF_BENCH_SHORT, the gate), which tests that a benchmark still runs.
+inline int rounds(int full) { return std::getenv("RAWBPF_BENCH_SHORT") ? 1 : full; }
+
+/// `full` measurements of one function returning a double.
+template <class F> Figure repeat(int full, F &&measure) {
     std::vector<double> values;
-    for (int i = 0; i < rounds; ++i) values.push_back(measure());
+    for (int i = 0; i < rounds(full); ++i) values.push_back(measure());
     return figure(std::move(values));
 }
 
 /// Ours and the peer's in turns, the first of a round alternating.
-template <class F, class G> std::pair<Figure, Figure> in_turns(int rounds, F &&ours, G &&peer) {
+template <class F, class G> std::pair<Figure, Figure> in_turns(int full, F &&ours, G &&peer) {
     std::vector<double> a, b;
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < rounds(full); ++i) {
         if (i % 2 == 0) a.push_back(ours());
         b.push_back(peer());
         if (i % 2 == 1) a.push_back(ours());

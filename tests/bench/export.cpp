@@ -115,7 +115,7 @@ int main() {
         if (encoding == Encoding::json && !render::writes_json()) continue;
         std::vector<double> by_clock, by_core;
         uint64_t lost = 0;
-        for (int i = 0; i < kRounds; ++i) {
+        for (int i = 0; i < bench::rounds(kRounds); ++i) {
             const Rates rates = send(port, encoding);
             by_clock.push_back(rates.by_clock);
             by_core.push_back(rates.by_core);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct RecordedMap {
     sys::MapCreateAttr attr;
     std::vector<Update> updates;
     bool frozen = false;
+    std::shared_ptr<RecordedMap> inner = {}; // as it was then: its descriptor may be another map's by now
 };
 
 class Recorder final : public sys::Observer {
@@ -52,6 +54,9 @@ class Recorder final : public sys::Observer {
         case BPF_MAP_CREATE: {
             RecordedMap map{};
             std::memcpy(&map.attr, attr, std::min(size, sizeof map.attr));
+            if (const auto inner = maps_.find(static_cast<int>(map.attr.inner_map_fd));
+                map.attr.inner_map_fd && inner != maps_.end())
+                map.inner = std::make_shared<RecordedMap>(inner->second);
             maps_[fd] = map;
             break;
         }
@@ -94,6 +99,7 @@ class Recorder final : public sys::Observer {
         plan.clear();
         std::vector<Insn> insns(prog.insn_cnt);
         std::memcpy(insns.data(), at(prog.insns), insns.size() * sizeof(Insn));
+        kept_ = 0;
         std::map<int, int32_t> index;
         const auto btf = btfs_.find(static_cast<int>(prog.prog_btf_fd));
         if (btf != btfs_.end()) step(kBareBtf, btf->second);
@@ -101,9 +107,8 @@ class Recorder final : public sys::Observer {
             Insn &insn = insns[i];
             if (!is_wide(insn)) continue;
             if (insn.src == BPF_PSEUDO_MAP_FD || insn.src == BPF_PSEUDO_MAP_VALUE) {
-                const auto [place, fresh] = index.try_emplace(insn.imm, static_cast<int32_t>(index.size()));
-                if (fresh) keep(maps_[insn.imm], place->second);
-                insn.imm = place->second;
+                const auto known = index.find(insn.imm);
+                insn.imm = known != index.end() ? known->second : index[insn.imm] = keep(maps_[insn.imm]);
             }
             ++i; // the other half
         }
@@ -123,21 +128,28 @@ class Recorder final : public sys::Observer {
         body += text(prog.line_info, size_t{head.line_info_rec_size} * head.line_info_cnt);
         step(kBareProgram, body);
     }
-    void keep(const RecordedMap &map, int32_t index) {
+    /// The map's place in the plan; a map of maps stands after the one that it is made after.
+    int32_t keep(const RecordedMap &map) {
         BareMap bare{};
+        if (map.inner) bare.inner = static_cast<uint32_t>(keep(*map.inner)) + 1;
+        const int32_t index = kept_++;
         bare.type = map.attr.map_type;
         bare.key_size = map.attr.key_size;
         bare.value_size = map.attr.value_size;
         bare.max_entries = map.attr.max_entries;
         bare.flags = map.attr.map_flags;
+        bare.key_type = map.attr.btf_key_type_id;
+        bare.value_type = map.attr.btf_value_type_id;
         step(kBareMap, raw(bare));
         for (const Update &update : map.updates)
             step(kBareUpdate,
                  raw(BareUpdate{static_cast<uint32_t>(index), map.attr.key_size, update.flags}) + update.key + update.value);
         if (map.frozen) step(kBareFreeze, raw(static_cast<uint32_t>(index)));
+        return index;
     }
     std::map<int, RecordedMap> maps_;
     std::map<int, std::string> btfs_;
+    int32_t kept_ = 0; // maps that the plan has
 };
 
 } // namespace
