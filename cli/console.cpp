@@ -3,6 +3,7 @@
 // ignored in the workloads that are started, while a handler is reset by exec.
 #include "cli/console.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>

@@ -4,6 +4,8 @@
 //        yes  ring buffers              5.8
 //        no   kprobe.multi              5.18   EOPNOTSUPP; Linux 5.18 or newer, with CONFIG_FPROBE
 //        ?    iterators                 5.8    can't be asked with these privileges; CAP_BPF ...
+#include <algorithm>
+
 #include "programs/doctor/doctor.h"
 
 #include "programs/render/json_line.h"

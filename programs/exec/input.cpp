@@ -6,6 +6,7 @@
 // What it is is told by its first bytes, never by its name. Source text is assembled before it comes here (cli/asm_file.h).
 #include "programs/exec/input.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/base/hex.h"

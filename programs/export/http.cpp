@@ -7,6 +7,9 @@
 #include "programs/export/http.h"
 
 #define CPPHTTPLIB_NO_EXCEPTIONS 1
+#include <algorithm>
+#include <chrono>
+
 #include <httplib.h>
 
 #include "runtime/base/format.h"

@@ -10,6 +10,7 @@
 #include "programs/export/pairing.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace rawbpf::inline v0::telemetry {
 

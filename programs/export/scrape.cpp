@@ -6,6 +6,7 @@
 // ignores SIGPIPE for the whole process, which what we start would inherit: that is put back.
 #define CPPHTTPLIB_NO_EXCEPTIONS 1
 #include <httplib.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <chrono>

@@ -11,6 +11,8 @@
 // "name (in library)" is how the profiler takes a native frame's location apart, so a bracket in a library's name is escaped.
 // Where equal stacks had to be counted, each is written as often as it was seen, one after the other. Samples of events other
 // than a clock's stand there once each, however many events they stand for.
+#include <algorithm>
+
 #include "programs/render/json_line.h"
 #include "programs/render/lab_formats.h"
 #include "programs/render/text.h"

@@ -1,6 +1,7 @@
 // zlib at work. A level of 6 is what gzip(1) takes; a profile becomes a fifth of its size.
 #include "programs/render/gzip.h"
 
+#include <algorithm>
 #include <new>
 #include <zlib.h>
 

@@ -1,6 +1,8 @@
 // JSON lines, every command's: braces, commas and numbers. What needs care, text of any bytes, is the library's.
 #include "programs/render/json_line.h"
 
+#include <utility>
+
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::render {

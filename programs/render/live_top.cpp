@@ -2,6 +2,8 @@
 // and what `-f top` says of the same samples can't differ.
 #include "programs/render/live_top.h"
 
+#include <algorithm>
+
 #include "programs/render/ledger.h"
 #include "programs/render/renderer.h"
 #include "programs/render/text.h"

@@ -9,6 +9,7 @@
 #include "programs/render/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 
 #include "runtime/base/format.h"

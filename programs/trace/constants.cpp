@@ -8,6 +8,7 @@
 // The values are this machine's: what is traced runs here. (O_DIRECTORY is 0200000 on x86_64 and 040000 on arm64.)
 #include "programs/trace/constants.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <ctime>

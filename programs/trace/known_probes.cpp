@@ -3,6 +3,8 @@
 // the Go fork's sources).
 #include "programs/trace/known_probes.h"
 
+#include <algorithm>
+
 namespace rawbpf::inline v0::trace {
 namespace {
 

@@ -4,6 +4,8 @@
 // include/uapi/linux/btf.h).
 #include "runtime/emulator/source.h"
 
+#include <algorithm>
+
 #include "runtime/base/bytes.h"
 
 namespace rawbpf::inline v0::emulator {

@@ -10,6 +10,7 @@
 #include "runtime/kernel/kernel_symbols.h"
 #include "runtime/kernel/near_names.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fcntl.h>
 

@@ -21,6 +21,7 @@
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <sys/socket.h>
 
 #include "runtime/base/bytes.h"
 #include "runtime/sys/choke.h"

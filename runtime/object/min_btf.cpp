@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "runtime/object/core_field.h"
 #include "runtime/object/core_path.h"

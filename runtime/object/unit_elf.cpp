@@ -17,6 +17,7 @@
 // that a relocation compares. Formats: Documentation/bpf/btf.rst, llvm_reloc.rst, libbpf's map definitions (Linux 6.18).
 #include "runtime/object/unit_elf.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 

@@ -4,6 +4,7 @@
 // numbers are ints, floats are doubles.
 #include "runtime/provider/usdt_provider.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstring>
 #include <deque>

@@ -15,6 +15,7 @@
 #include "runtime/symbols/maps.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include <sys/sysmacros.h>

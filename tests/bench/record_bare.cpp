@@ -7,6 +7,7 @@
 //      plan: [ kind u32 | size u32 | body ] ...      descriptors in it are indexes: the n-th map of the plan
 //
 // Usage: record-bare PLAN
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>

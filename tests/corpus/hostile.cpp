@@ -5,6 +5,7 @@
 // 200 cuts at random lengths and 20 mutants of 50 flipped bytes each. Built with ASan and UBSan by ./dev corpus --hostile; memory
 // is counted by replacing operator new, since a sanitizer's own bookkeeping would drown ours. The targets are the running
 // kernel's types where they can be read, so that relocations find something to disagree with.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,6 @@
 // Object files: whatever the bytes are, a spec or an error. What becomes a spec is relocated against types like those of the
 // sample objects, looked up and printed, since all of that trusts what parse_object() let through.
+#include <algorithm>
 #include <cstdlib>
 
 #include "runtime/object/core.h"

@@ -1,4 +1,5 @@
 // The sideband's parser on its own, and the ring's walk over the same bytes, starting near the end so that records wrap.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 

@@ -1,4 +1,5 @@
 // USDT: hostile files with notes, and hostile argument specs for every machine; all that is made of them, instructions included.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <elf.h>

@@ -3,6 +3,7 @@
 #include <rawbpf/custom.h>
 #include <rawbpf/rawbpf.h>
 
+#include <cstdint>
 #include <cstdio>
 
 #include <linux/bpf.h>

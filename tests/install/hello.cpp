@@ -2,6 +2,7 @@
 // second, and counts the records that the kernel sent.
 #include <rawbpf/rawbpf.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <unistd.h>

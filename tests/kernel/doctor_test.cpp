@@ -6,6 +6,7 @@
 //   - helpers: bpftool asks no tracing, LSM and iterator programs with a real target, so it misses what only those may call
 //     (bpf_d_path, bpf_seq_printf ...), and some versions take every refusal for a "yes" in program types that they can't load.
 // So: what bpftool has, we must have; and what we have beyond it must come from a program with a target.
+#include <cctype>
 #include <cstdlib>
 #include <set>
 

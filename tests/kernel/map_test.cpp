@@ -2,6 +2,7 @@
 #include "runtime/kernel/map.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/vfs.h>

@@ -1,6 +1,7 @@
 // The sideband on real processes: a shell that starts another program, watched from before its exec to its end.
 #include "runtime/events/perf_ring.h"
 
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // Starting workloads: stopped until told to go, with the right identity, and nothing left behind.
 #include "runtime/sys/process.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>

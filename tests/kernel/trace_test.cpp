@@ -1,6 +1,7 @@
 // The tracer against a kernel: a child calls so many times, and exactly so many are seen.
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <fstream>

@@ -1,4 +1,5 @@
 // Stacks of traced code without frame pointers, walked by tables: the same workloads as the profiler's (unwind_workload.h).
+#include <cerrno>
 #include <csignal>
 #include <memory>
 #include <set>

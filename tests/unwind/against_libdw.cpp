@@ -9,6 +9,7 @@
 //
 // prints a line of JSON: how many samples there were, in how many both agree frame by frame, how many of ours reach the outermost
 // frame, and why the others don't.
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>

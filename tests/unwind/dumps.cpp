@@ -4,6 +4,7 @@
 //                            u32 u32   u64    u64   u64 each             u64                          u64 (if size)
 #include "tests/unwind/dumps.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>

@@ -3,12 +3,14 @@
 #include "net.h"
 
 #include <cerrno>
+#include <cstdint>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace {

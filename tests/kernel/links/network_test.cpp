@@ -1,4 +1,7 @@
 // Interfaces, sockets and cgroups, in a network namespace and a cgroup that the test makes and removes.
+#include <cerrno>
+#include <cstdio>
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/if_ether.h>

@@ -1,4 +1,5 @@
 // What a link is to others: pins that outlive it, updates, and bpftool's view of both, where there is a bpftool.
+#include <csignal>
 #include <cstdio>
 #include <sys/wait.h>
 

@@ -3,6 +3,7 @@
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 
+#include <cerrno>
 #include <fstream>
 
 #include "programs/usdt/binary.h"

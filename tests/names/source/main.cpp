@@ -1,4 +1,5 @@
 #include "shapes.h"
+#include <exception>
 #include <functional>
 #include <iostream>
 #include <memory>

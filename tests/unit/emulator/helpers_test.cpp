@@ -1,4 +1,5 @@
 // Maps and helpers, with the kernel's results.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>

@@ -1,7 +1,9 @@
 // The ring buffer's reader against a ring in plain memory (tests/support/fake_ring.h).
 #include "runtime/events/ring_buffer.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <string>
 #include <thread>
 #include <vector>

@@ -1,4 +1,6 @@
 // Links on a kernel that is played: what is asked, what is undone, what is left open when a call fails.
+#include <tuple>
+
 #include "runtime/link/link.h"
 
 #include <sys/ioctl.h>

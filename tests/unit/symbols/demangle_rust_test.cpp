@@ -4,6 +4,8 @@
 // name, compiled by rustc 1.97 (nightly, for constants of structural types) with either -C symbol-mangling-version. What they
 // should read as was checked by eye against the source; beside them, the 202,235 v0 names of librustc_driver and 23,498 legacy
 // ones of Python extensions were compared with llvm-cxxfilt 19 and binutils: equal but for how clones are written.
+#include <cstdint>
+
 #include "runtime/symbols/demangle.h"
 
 #include "runtime/symbols/punycode.h"

@@ -1,4 +1,6 @@
 // Go's table of functions: each of its layouts by hand, both word sizes and byte orders, and damaged in every place.
+#include <tuple>
+
 #include "runtime/symbols/go_pclntab.h"
 
 #include "runtime/symbols/elf_symbols.h"

@@ -1,6 +1,7 @@
 // bpf(2) and perf_event_open(2) against a fake kernel: what is passed, and what is tried again.
 #include "runtime/sys/bpf.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 

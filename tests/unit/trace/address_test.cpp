@@ -1,5 +1,6 @@
 // Against inet_ntop(3), which the static executable does without.
 #include <arpa/inet.h>
+#include <sys/socket.h>
 
 #include <cstring>
 #include <random>

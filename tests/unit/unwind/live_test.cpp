@@ -1,4 +1,5 @@
 // Pools, rules, tables and lists of mappings, against a kernel that remembers what it was told and in which order.
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <memory>

@@ -1,4 +1,6 @@
 // Tables from call frame information written by hand: each instruction, each encoding, pages, gaps, overlaps; and hostile bytes.
+#include <algorithm>
+
 #include "runtime/unwind/table.h"
 
 #include "tests/support/test.h"

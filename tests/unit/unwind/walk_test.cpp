@@ -2,6 +2,7 @@
 // registers, from sensible ones to nonsense, for both machines.
 #include "programs/unwind/walk.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
