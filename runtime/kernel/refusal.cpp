@@ -12,6 +12,7 @@
 // in 5.18).
 #include "runtime/kernel/refusal.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/format.h"

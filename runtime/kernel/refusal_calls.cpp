@@ -1,4 +1,6 @@
 // Advice on calls: what the helper takes, what has to be given back, who may call it.
+#include <algorithm>
+
 #include <linux/bpf.h>
 
 #include "asm/helpers.h"

@@ -14,6 +14,7 @@
 // a callee's end, and everything up to its call is stepped over, unless r0 is looked for.
 #include "runtime/kernel/verifier_path.h"
 
+#include <algorithm>
 #include <linux/bpf.h>
 #include <map>
 

@@ -1,6 +1,7 @@
 // Containers by the names of their cgroups, on a tree made up for it.
 #include "programs/profile/container.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
