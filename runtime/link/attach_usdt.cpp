@@ -81,6 +81,43 @@ struct Claims final : Link::Held {
 
 Result<Map> another_handle(const Map &map) { return Map::from_fd(TRY(sys::duplicate(map.fd()))); }
 
+// libbpf 1.7's usdt.bpf.h as it was released: its index register is a bit field that may not lie across two bytes' border, so an
+// argument is eight bytes longer than before. Told by the size of the map's values.
+//
+//      0 value u64 | 8 kind u8 | 10 index register:12, scale:4 | 14 register s16 | 16 signed | 17 shift | .. 24
+struct WideSpec {
+    struct Argument {
+        uint64_t value = 0;
+        uint32_t where = 0;
+        uint16_t reserved = 0;
+        int16_t register_offset = 0;
+        bool is_signed = false;
+        int8_t shift = 0;
+        uint8_t padding[6] = {};
+    };
+    Argument arguments[UsdtSpec::kMostArguments];
+    uint64_t cookie = 0;
+    int16_t count = 0;
+    uint8_t padding[6] = {};
+};
+static_assert(sizeof(WideSpec::Argument) == 24 && sizeof(WideSpec) == 304);
+
+WideSpec widened(const UsdtSpec &spec) {
+    WideSpec out;
+    out.cookie = spec.cookie;
+    out.count = spec.count;
+    for (size_t i = 0; i < UsdtSpec::kMostArguments; ++i) {
+        const UsdtSpec::Argument &from = spec.arguments[i];
+        const uint32_t kind = from.where & 0xff, index = from.where >> 8 & 0xfff, scale = from.where >> 20 & 0xf;
+        out.arguments[i].value = from.value;
+        out.arguments[i].where = kind | index << 16 | scale << 28;
+        out.arguments[i].register_offset = from.register_offset;
+        out.arguments[i].is_signed = from.is_signed;
+        out.arguments[i].shift = from.shift;
+    }
+    return out;
+}
+
 Result<uint32_t> write_spec(Claims &claims, const Map &specs, const UsdtSpec &spec) {
     if (!claims.taken) return fail(Errc::internal, "no list of entries");
     const auto at = std::find(claims.taken->begin(), claims.taken->end(), false);
@@ -88,7 +125,8 @@ Result<uint32_t> write_spec(Claims &claims, const Map &specs, const UsdtSpec &sp
         return Unexpected(make_error(Errc::unsupported, format("map {} is full: {} entries", kSpecs, specs.max_entries()),
                                      "define BPF_USDT_MAX_SPEC_CNT before usdt.bpf.h is included"));
     const uint32_t entry = static_cast<uint32_t>(at - claims.taken->begin());
-    TRY_IN(specs.update(&entry, &spec), "{}", kSpecs);
+    const WideSpec wide = widened(spec);
+    TRY_IN(specs.update(&entry, specs.value_size() == sizeof wide ? static_cast<const void *>(&wide) : &spec), "{}", kSpecs);
     *at = true;
     claims.entries.push_back(entry);
     return entry;
@@ -121,9 +159,10 @@ Result<std::vector<uint64_t>> running_addresses(const Attaching &a, const Probe 
 
 // Fills the program's maps; a cookie for each site.
 Result<std::vector<uint64_t>> tell_arguments(Link &link, const Attaching &a, const Probe &probe, const Map &specs) {
-    if (specs.key_size() != sizeof(uint32_t) || specs.value_size() != sizeof(UsdtSpec))
-        return fail(Errc::bad_input, "map {}: values of {} bytes, where usdt.bpf.h has {}", kSpecs, specs.value_size(),
-                    sizeof(UsdtSpec));
+    if (specs.key_size() != sizeof(uint32_t) ||
+        (specs.value_size() != sizeof(UsdtSpec) && specs.value_size() != sizeof(WideSpec)))
+        return fail(Errc::bad_input, "map {}: values of {} bytes, where usdt.bpf.h has {} or {}", kSpecs, specs.value_size(),
+                    sizeof(UsdtSpec), sizeof(WideSpec));
     if (!a.object.usdt_specs) a.object.usdt_specs = std::make_shared<std::vector<bool>>(specs.max_entries());
     auto held = std::make_unique<Claims>();
     Claims &claims = *held;
