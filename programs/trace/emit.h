@@ -2,6 +2,7 @@
 //
 //      program.cpp   which places share a program; its outline: who is asked about, filters, sampling
 //      emit_values   arguments, results, what is read through pointers       filter.cpp    --filter
+//      emit_system_calls   which call it is, by its number
 //      emit_record   the record: header, values, texts, paths, stacks        emit_pair     calls kept until their return
 #pragma once
 
@@ -19,9 +20,10 @@ struct Shared {
     Builder b{"trace"};
     const ProgramOptions &options;
     const btf::Btf *kernel; ///< may be nullptr
-    std::optional<MapRef> counts, ring, pids, tids, uids, cgroup, tracees, depths, open_calls, written;
-    std::optional<PathOffsets> paths; ///< where this kernel has what a path is read from
-    std::optional<FileOffsets> files; ///< and what a descriptor leads to
+    std::optional<MapRef> counts, ring, pids, tids, uids, cgroup, tracees, depths, open_calls, written, system_calls, programs;
+    std::optional<uint32_t> task_status; ///< x86_64: where a task has thread_info.status, if BTF knows
+    std::optional<PathOffsets> paths;    ///< where this kernel has what a path is read from
+    std::optional<FileOffsets> files;    ///< and what a descriptor leads to
     std::optional<NamespaceOffsets> namespaces;
     Code *walk = nullptr;
     std::optional<Unwinder> unwinder; ///< user stacks by tables
@@ -62,6 +64,12 @@ void load_value(const Emitting &e, const Value &value);
 void load_address(const Emitting &e, const Value &value);
 /// r0 = probe_read_{user,kernel}{,_str}(dst, size, r3), by what kind of address r3 is; negative where it can't be read.
 void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text);
+
+/// At sys_enter or sys_exit, whose context is in r6: r0 = what trace_system_calls has of this call. On to `other` where it isn't
+/// traced. `key`: u32.
+void find_system_call(Shared &shared, Code &f, bool is_result, Slot key, Label other);
+/// On to `other` where the call has come from a 32-bit program, whose calls have other numbers. Everything but r6 to r9 is gone.
+void pass_compat_over(Shared &shared, Code &f, Label other);
 
 /// A record in the ring, as the layout says; where there is no room it is counted as lost.
 void emit_record(Emitting &e, const Layout &layout);

@@ -18,7 +18,7 @@ void load_source(const Emitting &e, const Column &column) {
 // r0 = what path_walk() says of the struct path in e.path.
 void walk(const Emitting &e, Mem bytes) {
     Shared &s = e.shared;
-    if (!s.walk) s.walk = &path_walk(s.b, *s.paths);
+    if (!s.walk) s.walk = &path_walk(s.b, *s.paths, s.options.bpf_loop);
     e.f.load<uint64_t>(r2, e.path + runtime(s.paths->path_mnt));
     e.f.load<uint64_t>(r0, e.path + runtime(s.paths->path_dentry));
     e.f.if_(r0 != 0, [&] { e.f.call(*s.walk, {Reg(r0), Reg(r2), bytes}); });

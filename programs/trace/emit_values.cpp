@@ -55,6 +55,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
     }
     if (e.place.kind == ProbeKind::usdt) return usdt::emit_argument(e.f, dst, r6, e.place.arguments[index], e.sleepable);
     if (has_registers(e.place.kind)) return e.f.argument(dst, r6, static_cast<int>(index) + 1);
+    if (e.place.by_number()) return e.f.syscall_argument(dst, r6, static_cast<int>(index) + 1);
     if (!has_record(e.place.kind)) return load_word(e, dst, index);
     const Mem field = r6 + runtime(e.place.offsets[index]);
     const Type &type = e.place.signature.parameters[index].type;
@@ -73,6 +74,7 @@ void load_result(const Emitting &e, WritableReg dst) {
         if (is_user_function(e.place.kind) && !e.place.signature.known) extend_errors(e.f, dst);
         return;
     }
+    if (e.place.by_number()) return e.f.load<uint64_t>(dst, r6 + 8);
     if (e.place.kind == ProbeKind::syscall) return e.f.load<uint64_t>(dst, r6 + kSyscallResult);
     load_word(e, dst, e.place.signature.parameters.size());
 }

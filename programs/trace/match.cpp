@@ -13,6 +13,7 @@
 #include <linux/bpf.h>
 
 #include "programs/trace/format_file.h"
+#include "programs/trace/system_calls.h"
 #include "runtime/base/hex.h"
 #include "runtime/elf/elf.h"
 #include "runtime/kernel/loader.h"
@@ -253,7 +254,9 @@ Result<Matched> match_syscalls(const ProbeSpec &spec) {
             near.see(call);
             continue;
         }
+        const int32_t number = system_call_number(call);
         out.places.push_back(TRY(tracepoint_place(ProbeKind::syscall, "syscalls", name, std::move(call))));
+        out.places.back().number = number;
     }
     if (out.places.empty())
         return Unexpected(make_error(Errc::not_found, format("{}: no such system call in this kernel", spec.text), near.hint()));

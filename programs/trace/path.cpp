@@ -19,16 +19,16 @@ namespace {
 
 constexpr int kMostSteps = 32;
 
-} // namespace
+// One step of the walk, in a function where r6 is the dentry, r7 the vfsmount, r8 where to write, and r9 how many bytes have
+// been.
+struct Step {
+    Code &f;
+    const PathOffsets &o;
+    Slot got;
+    Label more, done, longer, unread; // where it goes on: r9 is the result, the last two add to it
 
-Code &path_walk(Builder &builder, const PathOffsets &o) {
-    // r6 dentry, r7 vfsmount, r8 where to write, r9 bytes written
-    Code &f = builder.function("trace_path", 3);
-    const Slot got = f.stack<uint64_t>("got"), steps = f.stack<uint64_t>("steps"), parent = f.stack<uint64_t>("parent");
-    const Label more = f.label("more"), done = f.label("done"), unread = f.label("unread"), inside = f.label("inside"),
-                detached = f.label("detached"), longer = f.label("longer");
     // r1 = *(u64 *)(base + offset), or away
-    const auto read = [&](WritableReg base, uint32_t offset) {
+    void read(WritableReg base, uint32_t offset) const {
         f.mov(r3, base);
         if (offset) f.add(r3, runtime(offset));
         f.address(r1, got);
@@ -36,19 +36,113 @@ Code &path_walk(Builder &builder, const PathOffsets &o) {
         f.call(helper::probe_read_kernel);
         f.jump_if(r0 != 0, unread);
         f.load<uint64_t>(r1, got);
-    };
+    }
     // the text at r1, behind what has been written
-    const auto write_name = [&](Label on_error) {
+    void write_name() const {
         f.mov(r3, r1);
         f.mov(r1, r8);
         f.add(r1, r9);
         f.mov(r2, kComponentBytes);
         f.call(helper::probe_read_kernel_str);
-        f.jump_if(as_signed(static_cast<Reg>(r0)) <= 0, on_error);
-        f.jump_if(r0 > kComponentBytes, on_error); // for older verifiers, who forget what the helper promises
+        f.jump_if(as_signed(static_cast<Reg>(r0)) <= 0, unread);
+        f.jump_if(r0 > kComponentBytes, unread); // for older verifiers, who forget what the helper promises
         f.add(r9, r0);
-    };
+    }
 
+    void emit(Slot parent) const {
+        const Label inside = f.label("inside"), detached = f.label("detached");
+        f.jump_if(r9 >= kPathBytes, longer);
+        f.jump_if(r7 == 0, inside); // no mount is known
+        read(r7, o.mnt_root);
+        f.jump_if(r1 != r6, inside);
+        // The root of this mount: on from where it is mounted.
+        f.sub(r7, runtime(o.mount_mnt));
+        read(r7, o.mnt_parent);
+        f.jump_if(r1 == r7, done); // the mount of everything
+        read(r7, o.mnt_mountpoint);
+        f.mov(r6, r1);
+        read(r7, o.mnt_parent);
+        f.mov(r7, r1);
+        f.add(r7, runtime(o.mount_mnt));
+        f.jump(more);
+
+        f.bind(inside);
+        read(r6, o.d_parent);
+        f.jump_if(r1 == r6, detached);
+        f.store<uint64_t>(parent, r1);
+        read(r6, o.d_name);
+        write_name();
+        f.load<uint64_t>(r6, parent);
+        f.jump(more);
+
+        f.bind(detached);
+        read(r6, o.d_name);
+        write_name();
+        f.jump_if(r9 >= kPathBytes, longer);
+        read(r6, o.d_sb);
+        f.mov(r6, r1);
+        read(r6, o.s_type);
+        f.mov(r6, r1);
+        read(r6, o.type_name);
+        write_name();
+        f.or_(r9, kDetached);
+        f.jump(done);
+    }
+};
+
+// What the rounds of bpf_loop share.
+struct Walk {
+    uint64_t dentry, mount, where, written;
+    uint64_t over; // written is the result
+};
+
+// The verifier looks at a round once: 0.3 ms in place of 45 for all the ways that 32 rounds can go.
+void walk_by_helper(Code &f, const PathOffsets &o) {
+    const SlotOf<Walk> walk = f.stack<Walk>("walk");
+    f.store<uint64_t>(walk + offsetof(Walk, dentry), r1);
+    f.store<uint64_t>(walk + offsetof(Walk, mount), r2);
+    f.store<uint64_t>(walk + offsetof(Walk, where), r3);
+    f.store<uint64_t>(walk + offsetof(Walk, written), 0);
+    f.store<uint64_t>(walk + offsetof(Walk, over), 0);
+    f.bpf_loop(kMostSteps, walk, [&](Code &g) {
+        const Slot shared = g.stack<uint64_t>("walk"), parent = g.stack<uint64_t>("parent");
+        const Label end = g.label("end");
+        const Step step{g, o, g.stack<uint64_t>("got"), g.label("more"), g.label("done"), g.label("longer"), g.label("unread")};
+        g.store<uint64_t>(shared, r2);
+        g.load<uint64_t>(r6, r2 + offsetof(Walk, dentry));
+        g.load<uint64_t>(r7, r2 + offsetof(Walk, mount));
+        g.load<uint64_t>(r8, r2 + offsetof(Walk, where));
+        g.load<uint64_t>(r9, r2 + offsetof(Walk, written));
+        step.emit(parent);
+        g.bind(step.more);
+        g.load<uint64_t>(r1, shared);
+        g.store<uint64_t>(r1 + offsetof(Walk, dentry), r6);
+        g.store<uint64_t>(r1 + offsetof(Walk, mount), r7);
+        g.store<uint64_t>(r1 + offsetof(Walk, written), r9);
+        g.ret(0);
+        g.bind(step.longer);
+        g.or_(r9, kLonger);
+        g.jump(end);
+        g.bind(step.unread);
+        g.mov(r9, -EFAULT);
+        g.jump(end);
+        g.bind(step.done);
+        g.bind(end);
+        g.load<uint64_t>(r1, shared);
+        g.store<uint64_t>(r1 + offsetof(Walk, written), r9);
+        g.mov(r2, 1);
+        g.store<uint64_t>(r1 + offsetof(Walk, over), r2);
+        g.ret(1);
+    });
+    f.load<uint64_t>(r0, walk + offsetof(Walk, written));
+    f.load<uint64_t>(r1, walk + offsetof(Walk, over));
+    f.if_(r1 == 0, [&] { f.or_(r0, kLonger); });
+    f.exit();
+}
+
+void walk_by_jumps(Code &f, const PathOffsets &o) {
+    const Slot steps = f.stack<uint64_t>("steps"), parent = f.stack<uint64_t>("parent");
+    const Step step{f, o, f.stack<uint64_t>("got"), f.label("more"), f.label("done"), f.label("longer"), f.label("unread")};
     f.mov(r6, r1);
     f.mov(r7, r2);
     f.mov(r8, r3);
@@ -56,61 +150,30 @@ Code &path_walk(Builder &builder, const PathOffsets &o) {
     f.mov(r1, 0);
     f.store<uint64_t>(steps, r1);
 
-    f.bind(more);
-    f.jump_if(r9 >= kPathBytes, longer);
+    f.bind(step.more);
     f.load<uint64_t>(r1, steps);
-    f.jump_if(r1 >= kMostSteps, longer);
+    f.jump_if(r1 >= kMostSteps, step.longer);
     f.add(r1, 1);
     f.store<uint64_t>(steps, r1);
-    f.jump_if(r7 == 0, inside); // no mount is known
-    read(r7, o.mnt_root);
-    f.jump_if(r1 != r6, inside);
-    // The root of this mount: on from where it is mounted.
-    f.sub(r7, runtime(o.mount_mnt));
-    read(r7, o.mnt_parent);
-    f.jump_if(r1 == r7, done); // the mount of everything
-    read(r7, o.mnt_mountpoint);
-    f.mov(r6, r1);
-    read(r7, o.mnt_parent);
-    f.mov(r7, r1);
-    f.add(r7, runtime(o.mount_mnt));
-    f.jump(more);
+    step.emit(parent);
 
-    f.bind(inside);
-    read(r6, o.d_parent);
-    f.jump_if(r1 == r6, detached);
-    f.store<uint64_t>(parent, r1);
-    read(r6, o.d_name);
-    write_name(unread);
-    f.load<uint64_t>(r6, parent);
-    f.jump(more);
-
-    f.bind(done);
+    f.bind(step.done);
     f.mov(r0, r9);
     f.exit();
-
-    f.bind(detached);
-    read(r6, o.d_name);
-    write_name(unread);
-    f.jump_if(r9 >= kPathBytes, longer);
-    read(r6, o.d_sb);
-    f.mov(r6, r1);
-    read(r6, o.s_type);
-    f.mov(r6, r1);
-    read(r6, o.type_name);
-    write_name(unread);
-    f.mov(r0, r9);
-    f.or_(r0, kDetached);
-    f.exit();
-
-    f.bind(longer);
+    f.bind(step.longer);
     f.mov(r0, r9);
     f.or_(r0, kLonger);
     f.exit();
-
-    f.bind(unread);
+    f.bind(step.unread);
     f.mov(r0, -EFAULT);
     f.exit();
+}
+
+} // namespace
+
+Code &path_walk(Builder &builder, const PathOffsets &offsets, bool by_helper) {
+    Code &f = builder.function("trace_path", 3);
+    by_helper ? walk_by_helper(f, offsets) : walk_by_jumps(f, offsets);
     return f;
 }
 

@@ -72,11 +72,14 @@ struct Place {
     std::vector<usdt::Argument> arguments = {}; ///< USDT: where each argument is; refers to `owner`
     std::shared_ptr<const void> owner = {};     ///< what keeps their text
     bool go = false;                            ///< USDT: a Go program's, whose goroutine is in a register
+    int32_t number = -1;                        ///< system calls; -1: not known, then its own tracepoint is probed
 
     /// "uprobe:/usr/bin/bash:readline", "tracepoint:sched:sched_switch".
     [[nodiscard]] std::string describe() const;
     /// "readline", "sched_switch"; of USDT probes "python:gc__start".
     [[nodiscard]] std::string label() const;
+    /// A system call that is told from the others by its number, at the tracepoints that all of them share.
+    [[nodiscard]] bool by_number() const { return kind == ProbeKind::syscall && number >= 0; }
 };
 
 } // namespace rawbpf::inline v0::trace

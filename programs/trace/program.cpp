@@ -9,8 +9,9 @@
 //      bpf_ringbuf_submit()
 //
 // With --count the program ends behind the filters. Each CPU has counters of its own. Those of uprobes are changed atomically
-// nevertheless: their program may be preempted by another task's, between load and store; other kinds run to their end, and the
-// kernel starts none of them a second time meanwhile.
+// nevertheless: their program may be preempted by another task's, between load and store, and so may one day those of system
+// calls, whose tracepoints may wait (6.13); other kinds run to their end, and the kernel starts none of them a second time
+// meanwhile.
 //
 // What is asked of both ends of a call at once (a duration, a result with the arguments) makes two programs of it: one at the
 // call, which keeps it (emit_pair.cpp) and counts nothing, and one at the return, which is the one described above.
@@ -28,7 +29,7 @@ namespace rawbpf::inline v0::trace {
 void bump(const Emitting &e, size_t counter) {
     Code &f = e.f;
     const Mem at = r8 + runtime(counter);
-    if (is_user_function(e.place.kind)) {
+    if (is_user_function(e.place.kind) || e.place.by_number()) {
         f.mov(r1, 1);
         f.atomic_add<uint64_t>(at, r1);
     } else {
@@ -85,6 +86,7 @@ class Maker {
             s_.namespaces = TRY(namespace_offsets(*s_.kernel));
         }
         TRY(group_places());
+        prepare_system_calls();
         for (Group &group : out_.groups) TRY(program(group));
         Built built = s_.b.finish();
         if (!built) return fail(Errc::internal, "the trace program: {}", built.report());
@@ -153,7 +155,7 @@ class Maker {
         group.keeps = keeps_call;
         group.section = section(place, is_result);
         group.layout = layout(place, is_result);
-        std::string key = shares(place.kind) ? group.section : format("{} {}", group.section, index);
+        std::string key = shares(place) ? group.section : format("{} {}", group.section, index);
         key += is_result ? " return" : " call";
         if (o_.goroutines && place.go) key += " go";
         const bool by_columns = o_.mode == Mode::events || keep_;
@@ -167,7 +169,7 @@ class Maker {
             for (const usdt::Argument &argument : place.arguments) // each site has its own instructions
                 append(key, " {}+{}", argument.spec, argument.location.displacement);
         if (is_result) append(key, " returns {}", place.signature.known ? int(place.signature.returns.size) : 0);
-        if (has_record(place.kind) && (by_columns || o_.filters.expression))
+        if (has_record(place.kind) && !place.by_number() && (by_columns || o_.filters.expression))
             for (size_t i = 0; i < place.offsets.size(); ++i)
                 append(key, " {}+{}", place.offsets[i], place.signature.parameters[i].type.size);
         const auto [at, is_new] = by_key.emplace(std::move(key), out_.groups.size());
@@ -176,7 +178,9 @@ class Maker {
         return {};
     }
 
-    [[nodiscard]] bool shares(ProbeKind kind) const {
+    [[nodiscard]] bool shares(const Place &place) const {
+        const ProbeKind kind = place.kind;
+        if (place.by_number()) return true;
         return o_.cookies && kind != ProbeKind::fentry && kind != ProbeKind::fexit && kind != ProbeKind::raw_tp;
     }
     [[nodiscard]] bool sleeps(ProbeKind kind, bool is_result) const {
@@ -193,13 +197,61 @@ class Maker {
         case ProbeKind::fentry:
         case ProbeKind::fexit: return format("{}/{}", is_result ? "fexit" : "fentry", place.function);
         case ProbeKind::tracepoint:
-            return shares(place.kind) ? "tracepoint" : format("tracepoint/{}/{}", place.category, place.function);
+            return shares(place) ? "tracepoint" : format("tracepoint/{}/{}", place.category, place.function);
         case ProbeKind::raw_tp: return format("raw_tp/{}", place.function);
         case ProbeKind::syscall:
-            return shares(place.kind) ? "tracepoint"
-                                      : format("tracepoint/syscalls/sys_{}_{}", is_result ? "exit" : "enter", place.function);
+            if (place.by_number()) return is_result ? "raw_tp/sys_exit" : "raw_tp/sys_enter";
+            return shares(place) ? "tracepoint"
+                                 : format("tracepoint/syscalls/sys_{}_{}", is_result ? "exit" : "enter", place.function);
         default: return format("{}{}", is_result ? "kretprobe" : "kprobe", multi);
         }
+    }
+
+    // --- System calls by number
+
+    void prepare_system_calls() {
+        std::vector<uint32_t> ends[2]; // groups: of calls, of results
+        for (uint32_t i = 0; i < out_.groups.size(); ++i)
+            if (const Group &group = out_.groups[i]; places_[group.places.front()].by_number())
+                ends[group.is_result].push_back(i);
+        if (ends[0].empty() && ends[1].empty()) return;
+        s_.system_calls = s_.b.array<SystemCall>("trace_system_calls", system_call_numbers());
+        if (s_.kernel && kHostArch == Arch::x86_64) {
+            const Result<uint32_t> info = member_offset(*s_.kernel, "task_struct", "thread_info"),
+                                   status = member_offset(*s_.kernel, "thread_info", "status");
+            if (info && status) s_.task_status = *info + *status;
+        }
+        std::map<int32_t, SystemCall> calls;
+        for (const bool is_result : {false, true})
+            for (const uint32_t group : ends[is_result])
+                for (const uint32_t place : out_.groups[group].places) {
+                    SystemCall &call = calls[places_[place].number];
+                    call.place_and_one = place + 1;
+                    (is_result ? call.result : call.call) = static_cast<uint16_t>(group);
+                }
+        out_.system_calls.assign(calls.begin(), calls.end());
+        if (ends[0].size() <= 1 && ends[1].size() <= 1) return;
+        s_.programs = s_.b.prog_array("trace_programs", static_cast<uint32_t>(out_.groups.size()));
+        for (const bool is_result : {false, true})
+            if (ends[is_result].size() > 1) jump_by_number(is_result, ends[is_result]);
+    }
+
+    void jump_by_number(bool is_result, const std::vector<uint32_t> &groups) {
+        for (const uint32_t group : groups) out_.groups[group].jumped_to = true;
+        const char *name = is_result ? "trace_returns" : "trace_calls";
+        Code &f = s_.b.program(is_result ? "raw_tp/sys_exit" : "raw_tp/sys_enter", name);
+        const Slot key = f.stack<uint32_t>("number"), slot = f.stack<uint64_t>("slot");
+        const Label out = f.label("out");
+        f.mov(r6, r1);
+        find_system_call(s_, f, is_result, key, out);
+        f.load<uint16_t>(r1, r0 + runtime(is_result ? offsetof(SystemCall, result) : offsetof(SystemCall, call)));
+        f.store<uint64_t>(slot, r1);
+        pass_compat_over(s_, f, out);
+        f.load<uint64_t>(r3, slot);
+        f.call(helper::tail_call, r6, *s_.programs, r3);
+        f.bind(out);
+        f.ret(0);
+        out_.jumpers.emplace_back(name);
     }
 
     // --- What a record has
@@ -301,7 +353,12 @@ class Maker {
 
         f.mov(r6, r1);
         stay_on_own_stack(e);
-        if (shares(place.kind) && group.places.size() > 1) {
+        if (place.by_number() && !(group.jumped_to && group.places.size() == 1)) {
+            find_system_call(s_, f, group.is_result, key, out);
+            f.mov(r7, r1);
+            f.sub(r7, 1);
+            if (!group.jumped_to) pass_compat_over(s_, f, out);
+        } else if (shares(place) && group.places.size() > 1) {
             f.call(helper::get_attach_cookie, r6);
             f.mov(r7, r0);
         } else {

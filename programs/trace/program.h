@@ -9,6 +9,7 @@
 #include "programs/trace/expression.h"
 #include "programs/trace/probe.h"
 #include "programs/trace/record.h"
+#include "programs/trace/system_calls.h"
 #include "programs/unwind/program.h"
 #include "runtime/base/result.h"
 
@@ -47,6 +48,7 @@ struct ProgramOptions {
     bool cookies = true;           ///< the kernel has bpf_get_attach_cookie here: many places share a program
     bool sleepable = false;        ///< uprobes may wait for a page (6.0): texts on pages that aren't there yet
     bool multi = true;             ///< kprobe.multi and uprobe.multi
+    bool bpf_loop = false;         ///< the kernel has that helper (5.17)
     /// The kernel has one stack a CPU for large programs (Feature::private_stack): those at uprobes must not get it.
     bool private_stack = false;
     /// fentry, fexit: values by bpf_probe_read_kernel() from the context. Until 5.16 the verifier refuses to load pointers to
@@ -63,6 +65,7 @@ struct Group {
     ProbeKind kind = ProbeKind::kprobe;
     bool is_result = false;
     bool keeps = false;           ///< sends nothing: keeps the call until it returns
+    bool jumped_to = false;       ///< from one of TraceUnit::jumpers: isn't attached itself
     std::vector<uint32_t> places; ///< indexes
     Layout layout;
 };
@@ -71,6 +74,10 @@ struct TraceUnit {
     Unit unit;
     std::vector<std::string> notes; ///< what some places don't have
     std::vector<Group> groups;
+    /// System calls by number: programs that go on in that of the call's group (slots of the prog array trace_programs are
+    /// indexes of groups), and what the map trace_system_calls is to have.
+    std::vector<std::string> jumpers;
+    std::vector<std::pair<uint32_t, SystemCall>> system_calls;
 };
 
 /// Whether the kernel has to pair calls with their returns for these options.

@@ -128,6 +128,7 @@ struct Tracer::State {
     Result<void> read_expressions();
     Result<void> find_places();
     Result<void> load_programs();
+    void fill_programs();
     Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
     void take(Bytes record, const std::function<void(const Event &)> &see);
     void end_measuring();
@@ -195,6 +196,7 @@ Result<void> Tracer::State::load_programs() {
         filters.cgroup = true;
     }
     program.cookies = has_feature(Feature::cookie);
+    program.bpf_loop = program.mode == Mode::events && has_feature(Feature::bpf_loop);
     program.private_stack = any_user(places) && has_feature(Feature::private_stack);
     // A program that may wait can't use an array of cgroups (kernel/bpf/verifier.c, check_map_prog_compatibility).
     if (any_user(places) && options.cgroup.empty())
@@ -203,7 +205,8 @@ Result<void> Tracer::State::load_programs() {
         sys::Because why("the run time of each program is counted while this is open: its cost an event goes into the ledger");
         if (auto enabled = RunStats::enable()) stats = std::move(*enabled);
     }
-    if (filters.expression || filters.mntns || program.mode == Mode::events)
+    const bool by_number = std::any_of(places.begin(), places.end(), [](const Place &p) { return p.by_number(); });
+    if (filters.expression || filters.mntns || program.mode == Mode::events || by_number)
         if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
     std::string by_frame_pointers; // why
     if (program.stack && program.mode == Mode::events) {
@@ -219,6 +222,7 @@ Result<void> Tracer::State::load_programs() {
         made = TRY(trace_unit(places, program, kernel.get()));
         spec = TRY(object_of(made.unit));
         complete_unwind_maps(spec);
+        fill_programs();
         Result<LoadedObject> loaded = rawbpf::load(spec);
         if (loaded) {
             object = std::move(*loaded);
@@ -242,6 +246,8 @@ Result<void> Tracer::State::load_programs() {
     TRY(fill("trace_pids", filters.pids));
     TRY(fill("trace_tids", filters.tids));
     TRY(fill("trace_uids", filters.uids));
+    if (const Map *map = object.find_map("trace_system_calls"))
+        for (const auto &[number, call] : made.system_calls) TRY(map->put(number, call));
     if (cgroup) {
         const uint32_t slot = 0, fd = static_cast<uint32_t>(cgroup.get());
         TRY_IN(object.find_map("trace_cgroup")->update(&slot, &fd), "{} (a cgroup v2 directory is needed)", options.cgroup);
@@ -256,9 +262,23 @@ Result<void> Tracer::State::load_programs() {
     return {};
 }
 
+// Where the programs at sys_enter and sys_exit go on.
+void Tracer::State::fill_programs() {
+    for (MapSpec &map : spec.maps) {
+        if (map.name != "trace_programs") continue;
+        for (uint32_t i = 0; i < made.groups.size(); ++i)
+            if (made.groups[i].jumped_to) map.slots.push_back({i, made.groups[i].program});
+    }
+}
+
 Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedOverPlace> &failed) {
     const Program *program = object.find_program(group.program);
     if (!program) return fail(Errc::internal, "no program {}", group.program);
+    if (group.jumped_to) return {};
+    if (places[group.places.front()].by_number()) {
+        links.push_back(TRY(attach_program(spec, object, *program)));
+        return {};
+    }
     const bool multi = group.section.find(".multi") != std::string::npos;
     if (multi) {
         // One link for all places of a file, or of the kernel.
@@ -378,6 +398,7 @@ Result<void> Tracer::attach() {
     const size_t before = s.links.size();
     std::vector<State::PassedOverPlace> failed;
     for (const Group &group : s.made.groups) TRY(s.attach_group(group, failed));
+    for (const std::string &jumper : s.made.jumpers) TRY(follow(jumper.c_str()));
     s.head_start = {};
     if (s.links.size() == before && !failed.empty()) return Unexpected(std::move(failed.front().error));
     for (const State::PassedOverPlace &one : failed)

@@ -69,3 +69,43 @@ TEST_CASE("trace program: stacks by frame pointers have no tables") {
                        [](const MapDef &m) { return m.name.starts_with("unwind"); }));
     CHECK(made->groups.at(0).layout.user_frames == kMostFrames);
 }
+
+TEST_CASE("trace program: system calls by number share what is attached") {
+    const auto call = [](std::string name, std::vector<Show> shows) {
+        Place out = place(ProbeKind::syscall, name);
+        out.number = system_call_number(name);
+        for (Show show : shows) out.signature.parameters.push_back({"x", {"long", show, 8, true}});
+        return out;
+    };
+    CHECK(system_call_number("openat", false) == 257);
+    CHECK(system_call_number("openat", true) == 56);
+    CHECK(system_call_number("newfstat", false) == 5);
+    CHECK(system_call_number("fork", true) == -1);
+    CHECK(system_call_number("no_such_call") == -1);
+    CHECK(system_call_numbers() > 450);
+    // Records that look alike: a program at each end.
+    const std::vector<Place> alike = {call("close", {Show::integer}), call("umask", {Show::integer})};
+    ProgramOptions options;
+    options.results = true;
+    options.filters.own_pid = 1;
+    Result<TraceUnit> made = trace_unit(alike, options, nullptr);
+    REQUIRE_MESSAGE(made, made.error().message());
+    CHECK(made->groups.size() == 2);
+    CHECK(made->jumpers.empty());
+    CHECK(made->system_calls.size() == 2);
+    // Others: one at each end finds the program, where there are several.
+    const std::vector<Place> unlike = {call("close", {Show::integer}), call("openat", {Show::integer, Show::text}),
+                                       call("umask", {Show::integer})};
+    made = trace_unit(unlike, options, nullptr);
+    REQUIRE_MESSAGE(made, made.error().message());
+    CHECK(made->jumpers == std::vector<std::string>{"trace_calls"});
+    for (const Group &group : made->groups) {
+        CHECK(group.jumped_to == !group.is_result);
+        CHECK(group.section == (group.is_result ? "raw_tp/sys_exit" : "raw_tp/sys_enter"));
+    }
+    for (const auto &[number, entry] : made->system_calls) {
+        CHECK(unlike[entry.place_and_one - 1].number == number);
+        const Group &group = made->groups[entry.call];
+        CHECK(std::count(group.places.begin(), group.places.end(), entry.place_and_one - 1) == 1);
+    }
+}

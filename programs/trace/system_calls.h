@@ -1,0 +1,27 @@
+// The numbers of system calls, by the names that tracefs has for them. PURE.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rawbpf::inline v0::trace {
+
+#if defined(__aarch64__)
+inline constexpr bool kNumbersOfArm64 = true;
+#else
+inline constexpr bool kNumbersOfArm64 = false;
+#endif
+/// The number of the system call that tracefs knows as sys_enter_NAME ("openat", "newfstat"), on x86_64 or arm64; -1 where it has
+/// none, or one that is newer than this table.
+[[nodiscard]] int32_t system_call_number(std::string_view name, bool arm64 = kNumbersOfArm64);
+
+/// One more than the highest number in the table, of all machines.
+[[nodiscard]] uint32_t system_call_numbers();
+
+/// What the programs at sys_enter and sys_exit find under a number, in the map trace_system_calls.
+struct SystemCall {
+    uint32_t place_and_one = 0;    ///< index among the places, and one; 0: this call isn't traced
+    uint16_t call = 0, result = 0; ///< which program goes on: slots of trace_programs
+};
+
+} // namespace rawbpf::inline v0::trace
