@@ -13,6 +13,7 @@
 #include "cli/console.h"
 #include "cli/narrator.h"
 #include "cli/object_file.h"
+#include "programs/load/settings.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/kernel/loader.h"
@@ -21,6 +22,7 @@
 #include "runtime/kernel/target_program.h"
 #include "runtime/object/kinds.h"
 #include "runtime/sys/names.h"
+#include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -41,6 +43,17 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .argument = "FILE",
      .help = "relocate (CO-RE) against these types: raw BTF or an ELF file with .BTF. For kernels without BTF of their own"},
+    {.name = "set",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "NAME=VALUE",
+     .help =
+         "the value that a global variable begins with, as the object's own loader would set it; NAME.member and NAME[2] too"},
+    {.name = "map",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "NAME:entries=N",
+     .help = "how many entries a map has; of a ring buffer, its bytes"},
     {.name = "target",
      .kind = Kind::text,
      .argument = "PROGRAM",
@@ -78,6 +91,7 @@ constexpr Example kExamples[] = {
      "an XDP or tc program on an interface until Ctrl-C; maps as JSON lines"},
     {"sudo rawbpf load --attach --target xdp_main patch.bpf.o", "functions of a running program, replaced until Ctrl-C"},
     {"sudo rawbpf load --btf 5.10.btf tool.bpf.o", "on a kernel without BTF of its own"},
+    {"sudo rawbpf load --set wanted_pid=1234 --map counts:entries=1024 tool.bpf.o", "what the tool's own loader would decide"},
 };
 
 std::string type_name(uint32_t type) {
@@ -110,17 +124,25 @@ class Report {
         loaded_ += outcome.loaded;
         json_ ? program_json(object, outcome) : program_text(outcome);
     }
-    void map(const Map &map) {
-        if (json_)
-            render::JsonLine(text(), "map")
-                .text("map", map.name())
+    /// `defined`: as the object and the command line have it. A ring buffer has whole pages, a power of two of them, and at least
+    /// one.
+    void map(const Map &map, const MapSpec &defined) {
+        const bool ring = map.type() == BPF_MAP_TYPE_RINGBUF || map.type() == uapi::BPF_MAP_TYPE_USER_RINGBUF;
+        if (json_) {
+            render::JsonLine out(text(), "map");
+            out.text("map", map.name())
                 .text("map_type", sys::map_type_name(map.type()))
                 .number("key_size", map.key_size())
                 .number("value_size", map.value_size())
                 .number("max_entries", map.max_entries());
-        else
-            line(format("map {}: {}, key {} bytes, value {} bytes, {} entries", map.name(), sys::map_type_name(map.type()),
-                        map.key_size(), map.value_size(), map.max_entries()));
+            if (ring) out.number("defined_entries", defined.max_entries);
+            return;
+        }
+        std::string rounded;
+        if (ring && map.max_entries() != defined.max_entries)
+            rounded = format(" (defined with {}; --map {}:entries=N says another size)", defined.max_entries, map.name());
+        line(format("map {}: {}, key {} bytes, value {} bytes, {} {}{}", map.name(), sys::map_type_name(map.type()),
+                    map.key_size(), map.value_size(), map.max_entries(), ring ? "bytes" : "entries", rounded));
     }
     /// An object that couldn't even be read.
     void unreadable(std::string_view object, const Error &error) {
@@ -274,10 +296,23 @@ Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const A
         for (const std::string &note : loaded->notes) say(printable_lines(format("{}: {}\n", kWho, note)));
     for (const LoadAttempt &attempt : attempts)
         report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}, {}});
-    for (const Map &map : loaded->maps) report.map(map);
+    for (size_t i = 0; i < loaded->maps.size(); ++i) report.map(loaded->maps[i], spec.maps[i]);
     if (a.has(option("pin"))) TRY(pin_object(*loaded, std::string(a.text(option("pin")))));
     if (attach.wanted) TRY(run_attached(kWho, spec, *loaded, attach, report.writer(), report.json(), report.verbose()));
     return {};
+}
+
+/// What the command line decides about the object, and whether there is anything in it to load.
+Result<void> prepare(ObjectSpec &spec, const Arguments &a) {
+    for (std::string_view setting : a.all(option("set"))) TRY_IN(load_tool::set_variable(spec, setting), "--set");
+    for (std::string_view setting : a.all(option("map"))) TRY_IN(load_tool::set_map(spec, setting), "--map");
+    if (!spec.programs.empty() || (!spec.maps.empty() && !spec.only_functions)) return {};
+    if (spec.only_functions)
+        return Unexpected(
+            make_error(Errc::bad_input, format("{}: there is no program in it, only functions for programs to call", spec.name),
+                       "a program stands in a section that says its type, such as SEC(\"xdp\"); a static one that others "
+                       "call is no program; `rawbpf link` joins this object with one that has programs"));
+    return fail(Errc::bad_input, "{}: there is no program and no map in it", spec.name);
 }
 
 int run_load(const Arguments &a) {
@@ -306,6 +341,7 @@ int run_load(const Arguments &a) {
         options.target_program = target.get();
     }
     options.btf_path = a.text(option("btf"));
+    options.single_probes = attach->wanted;
     std::shared_ptr<const btf::Btf> types; // held, so that it isn't opened anew for each program
     if (Result<std::shared_ptr<const btf::Btf>> opened = kernel_btf(options.btf_path))
         types = std::move(*opened);
@@ -323,6 +359,11 @@ int run_load(const Arguments &a) {
         if (!object) {
             report.unreadable(path, object.error());
             status = std::max(status, complain(kWho, object.error()));
+            continue;
+        }
+        if (Result<void> ready = prepare(object->spec, a); !ready) {
+            report.unreadable(path, ready.error());
+            status = std::max(status, complain(kWho, ready.error()));
             continue;
         }
         if (a.has(option("each"))) {

@@ -16,6 +16,11 @@ bool is_composite(Kind kind) { return kind == Kind::struct_ || kind == Kind::uni
 bool is_enum(Kind kind) { return kind == Kind::enum_ || kind == Kind::enum64; }
 bool same_kind(Kind a, Kind b) { return a == b || (is_enum(a) && is_enum(b)); }
 
+/// A forward declaration of a struct (kind_flag 0) or union (1) like this one.
+bool declares(const Type &fwd, const Type &type) {
+    return fwd.kind == Kind::fwd && is_composite(type.kind) && fwd.kind_flag == (type.kind == Kind::union_);
+}
+
 /// An anonymous type matches only an anonymous one.
 bool same_name(std::string_view local, std::string_view target) { return essential_name(local) == essential_name(target); }
 
@@ -85,10 +90,7 @@ class Comparison {
             TRY(step(depth, l, t));
             Type a = TRY(local_.resolve(l)), b = TRY(target_.resolve(t));
             if (!same_name(a.name, b.name)) return false;
-            // Behind a pointer a forward declaration stands for the struct (kind_flag 0) or union (1) itself.
-            auto declares = [](const Type &fwd, const Type &type) {
-                return fwd.kind == Kind::fwd && is_composite(type.kind) && fwd.kind_flag == (type.kind == Kind::union_);
-            };
+            // Behind a pointer a forward declaration stands for the struct or union itself.
             if (behind_pointer && (declares(a, b) || declares(b, a))) return true;
             if (!same_kind(a.kind, b.kind)) return false;
             switch (a.kind) {
@@ -117,6 +119,46 @@ class Comparison {
                 for (uint32_t i = 0; i < a.vlen; ++i) {
                     Param p = TRY(local_.param(a, i)), q = TRY(target_.param(b, i));
                     if (!TRY(match(p.type, q.type, behind_pointer, depth - 1))) return false;
+                }
+                l = a.size_or_type;
+                t = b.size_or_type;
+                break;
+            default: return false;
+            }
+        }
+    }
+
+    Result<bool> declarations(TypeId l, TypeId t, bool behind_pointer, int depth) {
+        for (;; --depth) {
+            TRY(step(depth, l, t));
+            Type a = TRY(local_.resolve(l)), b = TRY(target_.resolve(t));
+            const bool named = is_composite(a.kind) || is_enum(a.kind) || a.kind == Kind::fwd;
+            if (named && a.name != b.name) return false;
+            if (declares(a, b) || declares(b, a)) return true;
+            if (a.kind != b.kind) return false;
+            switch (a.kind) {
+            case Kind::void_: return true;
+            case Kind::fwd: return a.kind_flag == b.kind_flag;
+            case Kind::int_:
+            case Kind::float_:
+            case Kind::enum_:
+            case Kind::enum64: return a.size_or_type == b.size_or_type;
+            case Kind::struct_:
+            case Kind::union_: return behind_pointer ? Result<bool>(true) : declared_members(a, b, depth);
+            case Kind::ptr:
+                behind_pointer = true;
+                l = a.size_or_type;
+                t = b.size_or_type;
+                break;
+            case Kind::array:
+                l = local_.array(a).element;
+                t = target_.array(b).element;
+                break;
+            case Kind::func_proto:
+                if (a.vlen != b.vlen) return false;
+                for (uint32_t i = 0; i < a.vlen; ++i) {
+                    Param p = TRY(local_.param(a, i)), q = TRY(target_.param(b, i));
+                    if (!TRY(declarations(p.type, q.type, behind_pointer, depth - 1))) return false;
                 }
                 l = a.size_or_type;
                 t = b.size_or_type;
@@ -174,6 +216,16 @@ class Comparison {
         return true;
     }
 
+    Result<bool> declared_members(const Type &a, const Type &b, int depth) {
+        if (a.vlen != b.vlen) return false;
+        for (uint32_t i = 0; i < a.vlen; ++i) {
+            Member m = TRY(local_.member(a, i)), n = TRY(target_.member(b, i));
+            if (m.name != n.name || m.bit_offset != n.bit_offset || m.bit_size != n.bit_size) return false;
+            if (!TRY(declarations(m.type, n.type, false, depth - 1))) return false;
+        }
+        return true;
+    }
+
     const Btf &local_;
     const Btf &target_;
     uint32_t steps_ = 0;
@@ -193,6 +245,10 @@ Result<bool> types_compatible(const Btf &local, TypeId l, const Btf &target, Typ
 
 Result<bool> types_match(const Btf &local, TypeId l, const Btf &target, TypeId t) {
     return Comparison(local, target).match(l, t, false, kMaxDepth);
+}
+
+Result<bool> declarations_match(const Btf &one, TypeId a, const Btf &other, TypeId b) {
+    return Comparison(one, other).declarations(a, b, false, kMaxDepth);
 }
 
 } // namespace rawbpf::inline v0::btf

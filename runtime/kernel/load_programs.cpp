@@ -213,7 +213,7 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
         return fail(Errc::bad_input, "program {}: {}", program.name, explain_unknown_section(program.section));
     const std::vector<Map> tables = TRY(make_jump_tables(program)); // the program keeps them
     TRY(patch(loading, program, tables));
-    if (as_single_probe(program)) {
+    if (loading.options.single_probes && as_single_probe(program)) {
         loading.object.notes.push_back(
             format("program {}: this kernel attaches to one function at a time; loaded as an ordinary probe", program.name));
         program.expected_attach_type = 0;

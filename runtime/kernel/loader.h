@@ -48,6 +48,9 @@ struct LoadOptions {
     /// A loaded program (borrowed) that extensions (freplace), and fentry and fexit programs whose target is a function of it,
     /// are verified against.
     int target_program = -1;
+    /// Where the kernel can't attach a program to many functions at once (kprobe.multi 5.18, uprobe.multi 6.6), load it as an
+    /// ordinary probe, which attach() puts on one function after the other. false: as its section says, for whoever attaches it.
+    bool single_probes = true;
     uint32_t log_level = 0;
     std::vector<LoadAttempt> *attempts = nullptr; ///< filled, also when loading fails
 };

@@ -58,7 +58,8 @@ std::string_view why_invalid(const sys::MapCreateAttr &map) {
     case BPF_MAP_TYPE_SOCKMAP: indexed = true; break;
     default: break;
     }
-    if (map.max_entries == 0) return "max_entries is 0: say how many entries it is to have";
+    if (map.max_entries == 0)
+        return "max_entries is 0: the object leaves it to its own loader; `rawbpf load --map NAME:entries=N` sets it";
     if (keyless && map.key_size != 0) return "maps of this type have no keys";
     if (!keyless && map.key_size == 0) return "maps of this type have keys: __type(key, ...)";
     if (indexed && map.key_size != 4) return "keys of this type of map are of 4 bytes";

@@ -18,11 +18,13 @@
 #include "runtime/object/elf_object.h"
 
 #include <elf.h>
+#include <linux/bpf.h>
 
 #include <algorithm>
 
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/image.h"
+#include "runtime/object/sections.h"
 
 namespace rawbpf::inline v0 {
 
@@ -149,7 +151,22 @@ Result<void> read_symbols(Image &image) {
     return {};
 }
 
-/// The functions, from the symbols of type FUNC. Hand-written assembly may leave sizes out: such a function ends at the next.
+/// Compilers of before 2020 and hand-written assembly give functions no type. Where nothing in a section of code is a function,
+/// its global symbols are.
+std::vector<bool> sections_with_functions(const Image &image) {
+    std::vector<bool> out(image.roles.size());
+    for (const elf::Symbol &symbol : image.symbols)
+        if (symbol.type == STT_FUNC && symbol.section < out.size()) out[symbol.section] = true;
+    return out;
+}
+
+Image::Use use_of(const elf::Section &section, const elf::Symbol &symbol) {
+    if (section.name == ".text") return Image::Use::callable;
+    if (symbol.binding != STB_LOCAL) return Image::Use::program;
+    return find_section_kind(section.name) ? Image::Use::unless_called : Image::Use::callable;
+}
+
+/// The functions, from the symbols. Hand-written assembly may leave sizes out: such a function ends at the next.
 Result<void> read_functions(Image &image) {
     struct Found {
         uint32_t section;
@@ -157,9 +174,11 @@ Result<void> read_functions(Image &image) {
         uint32_t symbol;
     };
     std::vector<Found> found;
+    const std::vector<bool> typed = sections_with_functions(image);
     for (const elf::Symbol &symbol : image.symbols) {
-        if (symbol.type != STT_FUNC || symbol.section >= image.roles.size() || image.roles[symbol.section] != Role::code)
-            continue;
+        if (symbol.section >= image.roles.size() || image.roles[symbol.section] != Role::code) continue;
+        const bool untyped = symbol.type == STT_NOTYPE && symbol.binding != STB_LOCAL && !typed[symbol.section];
+        if (symbol.type != STT_FUNC && !untyped) continue;
         const elf::Section &section = image.section(symbol.section);
         if (symbol.value >= section.size || symbol.size > section.size - symbol.value)
             return image.bad(section, symbol.value, "function {} of {} bytes doesn't fit in the section's {}", symbol.name,
@@ -201,7 +220,7 @@ Result<void> read_functions(Image &image) {
         code.start = static_cast<uint32_t>(f.start / sizeof(Insn));
         code.insns = image.elf.contents(section).subspan(f.start, size);
         image.functions.push_back(code);
-        image.callable_only.push_back(section.name == ".text" || symbol.binding == STB_LOCAL);
+        image.uses.push_back(use_of(section, symbol));
         if (symbol.binding != STB_LOCAL && (symbol.visibility == STV_HIDDEN || symbol.visibility == STV_INTERNAL))
             image.hidden.emplace_back(symbol.name);
     }
@@ -224,6 +243,30 @@ uint32_t exception_callback_of(const Image &image, std::string_view program) {
     return Assembler::kNone;
 }
 
+/// A static function in a program's section that nobody calls, and whose address nobody takes, is a program.
+void decide_uses(Image &image) {
+    const auto called = [&](uint32_t function) {
+        if (image.uses[function] == Image::Use::unless_called) image.uses[function] = Image::Use::callable;
+    };
+    for (const Code &code : image.functions) {
+        for (const CodeRef &ref : code.refs)
+            if (ref.kind == CodeRef::Kind::call || ref.kind == CodeRef::Kind::function) called(ref.index);
+        // Calls inside a section may come without a relocation.
+        size_t next = 0;
+        for (uint32_t i = code.start; i < code.start + code.count(); ++i) {
+            while (next < code.refs.size() && code.refs[next].insn < i) ++next;
+            if (next < code.refs.size() && code.refs[next].insn == i) continue;
+            const Insn insn = code.insn(i);
+            if (insn.code != (BPF_JMP | BPF_CALL) || insn.src != BPF_PSEUDO_CALL) continue;
+            const int64_t target = int64_t{i} + insn.imm + 1;
+            const Code *callee = target < 0 ? nullptr : find_code(image.functions, code.section, static_cast<uint64_t>(target));
+            if (callee) called(static_cast<uint32_t>(callee - image.functions.data()));
+        }
+    }
+    for (Image::Use &use : image.uses)
+        if (use == Image::Use::unless_called) use = Image::Use::program;
+}
+
 Result<void> make_programs(Image &image, ObjectSpec &spec) {
     for (Code &code : image.functions) {
         const CodeSection &section = image.code[code.section];
@@ -233,12 +276,14 @@ Result<void> make_programs(Image &image, ObjectSpec &spec) {
         code.func_info = part_of(section.func_info, code.start, code.count());
         code.line_info = part_of(section.line_info, code.start, code.count());
     }
+    decide_uses(image);
     constexpr std::ptrdiff_t kMany = 1024; // a file can claim more than it makes good
-    spec.programs.reserve(
-        static_cast<size_t>(std::min(kMany, std::count(image.callable_only.begin(), image.callable_only.end(), uint8_t{0}))));
+    const std::ptrdiff_t programs = std::count(image.uses.begin(), image.uses.end(), Image::Use::program);
+    spec.programs.reserve(static_cast<size_t>(std::min(kMany, programs)));
+    spec.only_functions = programs == 0 && !image.functions.empty();
     Assembler assembler(image.name, image.functions, spec.externs);
     for (uint32_t i = 0; i < image.functions.size(); ++i) {
-        if (image.callable_only[i]) continue;
+        if (image.uses[i] != Image::Use::program) continue;
         const Code &code = image.functions[i];
         ProgramSpec program;
         program.name = code.name;

@@ -36,8 +36,11 @@ struct Image {
     std::vector<Role> roles;                       ///< by section
     std::vector<CodeSection> code;                 ///< by section; empty ones where there is no code
     std::vector<Code> functions;                   ///< sorted by section and place
-    std::vector<uint8_t> callable_only;            ///< by function: not a program by itself (.text, static)
-    std::vector<std::string> hidden;               ///< functions of hidden visibility, sorted
+    /// Whether a function is a program by itself. Global ones are, outside .text. A static one in a program's section is, too, if
+    /// nobody calls it: that shows only when all references are known.
+    enum class Use : uint8_t { program, callable, unless_called };
+    std::vector<Use> uses;           ///< by function
+    std::vector<std::string> hidden; ///< functions of hidden visibility, sorted
     struct Callback {
         std::string function, callback;
     };

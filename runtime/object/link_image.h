@@ -54,6 +54,14 @@ struct LinkImage {
     std::vector<LinkedSection> sections;
     std::map<std::string_view, LinkedSymbol> symbols;
 
+    /// There is one license and one version: the first file's. All others have the same, and what stands in theirs is left out.
+    static bool only_once(std::string_view section) { return section == "license" || section == "version"; }
+    /// Whether what stands at `place` in this file is in the output.
+    [[nodiscard]] bool holds(uint32_t file, const LinkPlace &place) const {
+        if (place.section == kNoSection) return false;
+        const LinkedSection &section = sections[place.section];
+        return !only_once(section.name) || section.first_file == file;
+    }
     [[nodiscard]] const LinkedSymbol *find(std::string_view name) const {
         auto at = symbols.find(name);
         return at == symbols.end() ? nullptr : &at->second;
@@ -64,7 +72,7 @@ struct LinkedTypes {
     std::vector<std::byte> btf, btf_ext; ///< empty when no file has types
 };
 /// Whether two files mean the same by a name: one function, variable or map. Errors: invalid_argument, with both as C.
-[[nodiscard]] Result<void> check_link_types(std::string_view name, const LinkedFile &a, const LinkedFile &b);
+[[nodiscard]] Result<void> check_link_types(std::string_view name, const LinkedFile &a, const LinkedFile &b, bool map);
 
 /// Joins .BTF and .BTF.ext. The image's sections and symbols must be final.
 [[nodiscard]] Result<LinkedTypes> link_types(const LinkImage &image);

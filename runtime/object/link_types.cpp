@@ -284,6 +284,8 @@ class Merger {
         for (const elf::Section &s : file.elf.sections())
             if (s.name == section.name && file.places[s.index].section != kNoSection) own = &s;
         const LinkPlace place = own ? file.places[own->index] : LinkPlace{};
+        if (own && !image_.holds(number, place))
+            return {}; // the license of another file: its bytes and its variable are the section's
         if (own) {
             list.is_extern = false;
             list.size = image_.sections[place.section].size;
@@ -524,23 +526,21 @@ Result<btf::Type> declared(const LinkedFile &file, TypeId id) {
     return file.types->resolve(TRY(file.types->type(id)).size_or_type);
 }
 
-Result<bool> agree(const LinkedFile &a, const btf::Type &x, const LinkedFile &b, const btf::Type &y) {
+/// A map's definition is numbers in the guise of types (`int (*max_entries)[8]`), so all of it counts, but an extern may declare
+/// it by a forward declaration alone. Of other variables and of functions only what the code relies on counts.
+Result<bool> agree(const LinkedFile &a, const btf::Type &x, const LinkedFile &b, const btf::Type &y, bool map) {
     if (x.kind == Kind::void_ || y.kind == Kind::void_) return true; // `extern const void symbol`
-    if (x.kind == Kind::array && y.kind == Kind::array) {            // `extern int list[]` declares any length
-        const btf::Array p = a.types->array(x), q = b.types->array(y);
-        if (p.count != q.count && p.count != 0 && q.count != 0) return false;
-        return agree(a, TRY(a.types->resolve(p.element)), b, TRY(b.types->resolve(q.element)));
-    }
+    if (!map || x.kind == Kind::fwd || y.kind == Kind::fwd) return btf::declarations_match(*a.types, x.id, *b.types, y.id);
     return TRY(btf::types_match(*a.types, x.id, *b.types, y.id)) && TRY(btf::types_match(*b.types, y.id, *a.types, x.id));
 }
 
 } // namespace
 
-Result<void> check_link_types(std::string_view name, const LinkedFile &a, const LinkedFile &b) {
+Result<void> check_link_types(std::string_view name, const LinkedFile &a, const LinkedFile &b, bool map) {
     auto x = a.globals.find(name), y = b.globals.find(name);
     if (x == a.globals.end() || y == b.globals.end()) return {};
     const btf::Type in_a = TRY(a.types->type(x->second)), in_b = TRY(b.types->type(y->second));
-    if (in_a.kind == in_b.kind && TRY_IN(agree(a, TRY(declared(a, x->second)), b, TRY(declared(b, y->second))), "{}", name))
+    if (in_a.kind == in_b.kind && TRY_IN(agree(a, TRY(declared(a, x->second)), b, TRY(declared(b, y->second)), map), "{}", name))
         return {};
     return Unexpected(make_error(Errc::invalid_argument, format("{} and {} disagree about {}", a.name, b.name, name),
                                  format("{}: {}\n{}: {}", a.name, btf::describe(*a.types, in_a.size_or_type), b.name,

@@ -48,9 +48,6 @@ bool left_out(const elf::Section &section) {
            section.name == ".eh_frame";
 }
 
-/// There is one license and one version, the same in all files.
-bool only_once(std::string_view section) { return section == "license" || section == "version"; }
-
 Result<LinkedFile> open_file(const LinkInput &input) {
     LinkedFile file;
     file.name = input.name;
@@ -124,7 +121,7 @@ class Joiner {
             const LinkedFile &first = image_.files[into.first_file];
             file.places[section.index] = {at->second, into.size};
             const Bytes bytes = file.elf.contents(section);
-            if (!fresh && only_once(section.name)) {
+            if (!fresh && image_.only_once(section.name)) {
                 file.places[section.index].offset = 0;
                 if (into.data.size() != bytes.size() || !std::equal(bytes.begin(), bytes.end(), into.data.begin()))
                     return fail(Errc::invalid_argument, "{} and {} have different {}s: \"{}\" and \"{}\"", first.name, file.name,
@@ -170,9 +167,8 @@ class Joiner {
             LinkedSymbol mine{number,      i, symbol.section != SHN_UNDEF, symbol.binding == STB_WEAK, symbol.visibility,
                               symbol.type, {}};
             if (!mine.defined) mine.extern_section = extern_section(file, symbol.name);
-            if (mine.defined && file.places[symbol.section].section == kNoSection) continue; // of a section that is left out
+            if (mine.defined && !image_.holds(number, file.places[symbol.section])) continue; // of what is left out
             auto [at, fresh] = image_.symbols.try_emplace(symbol.name, mine);
-            if (!fresh && only_once(section_of(mine)) && section_of(at->second) == section_of(mine)) continue;
             if (!fresh) TRY(resolve(symbol.name, at->second, mine));
         }
         return {};
@@ -338,7 +334,7 @@ class Joiner {
                 const bool thing = symbol.type == STT_FUNC || symbol.type == STT_OBJECT;
                 const bool own = symbol.binding == STB_LOCAL || is_table(file, symbol);
                 if (!own || !thing || symbol.section >= file.places.size()) continue;
-                if (file.places[symbol.section].section == kNoSection) continue;
+                if (!image_.holds(f, file.places[symbol.section])) continue;
                 elf::Symbol local = moved(file, symbol);
                 local.binding = STB_LOCAL;
                 handles[f][i] = writer.add_symbol(local);
@@ -395,7 +391,8 @@ class Joiner {
 };
 
 Result<void> Joiner::check_types(std::string_view name, const LinkedSymbol &known, const LinkedSymbol &mine) const {
-    return check_link_types(name, image_.files[known.file], image_.files[mine.file]);
+    const bool map = section_of(known) == ".maps" || section_of(mine) == ".maps";
+    return check_link_types(name, image_.files[known.file], image_.files[mine.file], map);
 }
 
 } // namespace

@@ -307,7 +307,8 @@ Result<void> read_map_slots(Image &image, ObjectSpec &spec) {
             MapSpec::Slot slot{static_cast<uint32_t>(in_values / kPointer), {}};
             if (map.type == number(MapType::PROG_ARRAY)) {
                 const Code *code = find_code(image.functions, symbol.section, symbol.value / sizeof(Insn));
-                if (!code || code->start * sizeof(Insn) != symbol.value || image.callable_only[code - image.functions.data()])
+                if (!code || code->start * sizeof(Insn) != symbol.value ||
+                    image.uses[code - image.functions.data()] == Image::Use::callable)
                     return image.bad(*image.maps, relocation.offset, "map {}: slot {}: {} is no program", map.name, slot.index,
                                      symbol.name);
                 slot.target = code->name;

@@ -17,7 +17,7 @@ ProgramSpec *ObjectSpec::find_program(std::string_view wanted) {
     return nullptr;
 }
 
-std::span<std::byte> ObjectSpec::find_global(std::string_view wanted) {
+ObjectSpec::Global ObjectSpec::find_variable(std::string_view wanted) {
     const auto types = btf::Btf::parse(btf, name);
     if (!types) return {};
     for (MapSpec &map : maps) {
@@ -30,7 +30,7 @@ std::span<std::byte> ObjectSpec::find_global(std::string_view wanted) {
             if (!place || !variable || variable->name != wanted) continue;
             if (place->offset > map.value_size || place->size > map.value_size - place->offset) return {};
             map.contents.resize(map.value_size); // .bss has no bytes until somebody asks for them
-            return std::span(map.contents).subspan(place->offset, place->size);
+            return {std::span(map.contents).subspan(place->offset, place->size), variable->size_or_type, map.name};
         }
     }
     return {};

@@ -148,12 +148,20 @@ struct ObjectSpec {
     std::vector<ExternSpec> externs;   ///< .kconfig ones first, in the order of their offsets
     std::vector<std::byte> btf;        ///< ready for BTF_LOAD: DATASEC sizes and offsets filled; empty when there is none
     std::vector<std::string> notes;    ///< what the file says and nobody heeds; sentences
+    bool only_functions = false;       ///< there is code, but all of it is functions for programs to call
 
     /// By name ("events", "profile.rodata") or, for maps made from sections, by section (".rodata").
     [[nodiscard]] MapSpec *find_map(std::string_view name);
     [[nodiscard]] ProgramSpec *find_program(std::string_view name);
-    /// The bytes of global variable `name` inside its map's contents (for .rodata constants before loading); empty when unknown.
-    [[nodiscard]] std::span<std::byte> find_global(std::string_view name);
+    struct Global {
+        std::span<std::byte> bytes; ///< inside its map's contents
+        btf::TypeId type = 0;       ///< in `btf`, modifiers kept
+        std::string map;
+    };
+    /// A global variable by name, to be changed before loading; without bytes when there is none, or the object has no types.
+    [[nodiscard]] Global find_variable(std::string_view name);
+    /// Its bytes alone.
+    [[nodiscard]] std::span<std::byte> find_global(std::string_view name) { return find_variable(name).bytes; }
 };
 
 /// The whole spec as text: the same spec gives the same text on any machine. For `inspect`, for tests and for reading.

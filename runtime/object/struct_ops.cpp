@@ -108,7 +108,8 @@ Result<void> read_struct_ops_programs(Image &image, ObjectSpec &spec) {
                 return image.bad(section, relocation.offset, "struct_ops map {}: byte {} is no pointer to a function", map.name,
                                  at);
             const Code *code = find_code(image.functions, symbol.section, symbol.value / sizeof(Insn));
-            if (!code || code->start * sizeof(Insn) != symbol.value || image.callable_only[code - image.functions.data()])
+            if (!code || code->start * sizeof(Insn) != symbol.value ||
+                image.uses[code - image.functions.data()] == Image::Use::callable)
                 return image.bad(section, relocation.offset, "struct_ops map {}: {} is no program", map.name, symbol.name);
             std::fill_n(map.contents.begin() + static_cast<std::ptrdiff_t>(at), kPointer, std::byte{0});
             map.slots.push_back({member, std::string(code->name)});
