@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/symbols/long_names.h"
 #include "runtime/sys/file.h"
 #include "runtime/unwind/layout.h"
 
@@ -215,7 +216,8 @@ struct CaptureReader::Cursor {
     Result<std::string> text() {
         const uint64_t size = TRY(number());
         const Bytes bytes = TRY(in.take(size));
-        return std::string(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+        // Written again wherever it is shown, so a small file must not hold what makes gigabytes of output.
+        return symbols::within_bound({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
     }
     /// A number below `count`.
     Result<uint32_t> id(size_t count, std::string_view what) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "runtime/base/stable_sort.h"
+#include "runtime/symbols/long_names.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -146,7 +147,7 @@ void Namer::add_source(Slot &slot, Frame &frame, bool caller, std::vector<Source
         slot.inlined->reserve(source.size() - 1);
         for (size_t i = 0; i + 1 < source.size(); ++i) {
             auto inner = std::make_shared<Frame>(frame);
-            inner->symbol = std::move(source[i].function);
+            inner->symbol = symbols::within_bound(source[i].function);
             inner->symbol_offset = 0;
             inner->inlined = true;
             place(*inner, source[i]);
@@ -154,7 +155,7 @@ void Namer::add_source(Slot &slot, Frame &frame, bool caller, std::vector<Source
         }
     }
     if (frame.symbol.empty() && !source.back().function.empty()) {
-        frame.symbol = std::move(source.back().function);
+        frame.symbol = symbols::within_bound(source.back().function);
         frame.symbol_offset = source.back().offset + (caller ? 1 : 0);
     }
     place(frame, source.back());

@@ -32,6 +32,7 @@
 #include "runtime/symbols/demangle.h"
 #include "runtime/symbols/function_table.h"
 #include "runtime/symbols/go_pclntab.h"
+#include "runtime/symbols/long_names.h"
 #include "runtime/symbols/name_strings.h"
 #include "runtime/symbols/plt.h"
 #include "runtime/sys/choke.h"
@@ -165,13 +166,13 @@ struct ElfSymbols::State {
         if (!best) return std::nullopt;
         std::string name = from->strings.at(best->name);
         if (name.empty()) return std::nullopt;
-        return Name{demangle(without_version(name)), address - best->start};
+        return Name{within_bound(demangle(without_version(name))), address - best->start};
     }
 
     [[nodiscard]] std::optional<Name> stub_at(uint64_t address) const {
         if (std::optional<FunctionTable::Hit> hit = plt.find(address)) {
             std::string name = plt_strings.at(hit->name);
-            if (!name.empty()) return Name{demangle(name) + "@plt", address - hit->start};
+            if (!name.empty()) return Name{within_bound(demangle(name)) + "@plt", address - hit->start};
         }
         if (std::optional<FunctionTable::Hit> hit = indirect_plt.find(address))
             if (std::optional<Name> resolver = function_at(resolvers[hit->name]))

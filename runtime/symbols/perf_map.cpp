@@ -12,12 +12,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "runtime/base/stable_sort.h"
 #include "runtime/symbols/demangle.h"
+#include "runtime/symbols/long_names.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
@@ -25,7 +27,7 @@
 namespace rawbpf::inline v0::symbols {
 namespace {
 
-constexpr size_t kMaxFile = 256 << 20;
+constexpr size_t kMaxFile = 256 << 20, kMostMemory = 48 << 20;
 constexpr uint64_t kMaxFunction = UINT32_MAX;
 constexpr int kMaxOverlaps = 64; // how many older functions may lie over an address before we stop looking
 
@@ -71,41 +73,65 @@ Result<PerfMap> PerfMap::load(int pid, const std::string &root, std::optional<ui
     return read(TRY(open(pid, root, owner)));
 }
 
+// The runtime may be writing on, and the file is whoever's: it is read piece by piece, only what is kept takes memory, and the
+// end of a line that is longer than any name is passed over.
 Result<PerfMap> PerfMap::read(const Fd &file) {
-    std::string text;
-    for (size_t used = 0;;) {
-        if (text.size() - used < (64 << 10)) text.resize(std::max<size_t>(256 << 10, text.size() * 2));
-        size_t n = TRY_IN(sys::pread(file.get(), text.data() + used, text.size() - used, used), "a perf map");
-        used += n;
-        if (used > kMaxFile) return fail(Errc::bad_input, "a perf map larger than {} bytes", kMaxFile);
-        if (n == 0) {
-            text.resize(used);
-            return parse(text);
+    constexpr size_t kPiece = 256 << 10, kLongestLine = kLongestName + 64; // two numbers in front of the name
+    PerfMap map;
+    std::string text; // a line that isn't whole yet, and the next piece
+    bool passing_over = false;
+    for (uint64_t offset = 0;;) {
+        const size_t kept = text.size();
+        text.resize(kept + kPiece);
+        const size_t n = TRY_IN(sys::pread(file.get(), text.data() + kept, kPiece, offset), "a perf map");
+        text.resize(kept + n);
+        offset += n;
+        if (offset > kMaxFile) return fail(Errc::bad_input, "a perf map larger than {} bytes", kMaxFile);
+        std::string_view rest = text;
+        for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1))
+            if (!std::exchange(passing_over, false)) map.add(rest.substr(0, end));
+        if (map.memory() > kMostMemory)
+            return fail(Errc::bad_input, "a perf map whose names take more than {} bytes", kMostMemory);
+        const bool long_line = rest.size() > kLongestLine;
+        if ((n == 0 || long_line) && !passing_over) map.add(rest);
+        if (n == 0) break;
+        if (long_line) {
+            passing_over = true;
+            rest = {};
         }
+        text.erase(0, text.size() - rest.size());
     }
+    map.sort();
+    return map;
 }
 
 PerfMap PerfMap::parse(std::string_view text) {
     PerfMap map;
-    while (!text.empty()) {
-        std::string_view line = take_line(text);
-        TextCursor at(line);
-        uint64_t start = 0, size = 0;
-        auto prefix = [&] { (void)(at.rest().starts_with("0x") && at.skip('0') && at.skip('x')); }; // some runtimes write it
-        prefix();
-        if (!at.hex(start) || !at.skip(' ')) continue;
-        prefix();
-        if (!at.hex(size) || !at.skip(' ') || size == 0 || size > kMaxFunction || start + size < start) continue;
-        if (at.rest().empty() || map.names_.size() + at.rest().size() >= UINT32_MAX) continue;
-        map.entries_.push_back({start, static_cast<uint32_t>(size), static_cast<uint32_t>(map.names_.size())});
-        map.names_ += at.rest();
-        map.names_ += '\n';
-    }
-    stable_sort(map.entries_,
-                [](const Entry &a, const Entry &b) { return a.start != b.start ? a.start < b.start : a.name < b.name; });
-    map.entries_.shrink_to_fit();
-    map.names_.shrink_to_fit();
+    while (!text.empty()) map.add(take_line(text));
+    map.sort();
     return map;
+}
+
+void PerfMap::add(std::string_view line) {
+    TextCursor at(line);
+    uint64_t start = 0, size = 0;
+    auto prefix = [&] { (void)(at.rest().starts_with("0x") && at.skip('0') && at.skip('x')); }; // some runtimes write it
+    prefix();
+    if (!at.hex(start) || !at.skip(' ')) return;
+    prefix();
+    if (!at.hex(size) || !at.skip(' ') || size == 0 || size > kMaxFunction || start + size < start) return;
+    const std::string name = within_bound(at.rest());
+    if (name.empty() || names_.size() + name.size() >= UINT32_MAX) return;
+    entries_.push_back({start, static_cast<uint32_t>(size), static_cast<uint32_t>(names_.size())});
+    names_ += name;
+    names_ += '\n';
+}
+
+void PerfMap::sort() {
+    stable_sort(entries_,
+                [](const Entry &a, const Entry &b) { return a.start != b.start ? a.start < b.start : a.name < b.name; });
+    entries_.shrink_to_fit();
+    names_.shrink_to_fit();
 }
 
 std::optional<Name> PerfMap::find(uint64_t address) const {
@@ -117,7 +143,7 @@ std::optional<Name> PerfMap::find(uint64_t address) const {
     }
     if (!best) return std::nullopt;
     std::string_view name = std::string_view(names_).substr(best->name);
-    return Name{demangle(take_line(name)), address - best->start};
+    return Name{within_bound(demangle(take_line(name))), address - best->start};
 }
 
 size_t PerfMap::memory() const { return entries_.capacity() * sizeof(Entry) + names_.capacity(); }

@@ -22,6 +22,7 @@ class PerfMap {
     [[nodiscard]] static Result<PerfMap> load(int pid, const std::string &root = {}, std::optional<uint32_t> owner = {});
     /// The two halves of load(): the file, so that it can be held while its process comes to an end, and what is in it by then.
     [[nodiscard]] static Result<Fd> open(int pid, const std::string &root = {}, std::optional<uint32_t> owner = {});
+    /// Errors: bad_input above 256 MiB of text, or 48 MiB of names.
     [[nodiscard]] static Result<PerfMap> read(const Fd &file);
     /// The text (PURE); lines of another form are passed over.
     [[nodiscard]] static PerfMap parse(std::string_view text);
@@ -36,6 +37,9 @@ class PerfMap {
         uint32_t size;
         uint32_t name; ///< offset in names_, so it also tells which line came later
     };
+    void add(std::string_view line); ///< passed over where it has another form; a long name is cut (long_names.h)
+    void sort();                     ///< after the last line
+
     std::vector<Entry> entries_; ///< sorted by start, then by line
     std::string names_;          ///< each ended by a newline
 };

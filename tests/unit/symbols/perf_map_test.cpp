@@ -1,6 +1,10 @@
 // perf-PID.map: what JITs write, and what they don't.
 #include "runtime/symbols/perf_map.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runtime/symbols/long_names.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -40,4 +44,39 @@ TEST_CASE("perf map: a process without one is not_found") {
     Result<PerfMap> map = PerfMap::load(0x7ffffffe);
     REQUIRE(!map);
     CHECK(map.error().kind == Errc::not_found);
+}
+
+TEST_CASE("perf map: a name of any length is cut, and its line costs no memory") {
+    const std::string longest(symbols::kLongestName, 'a'), longer(symbols::kLongestName + 1, 'b'), huge(5 << 20, 'c');
+    std::string text = "1000 10 " + longest + "\n2000 10 " + longer + "\n3000 10 " + huge + "\n4000 10 after\n5000 10 " + huge;
+    const auto check = [&](const PerfMap &map) {
+        CHECK(map.size() == 5);
+        CHECK(map.find(0x1000)->symbol == longest);
+        CHECK(map.find(0x2000)->symbol.size() == symbols::kLongestName);
+        CHECK(map.find(0x2000)->symbol.ends_with("bbb..."));
+        CHECK(map.find(0x3000)->symbol.size() == symbols::kLongestName);
+        CHECK(map.find(0x4000)->symbol == "after");
+        CHECK(map.find(0x5000)->symbol.ends_with("ccc..."));
+        CHECK(map.memory() < 64 << 10);
+    };
+    check(PerfMap::parse(text));
+    Fd file(memfd_create("perf map", MFD_CLOEXEC));
+    REQUIRE(file);
+    REQUIRE(write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+    auto read = PerfMap::read(file);
+    REQUIRE(read);
+    check(*read);
+}
+
+TEST_CASE("names: what is cut stays UTF-8") {
+    const std::string two = "\xc3\xa9", three = "\xe2\x82\xac", four = "\xf0\x9f\x90\x9d";
+    for (const std::string &letter : {two, three, four})
+        for (size_t before = 0; before < 4; ++before) {
+            std::string name(before, 'x');
+            while (name.size() <= symbols::kLongestName) name += letter;
+            const std::string cut = symbols::within_bound(name);
+            CHECK(cut.size() <= symbols::kLongestName);
+            CHECK((cut.size() - 3 - before) % letter.size() == 0);
+        }
+    CHECK(symbols::within_bound("short") == "short");
 }
