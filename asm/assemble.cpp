@@ -38,6 +38,18 @@ bool Assembler::fail(const char *at, std::string message, std::string hint) {
         stop_ = true;
         return false;
     }
+    if (after_semicolon_) hint = "`;` separates statements; `#` and `//` begin a comment";
+    out_.complaints.push_back(complaint(at, std::move(message), std::move(hint)));
+    return false;
+}
+
+void Assembler::warn(const char *at, std::string message, std::string hint) {
+    if (out_.warnings.size() < kMostComplaints)
+        out_.warnings.push_back(complaint(at, "warning: " + std::move(message), std::move(hint)));
+}
+
+/// Of a place in the text that is read.
+Complaint Assembler::complaint(const char *at, std::string message, std::string hint) const {
     Complaint complaint;
     const char *text = source_->text.data();
     const char *start = at;
@@ -52,8 +64,7 @@ bool Assembler::fail(const char *at, std::string message, std::string hint) {
     while (*end != '\n' && *end != '\0') ++end;
     complaint.line.assign(start, end);
     complaint.hint = std::move(hint);
-    out_.complaints.push_back(std::move(complaint));
-    return false;
+    return complaint;
 }
 
 std::string Assembler::found() const {
@@ -220,6 +231,7 @@ bool Assembler::term(Number &out, int depth) {
         return true;
     }
     if (auto found = constants_.find(word); found != constants_.end()) {
+        if (auto unused = unused_.find(word); unused != unused_.end()) unused_.erase(unused);
         out = found->second;
         return true;
     }
@@ -227,7 +239,7 @@ bool Assembler::term(Number &out, int depth) {
         return fail(at, "`" + std::string(word) + "` is no number; its address is loaded by rN = " + std::string(word) + " ll");
     Nearest near(word);
     for (auto &[known, number] : constants_) near.offer(known);
-    return fail(at, "there is no constant `" + std::string(word) + "`", near.hint());
+    return fail(at, "there is no constant `" + std::string(word) + "`", near.hint_or_register());
 }
 
 /// Levels as in C: 0 |, 1 ^, 2 &, 3 << >>, 4 + -, 5 * / %.
@@ -375,6 +387,7 @@ bool Assembler::take_prefix() {
         }
     }
     if (*p_ == '(' && hex(p_[1]) && hex(p_[2]) && p_[3] == ')') {
+        semicolon_comments_ = true; // what the verifier knows about the registers stands behind one
         auto digit = [](char c) { return is_digit(c) ? c - '0' : (c | 32) - 'a' + 10; };
         wide_hint_ = digit(p_[1]) * 16 + digit(p_[2]);
         p_ += 4;
@@ -385,6 +398,8 @@ bool Assembler::take_prefix() {
 
 bool Assembler::statement() {
     const char *start = p_;
+    statement_at_ = start;
+    conformance_ = false;
     wide_hint_ = -1;
     if (open_struct_ != nullptr) return struct_line();
     if (is_digit(*p_) || *p_ == '(') {
@@ -459,7 +474,8 @@ bool Assembler::statement() {
             const Form *form = isa::kFormTable.find(Shape::store_release, bits, "store_release");
             if (form == nullptr || is_signed) return no_form(start, "store_release of this type");
             operands.src = from.number;
-            return register_bits(*form, from, places.src) && emit(*form, operands, places, field);
+            if (from.bits == 32 && bits == 64) return register_bits(*form, from, places.src);
+            return emit(*form, operands, places, field);
         }
         break;
     default: break;
@@ -467,29 +483,48 @@ bool Assembler::statement() {
     skip_space();
     if (*p_ == '=' && p_[1] != '=') {
         ++p_;
-        return constant(word, start);
+        return named(word, start);
     }
+    conformance_ = true;
     return mnemonic(word, start);
 }
 
+/// A name to which a number is assigned, and that isn't a register: a constant, or a register misspelt.
+bool Assembler::named(std::string_view word, const char *at) {
+    const std::string near = near_register(word);
+    if (!near.empty())
+        return fail(at,
+                    "there is no register `" + std::string(word) + "`; they are r0 to r10, and w0 to w10 for their lower halves",
+                    "did you mean `" + near + "`? A constant with this name takes .const " + std::string(word) + " = n");
+    if (!constant(word, at)) return false;
+    if (source_->includer == nullptr) unused_.emplace(word, at);
+    return true;
+}
+
+/// Statements between semicolons. In front of everything a semicolon begins a comment: llvm-objdump and bpftool print lines of C
+/// in that way.
 bool Assembler::line() {
-    for (bool first = true;; first = false) {
-        if (at_end()) return true;
-        if (!first && p_[-1] != ':' && p_[-1] != ' ') return expected("the end of the line");
+    semicolon_comments_ = false;
+    after_semicolon_ = false;
+    if (at_end()) return true;
+    for (;;) {
         const size_t before = insn_count_;
         const char *start = p_;
         if (!statement()) return false;
-        // Labels may stand in front of an instruction; anything else has a line of its own.
-        if (at_end()) return true;
+        if (at_end()) {
+            if (*p_ != ';' || semicolon_comments_) return true;
+            do ++p_;
+            while (at_end() && *p_ == ';');
+            if (at_end()) return true;
+            after_semicolon_ = true;
+            continue;
+        }
+        // Labels may stand in front of an instruction; anything else ends with its line or at a semicolon.
         if (insn_count_ != before || open_struct_ != nullptr || *start == '.' || p_ == start)
             return expected("the end of the line");
-        bool was_label = false;
-        for (const char *at = p_; at > start && !was_label; --at)
-            if (at[-1] != ' ' && at[-1] != '\t') {
-                was_label = at[-1] == ':';
-                break;
-            }
-        if (!was_label) return expected("the end of the line");
+        const char *last = p_;
+        while (last > start && (last[-1] == ' ' || last[-1] == '\t')) --last;
+        if (last == start || last[-1] != ':') return expected("the end of the line");
     }
 }
 
@@ -553,11 +588,15 @@ Assembled Assembler::run(std::string_view text) {
     resolve();
     if (out_.unit.functions.empty() && out_.complaints.empty()) fail(source_->text.data(), "there is no instruction in it");
     if (out_.complaints.empty()) split_called();
+    for (auto &[name, at] : unused_)
+        warn(at, "the constant `" + name + "` isn't used; registers are r0 to r10, and w0 to w10 for their lower halves",
+             ".const " + name + " = n says that it is meant to be one");
     // What was found missing at the end belongs where it stands; there are few.
-    auto &list = out_.complaints;
-    for (size_t i = 1; i < list.size(); ++i)
-        for (size_t j = i; j > 0 && list[j].at.file == list[j - 1].at.file && list[j].at.line < list[j - 1].at.line; --j)
-            std::swap(list[j], list[j - 1]);
+    for (auto *kind : {&out_.complaints, &out_.warnings})
+        for (size_t i = 1; i < kind->size(); ++i)
+            for (size_t j = i;
+                 j > 0 && (*kind)[j].at.file == (*kind)[j - 1].at.file && (*kind)[j].at.line < (*kind)[j - 1].at.line; --j)
+                std::swap((*kind)[j], (*kind)[j - 1]);
     return std::move(out_);
 }
 
@@ -565,7 +604,8 @@ Assembled Assembler::run(std::string_view text) {
 
 Assembled assemble(std::string_view text, const AssembleOptions &options) { return assembling::Assembler(options).run(text); }
 
-std::string Assembled::report() const {
+namespace {
+std::string report_of(const std::vector<Complaint> &complaints) {
     std::string out;
     for (const Complaint &complaint : complaints) {
         out += to_string(complaint.at) + "\n";
@@ -580,5 +620,9 @@ std::string Assembled::report() const {
     }
     return out;
 }
+} // namespace
+
+std::string Assembled::report() const { return report_of(complaints); }
+std::string Assembled::warning_report() const { return report_of(warnings); }
 
 } // namespace rawbpf::inline v0

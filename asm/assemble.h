@@ -32,18 +32,26 @@ struct AssembleOptions {
     bool lines = true;             ///< Function::lines is filled
     /// For `.include`: reads the file into `text`. nullptr: includes are refused. The path is as it is written.
     bool (*include)(void *context, std::string_view path, std::string &text) = nullptr;
-    void *context = nullptr;
+    /// Whether a loader knows what such a section's programs are; what it doesn't know is warned of, with the hint. nullptr: all
+    /// are taken.
+    bool (*section)(std::string_view section, std::string &hint) = nullptr;
+    void *context = nullptr; ///< include()'s
 };
 
 struct Assembled {
     Unit unit; ///< sound when there are no complaints
     std::vector<Complaint> complaints;
+    /// What can be written down and certainly isn't meant: a jump out of its function, an end without an exit, a place outside of
+    /// the stack, a section that no loader knows, a constant that looks like an assignment.
+    std::vector<Complaint> warnings;
     [[nodiscard]] explicit operator bool() const { return complaints.empty(); }
     /// All complaints as people read them:
     ///     prog.asm:3:1: r10 is the frame pointer and can't be written
     ///         3 | r10 = 5
     ///           | ^
     [[nodiscard, gnu::cold]] std::string report() const;
+    /// The warnings in the same form: "prog.asm:3:1: warning: ..."
+    [[nodiscard, gnu::cold]] std::string warning_report() const;
 };
 
 /// Instructions without a `.program` become one program of section "socket" (a socket filter) with the name "main". Reports up to

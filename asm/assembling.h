@@ -122,7 +122,10 @@ class Assembler {
     void read(Source &source);
     bool line();
     bool statement();
+    [[gnu::cold]] bool named(std::string_view word, const char *at);
     [[gnu::cold]] bool fail(const char *at, std::string message, std::string hint = {});
+    [[gnu::cold]] void warn(const char *at, std::string message, std::string hint = {});
+    [[gnu::cold]] Complaint complaint(const char *at, std::string message, std::string hint) const;
     [[gnu::cold]] bool expected(std::string_view what,
                                 std::string hint = {}); ///< fail() at the cursor: "expected WHAT, found `xyz`"
     void skip_space() {                                 // most blanks are one
@@ -179,17 +182,20 @@ class Assembler {
     void resolve_wide(const Symbol &symbol);
     void resolve_call(const Symbol &symbol);
     void check_jumps();
+    void check_function();
+    void check_insn(size_t n, const Form &form);
 
     // statements.cpp, statements_memory.cpp, statements_jumps.cpp
     bool reg(Register &out) {
         skip_space();
         const char *at = p_;
-        if (!at_register()) return expected("a register");
+        if (!at_register()) return no_register();
         out.bits = *at == 'w' ? 32 : 64;
         out.number = static_cast<uint8_t>(at[1] - '0');
         p_ = at + 2;
         return !is_digit(*p_) || reg_10(out, at);
     }
+    [[gnu::cold]] bool no_register();
     bool reg_10(Register &out, const char *at); ///< r10, or a register that there isn't
     [[nodiscard]] bool at_register() const {
         if ((*p_ != 'r' && *p_ != 'w') || !is_digit(p_[1])) return false;
@@ -215,6 +221,7 @@ class Assembler {
     void note_line(Function &to);
     void push(const Insn &insn) {
         insns_->push_back(insn);
+        places_.push_back(statement_at_);
         if (++insn_count_ > kMostInsns) [[unlikely]]
             too_many();
     }
@@ -253,7 +260,13 @@ class Assembler {
     const char *line_start_ = nullptr; ///< of the statement's line, for line information
     uint32_t line_number_ = 1;
     int wide_hint_ = -1; ///< the opcode that a print's "(18)" announced; -1: none
+    const char *statement_at_ = nullptr;
+    std::vector<const char *> places_;                        ///< the statements that this function's instructions are from
+    std::map<std::string, const char *, std::less<>> unused_; ///< constants by `NAME = n` that no number has asked for yet
     bool stop_ = false;
+    bool conformance_ = false;        ///< this statement is in the conformance suite's dialect
+    bool semicolon_comments_ = false; ///< of this line: a verifier's print
+    bool after_semicolon_ = false;    ///< of this statement, and it isn't the first of its line
 
     bool in_function_ = false, implicit_ = false;
     std::vector<Insn> *insns_ = nullptr;

@@ -328,8 +328,12 @@ bool Assembler::directive(const char *at) {
         skip_space();
         if (word == ".program") {
             section = "socket";
+            const char *section_at = p_;
             if (*p_ == '"' && !string(section)) return false;
             if (section.empty()) return fail(name_at, "a program's section can't be empty");
+            std::string hint;
+            if (options_.section != nullptr && !options_.section(section, hint))
+                warn(section_at, "no loader knows programs of the section `" + section + "`", std::move(hint));
         }
         if (word == ".function" && std::string_view(p_).starts_with("global")) {
             (void)name();

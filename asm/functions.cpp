@@ -10,6 +10,7 @@
 
 #include "asm/assembling.h"
 #include "asm/helpers.h"
+#include "asm/lookup.h"
 #include "asm/nearest.h"
 
 namespace rawbpf::inline v0 {
@@ -111,10 +112,18 @@ void Assembler::end_function() {
         }
     }
     symbols_.resize(kept);
+    // As in the conformance suite's assembler, a jump to `exit` finds the first exit where no label has that name.
+    const auto is_exit = [](const Insn &insn) { return insn.code == isa::find("exit")->code; };
+    for (Label &wanted : labels_)
+        if (wanted.name == "exit" && wanted.insn < 0)
+            if (auto at = std::find_if(function.insns.begin(), function.insns.end(), is_exit); at != function.insns.end())
+                wanted.insn = at - function.insns.begin();
     check_jumps();
+    check_function();
     std::sort(refs_.begin(), refs_.end(), [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
     function.refs = std::move(refs_);
     refs_.clear();
+    places_.clear();
     labels_.clear();
     label_slots_.clear();
     jumps_.clear();
@@ -160,7 +169,8 @@ void Assembler::resolve_wide(const Symbol &symbol) {
         Nearest near(symbol.name);
         for (auto &[known, place] : names_) near.offer(known);
         for (auto &[known, number] : constants_) near.offer(known);
-        fail(symbol.at, "there is no map, variable, function or constant `" + std::string(symbol.name) + "`", near.hint());
+        fail(symbol.at, "there is no map, variable, function or constant `" + std::string(symbol.name) + "`",
+             near.hint_or_register());
         return;
     }
     insn.src = static_cast<uint8_t>(ref.kind == RefKind::map         ? Wide::map_fd

@@ -28,6 +28,29 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
+std::string near_register(std::string_view word) {
+    if (word.empty() || word.size() > 4) return {};
+    std::string lower(word);
+    for (char &c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (lower == "fp" || lower == "sp") return "r10";
+    const bool half = lower[0] == 'w';
+    std::string digits = lower.substr(lower.find_first_of("0123456789") == std::string::npos ? 1 : 0);
+    if (digits.size() == lower.size()) { // letters, then a number: another machine's register, or another case
+        const size_t number = lower.find_first_of("0123456789");
+        digits = number <= 2 ? lower.substr(number) : std::string("?");
+    } else {
+        if (lower[0] != 'r' && lower[0] != 'w') return {};
+        if (digits.empty()) digits = "0";
+    }
+    size_t number = 0;
+    for (char c : digits) {
+        c = c == 'o' ? '0' : c == 'l' || c == 'i' ? '1' : c;
+        if (c < '0' || c > '9') return {};
+        number = number * 10 + static_cast<size_t>(c - '0');
+    }
+    return (half ? "w" : "r") + std::to_string(number <= 10 ? number : 10);
+}
+
 void Nearest::offer(std::string_view name) {
     if (name.empty() || name.size() > kLongest || word_.size() > kLongest) return;
     const size_t difference = name.size() > word_.size() ? name.size() - word_.size() : word_.size() - name.size();
@@ -39,5 +62,10 @@ void Nearest::offer(std::string_view name) {
 }
 
 std::string Nearest::hint() const { return name_.empty() ? std::string() : "did you mean `" + name_ + "`?"; }
+
+std::string Nearest::hint_or_register() const {
+    const std::string near = near_register(word_);
+    return near.empty() ? hint() : "did you mean `" + near + "`?";
+}
 
 } // namespace rawbpf::inline v0

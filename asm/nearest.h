@@ -10,6 +10,10 @@ namespace rawbpf::inline v0 {
 /// each.
 [[nodiscard]] size_t edit_distance(std::string_view a, std::string_view b);
 
+/// The register that a word was probably meant to be: `R0` and `ro` r0, `x7` and `rl` a register each, `W3` w3. Empty: it doesn't
+/// look like one.
+[[nodiscard]] std::string near_register(std::string_view word);
+
 /// Remembers the one of the names offered that is nearest to a word.
 class Nearest {
   public:
@@ -17,6 +21,8 @@ class Nearest {
     void offer(std::string_view name);
     /// "did you mean `name`?", or nothing when none is near.
     [[nodiscard]] std::string hint() const;
+    /// The same where a register may be meant.
+    [[nodiscard]] std::string hint_or_register() const;
 
   private:
     std::string_view word_;

@@ -51,8 +51,8 @@ constexpr Pattern kPatterns[] = {
     {"S = Y((T *)(A P), S)", "B = atomic@Z((T *)(A Q), B)", "lock fetch M E, B"},                   // atomic_fetch
     {"S = Y(A P, S)", "B = atomic@_xchg((T *)(A Q), B)", "lock M E, B"},                            // exchange
     {"R = Y(A P, R, S)", "r0 = atomic@_cmpxchg((T *)(A Q), r0, B)", "lock M E, B"},                 // compare_swap
-    {"D = load_acquire((T *)(S P))", "D = load_acquire((T *)(S Q))", "M A, F"},                     // load_acquire
-    {"store_release((T *)(D P), S)", "store_release((T *)(D Q), S)", "M E, B"},                     // store_release
+    {"O = load_acquire((T *)(B P))", "A = load_acquire((T *)(B Q))", "M A, F"},                     // load_acquire
+    {"store_release((T *)(A P), O)", "store_release((T *)(A Q), B)", "M E, B"},                     // store_release
     {"Y J", "Y J", "M J"},                                                                          // jump
     {"Y K", "Y K", "M K"},                                                                          // jump_long
     {"Y D", "Y D", "Y A"},                                                                          // jump_reg
@@ -146,6 +146,8 @@ class InsnPrinter {
         case 'S':
             // The plain add of 32 bits is older than wN, and llvm-objdump writes it so.
             return reg(insn_.src, form_.shape == Shape::atomic && form_.imm == 0 ? 64 : form_.register_bits);
+        case 'O': // LLVM 20 and newer write wN for what has fewer than 64 bits
+            return reg(form_.shape == Shape::load_acquire ? insn_.dst : insn_.src, form_.bits < 64 ? 32 : 64);
         case 'A': return reg(insn_.dst, 64);
         case 'B': return reg(insn_.src, 64);
         case 'R': return reg(0, form_.register_bits);

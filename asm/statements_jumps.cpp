@@ -131,6 +131,7 @@ bool Assembler::call() {
     const char *at = p_;
     Places places;
     places.imm = at;
+    if (*p_ == '%') return jump(*isa::find("callx")); // in the conformance dialect
     if (is_digit(*p_)) {
         Number number = 0;
         if (!this->number(number)) return false;

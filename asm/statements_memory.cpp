@@ -246,7 +246,8 @@ bool Assembler::fetch(Register dst, const char *dst_at, std::string_view word, c
     }
     if (shape == Shape::load_acquire) {
         operands.dst = dst.number;
-        return register_bits(*form, dst, dst_at) && need(')') && emit(*form, operands, places, field);
+        if (dst.bits == 32 && bits == 64) return register_bits(*form, dst, dst_at); // below that rN and wN are the same
+        return need(')') && emit(*form, operands, places, field);
     }
     if (!need(',')) return false;
     skip_space();

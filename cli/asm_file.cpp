@@ -1,8 +1,16 @@
 // Opening what `asm` and `disasm` read.
 #include "cli/asm_file.h"
 
+#include <elf.h>
+
+#include <cctype>
+#include <cstring>
+
+#include "asm/nearest.h"
 #include "programs/exec/input.h"
+#include "runtime/elf/elf.h"
 #include "runtime/object/elf_object.h"
+#include "runtime/object/sections.h"
 #include "runtime/object/spec_unit.h"
 #include "runtime/object/unit_object.h"
 
@@ -22,6 +30,17 @@ bool read_beside(void *context, std::string_view path, std::string &text) {
     return true;
 }
 
+/// Loaders other than ours may know more than the list; so it is a warning.
+bool is_section(std::string_view section, std::string &hint) {
+    if (find_section_kind(section)) return true;
+    std::string_view kind = section.substr(section.starts_with('?'));
+    kind = kind.substr(0, kind.find('/'));
+    Nearest near(kind);
+    for (const SectionKind &known : section_kinds()) near.offer(known.name.substr(0, known.name.find_last_not_of("/+") + 1));
+    hint = near.hint();
+    return false;
+}
+
 std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
 
 } // namespace
@@ -33,8 +52,10 @@ Result<Unit> assemble_file(const InputFile &file, bool lines) {
     options.name = file.name();
     options.lines = lines;
     options.include = read_beside;
+    options.section = is_section;
     options.context = &folder;
     Assembled assembled = assemble(text_of(file.bytes()), options);
+    if (!assembled.warnings.empty()) say(assembled.warning_report());
     if (assembled) return std::move(assembled.unit);
     say(assembled.report());
     const size_t n = assembled.complaints.size();
@@ -63,9 +84,41 @@ Result<Unit> unit_of_hex(std::string_view text, std::string_view name) {
     return unit;
 }
 
+namespace {
+
+/// An object without symbols (`llvm-strip`), or whose functions no program calls: each section of code as it stands, with nothing
+/// known of what its instructions refer to. Without functions when it isn't BPF or has no such section.
+Result<Unit> unit_of_sections(const InputFile &file) {
+    Unit unit;
+    unit.name = file.name();
+    const elf::Elf elf = TRY(elf::Elf::parse(file.bytes(), file.name()));
+    if (elf.machine() != EM_BPF || elf.big_endian()) return unit;
+    for (const elf::Section &section : elf.sections()) {
+        const Bytes code = elf.contents(section);
+        if (section.type != SHT_PROGBITS || !(section.flags & SHF_EXECINSTR) || code.size() < sizeof(Insn)) continue;
+        Function &function = unit.functions.emplace_back();
+        if (section.name != ".text") function.section = section.name;
+        function.name = section.name.substr(section.name.starts_with('.'));
+        for (char &c : function.name)
+            if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+        function.insns.resize(code.size() / sizeof(Insn));
+        std::memcpy(static_cast<void *>(function.insns.data()), code.data(), function.insns.size() * sizeof(Insn));
+    }
+    return unit;
+}
+
+} // namespace
+
 Result<Unit> open_unit(const InputFile &file) {
     switch (kind_of(file.bytes())) {
-    case InputKind::object: return unit_of(TRY(parse_object(file.bytes(), file.name())));
+    case InputKind::object: {
+        Result<ObjectSpec> spec = parse_object(file.bytes(), file.name());
+        if (spec && !spec->programs.empty()) return unit_of(*spec);
+        Unit unit = TRY(unit_of_sections(file));
+        if (!unit.functions.empty()) return unit;
+        if (!spec) return Unexpected(std::move(spec).error());
+        return unit_of(*spec);
+    }
     case InputKind::hex: return unit_of_hex(text_of(file.bytes()), file.name());
     case InputKind::text: break;
     }

@@ -108,6 +108,104 @@ TEST_CASE("assemble: what others print") {
         "8510000000000000 9500000000000000");
 }
 
+TEST_CASE("assemble: semicolons separate statements, and begin comments where others print them") {
+    CHECK(bytes("r0 = 1; exit\n") == "b700000001000000 9500000000000000");
+    CHECK(bytes("r0 = 1;exit;;\n") == "b700000001000000 9500000000000000");
+    CHECK(bytes("a: r0 = 1; b: goto a; exit # r0 = 2; exit\n") == "b700000001000000 0500feff00000000 9500000000000000");
+    CHECK(bytes("; r0 = 2; exit\n  ; r0 = 3\nexit\n") == "9500000000000000");
+    CHECK(bytes("N = 8; r0 = N; exit\n") == "b700000008000000 9500000000000000");
+    CHECK(bytes("1: (b7) r0 = 1 ; R0_w=1\n2: (95) exit\n") == "b700000001000000 9500000000000000");
+    CHECK(bytes("1: r0 = 1; exit\n") == "b700000001000000 9500000000000000");
+    const Assembled comment = assemble("r0 = 1 ; the answer\nexit\n");
+    REQUIRE(comment.complaints.size() == 1);
+    CHECK(comment.complaints[0].at.column == 10);
+    CHECK(comment.complaints[0].hint == "`;` separates statements; `#` and `//` begin a comment");
+}
+
+TEST_CASE("assemble: a register misspelt is no constant") {
+    struct {
+        const char *word, *meant;
+    } const kWords[] = {{"R0", "r0"},   {"ro", "r0"},   {"rO", "r0"}, {"x0", "r0"},  {"x7", "r7"}, {"W3", "w3"}, {"rl", "r1"},
+                        {"r1O", "r10"}, {"R10", "r10"}, {"a1", "r1"}, {"fp", "r10"}, {"r", "r0"},  {"w", "w0"},  {"wl", "w1"}};
+    for (auto [word, meant] : kWords) {
+        INFO(std::string(word));
+        const Assembled made = assemble(std::string(word) + " = 1\nexit\n");
+        REQUIRE(made.complaints.size() == 1);
+        CHECK(made.complaints[0].at.message.find(std::string("no register `") + word + "`") != std::string::npos);
+        CHECK(made.complaints[0].hint.find(std::string("did you mean `") + meant + "`?") == 0);
+        const Assembled used = assemble("r1 = " + std::string(word) + "\nexit\n");
+        REQUIRE(used.complaints.size() == 1);
+        CHECK(used.complaints[0].hint == "did you mean `" + std::string(meant) + "`?");
+        CHECK(assemble(".const " + std::string(word) + " = 5\nr1 = " + word + "\nexit\n"));
+    }
+    CHECK(assemble("N = 8\nLIMIT = 9\nrate = 3\nr0 = N + LIMIT + rate\nexit\n").warning_report() == "");
+    CHECK(assemble("rax = 8\nexit\n").warning_report() ==
+          "asm:1:1: warning: the constant `rax` isn't used; registers are r0 to r10, "
+          "and w0 to w10 for their lower halves\n  1 | rax = 8\n    | ^\n"
+          "  hint: .const rax = n says that it is meant to be one\n");
+    CHECK(assemble(".const LIMIT = 8\nexit\n").warnings.empty());
+}
+
+TEST_CASE("assemble: what no verifier takes is warned of, and assembled") {
+    auto warned = [](std::string_view text) {
+        AssembleOptions options;
+        options.section = [](std::string_view section, std::string &hint) {
+            hint = "did you mean `xdp`?";
+            return section == "xdp" || section == "socket";
+        };
+        const Assembled made = assemble(text, options);
+        INFO(made.report());
+        CHECK(made);
+        std::string out;
+        for (const Complaint &warning : made.warnings)
+            out += std::to_string(warning.at.line) + ":" + std::to_string(warning.at.column) + " " + warning.at.message + "\n";
+        return out;
+    };
+    CHECK(warned("goto +100\nexit\n") == "1:1 warning: the jump goes to instruction 101, and the function has 0 to 1\n");
+    CHECK(warned("r0 = 0\n  if r0 == 0 goto -5\nexit\n") ==
+          "2:3 warning: the jump goes to instruction -3, and the function has 0 to 2\n");
+    CHECK(warned("goto +1\nr1 = 5 ll\nexit\n") ==
+          "1:1 warning: the jump goes into the middle of instruction 1, which takes two places\n");
+    CHECK(warned("r0 = 1\n") == "1:1 warning: the function `main` ends here without an exit or a jump\n");
+    CHECK(warned("exit\nr0 = 1 ll\n") == "2:1 warning: the function `main` ends here without an exit or a jump\n");
+    CHECK(warned(".program p \"xdp\"\nr0 = 1\n.function f\nexit\n") ==
+          "2:1 warning: the function `p` ends here without an exit or a jump\n");
+    for (const char *access : {"r0 = *(u64 *)(r10 - 520)", "*(u8 *)(r10 - 513) = 1", "*(u8 *)(r10 + 0) = r1",
+                               "*(u64 *)(r10 - 4) = r1", "lock *(u64 *)(r10 - 516) += r1", "w1 = load_acquire((u8 *)(r10 + 8))"})
+        CHECK(warned(std::string(access) + "\nexit\n").find("outside of the stack, which is r10 - 512 to r10 - 1") !=
+              std::string::npos);
+    CHECK(warned("r0 = *(u64 *)(r10 - 512)\n*(u8 *)(r10 - 1) = 1\nr1 = *(u64 *)(r9 - 600)\nexit\n") == "");
+    CHECK(warned(".program p \"xpd\"\nexit\n") == "1:12 warning: no loader knows programs of the section `xpd`\n");
+    CHECK(warned("a: goto a\n") == "");
+    CHECK(warned("call f\nexit\nf: r0 = 1\nexit\n") == "");
+}
+
+TEST_CASE("assemble: the label exit is the first exit where there is no other") {
+    CHECK(bytes("jne %r0, 0, exit\nmov %r0, 1\nexit\nexit\n") ==
+          "5500010000000000 b700000001000000 9500000000000000 9500000000000000");
+    CHECK(bytes("jne %r0, 0, exit\nexit\nexit: exit\n") == "5500010000000000 9500000000000000 9500000000000000");
+    CHECK_FALSE(assemble("jne %r0, 0, exit\na: goto a\n"));
+}
+
+TEST_CASE("assemble: the conformance suite's text may shift too far, with a warning, and call a register") {
+    CHECK(bytes("rsh %r0, 68\nrsh32 %r0, -24\nexit\n") == "7700000044000000 74000000e8ffffff 9500000000000000");
+    CHECK(assemble("rsh %r0, 68\nexit\n").warnings.at(0).at.message == "warning: a shift by 68; it may be 0 to 63");
+    CHECK_FALSE(assemble("r0 >>= 68\nexit\n"));
+    CHECK(bytes("call %r3\n") == "8d03000000000000");
+}
+
+TEST_CASE("assemble: load_acquire and store_release with either width of register") {
+    for (const char *type : {"u8", "u16", "u32"}) {
+        INFO(type);
+        const std::string load = std::string(" = load_acquire((") + type + " *)(r2 + 0))\n";
+        const std::string store = std::string("store_release((") + type + " *)(r2 + 0), ";
+        CHECK(bytes("w1" + load) == bytes("r1" + load));
+        CHECK(bytes(store + "w1)\n") == bytes(store + "r1)\n"));
+    }
+    CHECK_FALSE(assemble("w1 = load_acquire((u64 *)(r2 + 0))\nexit\n"));
+    CHECK_FALSE(assemble("store_release((u64 *)(r2 + 0), w1)\nexit\n"));
+}
+
 TEST_CASE("assemble: a unit with everything, its listing is the unit again") {
     const char *text = R"(.license "GPL"
 .struct event

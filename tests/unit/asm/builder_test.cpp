@@ -130,7 +130,7 @@ TEST_CASE("builder: arithmetic in both widths, memory, atomics") {
     w5 = atomic_fetch_add((u32 *)(r10 - 8), w5)
     r5 = xchg_64(r10 - 8, r5)
     r0 = cmpxchg_64(r10 - 8, r0, r5)
-    r5 = load_acquire((u8 *)(r10 - 1))
+    w5 = load_acquire((u8 *)(r10 - 1))
     exit
 )");
 }
