@@ -27,7 +27,9 @@ constexpr Option kOptions[] = {
     {.name = "limit",
      .kind = Kind::count,
      .argument = "N",
-     .help = "emulator: stop after about that many instructions",
+     .help =
+         "emulator: stop after about that many instructions, or when helpers copied, searched and printed as much: 8 bytes are "
+         "one",
      .fallback = "1000000000",
      .least = 1},
     kMemoryOption,

@@ -132,6 +132,9 @@ Result<RunResult> run_emulated(const ObjectSpec &spec, size_t program, const Run
     }
     out.ns = static_cast<double>(sys::monotonic_ns() - started) / std::max(options.repeat, 1U);
     out.instructions = machine->executed();
+    if (machine->unprinted())
+        append(out.printed, "(bpf_trace_printk() printed another {} bytes, which weren't kept: the emulator keeps {} MiB)\n",
+               machine->unprinted(), emulator::kMostPrinted >> 20);
     if (options.contents)
         for (const auto &map : machine->maps()) out.maps.push_back(contents_of(*map));
     return out;

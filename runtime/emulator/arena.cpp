@@ -28,24 +28,26 @@ bool EmulatedMap::pages_part(const void *context, uint64_t offset, uint64_t &beg
 
 uint64_t EmulatedMap::allocate(uint64_t wanted, uint32_t pages) {
     if (pages == 0 || pages > max_entries_) return 0;
-    auto is_free = [&](uint64_t first) {
-        for (uint64_t n = first; n < first + pages; ++n)
-            if (used_[n]) return false;
-        return true;
+    auto taken = [&](uint64_t first) { // the first page that isn't free, or the end
+        uint64_t n = first;
+        while (n < first + pages && !used_[n]) ++n;
+        *work_ += 1 + (n - first) / kBytesPerWork;
+        return n;
     };
     uint64_t first = 0;
     if (wanted) {
         const uint64_t offset = static_cast<uint32_t>(wanted) - address_;
         if (static_cast<uint32_t>(wanted) < address_ || offset % page_ || offset / page_ > max_entries_ - pages) return 0;
         first = offset / page_;
-        if (!is_free(first)) return 0;
+        if (taken(first) != first + pages) return 0;
     } else {
-        while (first <= max_entries_ - pages && !is_free(first)) ++first;
+        for (uint64_t stop; first <= max_entries_ - pages && (stop = taken(first)) != first + pages;) first = stop + 1;
         if (first > max_entries_ - pages) return 0;
     }
     journal_->note(used_ + first, pages);
     std::memset(used_ + first, 1, pages);
     const uint64_t bytes = uint64_t{pages} * page_;
+    *work_ += bytes / kBytesPerWork;
     journal_->note(values_ + first * page_, bytes);
     std::memset(values_ + first * page_, 0, bytes);
     return address() + first * page_;

@@ -100,7 +100,8 @@ RAWBPF_INTERPRETER Event Interpreter::run(Machine *machine, uint64_t &executed, 
     const Op *op = m.cpu_.op;
     const Op *start = op; // the code since here ran without a jump
     constexpr int64_t kMost = INT64_MAX / 2;
-    const uint64_t limit = m.options_.limit;
+    // What was executed before counts, as a timer's callback goes on where the program ended.
+    const uint64_t limit = m.options_.limit == 0 ? 0 : m.options_.limit > executed ? m.options_.limit - executed : 1;
     const int64_t all = limit && limit < kMost / sizeof(Op) ? static_cast<int64_t>(limit * sizeof(Op)) : kMost;
     int64_t budget = all; // in bytes of Ops, which saves a division at each jump
     uint8_t *p;
@@ -217,7 +218,7 @@ do_store_release32:
 do_store_release64:
     STORE(stxdw, uint64_t, S)
 
-    // Packets are read in network order; a read behind the end ends the program with 0.
+    // Packets are read in network order; a read behind the end is the function's exit, with 0.
 #define PACKET(name, type, swap)                                                                                                 \
     do_ldabs##name : {                                                                                                           \
         const uint64_t offset = static_cast<uint32_t>(I);                                                                        \
@@ -380,6 +381,11 @@ do_call : {
     r[0] = helper(m, r);
 }
 called:
+    if (m.overworked()) [[unlikely]] {
+        m.signal_ = Event::none;
+        COUNT;
+        goto over_limit;
+    }
     if (m.signal_ == Event::none) [[likely]]
         NEXT;
     if (m.signal_ == Event::fault) goto fault;
@@ -393,11 +399,9 @@ do_kfunc:
 do_refuse:
     m.why_ = "kernel functions are only in the kernel";
     goto fault;
-no_packet:
+no_packet: // the function ends, as in the kernel, which puts an exit there
     r[0] = 0;
-    COUNT;
-    event = Event::finished;
-    goto out;
+    goto do_exit;
 bad_access:
     m.why_.clear(); // explain() finds out
     goto fault;

@@ -17,13 +17,14 @@
 #include "asm/opcodes.h"
 #include "asm/print.h"
 #include "runtime/emulator/source.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::emulator {
 
 namespace {
 constexpr uint64_t kMayGoto = 8U << 20;        // BPF_MAX_LOOPS
-constexpr uint32_t kMaxTailCalls = 33;         // MAX_TAIL_CALL_CNT
 constexpr uint64_t kHandleBytes = 16;          // between the addresses of two maps
 constexpr uint64_t kSeed = 0x9e3779b97f4a7c15; // any number but 0
 uint64_t frame_pointer(uint32_t depth) { return kStackAddress + (uint64_t{depth} << kSlotBits) + kFrameBytes; }
@@ -31,8 +32,15 @@ uint64_t frame_pointer(uint32_t depth) { return kStackAddress + (uint64_t{depth}
 
 Result<std::unique_ptr<Machine>> Machine::create(const ObjectSpec &spec, MachineOptions options) {
     std::unique_ptr<Machine> machine(new Machine(spec, options)); // NOLINT: the constructor is private
-    for (const MapSpec &map : spec.maps)
+    uint64_t bytes = 0;
+    for (const MapSpec &map : spec.maps) {
         machine->maps_.push_back(TRY(EmulatedMap::create(map, machine->memory_, machine->journal_)));
+        machine->maps_.back()->count_work(&machine->cpu_.work);
+        bytes += machine->maps_.back()->bytes();
+        if (bytes > kMostMapBytes)
+            return fail(Errc::no_memory, "{}: its maps, up to {}, take {} MiB; the emulator has {} for all of them", spec.name,
+                        map.name, (bytes + (1 << 20) - 1) >> 20, kMostMapBytes >> 20);
+    }
     for (const auto &map : machine->maps_)
         map->tell_when_gone(
             [](void *of, uint64_t address, uint32_t size) { static_cast<Machine *>(of)->forget_timers(address, size); },
@@ -165,9 +173,11 @@ Result<void> Machine::prepare(size_t n) {
 Result<void> Machine::enter(size_t program) {
     if (program >= codes_.size()) return fail(Errc::invalid_argument, "{}: there is no program {}", spec_->name, program);
     TRY(prepare(program));
-    const uint64_t random = cpu_.random;
+    const uint64_t random = cpu_.random, recorded = cpu_.recorded_bytes, unprinted = cpu_.unprinted;
     cpu_ = {};
     cpu_.random = random;
+    cpu_.recorded_bytes = recorded; // are kept from run to run
+    cpu_.unprinted = unprinted;
     cpu_.may_goto = kMayGoto;
     cpu_.r[1] = argument_;
     cpu_.r[2] = length_;
@@ -180,6 +190,7 @@ Result<void> Machine::enter(size_t program) {
         timer.due = 0; // what the last run left behind comes first
         timer.fired = false;
     }
+    timers_indexed_ = false;
     journal_.clear();
     return {};
 }
@@ -213,7 +224,7 @@ Result<uint64_t> Machine::run() {
         }
         if (event == Event::finished) {
             if (next_timer()) {
-                if (options_.limit && cpu_.executed > options_.limit) return Unexpected(explain(Event::limit));
+                if (options_.limit && (cpu_.executed > options_.limit || overworked())) return Unexpected(explain(Event::limit));
                 if (options_.stepping) ++cpu_.op;
                 continue;
             }
@@ -243,7 +254,8 @@ Result<bool> Machine::step() {
     cpu_.recorded = records_.size();
     journal_.note(&cpu_, offsetof(Cpu, frames));
     if (const uint8_t kind = insn.code & 0x07;
-        kind == BPF_JMP && (insn.code & 0xf0) >= BPF_CALL && (insn.code & 0xf0) <= BPF_EXIT)
+        (kind == BPF_JMP && (insn.code & 0xf0) >= BPF_CALL && (insn.code & 0xf0) <= BPF_EXIT) ||
+        (kind == BPF_LD && (insn.code & 0xe0) != BPF_IMM)) // a packet's byte that isn't there ends the function
         for (uint32_t n = cpu_.depth; n < kFrames && n <= cpu_.depth + 1; ++n) journal_.note(&cpu_.frames[n], sizeof(Frame));
     note_store(insn);
 
@@ -282,6 +294,7 @@ bool Machine::back() {
     for (uint32_t n = 0; n < kFrames; ++n) memory_.set_frame(n, n <= cpu_.depth);
     printed_.resize(cpu_.printed);
     records_.resize(cpu_.recorded);
+    timers_indexed_ = false;
     return true;
 }
 
@@ -324,6 +337,11 @@ std::string Machine::access_fault(const Insn &insn) const {
 Error Machine::explain(Event event) const {
     const size_t n = pc();
     const std::span<const Insn> code = insns();
+    if (event == Event::limit && overworked() && cpu_.executed <= options_.limit)
+        return make_error(Errc::busy,
+                          format("{}: stopped at instruction {}: what its helpers copied, searched and printed came to as "
+                                 "much as {} instructions",
+                                 program().name, n, options_.limit));
     if (event == Event::limit)
         return make_error(Errc::busy,
                           format("{}: stopped after {} instructions, at instruction {}", program().name, options_.limit, n));
@@ -360,7 +378,38 @@ uint8_t *Machine::buffer(int reg, uint64_t size, bool write, std::string_view wh
         return nullptr;
     }
     if (write) journal_.note(at, size);
+    add_work(size / kBytesPerWork);
     return at;
+}
+
+void Machine::print(std::string_view text) {
+    add_work(text.size());
+    if (printed_.size() + text.size() > kMostPrinted)
+        cpu_.unprinted += text.size();
+    else
+        printed_ += text;
+}
+
+bool Machine::record(std::string_view bytes) {
+    if (cpu_.recorded_bytes + bytes.size() + kRecordCost > kMostRecorded) return false;
+    cpu_.recorded_bytes += bytes.size() + kRecordCost;
+    records_.emplace_back(bytes);
+    return true;
+}
+
+// Who runs it stays the same, and asking takes a microsecond or twenty.
+
+const std::string &Machine::comm() {
+    if (!comm_.empty()) return comm_;
+    comm_ = sys::read_file("/proc/self/comm").value_or(std::string());
+    if (comm_.ends_with('\n')) comm_.pop_back();
+    return comm_;
+}
+
+uint64_t Machine::uid_gid() { // the real ones, which /proc lists first
+    if (const int pid = sys::own_pid(); uid_gid_ == UINT64_MAX)
+        uid_gid_ = sys::status_number(pid, "Gid").value_or(0) << 32 | sys::status_number(pid, "Uid").value_or(0);
+    return uid_gid_;
 }
 
 EmulatedMap *Machine::map_with_address(uint64_t address) {
@@ -381,96 +430,6 @@ uint64_t Machine::next_random() { // xorshift64*, Vigna 2014
     cpu_.random ^= cpu_.random << 25;
     cpu_.random ^= cpu_.random >> 27;
     return (cpu_.random * 0x2545f4914f6cdd1d) >> 32;
-}
-
-bool Machine::tail_call(const EmulatedMap &map, uint32_t index) {
-    size_t of_map = 0;
-    while (of_map < maps_.size() && maps_[of_map].get() != &map) ++of_map;
-    if (cpu_.tail_calls >= kMaxTailCalls || of_map == maps_.size()) return false;
-    for (const MapSpec::Slot &slot : spec_->maps[of_map].slots) {
-        if (slot.index != index) continue;
-        for (size_t n = 0; n < spec_->programs.size(); ++n) {
-            if (spec_->programs[n].name != slot.target) continue;
-            if (Result<void> ready = prepare(n); !ready) {
-                fault(ready.error().message());
-                return true;
-            }
-            ++cpu_.tail_calls;
-            cpu_.frames[cpu_.depth].program = static_cast<uint32_t>(n);
-            cpu_.op = entry_of(n, 0);
-            signal_ = Event::stopped;
-            return true;
-        }
-    }
-    return false;
-}
-
-// Callbacks run in frames of their own, one after the other, and the interpreter never calls itself: when a callback's frame
-// ends, next_callback() either sends it to its beginning again or gives the helper's result and goes back.
-
-bool Machine::begin_callback(Frame &frame) {
-    uint64_t *r = cpu_.r;
-    if (frame.callback == Callback::loop) {
-        if (frame.place == frame.total) return false;
-        r[1] = frame.place;
-        r[2] = frame.context;
-        return true;
-    }
-    EmulatedMap &map = *maps_[frame.map];
-    frame.place = map.next_entry(frame.place);
-    if (frame.place == map.max_entries()) return false;
-    r[1] = map_address(frame.map);
-    r[2] = map.key_address(frame.place);
-    r[3] = map.value_address(frame.place);
-    r[4] = frame.context;
-    return true;
-}
-
-uint64_t Machine::call_back(Callback kind, int function_register, uint64_t context, uint32_t count, const EmulatedMap *map) {
-    const Op *function = function_at(cpu_.r[function_register]);
-    if (!function)
-        return fault(format("r{} = {:#x} is no function of the program", function_register, cpu_.r[function_register]));
-    if (cpu_.depth + 1 == kFrames) return fault(format("more than {} functions deep", kFrames));
-    Frame &frame = cpu_.frames[cpu_.depth + 1];
-    frame = Frame{};
-    frame.back = cpu_.op + 1;
-    frame.program = cpu_.frames[cpu_.depth].program;
-    frame.callback = kind;
-    frame.function = function;
-    frame.context = context;
-    frame.total = count;
-    for (uint32_t n = 0; map && n < maps_.size(); ++n)
-        if (maps_[n].get() == map) frame.map = n;
-    for (int n = 0; n < 4; ++n) frame.saved[n] = cpu_.r[6 + n];
-    if (!begin_callback(frame)) return 0; // nothing to do
-    ++cpu_.depth;
-    memory_.set_frame(cpu_.depth, true);
-    cpu_.r[10] = frame_pointer(cpu_.depth);
-    cpu_.op = function;
-    signal_ = Event::stopped;
-    return 0;
-}
-
-const Op *Machine::next_callback(const Op *op) {
-    Frame &frame = cpu_.frames[cpu_.depth];
-    const uint64_t result = cpu_.r[0];
-    if (result > 1) {
-        cpu_.op = op;
-        fault(format("a callback returned {}; it may return 0 (go on) or 1 (enough)", static_cast<int64_t>(result)));
-        return nullptr;
-    }
-    ++frame.done;
-    ++frame.place;
-    if (result == 0 && begin_callback(frame)) {
-        cpu_.r[0] = 0;
-        return frame.function;
-    }
-    for (int n = 0; n < 4; ++n) cpu_.r[6 + n] = frame.saved[n];
-    cpu_.r[0] = frame.done; // how many calls were made
-    memory_.set_frame(cpu_.depth, false);
-    --cpu_.depth;
-    cpu_.r[10] = frame_pointer(cpu_.depth);
-    return frame.back;
 }
 
 } // namespace rawbpf::inline v0::emulator

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,7 +23,9 @@
 namespace rawbpf::inline v0::emulator {
 
 struct MachineOptions {
-    uint64_t limit = 0;    ///< instructions a run may execute (ld_imm64 counts as two), looked at at each jump; 0: no limit
+    /// Instructions a run may execute (ld_imm64 counts as two), looked at at each jump; and as much work of helpers, in the coin
+    /// of limits.h. 0: no limit. Memory has limits of its own, there.
+    uint64_t limit = 0;
     bool stepping = false; ///< step() is wanted, forwards and backwards
 };
 
@@ -57,7 +61,11 @@ struct Cpu {
     uint64_t executed = 0;            ///< instructions since enter()
     uint64_t result = 0;              ///< the program's r0, while timers run
     uint64_t timer_now = 0;           ///< nanoseconds, of the timers' clock: it stands still but for going on to the next one
+    uint64_t work = 0;                // of helpers since enter()
+    uint64_t running_timer = 0;       // its address, while its callback runs
     size_t printed = 0, recorded = 0; // lengths of what was printed and recorded when the last step began
+    uint64_t unprinted = 0;           // bytes of what was printed and not kept
+    uint64_t recorded_bytes = 0;
     bool ended = false;
     bool in_timer = false; ///< the program has ended, and a timer's callback runs
     Frame frames[kFrames];
@@ -110,6 +118,8 @@ class Machine {
     [[nodiscard]] const Journal &journal() const { return journal_; }
     /// What bpf_trace_printk() printed so far.
     [[nodiscard]] const std::string &printed() const { return printed_; }
+    /// Bytes that it printed and that weren't kept.
+    [[nodiscard]] uint64_t unprinted() const { return cpu_.unprinted; }
     /// Records of bpf_perf_event_output() so far.
     [[nodiscard]] const std::vector<std::string> &records() const { return records_; }
 
@@ -132,8 +142,12 @@ class Machine {
     [[nodiscard]] uint64_t register_value(int n) const { return cpu_.r[n]; }
     [[nodiscard]] std::span<uint8_t> packet() const { return packet_; }
     [[nodiscard]] uint64_t next_random();
-    void print(std::string_view text) { printed_ += text; }
-    void record(std::string_view bytes) { records_.emplace_back(bytes); }
+    void print(std::string_view text);
+    /// False: there is no room left.
+    [[nodiscard]] bool record(std::string_view bytes);
+    void add_work(uint64_t units) { cpu_.work += units; }
+    [[nodiscard]] const std::string &comm();
+    [[nodiscard]] uint64_t uid_gid();
     Journal &write_journal() { return journal_; }
     /// The timer that is kept for this address; nullptr: it was never initialised.
     [[nodiscard]] Timer *timer_at(uint64_t address);
@@ -141,7 +155,11 @@ class Machine {
     Timer *make_timer(uint64_t address, const EmulatedMap &map);
     /// Aims it at the function whose address is in a register.
     uint64_t set_timer(Timer &timer, int function_register);
+    [[nodiscard]] bool timers_full() const { return timers_.size() == kMostTimers && timers_free_.empty(); }
+    [[nodiscard]] bool in_callback_of(uint64_t timer) const { return cpu_.running_timer == timer; }
     [[nodiscard]] uint64_t timer_now() const { return cpu_.timer_now; }
+    /// Starts it, or stops it; whether it was started.
+    bool arm_timer(Timer &timer, bool armed, uint64_t due);
     [[nodiscard]] bool emulates(uint64_t helper) const;
 
   private:
@@ -165,6 +183,8 @@ class Machine {
     void note_store(const Insn &insn);
     [[nodiscard]] bool next_timer();
     void forget_timers(uint64_t address, uint64_t size);
+    void index_timers();
+    [[nodiscard]] bool overworked() const { return options_.limit && cpu_.work > options_.limit; }
     [[nodiscard]] Result<void> finish();
 
     const ObjectSpec *spec_;
@@ -183,6 +203,14 @@ class Machine {
     std::string printed_;
     std::vector<std::string> records_;
     std::deque<Timer> timers_;
+    // What is found in timers_: where they are by address, those that are to run by time and place, places to use again. Made
+    // anew after a step back.
+    std::map<uint64_t, uint32_t> timer_places_;
+    std::set<std::pair<uint64_t, uint32_t>> timers_due_;
+    std::vector<uint32_t> timers_free_;
+    bool timers_indexed_ = true;
+    std::string comm_;
+    uint64_t uid_gid_ = UINT64_MAX;
 };
 
 /// interpret.cpp: runs from cpu.op on.
@@ -203,7 +231,9 @@ uint64_t timer_set_callback(Machine &machine, const uint64_t *r);
 uint64_t timer_start(Machine &machine, const uint64_t *r);
 uint64_t timer_cancel(Machine &machine, const uint64_t *r);
 
-/// printf as bpf_trace_printk() and bpf_snprintf() know it. Faults of %s go to the machine.
-[[nodiscard]] std::string bpf_printf(Machine &machine, std::string_view format_text, std::span<const uint64_t> arguments);
+/// printf as bpf_trace_printk() and bpf_snprintf() know it. The format has its zero at the end. False where the kernel says
+/// -EINVAL.
+[[nodiscard]] bool bpf_printf(Machine &machine, std::string_view format_text, std::span<const uint64_t> arguments,
+                              std::string &out);
 
 } // namespace rawbpf::inline v0::emulator

@@ -6,7 +6,10 @@
 // stays good for as long as the map lives, deleted or not, as in the kernel's preallocated maps. There a new value doesn't
 // overwrite the old one: it goes to an element that was kept aside, which the old one then becomes, and a pointer from before
 // still sees what it saw. So slots[place] says where a place's value is, and there is one more than there are places. Per-CPU
-// and LRU maps overwrite (the latter isn't so in the kernel). What is freed last is used first, as there.
+// maps overwrite. What is freed last is used first, as there. Places that nobody has used take no memory: their numbers begin as
+// zeros.
+//
+// Two values' addresses are further apart than their bytes are, up to a page, so that a pointer past one of them meets nothing.
 // Every change is noted in the journal first; that is all that stepping backwards needs.
 //
 // Return values are the kernel's: E2BIG for a full hash and for an index behind an array's end, ENOSPC for a full trie, EEXIST
@@ -20,6 +23,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "asm/print.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/uapi.h"
 
@@ -68,6 +72,14 @@ uint32_t prefix_bits(const uint8_t *key) {
 Result<void> EmulatedMap::check(const MapSpec &spec) {
     auto refuse = [&](std::string_view why) { return fail(Errc::invalid_argument, "map {}: {}", spec.name, why); };
     const uint64_t n = spec.max_entries;
+    const bool valued = kind_ == MapKind::array || kind_ == MapKind::hash || kind_ == MapKind::trie || kind_ == MapKind::queue ||
+                        kind_ == MapKind::stack;
+    if (valued && spec.value_size == 0) return refuse("its values have 0 bytes; the kernel wants 1 at least");
+    if ((kind_ == MapKind::queue || kind_ == MapKind::stack || kind_ == MapKind::ring) && spec.key_size != 0)
+        return refuse(format("a {} has no keys, and these have {} bytes", map_kind_name(type_), spec.key_size));
+    if (kind_ == MapKind::ring && spec.value_size != 0)
+        return refuse(format("a ring buffer has no values of its own, and these have {} bytes", spec.value_size));
+    if (kind_ == MapKind::hash && lru_ && !preallocated_) return refuse("an LRU hash can't have the flag BPF_F_NO_PREALLOC, 1");
     if (n == 0 && kind_ != MapKind::unknown && kind_ != MapKind::records) return refuse("max_entries is 0");
     switch (kind_) {
     case MapKind::array:
@@ -112,6 +124,7 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
     map->key_size_ = spec.key_size;
     map->value_size_ = spec.value_size;
     map->max_entries_ = spec.max_entries;
+    map->typed_ = spec.value_type != 0;
     map->lru_ = spec.type == BPF_MAP_TYPE_LRU_HASH || spec.type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
     map->per_cpu_ = spec.type == BPF_MAP_TYPE_PERCPU_ARRAY || spec.type == BPF_MAP_TYPE_PERCPU_HASH ||
                     spec.type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
@@ -119,7 +132,7 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
     map->page_ = static_cast<uint32_t>(sys::page_size());
     const MapKind kind = map->kind_;
     TRY(map->check(spec));
-    const bool hash = map->hashed();
+    const bool hash = map->hashed(), spare = hash && !map->per_cpu_;
     const uint64_t n = kind == MapKind::unknown || kind == MapKind::records ? 0 : spec.max_entries;
 
     if (kind == MapKind::programs) map->value_size_ = 4;
@@ -136,11 +149,16 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
         }
     map->key_stride_ = static_cast<uint32_t>(padded(spec.key_size));
 
-    uint64_t index = hash                     ? padded((map->buckets_ + 2 * n) * sizeof(uint32_t)) + padded(n)
+    const uint64_t numbers = padded((map->buckets_ + 3 * n + 1) * sizeof(uint32_t)); // of a hash
+    uint64_t index = hash                     ? numbers + padded(n)
                      : kind == MapKind::arena ? padded(n)
+                     : kind == MapKind::ring  ? kMostOpenRecords * sizeof(Open)
                                               : 0;
     const uint64_t keys = hash ? uint64_t{map->key_stride_} * n : 8;
-    uint64_t values = (n + (hash && !map->lru_ && !map->per_cpu_)) * map->stride_;
+    uint64_t values = (n + spare) * map->stride_;
+    const bool pieces = kind == MapKind::array || (hash && kind != MapKind::map_set);
+    map->spread_ = pieces && n + spare > 1 ? map->spread_of(map->stride_, n + spare) : map->stride_;
+    map->key_spread_ = hash ? map->spread_of(map->key_stride_, n) : 0;
     if (kind == MapKind::bloom) { // seven bits for five hashes, then the next power of two
         map->bloom_functions_ = spec.map_extra ? static_cast<uint32_t>(spec.map_extra) : 5;
         uint64_t bits = n * map->bloom_functions_ / 5 * 7;
@@ -151,6 +169,10 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
         values = (uint64_t{map->bloom_mask_} + 1) / 8;
     }
     const uint64_t all = sizeof(Head) + index + keys + values;
+    map->bytes_ = all;
+    if (all > kMostMapBytes)
+        return fail(Errc::no_memory, "map {}: its {} entries take {} MiB; the emulator has {} for all maps", spec.name, n,
+                    (all + (1 << 20) - 1) >> 20, kMostMapBytes >> 20);
     map->block_.reset(static_cast<uint8_t *>(std::calloc(1, all)));
     if (!map->block_) return fail(Errc::no_memory, "map {}: {} bytes can't be had", spec.name, all);
     uint8_t *at = map->block_.get();
@@ -161,15 +183,28 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
         map->first_ = reinterpret_cast<uint32_t *>(at);
         map->next_ = map->first_ + map->buckets_;
         map->slots_ = map->next_ + n;
-        for (uint32_t place = 0; place < n; ++place) map->slots_[place] = place;
-        at += padded((map->buckets_ + 2 * n) * sizeof(uint32_t));
+        map->owners_ = map->slots_ + n;
+        at += numbers;
     }
+    if (kind == MapKind::ring) map->open_ = reinterpret_cast<Open *>(at);
     map->used_ = at;
     map->keys_ = map->block_.get() + sizeof(Head) + index;
     map->values_ = map->keys_ + keys;
     map->fill(spec);
     TRY(map->expose(spec, memory, values, keys));
     return map;
+}
+
+/// How far apart the addresses of `count` things of `stride` bytes are: by a page more where 16 MiB hold them all, by 8 at least.
+uint32_t EmulatedMap::spread_of(uint64_t stride, uint64_t count) const {
+    uint64_t gap = 4096;
+    while (gap > 8 && count * (stride + gap) >= uint64_t{1} << kSlotBits) gap /= 2;
+    return static_cast<uint32_t>(stride + gap);
+}
+
+void EmulatedMap::set_slot(uint32_t place, uint32_t slot) {
+    set(slots_[place], slot ^ place);
+    set(owners_[slot], place ^ slot);
 }
 
 /// The values that the object brings along.
@@ -208,7 +243,12 @@ Result<void> EmulatedMap::expose(const MapSpec &spec, Memory &memory, uint64_t v
         object.bytes = values_;
         object.writable = !(spec.flags & BPF_F_RDONLY_PROG) && kind_ != MapKind::targets;
         const bool whole = kind_ == MapKind::ring || kind_ == MapKind::arena || kind_ == MapKind::targets;
-        if (!whole && (n > 1 || hashed())) object.stride = stride_, object.element = value_size_;
+        if (!whole && (n > 1 || hashed())) {
+            object.stride = stride_;
+            object.spread = spread_;
+            object.element = value_size_;
+            object.size = values / stride_ * spread_;
+        }
         if (!whole && n == 1 && !hashed()) object.size = value_size_;
         if (kind_ == MapKind::ring) object.part = record_part, object.context = this;
         if (kind_ == MapKind::arena) object.part = pages_part, object.context = this;
@@ -220,7 +260,12 @@ Result<void> EmulatedMap::expose(const MapSpec &spec, Memory &memory, uint64_t v
     key.size = keys;
     key.bytes = keys_;
     key.writable = false;
-    if (hashed()) key.stride = key_stride_, key.element = key_size_;
+    if (hashed()) {
+        key.stride = key_stride_;
+        key.spread = key_spread_;
+        key.element = key_size_;
+        key.size = n * key_spread_;
+    }
     keys_address_ = TRY(memory.add(std::move(key)));
     return {};
 }
@@ -237,6 +282,7 @@ bool EmulatedMap::same_key(const uint8_t *a, const uint8_t *b) const {
 
 uint32_t EmulatedMap::bucket_of(const uint8_t *key) const {
     uint64_t h = 0xcbf29ce484222325; // FNV-1a
+    *work_ += 1 + key_size_ / kBytesPerWork;
     auto take = [&](uint8_t byte) { h = (h ^ byte) * 0x100000001b3; };
     if (kind_ == MapKind::trie) {
         const uint32_t bits = prefix_bits(key);
@@ -251,7 +297,7 @@ uint32_t EmulatedMap::bucket_of(const uint8_t *key) const {
 }
 
 uint32_t EmulatedMap::find(const uint8_t *key, uint32_t bucket) const {
-    for (uint32_t at = first_[bucket]; at; at = next_[at - 1])
+    for (uint32_t at = first_[bucket]; at; at = next_[at - 1], ++*work_)
         if (same_key(own_key(at - 1), key)) return at;
     return 0;
 }
@@ -271,7 +317,7 @@ uint32_t EmulatedMap::longest_prefix(const uint8_t *key) const {
 void EmulatedMap::unlink(uint32_t place, uint32_t bucket) {
     gone(place);
     uint32_t *link = &first_[bucket];
-    while (*link != place + 1) link = &next_[*link - 1];
+    for (; *link != place + 1; ++*work_) link = &next_[*link - 1];
     set(*link, next_[place]);
     set(next_[place], head_->free);
     set(used_[place], uint8_t{0});
@@ -283,7 +329,7 @@ void EmulatedMap::unlink(uint32_t place, uint32_t bucket) {
 /// Frees the place of an entry that wasn't used lately. The map is full.
 uint32_t EmulatedMap::evict() {
     journal_->note(head_, sizeof *head_);
-    for (;; head_->hand = (head_->hand + 1) % max_entries_) {
+    for (;; head_->hand = (head_->hand + 1) % max_entries_, ++*work_) {
         uint8_t &used = used_[head_->hand];
         if (used == 1) break;
         if (used == 2) set(used, uint8_t{1});
@@ -296,12 +342,16 @@ uint32_t EmulatedMap::evict() {
 /// The place gets another slot for its value; the old one's bytes stay what they are until it is used again.
 void EmulatedMap::replace_value(uint32_t place) {
     gone(place);
-    uint32_t &mine = slots_[place];
-    uint32_t *other = &head_->spare;
-    if (!preallocated_ && head_->free) other = &slots_[head_->free - 1]; // the element that was freed last
-    const uint32_t old = mine;
-    set(mine, *other);
-    set(*other, old);
+    const uint32_t old = slot_of(place);
+    if (!preallocated_ && head_->free) { // the element that was freed last
+        const uint32_t freed = head_->free - 1;
+        set_slot(place, slot_of(freed));
+        set_slot(freed, old);
+        return;
+    }
+    set_slot(place, head_->spare);
+    set(owners_[old], max_entries_ ^ old); // nobody's
+    set(head_->spare, old);
 }
 
 uint64_t EmulatedMap::lookup(const uint8_t *key) {
@@ -326,19 +376,21 @@ uint64_t EmulatedMap::lookup(const uint8_t *key) {
 }
 
 int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t flags) {
-    const bool may_lock = !per_cpu_ && !lru_ && kind_ != MapKind::trie;
+    const bool may_lock = kind_ == MapKind::array || (!per_cpu_ && !lru_ && kind_ != MapKind::trie);
     if ((may_lock ? flags & ~uint64_t{BPF_F_LOCK} : flags) > BPF_EXIST) return -EINVAL;
     const uint64_t how = flags & 3;
     if (kind_ == MapKind::array) {
         uint32_t index;
         std::memcpy(&index, key, sizeof index);
         if (index >= max_entries_) return -E2BIG;
-        if (how == BPF_NOEXIST) return -EEXIST;
+        if (how & BPF_NOEXIST) return -EEXIST;
+        if (flags & BPF_F_LOCK && !typed_) return -EINVAL;
         gone(index);
         journal_->note(value_at(index), value_size_);
         std::memmove(value_at(index), value, value_size_);
         return 0;
     }
+    if (flags & BPF_F_LOCK && !typed_) return -EINVAL;
     if (kind_ == MapKind::trie && prefix_bits(key) > 8 * (key_size_ - kTrieHeader)) return -EINVAL;
     const uint32_t bucket = bucket_of(key);
     uint32_t at = find(key, bucket);
@@ -360,10 +412,9 @@ int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t f
         set(next_[at - 1], first_[bucket]);
         set(first_[bucket], at);
         set(used_[at - 1], uint8_t{1});
-    } else if (lru_) {
-        if (used_[at - 1] != 2) set(used_[at - 1], uint8_t{2});
-    } else if (!per_cpu_) {
-        replace_value(at - 1);
+    } else {
+        if (lru_ && used_[at - 1] != 2) set(used_[at - 1], uint8_t{2});
+        if (!per_cpu_) replace_value(at - 1);
     }
     // A trie keeps the bits behind the prefix, too, and those of the last update.
     journal_->note(own_key(at - 1), key_size_);
@@ -396,17 +447,20 @@ bool EmulatedMap::set_inner(uint32_t index, uint64_t handle) {
 uint32_t EmulatedMap::next_entry(uint32_t place) const {
     if (kind_ == MapKind::array) return place < max_entries_ ? place : max_entries_;
     if (kind_ != MapKind::hash && kind_ != MapKind::trie) return max_entries_;
-    for (; place < head_->fresh; ++place)
-        if (used_[place]) return place;
+    for (const uint32_t begin = place; place < head_->fresh; ++place)
+        if (used_[place]) {
+            *work_ += (place - begin) / kBytesPerWork;
+            return place;
+        }
     return max_entries_;
 }
 
 uint32_t EmulatedMap::place_of(uint64_t address, uint64_t size) const {
-    for (uint32_t place = next_entry(0); place < max_entries_; place = next_entry(place + 1)) {
-        const uint64_t begin = value_address(place);
-        if (address >= begin && address - begin < value_size_ && size <= value_size_ - (address - begin)) return place;
-    }
-    return max_entries_;
+    if (address < address_ || spread_ == 0 || (kind_ != MapKind::array && kind_ != MapKind::hash)) return max_entries_;
+    const uint64_t slot = (address - address_) / spread_, at = (address - address_) % spread_;
+    if (slot > max_entries_ || (!hashed() && slot == max_entries_) || at + size > value_size_) return max_entries_;
+    const uint32_t place = owner_of(static_cast<uint32_t>(slot));
+    return place < max_entries_ && (!hashed() || used_[place]) ? place : max_entries_;
 }
 
 const uint8_t *EmulatedMap::key_at(uint32_t place, uint32_t &array_key) const {
@@ -415,7 +469,7 @@ const uint8_t *EmulatedMap::key_at(uint32_t place, uint32_t &array_key) const {
 }
 
 uint64_t EmulatedMap::key_address(uint32_t place) {
-    if (hashed()) return keys_address_ + uint64_t{place} * key_stride_;
+    if (hashed()) return keys_address_ + uint64_t{place} * key_spread_;
     journal_->note(keys_, sizeof place);
     std::memcpy(keys_, &place, sizeof place);
     return keys_address_;

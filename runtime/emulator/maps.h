@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "runtime/emulator/journal.h"
+#include "runtime/emulator/limits.h"
 #include "runtime/emulator/memory.h"
 #include "runtime/object/spec.h"
 
@@ -76,6 +77,10 @@ class EmulatedMap {
     [[nodiscard]] uint64_t query(uint64_t what) const;
     [[nodiscard]] uint32_t records_held() const { return head_->open; }
 
+    /// Where the steps that a search takes are counted.
+    void count_work(uint64_t *work) { work_ = work; }
+    /// Bytes of memory that the map takes.
+    [[nodiscard]] uint64_t bytes() const { return bytes_; }
     /// Told of each value that is deleted, replaced or overwritten, before that happens.
     void tell_when_gone(void (*tell)(void *context, uint64_t address, uint32_t size), void *context) {
         gone_ = tell;
@@ -88,8 +93,8 @@ class EmulatedMap {
     /// The place whose value holds these bytes; max_entries() when none does.
     [[nodiscard]] uint32_t place_of(uint64_t address, uint64_t size) const;
     [[nodiscard]] const uint8_t *key_at(uint32_t place, uint32_t &array_key) const;
-    [[nodiscard]] uint8_t *value_at(uint32_t place) { return values_ + value_offset(place); }
-    [[nodiscard]] uint64_t value_address(uint32_t place) const { return address_ + value_offset(place); }
+    [[nodiscard]] uint8_t *value_at(uint32_t place) { return values_ + uint64_t{slot_of(place)} * stride_; }
+    [[nodiscard]] uint64_t value_address(uint32_t place) const { return address_ + uint64_t{slot_of(place)} * spread_; }
     /// The key of the entry at `place`, in the program's address space (for_each_map_elem passes it).
     [[nodiscard]] uint64_t key_address(uint32_t place);
     /// What was submitted, or output, so far (queues: what is in them), oldest first.
@@ -99,7 +104,7 @@ class EmulatedMap {
     EmulatedMap() = default;
     struct Head {
         uint32_t count, free, fresh, hand; // hash: entries; the free list; places never used; where eviction looks next
-        uint64_t produced, oldest;         // ring: bytes so far, and where reserved records may begin
+        uint64_t produced;                 // ring: bytes so far
         uint32_t open;                     // ring: records that are reserved
         uint32_t spare;                    // hash: where the next value that replaces one goes
     };
@@ -108,7 +113,11 @@ class EmulatedMap {
     [[nodiscard]] Result<void> expose(const MapSpec &spec, Memory &memory, uint64_t values, uint64_t keys);
     [[nodiscard]] bool hashed() const { return kind_ == MapKind::hash || kind_ == MapKind::trie || kind_ == MapKind::map_set; }
     [[nodiscard]] uint8_t *own_key(uint32_t place) const { return keys_ + uint64_t{place} * key_stride_; }
-    [[nodiscard]] uint64_t value_offset(uint32_t place) const { return uint64_t{slots_ ? slots_[place] : place} * stride_; }
+    [[nodiscard]] uint32_t slot_of(uint32_t place) const { return slots_ ? slots_[place] ^ place : place; }
+    [[nodiscard]] uint32_t owner_of(uint32_t slot) const { return owners_ ? owners_[slot] ^ slot : slot; }
+    void set_slot(uint32_t place, uint32_t slot);
+    [[nodiscard]] uint32_t spread_of(uint64_t stride, uint64_t count) const;
+    [[nodiscard]] uint32_t open_record(uint64_t offset) const;
     [[nodiscard]] bool same_key(const uint8_t *a, const uint8_t *b) const;
     [[nodiscard]] uint32_t longest_prefix(const uint8_t *key) const;
     void replace_value(uint32_t place);
@@ -133,9 +142,12 @@ class EmulatedMap {
     MapKind kind_ = MapKind::unknown;
     std::string name_;
     uint32_t type_ = 0, key_size_ = 0, value_size_ = 0, max_entries_ = 0, stride_ = 0, key_stride_ = 0, buckets_ = 0;
+    uint32_t spread_ = 0, key_spread_ = 0; // between the addresses of two values, or keys
+    uint64_t bytes_ = 0;
+    uint64_t unused_work_ = 0, *work_ = &unused_work_;
     uint32_t bloom_functions_ = 0, bloom_mask_ = 0;
-    uint32_t page_ = 0; // arena
-    bool lru_ = false, per_cpu_ = false, preallocated_ = true;
+    uint32_t page_ = 0;                                                        // arena
+    bool lru_ = false, per_cpu_ = false, preallocated_ = true, typed_ = false; // typed: there may be a lock in the values
     uint64_t address_ = 0, keys_address_ = 0;
     struct Free {
         void operator()(void *p) const { std::free(p); }
@@ -143,8 +155,13 @@ class EmulatedMap {
     std::unique_ptr<uint8_t, Free> block_;
     Head *head_ = nullptr;
     uint32_t *first_ = nullptr, *next_ = nullptr; // hash: place + 1 of a bucket's first, and of the next; 0 ends
-    uint32_t *slots_ = nullptr;                   // hash: where a place's value is
-    uint8_t *used_ = nullptr;                     // hash: 0 free, 1 used, 2 used lately; arena: a page is there
+    uint32_t *slots_ = nullptr;                   // hash: where a place's value is, and
+    uint32_t *owners_ = nullptr; // which place's a value is; both xor their own index, so that they begin as zeros
+    struct Open {
+        uint64_t begin, end;
+    };
+    Open *open_ = nullptr;    // ring: the records that are reserved, ascending
+    uint8_t *used_ = nullptr; // hash: 0 free, 1 used, 2 used lately; arena: a page is there
     uint8_t *keys_ = nullptr, *values_ = nullptr;
 };
 

@@ -55,7 +55,10 @@ uint8_t *Memory::resolve(uint64_t address, uint64_t size, bool write) const {
     if (!object || (write && !object->writable)) return nullptr;
     const uint64_t offset = address - object->address;
     if (size > object->size || offset > object->size - size) return nullptr;
-    if (object->element && offset % object->stride + size > object->element) return nullptr;
+    if (object->element) {
+        const uint64_t at = offset % object->spread;
+        return at + size > object->element ? nullptr : object->bytes + offset / object->spread * object->stride + at;
+    }
     uint64_t begin = 0, end = 0;
     if (object->part && (!object->part(object->context, offset, begin, end) || offset + size > end)) return nullptr;
     return object->bytes + offset;
@@ -92,8 +95,8 @@ std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
         const bool inside = offset < below->size && size <= below->size - offset;
         if (inside && write && !below->writable) return format("{} is read-only", below->name);
         if (inside && below->element) {
-            const uint64_t at = offset % below->stride;
-            return past(format("element {} of {}", offset / below->stride, below->name), at, below->element);
+            const uint64_t at = offset % below->spread;
+            return past(format("element {} of {}", offset / below->spread, below->name), at, below->element);
         }
         uint64_t begin = 0, end = 0;
         if (inside && below->part) {
@@ -111,9 +114,13 @@ uint64_t Memory::address_of(const uint8_t *at, uint64_t size) const {
         const auto offset = static_cast<uint64_t>(at - stack_[0]);
         return kStackAddress + offset / kFrameBytes * kSlotBytes + offset % kFrameBytes;
     }
-    for (const Object &object : objects_)
-        if (at >= object.bytes && at + size <= object.bytes + object.size)
-            return object.address + static_cast<uint64_t>(at - object.bytes);
+    for (const Object &object : objects_) {
+        const uint64_t extent = object.element ? object.size / object.spread * object.stride : object.size;
+        if (at < object.bytes || at + size > object.bytes + extent) continue;
+        const auto offset = static_cast<uint64_t>(at - object.bytes);
+        if (!object.element) return object.address + offset;
+        return object.address + offset / object.stride * object.spread + offset % object.stride;
+    }
     return 0;
 }
 
@@ -124,6 +131,10 @@ std::string Memory::name(uint64_t address) const {
     const Object *object = address >= kFirstAddress ? object_at(address) : nullptr;
     if (!object || address - object->address > object->size) return {};
     const uint64_t at = address - object->address;
+    if (object->element) {
+        const uint64_t n = at / object->spread, in = at % object->spread;
+        return in ? format("{}[{}]+{}", object->name, n, in) : format("{}[{}]", object->name, n);
+    }
     return at ? format("{}+{}", object->name, at) : object->name;
 }
 

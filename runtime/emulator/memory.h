@@ -36,7 +36,8 @@ struct Object {
     uint64_t address = 0, size = 0;
     uint8_t *bytes = nullptr;
     bool writable = true;
-    uint32_t stride = 0;  ///< a row of elements this far apart, of which
+    uint32_t stride = 0;  ///< a row of elements whose bytes are this far apart,
+    uint32_t spread = 0;  ///< and their addresses this far (`size` is in addresses), so that none is reached from its neighbour;
     uint32_t element = 0; ///< so many bytes may be used; 0: the object is one piece
     /// A map whose parts come and go: which part holds this offset? False: none does.
     bool (*part)(const void *context, uint64_t offset, uint64_t &begin, uint64_t &end) = nullptr;

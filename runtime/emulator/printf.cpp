@@ -1,10 +1,12 @@
 // bpf_trace_printk()'s format: a part of printf's, and the kernel's own %p letters.
 //
-//      %[-0+ ][width][l|ll](d i u x X c p s)     %pks %pus: strings; %pi4 %pI4 %pi6: addresses; %px %pB %ps: an address
+//      %[-0+ ][width][l|ll](d i u x X)  %[-0+ ][width](c s)     %pks %pus: strings; %pi4 %pI4 %pi6: addresses; %px %pB %ps: an address
 //
-// The kernel refuses formats that it doesn't know (kernel/trace/bpf_trace.c, bpf_bprintf_prepare()); here such a part is printed
-// as it stands.
+// What is refused with -EINVAL is what kernel/bpf/helpers.c, bpf_bprintf_prepare(), refuses: other letters, more of them than
+// arguments, no zero at the end, control characters (until 6.16 also what isn't ASCII). A %p is hashed in a kernel; here it is
+// the address.
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/emulator/machine.h"
 
@@ -12,18 +14,44 @@ namespace rawbpf::inline v0::emulator {
 
 namespace {
 
+constexpr uint64_t kLongestString = 512; // what the kernel has room for
+
+/// A string in memory; nothing where it can't be read to its end, as in the kernel.
 std::string string_at(const Machine &machine, uint64_t address) {
     std::string out;
-    for (uint64_t n = 0; n < 512; ++n) {
+    for (uint64_t n = 0; n < kLongestString; ++n) {
         const uint8_t *at = machine.memory().find(address + n, 1, false);
-        if (!at) return n ? out : "(unreadable)";
+        if (!at) return {};
         if (!*at) break;
         out += static_cast<char>(*at);
     }
     return out;
 }
 
-constexpr size_t kWidest = 512;
+/// %pI4 %pi4 %pI6 %pi6; zeros where it can't be read.
+std::string ip_at(const Machine &machine, uint64_t address, bool dense, bool six) {
+    uint8_t ip[16] = {};
+    if (const uint8_t *at = machine.memory().find(address, six ? 16 : 4, false)) std::memcpy(ip, at, six ? 16 : 4);
+    std::string out;
+    for (int n = 0; n < (six ? 8 : 4); ++n) {
+        if (n && !(six && dense)) out += six ? ':' : '.';
+        if (six)
+            append(out, "{:02x}{:02x}", ip[2 * n], ip[2 * n + 1]);
+        else
+            out += dense ? format("{:03}", ip[n]) : format("{}", ip[n]);
+    }
+    return out;
+}
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_printed(char c) { return c >= ' ' && c <= '~'; }
+bool is_punctuation(char c) {
+    return is_printed(c) && c != ' ' && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+/// Behind %s and %p: no letter that could belong to them.
+bool ends_here(char c) { return c == 0 || is_space(c) || is_punctuation(c); }
+
+constexpr size_t kWidest = (1 << 23) - 1; // FIELD_WIDTH_MAX of lib/vsprintf.c
 
 // What stands between % and the letter, and what it does to a value's text.
 struct Field {
@@ -58,55 +86,68 @@ struct Field {
 
 } // namespace
 
-std::string bpf_printf(Machine &machine, std::string_view text, std::span<const uint64_t> arguments) {
-    std::string out;
+bool bpf_printf(Machine &machine, std::string_view text, std::span<const uint64_t> arguments, std::string &out) {
+    if (text.empty() || text.back() != 0) return false;
     size_t next = 0;
-    auto argument = [&] { return next < arguments.size() ? arguments[next++] : 0; };
-    for (size_t at = 0; at < text.size();) {
+    for (size_t at = 0; text[at];) {
+        if (static_cast<signed char>(text[at]) > 0 && !is_printed(text[at]) && !is_space(text[at]))
+            return false; // UTF-8 may be there
         if (text[at] != '%') {
             out += text[at++];
             continue;
         }
-        const size_t begin = at++;
-        if (at < text.size() && text[at] == '%') {
+        if (text[++at] == '%') {
             out += text[at++];
             continue;
         }
+        if (next >= arguments.size()) return false;
+        const uint64_t value = arguments[next++];
         Field field;
-        for (; at < text.size() && std::string_view("-0+ ").find(text[at]) != std::string_view::npos; ++at) field.flag(text[at]);
-        for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
+        for (; text[at] && std::string_view("-0+ ").find(text[at]) != std::string_view::npos; ++at) field.flag(text[at]);
+        for (; text[at] >= '0' && text[at] <= '9'; ++at)
             field.width = std::min<size_t>(10 * field.width + static_cast<size_t>(text[at] - '0'), kWidest);
+        if (text[at] == 'p') {
+            const char kind = text[++at];
+            if (kind == '%') return false;
+            if (ends_here(kind)) {
+                append(out, "{:016x}", value);
+                continue;
+            }
+            ++at;
+            if ((kind == 'k' || kind == 'u') && text[at] == 's') {
+                if (!ends_here(text[++at])) return false;
+                field.put_text(out, string_at(machine, value));
+            } else if (kind == 'K' || kind == 'x') {
+                append(out, "{:016x}", value);
+            } else if (kind == 's' || kind == 'S' || kind == 'B') {
+                append(out, "{:#x}", value);
+            } else if ((kind == 'i' || kind == 'I') && (text[at] == '4' || text[at] == '6')) {
+                out += ip_at(machine, value, kind == 'i', text[at++] == '6');
+            } else {
+                return false;
+            }
+            continue;
+        }
         int longs = 0;
-        while (at < text.size() && text[at] == 'l') ++at, ++longs;
-        const char kind = at < text.size() ? text[at++] : 0;
+        while (longs < 2 && text[at] == 'l') ++at, ++longs;
+        const char kind = text[at] ? text[at++] : '\0';
         if (kind == 'd' || kind == 'i') {
-            const uint64_t value = argument();
             field.put_signed(out, longs ? static_cast<int64_t>(value) : int64_t{static_cast<int32_t>(value)});
         } else if (kind == 'u' || kind == 'x' || kind == 'X') {
-            const uint64_t value = longs ? argument() : static_cast<uint32_t>(argument());
-            field.put(out, "", kind == 'u' ? format("{}", value) : kind == 'x' ? format("{:x}", value) : format("{:X}", value));
-        } else if (kind == 'c') {
-            field.put_text(out, std::string(1, static_cast<char>(argument())));
-        } else if (kind == 's') {
-            field.put_text(out, string_at(machine, argument()));
-        } else if (kind == 'p') {
-            const std::string_view more = text.substr(at);
-            if (more.starts_with("ks") || more.starts_with("us")) {
-                at += 2;
-                field.put_text(out, string_at(machine, argument()));
-            } else if (more.starts_with("i4") || more.starts_with("I4")) {
-                at += 2;
-                if (const uint8_t *ip = machine.memory().find(argument(), 4, false))
-                    append(out, "{}.{}.{}.{}", ip[0], ip[1], ip[2], ip[3]);
-            } else {
-                if (!more.empty() && (more[0] == 'x' || more[0] == 'B' || more[0] == 's' || more[0] == 'S')) ++at;
-                append(out, "{:#x}", argument());
-            }
+            const uint64_t number = longs ? value : static_cast<uint32_t>(value);
+            field.put(out, "",
+                      kind == 'u'   ? format("{}", number)
+                      : kind == 'x' ? format("{:x}", number)
+                                    : format("{:X}", number));
+        } else if (kind == 'c' && !longs) {
+            field.put_text(out, std::string(1, static_cast<char>(value)));
+        } else if (kind == 's' && !longs && ends_here(text[at])) {
+            field.put_text(out, string_at(machine, value));
         } else {
-            out += text.substr(begin, at - begin);
+            return false;
         }
     }
-    return out;
+    return true;
 }
 
 } // namespace rawbpf::inline v0::emulator

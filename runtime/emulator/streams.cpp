@@ -3,6 +3,7 @@
 // A ring buffer's records are laid out as the kernel's: eight bytes of header (length, BUSY, DISCARD), then the data, rounded up
 // to eight. Nobody reads while a program runs, so the ring never comes around: it is full one byte before its size
 // (kernel/bpf/queue_stack_maps.c, ringbuf.c).
+#include <algorithm>
 #include <cerrno>
 
 #include "runtime/emulator/maps.h"
@@ -50,44 +51,49 @@ int64_t EmulatedMap::pop(uint8_t *value, bool remove) {
 
 // ---- ring buffer
 
+/// Which of the open records is the last that begins at or before an offset; head_->open: none does.
+uint32_t EmulatedMap::open_record(uint64_t offset) const {
+    const Open *after =
+        std::upper_bound(open_, open_ + head_->open, offset, [](uint64_t at, const Open &record) { return at < record.begin; });
+    return after == open_ ? head_->open : static_cast<uint32_t>(after - open_ - 1);
+}
+
 bool EmulatedMap::record_part(const void *context, uint64_t offset, uint64_t &begin, uint64_t &end) {
     const auto &map = *static_cast<const EmulatedMap *>(context);
-    if (map.head_->open == 0) return false;
-    for (uint64_t at = map.head_->oldest; at < map.head_->produced;) {
-        uint32_t length;
-        std::memcpy(&length, map.values_ + at, sizeof length);
-        const uint32_t bytes = length & ~(kBusy | kDiscarded);
-        begin = at + kRecordHeader;
-        end = begin + bytes;
-        if (length & kBusy && offset >= begin && offset < end) return true;
-        at += padded(kRecordHeader + uint64_t{bytes});
-    }
-    return false;
+    const uint32_t n = map.open_record(offset);
+    if (n == map.head_->open || offset >= map.open_[n].end) return false;
+    begin = map.open_[n].begin;
+    end = map.open_[n].end;
+    return true;
 }
 
 uint64_t EmulatedMap::reserve(uint64_t size) {
     const uint64_t need = padded(kRecordHeader + size);
-    if (size >= kDiscarded || head_->produced + need >= max_entries_) return 0;
+    if (size >= kDiscarded || head_->produced + need >= max_entries_ || head_->open == kMostOpenRecords) return 0;
     journal_->note(head_, sizeof *head_);
-    if (head_->open++ == 0) head_->oldest = head_->produced;
     uint8_t *record = values_ + head_->produced;
     const uint32_t header[2] = {static_cast<uint32_t>(size) | kBusy, 0};
     journal_->note(record, sizeof header);
     std::memcpy(record, header, sizeof header);
-    const uint64_t address = address_ + head_->produced + kRecordHeader;
+    const uint64_t begin = head_->produced + kRecordHeader;
+    set(open_[head_->open], Open{begin, begin + size});
+    ++head_->open;
     head_->produced += need;
-    return address;
+    return address_ + begin;
 }
 
 bool EmulatedMap::release(uint64_t address, bool discard) {
     const uint64_t offset = address - address_;
-    uint64_t begin = 0, end = 0;
-    if (address < address_ + kRecordHeader || !record_part(this, offset, begin, end) || begin != offset) return false;
+    if (address < address_ + kRecordHeader) return false;
+    const uint32_t n = open_record(offset);
+    if (n == head_->open || open_[n].begin != offset) return false;
     uint8_t *header = values_ + offset - kRecordHeader;
     journal_->note(header, sizeof(uint32_t));
-    const auto length = static_cast<uint32_t>(end - begin) | (discard ? kDiscarded : 0);
+    const auto length = static_cast<uint32_t>(open_[n].end - offset) | (discard ? kDiscarded : 0);
     std::memcpy(header, &length, sizeof length);
     journal_->note(head_, sizeof *head_);
+    journal_->note(open_ + n, (head_->open - n) * sizeof(Open));
+    std::copy(open_ + n + 1, open_ + head_->open, open_ + n);
     --head_->open;
     return true;
 }

@@ -29,10 +29,37 @@ uint64_t errno_of(int64_t result) { return static_cast<uint64_t>(result); }
 
 } // namespace
 
+/// After a step back, and when a run begins.
+void Machine::index_timers() {
+    if (timers_indexed_) return;
+    timers_indexed_ = true;
+    timer_places_.clear();
+    timers_due_.clear();
+    timers_free_.clear();
+    for (uint32_t n = 0; n < timers_.size(); ++n) {
+        const Timer &timer = timers_[n];
+        if (!timer.address)
+            timers_free_.push_back(n);
+        else
+            timer_places_.emplace(timer.address, n);
+        if (timer.address && timer.armed && !timer.fired) timers_due_.emplace(timer.due, n);
+    }
+}
+
 Timer *Machine::timer_at(uint64_t address) {
-    for (Timer &timer : timers_)
-        if (timer.address == address) return &timer;
-    return nullptr;
+    index_timers();
+    const auto at = timer_places_.find(address);
+    return at == timer_places_.end() ? nullptr : &timers_[at->second];
+}
+
+bool Machine::arm_timer(Timer &timer, bool armed, uint64_t due) {
+    index_timers();
+    journal_.note(&timer, sizeof timer);
+    const uint32_t place = timer_places_[timer.address];
+    timers_due_.erase({timer.due, place});
+    timer.due = due;
+    if (armed && !timer.fired) timers_due_.emplace(due, place);
+    return std::exchange(timer.armed, armed);
 }
 
 Timer *Machine::make_timer(uint64_t address, const EmulatedMap &map) {
@@ -41,8 +68,15 @@ Timer *Machine::make_timer(uint64_t address, const EmulatedMap &map) {
         fault(format("r1 = {:#x} is in no value of map {}", address, map.name()));
         return nullptr;
     }
-    Timer *timer = timer_at(0);
-    if (!timer) timer = &timers_.emplace_back();
+    index_timers();
+    if (timers_free_.empty()) {
+        timers_free_.push_back(static_cast<uint32_t>(timers_.size()));
+        timers_.emplace_back();
+    }
+    const uint32_t place = timers_free_.back();
+    timers_free_.pop_back();
+    timer_places_.emplace(address, place);
+    Timer *timer = &timers_[place];
     journal_.note(timer, sizeof *timer);
     *timer = Timer{};
     timer->address = address;
@@ -62,12 +96,17 @@ uint64_t Machine::set_timer(Timer &timer, int function_register) {
 }
 
 void Machine::forget_timers(uint64_t address, uint64_t size) {
-    for (Timer &timer : timers_)
-        if (timer.address >= address && timer.address - address < size) {
-            journal_.note(&timer, sizeof timer);
-            timer.address = 0;
-            timer.armed = false;
-        }
+    if (timers_.empty()) return;
+    index_timers();
+    for (auto at = timer_places_.lower_bound(address); at != timer_places_.end() && at->first - address < size;) {
+        Timer &timer = timers_[at->second];
+        journal_.note(&timer, sizeof timer);
+        timers_due_.erase({timer.due, at->second});
+        timers_free_.push_back(at->second);
+        timer.address = 0;
+        timer.armed = false;
+        at = timer_places_.erase(at);
+    }
 }
 
 /// The program, or a timer's callback, has ended: makes the machine ready for the next timer. False: there is none, and r0 is
@@ -79,19 +118,21 @@ bool Machine::next_timer() {
         fault(format("a timer's callback returned {}; it may return 0", static_cast<int64_t>(cpu_.r[0])));
         return false;
     }
-    Timer *next = nullptr;
-    for (Timer &timer : timers_)
-        if (timer.address && timer.armed && !timer.fired && (!next || timer.due < next->due)) next = &timer;
-    if (!next) {
+    index_timers();
+    if (timers_due_.empty()) {
+        cpu_.running_timer = 0;
         cpu_.r[0] = cpu_.result;
         return false;
     }
+    Timer *next = &timers_[timers_due_.begin()->second];
+    timers_due_.erase(timers_due_.begin());
     EmulatedMap &map = *maps_[next->map];
     const uint32_t place = map.place_of(next->address, kTimerBytes);
     journal_.note(next, sizeof *next);
     next->armed = false;
     next->fired = true;
     cpu_.in_timer = true;
+    cpu_.running_timer = next->address;
     cpu_.timer_now = std::max(cpu_.timer_now, next->due);
     for (int n = 0; n < 10; ++n) cpu_.r[n] = 0;
     cpu_.r[1] = map_address(next->map);
@@ -124,7 +165,8 @@ uint64_t timer_init(Machine &m, const uint64_t *r) {
     const uint64_t clock = r[3];
     if (clock >= kClocks || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME))
         return errno_of(-EINVAL);
-    if (m.timer_at(r[1]) && r[1]) return errno_of(-EBUSY);
+    if (m.timer_at(r[1])) return errno_of(-EBUSY);
+    if (m.timers_full()) return errno_of(-ENOMEM);
     (void)m.make_timer(r[1], *map);
     return 0;
 }
@@ -138,19 +180,17 @@ uint64_t timer_start(Machine &m, const uint64_t *r) {
     if (r[3] & ~(kAbsolute | kPinned)) return errno_of(-EINVAL);
     Timer *timer = timer_in(m);
     if (!timer || !timer->callback) return errno_of(-EINVAL);
-    m.write_journal().note(timer, sizeof *timer);
     const uint64_t now = sys::monotonic_ns();
     const uint64_t wait = !(r[3] & kAbsolute) ? r[2] : r[2] > now ? r[2] - now : 0;
-    timer->due = m.timer_now() + std::min(wait, UINT64_MAX - m.timer_now());
-    timer->armed = true;
+    m.arm_timer(*timer, true, m.timer_now() + std::min(wait, UINT64_MAX - m.timer_now()));
     return 0;
 }
 
-uint64_t timer_cancel(Machine &m, const uint64_t *) {
+uint64_t timer_cancel(Machine &m, const uint64_t *r) {
     Timer *timer = timer_in(m);
     if (!timer) return errno_of(-EINVAL);
-    m.write_journal().note(timer, sizeof *timer);
-    return std::exchange(timer->armed, false);
+    if (m.in_callback_of(r[1])) return errno_of(-EDEADLK); // it would wait for itself
+    return m.arm_timer(*timer, false, timer->due);
 }
 
 } // namespace rawbpf::inline v0::emulator

@@ -17,6 +17,8 @@
 #include <iterator>
 
 #include "asm/encode.h"
+#include "asm/lookup.h"
+#include "asm/print.h"
 #include <linux/bpf.h>
 
 namespace rawbpf::inline v0 {
@@ -44,6 +46,13 @@ void add(std::vector<Insn> &code, std::string_view name, Operands operands) {
     const Encoded encoded = encode(name, operands);
     code.push_back(encoded.insn);
     if (is_wide(encoded.insn)) code.push_back(encoded.second);
+}
+
+/// Nothing goes on behind it.
+bool leaves(const Insn &insn) {
+    const Form *form = find_form(insn);
+    return form && (form->shape == Shape::exit || form->shape == Shape::jump || form->shape == Shape::jump_long ||
+                    form->shape == Shape::jump_reg);
 }
 
 /// The kernel runs these for us; the others only when something happens.
@@ -107,6 +116,10 @@ Result<ObjectSpec> harness(const ObjectSpec &spec, size_t index, const HarnessOp
         add(code, "mov", {.dst = 2, .imm = static_cast<int64_t>(options.contents.size())});
     }
     const size_t before = code.size(), end = end_of_main(program);
+    // The epilogue would catch it, which the kernel doesn't have.
+    if (const Insn &last = program.insns[end - 1]; !leaves(last) || (end > 1 && is_wide(program.insns[end - 2])))
+        return fail(Errc::bad_input, "{}: instruction {} ({}): the program ends here without an exit or a jump", program.name,
+                    end - 1, print(std::span(&last, 1)));
     value_of(result, static_cast<uint32_t>(before + end));
     add(epilogue, "lddw_value", {.dst = 1});
     add(epilogue, "stxdw", {.dst = 1, .src = 0});

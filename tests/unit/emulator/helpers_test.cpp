@@ -242,7 +242,7 @@ TEST_CASE("emulator: callbacks, tail calls, printing") {
         p.push_back(insn);
     auto machine = emulator::Machine::create(print).value();
     REQUIRE(machine->enter(0));
-    CHECK(machine->run().value() == 26);
+    CHECK(machine->run().value() == 25);
     CHECK(machine->printed() == "n=-3 yes ffffffffffffffff\n");
 
     CHECK(fault({i("call", {.imm = 69}), i("exit")}).find("the emulator doesn't have this helper") != std::string::npos);
@@ -254,7 +254,10 @@ TEST_CASE("emulator: callbacks, tail calls, printing") {
 TEST_CASE("emulator: printf's widths and signs, as printf has them") {
     ObjectSpec spec = spec_of({i("exit")});
     auto machine = emulator::Machine::create(spec).value();
-    auto ours = [&](const char *format, uint64_t value) { return emulator::bpf_printf(*machine, format, std::array{value}); };
+    auto ours = [&](const std::string &format, uint64_t value) {
+        std::string out; // the format with its zero
+        return emulator::bpf_printf(*machine, {format.c_str(), format.size() + 1}, std::array{value}, out) ? out : "-EINVAL";
+    };
     for (const char *flags : {"", "-", "0", "+", " ", "-0", "+0", "+ ", "- "})
         for (const char *width : {"", "1", "7", "30"})
             for (const char *kind : {"d", "u", "x", "X", "lld", "llu", "llx"})
@@ -275,6 +278,10 @@ TEST_CASE("emulator: printf's widths and signs, as printf has them") {
                     CHECK(ours(form.c_str(), value) == theirs);
                 }
     CHECK(ours("[%3c|", 'a') == "[  a|");
-    CHECK(ours("%#x %y %", 1) == "%#x %y %"); // what the kernel doesn't know
-    CHECK(ours("%99999999999d", 1).size() == 512);
+    for (const char *unknown : {"%#x", "%y", "%", "%lc", "%lllx", "%.3s", "%d %d", "%ssx", "%pz", "%pI5", "\x01", "\x80", "%5"})
+        CHECK_MESSAGE(ours(unknown, 1) == "-EINVAL", unknown);
+    CHECK(ours("%% %px", 1) == "% 0000000000000001");
+    CHECK(ours("%99999999999d", 1).size() == 8388607);
+    std::string out;
+    CHECK_FALSE(emulator::bpf_printf(*machine, "no zero", {}, out));
 }

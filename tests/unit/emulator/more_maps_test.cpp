@@ -150,7 +150,7 @@ TEST_CASE("emulator: maps that can't be") {
         CHECK(says(made.make(type, key, UINT32_MAX, 1).error().message(), "4 GiB for all maps"));
     }
     CHECK(says(made.make(BPF_MAP_TYPE_HASH, 4, 1, 1U << 31).error().message(), "4 GiB for all maps"));
-    CHECK(says(made.make(BPF_MAP_TYPE_HASH, 4, 0, 1U << 31).error().message(), "4 GiB for all maps"));
+    CHECK(says(made.make(BPF_MAP_TYPE_HASH, 4, 0, 1U << 31).error().message(), "its values have 0 bytes"));
     CHECK(says(made.make(33, 0, 0, 1U << 30).error().message(), "4 GiB for all maps"));
 }
 
