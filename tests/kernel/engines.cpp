@@ -1,7 +1,7 @@
 // engines SECONDS [SEED]: random programs on the kernel's JIT and on the emulator until time is up or two results differ.
 //
-// Odd seeds are programs with maps. A difference is printed with its seed and its listing, and, where there are no maps, again as
-// hex for `rawbpf exec --diff -`.
+// Of three seeds one is a program, one a program with maps, one several programs with tail calls across them. A difference is
+// printed with its seed and its listing, and, where there are no maps, again as hex for `rawbpf exec --diff -`.
 #include "tests/kernel/engines.h"
 
 #include <cstdio>
@@ -20,7 +20,8 @@ int main(int argc, char **argv) {
     std::string last;
     const bool newest = test::has_newest();
     for (uint64_t n = seed; time(nullptr) < end; ++n, ++tried) {
-        const test::Compared compared = test::compare_engines(n, newest, n % 2);
+        const test::Compared compared =
+            n % 3 == 2 && newest ? test::compare_programs(n) : test::compare_engines(n, newest, n % 3);
         if (compared.refused) {
             ++refused;
             last = compared.why;
@@ -30,8 +31,8 @@ int main(int argc, char **argv) {
         std::printf("FAIL engines: seed %llu: %s\n", static_cast<unsigned long long>(n), compared.why.c_str());
         for (size_t i = 0; i < compared.insns.size(); i += is_wide(compared.insns[i]) ? 2 : 1)
             std::printf("  %4zu: %s\n", i, print(std::span(compared.insns).subspan(i)).c_str());
-        std::printf("  ");
-        for (size_t i = 0; n % 2 == 0 && i < compared.insns.size() * sizeof(Insn); ++i)
+        std::printf("%s  ", compared.text.c_str());
+        for (size_t i = 0; n % 3 == 0 && i < compared.insns.size() * sizeof(Insn); ++i)
             std::printf("%02x", reinterpret_cast<const uint8_t *>(compared.insns.data())[i]);
         std::printf("\n");
         return 1;

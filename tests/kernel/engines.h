@@ -1,11 +1,14 @@
-// One random program on both engines.
+// Random programs on both engines.
 #pragma once
 
 #include <string>
 
+#include "asm/assemble.h"
 #include "programs/exec/run.h"
+#include "runtime/object/unit_object.h"
 #include "runtime/sys/uapi.h"
 #include "tests/support/random_program.h"
+#include "tests/support/random_programs.h"
 
 namespace rawbpf::test {
 
@@ -13,6 +16,7 @@ struct Compared {
     bool refused = false; ///< the kernel didn't take it: no comparison
     std::string why;      ///< the refusal, or the first difference; empty: they agree
     std::vector<Insn> insns;
+    std::string text; ///< of several programs
 };
 /// Whether the kernel runs a program with this instruction, on a stack that is filled and r1 = memory; else its reason.
 inline std::string refusal(std::string_view name, Operands operands) {
@@ -55,6 +59,33 @@ inline Compared compare_engines(uint64_t seed, bool newest, bool maps = false) {
     }
     Result<exec::RunResult> emulated = exec::run_emulated(spec, 0, options);
     out.why = emulated ? exec::first_difference(*kernel, *emulated) : "the emulator: " + emulated.error().message();
+    return out;
+}
+
+/// Several programs, from assembly text, and tail calls across them.
+inline Compared compare_programs(uint64_t seed) {
+    Compared out;
+    out.text = RandomPrograms(seed).make();
+    const Assembled made = assemble(out.text);
+    if (!made) return out.why = "the assembler: " + made.report(), out;
+    Result<ObjectSpec> spec = object_of(made.unit);
+    if (!spec) return out.why = spec.error().message(), out;
+    for (auto [index, target] : RandomPrograms::kSlots) spec->maps[0].slots.push_back({index, target});
+    exec::RunOptions options;
+    options.contents = true;
+    options.packet = true;
+    options.memory.resize(64);
+    options.limit = 1'000'000;
+    Result<exec::RunResult> kernel = exec::run_in_kernel(*spec, 0, options);
+    if (!kernel) {
+        out.refused = true;
+        out.why = kernel.error().message();
+        return out;
+    }
+    Result<exec::RunResult> emulated = exec::run_emulated(*spec, 0, options);
+    out.why = emulated ? exec::first_difference(*kernel, *emulated) : "the emulator: " + emulated.error().message();
+    out.refused =
+        out.why.find("functions deep") != std::string::npos; // it has eight frames for all programs, the kernel for each
     return out;
 }
 

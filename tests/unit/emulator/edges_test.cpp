@@ -1,4 +1,6 @@
 // What a program can make the emulator do has an end, and callbacks, tail calls and packets' ends lead where the kernel goes.
+#include <algorithm>
+
 #include "asm/assemble.h"
 #include "runtime/object/unit_object.h"
 #include "tests/unit/emulator/emulated.h"

@@ -278,7 +278,7 @@ TEST_CASE("emulator: printf's widths and signs, as printf has them") {
                     CHECK(ours(form.c_str(), value) == theirs);
                 }
     CHECK(ours("[%3c|", 'a') == "[  a|");
-    for (const char *unknown : {"%#x", "%y", "%", "%lc", "%lllx", "%.3s", "%d %d", "%ssx", "%pz", "%pI5", "\x01", "\x80", "%5"})
+    for (const char *unknown : {"%#x", "%y", "%", "%lc", "%lllx", "%.3s", "%d %d", "%ssx", "%pz", "%pI5", "\x01", "%5"})
         CHECK_MESSAGE(ours(unknown, 1) == "-EINVAL", unknown);
     CHECK(ours("%% %px", 1) == "% 0000000000000001");
     CHECK(ours("%99999999999d", 1).size() == 8388607);
