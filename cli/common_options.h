@@ -56,6 +56,13 @@ inline constexpr Option kSyscallsOption{.name = "syscalls",
 
 inline constexpr Option kAsRootOption{.name = "as-root",
                                       .help = "under sudo: run COMMAND as root, not as the user who called sudo"};
+inline constexpr Option kCommandOutputOption{
+    .name = "command-output",
+    .kind = Kind::text,
+    .argument = "WHERE",
+    .help =
+        "where COMMAND's standard output goes: stderr, stdout, null, or a file. By default to standard error where a format for "
+        "machines goes to standard output, so that nothing of COMMAND's stands between its lines; else where ours goes"};
 inline constexpr Option kReadyFdOption{.name = "ready-fd",
                                        .kind = Kind::count,
                                        .argument = "N",

@@ -16,6 +16,7 @@
 #include "programs/profile/run_info.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
+#include "programs/render/run_facts.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/epoll.h"
@@ -65,6 +66,7 @@ constexpr Option kOptions[] = {
      .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
      .section = "How long"},
     kAsRootOption,
+    kCommandOutputOption,
     kReadyFdOption,
     format_option("text", "text json folded svg top pprof perf-script speedscope firefox"),
     kJsonOption,
@@ -115,6 +117,7 @@ Result<void> check(const Arguments &a) {
     (void)TRY(unwind_choice(a, unwind_ids(kOptions)));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
+    TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
     return {};
 }
 
@@ -260,14 +263,15 @@ class Run {
         Ledger ledger = custom::ledger_of(*tracer_, counts, view_->shown(), filtered_);
         ledger.degraded = view_->degraded();
         ledger.stack_ends = view_->stack_ends();
-        TRY(view_->finish(ledger));
-        if (a_.has(option("quiet"))) return {};
         render::RunCost cost;
         cost.seconds = static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9;
         cost.bpf_runs = tracer_->cost().runs;
         cost.bpf_ns = tracer_->cost().ns;
         cost.table_bytes = names_.following().stats().pool_bytes;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
+        render::set_ledger_cost(cost);
+        TRY(view_->finish(ledger));
+        if (a_.has(option("quiet"))) return {};
         say(format("{}\n", view_->totals()));
         say(render::ledger_text(kWho, run_, ledger, cost, "trace"));
         if (counts.cleared)

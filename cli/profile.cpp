@@ -93,6 +93,7 @@ constexpr Option kOptions[] = {
              "COMMAND ends, the processes given have ended, or Ctrl-C",
      .section = "How long"},
     kAsRootOption,
+    kCommandOutputOption,
     kReadyFdOption,
     kFormatOption,
     kJsonOption,
@@ -238,6 +239,7 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
     TRY(check_event(a));
     TRY(check_as_root(a, option("as-root")));
+    TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
     TRY(check_off_cpu(a));
     TRY(check_otlp(a, otlp_ids(kOptions)));
     const bool viewed = is_viewed(a);

@@ -11,8 +11,7 @@ inline constexpr Option kOffCpuOption{
     .in_lab = true,
     .help =
         "not what runs but what waits: each time a thread leaves its CPU blocked (asleep, for a lock, for a disk), for how long, "
-        "and with which stack; time is what counts. Threads that could have gone on (preempted) are only counted",
-    .section = "What to sample"};
+        "and with which stack; time is what counts. Threads that could have gone on (preempted) are only counted"};
 inline constexpr Option kMinWaitOption{.name = "min-wait",
                                        .kind = Kind::seconds,
                                        .in_lab = true,

@@ -2,6 +2,7 @@
 #include "cli/running.h"
 
 #include <charconv>
+#include <fcntl.h>
 
 #include "cli/console.h"
 #include "runtime/sys/epoll.h"
@@ -41,6 +42,27 @@ Result<uint64_t> parse_size(std::string_view text, std::string_view option, uint
 Result<void> check_as_root(const Arguments &a, Id as_root) {
     if (a.has(as_root) && a.workload().empty())
         return wrong_usage("--as-root is about COMMAND, and there is none", "put it behind --");
+    return {};
+}
+
+Result<void> place_command_output(const Arguments &a, Id command_output, std::string_view format, std::string_view output) {
+    static Fd file; // as long as children may be started
+    std::string_view where = a.text(command_output);
+    if (a.workload().empty()) {
+        if (!where.empty()) return wrong_usage("--command-output is about COMMAND, and there is none", "put it behind --");
+        return {};
+    }
+    const bool for_people = format.empty() || format == "text" || format == "table" || format == "top";
+    const bool on_stdout = output.empty() || output == "-";
+    if (where.empty()) where = on_stdout && !for_people ? "stderr" : "stdout";
+    if (where == "stdout") return {};
+    if (where == "stderr") {
+        sys::set_child_stdout(2);
+        return {};
+    }
+    const std::string path = where == "null" ? "/dev/null" : std::string(where);
+    file = TRY_IN(sys::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666), "--command-output {}", path);
+    sys::set_child_stdout(file.get());
     return {};
 }
 

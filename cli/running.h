@@ -20,6 +20,10 @@ void stop_on_signals();
 [[nodiscard]] Unexpected wrong_usage(std::string text, std::string hint = {});
 /// --as-root without a COMMAND.
 [[nodiscard]] Result<void> check_as_root(const Arguments &a, Id as_root);
+/// Where COMMAND's standard output goes, by --command-output or by what else stands on ours: `format` and `output` are what was
+/// asked for. Errors: invalid_argument without a COMMAND, and those of open(2).
+[[nodiscard]] Result<void> place_command_output(const Arguments &a, Id command_output, std::string_view format,
+                                                std::string_view output);
 /// --ready-fd of a descriptor that isn't open: later its number may be that of a file or a map of ours.
 [[nodiscard]] Result<void> check_ready_fd(const Arguments &a, Id ready_fd);
 

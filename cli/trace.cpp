@@ -14,6 +14,7 @@
 #include "programs/profile/run_info.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
+#include "programs/render/run_facts.h"
 #include "programs/render/text.h"
 #include "programs/trace/tracer.h"
 #include "programs/trace/view.h"
@@ -88,6 +89,7 @@ constexpr Option kOptions[] = {
      .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
      .section = "How long"},
     kAsRootOption,
+    kCommandOutputOption,
     kReadyFdOption,
     {.name = "stack",
      .letter = 's',
@@ -184,6 +186,7 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("TARGET is missing", "name a file, or a process with -p PID");
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
+    TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
     TRY(check_spans(a, kSpanIds));
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
         return wrong_usage("--min-duration shows a call when it has ended, --graph and --returns when it begins",
@@ -494,15 +497,16 @@ class Run {
             ledger.degraded.emplace_back("return_missed", missed);
         if (view_->calls().missed_calls()) ledger.degraded.emplace_back("call_missed", view_->calls().missed_calls());
         ledger.stack_ends = view_->stack_ends().list();
-        TRY(view_->finish(counts, ledger));
-        TRY(output_.writer().flush());
-        if (a_.has(option("quiet"))) return {};
         render::RunCost cost;
         cost.seconds = static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9;
         cost.bpf_runs = tracer_->cost().runs;
         cost.bpf_ns = tracer_->cost().ns;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
         cost.table_bytes = view_->following().stats().pool_bytes;
+        render::set_ledger_cost(cost);
+        TRY(view_->finish(counts, ledger));
+        TRY(output_.writer().flush());
+        if (a_.has(option("quiet"))) return {};
         say(render::ledger_text(who_, run_, ledger, cost, "event"));
         if (spans_) say(spans_->ledger_text());
         if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), trace::merge_sites(tracer_->places(), counts)));

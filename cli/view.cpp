@@ -6,6 +6,7 @@
 
 #include "cli/lab.h"
 #include "programs/render/ledger.h"
+#include "programs/render/run_facts.h"
 #include "programs/render/text.h"
 
 namespace rawbpf::inline v0::cli {
@@ -47,9 +48,25 @@ Result<void> View::stacks(std::span<const CountedSample> stacks) {
     return output_.writer().flush();
 }
 
+namespace {
+render::RunCost cost_of(const Outcome &outcome) {
+    render::RunCost cost;
+    cost.seconds = static_cast<double>(outcome.elapsed_ns) / 1e9;
+    cost.bpf_runs = outcome.cost.bpf_runs;
+    cost.bpf_ns = outcome.cost.bpf_ns;
+    cost.cpu_seconds = static_cast<double>(outcome.cost.cpu_ns) / 1e9;
+    cost.memory_bytes = outcome.cost.rss_anon_bytes;
+    cost.table_bytes = outcome.cost.table_bytes;
+    cost.ring_bytes = outcome.cost.ring_bytes;
+    cost.ended_early = outcome.ended_early;
+    return cost;
+}
+} // namespace
+
 Result<void> View::finish(const Outcome &outcome) {
     Ledger ledger = outcome.ledger;
     ledger.elapsed_ns = outcome.elapsed_ns;
+    render::set_ledger_cost(cost_of(outcome));
     renderer_->end(ledger);
     return output_.writer().flush();
 }
@@ -78,15 +95,7 @@ void say_outcome(std::string_view who, const Outcome &outcome, const std::string
         append(text, " {}\n", *outcome.workload_status);
     }
     if (!quiet) {
-        render::RunCost cost;
-        cost.seconds = static_cast<double>(outcome.elapsed_ns) / 1e9;
-        cost.bpf_runs = outcome.cost.bpf_runs;
-        cost.bpf_ns = outcome.cost.bpf_ns;
-        cost.cpu_seconds = static_cast<double>(outcome.cost.cpu_ns) / 1e9;
-        cost.memory_bytes = outcome.cost.rss_anon_bytes;
-        cost.table_bytes = outcome.cost.table_bytes;
-        cost.ring_bytes = outcome.cost.ring_bytes;
-        cost.ended_early = outcome.ended_early;
+        const render::RunCost cost = cost_of(outcome);
         text += render::ledger_text(who, outcome.run, outcome.ledger, cost, outcome.run.waits() ? "wait" : "sample");
         if (verbose && outcome.cost.armed_ns > 0)
             append(text, "  armed after {}\n", render::duration_text(static_cast<double>(outcome.cost.armed_ns) / 1e9));

@@ -3,6 +3,7 @@
 // All answers come from runtime/kernel/probes.h. "no" to a feature has one fix, a newer kernel or a configuration that has it;
 // EPERM has two: for somebody without privileges it is "not known", for somebody who has them all a policy is in the way.
 #include "programs/doctor/doctor.h"
+#include "programs/doctor/environment.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -165,6 +166,7 @@ std::vector<Check> examine() {
 }
 
 RunInfo describe_run() {
+    render::describe_environment_by(read_environment);
     RunInfo run;
     if (Result<sys::SystemName> name = sys::system_name()) {
         run.kernel = name->release;

@@ -7,6 +7,7 @@
 #include "programs/exec/run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/bytes.h"
 #include "runtime/emulator/machine.h"
@@ -109,6 +110,24 @@ std::string map_difference(const MapContents &kernel, const MapContents &emulato
                   hex(more.first.empty() ? more.second : more.first));
 }
 
+// What entering and leaving a program costs, measured in the same way: a program of the same type that only returns.
+std::vector<double> time_empty(const ProgramSpec &like, const RunOptions &options,
+                               Result<RunResult> (*run)(const ObjectSpec &, size_t, const RunOptions &)) {
+    ObjectSpec spec;
+    spec.name = "an empty program";
+    ProgramSpec program;
+    program.name = "empty";
+    program.section = like.section;
+    program.type = like.type;
+    program.expected_attach_type = like.expected_attach_type;
+    program.insns = {Insn{0xb7, 0, 0, 0, 0}, Insn{0x95, 0, 0, 0, 0}};
+    spec.programs.push_back(std::move(program));
+    RunOptions same = options;
+    same.contents = same.compare = false;
+    Result<RunResult> result = run(spec, 0, same);
+    return result ? std::move(result->batches) : std::vector<double>();
+}
+
 } // namespace
 
 Result<RunResult> run_emulated(const ObjectSpec &spec, size_t program, const RunOptions &options) {
@@ -122,15 +141,24 @@ Result<RunResult> run_emulated(const ObjectSpec &spec, size_t program, const Run
     else
         TRY(machine->set_memory(out.memory));
     TRY(machine->enter(program)); // decodes, which is not part of the time
-    const uint64_t started = sys::monotonic_ns();
-    for (uint32_t n = 0; n < std::max(options.repeat, 1U); ++n) {
-        if (n) TRY(machine->enter(program));
-        Result<uint64_t> r0 = machine->run();
-        out.printed = machine->printed();
-        if (!r0) return Unexpected(std::move(r0).error());
-        out.r0 = *r0;
+    const uint32_t repeat = std::max(options.repeat, 1U);
+    double sum = 0;
+    bool entered = true;
+    for (uint32_t batch = 0; const uint32_t runs = runs_of_batch(repeat, batch); ++batch) {
+        const uint64_t started = sys::monotonic_ns();
+        for (uint32_t n = 0; n < runs; ++n) {
+            if (!std::exchange(entered, false)) TRY(machine->enter(program));
+            Result<uint64_t> r0 = machine->run();
+            if (!r0) return Unexpected(std::move(r0).error());
+            out.r0 = *r0;
+        }
+        const auto ns = static_cast<double>(sys::monotonic_ns() - started);
+        out.batches.push_back(ns / runs);
+        sum += ns;
     }
-    out.ns = static_cast<double>(sys::monotonic_ns() - started) / std::max(options.repeat, 1U);
+    out.printed = machine->printed();
+    out.ns = sum / repeat;
+    if (options.compare) out.empty = time_empty(spec.programs[program], options, run_emulated);
     out.instructions = machine->executed();
     if (machine->unprinted())
         append(out.printed, "(bpf_trace_printk() printed another {} bytes, which weren't kept: the emulator keeps {} MiB)\n",
@@ -150,6 +178,8 @@ Result<RunResult> run_in_kernel(const ObjectSpec &spec, size_t program, const Ru
     RunResult out;
     out.r0 = ran.r0;
     out.ns = static_cast<double>(ran.ns);
+    out.batches = std::move(ran.batches);
+    if (options.compare) out.empty = time_empty(spec.programs[program], options, run_in_kernel);
     out.memory = std::move(ran.memory);
     if (options.contents)
         for (const MapSpec &map : spec.maps) { // those that the program doesn't use weren't made

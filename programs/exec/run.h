@@ -15,6 +15,7 @@ struct RunOptions {
     uint32_t repeat = 1;
     uint64_t limit = 0;    ///< emulator: instructions a run; 0: none
     bool contents = false; ///< read the maps afterwards
+    bool compare = false;  ///< also time a program of the same type that only returns
     std::string btf_path;  ///< kernel: types to relocate against
 };
 
@@ -28,8 +29,10 @@ struct MapContents {
 
 struct RunResult {
     uint64_t r0 = 0;
-    double ns = 0;             ///< a run, on average; 0: unknown
-    uint64_t instructions = 0; ///< of the last run; emulator only
+    double ns = 0;               ///< a run, on average; 0: unknown
+    std::vector<double> batches; ///< the repeated runs in parts: nanoseconds a run, of each
+    std::vector<double> empty;   ///< the same of a program that only returns; may be empty: it can't be run so
+    uint64_t instructions = 0;   ///< of the last run; emulator only
     std::vector<std::byte> memory;
     std::string printed; ///< by bpf_trace_printk(); emulator only
     std::vector<MapContents> maps;

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "programs/inspect/btf_source.h"
+#include "runtime/object/kinds.h"
 #include "runtime/object/spec.h"
 #include "runtime/symbols/kallsyms.h"
 #include "runtime/sys/bpf.h"
@@ -35,6 +36,14 @@ uint64_t call_base() {
     for (size_t i = line == std::string::npos ? 0 : line + 1; i < at && (*text)[i] != ' '; ++i)
         address = address << 4 | static_cast<unsigned>((*text)[i] <= '9' ? (*text)[i] - '0' : (*text)[i] - 'a' + 10);
     return address;
+}
+
+/// "xdp": what the program's section would be called, as far as the kernel still knows; "type 99" for one newer than our list.
+std::string section_of(uint32_t type) {
+    std::string out(program_type_name(type));
+    if (out == "?") return format("type {}", type);
+    for (char &c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return out;
 }
 
 /// The kernel's name of a map, made sure to be the only one of it.
@@ -138,7 +147,7 @@ Result<Unit> loaded_program(uint32_t id) {
         const uint32_t to = n + 1 < starts.size() ? starts[n + 1].first : static_cast<uint32_t>(insns.size());
         Function function;
         function.name = starts[n].second;
-        if (n == 0) function.section = format("type {}", sizes.type);
+        if (n == 0) function.section = section_of(sizes.type);
         function.insns.assign(insns.begin() + from, insns.begin() + to);
         for (uint32_t i = from; i < to;) {
             Insn &insn = function.insns[i - from];

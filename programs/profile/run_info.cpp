@@ -1,6 +1,7 @@
 // Which kernel, which machine, which moment.
 #include "programs/profile/run_info.h"
 
+#include "programs/doctor/environment.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 
@@ -19,6 +20,7 @@ constexpr const char *kArch =
 } // namespace
 
 RunInfo describe_run(std::vector<std::string> command, std::string version, size_t cpus, uint64_t start_ns) {
+    render::describe_environment_by(doctor::read_environment);
     RunInfo run;
     run.command = std::move(command);
     run.version = std::move(version);

@@ -1,8 +1,11 @@
 // JSON lines, every command's: braces, commas and numbers. What needs care, text of any bytes, is the library's.
 #include "programs/render/json_line.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "programs/render/run_facts.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::render {
@@ -69,6 +72,50 @@ void append_json_frames(std::string &out, const std::vector<FramePtr> &frames) {
     out += ']';
 }
 
+namespace {
+
+Environment (*read_environment)() = nullptr;
+std::optional<RunCost> ledger_cost;
+
+void append_environment(std::string &out, const Environment &e) {
+    JsonObject object(out);
+    object.text_or_null("cpu", e.cpu).text_or_null("virtualization", e.virtualization).text_or_null("governor", e.governor);
+    e.jit < 0 ? object.null("bpf_jit") : object.number("bpf_jit", static_cast<uint64_t>(e.jit));
+    e.jit_harden < 0 ? object.null("bpf_jit_harden") : object.number("bpf_jit_harden", static_cast<uint64_t>(e.jit_harden));
+    std::string &load = object.raw("load");
+    load += '[';
+    for (std::string_view rest = e.load ? std::string_view(*e.load) : std::string_view(); !rest.empty();) {
+        const std::string_view one = rest.substr(0, rest.find(' '));
+        if (one.find_first_not_of("0123456789.") == std::string_view::npos)
+            append(load, "{}{}", load.ends_with('[') ? "" : ",", one);
+        rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    }
+    load += ']';
+    JsonObject mitigations(object.raw("mitigations"));
+    for (const auto &[name, state] : e.mitigations) append_json(mitigations.key(name), state);
+}
+
+void append_cost(JsonObject &line, const Ledger &ledger, const RunCost &cost) {
+    if (cost.seconds <= 0) return;
+    line.number("duration_ns", static_cast<uint64_t>(cost.seconds * 1e9));
+    append(line.raw("per_second"), "{:.1f}", static_cast<double>(ledger.fired) / cost.seconds);
+    JsonObject object(line.raw("cost"));
+    object.number("bpf_runs", cost.bpf_runs).number("bpf_ns", cost.bpf_ns);
+    if (cost.bpf_runs)
+        append(object.raw("bpf_ns_a_run"), "{:.1f}", static_cast<double>(cost.bpf_ns) / static_cast<double>(cost.bpf_runs));
+    else
+        object.null("bpf_ns_a_run"); // the kernel doesn't count them (before 5.8), or nothing ran
+    object.number("cpu_ns", static_cast<uint64_t>(cost.cpu_seconds * 1e9));
+    object.number("memory_bytes", cost.memory_bytes)
+        .number("table_bytes", cost.table_bytes)
+        .number("ring_bytes", cost.ring_bytes);
+}
+
+} // namespace
+
+void describe_environment_by(Environment (*read)()) { read_environment = read; }
+void set_ledger_cost(const RunCost &cost) { ledger_cost = cost; }
+
 void append_json_header(std::string &out, const RunInfo &run) {
     JsonLine line(out, "header");
     line.number("schema", 1);
@@ -83,6 +130,7 @@ void append_json_header(std::string &out, const RunInfo &run) {
     line.number("cpus", run.cpus).text("start", rfc3339(run.start_wall_ns));
     if (!run.event.empty()) line.text("event", run.event);
     if (run.period) line.number("period", run.period);
+    if (read_environment) append_environment(line.raw("environment"), read_environment());
 }
 
 void append_json_ledger(std::string &out, const Ledger &ledger) {
@@ -97,6 +145,7 @@ void append_json_ledger(std::string &out, const Ledger &ledger) {
     counts(line.raw("degraded"), ledger.degraded);
     if (!ledger.stack_ends.empty()) counts(line.raw("stack_ends"), ledger.stack_ends);
     if (!ledger.waits.empty()) counts(line.raw("waits"), ledger.waits);
+    if (ledger_cost) append_cost(line, ledger, *ledger_cost);
 }
 
 } // namespace rawbpf::inline v0::render

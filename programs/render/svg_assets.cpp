@@ -221,11 +221,7 @@ if (alone) {
 }
 layOut();
 describe(null);
-if (alone) {
-  keepInSight();
-  // The root stands at the bottom. Not at once: headless browsers take their picture at load, and of the unscrolled page.
-  setTimeout(() => { if (UP > 0 && window.scrollY === 0) window.scrollTo(0, svg.getAttribute("height")); }, 200);
-}
+if (alone) keepInSight(); // it opens as any page does, at its top: title and search are there
 })();
 )js";
 

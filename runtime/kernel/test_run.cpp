@@ -93,24 +93,35 @@ Result<TestRun> test_run(ObjectSpec spec, size_t n, const TestRunOptions &option
             attr.data_size_out = static_cast<uint32_t>(after.size());
         }
     }
-    uint64_t calls = raw ? std::max(options.repeat, 1U) : 1, started = sys::monotonic_ns();
-    for (uint64_t call = 0; call < calls; ++call) {
+    const auto call = [&]() -> Result<void> {
         Result<void> ran = [&] {
             sys::Because why("runs it once, with nothing attached");
             return sys::prog_test_run(attr);
         }();
-        if (!ran) {
-            Error error = std::move(ran).error();
-            constexpr int kNotSupported = 524; // ENOTSUPP, which user space has no name for
-            if (error.os == kNotSupported || error.os == EOPNOTSUPP || error.os == EINVAL) {
-                error.kind = Errc::unsupported;
-                error.hint = "the kernel runs socket, XDP, tc, cgroup, flow dissector, lwt, sk_lookup, raw tracepoint (5.10) and "
-                             "syscall (5.14) programs on request";
-            }
-            return Unexpected(in_context(std::move(error), format("program {}", program.name)));
+        if (ran) return {};
+        Error error = std::move(ran).error();
+        constexpr int kNotSupported = 524; // ENOTSUPP, which user space has no name for
+        if (error.os == kNotSupported || error.os == EOPNOTSUPP || error.os == EINVAL) {
+            error.kind = Errc::unsupported;
+            error.hint = "the kernel runs socket, XDP, tc, cgroup, flow dissector, lwt, sk_lookup, raw tracepoint (5.10) and "
+                         "syscall (5.14) programs on request";
         }
+        return Unexpected(in_context(std::move(error), format("program {}", program.name)));
+    };
+    double sum = 0;
+    const uint32_t repeat = std::max(options.repeat, 1U);
+    for (uint32_t n = 0; const uint32_t runs = runs_of_batch(repeat, n); ++n) {
+        const uint64_t started = sys::monotonic_ns();
+        if (!raw) attr.repeat = runs;
+        for (uint32_t i = 0; i < (raw ? runs : 1); ++i) TRY(call());
+        const bool clocked = !raw || repeat > 1; // a single run of those that the kernel doesn't time is mostly system call
+        const double ns = !clocked ? 0 : raw ? static_cast<double>(sys::monotonic_ns() - started) / runs : attr.duration;
+        if (clocked) out.batches.push_back(ns);
+        sum += ns * runs;
+        if (options.packet && !raw && attr.data_size_out == packet.size()) // it stays as the last run left it
+            std::copy_n(after.begin(), packet.size(), packet.begin());
     }
-    out.ns = raw && calls > 1 ? (sys::monotonic_ns() - started) / calls : attr.duration;
+    out.ns = static_cast<uint64_t>(sum / repeat);
     out.r0 = TRY((result->get<uint32_t, uint64_t>(0)));
     if (options.packet) {
         after.resize(std::min<size_t>(attr.data_size_out, after.size()));

@@ -7,6 +7,13 @@
 
 namespace rawbpf::inline v0 {
 
+/// So many times the clock is read while a program is repeated: one figure says nothing of how far others lie from it.
+inline constexpr uint32_t kTestRunBatches = 20;
+/// How many of `repeat` runs the n-th of the batches has; 0: there is no such batch.
+[[nodiscard]] constexpr uint32_t runs_of_batch(uint32_t repeat, uint32_t n) {
+    return n >= kTestRunBatches ? 0 : repeat / kTestRunBatches + (n < repeat % kTestRunBatches ? 1 : 0);
+}
+
 struct TestRunOptions {
     /// What r1 points to (r2: its length); or, with `packet`, the packet that the program's own context describes.
     std::vector<std::byte> memory;
@@ -18,6 +25,7 @@ struct TestRunOptions {
 struct TestRun {
     uint64_t r0 = 0;               ///< of the last run, all 64 bits
     uint64_t ns = 0;               ///< a run, on average, as the kernel measured it; 0: it didn't
+    std::vector<double> batches;   ///< the runs in up to kTestRunBatches parts: nanoseconds a run, on average of each
     std::vector<std::byte> memory; ///< afterwards
     LoadedObject object;           ///< with its maps
 };

@@ -218,13 +218,24 @@ bool needs_attach_btf(const SectionKind &kind) {
 
 std::string explain_unknown_section(std::string_view section) {
     section = without_mark(section).substr(0, 64);
-    std::string_view word = section.substr(0, section.find('/'));
+    const std::string_view word = section.substr(0, section.find('/'));
+    auto shown = [](const SectionKind &kind) { return format("{}{}", kind.name, kind.target == T::none ? "" : "/..."); };
+    const std::string unknown = format("section name \"{}\" says no program type", section);
+    // "xdp_router": a known name with more behind it, which is how programs are named, not sections.
+    const SectionKind *begun = nullptr;
+    for (const SectionKind &kind : kSections)
+        if (word.size() > kind.name.size() && word.starts_with(kind.name) && (!begun || kind.name.size() > begun->name.size()))
+            begun = &kind;
+    if (begun) return format("{}; \"{}\" does: SEC(\"{}\")", unknown, begun->name, shown(*begun));
     const SectionKind *best[2] = {};
     size_t score[2] = {SIZE_MAX, SIZE_MAX};
     constexpr size_t kAnotherWord = 8; // what begins with the same word is nearer than what only looks alike
+    const size_t near = std::max<size_t>(2, word.size() / 3);
     for (const SectionKind &kind : kSections) {
-        size_t d = std::min(distance(section, kind.name), distance(word, kind.name));
-        if (kind.name.substr(0, kind.name.find('/')) != word) d += kAnotherWord;
+        const size_t apart = std::min(distance(section, kind.name), distance(word, kind.name));
+        const bool same_word = kind.name.substr(0, kind.name.find('/')) == word;
+        if (!same_word && apart > near) continue;
+        const size_t d = apart + (same_word ? 0 : kAnotherWord);
         if (d < score[0]) {
             best[1] = std::exchange(best[0], &kind);
             score[1] = std::exchange(score[0], d);
@@ -233,9 +244,13 @@ std::string explain_unknown_section(std::string_view section) {
             score[1] = d;
         }
     }
-    auto shown = [](const SectionKind &kind) { return format("{}{}", kind.name, kind.target == T::none ? "" : "/..."); };
-    return format("section name \"{}\" says no program type; the nearest known are \"{}\" and \"{}\"", section, shown(*best[0]),
-                  shown(*best[1]));
+    if (!best[0])
+        return format(
+            "{}, and none is near: sections are called after what their programs do, as kprobe/..., tracepoint/..., uprobe/..., "
+            "fentry/..., xdp, tc, socket, cgroup_skb/egress, perf_event, iter/..., lsm/..., syscall",
+            unknown);
+    if (!best[1]) return format("{}; the nearest known is \"{}\"", unknown, shown(*best[0]));
+    return format("{}; the nearest known are \"{}\" and \"{}\"", unknown, shown(*best[0]), shown(*best[1]));
 }
 
 } // namespace rawbpf::inline v0

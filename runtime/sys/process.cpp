@@ -100,6 +100,8 @@ Plan plan_for(const std::vector<std::string> &argv, const std::optional<User> &u
     return plan;
 }
 
+int child_stdout = -1;
+
 [[noreturn]] void child_main(const Plan &plan, const std::optional<User> &user, int go, int failed) {
     uint64_t none = 0;
     direct(__NR_rt_sigprocmask, SIG_SETMASK, reg(&none), 0, kSignalSetSize);
@@ -115,6 +117,7 @@ Plan plan_for(const std::vector<std::string> &argv, const std::optional<User> &u
     while (n == -EINTR);
     if (n != 1) direct(__NR_exit_group, 127);
 
+    if (child_stdout >= 0) direct(__NR_dup3, static_cast<uint64_t>(child_stdout), 1, 0);
     struct {
         int32_t os, step;
     } report{0, 0}; // step 0: exec, 1: identity
@@ -197,6 +200,8 @@ std::string Exit::text() const {
     const char *name = sigabbrev_np(code);
     return name ? format("was killed by SIG{}", name) : format("was killed by signal {}", code);
 }
+
+void set_child_stdout(int fd) { child_stdout = fd; }
 
 Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::optional<User> &user) {
     if (argv.empty() || argv[0].empty()) return fail(Errc::invalid_argument, "no command to run");

@@ -36,6 +36,10 @@ struct Exit {
     [[nodiscard]] std::string text() const;
 };
 
+/// What children that are spawned from now on have as their standard output: a descriptor (borrowed), or -1 for this process's
+/// own.
+void set_child_stdout(int fd);
+
 /// A child process that waits, before its exec, until it is told to go: so that probes can be attached before its first
 /// instruction. Dropping it before start() ends the child; dropping it afterwards lets it run on.
 class [[nodiscard]] Child {

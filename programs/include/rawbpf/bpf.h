@@ -16,10 +16,10 @@
 // that tutorials use, so their programs compile with this header in place of bpf_helpers.h, bpf_core_read.h, bpf_tracing.h,
 // bpf_endian.h.
 //
-// Include it before other headers of the kernel. A 64-bit Debian keeps <asm/types.h> in a folder that clang doesn't search for
-// the BPF target; this header brings those types itself. Programs that go on to <linux/ip.h> and others that want
-// <asm/byteorder.h> add -I/usr/include/x86_64-linux-gnu (or aarch64-linux-gnu) to the command, where there is such a folder. A
-// program with a vmlinux.h of its own includes that first.
+// Other headers of the kernel may stand before it or behind it. A 64-bit Debian keeps <asm/types.h> and its like in a folder that
+// clang doesn't search for the BPF target; stand-ins for them lie beside this header (asm/), on the include path that finds it
+// (pkg-config --cflags rawbpf). Where only this header is found, it brings the types itself. A program with a vmlinux.h of its
+// own includes that first.
 #pragma once
 
 // --- Types ------------------------------------------------------------------------------------------------------------------

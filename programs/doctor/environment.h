@@ -1,0 +1,11 @@
+// The machine that a run was made on, in the words of a JSON header.
+#pragma once
+
+#include "programs/render/run_facts.h"
+
+namespace rawbpf::inline v0::doctor {
+
+/// From /proc and /sys; what can't be read stays unknown. Some thirty small files.
+[[nodiscard]] render::Environment read_environment();
+
+} // namespace rawbpf::inline v0::doctor

@@ -1,0 +1,7 @@
+// For BPF programs where <asm/errno.h> lies in a folder of one architecture (Debian), which clang doesn't search for the BPF
+// target. Whatever the search path has comes first. See types.h.
+#if __has_include_next(<asm/errno.h>)
+#include_next <asm/errno.h>
+#else
+#include <asm-generic/errno.h>
+#endif

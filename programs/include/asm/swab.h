@@ -1,0 +1,5 @@
+// For BPF programs where <asm/swab.h> lies in a folder of one architecture (Debian), which clang doesn't search for the BPF
+// target. Whatever the search path has comes first. See types.h.
+#if __has_include_next(<asm/swab.h>)
+#include_next <asm/swab.h>
+#endif

@@ -1,0 +1,31 @@
+// What else a run's first and last JSON lines say: the machine, so that two runs can be compared, and what the run cost.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "programs/render/ledger.h"
+
+namespace rawbpf::inline v0::render {
+
+/// What figures depend on besides the program that is measured; empty, or negative: unknown.
+struct Environment {
+    std::string cpu;                 ///< "AMD EPYC 7763 64-Core Processor"
+    std::string virtualization;      ///< "KVM", "Xen"; "none": it is seen that there is none
+    std::string governor;            ///< of CPU 0's frequency: "performance"
+    int jit = -1;                    ///< net.core.bpf_jit_enable: 0 off, 1 on, 2 with debugging
+    int jit_harden = -1;             ///< net.core.bpf_jit_harden
+    std::optional<std::string> load; ///< of 1, 5 and 15 minutes, as /proc/loadavg has it: "0.52 0.58 0.59"
+    std::vector<std::pair<std::string, std::string>>
+        mitigations; ///< of what this CPU is affected by: "spectre_v2" -> "Mitigation: ..."
+};
+
+/// From now on headers have "environment": what `read` says at that moment. Whoever describes a run of this machine calls it
+/// (doctor::describe_run(), profile::describe_run()); a report on another machine's capture doesn't.
+void describe_environment_by(Environment (*read)());
+/// The ledger that is written next says how long it took, how many events a second, and what it cost.
+void set_ledger_cost(const RunCost &cost);
+
+} // namespace rawbpf::inline v0::render
