@@ -52,16 +52,14 @@ void link_line(std::string &out, const Link &link) {
     line.text("what", link.what()).number("places", link.places()).raw("notes") += notes + "]";
 }
 
-// All or none: on failure those that were pinned before are unpinned.
-Result<void> pin_links(Attached &attached, const std::string &directory) {
-    if (Result<void> made = sys::make_directory(directory); !made && made.error().os != EEXIST) return made;
+Result<void> pin_links(Attached &attached, const std::string &directory, Pins &pins) {
+    TRY(pins.directory(directory));
     for (size_t i = 0; i < attached.links.size(); ++i) {
         std::string name = attached.names[i];
         std::replace(name.begin(), name.end(), '.', '_'); // bpffs takes no dots
-        Result<void> pinned = attached.links[i].pin(format("{}/{}", directory, name));
-        if (pinned) continue;
-        while (i-- > 0) (void)attached.links[i].unpin();
-        return pinned;
+        const std::string path = format("{}/{}", directory, name);
+        TRY(attached.links[i].pin(path));
+        pins.add(path);
     }
     return {};
 }
@@ -102,9 +100,9 @@ Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids) {
 }
 
 Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedObject &object, const AttachRequest &request,
-                          render::Writer &out, bool json, bool constants) {
+                          Pins &pins, render::Writer &out, bool json, bool constants) {
     // Signals first: one that comes while attaching ends the waiting, and everything is taken away as it should be.
-    sys::SignalFd signals = TRY(sys::SignalFd::open({SIGINT, SIGTERM, SIGHUP}));
+    sys::SignalFd signals = TRY(sys::SignalFd::open(sys::kEndingSignals));
     Attached attached = TRY(attach_object(spec, object, request.places));
     for (const std::string &note : attached.notes) say(format("{}: {}\n", who, printable(note)));
     if (attached.links.empty()) {
@@ -123,7 +121,7 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
     out.write(text);
     TRY(out.flush());
     const bool stays = !request.pin_directory.empty();
-    if (stays) TRY(pin_links(attached, request.pin_directory + "/links"));
+    if (stays) TRY(pin_links(attached, request.pin_directory + "/links", pins));
     if (!stays || request.seconds > 0) TRY(wait_for_end(signals, request.seconds));
 
     // What iterators print depends on when they are read: now, while everything else is still attached.

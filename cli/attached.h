@@ -5,6 +5,7 @@
 
 #include "cli/console.h"
 #include "cli/options.h"
+#include "runtime/kernel/pins.h"
 #include "runtime/link/attach.h"
 
 namespace rawbpf::inline v0::cli {
@@ -74,9 +75,9 @@ struct AttachRequest {
 
 /// Attaches, says so on standard error, waits, detaches, and writes what iterators print and what the maps hold. In JSON there is
 /// a line
-/// {"type":"link","what","places","notes"} for each link too. Errors: those of attach_object(); not_found when nothing could be
-/// attached.
+/// {"type":"link","what","places","notes"} for each link too. What it pins is added to `pins`. Errors: those of attach_object();
+/// not_found when nothing could be attached.
 [[nodiscard]] Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedObject &object,
-                                        const AttachRequest &request, render::Writer &out, bool json, bool constants);
+                                        const AttachRequest &request, Pins &pins, render::Writer &out, bool json, bool constants);
 
 } // namespace rawbpf::inline v0::cli

@@ -277,9 +277,9 @@ std::optional<LoadAttempt> attempt_of(const std::vector<LoadAttempt> &attempts, 
     return {};
 }
 
-/// Returns the error that ended it, already shown for its program.
+/// Returns the error that ended it, already shown for its program. What is pinned is added to `stays`.
 Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options,
-                        const AttachRequest &attach, Report &report) {
+                        const AttachRequest &attach, Report &report, Pins &stays) {
     std::vector<LoadAttempt> attempts;
     Refusal refusal;
     options.attempts = &attempts;
@@ -297,8 +297,10 @@ Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const A
     for (const LoadAttempt &attempt : attempts)
         report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}, {}});
     for (size_t i = 0; i < loaded->maps.size(); ++i) report.map(loaded->maps[i], spec.maps[i]);
-    if (a.has(option("pin"))) TRY(pin_object(*loaded, std::string(a.text(option("pin")))));
-    if (attach.wanted) TRY(run_attached(kWho, spec, *loaded, attach, report.writer(), report.json(), report.verbose()));
+    Pins pins;
+    if (a.has(option("pin"))) TRY(pin_object(*loaded, std::string(a.text(option("pin"))), pins));
+    if (attach.wanted) TRY(run_attached(kWho, spec, *loaded, attach, pins, report.writer(), report.json(), report.verbose()));
+    stays.add(std::move(pins));
     return {};
 }
 
@@ -353,6 +355,7 @@ int run_load(const Arguments &a) {
     Report report(a, *output);
     report.header(a);
     int status = 0;
+    Pins pins; // they stay when all that there is to say about them has been written
     for (std::string_view operand : a.operands()) {
         const std::string path(operand);
         Result<ObjectFile> object = open_object_or_assembly(operand);
@@ -369,7 +372,7 @@ int run_load(const Arguments &a) {
         if (a.has(option("each"))) {
             if (Result<void> done = load_each(object->spec, path, a, options, report); !done)
                 status = std::max(status, complain(kWho, done.error()));
-        } else if (Result<void> done = load_whole(object->spec, path, a, options, *attach, report); !done) {
+        } else if (Result<void> done = load_whole(object->spec, path, a, options, *attach, report, pins); !done) {
             if (!report.verbose()) done.error().log.clear();
             status = std::max(status, complain(kWho, done.error()));
         }
@@ -377,8 +380,9 @@ int run_load(const Arguments &a) {
     report.summary();
     if (a.has(option("each")) && !report.all_loaded() && status == 0) status = report.only_kernel_refused() ? 3 : 1;
     Result<void> written = output->writer().flush();
-    if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
-    return status;
+    if (!written && !reader_gone(written.error())) return complain(kWho, written.error(), 1);
+    pins.keep();
+    return written ? status : 0;
 }
 
 } // namespace

@@ -432,6 +432,7 @@ int run_profile_command(const Arguments &a) {
     const std::string sent = spans ? spans->finish() : "";
     say_outcome(kWho, *outcome, options->workload.empty() ? "" : options->workload[0], quiet, verbose);
     if (!quiet) say(sent);
+    if (outcome->unread) return 1;
     return spans ? spans->status() : 0;
 }
 

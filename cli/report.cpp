@@ -145,7 +145,7 @@ int run_report(const Arguments &a) {
     if (wanted.render.difference)
         if (auto status = show(*second, later, options, **view, outcome)) return *status;
     say_outcome(kWho, outcome, "the command", a.has(option("quiet")), a.has(option("verbose")));
-    return 0;
+    return outcome.unread ? 1 : 0;
 }
 
 } // namespace

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 
 #include "cli/console.h"
-#include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
@@ -16,7 +15,12 @@ void stop_on_signals() {
     struct sigaction action {};
     action.sa_handler = [](int) { stop_wanted = 1; };
     action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a wait ends at once
-    for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+    for (int signal = 1; signal <= 64; ++signal) {
+        if ((sys::kEndingSignals >> (signal - 1) & 1) == 0) continue;
+        struct sigaction before {};
+        if (signal == SIGHUP && sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+        sigaction(signal, &action, nullptr);
+    }
 }
 
 Unexpected wrong_usage(std::string text, std::string hint) {
@@ -98,15 +102,7 @@ Result<void> tell_ready(const Arguments &a, Id ready_fd) {
 
 std::string end_workload(sys::Child &child) {
     if (child.pid() < 0) return "";
-    if (!child.ended()) {
-        (void)child.kill(SIGTERM);
-        for (int i = 0; i < 200 && !child.poll().value_or(std::optional<sys::Exit>(sys::Exit())); ++i) {
-            std::vector<epoll_event> none(1);
-            if (Result<Fd> idle = sys::epoll_create()) (void)sys::epoll_wait(idle->get(), none, 10);
-        }
-    }
-    const auto exit = child.poll();
-    return exit && *exit ? (*exit)->text() : format("runs on as process {}", child.pid());
+    return child.end_in_words(0);
 }
 
 } // namespace rawbpf::inline v0::cli

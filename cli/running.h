@@ -11,9 +11,10 @@
 
 namespace rawbpf::inline v0::cli {
 
-/// Set by the first SIGINT, SIGTERM or SIGHUP after stop_on_signals().
+/// Set by the first signal of sys::kEndingSignals after stop_on_signals().
 extern volatile std::sig_atomic_t stop_wanted;
-/// The first Ctrl-C ends the run with all its output; a second one, while something hangs, ends the program.
+/// The first Ctrl-C, or any signal of sys::kEndingSignals, ends the run with all its output; the same a second time, while
+/// something hangs, ends the program. SIGHUP stays ignored if it was (nohup).
 void stop_on_signals();
 
 /// What is wrong with a command line as a whole; what is wrong with one option its table says.
@@ -45,7 +46,8 @@ template <size_t N> consteval UnwindIds unwind_ids(const Option (&table)[N]) {
 [[nodiscard]] Result<sys::Child> spawn_workload(const Arguments &a, Id as_root);
 /// The byte for --ready-fd, where that is asked for.
 [[nodiscard]] Result<void> tell_ready(const Arguments &a, Id ready_fd);
-/// Ends COMMAND if it runs on, and waits for up to two seconds: how it ended, in words; empty when there is none.
+/// Ends COMMAND if it runs on, and waits for up to two seconds: how it ended, in words; empty when there is none. It may run on
+/// after that.
 [[nodiscard]] std::string end_workload(sys::Child &child);
 
 } // namespace rawbpf::inline v0::cli

@@ -1,10 +1,10 @@
 // `rawbpf step`: a program one instruction at a time, forwards and backwards, on a terminal; or all of it as text.
-#include <csignal>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/program_input.h"
+#include "cli/running.h"
 #include "programs/exec/walk.h"
 #include "runtime/sys/terminal.h"
 #include "runtime/sys/uapi.h"
@@ -111,8 +111,6 @@ int read_key(sys::RawTerminal &terminal) {
     }
 }
 
-volatile sig_atomic_t interrupted = 0;
-
 int interactive(exec::Walk &walk, const Arguments &a) {
     Result<sys::RawTerminal> terminal = sys::RawTerminal::open();
     if (!terminal)
@@ -120,17 +118,14 @@ int interactive(exec::Walk &walk, const Arguments &a) {
                         make_error(Errc::invalid_argument, format("there is no terminal here ({})", terminal.error().message()),
                                    "--trace prints every step"),
                         2);
-    struct sigaction stop {
-    }, before{};
-    stop.sa_handler = [](int) { interrupted = 1; };
-    sigaction(SIGINT, &stop, &before); // no SA_RESTART: a key that is waited for ends
+    stop_on_signals(); // which end the waiting for a key, and the terminal is as it was before
     const bool color = color_wanted(a.text(option("color")), terminal->fd());
     auto show = [&](const std::string &text) { (void)sys::write_all(terminal->fd(), text.data(), text.size()); };
     show("\033[?1049h\033[?25l"); // the other screen, without a cursor
     const emulator::Machine &machine = walk.machine();
     size_t cursor = machine.pc();
     std::string message;
-    for (bool quit = false; !quit && !interrupted;) {
+    for (bool quit = false; !quit && !stop_wanted;) {
         const sys::RawTerminal::Size size = terminal->size();
         std::string text = exec::screen_text(walk, {size.rows, size.columns, color, message, cursor});
         std::string lines = "\033[H";
@@ -181,7 +176,6 @@ int interactive(exec::Walk &walk, const Arguments &a) {
         if (moved) cursor = machine.pc();
     }
     show("\033[?25h\033[?1049l");
-    sigaction(SIGINT, &before, nullptr);
     return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -37,6 +38,11 @@ bool same_root(const std::string &root) {
 
 } // namespace
 
+void LiveSymbols::missed(const std::string &what, const Error &error) {
+    if (warnings_.size() < kMostWarnings) warnings_.push_back(format("{}: {}", what, error.message()));
+    unread_ = unread_ || sys::is_unread(error);
+}
+
 Result<symbols::ProcessMaps> LiveSymbols::maps(uint32_t pid) {
     sys::Because why("the code that a process has mapped, to find the file behind an address");
     return symbols::read_maps(static_cast<int>(pid));
@@ -54,6 +60,8 @@ void LiveSymbols::met(uint32_t module_id, Module &module, const std::vector<uint
     if (!build_ids_ || !table.file) return;
     if (auto image = sys::map_file(table.file, module.path)) {
         if (auto elf = elf::Elf::parse(image->bytes(), module.path)) module.build_id = elf->build_id().value_or("");
+    } else {
+        missed(format("{}: its build-id isn't known", module.path), image.error());
     }
     table.build_id = module.build_id;
 }
@@ -63,6 +71,7 @@ bool LiveSymbols::met_jit(uint32_t pid) {
     sys::Because why("held open, so that the names of just-in-time compiled code outlive the process");
     auto file = symbols::PerfMap::open(static_cast<int>(pid), {}, owner_);
     if (!file) {
+        if (sys::is_unread(file.error())) missed(format("process {}: its compiled code has no names", pid), file.error());
         jit_files_.erase(pid); // of an earlier process with this number
         return false;
     }
@@ -116,7 +125,10 @@ Result<Fd> LiveSymbols::open_again(const Table &table, const Module &module) {
 void LiveSymbols::load(Table &table, const Module &module) {
     table.loaded = true;
     if (module.kind == ModuleKind::vdso) {
-        if (auto symbols = symbols::load_vdso()) table.symbols = std::move(*symbols);
+        if (auto symbols = symbols::load_vdso())
+            table.symbols = std::move(*symbols);
+        else if (sys::is_unread(symbols.error()))
+            missed(format("{}: its functions have no names", module.path), symbols.error());
         return;
     }
     Result<Fd> again = open_again(table, module);
@@ -124,8 +136,7 @@ void LiveSymbols::load(Table &table, const Module &module) {
         again ? symbols::ElfSymbols::load(std::move(*again), module.path, table.root, unpack_xz, debug_info_)
               : Unexpected(std::move(again).error());
     if (!symbols) {
-        if (warnings_.size() < kMostWarnings)
-            warnings_.push_back(format("{}: its functions have no names: {}", module.path, symbols.error().message()));
+        missed(format("{}: its functions have no names", module.path), symbols.error());
         return;
     }
     table.build_id = symbols->build_id();
@@ -136,7 +147,7 @@ std::vector<symbols::KernelName> LiveSymbols::kernel(std::vector<uint64_t> addre
     sys::Because why("names of kernel functions, in one pass");
     auto names = symbols::name_kernel_addresses(std::move(addresses));
     if (names) return std::move(*names);
-    if (!kernel_warned_) warnings_.push_back(format("kernel functions have no names: {}", names.error().message()));
+    if (!kernel_warned_) missed("kernel functions have no names", names.error());
     kernel_warned_ = true;
     return {};
 }
@@ -170,8 +181,7 @@ std::vector<SourceFrame> LiveSymbols::in_source(uint32_t module_id, const Module
             table.lines = std::move(*lines);
         } else {
             table.lines_missed = true;
-            if (warnings_.size() < kMostWarnings)
-                warnings_.push_back(format("no lines for {}: {}", module.path, lines.error().message()));
+            missed(format("no lines for {}", module.path), lines.error());
         }
     }
     return table.lines ? table.lines->find(*address) : std::vector<SourceFrame>();
@@ -199,7 +209,10 @@ std::optional<symbols::Name> LiveSymbols::in_memory(uint32_t pid, uint64_t addre
     const auto held = jit_files_.find(pid);
     auto map = held != jit_files_.end() ? symbols::PerfMap::read(held->second)
                                         : symbols::PerfMap::load(static_cast<int>(pid), {}, owner_);
-    if (map) jit.map = std::move(*map);
+    if (map)
+        jit.map = std::move(*map);
+    else if (sys::is_unread(map.error()))
+        missed(format("process {}: its compiled code has no names", pid), map.error());
     return jit.map ? jit.map->find(address) : std::nullopt;
 }
 

@@ -44,6 +44,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     void done_with(uint32_t module_id) override;
     /// What could not be named, and why; one sentence each.
     [[nodiscard]] const std::vector<std::string> &warnings() const { return warnings_; }
+    /// Some of it is missing because a file could not be read (EIO, ENOMEM).
+    [[nodiscard]] bool unread() const { return unread_; }
 
   private:
     struct Table {
@@ -59,6 +61,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
         std::optional<symbols::PerfMap> map;
         uint64_t read_ns = 0;
     };
+    void missed(const std::string &what, const Error &error);
     void hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end);
     void load(Table &table, const Module &module);
 
@@ -71,7 +74,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     std::unordered_map<uint32_t, Jit> jits_;     // by pid
     std::unordered_map<uint32_t, Fd> jit_files_; // by pid: perf maps, held open since a process was seen to run such code
     size_t held_ = 0;
-    bool kernel_warned_ = false;
+    bool kernel_warned_ = false, unread_ = false;
     std::vector<std::string> warnings_;
 };
 

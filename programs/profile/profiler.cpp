@@ -68,7 +68,6 @@ using namespace profile;
 constexpr int kTickMs = 100, kFirstTickMs = 5;
 constexpr uint64_t kTarget = 1; // what epoll says of the first of the processes given, then one more each
 constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kGraceNs = 2 * kSecond;  // for a workload that was told to end
 constexpr uint64_t kInFlightNs = 1'000'000; // a record may become visible this much later than its time
 constexpr size_t kTypicalRecord = 600;      // bytes: 70 frames
 constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
@@ -792,26 +791,8 @@ class Run {
     /// A workload outlives the measurement only when it doesn't listen.
     void end_workload() {
         if (child_.pid() < 0) return;
-        if (!child_.ended()) {
-            // Ctrl-C at a terminal has reached the workload as well: it may be on its way out by itself.
-            const bool interrupted = told_to_stop();
-            const uint64_t begin = sys::monotonic_ns();
-            bool told = false;
-            for (;;) {
-                auto ended = child_.poll();
-                if (!ended || *ended) break;
-                const uint64_t waited = sys::monotonic_ns() - begin;
-                if (!told && (!interrupted || waited > kSecond / 4)) {
-                    (void)child_.kill(SIGTERM);
-                    told = true;
-                }
-                if (waited > kGraceNs) break;
-                std::vector<epoll_event> ready(1);
-                (void)sys::epoll_wait(epoll_.get(), ready, 10);
-            }
-        }
-        auto exit = child_.poll();
-        outcome_.workload_status = exit && *exit ? (*exit)->text() : format("runs on as process {}", child_.pid());
+        // Ctrl-C at a terminal has reached the workload as well: it may be on its way out by itself.
+        outcome_.workload_status = child_.end_in_words(told_to_stop() ? kSecond / 4 : 0);
     }
 
     Result<void> read_ledger() {
@@ -854,6 +835,7 @@ class Run {
         outcome_.ended_early = deliverer_.ended_early();
         for (std::string &warning : unwinding_.warnings()) outcome_.warnings.push_back(std::move(warning));
         for (const std::string &warning : symbols_.warnings()) outcome_.warnings.push_back(warning);
+        outcome_.unread = symbols_.unread();
         if (options_.debug_info)
             for (std::string &warning : options_.debug_info->warnings()) outcome_.warnings.push_back(std::move(warning));
         if (options_.record_fd >= 0) {

@@ -134,6 +134,7 @@ struct Outcome {
     std::vector<std::pair<std::string, uint64_t>> ended_early;
     std::optional<std::string> workload_status; ///< "exited with status 3", "was killed by SIGSEGV"; nullopt: no workload
     std::vector<std::string> warnings;          ///< sentences for stderr ("3 modules could not be read: ...")
+    bool unread = false;                        ///< names are missing because a file that is here could not be read (EIO, ENOMEM)
 };
 
 /// Captures, names and delivers. Errors: invalid_argument (a frequency above the limit, which is named; no such event), not_found

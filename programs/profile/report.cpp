@@ -7,6 +7,7 @@
 #include "programs/profile/report.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fcntl.h>
 
@@ -14,6 +15,7 @@
 #include "programs/profile/deliver.h"
 #include "programs/xz.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0 {
 
@@ -33,18 +35,29 @@ FileSymbols::Table FileSymbols::find(const Module &module) {
     }
     candidates.push_back({module.path, {}});
     std::string other;
+    std::optional<Error> hidden; // what is here, and can't be looked into
+    const auto failed = [&hidden](Error &&error) {
+        if (error.kind == Errc::not_found || error.os == ENOTDIR) return;
+        if (!hidden || (sys::is_unread(error) && !sys::is_unread(*hidden))) hidden = std::move(error);
+    };
     for (const Candidate &candidate : candidates) {
         auto id = symbols::read_build_id(candidate.path, candidate.root);
-        if (!id) continue;
+        if (!id) {
+            failed(std::move(id).error());
+            continue;
+        }
         if (*id != module.build_id) {
             other = candidate.root + candidate.path;
             continue;
         }
         auto file = sys::open_under(candidate.root, candidate.path, O_RDONLY | O_NONBLOCK);
-        if (!file) continue;
+        if (!file) {
+            failed(std::move(file).error());
+            continue;
+        }
         auto table = symbols::ElfSymbols::load(std::move(*file), candidate.path, candidate.root, unpack_xz, debug_info_);
         if (!table) {
-            warnings_.push_back(format("{}: {}", module.path, table.error().message()));
+            failed(std::move(table).error());
             continue;
         }
         if (id->empty())
@@ -52,7 +65,10 @@ FileSymbols::Table FileSymbols::find(const Module &module) {
                                        candidate.root, candidate.path));
         return {std::move(*table), candidate.path, candidate.root, false, nullptr};
     }
-    if (!other.empty())
+    if (hidden) {
+        warnings_.push_back(format("{}: its functions have no names: {}", module.path, hidden->message()));
+        unread_ = unread_ || sys::is_unread(*hidden);
+    } else if (!other.empty())
         warnings_.push_back(
             format("{} has another build-id than the {} that was captured: not named from it", other, module.path));
     else
@@ -82,8 +98,10 @@ void FileSymbols::open_lines(Table &table, const Module &module) {
     auto lines = file ? debug_info_->open(std::move(*file), table.path, table.root) : Unexpected(std::move(file).error());
     if (lines)
         table.lines = std::move(*lines);
-    else
+    else {
         warnings_.push_back(format("no lines for {}: {}", module.path, lines.error().message()));
+        unread_ = unread_ || sys::is_unread(lines.error());
+    }
 }
 
 std::vector<SourceFrame> FileSymbols::in_source(uint32_t module_id, const Module &module, uint64_t file_offset) {
@@ -175,6 +193,7 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     outcome.ledger.stack_ends = deliverer.stack_ends();
     outcome.ended_early = deliverer.ended_early();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
+    outcome.unread = files.unread();
     if (options.debug_info)
         for (std::string &warning : options.debug_info->warnings()) outcome.warnings.push_back(std::move(warning));
     return outcome;

@@ -27,6 +27,8 @@ class FileSymbols : public SymbolSource {
     void done_with(uint32_t module_id) override { tables_.erase(module_id); }
     /// What could not be named, and why; one sentence a module.
     [[nodiscard]] const std::vector<std::string> &warnings() const { return warnings_; }
+    /// Some of it is missing because a file that may be here could not be read.
+    [[nodiscard]] bool unread() const { return unread_; }
 
   private:
     struct Table {
@@ -43,6 +45,7 @@ class FileSymbols : public SymbolSource {
     DebugInfo *debug_info_;
     std::unordered_map<uint32_t, Table> tables_;
     std::vector<std::string> warnings_;
+    bool unread_ = false;
 };
 
 } // namespace rawbpf::inline v0::profile

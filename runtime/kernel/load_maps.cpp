@@ -184,7 +184,10 @@ Result<Map> make_map(Loading &loading, size_t index) {
         TRY(fill(spec, map));
     if (!pin) return map;
     Result<void> pinned = map.pin(path);
-    if (pinned) return map;
+    if (pinned) {
+        loading.pins.add(path);
+        return map;
+    }
     if (pinned.error().os == EEXIST) // somebody was quicker: then theirs
         if (std::optional<Map> found = TRY(pinned_map(spec, path))) return std::move(*found);
     return Unexpected(std::move(pinned).error());

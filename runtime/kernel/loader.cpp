@@ -51,7 +51,7 @@ Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {
     LoadedObject object;
     object.name = spec.name;
     object.notes = spec.notes;
-    Loading loading{spec, options, object, KernelSymbols(spec, options.btf_path), {}, {}, 0, !options.programs.empty()};
+    Loading loading{spec, options, object, KernelSymbols(spec, options.btf_path), {}, {}, 0, !options.programs.empty(), {}};
     TRY(prepare_struct_ops(loading, chosen));
     const std::vector<bool> needed = TRY(needed_maps(loading, chosen));
     for (ProgramSpec &program : spec.programs) program.autoload = false;
@@ -75,6 +75,7 @@ Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {
         return Unexpected(std::move(error));
     }
     TRY(fill_slots(loading));
+    loading.pins.keep();
     return object;
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/kernel/kernel_symbols.h"
 #include "runtime/kernel/loader.h"
+#include "runtime/kernel/pins.h"
 #include "runtime/kernel/struct_ops.h"
 #include "runtime/sys/choke.h"
 
@@ -30,6 +31,7 @@ struct Loading {
     std::map<size_t, KernelStructOps> struct_ops; ///< by spec.maps index
     uint32_t arena_offset = 0;                    ///< where in the arena the object's variables start
     bool by_name = false;                         ///< the caller chose the programs
+    Pins pins;                                    ///< of maps pinned by name, made here
 };
 
 // ---- load_maps.cpp

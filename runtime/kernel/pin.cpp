@@ -2,9 +2,8 @@
 // All or nothing: an object of which half is pinned would be worse than none, so a failure takes back what was done.
 #include "runtime/kernel/pin.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <vector>
+#include <utility>
 
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
@@ -15,48 +14,69 @@ namespace {
 
 constexpr uint64_t kBpfFileSystem = 0xcafe4a11; // BPF_FS_MAGIC
 
-/// What was made so far; taken back in reverse unless kept.
-class Undo {
-  public:
-    ~Undo() {
-        for (auto it = files_.rbegin(); it != files_.rend(); ++it) (void)sys::remove_file(*it);
-        for (auto it = directories_.rbegin(); it != directories_.rend(); ++it) (void)sys::remove_directory(*it);
-    }
-    Result<void> directory(const std::string &path) {
-        Result<void> made = sys::make_directory(path, 0700);
-        if (made) directories_.push_back(path);
-        if (!made && made.error().os != EEXIST) return made;
-        return {};
-    }
-    Result<void> pin(int fd, std::string path, std::string_view name) {
-        path += '/';
-        for (char c : name) path += c == '.' || c == '/' ? '_' : c; // the file system refuses dots
-        TRY_IN(sys::obj_pin(fd, path), "pinning {}", path);
-        files_.push_back(std::move(path));
-        return {};
-    }
-    void keep() {
-        files_.clear();
-        directories_.clear();
-    }
-
-  private:
-    std::vector<std::string> files_, directories_;
-};
-
 } // namespace
 
-Result<void> pin_object(const LoadedObject &object, const std::string &directory) {
+Pins::Pins(Pins &&other) noexcept
+    : files_(std::exchange(other.files_, {})), directories_(std::exchange(other.directories_, {})) {}
+
+Pins &Pins::operator=(Pins &&other) noexcept {
+    if (this != &other) {
+        take_back();
+        add(std::move(other));
+    }
+    return *this;
+}
+
+void Pins::take_back() noexcept {
+    for (auto it = files_.rbegin(); it != files_.rend(); ++it) (void)sys::remove_file(*it);
+    for (auto it = directories_.rbegin(); it != directories_.rend(); ++it) (void)sys::remove_directory(*it);
+    keep();
+}
+
+Result<void> Pins::directory(const std::string &path) {
+    Result<void> made = sys::make_directory(path, 0700);
+    if (made) directories_.push_back(path);
+    if (!made && made.error().os != EEXIST) return made;
+    return {};
+}
+
+Result<void> Pins::pin(int fd, const std::string &directory, std::string_view name) {
+    std::string path = directory + '/';
+    for (char c : name) path += c == '.' || c == '/' ? '_' : c;
+    TRY_IN(sys::obj_pin(fd, path), "pinning {}", path);
+    files_.push_back(std::move(path));
+    return {};
+}
+
+void Pins::add(Pins &&other) {
+    for (std::string &file : other.files_) files_.push_back(std::move(file));
+    for (std::string &directory : other.directories_) directories_.push_back(std::move(directory));
+    other.keep();
+}
+
+void Pins::keep() {
+    files_.clear();
+    directories_.clear();
+}
+
+Result<void> pin_object(const LoadedObject &object, const std::string &directory, Pins &into) {
     const std::string maps = directory + "/maps";
-    Undo undo;
-    TRY(undo.directory(directory));
+    Pins pins;
+    TRY(pins.directory(directory));
     if (const Result<uint64_t> magic = sys::file_system_magic(directory); magic && *magic != kBpfFileSystem)
         return Unexpected(make_error(Errc::invalid_argument, format("{} is in no bpf file system", directory),
                                      "mount -t bpf bpf /sys/fs/bpf, and a directory in it"));
-    for (const Program &program : object.programs) TRY(undo.pin(program.fd.get(), directory, program.name));
-    if (!object.maps.empty()) TRY(undo.directory(maps));
-    for (const Map &map : object.maps) TRY(undo.pin(map.fd(), maps, map.name()));
-    undo.keep();
+    for (const Program &program : object.programs) TRY(pins.pin(program.fd.get(), directory, program.name));
+    if (!object.maps.empty()) TRY(pins.directory(maps));
+    for (const Map &map : object.maps) TRY(pins.pin(map.fd(), maps, map.name()));
+    into.add(std::move(pins));
+    return {};
+}
+
+Result<void> pin_object(const LoadedObject &object, const std::string &directory) {
+    Pins pins;
+    TRY(pin_object(object, directory, pins));
+    pins.keep();
     return {};
 }
 

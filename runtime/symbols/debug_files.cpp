@@ -18,6 +18,8 @@
 
 #include <fcntl.h>
 
+#include "runtime/sys/unread.h"
+
 namespace rawbpf::inline v0::symbols {
 namespace {
 
@@ -35,15 +37,14 @@ constexpr std::array<uint32_t, 256> kCrcTable = [] {
     return table;
 }();
 
-bool checksum_matches(int fd, uint32_t wanted) {
+Result<bool> checksum_matches(int fd, uint32_t wanted) {
     auto buffer = std::make_unique_for_overwrite<std::byte[]>(kChunk);
     uint32_t crc = 0;
     for (uint64_t at = 0; at < kMaxChecked;) {
-        Result<size_t> n = sys::pread(fd, buffer.get(), kChunk, at);
-        if (!n) return false;
-        if (*n == 0) return crc == wanted;
-        crc = crc32(crc, {buffer.get(), *n});
-        at += *n;
+        const size_t n = TRY(sys::pread(fd, buffer.get(), kChunk, at));
+        if (n == 0) return crc == wanted;
+        crc = crc32(crc, {buffer.get(), n});
+        at += n;
     }
     return false;
 }
@@ -87,18 +88,22 @@ std::vector<std::string> debug_file_paths(const std::string &path, const std::st
 }
 
 std::optional<DebugFile> find_debug_file(const std::string &path, const std::string &root, const std::string &build_id,
-                                         const std::optional<DebugLink> &link) {
+                                         const std::optional<DebugLink> &link, std::optional<Error> *unread) {
+    auto read_one = [&](const std::string &from, const std::string &candidate) -> Result<std::optional<DebugFile>> {
+        Fd fd = TRY(sys::open_under(from, candidate, O_RDONLY | O_NONBLOCK));
+        sys::Mapping image = TRY(sys::map_file(fd, candidate));
+        const elf::Elf elf = TRY(elf::Elf::parse(image.bytes(), candidate));
+        const std::string its_id = elf.build_id().value_or("");
+        const bool ids = !build_id.empty() && !its_id.empty();
+        if (ids ? its_id != build_id : !link || !TRY_IN(checksum_matches(fd.get(), link->crc), "{}", candidate))
+            return std::optional<DebugFile>();
+        return std::optional(DebugFile{candidate, std::move(fd), std::move(image)});
+    };
     auto try_one = [&](const std::string &from, const std::string &candidate) -> std::optional<DebugFile> {
-        Result<Fd> fd = sys::open_under(from, candidate, O_RDONLY | O_NONBLOCK);
-        if (!fd) return std::nullopt;
-        Result<sys::Mapping> image = sys::map_file(*fd, candidate);
-        if (!image) return std::nullopt;
-        Result<elf::Elf> elf = elf::Elf::parse(image->bytes(), candidate);
-        if (!elf) return std::nullopt;
-        std::string its_id = elf->build_id().value_or("");
-        bool same = !build_id.empty() && !its_id.empty() ? its_id == build_id : link && checksum_matches(fd->get(), link->crc);
-        if (!same) return std::nullopt;
-        return DebugFile{candidate, std::move(*fd), std::move(*image)};
+        Result<std::optional<DebugFile>> file = read_one(from, candidate);
+        if (file) return std::move(*file);
+        if (unread && !*unread && sys::is_unread(file.error())) *unread = std::move(file).error();
+        return std::nullopt;
     };
     for (const std::string &candidate : debug_file_paths(path, build_id, link))
         if (std::optional<DebugFile> found = try_one(root, candidate)) return found;

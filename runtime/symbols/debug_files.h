@@ -31,9 +31,11 @@ struct DebugFile {
     sys::Mapping image;
 };
 /// Looks under `root` and, by build-id only, under "/". A file counts when its build-id is the same, or, where one of the two has
-/// none, when its checksum is the link's. nullopt when there is none.
+/// none, when its checksum is the link's. nullopt when there is none. What could not be read, though it may be the one (EIO,
+/// ENOMEM), is told in `unread`, where it isn't nullptr: the first such failure.
 [[nodiscard]] std::optional<DebugFile> find_debug_file(const std::string &path, const std::string &root,
-                                                       const std::string &build_id, const std::optional<DebugLink> &link);
+                                                       const std::string &build_id, const std::optional<DebugLink> &link,
+                                                       std::optional<Error> *unread = nullptr);
 
 /// What the fetcher has for that build-id; nullopt where it has nothing, or another file. An empty build-id isn't asked for.
 [[nodiscard]] std::optional<DebugFile> fetch_debug_file(DebugFetcher &fetcher, const std::string &build_id);

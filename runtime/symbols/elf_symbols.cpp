@@ -204,7 +204,8 @@ Result<std::shared_ptr<const ElfSymbols::State>> ElfSymbols::read(Fd fd, const s
     Home home{file.fd, true};
     auto state = std::make_shared<State>();
     if (state->read_own(file.elf, home)) return state;
-    std::optional<DebugFile> debug = find_debug_file(path, root, state->build_id, debug_link(file.elf));
+    std::optional<Error> unread;
+    std::optional<DebugFile> debug = find_debug_file(path, root, state->build_id, debug_link(file.elf), &unread);
     if (!debug && fetcher) debug = fetch_debug_file(*fetcher, state->build_id);
     if (debug) {
         if (Result<elf::Elf> elf = elf::Elf::parse(debug->image.bytes(), debug->path)) {
@@ -212,6 +213,8 @@ Result<std::shared_ptr<const ElfSymbols::State>> ElfSymbols::read(Fd fd, const s
             if (state->add(read_table(*elf, SHT_SYMTAB, its_home), debug->path)) return state;
         }
     }
+    // Its names may be there, they only can't be read now: that isn't the same as a file without names.
+    if (unread) return Unexpected(std::move(*unread));
     state->read_remains(file.elf, home, decompress);
     return state;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/sys/choke.h"
+#include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0::sys {
 
@@ -159,6 +160,24 @@ Result<struct stat> stat_fd(int fd) {
 }
 
 bool exists(const std::string &path) { return stat_file(path).has_value(); }
+
+bool is_unread(const Error &error) {
+    switch (error.os) {
+    case 0: // not the kernel's: malformed
+    case ENOENT:
+    case ENOTDIR:
+    case ENODEV:
+    case ENXIO:
+    case ESRCH:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EISDIR:
+    case EINVAL:
+    case EPERM:
+    case EACCES: return false;
+    default: return true;
+    }
+}
 
 Result<std::vector<std::string>> list_directory(const std::string &path) {
     Fd fd = TRY(open(path, O_RDONLY | O_DIRECTORY));

@@ -8,9 +8,10 @@
 //      read(failed): end of file <----------- (closed by exec: it worked)
 //                or an errno     <----------- (exec failed)
 //
-// If the parent dies first, the child's read returns 0 and it exits: nothing is left behind. Between clone and exec the child
-// makes raw system calls only: it is a copy of a process whose locks may be held by threads that don't exist in it. Its calls
-// go to the kernel directly, not past the observer: the narrator narrates us, not the workload.
+// If the parent dies first, the child's read returns 0 and it exits; if it dies later, by whatever signal, the kernel sends the
+// child SIGTERM (PR_SET_PDEATHSIG; a set-user-ID program is exempt from that): nothing is left behind. Between clone and exec the
+// child makes raw system calls only: it is a copy of a process whose locks may be held by threads that don't exist in it. Its
+// calls go to the kernel directly, not past the observer: the narrator narrates us, not the workload.
 #include "runtime/sys/process.h"
 
 #include <cerrno>
@@ -19,13 +20,16 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <linux/prctl.h>
 #include <new>
+#include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
@@ -37,7 +41,8 @@
 namespace rawbpf::inline v0::sys {
 namespace {
 
-constexpr size_t kSignalSetSize = 8; // the kernel's sigset_t: 64 signals
+constexpr size_t kSignalSetSize = 8;         // the kernel's sigset_t: 64 signals
+constexpr uint64_t kGraceNs = 2'000'000'000; // for what is told to end
 
 uint64_t nanoseconds(const timeval &t) {
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_usec) * 1000;
@@ -102,14 +107,20 @@ Plan plan_for(const std::vector<std::string> &argv, const std::optional<User> &u
 
 int child_stdout = -1;
 
-[[noreturn]] void child_main(const Plan &plan, const std::optional<User> &user, int go, int failed) {
+[[noreturn]] void child_main(const Plan &plan, const std::optional<User> &user, int go, int failed, int parent) {
     uint64_t none = 0;
     direct(__NR_rt_sigprocmask, SIG_SETMASK, reg(&none), 0, kSignalSetSize);
     struct {
         uint64_t handler, flags, restorer, mask;
-    } action{reinterpret_cast<uint64_t>(SIG_DFL), 0, 0, 0};
-    for (int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGQUIT, SIGCHLD})
-        direct(__NR_rt_sigaction, static_cast<uint64_t>(signal), reg(&action), 0, kSignalSetSize);
+    } action{reinterpret_cast<uint64_t>(SIG_DFL), 0, 0, 0}, before{};
+    for (uint64_t signal = 1; signal <= 64; ++signal) {
+        // What nohup ignores stays ignored. INT and QUIT are ignored by what a script starts with &: that was meant for us.
+        direct(__NR_rt_sigaction, signal, 0, reg(&before), kSignalSetSize);
+        if (before.handler == reinterpret_cast<uint64_t>(SIG_IGN) && signal != SIGINT && signal != SIGQUIT && signal != SIGCHLD &&
+            signal != SIGPIPE)
+            continue;
+        direct(__NR_rt_sigaction, signal, reg(&action), 0, kSignalSetSize);
+    }
 
     char byte;
     long n;
@@ -127,6 +138,9 @@ int child_stdout = -1;
         if (r >= 0) r = direct(__NR_setresuid, user->uid, user->uid, user->uid);
         if (r < 0) report = {static_cast<int32_t>(-r), 1};
     }
+    // After the change of identity, which takes it away again. Who died before it could be said gets no more work done.
+    direct(__NR_prctl, PR_SET_PDEATHSIG, SIGTERM);
+    if (direct(__NR_getppid) != parent) direct(__NR_exit_group, 127);
     if (report.os == 0) {
         report.os = ENOENT;
         for (const std::string &path : plan.paths) {
@@ -214,12 +228,13 @@ Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::opti
     Pipe go = TRY(make_pipe());
     Pipe failed = TRY(make_pipe());
     Child child;
+    const int parent = own_pid();
     int pidfd = -1;
     long pid = invoke(__NR_clone, CLONE_PIDFD | SIGCHLD, 0, reg(&pidfd), 0, 0);
     if (pid < 0) return fail_os(static_cast<int>(-pid), "starting {}", argv[0]);
     if (pid == 0) {
         direct(__NR_close, static_cast<uint64_t>(go.write.get())); // else its read would never end when the parent dies
-        child_main(plan, user, go.read.get(), failed.write.get());
+        child_main(plan, user, go.read.get(), failed.write.get(), parent);
     }
     child.pid_ = static_cast<int>(pid);
     child.pidfd_ = Fd(pidfd);
@@ -228,6 +243,10 @@ Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::opti
     child.failed_ = std::move(failed.read);
     return child;
 }
+
+Child::Child(Child &&other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)), go_(std::move(other.go_)),
+      go_read_(std::move(other.go_read_)), failed_(std::move(other.failed_)), exit_(other.exit_), may_stay_(other.may_stay_) {}
 
 Child &Child::operator=(Child &&other) noexcept {
     if (this != &other) {
@@ -238,10 +257,38 @@ Child &Child::operator=(Child &&other) noexcept {
 }
 
 Child::~Child() {
-    if (!go_) return; // started, or moved from
-    go_.reset();      // its read ends, it exits
-    go_read_.reset();
+    if (pid_ < 0 || exit_ || may_stay_) return;
+    if (go_) { // not started yet
+        go_read_.reset();
+        go_.reset(); // its read ends, it exits
+    } else if (!end(0, kGraceNs)) {
+        (void)kill(SIGKILL);
+    }
     (void)reap(0);
+}
+
+bool Child::ends_within(uint64_t ns) {
+    pollfd end{pidfd_.get(), POLLIN, 0};
+    timespec left{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    long r;
+    do r = invoke(__NR_ppoll, reg(&end), 1, reg(&left), 0, kSignalSetSize); // the kernel counts `left` down
+    while (r == -EINTR);
+    const auto exit = reap(WNOHANG);
+    return exit && *exit;
+}
+
+bool Child::end(uint64_t patience_ns, uint64_t grace_ns) {
+    if (pid_ < 0 || exit_) return true;
+    if (ends_within(patience_ns)) return true;
+    if (!kill(SIGTERM)) return false;
+    return ends_within(grace_ns);
+}
+
+std::string Child::end_in_words(uint64_t patience_ns) {
+    if (pid_ < 0) return {};
+    if (end(patience_ns, kGraceNs)) return exit_->text();
+    let_run();
+    return format("runs on as process {}", pid_);
 }
 
 Result<void> Child::start() {
@@ -300,6 +347,10 @@ Result<void> Child::kill(int signal) const {
 Result<SignalFd> SignalFd::open(std::initializer_list<int> signals) {
     uint64_t mask = 0;
     for (int s : signals) mask |= 1ULL << (s - 1);
+    return open(mask);
+}
+
+Result<SignalFd> SignalFd::open(uint64_t mask) {
     SignalFd out;
     long r = invoke(__NR_rt_sigprocmask, SIG_BLOCK, reg(&mask), reg(&out.before_), kSignalSetSize);
     if (r < 0) return fail_os(static_cast<int>(-r), "rt_sigprocmask");

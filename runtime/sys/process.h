@@ -1,7 +1,9 @@
 // Processes: workloads that we start, and the signals that end us.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,17 +43,20 @@ struct Exit {
 void set_child_stdout(int fd);
 
 /// A child process that waits, before its exec, until it is told to go: so that probes can be attached before its first
-/// instruction. Dropping it before start() ends the child; dropping it afterwards lets it run on.
+/// instruction. It doesn't outlive its owner: dropping it ends it, and should this process die without dropping it (SIGKILL, a
+/// crash), the kernel sends it SIGTERM. Only let_run() lets it run on.
 class [[nodiscard]] Child {
   public:
     /// Forks. `argv[0]` is looked up in PATH. The child gets this process's stdin, stdout, stderr and environment, default
     /// signal handling and, with `user`, that identity (HOME, USER and LOGNAME follow). Errors: not_found when no such program.
     static Result<Child> spawn(const std::vector<std::string> &argv, const std::optional<User> &user = {});
     Child() = default;
-    Child(Child &&) = default;
+    Child(Child &&other) noexcept;
     Child &operator=(Child &&other) noexcept;
+    /// Before start() it hasn't begun, and never does. Afterwards: end(0, 2 s), and SIGKILL if that wasn't enough.
     ~Child();
 
+    /// -1: there is none.
     [[nodiscard]] int pid() const { return pid_; }
     /// Readable when the process has ended: for epoll.
     [[nodiscard]] int pidfd() const { return pidfd_.get(); }
@@ -63,20 +68,40 @@ class [[nodiscard]] Child {
     [[nodiscard]] Result<std::optional<Exit>> poll();
     [[nodiscard]] Result<void> kill(int signal) const;
     [[nodiscard]] bool ended() const { return exit_.has_value(); }
+    /// Waits `patience_ns` for its own end, then asks for it by SIGTERM and waits `grace_ns`. True when it has ended.
+    [[nodiscard]] bool end(uint64_t patience_ns, uint64_t grace_ns);
+    /// end(patience_ns, 2 s), told: "exited with status 3", or "runs on as process 4711", which it then may (let_run()).
+    [[nodiscard]] std::string end_in_words(uint64_t patience_ns);
+    /// It may outlive its owner, but still not a death of this process.
+    void let_run() { may_stay_ = true; }
 
   private:
     Result<std::optional<Exit>> reap(int options);
+    [[nodiscard]] bool ends_within(uint64_t ns);
     int pid_ = -1;
     Fd pidfd_;
     Fd go_; // one byte through here lets it exec
     Fd go_read_;
     Fd failed_; // its errno comes back here, or end of file when the exec worked
     std::optional<Exit> exit_;
+    bool may_stay_ = false;
 };
+
+/// The signals that would end this process and can be caught, as a mask (bit N-1 for signal N): what a user, a terminal, a
+/// service manager or a limit sends. Not those of a crash (SIGSEGV ...), nor SIGPIPE and SIGXFSZ, which stand for the error of a
+/// write.
+inline constexpr uint64_t kEndingSignals = [] {
+    uint64_t mask = ~uint64_t{0} << 33; // the real-time ones, 34 to 64; libc keeps 32 and 33 to itself
+    for (int signal :
+         {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGSTKFLT, SIGXCPU, SIGVTALRM, SIGPROF, SIGIO, SIGPWR})
+        mask |= uint64_t{1} << (signal - 1);
+    return mask;
+}();
 
 /// Signals as something to read, so that a poll loop sees Ctrl-C like any other event. Blocks them while it lives.
 class [[nodiscard]] SignalFd {
   public:
+    static Result<SignalFd> open(uint64_t mask);
     static Result<SignalFd> open(std::initializer_list<int> signals);
     SignalFd() = default;
     SignalFd(SignalFd &&other) noexcept : fd_(std::move(other.fd_)), before_(other.before_) {}

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/sys/file.h"
@@ -76,6 +77,38 @@ TEST_CASE("process: killed by a signal, also before it was started") {
     CHECK(poll(&p, 1, 5000) == 1);
     CHECK(early.start().has_value()); // no SIGPIPE; its end says the rest
     CHECK(early.wait().value().signalled);
+}
+
+TEST_CASE("process: what was started ends with its owner, unless it may stay") {
+    auto before = test::open_descriptors();
+    int moved = 0, stubborn = 0, stays = 0;
+    {
+        sys::Child child = sys::Child::spawn({"sleep", "100"}).value();
+        REQUIRE(child.start().has_value());
+        moved = child.pid();
+        sys::Child other = std::move(child);
+        CHECK(child.pid() == -1);
+        CHECK(sys::process_exists(moved));
+        CHECK(other.pid() == moved);
+    }
+    CHECK_FALSE(sys::process_exists(moved));
+    {
+        sys::Child child = sys::Child::spawn({"sh", "-c", "trap '' TERM; echo; while :; do sleep 0.05; done"}).value();
+        REQUIRE(child.start().has_value());
+        stubborn = child.pid();
+        CHECK_FALSE(child.end(200'000'000, 0)); // time for its trap; then it is told to
+    }
+    CHECK_FALSE(sys::process_exists(stubborn));
+    {
+        sys::Child child = sys::Child::spawn({"sleep", "100"}).value();
+        REQUIRE(child.start().has_value());
+        stays = child.pid();
+        child.let_run();
+    }
+    CHECK(sys::process_exists(stays));
+    CHECK(sys::send_signal(stays, SIGKILL).has_value());
+    CHECK(waitpid(stays, nullptr, 0) == stays);
+    CHECK(test::open_descriptors() == before);
 }
 
 TEST_CASE("process: runs as another user") {
