@@ -142,9 +142,9 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
     if (!stays)
         for (Link &link : attached.links) TRY(link.detach());
     text.clear();
-    load_tool::append_contents(text, spec, object, {.json = json, .constants = constants});
+    Result<void> shown = load_tool::append_contents(text, spec, object, {.json = json, .constants = constants});
     out.write(text);
-    return {};
+    return shown;
 }
 
 } // namespace rawbpf::inline v0::cli

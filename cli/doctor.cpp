@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/doctor_modules.h"
 #include "cli/narrator.h"
+#include "runtime/sys/shortage.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -39,7 +40,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf doctor -p 1234", "the same of a process and of its libraries"},
 };
 
-int run_doctor(const Arguments &a) {
+int answer(const Arguments &a) {
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
     if (kExamineModules && (!a.operands().empty() || a.has(option("pid"))))
@@ -59,6 +60,16 @@ int run_doctor(const Arguments &a) {
     Result<void> written = output->writer().flush();
     if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
     return 0;
+}
+
+// An answer that came of a shortage is none: EMFILE isn't "this kernel doesn't have it".
+int run_doctor(const Arguments &a) {
+    sys::Shortage shortage;
+    const int status = answer(a);
+    const std::string text = shortage.text();
+    if (text.empty()) return status;
+    say(format("rawbpf doctor: some of it may be wrong, since the machine was short of something: {}\n", text));
+    return status == 0 ? 1 : status;
 }
 
 } // namespace

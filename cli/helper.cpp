@@ -5,6 +5,7 @@
 #include "cli/suggest.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/object/kinds.h"
+#include "runtime/sys/shortage.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -31,7 +32,7 @@ const HelperInfo *wanted(std::string_view word) {
     return find_helper(static_cast<int64_t>(id));
 }
 
-int run_helper(const Arguments &a) {
+int answer(const Arguments &a) {
     std::string out;
     if (a.operands().empty()) {
         for (const HelperInfo &helper : all_helpers()) {
@@ -65,6 +66,16 @@ int run_helper(const Arguments &a) {
         append(out, "    here        no program type may call it{}{}\n", probed.detail.empty() ? "" : ": ", probed.detail);
     }
     return print(out);
+}
+
+// An answer that came of a shortage is none: EMFILE isn't "this kernel doesn't have it".
+int run_helper(const Arguments &a) {
+    sys::Shortage shortage;
+    const int status = answer(a);
+    const std::string text = shortage.text();
+    if (text.empty()) return status;
+    say(format("rawbpf helper: some of it may be wrong, since the machine was short of something: {}\n", text));
+    return status == 0 ? 1 : status;
 }
 
 } // namespace

@@ -18,6 +18,7 @@
 #include "runtime/btf/print_value.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/uapi.h"
+#include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0::load_tool {
 namespace {
@@ -61,6 +62,7 @@ class Contents {
             if (Result<btf::Btf> parsed = btf::Btf::parse(spec.btf, spec.name)) btf_ = std::move(*parsed);
     }
 
+    std::optional<Error> failed; ///< the first of a map that could have been read
     void map(const Map &map) {
         const MapSpec *spec = nullptr;
         for (const MapSpec &one : spec_.maps)
@@ -71,7 +73,11 @@ class Contents {
             return;
         if (std::string_view why = unreadable(map.type()); !why.empty()) return summary(map, 0, 0, why);
         Result<Map::Entries> entries = map.read_all();
-        if (!entries) return summary(map, 0, 0, entries.error().message());
+        if (!entries) {
+            summary(map, 0, 0, entries.error().message());
+            if (!failed && sys::is_unread(entries.error())) failed = std::move(entries).error();
+            return;
+        }
         if (data && entries->count == 1 && variables(map, *spec, entries->values)) return;
         list(map, spec, *entries);
     }
@@ -182,9 +188,12 @@ class Contents {
 
 } // namespace
 
-void append_contents(std::string &out, const ObjectSpec &spec, const LoadedObject &object, const ContentsOptions &options) {
+Result<void> append_contents(std::string &out, const ObjectSpec &spec, const LoadedObject &object,
+                             const ContentsOptions &options) {
     Contents contents(out, spec, options);
     for (const Map &map : object.maps) contents.map(map);
+    if (contents.failed) return Unexpected(std::move(*contents.failed));
+    return {};
 }
 
 } // namespace rawbpf::inline v0::load_tool

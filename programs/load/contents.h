@@ -18,7 +18,9 @@ struct ContentsOptions {
 /// ("  {.pid = 1} = 7"), a line a variable for .bss and .data. JSON: {"type":"entry","map","key","value"} ("values" for each
 /// CPU),
 /// {"type":"variable","map","name","value"}, and {"type":"map_contents","map","map_type","entries","zero","reason"} after each
-/// map. Elements of arrays that are zero are counted, not shown. A map that can't be read says why and is no error.
-void append_contents(std::string &out, const ObjectSpec &spec, const LoadedObject &object, const ContentsOptions &options = {});
+/// map. Elements of arrays that are zero are counted, not shown. A map of a kind that can't be read says why and is no error.
+/// Errors: the first of a map that could have been read (ENOMEM, EIO); what can be is shown even so.
+[[nodiscard]] Result<void> append_contents(std::string &out, const ObjectSpec &spec, const LoadedObject &object,
+                                           const ContentsOptions &options = {});
 
 } // namespace rawbpf::inline v0::load_tool

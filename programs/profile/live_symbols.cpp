@@ -14,6 +14,7 @@
 
 #include "programs/xz.h"
 #include "runtime/elf/elf.h"
+#include "runtime/symbols/name_strings.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
@@ -155,7 +156,12 @@ std::vector<symbols::KernelName> LiveSymbols::kernel(std::vector<uint64_t> addre
 std::optional<symbols::Name> LiveSymbols::in_module(uint32_t module_id, const Module &module, uint64_t file_offset) {
     Table &table = tables_[module_id];
     if (!table.loaded) load(table, module);
-    return table.symbols ? table.symbols->find(file_offset) : std::nullopt;
+    std::optional<symbols::Name> name = table.symbols ? table.symbols->find(file_offset) : std::nullopt;
+    if (const std::optional<Error> failed = symbols::read_failure(); failed && !table.told) {
+        missed(format("{}: some of its functions have no names", module.path), *failed);
+        table.told = true;
+    }
+    return name;
 }
 
 std::optional<uint64_t> LiveSymbols::begin_of(uint32_t module_id, const Module &, uint64_t file_offset) {

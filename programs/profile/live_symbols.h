@@ -52,6 +52,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
         Fd file;          // the very file, held open since a process was seen to run it
         std::string root; // the file system it came from, for its separate debug file
         bool loaded = false;
+        bool told = false; // that a name could not be read
         std::optional<symbols::ElfSymbols> symbols;
         std::string build_id;
         bool lines_sought = false, lines_missed = false;

@@ -14,6 +14,7 @@
 #include "programs/profile/capture.h"
 #include "programs/profile/deliver.h"
 #include "programs/xz.h"
+#include "runtime/symbols/name_strings.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/unread.h"
 
@@ -63,7 +64,7 @@ FileSymbols::Table FileSymbols::find(const Module &module) {
         if (id->empty())
             warnings_.push_back(format("{} has no build-id; named from {}{}, which may be another version", module.path,
                                        candidate.root, candidate.path));
-        return {std::move(*table), candidate.path, candidate.root, false, nullptr};
+        return {std::move(*table), candidate.path, candidate.root, false, nullptr, false};
     }
     if (hidden) {
         warnings_.push_back(format("{}: its functions have no names: {}", module.path, hidden->message()));
@@ -83,8 +84,13 @@ FileSymbols::Table &FileSymbols::table(uint32_t module_id, const Module &module)
 }
 
 std::optional<symbols::Name> FileSymbols::in_module(uint32_t module_id, const Module &module, uint64_t file_offset) {
-    const Table &its = table(module_id, module);
-    return its.symbols ? its.symbols->find(file_offset) : std::nullopt;
+    Table &its = table(module_id, module);
+    std::optional<symbols::Name> name = its.symbols ? its.symbols->find(file_offset) : std::nullopt;
+    if (const std::optional<Error> failed = symbols::read_failure(); failed && !its.told) {
+        warnings_.push_back(format("{}: some of its functions have no names: {}", module.path, failed->message()));
+        its.told = unread_ = true;
+    }
+    return name;
 }
 
 std::optional<uint64_t> FileSymbols::begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) {

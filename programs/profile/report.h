@@ -36,6 +36,7 @@ class FileSymbols : public SymbolSource {
         std::string path, root; // of the file that they are from
         bool lines_sought = false;
         std::unique_ptr<ModuleLines> lines;
+        bool told = false; // that a name could not be read
     };
     Table find(const Module &module);
     Table &table(uint32_t module_id, const Module &module);

@@ -23,6 +23,7 @@
 #include "runtime/link/tracefs.h"
 #include "runtime/link/user_functions.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
@@ -223,7 +224,10 @@ Result<Matched> match_tracepoints(const ProbeSpec &spec) {
     NearestNames near(spec.category + ":" + spec.pattern);
     for (const std::string &category : TRY(sys::list_directory(events))) {
         const bool wanted = matches_pattern(spec.category, category);
-        for (const std::string &name : sys::list_directory(events + "/" + category).value_or(std::vector<std::string>{})) {
+        Result<std::vector<std::string>> names = sys::list_directory(events + "/" + category);
+        if (!names && wanted && sys::is_unread(names.error())) return Unexpected(in_context(std::move(names).error(), spec.text));
+        if (!names) continue; // a file, or a category that went with its module
+        for (const std::string &name : *names) {
             if (!sys::exists(format("{}/{}/{}/id", events, category, name))) continue;
             if (wanted && matches_pattern(spec.pattern, name))
                 out.places.push_back(TRY(tracepoint_place(ProbeKind::tracepoint, category, name, name)));
@@ -241,9 +245,11 @@ Result<Matched> match_syscalls(const ProbeSpec &spec) {
     Matched out;
     const std::string folder = TRY(tracefs()) + "/events/syscalls";
     Result<std::vector<std::string>> names = sys::list_directory(folder);
-    if (!names)
+    if (!names) {
+        if (names.error().os != ENOENT) return Unexpected(in_context(std::move(names).error(), spec.text));
         return Unexpected(make_error(Errc::unsupported, format("{}: this kernel has no tracepoints for system calls", spec.text),
-                                     "it was built without CONFIG_FTRACE_SYSCALLS"));
+                                     format("there is no {} (CONFIG_FTRACE_SYSCALLS)", folder)));
+    }
     constexpr std::string_view kEnter = "sys_enter_";
     NearestNames near(spec.pattern);
     std::sort(names->begin(), names->end());

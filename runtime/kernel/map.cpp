@@ -192,7 +192,8 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
         }
         return Unexpected(std::move(error));
     }
-    map.flags_ &= attr.map_flags; // a flag may have been given up
+    if (map.per_cpu()) TRY(possible_cpu_count()); // lookup_size() must not be a guess: the kernel writes that much
+    map.flags_ &= attr.map_flags;                 // a flag may have been given up
     map.fd_ = std::move(*fd);
     return map;
 }
@@ -207,6 +208,7 @@ Result<Map> Map::from_fd(Fd fd) {
     map.value_size_ = info.value_size;
     map.max_entries_ = info.max_entries;
     map.flags_ = info.map_flags;
+    if (map.per_cpu()) TRY(possible_cpu_count());
     return map;
 }
 

@@ -4,10 +4,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::symbols {
+namespace {
+thread_local std::optional<Error> failure;
+} // namespace
+
+std::optional<Error> read_failure() { return std::exchange(failure, std::nullopt); }
 
 NameStrings NameStrings::in_file(std::shared_ptr<Fd> fd, uint64_t offset, uint64_t size) {
     NameStrings strings;
@@ -42,7 +48,10 @@ std::string NameStrings::at(uint32_t offset) const {
     for (size_t wanted = 256;; wanted *= 4) { // most names fit into the first read
         text.resize(std::min(wanted, left));
         Result<size_t> n = sys::pread(fd_->get(), text.data(), text.size(), offset_ + offset);
-        if (!n) return {};
+        if (!n) {
+            if (!failure) failure = in_context(std::move(n).error(), "reading a function's name");
+            return {};
+        }
         text.resize(*n);
         if (size_t end = text.find('\0'); end != std::string::npos) {
             text.resize(end);

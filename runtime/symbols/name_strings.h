@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/base/bytes.h"
+#include "runtime/base/error.h"
 #include "runtime/base/fd.h"
 
 namespace rawbpf::inline v0::symbols {
@@ -20,7 +22,8 @@ class NameStrings {
     static NameStrings in_memory(Bytes strings);
     static NameStrings owned(Bytes copied);
 
-    /// The string at an offset, at most kMaxName bytes of it; empty when there is none.
+    /// The string at an offset, at most kMaxName bytes of it; empty when there is none, or it can't be read: read_failure() has
+    /// that.
     [[nodiscard]] std::string at(uint32_t offset) const;
     [[nodiscard]] size_t memory() const { return copy_ ? copy_->size() : 0; }
 
@@ -32,5 +35,9 @@ class NameStrings {
     std::shared_ptr<const std::vector<std::byte>> copy_;
     Bytes memory_;
 };
+
+/// The first error that reading a name has given since this was asked last; nullopt: all could be read. Of the whole process:
+/// names are asked for one at a time, and whoever asked says whose it was.
+[[nodiscard]] std::optional<Error> read_failure();
 
 } // namespace rawbpf::inline v0::symbols

@@ -159,7 +159,11 @@ Result<struct stat> stat_fd(int fd) {
     return st;
 }
 
-bool exists(const std::string &path) { return stat_file(path).has_value(); }
+// What can't be told is taken to be there: whoever opens it next is told why it can't be.
+bool exists(const std::string &path) {
+    const Result<struct stat> st = stat_file(path);
+    return st || is_unread(st.error());
+}
 
 bool is_unread(const Error &error) {
     switch (error.os) {
@@ -172,6 +176,11 @@ bool is_unread(const Error &error) {
     case ELOOP:
     case ENAMETOOLONG:
     case EISDIR:
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case 524: // the kernel's own ENOTSUPP
+    case E2BIG:
+    case EBADF:
     case EINVAL:
     case EPERM:
     case EACCES: return false;

@@ -26,7 +26,7 @@ TEST_CASE("contents: maps with their types, as C and as JSON lines") {
     REQUIRE(sys::prog_test_run(run));
 
     std::string text;
-    load_tool::append_contents(text, spec, *object);
+    REQUIRE(load_tool::append_contents(text, spec, *object));
     CAPTURE(text);
     auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
     CHECK(has("seen (BPF_MAP_TYPE_HASH): 2 entries\n"
@@ -40,7 +40,7 @@ TEST_CASE("contents: maps with their types, as C and as JSON lines") {
     CHECK_FALSE(has("constant"));
 
     text.clear();
-    load_tool::append_contents(text, spec, *object, {.json = true, .constants = true});
+    REQUIRE(load_tool::append_contents(text, spec, *object, {.json = true, .constants = true}));
     CHECK(has("{\"type\":\"entry\",\"map\":\"seen\",\"key\":{\"pid\":12,\"comm\":\"bash\"},\"value\":{\"hits\":"
               "\"1152921504606846976\",\"mood\":\"BUSY\","
               "\"bytes\":[1,2,3,4],\"low\":5,\"high\":17}}\n"));
