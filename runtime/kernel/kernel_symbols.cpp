@@ -17,6 +17,7 @@
 #include "runtime/btf/compare.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/object/core.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/uapi.h"
 
@@ -68,7 +69,7 @@ Result<void> find_addresses(std::map<std::string, Result<uint64_t>, std::less<>>
         Result<uint64_t> &answer = wanted.find(symbol)->second;
         if (value == 0)
             answer = Unexpected(make_error(Errc::permission, format("kernel symbol {}: its address is hidden", symbol),
-                                           "needs CAP_SYSLOG, or a lower /proc/sys/kernel/kptr_restrict"));
+                                           sys::hidden_addresses_hint(sys::facts())));
         else if (it->second != 0 && it->second != value)
             answer =
                 fail(Errc::bad_input, "kernel symbol {}: there are several, at {:#x} and at {:#x}", symbol, it->second, value);

@@ -9,10 +9,9 @@
 
 #include <algorithm>
 #include <linux/bpf.h>
+#include <vector>
 
-#include "runtime/base/format.h"
-#include "runtime/kernel/system_state.h"
-#include "runtime/sys/file.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0 {
@@ -64,34 +63,18 @@ bool is_for_networks(uint32_t type) {
 std::string missing_privileges(std::span<const uint32_t> program_types, sys::Capabilities own, bool first_namespace) {
     const bool tracing = std::any_of(program_types.begin(), program_types.end(), traces);
     const bool networks = std::any_of(program_types.begin(), program_types.end(), is_for_networks);
-    struct Need {
-        bool needed;
-        Capability capability;
-        std::string_view name, small;
-    };
-    std::string needed, short_of, small;
-    for (const Need &need :
-         {Need{true, Capability::bpf, "CAP_BPF", "cap_bpf"}, Need{tracing, Capability::perfmon, "CAP_PERFMON", "cap_perfmon"},
-          Need{networks, Capability::net_admin, "CAP_NET_ADMIN", "cap_net_admin"}}) {
-        if (!need.needed) continue;
-        append(needed, "{}{}", needed.empty() ? "" : ", ", need.name);
-        append(small, "{}{}", small.empty() ? "" : ",", need.small);
-        if (!own.has(need.capability)) append(short_of, "{}{}", short_of.empty() ? "" : ", ", need.name);
-    }
-    if (own.has(Capability::sys_admin)) short_of.clear();
-    if (short_of.empty() && !first_namespace)
-        return "the capabilities are all here, but of a user namespace (a container's?), and bpf(2) counts those of the first "
-               "only: "
-               "run it outside";
-    if (short_of.empty()) return {};
-    return format("needs {} (CAP_SYS_ADMIN before Linux 5.8), lacks {}: run as root, or: setcap {}+ep FILE", needed, short_of,
-                  small);
+    std::vector<Capability> needed{Capability::bpf};
+    if (tracing) needed.push_back(Capability::perfmon);
+    if (networks) needed.push_back(Capability::net_admin);
+    sys::Facts facts;
+    facts.own = own;
+    facts.first_user_namespace = first_namespace;
+    return sys::lacking(needed, facts);
 }
 
 std::string missing_privileges(std::span<const uint32_t> program_types) {
-    const Result<std::string> map = sys::read_file("/proc/self/uid_map", 4096);
-    return missing_privileges(program_types, sys::capabilities().value_or(sys::Capabilities()),
-                              !map || is_first_user_namespace(*map));
+    const sys::Facts facts = sys::facts();
+    return missing_privileges(program_types, facts.own.value_or(sys::Capabilities()), facts.first_user_namespace.value_or(true));
 }
 
 } // namespace rawbpf::inline v0

@@ -58,18 +58,6 @@ std::vector<std::string> parse_comma_list(std::string_view text) {
     return out;
 }
 
-bool is_first_user_namespace(std::string_view uid_map) {
-    // "         0          0 4294967295": every id is itself.
-    uint64_t numbers[3] = {};
-    for (uint64_t &number : numbers) {
-        uid_map = trim(uid_map);
-        auto [end, error] = std::from_chars(uid_map.data(), uid_map.data() + uid_map.size(), number);
-        if (error != std::errc{}) return false;
-        uid_map.remove_prefix(static_cast<size_t>(end - uid_map.data()));
-    }
-    return numbers[0] == 0 && numbers[1] == 0 && numbers[2] == 0xffffffff && trim(uid_map).empty();
-}
-
 bool SystemState::has_pmu(std::string_view name) const { return std::find(pmus.begin(), pmus.end(), name) != pmus.end(); }
 
 SystemState read_system_state() {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/sys/facts.h" // is_first_user_namespace()
+
 namespace rawbpf::inline v0 {
 
 /// A whole decimal number, perhaps negative, with white space around it; nullopt for anything else. PURE.
@@ -15,8 +17,6 @@ namespace rawbpf::inline v0 {
 [[nodiscard]] std::string parse_chosen(std::string_view text);
 /// "capability,landlock,bpf" as a list. PURE.
 [[nodiscard]] std::vector<std::string> parse_comma_list(std::string_view text);
-/// Whether /proc/self/uid_map is that of the first user namespace, the only one whose capabilities bpf(2) counts. PURE.
-[[nodiscard]] bool is_first_user_namespace(std::string_view uid_map);
 
 struct SystemState {
     bool proc = false, sys = false; ///< mounted at their usual places

@@ -23,6 +23,7 @@
 #include "runtime/symbols/text.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/perf.h"
 #include "runtime/sys/uapi.h"
 
@@ -79,7 +80,7 @@ Error explain_kprobe(Error error, const ProbePlace &place) {
     case EPERM:
     case EACCES:
         error.kind = Errc::permission;
-        error.hint = "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8); lockdown (confidentiality) forbids kprobes too";
+        error.hint = sys::refusal_hint({sys::Capability::perfmon});
         return error;
     default:
         if (place.offset != 0) error.hint = "the offset may lie outside of the function";

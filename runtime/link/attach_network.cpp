@@ -19,6 +19,7 @@
 #include "runtime/link/clsact.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/net.h"
 #include "runtime/sys/uapi.h"
@@ -64,7 +65,8 @@ Unexpected explain_interface(const Attaching &a, Error error) {
         break;
     case EPERM:
         error.kind = Errc::permission;
-        error.hint = "needs CAP_NET_ADMIN in the interface's network namespace, and CAP_BPF";
+        error.hint = sys::refusal_hint({sys::Capability::bpf, sys::Capability::net_admin},
+                                       "a network namespace of another user namespace");
         break;
     default: break;
     }
@@ -144,7 +146,8 @@ Result<Link> attach_cgroup(const Attaching &a) {
         error.hint = "it must be an open directory of cgroup v2, and the kernel must know this hook";
     if (error.os == EPERM) {
         error.kind = Errc::permission;
-        error.hint = "needs CAP_NET_ADMIN and CAP_BPF; or a cgroup above has a program that allows no others below it";
+        error.hint = sys::refusal_hint({sys::Capability::bpf, sys::Capability::net_admin},
+                                       "a program of a cgroup above that allows no others below it");
     }
     return Unexpected(in_context(std::move(error), a.what()));
 }

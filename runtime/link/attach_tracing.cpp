@@ -17,6 +17,7 @@
 #include "runtime/link/tracefs.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/perf.h"
 
@@ -42,7 +43,7 @@ Unexpected explain_trampoline(const Attaching &a, Error error) {
     case EPERM:
     case EACCES:
         error.kind = Errc::permission;
-        error.hint = "needs CAP_BPF and CAP_PERFMON; lockdown or a security module can forbid it too";
+        error.hint = sys::refusal_hint({sys::Capability::bpf, sys::Capability::perfmon});
         break;
     default: break;
     }

@@ -25,6 +25,7 @@
 #include "runtime/link/user_functions.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/perf.h"
 #include "runtime/sys/uapi.h"
 
@@ -81,7 +82,7 @@ Error explain_uprobe(Error error, const std::string &path, uint64_t offset) {
     case EPERM:
     case EACCES:
         error.kind = Errc::permission;
-        error.hint = "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8)";
+        error.hint = sys::refusal_hint({sys::Capability::perfmon});
         break;
     default: break;
     }

@@ -17,6 +17,7 @@
 #include "runtime/link/tracefs.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0 {
@@ -136,7 +137,7 @@ Result<std::vector<KernelFunction>> find_kernel_functions(const std::string &nam
     if (out.empty()) return Unexpected(wanted.nothing());
     if (any && !seen_address)
         return Unexpected(make_error(Errc::permission, format("kernel function {}: its address is hidden", name),
-                                     "needs CAP_SYSLOG, or a lower /proc/sys/kernel/kptr_restrict"));
+                                     sys::hidden_addresses_hint(sys::facts())));
     return out;
 }
 

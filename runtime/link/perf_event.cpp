@@ -18,6 +18,7 @@
 #include "runtime/link/tracefs.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/hints.h"
 #include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {
@@ -67,9 +68,7 @@ Error explain(Error error, const SamplingEvent &event) {
     case EPERM:
     case EACCES: {
         error.kind = Errc::permission;
-        int64_t level = sysctl_number("/proc/sys/kernel/perf_event_paranoid");
-        error.hint = "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8): run as root, or: setcap cap_bpf,cap_perfmon+ep FILE";
-        if (level != kUnknown) append(error.hint, "; without it, perf_event_paranoid ({} now) would have to be lower", level);
+        if (error.hint.empty()) error.hint = sys::perf_hint(error.os);
         return error;
     }
     case ESRCH:

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/perf.h"
 
@@ -54,11 +55,14 @@ Result<Pmu> read_pmu(const char *name) {
     if (!type) {
         Error error = std::move(type).error();
         if (error.os != ENOENT) return Unexpected(std::move(error));
-        return Unexpected(make_error(Errc::unsupported, format("this kernel has no {}s", name),
-                                     name[0] == 'k'
-                                         ? "it was built without CONFIG_KPROBE_EVENTS; fentry, tracepoints and raw tracepoints "
-                                           "may be there"
-                                         : "it was built without CONFIG_UPROBE_EVENTS"));
+        const sys::Facts facts = sys::facts();
+        return Unexpected(make_error(
+            Errc::unsupported,
+            facts.sysfs == false ? format("{}s can't be asked for: there is no {}", name, directory)
+                                 : format("this kernel has no {}s: there is no {}", name, directory),
+            sys::absent_hint(facts, name[0] == 'k'
+                                        ? "CONFIG_KPROBE_EVENTS makes it; fentry, tracepoints and raw tracepoints may be there"
+                                        : "CONFIG_UPROBE_EVENTS makes it")));
     }
     Pmu pmu;
     std::optional<uint64_t> value = number(*type);

@@ -14,6 +14,7 @@
 
 #include "runtime/link/names.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0 {
@@ -32,8 +33,9 @@ Result<std::string> look() {
     Result<Fd> own = sys::mount_detached("tracefs");
     if (!own) {
         Error error = std::move(own).error();
-        error.hint = error.os == ENODEV ? "this kernel has no tracefs (CONFIG_TRACING)"
-                                        : "mount -t tracefs tracefs /sys/kernel/tracing, as root";
+        error.hint = error.os == ENODEV               ? std::string("this kernel has no tracefs (CONFIG_TRACING)")
+                     : error.kind == Errc::permission ? sys::refusal_hint({sys::Capability::sys_admin})
+                                                      : "mount -t tracefs tracefs /sys/kernel/tracing";
         return Unexpected(in_context(std::move(error), "tracefs is mounted nowhere"));
     }
     found.own = std::move(*own);

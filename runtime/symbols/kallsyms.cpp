@@ -33,6 +33,7 @@
 #include "runtime/symbols/demangle.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::symbols {
@@ -178,7 +179,7 @@ Result<std::vector<KernelName>> name_kernel_addresses(std::vector<uint64_t> addr
     }
     if (namer.hidden())
         return Unexpected(make_error(Errc::permission, format("{}: the kernel hides its addresses (all are 0)", kPath),
-                                     "run as root, or with CAP_SYSLOG and kernel.kptr_restrict at most 1"));
+                                     sys::hidden_addresses_hint(sys::facts())));
     return namer.finish();
 }
 

@@ -68,7 +68,7 @@ template <class Call> long with_memlock(Call &&call) {
 
 Unexpected refused(uint32_t number, long result) {
     int os = static_cast<int>(-result);
-    return Unexpected(os_error(os, command_name(number), std::string(bpf_hint(number, os))));
+    return Unexpected(os_error(os, command_name(number), bpf_hint(number, os)));
 }
 
 Result<void> done(uint32_t number, long result) {

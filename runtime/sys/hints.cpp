@@ -3,22 +3,29 @@
 #include "runtime/sys/hints.h"
 
 #include <cerrno>
+#include <span>
 
+#include "runtime/base/format.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::sys {
 namespace {
 
+using C = Capability;
+
+// `text` says what the errno means by itself. Where it stands for capabilities as well, `needs` are those: then what is said is
+// found out (facts.h), and `text` is what else can refuse.
 struct Hint {
     uint32_t command;
     int os;
     std::string_view text;
+    std::span<const C> needs = {};
 };
 
+constexpr C kBpf[] = {C::bpf}, kTracing[] = {C::bpf, C::perfmon}, kPerfmon[] = {C::perfmon}, kAdmin[] = {C::sys_admin};
+
 constexpr Hint kBpfHints[] = {
-    {BPF_MAP_CREATE, EPERM,
-     "needs CAP_BPF, and CAP_PERFMON for programs that trace (CAP_SYS_ADMIN before Linux 5.8): run as root, or: setcap "
-     "cap_bpf,cap_perfmon+ep FILE. Before 5.11 a low memlock limit (ulimit -l) has the same effect"},
+    {BPF_MAP_CREATE, EPERM, "before Linux 5.11 a low memlock limit (ulimit -l)", kBpf},
     {BPF_MAP_CREATE, EINVAL, "this kernel doesn't know the map type or one of its flags, or refuses these sizes for it"},
     {BPF_MAP_CREATE, E2BIG, "the map is larger than this kernel allows, or uses an attribute that it doesn't know"},
     {BPF_MAP_CREATE, ENOMEM, "the map doesn't fit into memory (or into the memory cgroup): fewer entries would help"},
@@ -26,42 +33,42 @@ constexpr Hint kBpfHints[] = {
     {BPF_MAP_UPDATE_ELEM, EEXIST, "the key is there already and BPF_NOEXIST was asked for"},
     {BPF_MAP_UPDATE_ELEM, EPERM, "the map is frozen, or read-only for user space"},
     {BPF_MAP_UPDATE_BATCH, EPERM, "the map is frozen, or read-only for user space"},
-    {BPF_PROG_LOAD, EPERM,
-     "needs CAP_BPF, and CAP_PERFMON for programs that trace (CAP_SYS_ADMIN before Linux 5.8): run as root, or: setcap "
-     "cap_bpf,cap_perfmon+ep FILE"},
+    {BPF_PROG_LOAD, EPERM, {}, kTracing},
     {BPF_PROG_LOAD, EINVAL, "the verifier refused the program, or this kernel doesn't know its type or one of its attributes"},
     {BPF_PROG_LOAD, EACCES, "the verifier refused the program: its log says where and why"},
     {BPF_PROG_LOAD, E2BIG,
      "the program is too long or too complex for the verifier (a million steps), or uses a newer attribute"},
     {BPF_PROG_LOAD, ENOSPC, "the verifier's log didn't fit its buffer"},
-    {BPF_BTF_LOAD, EPERM, "needs CAP_BPF (CAP_SYS_ADMIN before Linux 5.8)"},
+    {BPF_BTF_LOAD, EPERM, {}, kBpf},
     {BPF_BTF_LOAD, EINVAL, "this kernel found something in the BTF that it doesn't know or doesn't allow"},
-    {BPF_OBJ_PIN, EPERM, "pins live on a bpf file system: mount -t bpf bpf /sys/fs/bpf"},
-    {BPF_OBJ_PIN, ENOENT, "the directory must exist: mount -t bpf bpf /sys/fs/bpf"},
+    {BPF_OBJ_PIN, EPERM, "the directory lies in no bpf file system (mount -t bpf bpf /sys/fs/bpf), or a policy forbids it"},
+    {BPF_OBJ_PIN, ENOENT, "a directory on the way isn't there"},
     {BPF_OBJ_PIN, EEXIST, "something is pinned there already"},
     {BPF_OBJ_GET, ENOENT, "nothing is pinned there"},
-    {BPF_LINK_CREATE, EPERM, "needs CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), and CAP_NET_ADMIN for networking"},
+    {BPF_LINK_CREATE, EPERM, {}, kTracing},
     {BPF_LINK_CREATE, EINVAL,
      "this kernel has no such link for this program, or the program was loaded for another attach point"},
     {BPF_LINK_CREATE, EBUSY, "something else is attached there already"},
-    {BPF_ENABLE_STATS, EPERM, "needs CAP_SYS_ADMIN"},
-    {BPF_ENABLE_STATS, EINVAL, "needs Linux 5.8; before that: sysctl kernel.bpf_stats_enabled=1"},
-    {BPF_PROG_GET_FD_BY_ID, EPERM, "opening by id needs CAP_SYS_ADMIN"},
-    {BPF_MAP_GET_FD_BY_ID, EPERM, "opening by id needs CAP_SYS_ADMIN"},
-    {BPF_BTF_GET_FD_BY_ID, EPERM, "opening by id needs CAP_SYS_ADMIN"},
-    {BPF_LINK_GET_FD_BY_ID, EPERM, "opening by id needs CAP_SYS_ADMIN"},
-    {BPF_PROG_GET_NEXT_ID, EPERM, "listing needs CAP_SYS_ADMIN"},
-    {BPF_MAP_GET_NEXT_ID, EPERM, "listing needs CAP_SYS_ADMIN"},
-    {BPF_BTF_GET_NEXT_ID, EPERM, "listing needs CAP_SYS_ADMIN"},
-    {BPF_LINK_GET_NEXT_ID, EPERM, "listing needs CAP_SYS_ADMIN"},
-    {kAnyCommand, EPERM, "needs CAP_BPF, and CAP_PERFMON for tracing (CAP_SYS_ADMIN before Linux 5.8)"},
+    {BPF_ENABLE_STATS, EPERM, {}, kAdmin},
+    {BPF_ENABLE_STATS, EINVAL,
+     "this kernel doesn't know the command (5.8) or the kind of statistics; sysctl "
+     "kernel.bpf_stats_enabled=1 does the same"},
+    {BPF_PROG_GET_FD_BY_ID, EPERM, {}, kAdmin}, // opening by id, listing
+    {BPF_MAP_GET_FD_BY_ID, EPERM, {}, kAdmin},
+    {BPF_BTF_GET_FD_BY_ID, EPERM, {}, kAdmin},
+    {BPF_LINK_GET_FD_BY_ID, EPERM, {}, kAdmin},
+    {BPF_PROG_GET_NEXT_ID, EPERM, {}, kAdmin},
+    {BPF_MAP_GET_NEXT_ID, EPERM, {}, kAdmin},
+    {BPF_BTF_GET_NEXT_ID, EPERM, {}, kAdmin},
+    {BPF_LINK_GET_NEXT_ID, EPERM, {}, kAdmin},
+    {kAnyCommand, EPERM, {}, kTracing},
     {kAnyCommand, ENOSYS, "this kernel is built without bpf(2) (CONFIG_BPF_SYSCALL), or a sandbox hides it"},
     {kAnyCommand, EMFILE, "too many open files: ulimit -n"},
 };
 
 constexpr Hint kPerfHints[] = {
-    {0, EPERM, "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), or a lower /proc/sys/kernel/perf_event_paranoid"},
-    {0, EACCES, "needs CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), or a lower /proc/sys/kernel/perf_event_paranoid"},
+    {0, EPERM, {}, kPerfmon},
+    {0, EACCES, {}, kPerfmon},
     {0, ENOSYS, "this kernel is built without perf events (CONFIG_PERF_EVENTS), or a sandbox hides them"},
     {0, ENOENT, "this machine has no such event; virtual machines often have no PMU. The software clock works everywhere"},
     {0, EOPNOTSUPP, "this machine has no such event; virtual machines often have no PMU. The software clock works everywhere"},
@@ -71,18 +78,43 @@ constexpr Hint kPerfHints[] = {
     {0, EBUSY, "somebody else holds the PMU exclusively"},
 };
 
-} // namespace
-
-std::string_view bpf_hint(uint32_t command, int os) {
-    for (const Hint &hint : kBpfHints)
-        if (hint.os == os && (hint.command == command || hint.command == kAnyCommand)) return hint.text;
-    return {};
+template <class Facts> std::string said(const Hint &hint, Facts &&facts) {
+    return hint.needs.empty() ? std::string(hint.text) : refusal_hint(hint.needs, facts(), hint.text);
 }
 
-std::string_view perf_hint(int os) {
-    for (const Hint &hint : kPerfHints)
-        if (hint.os == os) return hint.text;
-    return {};
+const Hint *find(std::span<const Hint> hints, uint32_t command, int os) {
+    for (const Hint &hint : hints)
+        if (hint.os == os && (hint.command == command || hint.command == kAnyCommand)) return &hint;
+    return nullptr;
+}
+
+std::string perf_words(std::string words, int os, const Facts &facts) {
+    if ((os == EPERM || os == EACCES) && facts.perf_event_paranoid && !(facts.own && facts.own->has(C::perfmon)) &&
+        !(facts.own && facts.own->has(C::sys_admin)))
+        append(words, "; without it a lower perf_event_paranoid is needed, which is {} now", *facts.perf_event_paranoid);
+    return words;
+}
+
+} // namespace
+
+std::string bpf_hint(uint32_t command, int os, const Facts &known) {
+    const Hint *hint = find(kBpfHints, command, os);
+    return hint ? said(*hint, [&] { return known; }) : std::string();
+}
+
+std::string bpf_hint(uint32_t command, int os) {
+    const Hint *hint = find(kBpfHints, command, os);
+    return hint ? said(*hint, facts) : std::string();
+}
+
+std::string perf_hint(int os, const Facts &known) {
+    const Hint *hint = find(kPerfHints, 0, os);
+    return hint ? perf_words(said(*hint, [&] { return known; }), os, known) : std::string();
+}
+
+std::string perf_hint(int os) {
+    const bool refused = os == EPERM || os == EACCES;
+    return perf_hint(os, refused ? facts() : Facts());
 }
 
 } // namespace rawbpf::inline v0::sys

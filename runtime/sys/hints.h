@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <string>
+
+#include "runtime/sys/facts.h"
 
 namespace rawbpf::inline v0::sys {
 
@@ -10,8 +12,11 @@ namespace rawbpf::inline v0::sys {
 inline constexpr uint32_t kAnyCommand = ~0u;
 
 /// The hint for a bpf(2) command (BPF_MAP_CREATE ...) that failed with `os`, or an empty text.
-[[nodiscard]] std::string_view bpf_hint(uint32_t command, int os);
+[[nodiscard]] std::string bpf_hint(uint32_t command, int os);
 /// The same for perf_event_open(2).
-[[nodiscard]] std::string_view perf_hint(int os);
+[[nodiscard]] std::string perf_hint(int os);
+/// The same with given facts. PURE.
+[[nodiscard]] std::string bpf_hint(uint32_t command, int os, const Facts &known);
+[[nodiscard]] std::string perf_hint(int os, const Facts &known);
 
 } // namespace rawbpf::inline v0::sys

@@ -81,7 +81,7 @@ Result<Fd> perf_event_open(const PerfEventAttr &wanted, int pid, int cpu, int gr
             return Unexpected(make_error(
                 Errc::unsupported,
                 format("perf_event_open: this kernel's perf_event_attr has {} bytes, the event needs {}", attr.size, asked)));
-        return Unexpected(os_error(os, "perf_event_open", std::string(perf_hint(os))));
+        return Unexpected(os_error(os, "perf_event_open", perf_hint(os)));
     }
 }
 
