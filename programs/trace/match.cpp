@@ -8,6 +8,7 @@
 #include "programs/trace/match.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 
 #include <linux/bpf.h>
