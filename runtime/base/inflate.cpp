@@ -1,6 +1,9 @@
-// DEFLATE (RFC 1951) inside gzip (RFC 1952), by the book: small rather than fast, since what it reads has 50 KB.
+// DEFLATE (RFC 1951) inside gzip (RFC 1952) or zlib (RFC 1950), by the book: small rather than fast, since what it reads has 50
+// KB, and a debug section of a megabyte or two.
 //
 //      1f 8b 08 flags | 4 mtime | xfl os | [extra] [name\0] [comment\0] [crc16] | blocks ... | crc32 | length
+//
+//      78 flags | blocks ... | adler32, big-endian                                          zlib
 //
 //      block:  1 bit: the last one?   2 bits: 0 stored, 1 the codes of the standard, 2 codes that come with the block
 //      symbol: 0..255 a byte, 256 the block's end, 257..285 a length 3..258, followed by the code of a distance 1..32768
@@ -184,7 +187,39 @@ uint32_t crc32(std::string_view text) {
     return ~crc;
 }
 
+uint32_t adler32(std::string_view text) {
+    uint32_t a = 1, b = 0;
+    for (const char c : text) {
+        a = (a + static_cast<uint8_t>(c)) % 65521;
+        b = (b + a) % 65521;
+    }
+    return b << 16 | a;
+}
+
+// Where the stream of blocks that begins at `at` ends.
+Result<size_t> inflate(Bytes bytes, size_t at, std::string_view what, size_t limit, std::string &out) {
+    Inflater inflater(bytes, at, limit, out);
+    if (const char *wrong = inflater.run()) {
+        if (wrong == Inflater::kTooLong) return fail(Errc::no_memory, "{}: comes to more than {} bytes", what, limit);
+        return fail(Errc::bad_input, "{}: offset {:#x}: damaged: {}", what, inflater.at(), wrong);
+    }
+    return inflater.at();
+}
+
 } // namespace
+
+Result<std::string> unzlib(Bytes bytes, std::string_view what, size_t limit) {
+    constexpr unsigned kDictionary = 32;
+    const auto byte = [&](size_t at) { return static_cast<uint32_t>(bytes[at]); };
+    if (bytes.size() < 2 || (byte(0) & 15) != 8 || (byte(0) << 8 | byte(1)) % 31 != 0 || byte(1) & kDictionary)
+        return fail(Errc::bad_input, "{}: no zlib stream", what);
+    std::string out;
+    const size_t end = TRY(inflate(bytes, 2, what, limit, out));
+    if (bytes.size() - end < 4) return fail(Errc::bad_input, "{}: ends before its checksum", what);
+    if ((byte(end) << 24 | byte(end + 1) << 16 | byte(end + 2) << 8 | byte(end + 3)) != adler32(out))
+        return fail(Errc::bad_input, "{}: damaged: the checksum is wrong", what);
+    return out;
+}
 
 Result<std::string> gunzip(Bytes bytes, std::string_view what, size_t limit) {
     constexpr uint8_t kCrc = 2, kExtra = 4, kName = 8, kComment = 16;
@@ -202,18 +237,14 @@ Result<std::string> gunzip(Bytes bytes, std::string_view what, size_t limit) {
     if (flags & kCrc) TRY(reader.skip(2));
 
     std::string out;
-    Inflater inflater(bytes, reader.offset(), limit, out);
-    if (const char *wrong = inflater.run()) {
-        if (wrong == Inflater::kTooLong) return fail(Errc::no_memory, "{}: comes to more than {} bytes", what, limit);
-        return fail(Errc::bad_input, "{}: offset {:#x}: damaged: {}", what, inflater.at(), wrong);
-    }
-    if (bytes.size() - inflater.at() < 8) return fail(Errc::bad_input, "{}: ends before its checksum", what);
+    const size_t end = TRY(inflate(bytes, reader.offset(), what, limit, out));
+    if (bytes.size() - end < 8) return fail(Errc::bad_input, "{}: ends before its checksum", what);
     auto word = [&](size_t at) {
         uint32_t value = 0;
         for (size_t i = 0; i < 4; ++i) value |= static_cast<uint32_t>(bytes[at + i]) << (8 * i);
         return value;
     };
-    if (word(inflater.at()) != crc32(out) || word(inflater.at() + 4) != static_cast<uint32_t>(out.size()))
+    if (word(end) != crc32(out) || word(end + 4) != static_cast<uint32_t>(out.size()))
         return fail(Errc::bad_input, "{}: damaged: the checksum or the length is wrong", what);
     return out;
 }

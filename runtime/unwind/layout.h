@@ -51,6 +51,10 @@
 #define UNWIND_RA_IN_DI 4  /* x86_64: vfork keeps it in rdi; true of a leaf frame only */
 #define UNWIND_FP_BY_FP 8  /* x86_64, functions that align their stack: the caller's fp is at fp + UnwindRule.fp */
 #define UNWIND_ADDED 16    /* no entry of the file's says it: entry points, arm64's PLT and instructions */
+#define UNWIND_GUESSED                                                                                                           \
+    32 /* nobody says it: by the instructions there, else by frame pointers, and where they lead is looked at */
+#define UNWIND_SWITCHES 128 /* likewise: to another stack, wherever that is; and where it leads astray this one began here */
+#define UNWIND_TO_ROOT 64   /* with UNWIND_GUESSED: where the frame pointer is 0 the outermost frame was reached */
 
 /// Registers are the machine's: sp is rsp or x31, fp is rbp or x29, lr is x30. Offsets are in units of 8 bytes.
 struct UnwindRule {
@@ -73,7 +77,7 @@ struct UnwindPage {
 };
 
 /* How code in a mapping is unwound: UnwindMapping.kind. */
-#define UNWIND_BY_FP 0    /* frame pointers: code without tables (JIT, Go) */
+#define UNWIND_BY_FP 0    /* as UNWIND_GUESSED, UNWIND_TO_ROOT: code without tables (JIT) */
 #define UNWIND_BY_TABLE 1 /* the rows of a table */
 #define UNWIND_BY_NONE 2  /* neither: stop */
 
@@ -107,8 +111,8 @@ struct UnwindRegisters {
 #define UNWIND_ENDED_ROOT 0       /* the outermost frame was reached */
 #define UNWIND_ENDED_NO_PROCESS 1 /* nothing is known of the process (yet): frame pointers were followed */
 #define UNWIND_ENDED_NO_MAPPING 2 /* an address outside of all known code */
-#define UNWIND_ENDED_NO_TABLE 3   /* the mapping or page has no rows */
-#define UNWIND_ENDED_NO_RULE 4    /* code that no FDE covers: UNWIND_NONE */
+#define UNWIND_ENDED_NO_TABLE 3   /* the mapping or page has no rows, nor frame pointers that lead on */
+#define UNWIND_ENDED_NO_RULE 4    /* code that no FDE covers, nor frame pointers that lead on */
 #define UNWIND_ENDED_ODD 5        /* a rule that the model can't express */
 #define UNWIND_ENDED_UNREADABLE 6 /* the stack's memory couldn't be read */
 #define UNWIND_ENDED_STUCK 7      /* the next frame would not be further up the stack, or its address is 0 where it can't be */

@@ -17,8 +17,9 @@
 //      arm64's PLT:   stp x16, x30, [sp, #-16]!   adrp   ldr   add   br   ...    32 bytes: from the second instruction on sp + 16
 //                     adrp x16   ldr x17   add x16   br x17                      of each function: nothing has changed yet
 //
-// Both sections are read: what was built with -fno-asynchronous-unwind-tables and -g has only the C library's own start code in
-// .eh_frame. Addresses that lie in no executable segment belong to functions that the linker dropped.
+// A Go program has a table of its own (go_frames.h). Both sections are read: what was built with -fno-asynchronous-unwind-tables
+// and -g has only the C library's own start code in .eh_frame. Addresses that lie in no executable segment belong to functions
+// that the linker dropped.
 #include "runtime/unwind/table.h"
 
 #include <algorithm>
@@ -28,9 +29,12 @@
 #include <span>
 
 #include "runtime/base/stable_sort.h"
+#include "runtime/elf/compressed.h"
+#include "runtime/elf/go_table.h"
 #include "runtime/unwind/arm64_gaps.h"
 #include "runtime/unwind/cfi.h"
 #include "runtime/unwind/functions.h"
+#include "runtime/unwind/go_frames.h"
 
 namespace rawbpf::inline v0::unwind {
 namespace {
@@ -43,6 +47,7 @@ constexpr uint64_t kEntryBytes = 64;     // of an entry point whose size nobody 
 constexpr size_t kMaxSymbols = 1 << 14;  // in a table that is searched for where threads begin: a C library's
 constexpr uint64_t kPltHeaderBytes = 32; // arm64's
 constexpr uint32_t kAdded = 2;           // Function::frames of what no section says
+constexpr uint32_t kGo = 3;              // and of what Go's table says; Function::cie numbers its functions
 constexpr size_t kHashSize = size_t{2} * UNWIND_RULES;
 constexpr UnwindRule kNone = {UNWIND_NONE, 0, 0, 0, 0}, kOdd = {UNWIND_ODD, 0, 0, 0, 0};
 
@@ -56,6 +61,7 @@ class Builder {
 
     Result<Table> build() {
         find_code();
+        read_go();
         for (const bool eh : {true, false}) TRY(read_section(eh));
         sort();
         if (!functions_.empty()) {
@@ -164,14 +170,31 @@ class Builder {
         });
     }
 
+    // Before all others: it knows where stacks begin, which .debug_frame of the same functions doesn't.
+    void read_go() {
+        if (auto table = elf::read_go_table(file_)) go_ = std::move(*table);
+        for (uint32_t i = 0; i < go_.functions.size(); ++i) {
+            const elf::GoFunction &is = go_.functions[i];
+            if (!is_code(is.start, is.end)) continue;
+            Function function;
+            function.start = is.start, function.end = is.end, function.cie = i, function.frames = kGo;
+            if (go_kind(go_, is) == GoKind::signal) --function.start; // as where nobody describes such code: see above
+            functions_.push_back(function);
+        }
+    }
+
     Result<void> read_section(bool eh) {
         const elf::Section *section = file_.find_section(eh ? ".eh_frame" : ".debug_frame");
-        if (!section) return {};
+        if (!section && !eh) section = file_.find_section(".zdebug_frame");
+        if (!section || (!eh && !go_.functions.empty())) return {}; // Go's is made of its table
         Frames &frames = frames_[eh ? 0 : 1];
         frames = frames_of(file_, *section, eh);
-        if (section->flags & SHF_COMPRESSED) {
-            bad(frames, 0, "it is compressed");
+        if (auto plain = elf::decompressed(file_, *section, kMostFrameBytes); !plain) {
+            bad(frames, 0, plain.error().message());
             return {};
+        } else if (*plain) {
+            unpacked_ = std::move(**plain);
+            frames.bytes = Bytes(reinterpret_cast<const std::byte *>(unpacked_.data()), unpacked_.size());
         }
         if (frames.bytes.size() > kMostFrameBytes)
             return fail(Errc::unsupported, "{}: {} has more than {} MiB", file_.name(), section->name, kMostFrameBytes >> 20);
@@ -217,14 +240,29 @@ class Builder {
                 format("{}: {}: offset {:#x}: {}", file_.name(), frames.eh ? ".eh_frame" : ".debug_frame", at, problem);
     }
 
+    void bad_go(const elf::GoFunction &function, std::string_view problem) {
+        if (table_.stats.bad_entries++ == 0)
+            table_.stats.first_bad = format("{}: .gopclntab: the function at {:#x}: {}", file_.name(), function.start, problem);
+    }
+
     void add(Function &function, uint64_t until) {
         if (function.frames == kAdded) {
             put_known(function);
             if (function.end < until || until == end_) gap(std::min(function.end, until), until);
             return;
         }
-        const Frames &frames = frames_[function.frames];
         changes_.clear();
+        if (function.frames == kGo) {
+            const elf::GoFunction &is = go_.functions[function.cie];
+            if (const char *problem = go_rules(go_, is, arm64_, changes_)) {
+                put(function.start, 0);
+                return bad_go(is, problem);
+            }
+            changes_.front().address = function.start;
+            ++table_.stats.functions;
+            return put_changes(std::min(function.end, until), until);
+        }
+        const Frames &frames = frames_[function.frames];
         const char *problem = use_cie(frames, function.cie);
         if (!problem) problem = run_program(frames, cie_, function, changes_);
         if (problem) {
@@ -235,6 +273,10 @@ class Builder {
         const uint64_t end = std::min(function.end, until);
         if (arm64_) correct_arm64_function(file_, text(), {function.start, end}, changes_);
         if (function.start == file_.entry()) end_at_entry();
+        put_changes(end, until);
+    }
+
+    void put_changes(uint64_t end, uint64_t until) {
         for (const Change &change : changes_) {
             if (change.address >= end) break;
             put(change.address, number(change.rule));
@@ -343,6 +385,8 @@ class Builder {
     uint64_t end_ = 0;                   // of the code
     std::vector<uint16_t> numbers_;      // hash of a rule -> its index + 1
     Frames frames_[2];
+    std::string unpacked_; // .debug_frame's bytes, where it is compressed
+    elf::GoTable go_;
     std::vector<Function> functions_;
     std::vector<Change> changes_, by_instructions_;
     Cie cie_;

@@ -101,6 +101,7 @@ struct CfiElf {
     std::vector<uint8_t> code = std::vector<uint8_t>(0x30000, 0xcc); ///< .text
     const char *code_name = ".text";
     uint64_t debug_flags = 0;
+    const char *debug_name = ".debug_frame";
 
     std::vector<uint32_t> plt = {};        ///< .plt, at 0x20000
     std::vector<elf::Symbol> symbols = {}; ///< of .text
@@ -128,7 +129,7 @@ struct CfiElf {
         }
         add(".got", SHF_ALLOC | SHF_WRITE, 0x70000, {});
         if (!eh.bytes.empty()) add(".eh_frame", SHF_ALLOC, eh.address, eh.bytes);
-        if (!debug.bytes.empty()) add(".debug_frame", debug_flags, 0, debug.bytes);
+        if (!debug.bytes.empty()) add(debug_name, debug_flags, 0, debug.bytes);
         return writer.finish();
     }
     [[nodiscard]] unwind::Table table() const {

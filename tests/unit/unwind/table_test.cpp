@@ -341,7 +341,42 @@ TEST_CASE("unwind table: .debug_frame fills in what .eh_frame lacks") {
     app.debug_flags = SHF_COMPRESSED;
     table = app.table();
     CHECK(text(table) == "10000 sp+8 ra-8, 10010 none");
-    CHECK(table.stats.first_bad == "app: .debug_frame: offset 0x0: it is compressed");
+    CHECK(table.stats.first_bad.starts_with("app: .debug_frame: offset 0x0: app: .debug_frame: compressed by method "));
+}
+
+TEST_CASE("unwind table: a .debug_frame that is compressed, in both ways") {
+    CfiElf app;
+    test::Cfi::Cie cie;
+    cie.version = 4;
+    cie.augmentation = "";
+    app.debug.fde_absolute(app.debug.cie(cie), 0x10020, 16);
+    const std::vector<std::byte> plain = app.debug.bytes;
+    const std::string expected = text(app.table());
+    std::vector<std::byte> stream; // zlib with one stored block
+    const auto size = static_cast<uint16_t>(plain.size());
+    Cfi::put(stream, test::Program{0x78, 0x01, 0x01, uint8_t(size), uint8_t(size >> 8), uint8_t(~size), uint8_t(~size >> 8)});
+    stream.insert(stream.end(), plain.begin(), plain.end());
+    uint32_t a = 1, b = 0;
+    for (const std::byte byte : plain) a = (a + static_cast<uint32_t>(byte)) % 65521, b = (b + a) % 65521;
+    Cfi::put(stream, test::Program{uint8_t(b >> 8), uint8_t(b), uint8_t(a >> 8), uint8_t(a)});
+    app.debug.bytes = {};
+    Cfi::put(app.debug.bytes, Elf64_Chdr{ELFCOMPRESS_ZLIB, 0, plain.size(), 8});
+    app.debug.bytes.insert(app.debug.bytes.end(), stream.begin(), stream.end());
+    app.debug_flags = SHF_COMPRESSED;
+    CHECK(text(app.table()) == expected);
+    app.debug.bytes.back() ^= std::byte{1};
+    CHECK(app.table().stats.first_bad.find("the checksum is wrong") != std::string::npos);
+    app.debug.bytes.resize(8);
+    CHECK(app.table().stats.bad_entries == 1);
+
+    app.debug_flags = 0;
+    app.debug_name = ".zdebug_frame";
+    app.debug.bytes = {};
+    Cfi::put(app.debug.bytes, test::Program{'Z', 'L', 'I', 'B', 0, 0, 0, 0, 0, 0, uint8_t(size >> 8), uint8_t(size)});
+    app.debug.bytes.insert(app.debug.bytes.end(), stream.begin(), stream.end());
+    CHECK(text(app.table()) == expected);
+    app.debug.bytes[0] = std::byte{'z'};
+    CHECK(app.table().stats.bad_entries == 1);
 }
 
 TEST_CASE("unwind table: order, gaps, overlaps, terminators") {

@@ -1,0 +1,37 @@
+// Two ways of compressing a section are in use. The linkers' of today is marked by a flag, the older one (binutils before 2.26,
+// Go's before 1.19 for DWARF) by the section's name.
+//
+//      SHF_COMPRESSED   Elf64_Chdr: type (1 zlib, 2 zstd), 0, size, alignment | zlib stream     the ELF specification
+//      .zdebug_...      "ZLIB" | size, 64 bits, big-endian | zlib stream
+#include "runtime/elf/compressed.h"
+
+#include <cstring>
+#include <elf.h>
+
+#include "runtime/base/inflate.h"
+
+namespace rawbpf::inline v0::elf {
+
+Result<std::optional<std::string>> decompressed(const Elf &elf, const Section &section, size_t limit) {
+    const Bytes bytes = elf.contents(section);
+    size_t header = 0;
+    if (section.flags & SHF_COMPRESSED) {
+        if (!elf.is_64()) return fail(Errc::unsupported, "{}: {}: compressed, in a 32-bit file", elf.name(), section.name);
+        header = sizeof(Elf64_Chdr);
+        if (bytes.size() < header) return fail(Errc::bad_input, "{}: {}: too short to be compressed", elf.name(), section.name);
+        uint32_t type = load<uint32_t>(bytes.data());
+        if (elf.big_endian()) type = byte_swap(type);
+        if (type != ELFCOMPRESS_ZLIB)
+            return fail(Errc::unsupported, "{}: {}: compressed by method {}, only zlib (1) can be read", elf.name(), section.name,
+                        type);
+    } else if (section.name.starts_with(".zdebug_")) {
+        header = 12;
+        if (bytes.size() < header || std::memcmp(bytes.data(), "ZLIB", 4) != 0)
+            return fail(Errc::bad_input, "{}: {}: no header of a compressed section", elf.name(), section.name);
+    } else {
+        return std::nullopt;
+    }
+    return std::optional(TRY(unzlib(bytes.subspan(header), section.name, limit)));
+}
+
+} // namespace rawbpf::inline v0::elf

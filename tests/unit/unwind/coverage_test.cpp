@@ -1,0 +1,42 @@
+// Which share of a file's code stacks go through, and how.
+#include "runtime/unwind/coverage.h"
+
+#include <algorithm>
+
+#include "tests/support/test.h"
+#include "tests/unit/unwind/cfi_elf.h"
+
+using namespace rawbpf;
+using test::CfiElf;
+
+namespace {
+
+unwind::Coverage of(const CfiElf &app) {
+    const std::vector<std::byte> image = app.file();
+    const auto file = elf::Elf::parse(image, "app").value();
+    return unwind::coverage(file, unwind::build_table(file).value());
+}
+
+} // namespace
+
+TEST_CASE("unwind coverage: rows, holes with frame pointers, holes without, padding") {
+    CfiElf app; // 192 KiB
+    std::fill(app.code.begin(), app.code.end(), uint8_t{0x53});
+    const uint64_t cie = app.eh.cie();
+    app.eh.fde(cie, 0x10000, 0x10000);
+    app.eh.fde(cie, 0x20010, 0x0fff0); // 16 bytes of padding before it
+    unwind::Coverage code = of(app);
+    CHECK(code.by_table == 0x1fff0);
+    CHECK(code.by_pointers == 0);
+    CHECK(code.by_neither == 0x10000);
+    CHECK(code.percent(code.by_neither) == 33);
+    const uint8_t prologue[] = {0x55, 0x48, 0x89, 0xe5};
+    for (size_t at = 0x20000; at < 0x30000; at += 2048)
+        std::copy(std::begin(prologue), std::end(prologue), app.code.begin() + static_cast<std::ptrdiff_t>(at));
+    code = of(app);
+    CHECK(code.by_pointers == 0x10000);
+    CHECK(code.by_neither == 0);
+    for (size_t at = 0x20000; at < 0x28000; at += 2048) app.code[at] = 0x53; // too few of them
+    CHECK(of(app).by_neither == 0x10000);
+    CHECK(of(CfiElf{}).all() == 0); // padding alone
+}
