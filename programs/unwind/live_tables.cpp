@@ -20,6 +20,7 @@
 #include <iterator>
 #include <unordered_map>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -186,6 +187,8 @@ class Live final : public LiveTables, private WalkTables {
     Result<Walked> walk(uint32_t pid, std::span<const CodeMapping> mappings, const StackCopy &copy, uint64_t now_ns) override {
         now_ns_ = std::max(now_ns_, now_ns); // the sample's time, some moments ago
         if (vdso_ == Tables::kNone) load_vdso();
+        code_ = {};
+        code_of_ = pid;
         // Of all that a process has mapped a stack needs two or three, and what isn't needed by others is made by update().
         for (;;) {
             make_list(known_of(mappings));
@@ -193,7 +196,7 @@ class Live final : public LiveTables, private WalkTables {
             const auto missing = std::find_if(mappings.begin(), mappings.end(), [&](const CodeMapping &mapping) {
                 return walked.pc >= mapping.start && walked.pc < mapping.end && is_new(mapping);
             });
-            if (walked.ending != UNWIND_ENDED_NO_MAPPING || missing == mappings.end()) return walked;
+            if (missing == mappings.end()) return walked;
             TRY(load(pid, *missing)); // after that it isn't new
         }
     }
@@ -302,6 +305,13 @@ class Live final : public LiveTables, private WalkTables {
         return number < pools_.pools() ? pools_.at(number << UNWIND_POOL_BITS) : nullptr;
     }
     [[nodiscard]] const UnwindRule *rule(uint32_t number) const override { return rules_.find(number); }
+    [[nodiscard]] bool code(uint64_t address, std::span<std::byte> into) const override {
+        sys::Because why("code in a copied stack that no table describes");
+        if (code_of_ != 0) {
+            if (auto memory = sys::open(format("/proc/{}/mem", std::exchange(code_of_, 0)), O_RDONLY)) code_ = std::move(*memory);
+        }
+        return code_ && sys::pread(code_.get(), into.data(), into.size(), address).value_or(0) == into.size();
+    }
 
     bool make_room() {
         const uint32_t victim = tables_.least_used(now_ns_ > kRecentNs ? now_ns_ - kRecentNs : 0);
@@ -382,6 +392,8 @@ class Live final : public LiveTables, private WalkTables {
     uint32_t vdso_ = Tables::kNone;
     std::vector<CodeMapping> known_;  // of a process, while list_ is made
     std::vector<UnwindMapping> list_; // while it is made
+    mutable Fd code_;                 // memory of the process whose stack is walked, from when it is asked for the first time
+    mutable uint32_t code_of_ = 0;    // which process that is, up to then
     std::unique_ptr<Error> failure_;  // while room was made
     uint64_t now_ns_ = 0, loads_ = 0, without_room_ = 0;
 };

@@ -30,7 +30,8 @@ struct UnwindState {
     __u32 count;      ///< the process's
     __u32 at;         ///< frames in the buffer, the kernel's too
     __u32 ending;     ///< UNWIND_ENDED_...; with UNWIND_TABLES where tables were used
-    __u64 loose;      ///< arm64: 1: of the stack pointer only a lower bound is known
+    __u64 guessed;    ///< the frame before was left by UNWIND_GUESSED's frame pointer: what to end with where that led astray
+                      ///< (with UNWIND_TABLES); else 0. On arm64 only a lower bound of the stack pointer is known then
     __u64 returns;    ///< return_probes.h: the next of the return addresses that the kernel has taken away
     __u64 trampoline; ///< and what it has put there
     __u64 entered;    ///< 1: the first frame's registers are those that the thread left when it entered the kernel
@@ -58,8 +59,11 @@ static_assert(offsetof(UnwindState, pc) == offsetof(UnwindRegisters, pc) &&
               offsetof(UnwindState, lr) == offsetof(UnwindRegisters, lr) &&
               offsetof(UnwindState, di) == offsetof(UnwindRegisters, di));
 
-/// Where there is no table: the frame pointer and the return address lie behind each other, right below the CFA.
-inline constexpr UnwindRule kByFramePointer{.kind = UNWIND_FP, .flags = 0, .cfa = 2, .fp = -2, .ra = -1};
+/// In a hole of a table: the frame pointer and the return address lie behind each other, right below the CFA, if at all.
+inline constexpr UnwindRule kGuess{.kind = UNWIND_FP, .flags = UNWIND_GUESSED, .cfa = 2, .fp = -2, .ra = -1};
+/// Where there is no table.
+inline constexpr UnwindRule kByFramePointer{
+    .kind = UNWIND_FP, .flags = UNWIND_GUESSED | UNWIND_TO_ROOT, .cfa = 2, .fp = -2, .ra = -1};
 
 /// What the kernel has for the walk, found out by trying, and how large the maps are. User space asks once.
 struct UnwindProgramOptions {

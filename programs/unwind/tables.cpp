@@ -5,11 +5,9 @@
 //                      |                               \_ piece _/ \_ piece _/
 //      pool    directory: 1 MiB at most,  { position of the first row, how many }, one a page
 //
-// Table or frame pointers? A file without rows goes by frame pointers: Go's programs, and what was compiled without tables. One
-// with rows has stops where no row says anything, with two exceptions on x86_64: 64 KiB of code in a row without any were not
-// made by a compiler of C (V8's built-in functions are such a blob) and keep frame pointers, as everything does between the rows
-// of a Go program that has C in it. On arm64 a frame pointer doesn't tell where its frame ends, so nothing that needs the stack
-// pointer could follow; there they are stops.
+// Table or frame pointers? A file without rows goes by frame pointers: what was compiled without tables. In one with rows they
+// are tried wherever no row says anything: V8's built-in functions, assembly. Whether they lead anywhere is looked at as the
+// stack is walked (code_patterns.h).
 #include "programs/unwind/tables.h"
 
 #include <algorithm>
@@ -74,8 +72,7 @@ uint32_t Tables::load(const elf::Elf &file, std::string identity, uint64_t now_n
     auto table = build_table(file);
     if (!table) return refuse(std::move(identity), table.error().message());
     const bool by_fp = is_go(file) || table->stats.functions == 0; // of the latter only the vdso has a table
-    const Gaps gaps = file.machine() != EM_X86_64 ? Gaps::stop : by_fp ? Gaps::by_fp : Gaps::pages_by_fp;
-    return add(*table, code_of(file), gaps, std::move(identity), now_ns);
+    return add(*table, code_of(file), by_fp ? Gaps::by_fp : Gaps::tried, std::move(identity), now_ns);
 }
 
 uint32_t Tables::add(const Table &table, std::vector<Segment> code, Gaps gaps, std::string identity, uint64_t now_ns) {
@@ -98,32 +95,30 @@ uint32_t Tables::add(const Table &table, std::vector<Segment> code, Gaps gaps, s
 }
 
 bool Tables::place(Module &module, const Table &table, Gaps gaps) {
-    // The table's pages, and where gaps go by frame pointers all others that hold code.
+    // The table's pages, and all others that hold code.
     uint64_t first = table.base / kPageBytes, last = first + table.pages.size();
-    if (gaps != Gaps::stop) {
-        for (const Segment &segment : module.segments) {
-            if (segment.address + segment.size < segment.address) return false;
-            first = std::min(first, segment.address / kPageBytes);
-            last = std::max(last, (segment.address + segment.size + kPageBytes - 1) / kPageBytes);
-        }
+    for (const Segment &segment : module.segments) {
+        if (segment.address + segment.size < segment.address) return false;
+        first = std::min(first, segment.address / kPageBytes);
+        last = std::max(last, (segment.address + segment.size + kPageBytes - 1) / kPageBytes);
     }
     last = std::min(last, first + kMostPages);
     const uint64_t skipped = table.base / kPageBytes - first; // pages in front of the table's
     if (skipped >= kMostPages) return false;
 
     std::vector<uint16_t> numbers;
-    uint16_t by_fp = 0;
+    uint16_t guess = 0;
     const auto intern = [&](const UnwindRule &rule, uint16_t &into) {
         auto number = rules_.intern(rule);
         if (number) into = *number;
         return number.has_value();
     };
-    if (gaps != Gaps::stop && !intern(kByFramePointer, by_fp)) return false;
+    if (!intern(gaps == Gaps::by_fp ? kByFramePointer : kGuess, guess)) return false;
     for (const UnwindRule &rule : table.rules) {
         numbers.push_back(0);
         if (!intern(rule, numbers.back())) return false;
     }
-    if (gaps == Gaps::by_fp && !numbers.empty()) numbers[0] = by_fp;
+    if (!numbers.empty()) numbers[0] = guess;
 
     const auto allocate = [&](uint64_t bytes) -> std::optional<uint32_t> {
         if (bytes > UNWIND_POOL_BYTES) return std::nullopt;
@@ -162,24 +157,20 @@ bool Tables::place(Module &module, const Table &table, Gaps gaps) {
         from = to;
     }
 
-    if (by_fp != 0) {
-        std::optional<uint32_t> one_row; // for whole pages of code without any
-        for (uint32_t i = 0; i < count; ++i) {
-            const uint64_t begin = (first + i) * kPageBytes;
-            const bool code = std::any_of(module.segments.begin(), module.segments.end(), [&](const Segment &s) {
-                const uint64_t end = s.address + s.size;
-                if (gaps == Gaps::by_fp) return begin < end && s.address < begin + kPageBytes;
-                return begin >= s.address && begin + kPageBytes <= end;
-            });
-            if (pages[i].rows != 0 || !code) continue;
-            if (!one_row) {
-                one_row = allocate(sizeof(uint32_t));
-                if (!one_row) return false;
-                const uint32_t row = UNWIND_ROW(0, by_fp);
-                std::memcpy(pools_.at(*one_row), &row, sizeof row);
-            }
-            pages[i] = {*one_row, 1};
+    std::optional<uint32_t> one_row; // for whole pages of code without any
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint64_t begin = (first + i) * kPageBytes;
+        const bool code = std::any_of(module.segments.begin(), module.segments.end(), [&](const Segment &s) {
+            return begin < s.address + s.size && s.address < begin + kPageBytes;
+        });
+        if (pages[i].rows != 0 || !code) continue;
+        if (!one_row) {
+            one_row = allocate(sizeof(uint32_t));
+            if (!one_row) return false;
+            const uint32_t row = UNWIND_ROW(0, guess);
+            std::memcpy(pools_.at(*one_row), &row, sizeof row);
         }
+        pages[i] = {*one_row, 1};
     }
     std::memcpy(pools_.at(*directory), pages.data(), pages.size() * sizeof(UnwindPage));
     module.base = first * kPageBytes;

@@ -41,9 +41,8 @@ class Tables {
 
     /// How code is unwound that no row covers.
     enum class Gaps : uint8_t {
-        stop,
-        pages_by_fp, ///< whole pages go by frame pointers, between rows there is a stop
-        by_fp,       ///< frame pointers everywhere
+        tried, ///< its instructions and its frame pointers are tried (kGuess)
+        by_fp, ///< the same, but it has frame pointers up to the outermost frame (kByFramePointer)
     };
 
     /// `make_room` is asked when the pools are full; false: nothing can go.

@@ -34,6 +34,7 @@
 
 #include <linux/bpf.h>
 
+#include "programs/unwind/code_patterns.h"
 #include "programs/unwind/return_probes.h"
 
 namespace rawbpf::inline v0 {
@@ -161,6 +162,11 @@ struct Unwinder::Emit {
         g.store<uint32_t>(at(offsetof(UnwindState, ending)), runtime(why | UNWIND_TABLES));
         over ? g.jump(*over) : g.break_();
     }
+    void end(WritableReg why) const { // it is gone
+        g.or_(why, UNWIND_TABLES);
+        g.store<uint32_t>(at(offsetof(UnwindState, ending)), why);
+        over ? g.jump(*over) : g.break_();
+    }
     void end_if(Condition condition, uint32_t why) const {
         g.if_(condition, [&] { end(why); }); // the verifier sees the end first, and then has nothing to come back to
     }
@@ -219,13 +225,19 @@ struct Unwinder::Emit {
         g.load<uint32_t>(r8, at(offsetof(UnwindState, mappings)));
         g.mov(r1, r8);
         pool(key, UNWIND_ENDED_NO_MAPPING);
+        const Label unknown = g.label("no mapping"), found = g.label("mapping found");
         g.load<uint32_t>(r1, at(offsetof(UnwindState, count)));
-        end_if(r1 == 0, UNWIND_ENDED_NO_MAPPING);
+        g.jump_if(r1 == 0, unknown);
         search<uint64_t>(sizeof(UnwindMapping), __builtin_ctz(UNWIND_MAX_MAPPINGS));
         g.load<uint64_t>(r1, RAWBPF_AT(r0, UnwindMapping, start));
-        end_if(r7 < r1, UNWIND_ENDED_NO_MAPPING);
+        g.jump_if(r7 < r1, unknown);
         g.load<uint64_t>(r2, RAWBPF_AT(r0, UnwindMapping, end));
-        end_if(r7 >= r2, UNWIND_ENDED_NO_MAPPING);
+        g.jump_if(r7 < r2, found);
+        g.bind(unknown);
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, guessed)));
+        g.if_(r1 == 0, [&] { g.mov(r1, UNWIND_ENDED_NO_MAPPING); });
+        end(r1);
+        g.bind(found);
         g.store<uint64_t>(at(offsetof(UnwindState, start)), r1);
         g.store<uint64_t>(at(offsetof(UnwindState, end)), r2);
         copy(offsetof(UnwindState, bias), RAWBPF_AT(r0, UnwindMapping, bias));
@@ -250,13 +262,12 @@ struct Unwinder::Emit {
     // r8 = the rule for the address in r7, which is gone.
     void find_rule(const Slot &key, const Slot &rows) const {
         const Label found = g.label("rule found"), by_table = g.label("by table");
+        static_assert(UNWIND_BY_FP == 0 && UNWIND_ENDED_NO_TABLE + UNWIND_BY_TABLE == UNWIND_ENDED_NO_RULE);
         g.load<uint64_t>(r8, at(offsetof(UnwindState, pages)));
         g.mov(r1, r8);
         g.rsh(r1, 48); // kind
         g.jump_if(r1 == UNWIND_BY_TABLE, by_table);
         end_if(r1 != UNWIND_BY_FP, UNWIND_ENDED_NO_TABLE);
-        g.load<uint64_t>(r1, at(offsetof(UnwindState, fp)));
-        end_if(r1 == 0, UNWIND_ENDED_ROOT);
         g.load_imm64(r8, __builtin_bit_cast(uint64_t, kByFramePointer));
         g.jump(found);
 
@@ -296,9 +307,162 @@ struct Unwinder::Emit {
         g.bind(found);
     }
 
+    // --- Code that nothing is known of (code_patterns.h)
+    // ------------------------------------------------------------------------
+
+    static constexpr int kBefore = 14, kHere = 15; // words: the code in front of the frame's address, and from there on
+
+    void read_code() const {
+        const Label alone = g.label("code alone"), read = g.label("code read");
+        g.load<uint64_t>(r3, at(offsetof(UnwindState, address)));
+        g.lsh(r3, 1); // UNWIND_EXACT_PC
+        g.rsh(r3, 1);
+        g.store<uint64_t>(word(kBefore), 0);
+        g.store<uint64_t>(word(kHere), 0);
+        g.mov(r1, r3);
+        g.and_(r1, runtime(unwind::kCodePage - 1));
+        g.jump_if(r1 < runtime(sizeof(uint64_t)), alone);
+        g.sub(r3, runtime(sizeof(uint64_t)));
+        g.call(helper::probe_read_user, word(kBefore), runtime(2 * sizeof(uint64_t)), r3);
+        g.if_(r0 != 0, [&] {
+            g.store<uint64_t>(word(kBefore), 0);
+            g.store<uint64_t>(word(kHere), 0);
+        });
+        g.jump(read);
+        g.bind(alone);
+        g.call(helper::probe_read_user, word(kHere), runtime(sizeof(uint64_t)), r3);
+        g.if_(r0 != 0, [&] { g.store<uint64_t>(word(kHere), 0); });
+        g.bind(read);
+    }
+
+    // A frame that a frame pointer led to: behind a call, or it isn't one.
+    void arrive() const {
+        const Label told = g.label("not guessed"), call = g.label("behind a call");
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, guessed)));
+        g.jump_if(r1 == 0, told);
+        read_code();
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, address)));
+        g.and_(r1, runtime(unwind::kCodePage - 1));
+        g.jump_if(r1 < runtime(sizeof(uint64_t)), call); // it can't be told
+        g.load<uint64_t>(r1, word(kBefore));
+        for (const unwind::CallForm &form : unwind::call_forms(arm)) {
+            g.mov(r2, r1);
+            g.rsh(r2, runtime(form.shift));
+            g.mov(w2, w2);
+            g.load_imm64(r3, form.mask);
+            g.and_(r2, r3);
+            g.load_imm64(r3, form.bits);
+            g.jump_if(r2 == r3, call);
+        }
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, guessed)));
+        end(r1);
+        g.bind(call);
+        g.bind(told);
+    }
+
+    // The rule in r8 is to be guessed: it becomes what the instructions say, or the round ends with where the frame pointer
+    // leads.
+    void guess() const {
+        const Label told = g.label("rule told"), have_code = g.label("code there"), said = g.label("code says");
+        g.mov(r1, r8);
+        g.and_(r1, UNWIND_GUESSED << 8);
+        g.jump_if(r1 == 0, told);
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, guessed)));
+        g.jump_if(r1 != 0, have_code);
+        read_code();
+        g.bind(have_code);
+        g.load<uint64_t>(r1, word(kHere));
+        g.load<uint64_t>(r2, word(kBefore));
+        g.load<uint64_t>(r5, at(offsetof(UnwindState, address)));
+        g.lsh(r5, 1);
+        g.rsh(r5, 1);
+        g.load<uint64_t>(r3, at(offsetof(UnwindState, pc)));
+        g.sub(r5, r3); // 0: exact
+        for (const unwind::CodePattern &pattern : unwind::code_patterns(arm)) {
+            const Label other = g.label("other code");
+            if (pattern.exact) g.jump_if(r5 != 0, other);
+            masked(r1, pattern.mask, pattern.here, other);
+            if (pattern.before_mask != 0) masked(r2, pattern.before_mask, pattern.before, other);
+            g.load_imm64(r8, __builtin_bit_cast(uint64_t, pattern.rule));
+            if (pattern.adds) {
+                g.rsh(r1, 24);
+                g.and_(r1, 0xff);
+                g.rsh(r1, 3);
+                g.lsh(r1, 8 * offsetof(UnwindRule, cfa));
+                g.add(r8, r1);
+            }
+            g.jump(said);
+            g.bind(other);
+        }
+        follow_frame_pointer();
+        g.bind(said);
+        g.bind(told);
+    }
+    // To `other` where code & mask isn't `is`; r3 and r4 are gone.
+    void masked(Reg code, uint64_t mask, uint64_t is, Label other) const {
+        g.load_imm64(r3, mask);
+        g.and_(r3, code);
+        g.load_imm64(r4, is);
+        g.jump_if(r3 != r4, other);
+    }
+
+    void follow_frame_pointer() const {
+        const Label zero = g.label("fp is 0"), astray = g.label("fp leads astray"), unreadable = g.label("fp unreadable");
+        g.store<uint64_t>(word(2), r8);
+        g.load<uint64_t>(r7, at(offsetof(UnwindState, fp)));
+        g.jump_if(r7 == 0, zero);
+        g.mov(r1, r7);
+        g.and_(r1, 7);
+        g.jump_if(r1 != 0, astray);
+        const Label switches = g.label("another stack");
+        g.mov(r1, r8);
+        g.and_(r1, UNWIND_SWITCHES << 8);
+        g.jump_if(r1 != 0, switches);
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, sp)));
+        g.jump_if(r7 < r1, astray);
+        g.bind(switches);
+        g.mov(r3, r7);
+        g.add(r7, 2 * sizeof(uint64_t));
+        g.jump_if(r7 < r3, astray);
+        read_frame(0, 2, unreadable);
+        return_address();
+        g.jump_if(r1 == 0, zero);
+        go_to();
+        ending_astray();
+        g.or_(r1, UNWIND_TABLES); // never 0
+        g.store<uint64_t>(at(offsetof(UnwindState, guessed)), r1);
+        next ? g.jump(*next) : g.continue_();
+
+        g.bind(unreadable);
+        g.load<uint64_t>(r2, at(offsetof(UnwindState, sp)));
+        g.sub(r7, 2 * sizeof(uint64_t));
+        g.sub(r7, r2);
+        end_if(r7 < runtime(unwind::kFarUp), UNWIND_ENDED_UNREADABLE);
+        g.jump(astray);
+        g.bind(zero);
+        g.load<uint64_t>(r1, word(2));
+        g.and_(r1, UNWIND_TO_ROOT << 8);
+        end_if(r1 != 0, UNWIND_ENDED_ROOT);
+        g.bind(astray);
+        ending_astray();
+        end(r1);
+    }
+    void ending_astray() const { // r1, by the rule in word 2
+        static_assert(UNWIND_ENDED_ROOT == 0);
+        const Label known = g.label("ending astray");
+        g.load<uint64_t>(r2, word(2));
+        g.mov(r1, UNWIND_ENDED_ROOT);
+        g.and_(r2, UNWIND_SWITCHES << 8);
+        g.jump_if(r2 != 0, known);
+        g.load<uint64_t>(r1, at(offsetof(UnwindState, pages)));
+        g.rsh(r1, 48);
+        g.add(r1, UNWIND_ENDED_NO_TABLE);
+        g.bind(known);
+    }
+
     void stack_pointer(WritableReg to) const {
         if (arm) {
-            g.load<uint64_t>(to, at(offsetof(UnwindState, loose)));
+            g.load<uint64_t>(to, at(offsetof(UnwindState, guessed)));
             end_if(to != 0, UNWIND_ENDED_ODD);
         }
         g.load<uint64_t>(to, at(offsetof(UnwindState, sp)));
@@ -311,7 +475,7 @@ struct Unwinder::Emit {
 
     // One word or two at r3, out of the window, which is filled from there on when they don't lie in it. What can't be read as a
     // whole may be the stack's end: then these words by themselves.
-    void read_frame(int to, int words) const {
+    void read_frame(int to, int words, std::optional<Label> unreadable = {}) const {
         const Label in_window = g.label("in the window"), by_themselves = g.label("by themselves"), done = g.label("words read");
         const Mem window_at = at(offsetof(UnwindState, window_at)), window_has = at(offsetof(UnwindState, window_has));
         g.load<uint64_t>(r1, window_at);
@@ -338,7 +502,12 @@ struct Unwinder::Emit {
 
         g.bind(by_themselves);
         g.load<uint64_t>(r3, window_at);
-        read_stack(to, words, r3);
+        if (unreadable) {
+            g.call(helper::probe_read_user, word(to), runtime(words * 8), r3);
+            g.jump_if(r0 != 0, *unreadable);
+        } else {
+            read_stack(to, words, r3);
+        }
         g.bind(done);
     }
 
@@ -393,6 +562,26 @@ struct Unwinder::Emit {
         end(UNWIND_ENDED_ODD);
 
         g.bind(by_sp);
+        if (arm) {
+            // A frame record may lie anywhere in its frame, so the stack pointer is lost where a frame was left by its frame
+            // pointer. But where the caller keeps such a record, too, its place tells where the frame begins.
+            const Label certain = g.label("sp known");
+            g.load<uint64_t>(r1, at(offsetof(UnwindState, guessed)));
+            g.jump_if(r1 == 0, certain);
+            g.mov(r2, r8);
+            g.lsh(r2, 16);
+            g.arsh(r2, 48); // fp
+            end_if(r2 == 0, UNWIND_ENDED_ODD);
+            g.mov(r1, r8);
+            g.arsh(r1, 48); // ra
+            g.sub(r1, r2);
+            end_if(r1 != 1, UNWIND_ENDED_ODD);
+            g.lsh(r2, 3);
+            g.load<uint64_t>(r7, at(offsetof(UnwindState, fp)));
+            g.sub(r7, r2);
+            g.jump(known);
+            g.bind(certain);
+        }
         stack_pointer(r2);
         g.jump(sum);
         g.bind(by_fp);
@@ -420,6 +609,27 @@ struct Unwinder::Emit {
         g.load_imm64(r2, UNWIND_EXACT_PC);
         g.or_(r1, r2);
         g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
+        g.store<uint64_t>(at(offsetof(UnwindState, guessed)), 0);
+    }
+
+    // r1 = the caller's address, of words 0 and 1: its frame pointer and the return address.
+    void return_address() const {
+        g.load<uint64_t>(r1, word(1));
+        if (u.options_.address_mask != ~0ull) {
+            g.load_imm64(r2, u.options_.address_mask);
+            g.and_(r1, r2);
+        }
+        if (u.options_.return_probes) original_return_address(g, return_probes(), arm);
+    }
+    // The caller's registers: its address in r1, the CFA in r7. r1 is gone.
+    void go_to() const {
+        g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
+        g.sub(r1, 1);
+        g.store<uint64_t>(at(offsetof(UnwindState, pc)), r1);
+        copy(offsetof(UnwindState, fp), word(0));
+        g.store<uint64_t>(at(offsetof(UnwindState, sp)), r7);
+        g.store<uint64_t>(at(offsetof(UnwindState, lr)), 0);
+        if (!arm) g.store<uint64_t>(at(offsetof(UnwindState, di)), 0);
     }
 
     // The caller's registers, by the rule in r8 and the CFA in r7.
@@ -480,32 +690,10 @@ struct Unwinder::Emit {
         read_frame(1, 1);
 
         g.bind(have);
-        g.load<uint64_t>(r1, word(1));
-        if (u.options_.address_mask != ~0ull) {
-            g.load_imm64(r2, u.options_.address_mask);
-            g.and_(r1, r2);
-        }
-        if (u.options_.return_probes) original_return_address(g, return_probes(), arm);
-        g.if_(r1 == 0, [&] {
-            g.load<uint64_t>(r2, at(offsetof(UnwindState, pages)));
-            g.rsh(r2, 48);
-            end_if(r2 == UNWIND_BY_FP, UNWIND_ENDED_ROOT);
-            end(UNWIND_ENDED_STUCK);
-        });
-        g.store<uint64_t>(at(offsetof(UnwindState, address)), r1);
-        g.sub(r1, 1);
-        g.store<uint64_t>(at(offsetof(UnwindState, pc)), r1);
-        copy(offsetof(UnwindState, fp), word(0));
-        g.store<uint64_t>(at(offsetof(UnwindState, sp)), r7);
-        g.store<uint64_t>(at(offsetof(UnwindState, lr)), 0);
-        if (!arm) g.store<uint64_t>(at(offsetof(UnwindState, di)), 0);
-        if (arm) {
-            // A frame record may lie anywhere in its frame, so where there is nothing else, the stack pointer is lost.
-            g.load<uint64_t>(r1, at(offsetof(UnwindState, pages)));
-            g.rsh(r1, 48);
-            g.xor_(r1, UNWIND_BY_TABLE);
-            g.store<uint64_t>(at(offsetof(UnwindState, loose)), r1);
-        }
+        return_address();
+        end_if(r1 == 0, UNWIND_ENDED_STUCK);
+        go_to();
+        g.store<uint64_t>(at(offsetof(UnwindState, guessed)), 0);
     }
 
     void frame_pointer_apart() const {
@@ -530,8 +718,10 @@ struct Unwinder::Emit {
     void round() const {
         const Slot key = g.stack<uint32_t>("key"), rows = g.stack<uint32_t>("rows");
         find_mapping(key);
+        arrive();
         record();
         find_rule(key, rows);
+        guess();
         find_cfa();
         step();
     }
@@ -631,7 +821,7 @@ void Unwinder::walk(Code &f, const Place &place) {
     if (options_.copies) emit.keep_leaf();
     f.store<uint64_t>(state(offsetof(UnwindState, start)), 0);
     f.store<uint64_t>(state(offsetof(UnwindState, end)), 0);
-    f.store<uint64_t>(state(offsetof(UnwindState, loose)), 0);
+    f.store<uint64_t>(state(offsetof(UnwindState, guessed)), 0);
     f.store<uint64_t>(state(offsetof(UnwindState, window_has)), 0);
     if (options_.return_probes) begin_return_probes(f, emit.return_probes());
     f.store<uint32_t>(state(offsetof(UnwindState, ending)), UNWIND_ENDED_DEPTH | UNWIND_TABLES);

@@ -6,6 +6,7 @@
 #include "programs/unwind/walk.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
@@ -45,16 +46,21 @@ class Walk {
     uint32_t round() {
         if (!mapping_ || pc_ < mapping_->start || pc_ >= mapping_->end) {
             mapping_ = find_mapping();
-            if (!mapping_) return UNWIND_ENDED_NO_MAPPING;
+            if (!mapping_) return guessed_ != 0 ? astray(guessed_) : UNWIND_ENDED_NO_MAPPING;
+        }
+        if (guessed_ != 0) {
+            read_code();
+            if (!behind_call()) return astray(guessed_);
         }
         out_.frames.push_back(address_);
         UnwindRule rule = kByFramePointer;
-        if (mapping_->kind == UNWIND_BY_FP) {
-            if (fp_ == 0) return UNWIND_ENDED_ROOT;
-        } else if (mapping_->kind != UNWIND_BY_TABLE) {
-            return UNWIND_ENDED_NO_TABLE;
-        } else if (const uint32_t ending = find_rule(rule); ending != kGoesOn) {
-            return ending;
+        if (mapping_->kind != UNWIND_BY_FP) {
+            if (mapping_->kind != UNWIND_BY_TABLE) return UNWIND_ENDED_NO_TABLE;
+            if (const uint32_t ending = find_rule(rule); ending != kGoesOn) return ending;
+        }
+        if (rule.flags & UNWIND_GUESSED) {
+            if (guessed_ == 0) read_code();
+            if (!by_code(rule)) return guess(rule);
         }
         if (rule.kind == UNWIND_SIGNAL) return signal();
         uint64_t cfa = 0;
@@ -114,7 +120,11 @@ class Walk {
         case UNWIND_END: return UNWIND_ENDED_ROOT;
         case UNWIND_FP: cfa = fp_ + words(rule.cfa); return kGoesOn;
         case UNWIND_SP:
-            if (loose_) return UNWIND_ENDED_ODD;
+            if (loose()) {
+                if (rule.fp == 0 || rule.ra != rule.fp + 1) return UNWIND_ENDED_ODD;
+                cfa = fp_ - words(rule.fp);
+                return kGoesOn;
+            }
             cfa = sp_ + words(rule.cfa);
             return kGoesOn;
         default: break;
@@ -144,8 +154,9 @@ class Walk {
 
     /// sp is what the handler's return has left.
     uint32_t signal() {
-        if (loose_) return UNWIND_ENDED_ODD;
+        if (loose()) return UNWIND_ENDED_ODD;
         const bool arm = program_.arm64;
+        guessed_ = 0;
         const uint64_t sp_pc = arm ? kArm64SignalFp + 2 * kWord : kX86SignalSpPc;
         const auto fp = read(sp_ + (arm ? kArm64SignalFp : kX86SignalFp)),
                    lr = read(sp_ + (arm ? kArm64SignalFp + kWord : kX86SignalR10)),
@@ -179,13 +190,66 @@ class Walk {
         }
         if (!callers_fp || !back) return UNWIND_ENDED_UNREADABLE;
         const uint64_t address = *back & program_.address_mask;
-        if (address == 0) return mapping_->kind == UNWIND_BY_FP ? UNWIND_ENDED_ROOT : UNWIND_ENDED_STUCK;
+        if (address == 0) return UNWIND_ENDED_STUCK;
+        guessed_ = 0;
+        go_to(address, *callers_fp, cfa);
+        return kGoesOn;
+    }
+
+    void go_to(uint64_t address, uint64_t callers_fp, uint64_t cfa) {
         address_ = address;
         pc_ = address - 1;
-        fp_ = *callers_fp;
+        fp_ = callers_fp;
         sp_ = cfa;
         lr_ = di_ = 0;
-        loose_ = program_.arm64 && mapping_->kind != UNWIND_BY_TABLE;
+    }
+
+    // --- Code that nothing is known of (code_patterns.h)
+
+    /// A frame record may lie anywhere in its frame, so on arm64 the stack pointer of its caller is lost. But where the caller
+    /// keeps such a record, too, its place tells where the frame begins.
+    [[nodiscard]] bool loose() const { return program_.arm64 && guessed_ != 0; }
+
+    [[nodiscard]] static uint32_t astray(uint32_t guessed) { return guessed & ~uint32_t{UNWIND_TABLES}; }
+
+    void read_code() {
+        const uint64_t address = address_ & ~UNWIND_EXACT_PC;
+        std::array<uint64_t, 2> code{}; // before, here
+        const bool alone = address % kCodePage < kWord;
+        const auto into = std::as_writable_bytes(std::span(code)).subspan(alone ? kWord : 0);
+        if (!tables_.code(alone ? address : address - kWord, into)) code = {};
+        before_ = code[0], here_ = code[1];
+    }
+    [[nodiscard]] bool behind_call() const {
+        const auto forms = call_forms(program_.arm64);
+        if (address_ % kCodePage < kWord) return true; // it can't be told
+        return std::any_of(forms.begin(), forms.end(),
+                           [&](const CallForm &form) { return (before_ >> form.shift & form.mask) == form.bits; });
+    }
+    bool by_code(UnwindRule &rule) const {
+        const bool exact = pc_ == (address_ & ~UNWIND_EXACT_PC);
+        for (const CodePattern &pattern : code_patterns(program_.arm64)) {
+            if ((pattern.exact && !exact) || (here_ & pattern.mask) != pattern.here ||
+                (before_ & pattern.before_mask) != pattern.before)
+                continue;
+            rule = pattern.rule;
+            if (pattern.adds) rule.cfa = static_cast<int16_t>(rule.cfa + (here_ >> 24 & 0xff) / kWord);
+            return true;
+        }
+        return false;
+    }
+    uint32_t guess(const UnwindRule &rule) {
+        const bool switches = (rule.flags & UNWIND_SWITCHES) != 0;
+        const uint32_t astray = switches ? UNWIND_ENDED_ROOT : UNWIND_ENDED_NO_TABLE + mapping_->kind;
+        const uint32_t zero = rule.flags & UNWIND_TO_ROOT ? UNWIND_ENDED_ROOT : astray;
+        if (fp_ == 0) return zero;
+        if (fp_ % kWord != 0 || (!switches && fp_ < sp_) || fp_ + 2 * kWord < fp_) return astray;
+        const auto callers_fp = read(fp_), back = read(fp_ + kWord);
+        if (!callers_fp || !back) return fp_ - sp_ < kFarUp ? UNWIND_ENDED_UNREADABLE : astray;
+        const uint64_t address = *back & program_.address_mask;
+        if (address == 0) return zero;
+        guessed_ = astray | UNWIND_TABLES; // never 0
+        go_to(address, *callers_fp, fp_ + 2 * kWord);
         return kGoesOn;
     }
 
@@ -195,7 +259,8 @@ class Walk {
     const StackCopy &copy_;
     uint64_t pc_, address_, sp_, fp_, lr_, di_;
     const UnwindMapping *mapping_ = nullptr;
-    bool loose_ = false;
+    uint32_t guessed_ = 0;
+    uint64_t before_ = 0, here_ = 0; // code
     Walked out_;
 };
 

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "programs/unwind/code_patterns.h"
 #include "programs/unwind/program.h"
 #include "runtime/base/bytes.h"
 
@@ -28,6 +29,8 @@ class WalkTables {
     [[nodiscard]] virtual const std::byte *pool(uint32_t number) const = 0;
     /// nullptr: there is no such rule.
     [[nodiscard]] virtual const UnwindRule *rule(uint32_t number) const = 0;
+    /// The process's code at an address; false: it can't be read (any more).
+    [[nodiscard]] virtual bool code(uint64_t address, std::span<std::byte> into) const = 0;
 };
 
 /// A thread as it was in the moment of a sample.

@@ -90,6 +90,7 @@ class Fake final : public PoolSource, public RuleSink, public ProcessSink {
             }
             if (rule == 0) return "no rule";
             const UnwindRule &is = rules.at(rule);
+            if (is.flags & UNWIND_GUESSED) return is.flags & UNWIND_TO_ROOT ? "guess up to the root" : "guess";
             return format("{}{:+}", is.kind == UNWIND_SP ? "sp" : "fp", is.cfa);
         }
         return "no mapping";
@@ -204,11 +205,11 @@ TEST_CASE("unwind tables: what a program finds is what the table says, wherever 
     Tables tables(pools, rules, no_room);
     Processes processes(pools, kernel, kernel, 8);
     // Code at 0x31000 of memory and 0x1000 of the file.
-    const uint32_t a = tables.add(small_table(0x30000, 5), {{0x1000, 0x31000, 0x2000}}, Tables::Gaps::stop, "a", 1);
+    const uint32_t a = tables.add(small_table(0x30000, 5), {{0x1000, 0x31000, 0x2000}}, Tables::Gaps::tried, "a", 1);
     Table table = small_table(0x30000, 9);
     table.rows[1] = UNWIND_ROW(0x1100, 1);
     table.rows[2] = UNWIND_ROW(0x1200, 2);
-    const uint32_t b = tables.add(table, {{0x1234, 0x31234, 0x2000}}, Tables::Gaps::stop, "b", 1);
+    const uint32_t b = tables.add(table, {{0x1234, 0x31234, 0x2000}}, Tables::Gaps::tried, "b", 1);
     CHECK(a != b);
     CHECK(tables.find("b") == b);
     CHECK(tables.find("c") == Tables::kNone);
@@ -217,7 +218,7 @@ TEST_CASE("unwind tables: what a program finds is what the table says, wherever 
                                           tables.mapping(b, 0x7fc000, 0x7fd000, 0x9000)};
     REQUIRE(*processes.publish(10, list, 1, 1) == Publication::done);
     CHECK(kernel.find(10, 0x7f0000 - 0x1000 + 0x1150) == "sp+5"); // a: row at 0x200, the page begins below the mapping
-    CHECK(kernel.find(10, 0x7f8000 + 0x50) == "no rule");         // b: 0x31050
+    CHECK(kernel.find(10, 0x7f8000 + 0x50) == "guess");           // b: 0x31050
     CHECK(kernel.find(10, 0x7f8000 + 0x100) == "sp+1");
     CHECK(kernel.find(10, 0x7f8000 + 0x1ff) == "sp+1");
     CHECK(kernel.find(10, 0x7f8000 + 0x200) == "sp+9");
@@ -226,7 +227,7 @@ TEST_CASE("unwind tables: what a program finds is what the table says, wherever 
     CHECK(kernel.find(11, 0x7f0000) == "no process");
 }
 
-TEST_CASE("unwind tables: code without rows goes by frame pointers where that is known to be right") {
+TEST_CASE("unwind tables: code without rows is guessed, with or without frame pointers up to the root") {
     Fake kernel;
     Pools pools(kernel, 8);
     Rules rules(kernel);
@@ -237,19 +238,15 @@ TEST_CASE("unwind tables: code without rows goes by frame pointers where that is
         const UnwindMapping mapping = tables.mapping(module, 0x10000, 0x50000, 0);
         REQUIRE(*processes.publish(pid, {&mapping, 1}, 1, 1) == Publication::done);
     };
-    publish(1, tables.add(small_table(0x20000, 5), code, Tables::Gaps::stop, "stop", 1));
-    publish(2, tables.add(small_table(0x20000, 5), code, Tables::Gaps::pages_by_fp, "pages", 1));
+    publish(2, tables.add(small_table(0x20000, 5), code, Tables::Gaps::tried, "holes", 1));
     publish(3, tables.add(small_table(0x20000, 5), code, Tables::Gaps::by_fp, "go", 1));
-    publish(4, tables.add(Table{}, code, Tables::Gaps::stop, "none", 1));
+    publish(4, tables.add(Table{}, code, Tables::Gaps::tried, "none", 1));
     publish(5, tables.refuse("refused", "hostile"));
-    CHECK(kernel.find(1, 0x10500) == "no page");
-    CHECK(kernel.find(1, 0x20050) == "no rule");
-    CHECK(kernel.find(1, 0x20150) == "sp+1");
-    CHECK(kernel.find(2, 0x10500) == "fp+2");
-    CHECK(kernel.find(2, 0x20050) == "no rule");
+    CHECK(kernel.find(2, 0x10500) == "guess");
+    CHECK(kernel.find(2, 0x20050) == "guess");
     CHECK(kernel.find(2, 0x20150) == "sp+1");
-    CHECK(kernel.find(2, 0x4ffff) == "fp+2");
-    CHECK(kernel.find(3, 0x20050) == "fp+2");
+    CHECK(kernel.find(2, 0x4ffff) == "guess");
+    CHECK(kernel.find(3, 0x20050) == "guess up to the root");
     CHECK(kernel.find(3, 0x20150) == "sp+1");
     CHECK(kernel.find(4, 0x20150) == "by fp");
     CHECK(kernel.find(5, 0x20150) == "none");
@@ -273,7 +270,7 @@ TEST_CASE("unwind tables: the least used makes room, after the processes that se
     const std::vector<Tables::Segment> code{{0, 0, 0x400000}};
     const auto add = [&](const char *identity) {
         ++now;
-        return tables.add(large_table(4, 50'000), code, Tables::Gaps::stop, identity, now); // 800 KB
+        return tables.add(large_table(4, 50'000), code, Tables::Gaps::tried, identity, now); // 800 KB
     };
     const uint32_t a = add("a"), b = add("b");
     const auto publish = [&](uint32_t pid, uint32_t module) {
@@ -295,11 +292,11 @@ TEST_CASE("unwind tables: the least used makes room, after the processes that se
     tables.used(a, now);
     tables.used(c, now);
     CHECK(tables.least_used(now) == Tables::kNone);
-    CHECK(tables.add(large_table(4, 50'000), code, Tables::Gaps::stop, "b", now) == b); // no room: all others are in use
+    CHECK(tables.add(large_table(4, 50'000), code, Tables::Gaps::tried, "b", now) == b); // no room: all others are in use
     CHECK(tables[b].state == Tables::State::dropped);
     CHECK(tables.mapping(b, 0, 0x1000, 0).kind == UNWIND_BY_NONE);
     const uint64_t used = pools.used();
-    CHECK(tables.add(large_table(4, 50'000), code, Tables::Gaps::stop, "b", now + 1) == b); // still none, and nothing leaks
+    CHECK(tables.add(large_table(4, 50'000), code, Tables::Gaps::tried, "b", now + 1) == b); // still none, and nothing leaks
     CHECK(pools.used() == used);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,7 @@ using namespace rawbpf::unwind;
 namespace {
 
 constexpr uint32_t kPools = 3, kSlots = 4; // the last slot has no pool
-constexpr uint32_t kRoom = 255, kStackBytes = 4096, kContextBytes = 512, kDepth = 16, kPid = 7;
+constexpr uint32_t kRoom = 255, kStackBytes = 4096, kCodeBytes = 32768, kContextBytes = 512, kDepth = 16, kPid = 7;
 
 struct Scratch {
     UnwindScratch<> walk;
@@ -55,7 +56,7 @@ class Emulated final : public WalkTables {
         Builder b("walk");
         Unwinder unwinder(b, options);
         const MapRef scratch = b.array<Scratch>("scratch", 1);
-        const MapRef stack = b.array<std::array<std::byte, kStackBytes>>("stack", 1);
+        const MapRef stack = b.array<std::array<std::byte, kStackBytes + kCodeBytes>>("stack", 1);
         Code &f = b.program("kprobe", "walk");
         const Slot pid = f.stack<uint32_t>("pid"), zero = f.stack<uint32_t>("zero");
         const Label none = f.label("none");
@@ -113,8 +114,16 @@ class Emulated final : public WalkTables {
         std::memcpy(bytes_of("pool" + std::to_string(position >> UNWIND_POOL_BITS)) + UNWIND_POOL_AT(position), from, size);
     }
     void set_rule(uint32_t number, const UnwindRule &is) const { std::memcpy(bytes_of("unwind_rules", number), &is, sizeof is); }
+    /// Behind the stack, so that whatever one walk can read as its stack, the other can, too.
+    [[nodiscard]] uint64_t code_address() const { return stack_address() + kStackBytes; }
+    [[nodiscard]] bool code(uint64_t address, std::span<std::byte> into) const override {
+        const uint64_t at = address - stack_address();
+        if (at > stack().size() || stack().size() - at < into.size()) return false;
+        std::memcpy(into.data(), stack().data() + at, into.size());
+        return true;
+    }
     [[nodiscard]] uint64_t stack_address() const { return map("stack").value_address(0); }
-    [[nodiscard]] std::span<std::byte> stack() const { return {bytes_of("stack"), kStackBytes}; }
+    [[nodiscard]] std::span<std::byte> stack() const { return {bytes_of("stack"), kStackBytes + kCodeBytes}; }
 
     /// What the process has mapped.
     void set_mappings(uint32_t position, std::vector<UnwindMapping> list) {
@@ -179,7 +188,7 @@ UnwindRule some_rule(Random &random, bool arm64, bool sensible) {
     out.kind = static_cast<uint8_t>(random.one_in(sensible ? 20 : 2) ? random.below(12)
                                     : random.one_in(8)               ? UNWIND_FP
                                                                      : UNWIND_SP);
-    out.flags = static_cast<uint8_t>(random.one_in(arm64 ? 3 : 12) ? random.below(16) : 0);
+    out.flags = static_cast<uint8_t>(random.one_in(arm64 ? 3 : 12) ? random.below(random.one_in(4) ? 256 : 16) : 0);
     out.cfa = sensible ? static_cast<int16_t>(2 * small(1, 2)) : small(-32768, 32767); // see some_word()
     out.ra = -1;
     out.fp = random.one_in(2) ? 0 : -2;
@@ -192,9 +201,27 @@ UnwindRule some_rule(Random &random, bool arm64, bool sensible) {
     return out;
 }
 
+/// Eight bytes of code: one of those that both walks know, behind a call or not, or anything.
+uint64_t some_code(Random &random, bool arm64) {
+    const auto patterns = code_patterns(arm64);
+    const auto calls = call_forms(arm64);
+    const CodePattern &pattern = patterns[random.below(patterns.size())];
+    const CallForm &call = calls[random.below(calls.size())];
+    switch (random.below(4)) {
+    case 0: return random.next() << 16 ^ random.next();
+    case 1: return pattern.here | (random.next() << 16 & ~pattern.mask);
+    case 2: return pattern.before_mask != 0 ? pattern.before : 0;
+    default: return uint64_t{call.bits} << call.shift;
+    }
+}
+
 /// Tables for four mappings: by table, by frame pointers, by table with a bias, and code of which nothing is known.
 void make_tables(Emulated &both, Random &random, bool sensible) {
     for (uint32_t i = 0; i < kRules; ++i) both.set_rule(i, some_rule(random, both.options.arm64, sensible));
+    for (uint32_t at = 0; at < kCodeBytes; at += 8) {
+        const uint64_t code = some_code(random, both.options.arm64);
+        std::memcpy(both.stack().data() + kStackBytes + at, &code, sizeof code);
+    }
     for (uint32_t position = 0; position < kPools << UNWIND_POOL_BITS && !sensible; position += 4) {
         const auto word = static_cast<uint32_t>(random.below(uint64_t{kSlots} << UNWIND_POOL_BITS)) & ~0xffc0u;
         both.put(position, &word, sizeof word);
@@ -210,10 +237,15 @@ void make_tables(Emulated &both, Random &random, bool sensible) {
         }
     }
     const auto pages = static_cast<uint32_t>(sensible ? kDirectory : random.below(kSlots) << UNWIND_POOL_BITS);
-    both.set_mappings(kList, {{kCode, kCode + 0x30000, kCode, pages, kPages, UNWIND_BY_TABLE},
-                              {kCode + 0x30000, kCode + 0x38000, 0, 0, 0, UNWIND_BY_FP},
-                              {kCode + 0x40000, kCode + 0x50000, kCode + 0x30000, pages, kPages, UNWIND_BY_TABLE},
-                              {kCode + 0x50000, kCode + 0x51000, 0, 0, 0, UNWIND_BY_NONE}});
+    std::vector<UnwindMapping> list{{both.code_address(), both.code_address() + kCodeBytes / 2, 0, 0, 0, UNWIND_BY_FP},
+                                    {both.code_address() + kCodeBytes / 2, both.code_address() + kCodeBytes,
+                                     both.code_address() + kCodeBytes / 2, pages, kPages, UNWIND_BY_TABLE},
+                                    {kCode, kCode + 0x30000, kCode, pages, kPages, UNWIND_BY_TABLE},
+                                    {kCode + 0x30000, kCode + 0x38000, 0, 0, 0, UNWIND_BY_FP},
+                                    {kCode + 0x40000, kCode + 0x50000, kCode + 0x30000, pages, kPages, UNWIND_BY_TABLE},
+                                    {kCode + 0x50000, kCode + 0x51000, 0, 0, 0, UNWIND_BY_NONE}};
+    std::sort(list.begin(), list.end(), [](const UnwindMapping &a, const UnwindMapping &b) { return a.start < b.start; });
+    both.set_mappings(kList, std::move(list));
 }
 
 /// Frames are an even number of words, so that with sensible rules return addresses are read from odd ones.
@@ -222,6 +254,12 @@ uint64_t some_word(Emulated &both, Random &random, uint64_t place) {
     case 0: return random.one_in(3) ? 0 : random.next();
     case 1: return both.stack_address() + random.below(kStackBytes + 64);
     case 2: return kCode + random.below(0x52000);
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+    case 9: return both.code_address() + random.below(kCodeBytes);
     case 3: return (kCode + random.below(0x30000)) | 0xb5ull << 56; // signed, for arm64
     default: break;
     }
@@ -235,7 +273,9 @@ UnwindRegisters make_stack(Emulated &both, Random &random) {
         std::memcpy(both.stack().data() + at, &word, sizeof word);
     }
     UnwindRegisters out{};
-    out.pc = out.address = random.one_in(20) ? some_word(both, random, 0) : kCode + random.below(0x30000);
+    out.pc = out.address = random.one_in(20)  ? some_word(both, random, 0)
+                           : random.one_in(3) ? both.code_address() + random.below(kCodeBytes)
+                                              : kCode + random.below(0x30000);
     out.sp = both.stack_address();
     out.fp = some_word(both, random, 0);
     out.lr = random.one_in(4) ? 0 : some_word(both, random, both.options.arm64 ? 8 : 0);
@@ -273,7 +313,7 @@ TEST_CASE("unwind walk: the program's and user space's agree, whatever the table
         for (const size_t n : endings) append(seen, "{} ", n);
         append(seen, "{} frames", frames);
         INFO(seen);
-        CHECK(frames > 3 * walks);
+        CHECK(frames > 2 * walks);
         for (const uint32_t ending : {UNWIND_ENDED_ROOT, UNWIND_ENDED_NO_MAPPING, UNWIND_ENDED_NO_TABLE, UNWIND_ENDED_NO_RULE,
                                       UNWIND_ENDED_ODD, UNWIND_ENDED_UNREADABLE, UNWIND_ENDED_STUCK, UNWIND_ENDED_DEPTH}) {
             INFO(ending);
@@ -292,6 +332,15 @@ class Written final : public WalkTables {
     [[nodiscard]] const std::byte *pool(uint32_t number) const override { return number == 0 ? bytes.data() : nullptr; }
     [[nodiscard]] const UnwindRule *rule(uint32_t number) const override {
         return number < rules.size() ? &rules[number] : nullptr;
+    }
+    std::map<uint64_t, uint64_t> words_of_code; ///< at an address: eight bytes
+    [[nodiscard]] bool code(uint64_t address, std::span<std::byte> into) const override {
+        for (size_t at = 0; at < into.size(); at += 8) {
+            const auto found = words_of_code.find(address + at);
+            if (found == words_of_code.end()) return false;
+            std::memcpy(into.data() + at, &found->second, 8);
+        }
+        return true;
     }
     /// 256 bytes of code for each rule.
     explicit Written(std::vector<UnwindRule> all) : rules(std::move(all)) {
@@ -399,4 +448,48 @@ TEST_CASE("unwind walk: a record with a copy of the stack; one that is too short
     head.flags = UNWIND_ENDED_ROOT | UNWIND_TABLES;
     std::memcpy(record.data(), &head, sizeof head);
     CHECK_FALSE(profile::parse_record(record)->copy);
+}
+
+TEST_CASE("unwind walk: in a hole of a table the frame pointer counts only where it leads behind a call") {
+    constexpr uint64_t kCall = 0xe8ull << 24, kNoCall = 0x9090'9090'9090'9090;
+    Written tables({{}, kGuess, {UNWIND_END, 0, 0, 0, 0}});
+    const std::vector<uint64_t> words{0, 0, 0x7020, 0x10180, 0, 0x10210, 0, 0};
+    tables.words_of_code = {{0x10100, kNoCall}, {0x10108, kNoCall}, {0x10178, kCall},
+                            {0x10180, kNoCall}, {0x10208, kCall},   {0x10210, kNoCall}};
+    const auto text_of = [&](uint64_t fp, const std::vector<uint64_t> &stack) {
+        return text(walk_words(tables, stack, 0x10108, fp));
+    };
+    CHECK(text_of(0x7010, words) == "0: 10108 10180 10210");
+    CHECK(text_of(0, words) == "4: 10108");      // data
+    CHECK(text_of(0x7011, words) == "4: 10108"); // not aligned
+    CHECK(text_of(0x6ff8, words) == "4: 10108"); // below the stack pointer
+    CHECK(text_of(0x7100, words) == "6: 10108"); // perhaps: the copy ends before
+    CHECK(text_of(0x7000'0000, words) == "4: 10108");
+    CHECK(text_of(0x7010, {0, 0, 0x7020, 0x99999, 0, 0}) == "4: 10108"); // no code
+    CHECK(text_of(0x7010, {0, 0, 0x7020, 0, 0, 0}) == "4: 10108");
+    tables.words_of_code[0x10208] = kNoCall;
+    CHECK(text_of(0x7010, words) == "4: 10108 10180");
+    tables.words_of_code.erase(0x10208); // can't be read
+    CHECK(text_of(0x7010, words) == "4: 10108 10180");
+}
+
+TEST_CASE("unwind walk: CPython's trampolines say where their frame begins, and so do prologues and epilogues") {
+    Written tables({{}, kGuess, {UNWIND_END, 0, 0, 0, 0}, {UNWIND_SP, 0, 1, 0, -1}});
+    struct Case {
+        uint64_t before, here;
+        bool leaf;
+        size_t words; // from sp on to the return address
+    };
+    for (const Case &one :
+         {Case{0, 0xd1ff'08ec'8348, true, 0}, Case{0, 0x08c4'8348'd1ff, true, 1}, Case{0, 0xc308'c483'48, false, 1},
+          Case{0, 0xc308'c483'48, true, 1}, Case{0, 0xc3, true, 0}, Case{0, 0xc35d'18c4'8348, false, 4},
+          Case{0, 0xe589'4855, true, 0}, Case{0x55ull << 56, 0xe5'8948, true, 1}, Case{0, 0xc35d, true, 1}}) {
+        INFO(one.here);
+        tables.words_of_code = {{0x10110, one.before}, {0x10118, one.here}};
+        std::vector<uint64_t> words{0x10118, 0, 0, 0, 0, 0, 0, 0};
+        if (one.leaf) words.clear(), words.resize(8);
+        words[(one.leaf ? 0 : 1) + one.words] = 0x10210;
+        const Walked walked = walk_words(tables, words, one.leaf ? 0x10118 : 0x10300, 0x5); // fp is data
+        CHECK(text(walked) == (one.leaf ? "0: 10118 10210" : "0: 10300 10118 10210"));
+    }
 }
