@@ -43,10 +43,13 @@ std::string find_debug_info(const elf::Elf &file, const std::string &path, const
 }
 
 // How stacks go through a module.
-enum class Way : uint8_t { tables, pointers, neither };
+enum class Way : uint8_t { tables, pointers, both, neither };
 Way way(const Module &module) {
-    if (module.rows != 0) return Way::tables;
-    return module.go || module.frame_pointers() >= kMostlyAll ? Way::pointers : Way::neither;
+    const unwind::Coverage &code = module.code;
+    if (module.rows == 0 && module.go) return Way::pointers;
+    if (code.all() == 0 ? module.rows == 0 : code.percent(code.by_neither) >= kMostlyNone) return Way::neither;
+    if (code.percent(code.by_table) >= kMostlyAll || code.by_pointers == 0) return Way::tables;
+    return code.percent(code.by_table) < kMostlyNone ? Way::pointers : Way::both;
 }
 
 } // namespace
@@ -68,7 +71,16 @@ std::string Module::outlook() const {
             out += ", and by frame pointers alone broken ones";
         break;
     case Way::pointers: out += "whole stacks through it by frame pointers"; break;
-    case Way::neither: out += "stacks that end in it, unless it keeps frame pointers"; break;
+    case Way::both:
+        append(out, "whole stacks through it, by unwind tables and, in {} % of its code that has none, by frame pointers",
+               code.percent(code.by_pointers));
+        break;
+    case Way::neither:
+        if (const int ends = code.percent(code.by_neither); code.all() != 0 && ends < kMostlyAll)
+            append(out, "stacks that end in {} % of its code, which has neither unwind tables nor frame pointers", ends);
+        else
+            out += "stacks that end in it, as it has neither unwind tables nor frame pointers";
+        break;
     }
     out += symbols_from.empty()               ? "; its functions have no names, only addresses"
            : symbols_from == ".dynsym" && !go ? "; of its functions only those have names that it exports"
@@ -87,6 +99,7 @@ Module examine_module(const elf::Elf &file, const std::string &path, const symbo
         out.unwinding = table->stats;
         out.rows = table->rows.size();
         out.bytes = table->bytes();
+        out.code = unwind::coverage(file, *table);
         if (out.rows == 0) out.no_table = "it has no .eh_frame and no .debug_frame that says anything of its code";
     } else
         out.no_table = table.error().message();
@@ -113,6 +126,11 @@ void append_module_text(std::string &out, const Module &module) {
                                                                  module.frame_pointers(), stats.frame_pointers, stats.framed)
                            : module.go                  ? std::string("yes: Go keeps them")
                                                         : std::string("not known without unwind tables"));
+    const unwind::Coverage &code = module.code;
+    if (code.all() != 0)
+        line("stacks", format("through {} % of its code by unwind tables, {} % by frame pointers, {} % by neither",
+                              100 - code.percent(code.by_pointers) - code.percent(code.by_neither),
+                              code.percent(code.by_pointers), code.percent(code.by_neither)));
     std::string tables = module.no_table.empty()
                              ? format("{} functions, {} rows, {}", stats.functions, module.rows, size_text(module.bytes))
                              : "none: " + module.no_table;
@@ -141,6 +159,8 @@ void append_module_json(std::string &out, const Module &module, int pid) {
     line.number("bad_entries", stats.bad_entries)
         .text_or_null("first_bad", stats.first_bad)
         .text_or_null("no_table", module.no_table);
+    line.number("code_bytes", module.code.all()).number("code_by_table", module.code.by_table);
+    line.number("code_by_frame_pointers", module.code.by_pointers).number("code_by_neither", module.code.by_neither);
     line.truth("go", module.go).number("symbols", module.symbols).text_or_null("symbols_from", module.symbols_from);
     line.text_or_null("debug_link", module.debug_link).text_or_null("debug_info", module.debug_info);
     line.number("probes", module.probes).text_or_null("probes_bad", module.probes_bad).text("outlook", module.outlook());
@@ -172,7 +192,7 @@ void append_process_text(std::string &out, int pid, std::span<const Module> modu
     if (modules.empty()) return add_line(out, "  No file's code is mapped: a kernel thread, or it has ended.");
     std::string outlook = format("  A profile will show whole stacks through {} of {} module{}", modules.size() - neither,
                                  modules.size(), plural(modules.size()));
-    if (neither != 0) outlook += ", stacks that end in the others, unless these keep frame pointers";
+    if (neither != 0) outlook += ", stacks that end in the others";
     append(outlook, "; {}.", nameless == 0 ? std::string("all have names") : format("{} without any name", nameless));
     add_line(out, outlook);
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/elf/elf.h"
 #include "runtime/symbols/elf_symbols.h"
+#include "runtime/unwind/coverage.h"
 #include "runtime/unwind/table.h"
 
 namespace rawbpf::inline v0::doctor {
@@ -19,6 +20,7 @@ struct Module {
     std::string build_id;         ///< lower-case hex; empty: none
     unwind::TableStats unwinding; ///< functions, frames, frame pointers, what is odd or malformed
     size_t rows = 0, bytes = 0;   ///< of the table
+    unwind::Coverage code;        ///< how stacks go through it
     std::string no_table;         ///< why there is none; empty otherwise
     bool go = false;              ///< has .gopclntab
     size_t symbols = 0;           ///< functions with names

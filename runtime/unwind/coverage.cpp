@@ -16,7 +16,7 @@ namespace rawbpf::inline v0::unwind {
 namespace {
 
 constexpr uint64_t kPage = uint64_t{1} << UNWIND_PAGE_BITS;
-constexpr uint64_t kPadding = 64;          // bytes: smaller holes lie between two functions
+constexpr uint64_t kSmall = 256;           // bytes: padding, and what the C library puts into every program
 constexpr uint64_t kBytesAPrologue = 2048; // V8's built-in functions have one for each 700, g++ -O2 for each 150
 
 bool keeps_pointers(Bytes code, bool arm64) {
@@ -72,7 +72,7 @@ Coverage coverage(const elf::Elf &file, const Table &table) {
         uint64_t hole = section.address; // where the one that may be going on began
         const auto close = [&](uint64_t to) {
             const Bytes code = without_padding(bytes.subspan(hole - section.address, to - hole));
-            if (code.size() < kPadding) return;
+            if (code.size() < kSmall) return;
             (keeps_pointers(code, arm64) ? out.by_pointers : out.by_neither) += code.size();
         };
         for (uint64_t at = section.address; at < end;) {

@@ -8,7 +8,7 @@
 
 namespace rawbpf::inline v0::unwind {
 
-/// Bytes of code. Padding counts for nothing.
+/// Bytes of code. Padding counts for nothing, nor do holes of some instructions.
 struct Coverage {
     uint64_t by_table = 0;
     uint64_t by_pointers = 0; ///< in holes of the table, but its functions set up frame pointers

@@ -32,23 +32,26 @@ TEST_CASE("doctor: a file's frame pointers, tables and names, and what a profile
     doctor::Module module = examine(with_functions(1, 3));
     CHECK(module.frame_pointers() == 25);
     CHECK(module.outlook() ==
-          "A profile will show whole stacks through it by unwind tables, and by frame pointers alone broken ones; "
+          "A profile will show stacks that end in 20 % of its code, which has neither unwind tables nor frame pointers; "
           "its functions have no names, only addresses.");
     std::string text;
     doctor::append_module_text(text, module);
-    CHECK(text.starts_with("/no such place/app: x86_64, no build-id\n"
-                           "  frame pointers   25 %: 1 of the 4 functions that make a frame\n"
-                           "  unwind tables    5 functions, 11 rows, 52 bytes; 1 row too odd to be followed\n"
-                           "  symbols          none\n"
-                           "  debug info       none here\n"
-                           "  USDT probes      0\n"
-                           "  A profile will show "));
+    CHECK(
+        text.starts_with("/no such place/app: x86_64, no build-id\n"
+                         "  frame pointers   25 %: 1 of the 4 functions that make a frame\n"
+                         "  stacks           through 80 % of its code by unwind tables, 0 % by frame pointers, 20 % by neither\n"
+                         "  unwind tables    5 functions, 11 rows, 52 bytes; 1 row too odd to be followed\n"
+                         "  symbols          none\n"
+                         "  debug info       none here\n"
+                         "  USDT probes      0\n"
+                         "  A profile will show "));
     text.clear();
     doctor::append_module_json(text, module, 0);
     CHECK(text.starts_with(
         "{\"type\":\"module\",\"pid\":null,\"path\":\"/no such place/app\",\"machine\":\"x86_64\",\"build_id\":null,"
         "\"functions\":5,\"framed\":4,\"frame_pointers\":1,\"rows\":11,\"bytes\":52,\"odd_rows\":1,"
-        "\"bad_entries\":0,\"first_bad\":null,\"no_table\":null,\"go\":false,\"symbols\":0,"));
+        "\"bad_entries\":0,\"first_bad\":null,\"no_table\":null,\"code_bytes\":80,\"code_by_table\":64,"
+        "\"code_by_frame_pointers\":0,\"code_by_neither\":16,\"go\":false,\"symbols\":0,"));
 
     module = examine(with_functions(20, 0));
     CHECK(module.frame_pointers() == 100);
@@ -68,7 +71,8 @@ TEST_CASE("doctor: a file's frame pointers, tables and names, and what a profile
 
     module = examine({});
     CHECK(module.frame_pointers() == -1);
-    CHECK(module.outlook().find("stacks that end in it, unless it keeps frame pointers") != std::string::npos);
+    CHECK(module.outlook().find("stacks that end in it, as it has neither unwind tables nor frame pointers") !=
+          std::string::npos);
     module.go = true;
     CHECK(module.outlook().find("whole stacks through it by frame pointers") != std::string::npos);
     CfiElf other;
@@ -85,22 +89,21 @@ TEST_CASE("doctor: malformed entries and names that aren't text") {
     doctor::append_module_text(text, module);
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(text.find("; 1 malformed entry, first: app: .eh_frame: offset 0x") != std::string::npos);
-    CHECK(std::count(text.begin(), text.end(), '\n') == 7);
+    CHECK(std::count(text.begin(), text.end(), '\n') == 8);
 }
 
 TEST_CASE("doctor: a process is a table of its modules") {
-    const std::vector<doctor::Module> modules = {examine(with_functions(1, 3)), examine({})};
+    const std::vector<doctor::Module> modules = {examine(with_functions(20, 1)), examine({})};
     std::string text;
     doctor::append_process_text(text, 7, modules, 2);
     CHECK(text ==
           "process 7\n"
           "  fp %     rows      bytes  odd  symbols debug probes  module\n"
-          "    25       11         52    1        0     -      0  /no such place/app\n"
+          "    95       64        264    1        0     -      0  /no such place/app\n"
           "     ?        0          0    0        0     -      0  /no such place/app\n"
           "  and 2 regions of code that no file is behind (made at run time): stacks go through by frame pointers, names come "
           "from /tmp/perf-7.map where the program writes it\n"
-          "  A profile will show whole stacks through 1 of 2 modules, stacks that end in the others, unless these keep frame "
-          "pointers; 2 without any name.\n");
+          "  A profile will show whole stacks through 1 of 2 modules, stacks that end in the others; 2 without any name.\n");
     text.clear();
     doctor::append_process_text(text, 7, {}, 0);
     CHECK(text == "process 7\n  No file's code is mapped: a kernel thread, or it has ended.\n");

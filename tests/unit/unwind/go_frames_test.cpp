@@ -1,6 +1,7 @@
 // Go's steps of the stack pointer as rules: a table by hand, whole and damaged.
 #include "runtime/unwind/go_frames.h"
 
+#include <algorithm>
 #include <string>
 
 #include "tests/support/test.h"

@@ -1,0 +1,279 @@
+"""Stacks that used to end early: code without unwind tables in files that have some, code in anonymous memory, runtimes that have
+ways of their own; and what the doctor promises of files, held against a profile of them."""
+import glob
+import shlex
+import shutil
+
+from harness import *
+
+
+def stacks(args, comm, *options, rate="499"):
+    """The user stacks of a command's samples, leaf first, each with how it ended."""
+    if not has_json():
+        raise Skip("this build writes no JSON")
+    good("profile", "-F", rate, "--json", "-q", "-o", path("stacks"), *options, "--", *args)
+    samples = [r for r in rows("stacks") if r["type"] == "sample" and r["comm"] == comm and r.get("user_end")]
+    assert len(samples) >= 20, f"{len(samples)} samples of {comm}"
+    return [(stack_names(sample), sample["user_end"]) for sample in samples]
+
+
+def share(found, end="root"):
+    return sum(e == end for _, e in found) / len(found)
+
+
+def endings(found):
+    return {e: sum(other == e for _, other in found) for e in {e for _, e in found}}
+
+
+# A function of assembly that nothing describes calls what spins; `frame` keeps frame pointers, `data` has a number in rbp (x29), and
+# `astray` has there what leads to a number that is no return address, though it lies in code.
+HOLES = r"""
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#if defined(__x86_64__)
+asm(R"(.text
+.globl through_frame, through_data, through_astray
+.balign 64
+through_frame: push %rbp
+ mov %rsp, %rbp
+ sub $64, %rsp
+ call spin
+ leave
+ ret
+.balign 64
+through_data: push %rbp
+ sub $64, %rsp
+ mov $5, %ebp
+ call spin
+ add $64, %rsp
+ nop
+ pop %rbp
+ ret
+.balign 64
+through_astray: push %rbp
+ sub $64, %rsp
+ mov %rsp, %rbp
+ movq $0, (%rsp)
+ lea through_frame(%rip), %rax
+ mov %rax, 8(%rsp)
+ call spin
+ add $64, %rsp
+ nop
+ pop %rbp
+ ret
+)");
+#else
+asm(R"(.text
+.globl through_frame, through_data, through_astray
+.balign 64
+through_frame: stp x29, x30, [sp, #-16]!
+ mov x29, sp
+ bl spin
+ ldp x29, x30, [sp], #16
+ ret
+through_data: b through_frame
+through_astray: b through_frame
+)");
+#endif
+extern "C" void through_frame(), through_data(), through_astray();
+extern "C" __attribute__((noinline)) void spin() {
+    for (clock_t end = clock() + CLOCKS_PER_SEC * 4 / 10; clock() < end;)
+        for (volatile int i = 0; i < 10000; i = i + 1) {
+        }
+}
+int main(int, char **argv) {
+    if (!strcmp(argv[1], "frame")) through_frame();
+    if (!strcmp(argv[1], "data")) through_data();
+    if (!strcmp(argv[1], "astray")) through_astray();
+}
+"""
+
+
+@test
+def holes_in_a_table_are_left_by_frame_pointers_that_lead_on():
+    program = path("holes")
+    subprocess.run([CXX, "-O1", "-fomit-frame-pointer", "-x", "c++", "-", "-o", program], input=HOLES.encode(), check=True)
+    found = stacks([program, "frame"], "holes")
+    assert share(found) >= 0.95, endings(found)
+    inside = [names for names, _ in found if "spin" in names]
+    assert inside and all("through_frame" in names and "main" in names for names in inside), inside[:3]
+    if os.uname().machine != "x86_64":
+        return
+    for how in ("data", "astray"):
+        found = stacks([program, how], "holes")
+        # What was sampled before the process was known went by the kernel's walk.
+        inside = [(names, end) for names, end in found if "spin" in names and end != "no_process"]
+        astray = [one for one in inside if one[0][-1] != "through_" + how or one[1] != "no_rule"]
+        assert inside and not astray, astray[:3]
+
+
+# CPython's trampoline for `-X perf`, in memory that no file is behind.
+TRAMPOLINE = r"""
+#include <cstring>
+#include <ctime>
+#include <sys/mman.h>
+__attribute__((noinline)) static long spin(long, long, long, void *) {
+    for (clock_t end = clock() + CLOCKS_PER_SEC * 4 / 10; clock() < end;)
+        for (volatile int i = 0; i < 10000; i = i + 1) {
+        }
+    return 7;
+}
+int main() {
+#if defined(__x86_64__)
+    const unsigned char code[] = {0x48, 0x83, 0xec, 8, 0xff, 0xd1, 0x48, 0x83, 0xc4, 8, 0xc3};
+#else
+    const unsigned code[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0060, 0xa8c17bfd, 0xd65f03c0};
+#endif
+    char *at = static_cast<char *>(mmap(nullptr, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    memcpy(at, code, sizeof code);
+    mprotect(at, 65536, PROT_READ | PROT_EXEC);
+    __builtin___clear_cache(at, at + sizeof code);
+    using F = long (*)(long, long, long, long (*)(long, long, long, void *));
+    return reinterpret_cast<F>(at)(1, 2, 3, reinterpret_cast<long (*)(long, long, long, void *)>(spin)) == 7 ? 0 : 1;
+}
+"""
+
+
+@test
+def cpythons_trampolines_in_anonymous_memory_are_walked():
+    program = path("trampoline")
+    subprocess.run([CXX, "-O2", "-fomit-frame-pointer", "-x", "c++", "-", "-o", program], input=TRAMPOLINE.encode(), check=True)
+    found = stacks([program], "trampoline")
+    assert share(found) >= 0.95, endings(found)
+
+
+@test
+def nodes_built_in_functions_are_walked():
+    node = shutil.which("node")
+    if not node:
+        raise Skip("needs node")
+    with open(path("hot.js"), "w") as f:
+        f.write("function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }\n"
+                "for (const end = Date.now() + 700; Date.now() < end;) { fib(20); JSON.parse(JSON.stringify([...Array(99).keys()])) }")
+    for options in ([], ["--perf-basic-prof", "--interpreted-frames-native-stack"]):
+        found = stacks([node, *options, path("hot.js")], "node", rate="199")
+        assert share(found) >= 0.95, endings(found)
+
+
+@test
+def pythons_perf_trampolines_are_walked():
+    pythons = [p for p in glob.glob("/usr/bin/python3.1[2-9]") + glob.glob("/root/.pyenv/versions/3.1[2-9]*/bin/python3")
+               if subprocess.run([p, "-X", "perf", "-c", ""], capture_output=True).returncode == 0]
+    if not pythons:
+        raise Skip("needs Python 3.12 or newer")
+    code = "import time\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\nend = time.time() + 0.7\nwhile time.time() < end: f(16)\n"
+    comm = os.path.basename(pythons[0])
+    found = stacks([pythons[0], "-X", "perf", "-c", code], comm, rate="199")
+    assert share(found) >= 0.95, endings(found)
+    assert any(name.startswith("py::") for names, _ in found for name in names), found[:2]
+
+
+@test
+def gos_assembly_is_walked_by_gos_own_table():
+    go = shutil.which("go")
+    if not go:
+        raise Skip("needs Go")
+    with open(path("hash.go"), "w") as f:
+        f.write("package main\nimport (\"crypto/sha256\"; \"time\")\n"
+                "func main() { b := make([]byte, 65536)\nfor e := time.Now().Add(700 * time.Millisecond); time.Now().Before(e); "
+                "{ s := sha256.Sum256(b); b[0] = s[0] } }\n")
+    subprocess.run([go, "build", "-o", path("gohash"), path("hash.go")], check=True, cwd=WORK, capture_output=True,
+                   env={**os.environ, "GOFLAGS": "-ldflags=-s", "CGO_ENABLED": "0"})
+    found = stacks([path("gohash")], "gohash", rate="199")
+    assert share(found) >= 0.95, endings(found)
+    hashing = [names for names, _ in found if names and names[0].startswith("crypto/sha256.block")]
+    assert hashing and all("main.main" in names for names in hashing), found[:2]
+
+
+# Each for half a second at most; {data} is a file of text, which is also their input.
+PROGRAMS = r"""
+python3 -c "sum(i * i % 7 for i in range(9000000))"
+perl -e "for (1..9000000) { $x += $_ % 7 }"
+bash -c "for ((i = 0; i < 900000; i++)); do ((x += i % 7)); done"
+mawk "BEGIN { for (i = 0; i < 9000000; i++) x += i % 7 }"
+ruby -e "9000000.times { |i| i % 7 }"
+php -r "for ($i = 0; $i < 90000000; $i++) $x = $i % 7;"
+node -e "for (let i = 0, x = 0; i < 1e9; i++) x += i % 7"
+sort {data}
+shuf {data}
+xz -kc {data}
+gzip -9c {data}
+bzip2 -kc {data}
+zstd -15 -qc {data}
+sha256sum {data}
+md5sum {data}
+b2sum {data}
+sha512sum {data}
+openssl dgst -sha3-512 {data}
+openssl speed -seconds 1 aes-256-gcm
+base64 -w 3 {data}
+od {data}
+wc -mwL {data}
+sed -E "s/([0-9])[a-f]*7/x/g" {data}
+grep -E "([0-9a-f])\1\1" {data}
+fold -w 5 {data}
+fmt {data}
+pr {data}
+expand {data}
+rev {data}
+seq 1 90000000
+git hash-object --stdin
+sqlite3 :memory: "with recursive c(x) as (values(1) union all select x + 1 from c where x < 9000000) select sum(x % 7) from c"
+jq -n "[range(900000)] | add"
+bc
+strings -n 2 {data}
+objdump -d {libc}
+readelf -a -W {libc}
+find / -xdev -name "*q7"
+uniq -c {data}
+cut -c 2-5 {data}
+"""
+
+
+def programs():
+    data = path("doctor-data")
+    if not os.path.exists(data):
+        with open(data, "w") as f:
+            state = 1
+            lines = []
+            for _ in range(100000):
+                state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+                lines.append(f"{state >> 20:x}\n")
+            f.writelines(lines * 30)
+    libc = next(iter(glob.glob("/lib/*/libc.so.6")), data)
+    for line in PROGRAMS.strip().splitlines():
+        name, *args = shlex.split(line)
+        if shutil.which(name):
+            yield name, [shutil.which(name), *(a.replace("{data}", data).replace("{libc}", libc) for a in args)], data
+
+
+@test
+def doctor_promises_what_a_profile_shows():
+    if not has_json():
+        raise Skip("this build writes no JSON")
+    looked, broken = 0, []
+    script = path("doctor-programs")
+    commands = list(programs())
+    with open(script, "w") as f:
+        for _, args, data in commands:
+            f.write(f"timeout 0.5 {shlex.join(args)} <{data} >/dev/null 2>&1\n")
+        f.write(f"{RB} doctor >/dev/null 2>&1\n" * 2)  # by rawbpf-lab
+    good("profile", "-F", "999", "--json", "-q", "-o", path("doctor-profile"), "--", "sh", script, timeout=120)
+    by_comm = {}
+    for row in rows("doctor-profile"):  # what was never walked, as the process was too new, says nothing of the file
+        if row["type"] == "sample" and row.get("user_end") not in (None, "no_process"):
+            by_comm.setdefault(row["comm"], []).append(row["user_end"])
+    for name, binary in [(n, a[0]) for n, a, _ in commands] + [("rawbpf-lab", RB + "-lab")]:
+        file = os.path.realpath(binary)
+        found = by_comm.get(os.path.basename(file)[:15]) or by_comm.get(name[:15]) or []
+        if len(found) < 20:
+            continue
+        module = [json.loads(line) for line in good("doctor", file, "--json").out.splitlines()][1]
+        whole = "show whole stacks" in module["outlook"]
+        roots = found.count("root") / len(found)
+        looked += 1
+        if whole != (roots >= 0.95):
+            broken.append(f"{name}: {module['outlook']} But of {len(found)} stacks {roots:.0%} are whole.")
+    assert not broken, "\n".join(broken)
+    assert looked >= min(30, len(commands) - 4), f"only {looked} of {len(commands)} programs ran long enough"
