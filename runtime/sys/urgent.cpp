@@ -9,8 +9,8 @@
 
 namespace rawbpf::inline v0::sys {
 
-Urgent::Urgent() {
-    Because why("the command's exec is to be dealt with before its first function is reached");
+Urgent::Urgent(std::string_view reason) {
+    Because why(reason);
     const long policy = invoke(__NR_sched_getscheduler, 0);
     if (policy != SCHED_OTHER && policy != SCHED_BATCH) return;
     struct sched_param lowest {};

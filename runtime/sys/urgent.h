@@ -1,13 +1,15 @@
 // A moment in which we must not wait for our turn.
 #pragma once
 
+#include <string_view>
+
 namespace rawbpf::inline v0::sys {
 
 /// As long as it lives, this thread runs before all ordinary ones (SCHED_RR with the lowest priority), where it may; afterwards
-/// as it did. For milliseconds: who has to have dealt with an exec before the new program gets to what is looked at.
+/// as it did. For milliseconds at a time: who has to have dealt with an exec before the new program gets to what is looked at.
 class Urgent {
   public:
-    Urgent();
+    explicit Urgent(std::string_view why = "the command's exec is to be dealt with before its first function is reached");
     ~Urgent();
     Urgent(const Urgent &) = delete;
     Urgent &operator=(const Urgent &) = delete;

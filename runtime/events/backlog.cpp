@@ -1,0 +1,92 @@
+// The bound counts whole chunks, since those are what the memory goes to: a chunk's end that a record didn't fit into is paid for
+// as well. Chunks are allocated without being touched, so one that holds little costs the pages of that only.
+//
+// When the bound is reached the newest records are refused, never the oldest given up: what has been taken stays gapless up to
+// the first that is missing, as it does when a ring is full.
+#include "runtime/events/backlog.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace rawbpf::inline v0 {
+namespace {
+
+constexpr size_t kHead = 8;
+constexpr size_t whole(size_t length) { return (kHead + length + 7) & ~size_t{7}; }
+
+} // namespace
+
+bool Backlog::Chunk::peek(Bytes &record) const {
+    if (left_ == 0) {
+        record = {};
+        return false;
+    }
+    record = Bytes(bytes_.get() + at_ + kHead, load<uint32_t>(bytes_.get() + at_));
+    return true;
+}
+
+bool Backlog::Chunk::next(Bytes &record) {
+    if (!peek(record)) return false;
+    at_ += whole(record.size());
+    --left_;
+    return true;
+}
+
+bool Backlog::add_chunk(size_t record_bytes) {
+    const size_t capacity = std::max(kChunkBytes, record_bytes);
+    if (spare_.capacity_ >= capacity) {
+        chunks_.push_back(std::exchange(spare_, {}));
+        return true;
+    }
+    if (bound_.used + capacity > bound_.most) return false;
+    Chunk chunk;
+    chunk.bytes_.reset(new (std::nothrow) std::byte[capacity]);
+    if (!chunk.bytes_) return false;
+    chunk.capacity_ = capacity;
+    bound_.used += capacity;
+    chunks_.push_back(std::move(chunk));
+    return true;
+}
+
+bool Backlog::push(Bytes record) {
+    const size_t bytes = whole(record.size());
+    if (chunks_.empty() || chunks_.back().capacity_ - chunks_.back().end_ < bytes) {
+        if (record.size() > UINT32_MAX || !add_chunk(bytes)) {
+            ++refused_;
+            return false;
+        }
+    }
+    Chunk &last = chunks_.back();
+    std::byte *to = last.bytes_.get() + last.end_;
+    const auto length = static_cast<uint32_t>(record.size());
+    std::memcpy(to, &length, sizeof length);
+    if (length) std::memcpy(to + kHead, record.data(), length);
+    last.end_ += bytes;
+    ++last.left_;
+    ++waiting_;
+    return true;
+}
+
+Backlog::Chunk Backlog::take() {
+    if (chunks_.empty()) return {};
+    Chunk first = std::move(chunks_.front());
+    chunks_.pop_front();
+    waiting_ -= first.left_;
+    return first;
+}
+
+void Backlog::give_back(Chunk chunk) {
+    if (!chunk.bytes_) return;
+    // One is kept, of the usual size: whoever keeps up fills and empties the same one for ever.
+    if (spare_.bytes_ || chunk.capacity_ != kChunkBytes) {
+        bound_.used -= chunk.capacity_;
+        return;
+    }
+    chunk.at_ = chunk.end_ = 0;
+    chunk.left_ = 0;
+    spare_ = std::move(chunk);
+}
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,25 @@
+// sysinfo(2), and the control group (v2) that a container sees as its root; on the machine itself that one has no limit, and no
+// file.
+#include "runtime/sys/machine.h"
+
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+
+#include "runtime/sys/choke.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::sys {
+
+uint64_t memory_bytes() {
+    struct sysinfo machine {};
+    uint64_t bytes = uint64_t{1} << 30; // where even that is refused
+    if (invoke(__NR_sysinfo, reg(&machine)) == 0) bytes = uint64_t{machine.totalram} * machine.mem_unit;
+    uint64_t limit = 0;
+    for (const char c : first_line("/sys/fs/cgroup/memory.max")) {
+        if (c < '0' || c > '9') return bytes; // "max"
+        limit = limit * 10 + static_cast<uint64_t>(c - '0');
+    }
+    return limit != 0 && limit < bytes ? limit : bytes;
+}
+
+} // namespace rawbpf::inline v0::sys

@@ -1,0 +1,11 @@
+// What the machine has.
+#pragma once
+
+#include <cstdint>
+
+namespace rawbpf::inline v0::sys {
+
+/// Its memory in bytes, or what a container has of it (memory.max of the cgroup that it sees as the root).
+[[nodiscard]] uint64_t memory_bytes();
+
+} // namespace rawbpf::inline v0::sys

@@ -1,0 +1,132 @@
+// pthread_create(3), with a condition variable that it sleeps on between two ticks. Whoever starts one has decided to: no room of
+// the library does so by itself.
+//
+//      thread   tick() -> 2 ms   sleep   tick() -> 2 ms   sleep   tick() -> 0   parked ................ tick() ...
+//      others                                                                          wake(): signalled
+//
+// wake() is called for every batch of work, so it must not cost a system call while the thread ticks anyway. It stores a flag and
+// then asks whether the thread is parked; the thread says that it is parked and then asks for the flag. In sequential order one
+// of them sees the other.
+#include "runtime/sys/ticker.h"
+
+#ifndef RAWBPF_ONE_THREAD
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <pthread.h>
+
+#include "runtime/sys/together.h"
+#include "runtime/sys/urgent.h"
+#endif
+
+namespace rawbpf::inline v0::sys {
+
+#ifdef RAWBPF_ONE_THREAD
+
+struct Lock::State {};
+Lock::Lock() = default;
+Lock::~Lock() = default;
+void Lock::take() {}
+void Lock::give() {}
+
+struct Ticker::State {};
+Ticker::Ticker(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Ticker::~Ticker() = default;
+std::unique_ptr<Ticker> Ticker::start(std::function<uint64_t()>) { return nullptr; }
+void Ticker::wake() {}
+
+#else
+
+struct Lock::State {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+};
+Lock::Lock() : state_(std::make_unique<State>()) {}
+Lock::~Lock() { pthread_mutex_destroy(&state_->mutex); }
+void Lock::take() { pthread_mutex_lock(&state_->mutex); }
+void Lock::give() { pthread_mutex_unlock(&state_->mutex); }
+
+struct Ticker::State {
+    std::function<uint64_t()> tick;
+    pthread_t thread{};
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t changed{};
+    std::atomic<bool> woken{true}, parked{false};
+    bool ends = false; ///< under the mutex
+
+    State() {
+        pthread_condattr_t monotonic;
+        pthread_condattr_init(&monotonic);
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        pthread_cond_init(&changed, &monotonic);
+        pthread_condattr_destroy(&monotonic);
+    }
+    ~State() {
+        pthread_cond_destroy(&changed);
+        pthread_mutex_destroy(&mutex);
+    }
+
+    void run() {
+        Urgent urgent("what has come is moved out of the way before others have their turn");
+        pthread_mutex_lock(&mutex);
+        while (!ends) {
+            woken = false;
+            pthread_mutex_unlock(&mutex);
+            const uint64_t wait_ns = tick();
+            pthread_mutex_lock(&mutex);
+            if (wait_ns == 0) {
+                parked = true;
+                while (!woken && !ends) pthread_cond_wait(&changed, &mutex);
+                parked = false;
+                continue;
+            }
+            timespec until{};
+            clock_gettime(CLOCK_MONOTONIC, &until);
+            const uint64_t ns = static_cast<uint64_t>(until.tv_nsec) + wait_ns;
+            until.tv_sec += static_cast<time_t>(ns / 1'000'000'000);
+            until.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+            while (!ends && pthread_cond_timedwait(&changed, &mutex, &until) == 0) {
+            }
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+};
+
+Ticker::Ticker(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+std::unique_ptr<Ticker> Ticker::start(std::function<uint64_t()> tick) {
+    if (is_watched()) return nullptr;
+    auto state = std::make_unique<State>();
+    state->tick = std::move(tick);
+    const auto body = [](void *argument) -> void * {
+        static_cast<State *>(argument)->run();
+        return nullptr;
+    };
+    sigset_t all, before;
+    sigfillset(&all);
+    const bool blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+    const bool made = pthread_create(&state->thread, nullptr, body, state.get()) == 0;
+    if (blocked) (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!made) return nullptr;
+    return std::unique_ptr<Ticker>(new Ticker(std::move(state)));
+}
+
+Ticker::~Ticker() {
+    pthread_mutex_lock(&state_->mutex);
+    state_->ends = true;
+    pthread_cond_signal(&state_->changed);
+    pthread_mutex_unlock(&state_->mutex);
+    (void)pthread_join(state_->thread, nullptr);
+}
+
+void Ticker::wake() {
+    State &s = *state_;
+    s.woken = true;
+    if (!s.parked) return;
+    pthread_mutex_lock(&s.mutex);
+    pthread_cond_signal(&s.changed);
+    pthread_mutex_unlock(&s.mutex);
+}
+
+#endif
+
+} // namespace rawbpf::inline v0::sys

@@ -1,0 +1,56 @@
+// A thread that does one small thing again and again, while there is cause to; and the lock that what it does is under.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace rawbpf::inline v0::sys {
+
+/// A mutex; nothing at all in builds of one thread (RAWBPF_ONE_THREAD).
+class Lock {
+  public:
+    Lock();
+    ~Lock();
+    Lock(const Lock &) = delete;
+    Lock &operator=(const Lock &) = delete;
+    void take();
+    void give();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Holds a lock for a scope.
+class Locked {
+  public:
+    explicit Locked(Lock &lock) : lock_(lock) { lock_.take(); }
+    ~Locked() { lock_.give(); }
+    Locked(const Locked &) = delete;
+    Locked &operator=(const Locked &) = delete;
+
+  private:
+    Lock &lock_;
+};
+
+/// The thread. It runs before ordinary ones where it may (Urgent), so what it does has to be short; signals are for others.
+class Ticker {
+  public:
+    /// `tick` says after how many nanoseconds it wants to be called again; 0: not before wake(). nullptr where there can be no
+    /// thread: in builds of one thread, where somebody watches the system calls (is_watched()), when the machine has no room.
+    [[nodiscard]] static std::unique_ptr<Ticker> start(std::function<uint64_t()> tick);
+    /// Ends the thread and waits for it.
+    ~Ticker();
+    Ticker(const Ticker &) = delete;
+    Ticker &operator=(const Ticker &) = delete;
+    /// There is cause to tick again. Costs nothing while it does.
+    void wake();
+
+  private:
+    struct State;
+    explicit Ticker(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+} // namespace rawbpf::inline v0::sys
