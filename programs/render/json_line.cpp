@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "programs/render/digits.h"
 #include "programs/render/run_facts.h"
 #include "runtime/base/format.h"
 
@@ -31,7 +32,7 @@ JsonObject &JsonObject::text_or_null(std::string_view name, std::string_view val
     return value.empty() ? null(name) : text(name, value);
 }
 JsonObject &JsonObject::number(std::string_view name, uint64_t value) {
-    append(raw(name), "{}", value);
+    append_decimal(raw(name), value);
     return *this;
 }
 JsonObject &JsonObject::signed_number(std::string_view name, int64_t value) {
@@ -47,7 +48,10 @@ JsonObject &JsonObject::null(std::string_view name) {
     return *this;
 }
 JsonObject &JsonObject::hex(std::string_view name, uint64_t value) {
-    append(raw(name), "\"{:#x}\"", value);
+    std::string &out = raw(name);
+    out += '"';
+    append_hex(out, value);
+    out += '"';
     return *this;
 }
 
