@@ -28,6 +28,7 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr const char *kWho = "rawbpf custom";
+constexpr size_t kAtOnce = 8192; // traces that are taken before anything else is looked at
 constexpr int kTickMs = 50;
 constexpr uint64_t kSecond = 1'000'000'000;
 
@@ -68,6 +69,7 @@ constexpr Option kOptions[] = {
     kAsRootOption,
     kCommandOutputOption,
     kReadyFdOption,
+    kBacklogOption,
     format_option("text", "text json folded svg top pprof perf-script speedscope firefox"),
     kJsonOption,
     kLinesOption,
@@ -177,7 +179,9 @@ class Run {
         }
         TRY(loop());
         urgent_.reset();
-        TRY(tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); }));
+        PrintingRest rest(std::string(kWho), "traces", a_.has(option("quiet")));
+        TRY(tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); },
+                            [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
         status_ = end_workload(child_);
         return outcome();
     }
@@ -192,6 +196,8 @@ class Run {
         custom::CustomOptions options;
         options.unwind = unwind_ = TRY(unwind_choice(a_, unwind_ids(kOptions)));
         options.copies = true;
+        options.backlog = TRY(backlog_bytes(a_, option("backlog")));
+        options.thread = true;
         options.sample_hz = a_.count(option("sample"));
         options.off_cpu = a_.has(option("off-cpu"));
         options.follow_only = !a_.workload().empty();
@@ -249,9 +255,12 @@ class Run {
             }
             if (stop_wanted) return {};
             if (urgent_ && now - armed_ns_ >= profile::kFirstStepsNs) urgent_.reset();
-            (void)tracer_->may_sleep(); // gives back what was read; what lies there already can wait for the tick
-            TRY(sys::epoll_wait(epoll.get(), ready, wait_ms));
-            TRY(names_.following().tick([&] { tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); }); }));
+            (void)tracer_->may_sleep(); // gives back what was read; what lies in the ring already can wait for the tick
+            TRY(sys::epoll_wait(epoll.get(), ready, tracer_->waiting() ? 0 : wait_ms));
+            TRY(names_.following().tick([&] {
+                tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); }, kAtOnce);
+                names_.following().behind(tracer_->oldest_ns());
+            }));
             TRY(view_->flush(sys::monotonic_ns()));
             totals(sys::monotonic_ns());
             if (child_.pid() >= 0 && TRY(child_.poll())) return {};

@@ -95,6 +95,7 @@ constexpr Option kOptions[] = {
     kAsRootOption,
     kCommandOutputOption,
     kReadyFdOption,
+    kBacklogOption,
     kFormatOption,
     kJsonOption,
     kOutputOption,
@@ -304,6 +305,8 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     std::string_view bpf = a.text(option("bpf"));
     o.bpf = bpf == "clang" ? BpfSource::clang : bpf == "dsl" ? BpfSource::dsl : BpfSource::automatic;
     o.stop = &stop_wanted;
+    o.backlog = TRY(backlog_bytes(a, option("backlog")));
+    o.thread = true;
     o.command = own_command_line({"rawbpf", "profile"}, a);
     o.version = RAWBPF_VERSION;
     return o;

@@ -5,22 +5,44 @@
 #include <fcntl.h>
 
 #include "cli/console.h"
+#include "programs/render/text.h"
+#include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/machine.h"
 
 namespace rawbpf::inline v0::cli {
 
 volatile std::sig_atomic_t stop_wanted = 0;
 
+namespace {
+constexpr uint64_t kWorthTelling = 500'000; // a quarter of a second
+} // namespace
+
 void stop_on_signals() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { stop_wanted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND); // without SA_RESTART: a wait ends at once
+    struct sigaction action {}; // without SA_RESTART: a wait ends at once
+    action.sa_handler = [](int signal) {
+        stop_wanted = stop_wanted + 1;
+        if (stop_wanted >= 2) ::signal(signal, SIG_DFL);
+    };
     for (int signal = 1; signal <= 64; ++signal) {
         if ((sys::kEndingSignals >> (signal - 1) & 1) == 0) continue;
         struct sigaction before {};
         if (signal == SIGHUP && sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
         sigaction(signal, &action, nullptr);
     }
+}
+
+bool PrintingRest::go_on(uint64_t waiting) {
+    if (stop_wanted >= 2 || stop_wanted > before_) return false;
+    if (!told_ && !quiet_ && waiting > kWorthTelling)
+        say(format("{}: {} {} wait to be written; Ctrl-C leaves them out\n", who_, render::grouped(waiting), what_));
+    told_ = true;
+    return true;
+}
+
+Result<uint64_t> backlog_bytes(const Arguments &a, Id backlog) {
+    if (a.has(backlog)) return parse_size(a.text(backlog), "--backlog", uint64_t{1} << 20, uint64_t{1} << 40);
+    return sys::memory_bytes() / 8;
 }
 
 Unexpected wrong_usage(std::string text, std::string hint) {

@@ -11,11 +11,25 @@
 
 namespace rawbpf::inline v0::cli {
 
-/// Set by the first signal of sys::kEndingSignals after stop_on_signals().
+/// How many signals of sys::kEndingSignals came after stop_on_signals().
 extern volatile std::sig_atomic_t stop_wanted;
-/// The first Ctrl-C, or any signal of sys::kEndingSignals, ends the run with all its output; the same a second time, while
-/// something hangs, ends the program. SIGHUP stays ignored if it was (nohup).
+/// The first Ctrl-C, or any signal of sys::kEndingSignals, ends the run with all its output, the second leaves out what is still to be
+/// printed; a third one, while something hangs, ends the program. SIGHUP stays ignored if it was (nohup).
 void stop_on_signals();
+/// Asked while what waits is printed at the end of a run, with how much that is: says so where it takes a while, and whether to
+/// go on. `what`: "events".
+class PrintingRest {
+  public:
+    PrintingRest(std::string who, std::string_view what, bool quiet)
+        : who_(std::move(who)), what_(what), quiet_(quiet), before_(stop_wanted) {}
+    [[nodiscard]] bool go_on(uint64_t waiting);
+
+  private:
+    std::string who_;
+    std::string_view what_;
+    bool quiet_, told_ = false;
+    int before_;
+};
 
 /// What is wrong with a command line as a whole; what is wrong with one option its table says.
 [[nodiscard]] Unexpected wrong_usage(std::string text, std::string hint = {});
@@ -30,6 +44,16 @@ void stop_on_signals();
 
 /// "64M", "65536K", "1G", "67108864": bytes. Errors: invalid_argument, with the option's name and the bounds.
 [[nodiscard]] Result<uint64_t> parse_size(std::string_view text, std::string_view option, uint64_t least, uint64_t most);
+
+/// How much may wait to be shown.
+inline constexpr Option kBacklogOption{
+    .name = "backlog",
+    .kind = Kind::text,
+    .argument = "SIZE",
+    .help = "at most so much memory for what came faster than it could be written, and waits: "
+            "64M, 2G; from 1M on. By default an eighth of the machine's memory, or of the container's"};
+/// It in bytes, or the default that its help states. Errors: invalid_argument.
+[[nodiscard]] Result<uint64_t> backlog_bytes(const Arguments &a, Id backlog);
 
 /// Where a command's table has the options of unwinding.
 struct UnwindIds {

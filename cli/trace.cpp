@@ -32,8 +32,8 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr int kTickMs = 50;
-constexpr uint64_t kTarget = 16;         // among what epoll tells: a process that is traced has ended
-constexpr uint32_t kStackRing = 8 << 20; // a record with stacks has over a KB
+constexpr uint64_t kTarget = 16; // among what epoll tells: a process that is traced has ended
+constexpr size_t kAtOnce = 8192; // events that are shown before anything else is looked at
 constexpr uint64_t kRedrawNs = 1'000'000'000;
 
 constexpr Option without_section(Option option) {
@@ -91,6 +91,7 @@ constexpr Option kOptions[] = {
     kAsRootOption,
     kCommandOutputOption,
     kReadyFdOption,
+    kBacklogOption,
     {.name = "stack",
      .letter = 's',
      .help = "with each event the stacks of the kernel and of the program; -f folded, svg, top and pprof count equal ones",
@@ -251,9 +252,10 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.calls = both || !program.results;
     program.pair = program.results && !both;
     program.stack = wants_stacks(a);
-    if (program.stack) program.ring_bytes = kStackRing;
     o.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
     o.copies = true;
+    o.backlog = TRY(backlog_bytes(a, option("backlog")));
+    o.thread = true;
     program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
     trace::Filters &filters = program.filters;
     filters.pids = numbers(a.pids(option("pid")));
@@ -369,7 +371,9 @@ class Run {
         }
         if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
         TRY(loop());
-        TRY(tracer_->finish([&](const trace::Event &event) { show(event); }));
+        PrintingRest rest(who_, "events", a_.has(option("quiet")));
+        TRY(tracer_->finish([&](const trace::Event &event) { show(event); },
+                            [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
         if (child_.pid() >= 0) status_ = end_workload(child_); // else of the processes that were traced
         return outcome();
     }
@@ -449,11 +453,14 @@ class Run {
             for (size_t i = 0; i < n; ++i)
                 if (ready[i].data.u64 >= kTarget) --alive;
             if (sys::monotonic_ns() > armed_ns_ + profile::kFirstStepsNs) urgent_.reset();
-            TRY(following.tick([&] { tracer_->poll([&](const trace::Event &event) { show(event); }); }));
+            TRY(following.tick([&] {
+                tracer_->poll([&](const trace::Event &event) { show(event); }, kAtOnce);
+                following.behind(tracer_->oldest_ns());
+            }));
             TRY(view_->flush(sys::monotonic_ns()));
             if (spans_ && spans_->is_scraped() && sys::monotonic_ns() - counted_ns_ >= kRedrawNs) {
                 uint64_t lost = 0;
-                for (const trace::PlaceCounts &place : TRY(tracer_->counts())) lost += place.counts.lost;
+                for (const trace::PlaceCounts &place : TRY(tracer_->counts())) lost += place.lost();
                 spans_->set_lost_events(lost);
                 counted_ns_ = sys::monotonic_ns();
             }
@@ -474,16 +481,18 @@ class Run {
     Result<void> outcome() {
         std::vector<trace::PlaceCounts> counts = TRY(tracer_->counts());
         Ledger ledger;
-        uint64_t ring_full = 0, shown = 0;
+        uint64_t ring_full = 0, backlog_full = 0, left_out = 0, shown = 0;
         for (const trace::PlaceCounts &place : counts) {
             ledger.fired += place.counts.fired;
             ledger.filtered += place.counts.filtered;
             ledger.sampled_out += place.counts.sampled_out;
             ring_full += place.counts.lost;
+            backlog_full += place.backlog_full;
+            left_out += place.left_out;
             shown += place.shown;
         }
         ledger.shown = shown;
-        ledger.lost = {{"ring_full", ring_full}};
+        ledger.lost = {{"ring_full", ring_full}, {"backlog_full", backlog_full}, {"stopped_by_signal", left_out}};
         if (most_ != 0 && shown > events_) { // beyond --max-events
             ledger.shown = events_;
             ledger.lost.emplace_back("after_max_events", shown - events_);

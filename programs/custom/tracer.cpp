@@ -16,7 +16,7 @@
 #include "programs/custom/program.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/format.h"
-#include "runtime/events/ring_buffer.h"
+#include "runtime/events/ring_reader.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/stats.h"
@@ -116,7 +116,10 @@ struct CustomTracer::State {
     ObjectSpec spec;
     LoadedObject object;
     std::vector<std::unique_ptr<External>> externals;
-    std::optional<RingBuffer> ring;
+    std::unique_ptr<RingReader> ring;
+    uint64_t backlog_full = 0; ///< counted in whichever thread moves traces, one at a time
+    uint64_t left_out = 0;
+    bool thread = false;
     std::optional<RunStats> stats;
     UprobeHeadStart head_start;
     std::vector<Link> links;
@@ -200,7 +203,11 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
         for (size_t at = 0; at + 8 <= none.size(); at += 8) std::memcpy(none.data() + at, &kNoContext, 8);
         TRY(contexts->update(&slot, none.data()));
     }
-    ring = TRY(RingBuffer::open(traces->fd(), traces->max_entries()));
+    std::vector<RingBuffer> rings;
+    rings.push_back(TRY(RingBuffer::open(traces->fd(), traces->max_entries())));
+    ring = std::make_unique<RingReader>(std::move(rings), options.backlog,
+                                        [this](Bytes) { __atomic_fetch_add(&backlog_full, 1, __ATOMIC_RELAXED); });
+    thread = options.thread;
     for (const Program &program : object.programs)
         if (program.name.starts_with("custom__generic"))
             steps.push_back(format("loaded {} (program descriptor {})", program.name, program.fd.get()));
@@ -415,6 +422,7 @@ Result<void> CustomTracer::follow(int pid) {
 
 Result<void> CustomTracer::attach() {
     State &s = *state_;
+    if (s.thread) s.ring->keep_up();
     TRY(s.attach_own("custom_fork")); // before the first fork
     if (s.wants_guard)
         if (Result<void> guarded = s.guard(); !guarded)
@@ -427,19 +435,30 @@ Result<void> CustomTracer::attach() {
     return s.start_clocks();
 }
 
-int CustomTracer::poll_fd() const { return state_->ring->poll_fd(); }
-bool CustomTracer::may_sleep() { return state_->ring->prepare_wait(); }
+int CustomTracer::poll_fd() const { return state_->ring->wake_fd(); }
+bool CustomTracer::may_sleep() { return state_->ring->may_sleep(); }
+uint64_t CustomTracer::waiting() const { return state_->ring->waiting(); }
+uint64_t CustomTracer::backlog_full() const { return __atomic_load_n(&state_->backlog_full, __ATOMIC_RELAXED); }
+uint64_t CustomTracer::left_out() const { return state_->left_out; }
 
-size_t CustomTracer::poll(const Reporter &report) {
-    return state_->ring->consume([&](Bytes record) {
-        if (const std::optional<CustomTrace> trace = parse_trace(record))
-            report(*trace);
-        else
-            ++state_->malformed;
-    });
+uint64_t CustomTracer::oldest_ns() const {
+    Bytes record;
+    return state_->ring->peek(record) && record.size() >= sizeof(Record) ? load<Record>(record.data()).t_ns : 0;
 }
 
-Result<void> CustomTracer::finish(const Reporter &report) {
+size_t CustomTracer::poll(const Reporter &report, size_t limit) {
+    return state_->ring->read(
+        [&](Bytes record) {
+            if (const std::optional<CustomTrace> trace = parse_trace(record))
+                report(*trace);
+            else
+                ++state_->malformed;
+        },
+        limit);
+}
+
+Result<void> CustomTracer::finish(const Reporter &report, const std::function<bool()> &go_on) {
+    constexpr size_t kBetweenQuestions = 4096;
     State &s = *state_;
     {
         sys::Because why("no more traces: when this returns, no CPU runs the programs that were attached here");
@@ -448,8 +467,9 @@ Result<void> CustomTracer::finish(const Reporter &report) {
         // From the last to the first: the guard of contexts came before those that leave some, and goes after them.
         while (!s.links.empty()) s.links.pop_back();
     }
-    while (poll(report) > 0) {
-    }
+    s.ring->stop();
+    while (poll(report, kBetweenQuestions) > 0)
+        if (go_on && !go_on()) s.left_out += s.ring->read([](Bytes) {});
     for (const std::unique_ptr<State::External> &external : s.externals) s.cost += run_cost(external->object);
     s.stats.reset();
     return {};

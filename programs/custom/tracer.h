@@ -51,6 +51,8 @@ struct CustomOptions {
     /// without, stacks are walked by frame pointers.
     UnwindChoice unwind = {UnwindBy::fp};
     bool copies = false; ///< of processes without tables the stack's bytes come with the trace: CustomTrace::copy
+    uint64_t backlog = uint64_t{64} << 20; ///< bytes at most of traces that came and haven't been handed over yet
+    bool thread = false; ///< one may move traces out of the ring while the caller is busy; else poll() alone does
 };
 
 /// One record of the ring, taken apart; its addresses are gone when the function that it was given to returns.
@@ -115,10 +117,17 @@ class CustomTracer {
     [[nodiscard]] int poll_fd() const;
     /// Asks for that. False: there is something already.
     [[nodiscard]] bool may_sleep();
-    /// Hands over what there is. Returns how many records.
-    size_t poll(const Reporter &report);
-    /// Detaches, hands over the rest.
-    [[nodiscard]] Result<void> finish(const Reporter &report);
+    /// Hands over what there is, up to `limit` records. Returns how many.
+    size_t poll(const Reporter &report, size_t limit = SIZE_MAX);
+    /// Traces that wait in the backlog.
+    [[nodiscard]] uint64_t waiting() const;
+    /// The time of the oldest of them; 0: none waits.
+    [[nodiscard]] uint64_t oldest_ns() const;
+    /// Detaches, hands over the rest. `go_on` is asked after each few thousand: false leaves the others out.
+    [[nodiscard]] Result<void> finish(const Reporter &report, const std::function<bool()> &go_on = {});
+    /// Traces that were sent, but CustomOptions::backlog had no room; that waited when finish() was told not to go on.
+    [[nodiscard]] uint64_t backlog_full() const;
+    [[nodiscard]] uint64_t left_out() const;
 
     /// Sums over all CPUs: live, or final after finish().
     [[nodiscard]] Result<Counts> counts() const;

@@ -262,10 +262,14 @@ Ledger ledger_of(const CustomTracer &tracer, const Counts &counts, uint64_t show
     out.shown = shown;
     out.filtered = counts.filtered + filtered;
     out.lost = {{"ring_full", counts.lost_ring_full}};
-    const std::pair<const char *, uint64_t> rare[] = {
-        {"tail_call_failed", counts.lost_tail_call},           {"context_map_full", counts.lost_context_map},
-        {"no_context_of_its_thread", counts.lost_context},     {"interrupted_too_deep", counts.lost_scratch},
-        {"too_many_threads_off_cpu", counts.lost_off_cpu_map}, {"malformed", tracer.malformed()}};
+    const std::pair<const char *, uint64_t> rare[] = {{"tail_call_failed", counts.lost_tail_call},
+                                                      {"context_map_full", counts.lost_context_map},
+                                                      {"no_context_of_its_thread", counts.lost_context},
+                                                      {"interrupted_too_deep", counts.lost_scratch},
+                                                      {"too_many_threads_off_cpu", counts.lost_off_cpu_map},
+                                                      {"malformed", tracer.malformed()},
+                                                      {"backlog_full", tracer.backlog_full()},
+                                                      {"stopped_by_signal", tracer.left_out()}};
     for (const auto &[reason, n] : rare)
         if (n) out.lost.emplace_back(reason, n);
     return out;

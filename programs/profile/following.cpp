@@ -63,13 +63,22 @@ void Following::gather() {
 void Following::apply(uint64_t t_ns) {
     if (!watching_) return;
     if (t_ns > events_.gathered_ns()) events_.gather();
+    if (!events_.due(t_ns)) { // as nearly always: it is asked for each address of each event
+        table_.told_until(t_ns);
+        return;
+    }
+    ++changes_;
     events_.apply(t_ns, table_);
 }
 
 Result<bool> Following::settle() {
     if (watching_) {
         const uint64_t now = events_.gathered_ns(), fresh = in_flight_ns(now);
-        if (now > fresh) events_.apply(now - fresh, table_);
+        const uint64_t until = behind_ns_ == 0 ? now : std::min(now, behind_ns_);
+        if (until > fresh) {
+            changes_ += events_.due(until - fresh);
+            events_.apply(until - fresh, table_);
+        }
     }
     return unwinding_.update(sys::monotonic_ns());
 }

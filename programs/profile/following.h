@@ -74,8 +74,13 @@ class Following {
         return tick([] {});
     }
 
+    /// Records from that time on haven't been read yet: news that came after it waits for them, lest they are taken for what
+    /// their process did later. 0: all have been. To be said within tick()'s `read`.
+    void behind(uint64_t t_ns) { behind_ns_ = t_ns; }
     /// Everything that happened up to then, before a record of that time is looked at.
     void apply(uint64_t t_ns);
+    /// How often something happened that may change what an address is.
+    [[nodiscard]] uint64_t changes() const { return changes_; }
     /// Whether a process was the workload's then; without a workload all are.
     [[nodiscard]] bool wanted(uint32_t pid, uint64_t t_ns) { return workload_ < 0 || table_.find_wanted(pid, t_ns); }
     /// A record with a user stack of that process came: from now on its stacks are walked by tables.
@@ -109,7 +114,7 @@ class Following {
     ProcessEvents events_;
     bool watching_ = false;
     int workload_ = -1;
-    uint64_t hurry_until_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0;
+    uint64_t changes_ = 0, behind_ns_ = 0, hurry_until_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0;
     Fd pause_; // an epoll set with nothing in it: to wait a moment
 };
 

@@ -28,6 +28,8 @@ class ProcessEvents {
     void apply(uint64_t until_ns, ProcessTable &table);
     /// Whether something waits for apply().
     [[nodiscard]] bool waiting() const { return !queue_.empty(); }
+    /// Whether apply() of that time has anything to tell.
+    [[nodiscard]] bool due(uint64_t until_ns) const { return !queue_.empty() && queue_.front().t_ns <= until_ns; }
     /// When gather() was last called: what happened later may not be in the queue.
     [[nodiscard]] uint64_t gathered_ns() const { return gathered_ns_; }
 

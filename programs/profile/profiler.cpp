@@ -44,7 +44,7 @@
 #include "programs/profile/sample.h"
 #include "programs/profile/stack_counting.h"
 #include "programs/profile/unwinding.h"
-#include "runtime/events/ring_buffer.h"
+#include "runtime/events/ring_reader.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/stats.h"
 #include "runtime/link/perf_event.h"
@@ -78,6 +78,7 @@ constexpr uint64_t kBeforehandNs = 300'000'000; // for tables of what runs alrea
 constexpr size_t kMostNodes = 1 << 20;          // of the stack tree, before it starts anew; about 20 MB
 constexpr size_t kWriteAt = 64 << 10;           // bytes of capture waiting
 constexpr int kRounds = 8;                      // of making tables, before anything else is done
+constexpr size_t kAtOnce = 16384;               // samples that are taken before anything else is looked at
 // Samples, for the milliseconds that counting takes to prepare: the kernel's types are searched.
 constexpr double kWorthCounting = 2000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
@@ -220,11 +221,14 @@ class Run {
         if (!program_) return fail(Errc::internal, "no program profile");
         sys::Because why(
             "the ring in our memory: our position, the kernel's, and the records, twice in a row so that none is torn");
+        std::vector<RingBuffer> rings;
         for (uint32_t i = 0; i < std::min<uint32_t>(program.cpus, PROFILE_RINGS); ++i) {
             const Map *ring_map = TRY(map(format("profile_ring_{}", i)));
-            rings_.push_back(TRY(RingBuffer::open(ring_map->fd(), ring_map->max_entries())));
+            rings.push_back(TRY(RingBuffer::open(ring_map->fd(), ring_map->max_entries())));
         }
-        waiting_.resize(rings_.size());
+        waiting_.resize(rings.size());
+        reader_ = std::make_unique<RingReader>(std::move(rings), options_.backlog,
+                                               [this](Bytes) { __atomic_fetch_add(&backlog_full_, 1, __ATOMIC_RELAXED); });
         return {};
     }
 
@@ -381,7 +385,8 @@ class Run {
         epoll_ = TRY(sys::epoll_create());
         if (unwinding_.on()) pause_ = TRY(sys::epoll_create());
         // Edge-triggered: a ring has something to read nearly always; what is wanted is the wake-up of one that fills.
-        for (const RingBuffer &ring : rings_) TRY(sys::epoll_add(epoll_.get(), ring.poll_fd(), EPOLLIN | EPOLLET, 0));
+        for (size_t i = 0; i < reader_->rings(); ++i)
+            TRY(sys::epoll_add(epoll_.get(), reader_->wake_fd(i), EPOLLIN | EPOLLET, 0));
         for (const SidebandRing &ring : events_.rings()) TRY(sys::epoll_add(epoll_.get(), ring.poll_fd(), EPOLLIN | EPOLLET, 0));
         if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll_.get(), child_.pidfd(), EPOLLIN, 0));
         for (size_t i = 0; i < targets_.size(); ++i)
@@ -407,6 +412,7 @@ class Run {
             while (slowest * 2 <= std::min<uint64_t>(kMostWeight, options_.frequency)) slowest *= 2;
             budget_.emplace(options_.max_cpu, slowest);
         }
+        if (options_.thread && (event_.counts() || options_.off_cpu)) reader_->keep_up(); // a clock's ticks are no burst
         for (const PerfEventLink &link : links_) TRY(link.enable());
         if (tracepoint_) TRY(tracepoint_->attach(program_->fd.get()));
         if (options_.off_cpu) TRY(options_.off_cpu->attach(object_));
@@ -444,9 +450,8 @@ class Run {
                 std::vector<epoll_event> none(1);
                 (void)TRY(sys::epoll_wait(pause_.get(), none, 1));
             }
-            for (RingBuffer &ring : rings_)
-                (void)ring.prepare_wait(); // gives back what was read; whatever lies there already can wait for the tick
-            const size_t count = TRY(sys::epoll_wait(epoll_.get(), ready, wait_ms));
+            (void)reader_->may_sleep(); // gives back what was read; whatever lies in a ring already can wait for the tick
+            const size_t count = TRY(sys::epoll_wait(epoll_.get(), ready, oldest_ns() != 0 ? 0 : wait_ms));
             TRY(tick());
             for (size_t i = 0; i < count; ++i)
                 if (ready[i].data.u64 >= kTarget) TRY(target_ended(ready[i].data.u64 - kTarget));
@@ -527,19 +532,39 @@ class Run {
             static_cast<double>(options_.frequency) / budget_->slowest()));
     }
 
-    /// All news and samples there are now. Returns the number of samples.
+    /// All news, and the samples there are now, but for what goes beyond kAtOnce. Returns the number of samples.
     size_t drain() {
         events_.gather();
-        const size_t count = rings_.size() == 1 ? rings_[0].consume([this](Bytes record) { take(record); }) : drain_merged();
-        if (events_.gathered_ns() > kInFlightNs) events_.apply(events_.gathered_ns() - kInFlightNs, table_);
+        const size_t count =
+            reader_->rings() == 1 ? reader_->read([this](Bytes record) { take(record); }, kAtOnce) : drain_merged();
+        // News that came after a sample waits until that has been read.
+        const uint64_t oldest = oldest_ns(),
+                       until = oldest == 0 ? events_.gathered_ns() : std::min(events_.gathered_ns(), oldest);
+        if (until > kInFlightNs) events_.apply(until - kInFlightNs, table_);
         return count;
+    }
+
+    /// A record's time stands first; a malformed one comes first, and is counted.
+    static uint64_t time_of(Bytes record) { return record.size() >= sizeof(uint64_t) ? load<uint64_t>(record.data()) : 1; }
+
+    /// The time of the oldest sample that waits to be read; 0: none does.
+    [[nodiscard]] uint64_t oldest_ns() const {
+        uint64_t oldest = 0;
+        const auto see = [&](Bytes record) {
+            if (oldest == 0 || time_of(record) < oldest) oldest = time_of(record);
+        };
+        for (size_t ring = 0; ring < reader_->rings(); ++ring) {
+            if (Bytes next; reader_->peek(next, ring)) see(next);
+            if (!waiting_[ring].empty()) see(waiting_[ring]);
+        }
+        return oldest;
     }
 
     /// The next record of a ring, copied into its place in waiting_; false when the ring is empty.
     bool fetch(size_t ring) {
         waiting_[ring].clear();
-        while (waiting_[ring].empty() && // a discarded record counts as consumed and gives nothing
-               rings_[ring].consume([&](Bytes record) { waiting_[ring].assign(record.begin(), record.end()); }, 1) == 1) {
+        while (waiting_[ring].empty() && // a record without a byte gives nothing
+               reader_->read([&](Bytes record) { waiting_[ring].assign(record.begin(), record.end()); }, 1, ring) == 1) {
         }
         return !waiting_[ring].empty();
     }
@@ -547,18 +572,13 @@ class Run {
     /// The rings' records in the order of their times. Each ring is in order by itself, so the next one is the least of the
     /// heads.
     size_t drain_merged() {
-        const auto time_of = [this](size_t ring) {
-            const std::vector<std::byte> &head = waiting_[ring];
-            return head.size() >= sizeof(uint64_t) ? load<uint64_t>(head.data())
-                                                   : 0; // a malformed one comes first, and is counted
-        };
-        const auto later = [&](size_t a, size_t b) { return time_of(a) > time_of(b); };
+        const auto later = [&](size_t a, size_t b) { return time_of(waiting_[a]) > time_of(waiting_[b]); };
         heap_.clear();
-        for (size_t ring = 0; ring < rings_.size(); ++ring)
-            if (fetch(ring)) heap_.push_back(ring);
+        for (size_t ring = 0; ring < reader_->rings(); ++ring)
+            if (!waiting_[ring].empty() || fetch(ring)) heap_.push_back(ring); // the last time may have left one
         std::make_heap(heap_.begin(), heap_.end(), later);
         size_t count = 0;
-        while (!heap_.empty()) {
+        while (!heap_.empty() && count < kAtOnce) {
             std::pop_heap(heap_.begin(), heap_.end(), later);
             const size_t ring = heap_.back();
             take(waiting_[ring]);
@@ -757,7 +777,11 @@ class Run {
         outcome_.elapsed_ns = sys::monotonic_ns() - start_ns_;
         say_slowed();
         if (options_.off_cpu) options_.off_cpu->detach();
+        reader_->stop();
+        const int stops = options_.stop ? *options_.stop : 0;
         while (drain() > 0) {
+            TRY(deliverer_.flush(sys::monotonic_ns()));
+            if (options_.stop && *options_.stop > stops) leave_out(); // asked a second time
         }
         if (options_.off_cpu)
             TRY(options_.off_cpu->rest(object_, start_ns_ + outcome_.elapsed_ns, [this](Bytes record) { take(record); }));
@@ -772,7 +796,7 @@ class Run {
             }
         }
         cost.ring_bytes = events_.bytes();
-        for (const RingBuffer &ring : rings_) cost.ring_bytes += ring.size();
+        cost.ring_bytes += reader_->ring_bytes();
         cost.table_bytes = unwinding_.stats().pool_bytes;
         cost.counted = counting_.counted();
         if (counting_.on()) {
@@ -786,6 +810,14 @@ class Run {
             outcome_.warnings.push_back(format("{} process events were lost: some names may be missing{}", events_.lost(),
                                                options_.workload.empty() ? "" : ", and samples of short-lived children"));
         return {};
+    }
+
+    /// What waits is counted, and not looked at.
+    void leave_out() {
+        for (size_t ring = 0; ring < reader_->rings(); ++ring) {
+            left_out_rest_ += reader_->read([](Bytes) {}, SIZE_MAX, ring) + !waiting_[ring].empty();
+            waiting_[ring].clear();
+        }
     }
 
     /// A workload outlives the measurement only when it doesn't listen.
@@ -802,7 +834,7 @@ class Run {
         ledger.shown = deliverer_.shown();
         if (options_.off_cpu) {
             TRY(options_.off_cpu->account(object_, ledger));
-            if (malformed_ > 0) ledger.lost.emplace_back("malformed", malformed_);
+            read_own_losses(ledger);
             return {};
         }
         // The counts stand first in each CPU's value, whatever else the program keeps there.
@@ -821,9 +853,17 @@ class Run {
             ledger.sampled_out += cpu.sampled_out;
         }
         ledger.lost = {{"ring_full", ring_full}};
-        if (malformed_ > 0) ledger.lost.emplace_back("malformed", malformed_);
+        read_own_losses(ledger);
         if (counting_.unknown() > 0) ledger.lost.emplace_back("unknown_stack", counting_.unknown());
         return {};
+    }
+
+    void read_own_losses(Ledger &ledger) const {
+        const std::pair<const char *, uint64_t> rare[] = {{"malformed", malformed_},
+                                                          {"backlog_full", __atomic_load_n(&backlog_full_, __ATOMIC_RELAXED)},
+                                                          {"stopped_by_signal", left_out_rest_}};
+        for (const auto &[reason, n] : rare)
+            if (n > 0) ledger.lost.emplace_back(reason, n);
     }
 
     Result<void> finish() {
@@ -865,7 +905,8 @@ class Run {
     std::optional<RunStats> stats_;
     Map *counts_ = nullptr, *pids_ = nullptr;
     Program *program_ = nullptr;
-    std::vector<RingBuffer> rings_;
+    std::unique_ptr<RingReader> reader_;
+    uint64_t backlog_full_ = 0, left_out_rest_ = 0;
     std::vector<std::vector<std::byte>> waiting_; // by ring: its next record, while rings are merged
     std::vector<size_t> heap_;                    // rings with a record waiting
     sys::Child child_;

@@ -75,8 +75,12 @@ struct ProfileOptions {
     /// Waits in place of samples: each time a thread was off its CPU, blocked, is a sample (RunInfo::waits). What is
     /// said of clocks (frequency, cpus, idle) and bpf then means nothing; other events, max_cpu and record_fd aren't possible.
     profile::OffCpu *off_cpu = nullptr;
+    uint64_t backlog = uint64_t{64} << 20; ///< bytes at most of samples that came and haven't been looked at yet
+    /// One may move samples out of the rings while this one is busy: of events and of waits, which come in bursts.
+    bool thread = false;
     size_t ring_bytes = 0;                            ///< size of the ring, a power of two of pages; 0: by CPUs and frequency
-    const volatile std::sig_atomic_t *stop = nullptr; ///< ends the run cleanly when it becomes nonzero; may be nullptr
+    const volatile std::sig_atomic_t *stop = nullptr; ///< ends the run cleanly when it becomes nonzero, and then without what
+                                                      ///< still waits when it grows again; may be nullptr
     std::vector<std::string> command;                 ///< rawbpf's own command line, for RunInfo
     std::string version;                              ///< rawbpf's version, for RunInfo
 };

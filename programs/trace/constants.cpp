@@ -273,16 +273,23 @@ std::string name_by(const Row &row, uint64_t raw) {
     return out;
 }
 
-} // namespace
-
-std::string constant_name(std::string_view function, std::string_view argument, uint64_t value) {
+const Row *row_of(std::string_view function, std::string_view argument) {
     std::string_view plain;
     for (const Row &row : kRows) {
         if (row.argument != argument) continue;
         if (plain.empty()) plain = plain_name(function);
-        if (row.functions.empty() || has_word(row.functions, plain)) return name_by(row, value);
+        if (row.functions.empty() || has_word(row.functions, plain)) return &row;
     }
-    return {};
+    return nullptr;
 }
+
+} // namespace
+
+std::string constant_name(std::string_view function, std::string_view argument, uint64_t value) {
+    const Row *row = row_of(function, argument);
+    return row ? name_by(*row, value) : std::string();
+}
+
+bool has_constants(std::string_view function, std::string_view argument) { return row_of(function, argument) != nullptr; }
 
 } // namespace rawbpf::inline v0::trace

@@ -11,5 +11,7 @@ namespace rawbpf::inline v0::trace {
 /// known of that argument, or where the value says it better. Functions of the kernel and of libc go by the system call's name,
 /// arguments by the names that the kernel gives them (tracefs) or the manual pages.
 [[nodiscard]] std::string constant_name(std::string_view function, std::string_view argument, uint64_t value);
+/// Whether any value of that argument has a name.
+[[nodiscard]] bool has_constants(std::string_view function, std::string_view argument);
 
 } // namespace rawbpf::inline v0::trace

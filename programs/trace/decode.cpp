@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "programs/render/digits.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "programs/trace/address.h"
@@ -221,18 +222,13 @@ Decoded result_raw(const Type &type, uint64_t raw, const btf::Btf *kernel, bool 
 }
 
 // What the type can't say: constants of system calls and addresses of functions.
-void name_value(Decoded &value, const Event &event, size_t column, const Decoding &with) {
+void name_value(Decoded &value, const Event &event, size_t column, const ColumnPlan &plan, const Decoding &with) {
     using Kind = Decoded::Kind;
     if (value.kind == Kind::number && value.name.empty() && value.target.empty()) {
-        const std::string name = event.name(column);
-        std::string_view call = event.place->function;
-        if (call.starts_with("sys_enter_")) call.remove_prefix(10); // as a tracepoint
-        value.name = constant_name(call, name, event.value(column));
-        // Tracefs has addresses of mmap() and the like as unsigned long.
-        if (value.name.empty() && value.number >= 4096 && event.type(column).size == 8 && (name == "addr" || name == "start"))
-            append(value.name, "{:#x}", value.number);
+        if (plan.constants) value.name = constant_name(plan.call, plan.name, event.value(column));
+        if (plan.addresses && value.name.empty() && value.number >= 4096) render::append_hex(value.name, value.number);
     } else if (value.kind == Kind::address && value.number != 0 && with.addresses)
-        value.name = with.addresses->symbol(event.header.pid, value.number);
+        value.name = with.addresses->symbol(event.header.pid, value.number, event.header.time);
 }
 
 } // namespace
@@ -245,21 +241,84 @@ int error_of(const Type &type, uint64_t raw) {
     return value < 0 && value >= -4095 ? static_cast<int>(-value) : 0;
 }
 
-Decoded decode(const Event &event, size_t column, const Decoding &with) {
-    Decoded out = decode_raw(event.type(column), event.value(column), event.blob(column), event.record, with.kernel);
+ColumnPlan plan_column(const Place &place, const Layout &layout, size_t column) {
+    using Plain = ColumnPlan::Plain;
+    Event event;
+    event.place = &place;
+    event.layout = &layout;
+    ColumnPlan plan{.name = event.name(column), .type = event.type(column)};
+    plan.call = place.function;
+    if (plan.call.starts_with("sys_enter_")) plan.call.remove_prefix(10); // as a tracepoint
+    plan.constants = has_constants(plan.call, plan.name);
+    // Tracefs has addresses of mmap() and the like as unsigned long.
+    plan.addresses = plan.type.size == 8 && (plan.name == "addr" || plan.name == "start");
+    if (plan.type.show == Show::integer && !plan.constants && !plan.addresses) plan.plain = Plain::number;
+    if (plan.type.show == Show::address) plan.plain = Plain::address;
+    return plan;
+}
+
+bool append_plain_text(std::string &out, const Event &event, size_t column, const ColumnPlan &plan, const Decoding &with) {
+    if (plan.plain == ColumnPlan::Plain::no || event.unreadable(column)) return false;
+    const uint64_t raw = event.value(column);
+    if (plan.plain == ColumnPlan::Plain::number) {
+        const int64_t number = extend(raw, plan.type.size);
+        const bool negative = plan.type.is_signed && number < 0;
+        if (negative) out += '-';
+        render::append_decimal(out, negative ? -static_cast<uint64_t>(number) : cut(raw, plan.type.size));
+        return true;
+    }
+    const uint64_t address = cut(raw, plan.type.size);
+    const std::string_view name = address != 0 && with.addresses
+                                      ? with.addresses->symbol(event.header.pid, address, event.header.time)
+                                      : std::string_view();
+    name.empty() ? render::append_hex(out, address) : render::append_printable(out, name);
+    return true;
+}
+
+bool append_plain_json(std::string &out, const Event &event, size_t column, const ColumnPlan &plan, const Decoding &with) {
+    if (plan.plain == ColumnPlan::Plain::no || event.unreadable(column)) return false;
+    const uint64_t raw = event.value(column);
+    if (plan.plain == ColumnPlan::Plain::number) {
+        const int64_t number = extend(raw, plan.type.size);
+        const bool negative = plan.type.is_signed && number < 0;
+        const uint64_t magnitude = negative ? -static_cast<uint64_t>(number) : cut(raw, plan.type.size);
+        if (magnitude > kExact) out += '"';
+        if (negative) out += '-';
+        render::append_decimal(out, magnitude);
+        if (magnitude > kExact) out += '"';
+        return true;
+    }
+    const uint64_t address = cut(raw, plan.type.size);
+    out += '"';
+    render::append_hex(out, address);
+    out += '"';
+    if (address == 0 || !with.addresses) return true;
+    const std::string_view name = with.addresses->symbol(event.header.pid, address, event.header.time);
+    if (name.empty()) return true;
+    out += ",\"text\":";
+    render::append_json(out, name);
+    return true;
+}
+
+Decoded decode(const Event &event, size_t column, const ColumnPlan &plan, const Decoding &with) {
     if (event.unreadable(column)) {
-        out = {};
+        Decoded out;
         out.kind = Decoded::Kind::unreadable;
         return out;
     }
-    name_value(out, event, column, with);
+    Decoded out = decode_raw(plan.type, event.value(column), event.blob(column), event.record, with.kernel);
+    name_value(out, event, column, plan, with);
     return out;
+}
+
+Decoded decode(const Event &event, size_t column, const Decoding &with) {
+    return decode(event, column, plan_column(*event.place, *event.layout, column), with);
 }
 
 Decoded decode_result(const Event &event, const Decoding &with) {
     Decoded out = result_raw(event.result_type(), event.result(), with.kernel, !is_user_function(event.place->kind));
     if (out.kind == Decoded::Kind::address && out.number != 0 && with.addresses)
-        out.name = with.addresses->symbol(event.header.pid, out.number);
+        out.name = with.addresses->symbol(event.header.pid, out.number, event.header.time);
     return out;
 }
 
@@ -281,11 +340,12 @@ void append_text(std::string &out, const Decoded &value) {
             out += value.name;
             return;
         }
-        append(out, "{}{}", value.negative ? "-" : "", value.number);
+        if (value.negative) out += '-';
+        render::append_decimal(out, value.number);
         break;
     case Kind::address:
         if (value.name.empty())
-            append(out, "{:#x}", value.number);
+            render::append_hex(out, value.number);
         else
             render::append_printable(out, value.name);
         return;

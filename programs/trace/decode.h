@@ -42,8 +42,8 @@ struct Decoded {
 class AddressNames {
   public:
     virtual ~AddressNames() = default;
-    /// "vfs_read", "main+0x12"; empty where no function is known there.
-    [[nodiscard]] virtual std::string symbol(uint32_t pid, uint64_t address) = 0;
+    /// "vfs_read", "main+0x12"; empty where no function was known there at that time. Good until the next call.
+    [[nodiscard]] virtual std::string_view symbol(uint32_t pid, uint64_t address, uint64_t t_ns) = 0;
 };
 
 struct Decoding {
@@ -51,7 +51,27 @@ struct Decoding {
     AddressNames *addresses = nullptr;
 };
 
+/// What is known of a column before any record comes.
+struct ColumnPlan {
+    std::string name;
+    Type type;
+    std::string_view call = {}; ///< constants go by it
+    bool constants = false;     ///< its values may be called something
+    bool addresses = false;     ///< an unsigned long that tracefs has for an address
+    /// Values whose text is made of digits alone, or of one look at AddressNames: the most frequent ones.
+    enum class Plain : uint8_t { no, number, address } plain = Plain::no;
+};
+[[nodiscard]] ColumnPlan plan_column(const Place &place, const Layout &layout, size_t column);
+
+/// append_text(decode()), or append_json() of it with its "text" behind. False: it isn't that plain, and nothing was appended.
+[[nodiscard]] bool append_plain_text(std::string &out, const Event &event, size_t column, const ColumnPlan &plan,
+                                     const Decoding &with);
+[[nodiscard]] bool append_plain_json(std::string &out, const Event &event, size_t column, const ColumnPlan &plan,
+                                     const Decoding &with);
+
 /// A column of a record.
+[[nodiscard]] Decoded decode(const Event &event, size_t column, const ColumnPlan &plan, const Decoding &with);
+/// The same for one value only.
 [[nodiscard]] Decoded decode(const Event &event, size_t column, const Decoding &with);
 /// What a result's call returned.
 [[nodiscard]] Decoded decode_result(const Event &event, const Decoding &with);

@@ -8,6 +8,7 @@
 // A value is a number, a text, or null; addresses and numbers above 2^53 are strings, since a double can't hold them. What a
 // number stands for is a field of its own beside it: "text" (an enumerator, flags, a function), "target" (a descriptor's file).
 // Frames are the profiler's.
+#include "programs/render/digits.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "programs/trace/sink.h"
@@ -26,16 +27,12 @@ class JsonEvents final : public Sink {
         const Header &header = event.header;
         {
             render::JsonLine line(out, shown.is_result ? "return" : "call");
-            line.text("time", render::rfc3339(shown.wall_ns)).number("t_ns", shown.t_ns).text("comm", shown.comm);
+            time(line.raw("time"), shown.wall_ns);
+            line.number("t_ns", shown.t_ns).text("comm", shown.comm);
             line.number("pid", header.pid).number("tid", header.tid).number("cpu", header.cpu);
-            const Place &place = *event.place;
-            line.text("probe", place.kind == ProbeKind::usdt ? place.label() : place.describe()).text("function", place.function);
-            if (place.kind == ProbeKind::usdt) line.text("provider", place.category).text("name", place.function);
-            line.raw("args") += '[';
-            for (size_t i = 0; i < event.layout->columns.size(); ++i) {
-                if (i) out += ',';
-                one_argument(out, shown, i);
-            }
+            const Plan &how = plan(event);
+            out += how.head;
+            for (size_t i = 0; i < how.columns.size(); ++i) one_argument(out, shown, i, how);
             out += ']';
             line.raw("ret");
             if (shown.is_result)
@@ -64,15 +61,53 @@ class JsonEvents final : public Sink {
     }
 
   private:
-    void one_argument(std::string &out, const Shown &shown, size_t i) {
-        const Event &event = shown.event;
-        const Decoded value = argument(shown, i);
-        const bool known = event.place->signature.known || !event.layout->columns[i].name.empty();
-        render::JsonObject one(out);
-        one.text("name", event.name(i)).text_or_null("type", known ? event.type(i).name : "");
-        append_json(one.raw("value"), value);
-        if (!value.name.empty()) one.text("text", value.name);
-        if (!value.target.empty()) one.text("target", value.target);
+    void spell_out(Plan &plan, const Event &event) override {
+        const Place &place = *event.place;
+        const auto text = [&](std::string_view name, std::string_view value) {
+            append(plan.head, ",\"{}\":", name);
+            render::append_json(plan.head, value);
+        };
+        text("probe", place.kind == ProbeKind::usdt ? place.label() : place.describe());
+        text("function", place.function);
+        if (place.kind == ProbeKind::usdt) text("provider", place.category), text("name", place.function);
+        plan.head += ",\"args\":[";
+        for (size_t i = 0; i < plan.columns.size(); ++i) {
+            const bool known = place.signature.known || !event.layout->columns[i].name.empty();
+            std::string before = i ? ",{\"name\":" : "{\"name\":";
+            render::append_json(before, plan.columns[i].name);
+            before += ",\"type\":";
+            if (known && !plan.columns[i].type.name.empty())
+                render::append_json(before, plan.columns[i].type.name);
+            else
+                before += "null";
+            plan.before.push_back(before + ",\"value\":");
+        }
+    }
+
+    void one_argument(std::string &out, const Shown &shown, size_t i, const Plan &how) {
+        out += how.before[i];
+        if (!append_plain_json(out, shown.event, i, how.columns[i], o_.decoding)) {
+            const Decoded value = argument(shown, i);
+            append_json(out, value);
+            const auto more = [&](std::string_view name, std::string_view text) {
+                append(out, ",\"{}\":", name);
+                render::append_json(out, text);
+            };
+            if (!value.name.empty()) more("text", value.name);
+            if (!value.target.empty()) more("target", value.target);
+        }
+        out += '}';
+    }
+
+    // As rfc3339() has it; all but the last nine digits are the same for a second.
+    void time(std::string &out, uint64_t wall_ns) {
+        if (const uint64_t second = wall_ns / 1'000'000'000; second != second_) {
+            second_ = second;
+            stamp_ = '"' + render::rfc3339(wall_ns).substr(0, 20);
+        }
+        out += stamp_;
+        render::append_padded(out, wall_ns, 9);
+        out += "Z\"";
     }
 
     static void stack(std::string &out, const NamedStack &stack) {
@@ -81,6 +116,9 @@ class JsonEvents final : public Sink {
         render::append_json_frames(both.raw("user"), stack.user);
         if (!stack.user_end.empty()) both.text("user_end", stack.user_end);
     }
+
+    uint64_t second_ = UINT64_MAX; // that stamp_ was made for
+    std::string stamp_;
 };
 
 } // namespace
@@ -108,7 +146,7 @@ void append_json_trace_ledger(std::string &out, const SinkOptions &options, cons
             if (place.counts.fired == 0 || options.names[i].empty()) continue;
             render::JsonObject one(functions.key(options.names[i]));
             one.number("fired", place.counts.fired).number("shown", place.shown).number("filtered", place.counts.filtered);
-            one.number("sampled_out", place.counts.sampled_out).number("lost", place.counts.lost);
+            one.number("sampled_out", place.counts.sampled_out).number("lost", place.lost());
         }
     }
     out += "}\n";

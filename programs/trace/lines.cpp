@@ -10,6 +10,7 @@
 //      [2025-01-15T10:23:45.123] work[77]: } mid = 5  9.0 us
 #include <algorithm>
 
+#include "programs/render/digits.h"
 #include "programs/render/text.h"
 #include "programs/trace/histogram.h"
 #include "programs/trace/sink.h"
@@ -42,10 +43,11 @@ class Lines final : public Sink {
         if (o_.view.graph && shown.is_result) {
             append(out, "}} {}", shown.event.place->label());
         } else {
-            append(out, "{}(", shown.event.place->label());
-            for (size_t i = 0; i < shown.event.layout->columns.size(); ++i) {
-                append(out, "{}{}=", i ? ", " : "", shown.event.name(i));
-                append_text(out, argument(shown, i));
+            const Plan &how = plan(shown.event);
+            out += how.head;
+            for (size_t i = 0; i < how.columns.size(); ++i) {
+                out += how.before[i];
+                if (!append_plain_text(out, shown.event, i, how.columns[i], o_.decoding)) append_text(out, argument(shown, i));
             }
             if (o_.view.graph && has_two_ends(shown.event.place->kind)) {
                 hold(out, shown);
@@ -71,16 +73,26 @@ class Lines final : public Sink {
     void end(std::string &out, const Ending &) override { idle(out); }
 
   private:
+    void spell_out(Plan &plan, const Event &event) override {
+        plan.head = event.place->label() + '(';
+        for (const ColumnPlan &column : plan.columns)
+            plan.before.push_back(format("{}{}=", plan.before.empty() ? "" : ", ", column.name));
+    }
+
     void prefix(std::string &out, const Shown &shown) {
         const Header &header = shown.event.header;
         if (shown.wall_ns / 1'000'000'000 != second_) {
             second_ = shown.wall_ns / 1'000'000'000;
-            stamp_ = render::rfc3339(shown.wall_ns).substr(0, 19);
+            stamp_ = '[' + render::rfc3339(shown.wall_ns).substr(0, 20);
         }
         line_ = out.size();
-        append(out, "[{}.{:03}] ", stamp_, shown.wall_ns / 1'000'000 % 1000);
+        out += stamp_;
+        render::append_padded(out, shown.wall_ns / 1'000'000, 3);
+        out += "] ";
         render::append_comm(out, shown.comm);
-        append(out, "[{}]: ", header.pid);
+        out += '[';
+        render::append_decimal(out, header.pid);
+        out += "]: ";
         if (!o_.view.graph) return;
         if (header.tid != header.pid) append(out, "({}) ", header.tid);
         const uint32_t depth = shown.depth.value_or(0);

@@ -25,6 +25,9 @@ bool may_be_function(uint64_t address) {
     return address >= 0xffff800000000000 && address % 4 == 0;
 #endif
 }
+constexpr unsigned kKnownBits = 10;
+constexpr size_t kKnown = size_t{1} << kKnownBits;
+constexpr uint64_t kGoodForNs = 10'000'000;
 constexpr uint64_t kFarthest = 4096; // from a function's beginning; kallsyms doesn't say where one ends
 constexpr uint64_t kLowest = 4096;   // nothing is mapped below
 constexpr uint64_t kKernel = uint64_t{1} << 63;
@@ -114,13 +117,13 @@ void Names::trim() {
     // Who isn't told of processes' ends keeps them all.
     profile::Following &following = tables_->following;
     if (!following.watching() && !following.unwinds() && following.table().sampled() >= kMostProcesses)
-        tables_ = std::make_unique<Tables>(*this);
+        tables_ = std::make_unique<Tables>(*this), user_.clear();
     if (tables_->tree.places().size() < kMostPlaces) return;
     tables_->tree.clear();
     tables_->namer.clear();
 }
 
-std::string Names::kernel_symbol(uint64_t address) {
+std::string_view Names::kernel_symbol(uint64_t address) {
     if (!may_be_function(address)) return {};
     if (const auto at = kernel_.find(address); at != kernel_.end()) return at->second;
     const uint64_t now = sys::monotonic_ns();
@@ -134,15 +137,35 @@ std::string Names::kernel_symbol(uint64_t address) {
     return name;
 }
 
-std::string Names::symbol(uint32_t pid, uint64_t address) {
-    if (address >= kKernel) return kernel_symbol(address);
-    if (address < kLowest) return {};
-    const uint64_t now = sys::monotonic_ns();
-    tables_->following.apply(now);
-    const profile::Place place = tables_->following.table().locate(pid, address, false, now);
+// `lasts`: the answer is the same until the process changes. Code that is made at run time gets its names as it goes.
+std::string Names::user_symbol(uint32_t pid, uint64_t address, uint64_t t_ns, bool &lasts) {
+    profile::Following &following = tables_->following;
+    // Without news /proc tells what is there now, and is asked at times of now.
+    const profile::Place place = following.table().locate(pid, address, false, following.watching() ? t_ns : sys::monotonic_ns());
+    lasts = place.pid == 0;
     if (place.module == profile::kNone) return {};
     const Frame &frame = *tables_->namer.frame(tables_->tree.intern_place(place));
     return frame.symbol.empty() ? std::string() : frame_name(frame);
+}
+
+std::string_view Names::symbol(uint32_t pid, uint64_t address, uint64_t t_ns) {
+    if (address >= kKernel) return kernel_symbol(address);
+    if (address < kLowest) return {};
+    profile::Following &following = tables_->following;
+    following.apply(t_ns);
+    if (user_.empty()) user_.resize(kKnown);
+    Known &known = user_[((address ^ uint64_t{pid} << 32) * 0x9e3779b97f4a7c15) >> (64 - kKnownBits)];
+    const bool fresh = following.watching() || t_ns - known.t_ns < kGoodForNs; // who isn't told of changes looks now and then
+    if (known.address == address && known.pid == pid && known.changes == following.changes() && fresh) return known.name;
+    bool lasts = false;
+    last_ = user_symbol(pid, address, t_ns, lasts);
+    if (!lasts) return last_;
+    known.address = address;
+    known.pid = pid;
+    known.changes = following.changes();
+    known.t_ns = t_ns;
+    known.name = last_;
+    return last_;
 }
 
 } // namespace rawbpf::inline v0::trace

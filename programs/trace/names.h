@@ -53,14 +53,21 @@ class Names : public AddressNames {
     /// Forgets; numbers that locate() gave before mean nothing any more. To be called now and then: what is kept grows.
     void trim();
 
-    [[nodiscard]] std::string symbol(uint32_t pid, uint64_t address) override;
+    [[nodiscard]] std::string_view symbol(uint32_t pid, uint64_t address, uint64_t t_ns) override;
     /// How long the last pass over the kernel's symbols took.
     [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
     /// What could not be named, and why.
     [[nodiscard]] std::vector<std::string> warnings() const { return tables_->following.warnings(); }
 
   private:
-    std::string kernel_symbol(uint64_t address);
+    std::string_view kernel_symbol(uint64_t address);
+    std::string user_symbol(uint32_t pid, uint64_t address, uint64_t t_ns, bool &lasts);
+    /// What was found out for an address of a process: arguments are the same ones again and again.
+    struct Known {
+        uint64_t address = 0, changes = 0, t_ns = 0;
+        uint32_t pid = 0;
+        std::string name;
+    };
 
     struct Tables {
         explicit Tables(const Names &names) : namer(tree, following.table().modules(), following.symbols(), names.detail_) {
@@ -75,6 +82,8 @@ class Names : public AddressNames {
     std::unique_ptr<Tables> tables_;
     profile::StackEnds ends_;
     std::unordered_map<uint64_t, std::string> kernel_; ///< of addresses in arguments
+    std::vector<Known> user_;                          ///< of addresses in arguments; each has one place, by its hash
+    std::string last_;                                 ///< a name that isn't kept
     uint64_t pass_ns_ = 0, passed_at_ = 0;
 };
 

@@ -109,7 +109,7 @@ class Protobuf final : public Sink {
                     entry.text(1, o_.names[i]);
                     entry.message(2, [&](Message &counts) {
                         counts.number(1, place.counts.fired).number(2, place.shown).number(3, place.counts.filtered);
-                        counts.number(4, place.counts.sampled_out).number(5, place.counts.lost);
+                        counts.number(4, place.counts.sampled_out).number(5, place.lost());
                     });
                 });
             }

@@ -95,8 +95,22 @@ class Sink {
     [[nodiscard]] uint64_t unreadable() const { return unreadable_; }
 
   protected:
+    /// What all events of a place and kind have in common: looked up and spelled out once.
+    struct Plan {
+        std::vector<ColumnPlan> columns;
+        // Text of the sink's own:
+        std::string head;                ///< before the first column
+        std::vector<std::string> before; ///< of each column
+    };
+    virtual void spell_out(Plan &, const Event &) {}
+    [[nodiscard]] const Plan &plan(const Event &event) {
+        const size_t at = 2 * size_t{event.header.place} + (event.header.what == What::result);
+        if (plans_.size() <= at) plans_.resize(at + 1);
+        if (!plans_[at]) make_plan(at, event);
+        return *plans_[at];
+    }
     [[nodiscard]] Decoded argument(const Shown &shown, size_t i) {
-        Decoded out = decode(shown.event, i, o_.decoding);
+        Decoded out = decode(shown.event, i, plan(shown.event).columns[i], o_.decoding);
         unreadable_here_ |= out.kind == Decoded::Kind::unreadable;
         return out;
     }
@@ -108,6 +122,15 @@ class Sink {
     SinkOptions o_;
 
   private:
+    void make_plan(size_t at, const Event &event) {
+        auto made = std::make_unique<Plan>();
+        for (size_t i = 0; i < event.layout->columns.size(); ++i)
+            made->columns.push_back(plan_column(*event.place, *event.layout, i));
+        spell_out(*made, event);
+        plans_[at] = std::move(made);
+    }
+
+    std::vector<std::unique_ptr<Plan>> plans_; ///< by place; of its calls, of its returns
     uint64_t unreadable_ = 0;
     bool unreadable_here_ = false;
 };

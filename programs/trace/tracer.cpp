@@ -12,7 +12,7 @@
 
 #include "programs/trace/decode.h"
 #include "programs/trace/kernel_offsets.h"
-#include "runtime/events/ring_buffer.h"
+#include "runtime/events/ring_reader.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/stats.h"
@@ -114,7 +114,7 @@ struct Tracer::State {
     TraceUnit made;
     ObjectSpec spec;
     LoadedObject object;
-    std::optional<RingBuffer> ring;
+    std::unique_ptr<RingReader> ring;
     std::shared_ptr<const btf::Btf> kernel; ///< kept: whoever shows events asks for it, too
     std::optional<RunStats> stats;
     uint64_t look_at_stats_ns = 0;
@@ -122,6 +122,7 @@ struct Tracer::State {
     UprobeHeadStart head_start;                ///< until they are attached
     std::vector<const Group *> calls, results; ///< by place
     std::vector<uint64_t> shown;
+    std::vector<uint64_t> backlog_full, left_out; ///< by place; the former in whichever thread moves events, one at a time
     uint64_t malformed = 0;
     RunCost cost;
 
@@ -130,6 +131,7 @@ struct Tracer::State {
     Result<void> load_programs();
     void fill_programs();
     Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
+    void count_lost(Bytes record, std::vector<uint64_t> &at);
     void take(Bytes record, const std::function<void(const Event &)> &see);
     void end_measuring();
 };
@@ -252,10 +254,15 @@ Result<void> Tracer::State::load_programs() {
         const uint32_t slot = 0, fd = static_cast<uint32_t>(cgroup.get());
         TRY_IN(object.find_map("trace_cgroup")->update(&slot, &fd), "{} (a cgroup v2 directory is needed)", options.cgroup);
     }
-    if (const Map *events = object.find_map("trace_events")) ring = TRY(RingBuffer::open(events->fd(), events->max_entries()));
+    for (auto *of_places : {&shown, &backlog_full, &left_out}) of_places->resize(places.size());
+    if (const Map *events = object.find_map("trace_events")) {
+        std::vector<RingBuffer> rings;
+        rings.push_back(TRY(RingBuffer::open(events->fd(), events->max_entries())));
+        ring = std::make_unique<RingReader>(std::move(rings), options.backlog,
+                                            [this](Bytes record) { count_lost(record, backlog_full); });
+    }
     calls.resize(places.size());
     results.resize(places.size());
-    shown.resize(places.size());
     for (const Group &group : made.groups)
         for (uint32_t place : group.places)
             if (!group.keeps) (group.is_result ? results : calls)[place] = &group;
@@ -339,6 +346,12 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
     return {};
 }
 
+void Tracer::State::count_lost(Bytes record, std::vector<uint64_t> &at) {
+    const uint32_t place = record.size() < sizeof(Header) ? UINT32_MAX : load<Header>(record.data()).place;
+    if (place < at.size()) // what is malformed is nobody's, and the kernel writes no such thing
+        __atomic_fetch_add(&at[place], 1, __ATOMIC_RELAXED);
+}
+
 void Tracer::State::take(Bytes record, const std::function<void(const Event &)> &see) {
     Event event;
     if (record.size() < sizeof(Header)) {
@@ -384,7 +397,8 @@ const Unit &Tracer::unit() const { return state_->made.unit; }
 const std::vector<std::string> &Tracer::notes() const { return state_->notes; }
 const RunCost &Tracer::cost() const { return state_->cost; }
 uint64_t Tracer::malformed() const { return state_->malformed; }
-int Tracer::poll_fd() const { return state_->ring ? state_->ring->poll_fd() : -1; }
+int Tracer::poll_fd() const { return state_->ring ? state_->ring->wake_fd() : -1; }
+uint64_t Tracer::waiting() const { return state_->ring ? state_->ring->waiting() : 0; }
 
 Result<void> Tracer::attach() {
     State &s = *state_;
@@ -393,6 +407,7 @@ Result<void> Tracer::attach() {
             s.links.push_back(TRY(attach_program(s.spec, s.object, *program)));
         return {};
     };
+    if (s.ring && s.options.thread) s.ring->keep_up();
     // What follows the workload's forks comes first: the first of them may be its first act.
     TRY(follow("trace_fork"));
     const size_t before = s.links.size();
@@ -422,22 +437,30 @@ void Tracer::State::end_measuring() {
     if (runs >= kEnoughRuns) stats.reset();
 }
 
-bool Tracer::may_sleep() { return !state_->ring || state_->ring->prepare_wait(); }
+bool Tracer::may_sleep() { return !state_->ring || state_->ring->may_sleep(); }
+
+uint64_t Tracer::oldest_ns() const {
+    Bytes record;
+    if (!state_->ring || !state_->ring->peek(record) || record.size() < sizeof(Header)) return 0;
+    return load<Header>(record.data()).time;
+}
 
 size_t Tracer::poll(const std::function<void(const Event &)> &see, size_t limit) {
     if (state_->stats) state_->end_measuring();
     if (!state_->ring) return 0;
-    return state_->ring->consume([&](Bytes record) { state_->take(record, see); }, limit);
+    return state_->ring->read([&](Bytes record) { state_->take(record, see); }, limit);
 }
 
-Result<void> Tracer::finish(const std::function<void(const Event &)> &see) {
+Result<void> Tracer::finish(const std::function<void(const Event &)> &see, const std::function<bool()> &go_on) {
+    constexpr size_t kBetweenQuestions = 4096;
     State &s = *state_;
     {
         sys::Because why("no more events: when this returns, no CPU runs the programs any more");
         Link::drop_together(std::exchange(s.links, {}));
     }
-    while (poll(see) > 0) {
-    }
+    if (s.ring) s.ring->stop();
+    while (poll(see, kBetweenQuestions) > 0)
+        if (go_on && !go_on()) s.ring->read([&](Bytes record) { s.count_lost(record, s.left_out); });
     s.cost = run_cost(s.object);
     s.stats.reset();
     return {};
@@ -459,6 +482,8 @@ Result<std::vector<PlaceCounts>> Tracer::counts() const {
         out[i].shown = s.options.program.mode == Mode::count
                            ? out[i].counts.fired - out[i].counts.filtered - out[i].counts.sampled_out
                            : s.shown[i];
+        out[i].backlog_full = __atomic_load_n(&s.backlog_full[i], __ATOMIC_RELAXED);
+        out[i].left_out = s.left_out[i];
     }
     return out;
 }

@@ -5,7 +5,8 @@
 //                       poll()           events, to a function of the caller's
 //                       finish()         detached, the rest of the events, the ledger
 //
-// It prints nothing and leaves nothing behind: dropping it detaches. Threads it has only while it does.
+// It prints nothing and leaves nothing behind: dropping it detaches. Threads it has only while it does, and one while it is
+// attached where TraceOptions::thread allows that.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,9 @@ struct TraceOptions {
     int pidns = -1, mntns = -1;     ///< only tasks in this process's namespace; -1: any
     int workload = -1;              ///< only this process and what it starts
     UnwindChoice unwind;            ///< how user stacks are walked, with ProgramOptions::stack; `unwind` there is found out
-    bool copies = false;            ///< of processes without tables the stack's bytes come with the event: Event::copied_stack()
+    uint64_t backlog = uint64_t{64} << 20; ///< bytes at most of events that came and haven't been handed over yet
+    bool thread = false; ///< one may move events out of the ring while the caller is busy; else poll() alone does. See RingReader
+    bool copies = false; ///< of processes without tables the stack's bytes come with the event: Event::copied_stack()
 };
 
 /// One record, as it comes; its bytes are gone when the function returns.
@@ -71,6 +74,9 @@ struct Event {
 struct PlaceCounts {
     Counts counts;
     uint64_t shown = 0;
+    uint64_t backlog_full = 0; ///< sent, but TraceOptions::backlog had no room
+    uint64_t left_out = 0;     ///< waited when finish() was told not to go on
+    [[nodiscard]] uint64_t lost() const { return counts.lost + backlog_full + left_out; }
 };
 
 class Tracer {
@@ -99,8 +105,13 @@ class Tracer {
     [[nodiscard]] bool may_sleep();
     /// Hands over what there is, up to `limit` events. Returns how many.
     size_t poll(const std::function<void(const Event &)> &see, size_t limit = SIZE_MAX);
-    /// Detaches, hands over the rest, reads the counters.
-    [[nodiscard]] Result<void> finish(const std::function<void(const Event &)> &see);
+    /// Events that wait in the backlog.
+    [[nodiscard]] uint64_t waiting() const;
+    /// The time of the oldest of them; 0: none waits.
+    [[nodiscard]] uint64_t oldest_ns() const;
+    /// Detaches, hands over the rest, reads the counters. `go_on` is asked after each few thousand events (there may be many):
+    /// false leaves the others out, which counts() tells.
+    [[nodiscard]] Result<void> finish(const std::function<void(const Event &)> &see, const std::function<bool()> &go_on = {});
     /// For each place, in their order: live, or final after finish().
     [[nodiscard]] Result<std::vector<PlaceCounts>> counts() const;
     /// Of all programs together: of the first few thousand runs (BPF_ENABLE_STATS). Known after finish().

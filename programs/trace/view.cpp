@@ -242,6 +242,8 @@ std::vector<PlaceCounts> merge_sites(const std::vector<Place> &places, std::vect
         sum.counts.sampled_out += one.counts.sampled_out;
         sum.counts.lost += one.counts.lost;
         sum.shown += one.shown;
+        sum.backlog_full += one.backlog_full;
+        sum.left_out += one.left_out;
         one = {};
     }
     return counts;
@@ -262,7 +264,7 @@ std::string places_ledger(const std::vector<std::string> &names, const std::vect
         const PlaceCounts &place = counts[i];
         append(out, "  {:<{}} {:>11} {:>11} {:>11} {:>11} {:>11}\n", render::cut(names[i], 48), width,
                render::grouped(place.counts.fired), render::grouped(place.shown), render::grouped(place.counts.filtered),
-               render::grouped(place.counts.sampled_out), render::grouped(place.counts.lost));
+               render::grouped(place.counts.sampled_out), render::grouped(place.lost()));
     }
     return out;
 }
