@@ -1,5 +1,6 @@
 // `rawbpf trace`: probes in, events out. The tracing itself is in programs/trace.
 #include <algorithm>
+#include <bit>
 #include <csignal>
 #include <optional>
 
@@ -24,6 +25,7 @@
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/machine.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/terminal.h"
 #include "runtime/sys/urgent.h"
@@ -252,6 +254,9 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.calls = both || !program.results;
     program.pair = program.results && !both;
     program.stack = wants_stacks(a);
+    // A ring's memory can't be swapped: a small machine has a smaller one.
+    const uint64_t share = std::bit_floor(sys::memory_bytes() / 64);
+    program.ring_bytes = static_cast<uint32_t>(std::clamp<uint64_t>(share, 1 << 20, program.ring_bytes));
     o.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
     o.copies = true;
     o.backlog = TRY(backlog_bytes(a, option("backlog")));
@@ -374,6 +379,8 @@ class Run {
         PrintingRest rest(who_, "events", a_.has(option("quiet")));
         TRY(tracer_->finish([&](const trace::Event &event) { show(event); },
                             [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
+        view_->drain();
+        see_open_calls();                                      // before the command is ended with them
         if (child_.pid() >= 0) status_ = end_workload(child_); // else of the processes that were traced
         return outcome();
     }
@@ -478,6 +485,12 @@ class Run {
         }
     }
 
+    // A call that goes on has no return yet: its line is as incomplete as that of one that never will.
+    void see_open_calls() {
+        for (const auto &[tid, open] : view_->calls().still_open())
+            (sys::process_exists(static_cast<int>(tid)) ? goes_on_ : ended_) += open;
+    }
+
     Result<void> outcome() {
         std::vector<trace::PlaceCounts> counts = TRY(tracer_->counts());
         Ledger ledger;
@@ -501,10 +514,15 @@ class Run {
         view_->drain();
         if (view_->unreadable()) ledger.degraded.emplace_back("argument_unreadable", view_->unreadable());
         if (view_->stacks_unreadable()) ledger.degraded.emplace_back("user_stack_unreadable", view_->stacks_unreadable());
-        // A call that goes on has no return yet: its line is as incomplete as that of one that never will.
-        if (const uint64_t missed = view_->calls().missed_returns() + view_->calls().still_open(); missed)
-            ledger.degraded.emplace_back("return_missed", missed);
-        if (view_->calls().missed_calls()) ledger.degraded.emplace_back("call_missed", view_->calls().missed_calls());
+        const std::pair<const char *, uint64_t> incomplete[] = {
+            {"return_missed", view_->calls().missed_returns()}, // left by longjmp() or an exception, or its record was lost
+            {"call_goes_on", goes_on_},                         // when the trace ends
+            {"thread_ended_in_call", ended_},                   // exit(), execve(), a signal
+            {"nested_too_deep", view_->calls().too_deep()},     // the kernel watches 64 returns of a thread
+            {"call_missed", view_->calls().missed_calls()},     // it began before the trace, or in the parent of a fork
+        };
+        for (const auto &[reason, n] : incomplete)
+            if (n) ledger.degraded.emplace_back(reason, n);
         ledger.stack_ends = view_->stack_ends().list();
         render::RunCost cost;
         cost.seconds = static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9;
@@ -546,7 +564,8 @@ class Run {
     std::optional<trace::View> view_;
     RunInfo run_;
     uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0, counted_ns_ = 0;
-    bool live_ = false; ///< the counts are drawn on a terminal while they grow
+    uint64_t goes_on_ = 0, ended_ = 0; ///< calls that are open at the end
+    bool live_ = false;                ///< the counts are drawn on a terminal while they grow
     std::string status_;
 };
 

@@ -3,7 +3,33 @@
 
 namespace rawbpf::inline v0::trace {
 
-uint32_t Calls::call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame) {
+namespace {
+
+// How many of these the kernel could watch.
+std::size_t users(const std::vector<Calls::Open> &open) {
+    std::size_t n = 0;
+    for (const Calls::Open &call : open) n += call.user;
+    return n;
+}
+
+} // namespace
+
+// The innermost call, whose return never came.
+void Calls::drop(std::vector<Open> &open) {
+    ++(open.back().user && open.size() > kWatched && users(open) > kWatched ? too_deep_ : missed_returns_);
+    open.pop_back();
+}
+
+void Calls::drop_unwatched(std::vector<Open> &open) {
+    if (open.size() <= kWatched) return; // nearly always
+    for (std::size_t n = users(open); n > kWatched; open.pop_back()) {
+        const bool user = open.back().user;
+        ++(user ? too_deep_ : missed_returns_);
+        n -= user;
+    }
+}
+
+uint32_t Calls::call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame, bool user) {
     if (threads_.size() >= kMostThreads && threads_.find(tid) == threads_.end()) {
         for (const auto &[id, open] : threads_) missed_returns_ += open.size();
         threads_.clear();
@@ -13,19 +39,16 @@ uint32_t Calls::call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame
         if (frame == 0 || call.frame == 0) return false;
         return (call.frame < frame && frame - call.frame < kReach) || (call.frame == frame && call.place == place);
     };
-    while (!open.empty() && gone(open.back())) {
-        open.pop_back();
-        ++missed_returns_;
-    }
+    while (!open.empty() && gone(open.back())) drop(open);
     if (open.size() >= kDeepest) {
         open.erase(open.begin());
         ++missed_returns_;
     }
-    open.push_back({place, time, frame});
+    open.push_back({place, time, frame, 0, user});
     return static_cast<uint32_t>(open.size() - 1);
 }
 
-Calls::Returned Calls::returned(uint32_t tid, uint32_t place, uint64_t time) {
+Calls::Returned Calls::returned(uint32_t tid, uint32_t place, uint64_t time, bool user) {
     Returned out;
     const auto thread = threads_.find(tid);
     if (thread == threads_.end()) {
@@ -33,6 +56,7 @@ Calls::Returned Calls::returned(uint32_t tid, uint32_t place, uint64_t time) {
         return out;
     }
     std::vector<Open> &open = thread->second;
+    if (user) drop_unwatched(open);
     std::size_t at = open.size();
     while (at > 0 && open[at - 1].place != place) --at;
     if (at == 0) { // it was called before we came
@@ -57,10 +81,11 @@ std::span<const Calls::Open> Calls::open(uint32_t tid) const {
     return thread == threads_.end() ? std::span<const Open>() : thread->second;
 }
 
-uint64_t Calls::still_open() const {
-    uint64_t sum = 0;
-    for (const auto &[tid, open] : threads_) sum += open.size();
-    return sum;
+std::vector<std::pair<uint32_t, uint64_t>> Calls::still_open() const {
+    std::vector<std::pair<uint32_t, uint64_t>> out;
+    for (const auto &[tid, open] : threads_)
+        if (!open.empty()) out.emplace_back(tid, open.size());
+    return out;
 }
 
 } // namespace rawbpf::inline v0::trace

@@ -13,6 +13,10 @@
 //      7ff0     a             a
 //      7fd0       b             b
 //
+// The kernel watches the returns of 64 calls of a thread at once (MAX_URETPROBE_DEPTH); the 65th and those within it run without.
+// So a return is never theirs: it belongs to one of the first 64, and what is deeper has returned unseen. They are counted by
+// themselves.
+//
 // At the same place of the stack only the same function: another one may have been jumped to, as a last act (a tail call). What
 // is further away than any frame reaches is another stack: a signal's, a coroutine's.
 #pragma once
@@ -21,6 +25,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace rawbpf::inline v0::trace {
@@ -31,9 +36,11 @@ class Calls {
     struct Open {
         uint32_t place;
         uint64_t time, frame, children = 0; ///< ns; children: in the calls within it that have returned
+        bool user = false;                  ///< of a program, whose returns the kernel watches up to a depth
     };
-    /// The depth of this call, from 0. `frame`: the stack pointer at the call, or what is as high; 0: not known.
-    uint32_t call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame = 0);
+    /// The depth of this call, from 0. `frame`: the stack pointer at the call, or what is as high; 0: not known. `user`: see
+    /// Open.
+    uint32_t call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame = 0, bool user = false);
 
     struct Returned {
         bool paired = false;
@@ -42,23 +49,28 @@ class Calls {
         uint32_t missed = 0;   ///< calls above it whose returns never came
         uint64_t children = 0; ///< ns of the paired calls within it
     };
-    Returned returned(uint32_t tid, uint32_t place, uint64_t time);
+    Returned returned(uint32_t tid, uint32_t place, uint64_t time, bool user = false);
 
     /// The thread's calls that haven't returned, outermost first.
     [[nodiscard]] std::span<const Open> open(uint32_t tid) const;
-    /// Calls of all threads that haven't returned.
-    [[nodiscard]] uint64_t still_open() const;
+    /// How many calls haven't returned, by thread.
+    [[nodiscard]] std::vector<std::pair<uint32_t, uint64_t>> still_open() const;
     /// Calls whose returns never came: those around them have returned, their frame is gone, or their thread was forgotten.
     [[nodiscard]] uint64_t missed_returns() const { return missed_returns_; }
+    /// Calls whose returns the kernel didn't watch, as 64 were open already.
+    [[nodiscard]] uint64_t too_deep() const { return too_deep_; }
     /// Returns from calls that weren't seen.
     [[nodiscard]] uint64_t missed_calls() const { return missed_calls_; }
 
   private:
     static constexpr uint64_t kReach = 1 << 20;        ///< bytes between two frames of one stack
     static constexpr std::size_t kDeepest = 1024;      ///< calls of one thread; deeper ones drop the oldest
+    static constexpr std::size_t kWatched = 64;        ///< MAX_URETPROBE_DEPTH (include/linux/uprobes.h)
     static constexpr std::size_t kMostThreads = 65536; ///< then all are forgotten: threads end without a word
     std::unordered_map<uint32_t, std::vector<Open>> threads_;
-    uint64_t missed_returns_ = 0, missed_calls_ = 0;
+    void drop(std::vector<Open> &open);
+    void drop_unwatched(std::vector<Open> &open);
+    uint64_t missed_returns_ = 0, missed_calls_ = 0, too_deep_ = 0;
 };
 
 } // namespace rawbpf::inline v0::trace

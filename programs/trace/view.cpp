@@ -137,14 +137,15 @@ void View::show(const Event &event, const NamedStack *stack) {
     shown.wall_ns = run_.start_wall_ns + shown.t_ns;
     shown.is_result = header.what == What::result;
     shown.stack = stack;
+    const bool user = is_user_function(event.place->kind);
     ++(shown.is_result ? returned_ : called_)[header.place];
     if (!shown.is_result) {
         if (options_.returns)
-            shown.depth = has_two_ends(event.place->kind) ? calls_.call(header.tid, header.place, header.time, header.frame)
+            shown.depth = has_two_ends(event.place->kind) ? calls_.call(header.tid, header.place, header.time, header.frame, user)
                                                           : static_cast<uint32_t>(calls_.open(header.tid).size());
     } else if (header.duration != 0) { // the kernel paired them
         shown.duration = header.duration;
-    } else if (const Calls::Returned returned = calls_.returned(header.tid, header.place, header.time); returned.paired) {
+    } else if (const Calls::Returned returned = calls_.returned(header.tid, header.place, header.time, user); returned.paired) {
         shown.depth = returned.depth;
         shown.duration = returned.duration;
         shown.self = returned.duration - std::min(returned.duration, returned.children);

@@ -56,6 +56,29 @@ TEST_CASE("trace calls: a lost return doesn't leave its call open, where the fra
     CHECK(outermost.missed == 4);
 }
 
+TEST_CASE("trace calls: returns are those of the first 64 calls of a program, which is all that the kernel watches") {
+    Calls calls;
+    uint64_t time = 0;
+    (void)calls.call(1, 1, ++time); // a system call is none of them
+    for (uint32_t i = 0; i < 100; ++i) CHECK(calls.call(1, 7, ++time, 0x7fff0000 - 32 * i, true) == i + 1);
+    const Calls::Returned first = calls.returned(1, 7, 1000, true);
+    CHECK(first.paired);
+    CHECK(first.depth == 64);
+    CHECK(first.duration == 1000 - 65); // the 64th call's
+    CHECK(calls.too_deep() == 36);
+    for (uint32_t depth = 63; depth > 0; --depth) CHECK(calls.returned(1, 7, 1001, true).depth == depth);
+    CHECK(calls.returned(1, 1, 1002).depth == 0);
+    CHECK(calls.missed_returns() == 0);
+    CHECK(calls.missed_calls() == 0);
+    // Where the next thing seen is a call from further up, those beyond the 64th are told apart, too.
+    for (uint32_t i = 0; i < 66; ++i) (void)calls.call(1, 7, ++time, 0x7fff0000 - 32 * i, true);
+    CHECK(calls.call(1, 7, ++time, 0x7fff0000, true) == 0);
+    CHECK(calls.too_deep() == 38);
+    CHECK(calls.missed_returns() == 64);
+    const std::vector<std::pair<uint32_t, uint64_t>> open{{1, 1}};
+    CHECK((calls.still_open() == open));
+}
+
 TEST_CASE("trace calls: a thread that only calls is bounded") {
     Calls calls;
     for (uint32_t i = 0; i < 5000; ++i) CHECK(calls.call(1, i, i) < 1024);
