@@ -9,12 +9,15 @@
 #include "cli/lab.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr uint64_t kLastTryNs = 5'000'000'000; // what waits at the end is given up after so long
+constexpr uint64_t kLastTryNs = 5'000'000'000;  // what waits at the end is given up after so long
+constexpr uint64_t kPatienceNs = 2'000'000'000; // for room in the queue, after Ctrl-C
 
 // Variables for the address are passed over where --otlp names another.
 telemetry::Environment environment(bool with_endpoint) {
@@ -75,9 +78,21 @@ Result<OtlpSender> OtlpSender::prepare(const Arguments &a, const OtlpIds &ids, s
 }
 
 Result<void> OtlpSender::start() {
+    pause_ = TRY(sys::epoll_create());
     delivery_ = TRY(outlets_->open_delivery(settings_, resource_, RAWBPF_VERSION, {}));
     if (!quiet_) say(format("{}: spans go to {}\n", who_, printable_lines(settings_.endpoint.url())));
     return {};
+}
+
+void OtlpSender::add(const telemetry::Span &span) {
+    // Events wait in their backlog meanwhile, so nothing is lost by being late.
+    while (stop_wanted < 2 && stopped_for_ < kPatienceNs && delivery_->worth_waiting()) {
+        const uint64_t before = sys::monotonic_ns();
+        std::vector<epoll_event> none(1);
+        if (!sys::epoll_wait(pause_.get(), none, 1)) break;
+        if (stop_wanted) stopped_for_ += sys::monotonic_ns() - before;
+    }
+    (void)delivery_->add(span);
 }
 
 telemetry::ExportReport OtlpSender::finish() { return delivery_->stop(kLastTryNs); }

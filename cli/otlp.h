@@ -42,8 +42,9 @@ class OtlpSender {
     [[nodiscard]] static Result<OtlpSender> prepare(const Arguments &a, const OtlpIds &ids, std::string who);
     /// Opens it, with its thread: to be called when nothing is forked any more.
     [[nodiscard]] Result<void> start();
-    /// Never blocks; one that has no room is dropped, and counted.
-    void add(const telemetry::Span &span) { (void)delivery_->add(span); }
+    /// Waits for room as long as the receiver takes batches, but after Ctrl-C for two seconds in all. One that has no room then
+    /// is dropped, and counted.
+    void add(const telemetry::Span &span);
     [[nodiscard]] telemetry::ExportReport report() const { return delivery_->report(); }
     /// Sends what waits.
     telemetry::ExportReport finish();
@@ -56,6 +57,8 @@ class OtlpSender {
     telemetry::Resource resource_;
     const telemetry::Outlets *outlets_ = nullptr;
     std::unique_ptr<telemetry::Delivery> delivery_;
+    Fd pause_;                 ///< an epoll set with nothing in it: to wait a moment
+    uint64_t stopped_for_ = 0; ///< ns waited since Ctrl-C
 };
 
 /// What is said at the end when spans were lost, with the exit status: 1; 0 when none was. `made`: with the lost ones.

@@ -14,6 +14,7 @@ class Sender final : public Delivery {
         : transport_(std::move(transport)), jitter_(std::move(jitter)),
           exporter_(std::move(resource), *transport_, *jitter_, options, sys::monotonic_ns), background_(exporter_) {}
     bool add(Span span) override { return background_.add(std::move(span)); }
+    [[nodiscard]] bool worth_waiting() const override { return exporter_.worth_waiting(); }
     [[nodiscard]] ExportReport report() const override { return exporter_.report(); }
     ExportReport stop(uint64_t within_ns) override { return background_.stop(within_ns); }
 

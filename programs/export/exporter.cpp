@@ -4,6 +4,9 @@
 //
 // A batch is encoded once and kept as bytes until it is settled; meanwhile the queue fills, and when it is full, new spans are
 // dropped: the old ones are those that explain why. So memory is bounded by the queue and one request.
+//
+// A receiver that takes one batch after the other may still be slower than a burst. Whoever adds asks worth_waiting() and lets
+// the burst wait where it came from, which has a bound of its own; for a receiver that is down or stuck nobody waits.
 #include "programs/export/exporter.h"
 
 #include <algorithm>
@@ -20,6 +23,7 @@ namespace rawbpf::inline v0::telemetry {
 namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kLively = kSecond / 5;
 
 bool worth_another_try(int status) { return status == 429 || status == 502 || status == 503 || status == 504; }
 
@@ -85,6 +89,11 @@ bool Exporter::add(Span span) {
     return true;
 }
 
+bool Exporter::worth_waiting() const {
+    const std::lock_guard lock(mutex_);
+    return queue_.size() >= options_.queue && clock_() < lively_until_;
+}
+
 bool Exporter::has_batch() const {
     const std::lock_guard lock(mutex_);
     return queue_.size() >= options_.batch;
@@ -139,6 +148,7 @@ std::optional<uint64_t> Exporter::poll() {
     if (now < batch_->next_try) return std::min(batch_->next_try, deadline) - now;
     {
         const std::lock_guard lock(mutex_);
+        if (report_.requests == 0) lively_until_ = now + kLively;
         ++report_.requests;
         if (batch_->tries > 0) ++report_.retries;
     }
@@ -189,6 +199,7 @@ void Exporter::judge(const Answer &answer) {
         remember((*partial)->message);
     }
     const std::lock_guard lock(mutex_);
+    lively_until_ = clock_() + kLively;
     report_.sent += batch_->spans - rejected;
     report_.rejected += rejected;
     report_.waiting -= batch_->spans;

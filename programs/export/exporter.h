@@ -83,6 +83,9 @@ class Exporter {
 
     /// False: the queue is full, and the span is dropped and counted.
     bool add(Span span);
+    /// Whether add() would drop a span now, while the receiver takes batches: none has been asked for yet, or one was taken in
+    /// the last 200 ms. Then there is room in a moment.
+    [[nodiscard]] bool worth_waiting() const;
     /// True when a whole batch waits: poll() has something to do before its time.
     [[nodiscard]] bool has_batch() const;
 
@@ -116,7 +119,8 @@ class Exporter {
 
     mutable std::mutex mutex_; ///< of what follows
     std::deque<Span> queue_;
-    uint64_t oldest_ = 0; ///< when the queue's first came into an empty one
+    uint64_t lively_until_ = UINT64_MAX; ///< worth_waiting(): of the clock; nothing was sent yet
+    uint64_t oldest_ = 0;                ///< when the queue's first came into an empty one
     uint64_t deadline_ = UINT64_MAX;
     ExportReport report_;
 };

@@ -19,6 +19,8 @@ class Delivery {
     virtual ~Delivery() = default;
     /// Never blocks. False: the queue is full, and the span is dropped and counted.
     virtual bool add(Span span) = 0;
+    /// Whether it is full, and will have room in a moment: Exporter::worth_waiting().
+    [[nodiscard]] virtual bool worth_waiting() const = 0;
     /// How it stands.
     [[nodiscard]] virtual ExportReport report() const = 0;
     /// Sends what waits, for at most so long, not counting a request under way, which ends by its own time-out. Then the report

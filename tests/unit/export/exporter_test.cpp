@@ -107,6 +107,31 @@ TEST_CASE("exporter: a full queue drops the new ones, and counts them") {
     CHECK(s.report().lost() == 5);
 }
 
+TEST_CASE("exporter: a full queue is worth waiting for while the receiver takes batches") {
+    ExporterOptions options;
+    options.queue = 10;
+    options.batch = 5;
+    Setup s(options);
+    s.add(9);
+    CHECK_FALSE(s.exporter.worth_waiting()); // there is room
+    s.add(1);
+    CHECK(s.exporter.worth_waiting()); // nobody has been asked yet
+    s.told.answers = {status(200), status(503, {}, "60")};
+    (void)s.exporter.poll();
+    CHECK_FALSE(s.exporter.worth_waiting());
+    s.add(5);
+    CHECK(s.exporter.worth_waiting());
+    s.now += kSecond / 4; // and then nothing was taken for long
+    CHECK_FALSE(s.exporter.worth_waiting());
+    (void)s.exporter.poll(); // 503
+    s.add(5);
+    CHECK_FALSE(s.exporter.worth_waiting());
+    s.now += 60 * kSecond;
+    (void)s.exporter.poll();
+    CHECK(s.exporter.worth_waiting());
+    CHECK(s.report().dropped == 0);
+}
+
 TEST_CASE("exporter: what is tried again, and after how long") {
     for (int code : {429, 502, 503, 504}) {
         Setup s;
