@@ -163,10 +163,12 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
     }
     Signature signature;
     if (!options.signature.empty()) signature = TRY_IN(parse_signature(options.signature), "--sig");
-    size_t passed = 0;
-    std::string names;
+    size_t passed = 0, copies = 0;
+    std::string names, suffixes;
     for (UserFunction &function : functions) {
-        if (returns && returns_to_nobody(function.name)) {
+        if (!function.suffix.empty() && copies++ < 8 && suffixes.find(function.suffix) == std::string::npos)
+            append(suffixes, "{}{}", suffixes.empty() ? "" : ", ", function.suffix);
+        if (returns && returns_to_nobody(function.symbol)) {
             if (passed++ < 8) append(names, "{}{}", names.empty() ? "" : ", ", function.name);
             continue;
         }
@@ -178,6 +180,11 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
         place.signature = signature;
         out.places.push_back(std::move(place));
     }
+    if (copies)
+        out.notes.push_back(
+            format("{}: {} of {} are copies or parts that the compiler made ({}); their arguments may differ from the "
+                   "source's",
+                   spec.text, copies, functions.size(), suffixes));
     if (passed)
         out.notes.push_back(format("{}: {} passed over, they have no return address of their own: {}{}", spec.text, passed, names,
                                    passed > 8 ? " ..." : ""));

@@ -145,7 +145,7 @@ Result<Places> wanted_places(const Attaching &a, bool returns) {
         std::string passed;
         size_t before = out.functions.size();
         std::erase_if(out.functions, [&](const UserFunction &f) {
-            if (!returns_to_nobody(f.name)) return false;
+            if (!returns_to_nobody(f.symbol)) return false;
             append(passed, "{}{}", passed.empty() ? "" : ", ", f.name);
             return true;
         });

@@ -18,6 +18,7 @@
 
 #include "runtime/base/stable_sort.h"
 #include "runtime/elf/elf.h"
+#include "runtime/link/function_names.h"
 #include "runtime/link/names.h"
 #include "runtime/symbols/debug_files.h"
 #include "runtime/symbols/maps.h"
@@ -252,28 +253,47 @@ Result<UserFunction> UserFunctions::find(const std::string &wanted) const {
     NearestNames near(want.name);
     Versions versions(state_->elf);
     size_t seen = 0;
-    bool indirect = false;
-    TRY(each_table(*state_, [&](const elf::Elf &elf, const elf::Section &table, bool dynamic) -> Result<void> {
-        return each_function(elf, table, [&](std::string_view name, const elf::Symbol &symbol, size_t index) {
-            ++seen;
-            Split have = split_version(name);
-            if (have.name != want.name) {
-                near.see(have.name);
-                return;
-            }
-            std::string_view version = dynamic ? versions.of(index) : have.version;
-            if (!want.version.empty() && want.version != version) return;
-            if (symbol.type == STT_GNU_IFUNC) {
-                indirect = true;
-                return;
-            }
-            std::optional<uint64_t> offset = state_->elf.file_offset(symbol.value);
-            if (!offset) return;
-            int rank = symbol.binding == STB_GLOBAL || symbol.binding == STB_GNU_UNIQUE ? 2 : symbol.binding == STB_WEAK ? 1 : 0;
-            if (dynamic) rank += 10 + (versions.is_default(index) ? 10 : 0);
-            found.push_back({{std::string(name), *offset, symbol.size}, rank});
+    bool indirect = false, readable = false;
+    const auto look = [&]() -> Result<void> {
+        return each_table(*state_, [&](const elf::Elf &elf, const elf::Section &table, bool dynamic) -> Result<void> {
+            return each_function(elf, table, [&](std::string_view name, const elf::Symbol &symbol, size_t index) {
+                ++seen;
+                Split have = split_version(name);
+                std::optional<FunctionNames> names;
+                if (readable) {
+                    names.emplace(have.name);
+                    if (!names->is(want.name)) {
+                        near.see(names->bare);
+                        return;
+                    }
+                } else if (have.name != want.name) {
+                    return;
+                }
+                std::string_view version = dynamic ? versions.of(index) : have.version;
+                if (!want.version.empty() && want.version != version) return;
+                if (symbol.type == STT_GNU_IFUNC) {
+                    indirect = true;
+                    return;
+                }
+                std::optional<uint64_t> offset = state_->elf.file_offset(symbol.value);
+                if (!offset) return;
+                int rank = symbol.binding == STB_GLOBAL || symbol.binding == STB_GNU_UNIQUE ? 2
+                           : symbol.binding == STB_WEAK                                     ? 1
+                                                                                            : 0;
+                if (dynamic) rank += 10 + (versions.is_default(index) ? 10 : 0);
+                if (!names) names.emplace(have.name);
+                if (returns_to_nobody(have.name)) rank -= 5; // the part that is hardly ever run isn't what is meant
+                const std::string shown = names->symbol == names->readable ? std::string(name) : names->shown();
+                found.push_back({{shown, *offset, symbol.size, std::string(have.name), names->suffix}, rank});
+            });
         });
-    }));
+    };
+    TRY(look());
+    if (found.empty() && !indirect) {
+        readable = true;
+        seen = 0;
+        TRY(look());
+    }
     // Where the version that programs get is chosen at run time, an old one of the same name isn't what is meant.
     if (found.empty() || (indirect && want.version.empty())) {
         Error error = make_error(Errc::not_found, format("{}: no function {}", state_->path, wanted), near.hint());
@@ -291,7 +311,9 @@ Result<UserFunction> UserFunctions::find(const std::string &wanted) const {
             return Unexpected(make_error(Errc::invalid_argument,
                                          format("{}: several functions are called {}, at {:#x} and {:#x} among others",
                                                 state_->path, wanted, found.front().function.offset, other.function.offset),
-                                         "name one by its offset: FILE:0x1234"));
+                                         readable ? format("name one with its parameters, or by its symbol or offset: {}, {}",
+                                                           found.front().function.symbol, other.function.symbol)
+                                                  : "name one by its offset: FILE:0x1234"));
     return found.front().function;
 }
 
@@ -302,12 +324,13 @@ Result<std::vector<UserFunction>> UserFunctions::match(const std::string &patter
         return each_function(elf, table, [&](std::string_view name, const elf::Symbol &symbol, size_t) {
             std::string_view plain = split_version(name).name;
             if (symbol.type == STT_GNU_IFUNC) return; // its code is what chooses, and runs once
-            if (!matches_pattern(pattern, plain)) {
-                near.see(plain);
+            const FunctionNames names(plain);
+            if (!names.match(pattern)) {
+                near.see(names.bare);
                 return;
             }
             if (std::optional<uint64_t> offset = state_->elf.file_offset(symbol.value))
-                out.push_back({std::string(plain), *offset, symbol.size});
+                out.push_back({names.shown(), *offset, symbol.size, std::string(plain), names.suffix});
         });
     }));
     if (out.empty())

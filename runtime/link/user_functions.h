@@ -17,9 +17,11 @@ namespace rawbpf::inline v0 {
 [[nodiscard]] Result<std::string> find_binary(const std::string &name, int pid = -1);
 
 struct UserFunction {
-    std::string name;
+    std::string name;    ///< as it is shown: demangled, with what the compiler appended
     uint64_t offset = 0; ///< in the file
     uint64_t size = 0;
+    std::string symbol = {}; ///< as the file has it; empty: nothing but the offset was given
+    std::string suffix = {}; ///< of a copy or a part that the compiler made: ".isra.0"
 };
 
 /// Whether code of that name has no return address of its own (parts that the compiler split off, PLT stubs), or runs before
@@ -30,10 +32,12 @@ struct UserFunction {
 class UserFunctions {
   public:
     [[nodiscard]] static Result<UserFunctions> open(const std::string &path);
-    /// The function called `name`, or "name@VERSION" (of .gnu.version_d). Where several share the name, one that others can link
-    /// against wins. Errors: not_found with the nearest names; invalid_argument where the name stands for several places.
+    /// The function called `name`, mangled or readable, with or without its parameters, or "name@VERSION" (of .gnu.version_d).
+    /// Where several share the name, one that others can link against wins. Errors: not_found with the nearest names;
+    /// invalid_argument where the name stands for several places.
     [[nodiscard]] Result<UserFunction> find(const std::string &name) const;
-    /// All that a pattern describes, each place once, sorted by offset. Errors: not_found with the nearest names.
+    /// All that a pattern describes by one of their names (FunctionNames), each place once, sorted by offset. Errors: not_found
+    /// with the nearest names.
     [[nodiscard]] Result<std::vector<UserFunction>> match(const std::string &pattern) const;
     /// Whether Go made it: its functions move their stacks, so that a probe at a return crashes them.
     [[nodiscard]] bool is_go() const;
