@@ -13,8 +13,8 @@ namespace rawbpf::inline v0::cli {
 
 /// How many signals of sys::kEndingSignals came after stop_on_signals().
 extern volatile std::sig_atomic_t stop_wanted;
-/// The first Ctrl-C, or any signal of sys::kEndingSignals, ends the run with all its output, the second leaves out what is still to be
-/// printed; a third one, while something hangs, ends the program. SIGHUP stays ignored if it was (nohup).
+/// The first Ctrl-C, or any signal of sys::kEndingSignals, ends the run with all its output, the second leaves out what is still
+/// to be printed; a third one, while something hangs, ends the program. SIGHUP stays ignored if it was (nohup).
 void stop_on_signals();
 /// Asked while what waits is printed at the end of a run, with how much that is: says so where it takes a while, and whether to
 /// go on. `what`: "events".
