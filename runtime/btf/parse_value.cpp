@@ -240,7 +240,7 @@ Result<ValuePart> find_part(const Btf &btf, TypeId id, std::string_view path) {
         }
         if (type.kind != Kind::struct_ && type.kind != Kind::union_)
             return fail(Errc::invalid_argument, ".{}: {} has no members", word, describe(btf, part.type));
-        const std::optional<ValuePart> member = TRY(find_member(btf, type, word, kMaxDepth));
+        const std::optional<ValuePart> member = word.empty() ? std::nullopt : TRY(find_member(btf, type, word, kMaxDepth));
         if (!member)
             return Unexpected(make_error(Errc::invalid_argument, format("{} has no member {}", describe(btf, part.type), word),
                                          format("its members: {}", member_names(btf, type))));
