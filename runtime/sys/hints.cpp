@@ -42,7 +42,7 @@ constexpr Hint kBpfHints[] = {
     {BPF_BTF_LOAD, EPERM, {}, kBpf},
     {BPF_BTF_LOAD, EINVAL, "this kernel found something in the BTF that it doesn't know or doesn't allow"},
     {BPF_OBJ_PIN, EPERM, "the directory lies in no bpf file system (mount -t bpf bpf /sys/fs/bpf), or a policy forbids it"},
-    {BPF_OBJ_PIN, ENOENT, "a directory on the way isn't there"},
+    {BPF_OBJ_PIN, ENOENT, "a directory on the way isn't there; pins live on a bpf file system: mount -t bpf bpf /sys/fs/bpf"},
     {BPF_OBJ_PIN, EEXIST, "something is pinned there already"},
     {BPF_OBJ_GET, ENOENT, "nothing is pinned there"},
     {BPF_LINK_CREATE, EPERM, {}, kTracing},

@@ -3,17 +3,34 @@
 #include "runtime/sys/shortage.h"
 
 #include <cerrno>
+#include <sys/syscall.h>
 
+#include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/describe.h"
 
 namespace rawbpf::inline v0::sys {
 
+namespace {
+
+// The narrator has no words for the small calls.
+std::string in_words(const Call &call, long result) {
+    std::string out = describe(call, result);
+    if (!out.empty()) return out;
+    if (call.number == __NR_openat) append(out, "opening {}: ", reinterpret_cast<const char *>(call.args[1]));
+    if (call.number == __NR_statfs) append(out, "looking at {}: ", reinterpret_cast<const char *>(call.args[0]));
+    if (out.empty())
+        append(out, "system call {}{}{}{}: ", call.number, call.why.empty() ? "" : " (", call.why, call.why.empty() ? "" : ")");
+    return out + errno_name(static_cast<int>(-result));
+}
+
+} // namespace
+
 void Shortage::after(const Call &call, long result) {
     if (before_) before_->after(call, result);
     if (result != -EIO && result != -ENOMEM && result != -EMFILE && result != -ENFILE) return;
     if (first_.empty())
-        first_ = describe(call, result);
+        first_ = in_words(call, result);
     else
         ++more_;
 }
