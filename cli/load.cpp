@@ -298,6 +298,7 @@ Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const A
         report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}, {}});
     for (size_t i = 0; i < loaded->maps.size(); ++i) report.map(loaded->maps[i], spec.maps[i]);
     Pins pins;
+    for (const std::string &path : loaded->pinned_by_name) pins.add(path);
     if (a.has(option("pin"))) TRY(pin_object(*loaded, std::string(a.text(option("pin"))), pins));
     if (attach.wanted) TRY(run_attached(kWho, spec, *loaded, attach, pins, report.writer(), report.json(), report.verbose()));
     stays.add(std::move(pins));

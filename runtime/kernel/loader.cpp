@@ -75,6 +75,7 @@ Result<LoadedObject> load_parts(ObjectSpec &spec, const LoadOptions &options) {
         return Unexpected(std::move(error));
     }
     TRY(fill_slots(loading));
+    object.pinned_by_name = loading.pins.files();
     loading.pins.keep();
     return object;
 }

@@ -57,11 +57,12 @@ struct LoadOptions {
 
 struct LoadedObject {
     std::string name;
-    std::vector<Map> maps;          ///< in the spec's order
-    std::vector<Program> programs;  ///< those that were loaded
-    Fd btf;                         ///< invalid when the kernel takes no BTF
-    std::vector<std::string> notes; ///< the spec's, and what was left out because this kernel lacks it; sentences for -v
-    sys::Mapping arena;             ///< of the arena's map, where there is one; as large as the arena
+    std::vector<Map> maps;                   ///< in the spec's order
+    std::vector<Program> programs;           ///< those that were loaded
+    Fd btf;                                  ///< invalid when the kernel takes no BTF
+    std::vector<std::string> pinned_by_name; ///< pins that this load made, of maps whose definition asks for it; they stay
+    std::vector<std::string> notes;          ///< the spec's, and what was left out because this kernel lacks it; sentences for -v
+    sys::Mapping arena;                      ///< of the arena's map, where there is one; as large as the arena
     /// What makes a struct_ops map active when its only element (key 0) is updated with it: the kernel's struct, with the
     /// programs' descriptors in it.
     struct StructOps {

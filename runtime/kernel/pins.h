@@ -26,6 +26,7 @@ class [[nodiscard]] Pins {
     void add(Pins &&other);
     /// All of it stays.
     void keep();
+    [[nodiscard]] const std::vector<std::string> &files() const { return files_; }
 
   private:
     void take_back() noexcept;
