@@ -10,6 +10,8 @@
 // long it was. perf escapes nothing, and its readers take apart what they find: a space in a comm, or a bracket in a path, moves
 // every field behind it. So a comm is one word and so is a path, as everywhere here (text.cpp). A comm of one letter needs two
 // spaces behind it, or stackcollapse-perf takes the tid into it.
+#include <algorithm>
+
 #include "programs/render/lab_formats.h"
 #include "programs/render/text.h"
 
@@ -61,11 +63,11 @@ class PerfScript final : public Renderer {
         text += ")\n";
     }
     static void append_path(std::string &out, std::string_view path) {
-        for (const char c : path) {
-            if (c == '(' || c == ')')
-                append(out, "\\x{:02x}", static_cast<unsigned>(c));
-            else
-                append_comm(out, {&c, 1});
+        while (!path.empty()) {
+            const size_t plain = std::min(path.find_first_of("()"), path.size());
+            if (plain != 0) append_comm(out, path.substr(0, plain));
+            if (plain < path.size()) append(out, "\\x{:02x}", static_cast<unsigned>(path[plain]));
+            path.remove_prefix(std::min(plain + 1, path.size()));
         }
     }
     Writer &out_;

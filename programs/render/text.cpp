@@ -24,8 +24,6 @@ void append_hex_escape(std::string &out, unsigned char byte) {
     out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
 }
 
-bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
-
 struct Character {
     uint32_t code = 0;
     size_t size = 1; ///< bytes used
@@ -55,33 +53,45 @@ bool xml_allows(uint32_t code) {
 
 } // namespace
 
+// Each character as it is, or, where `special` says so or a terminal would obey it or it isn't UTF-8, its bytes as \xNN.
+template <class F> static void append_escaped(std::string &out, std::string_view text, F special) {
+    while (!text.empty()) {
+        const Character c = next_character(text);
+        const bool escape = !c.valid || c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0) || special(c.code);
+        for (char byte : text.substr(0, c.size)) {
+            if (escape)
+                append_hex_escape(out, static_cast<unsigned char>(byte));
+            else
+                out += byte;
+        }
+        text.remove_prefix(c.size);
+    }
+}
+
 void append_comm(std::string &out, std::string_view comm) {
     if (comm.empty()) out += "[unknown]";
-    for (unsigned char c : comm) {
-        if (c <= 0x20 || c == 0x7f || c == '\\' || c == ';')
-            append_hex_escape(out, c);
-        else
-            out += static_cast<char>(c);
-    }
+    append_escaped(out, comm, [](uint32_t c) { return c == ' ' || c == '\\' || c == ';'; });
 }
 
 void append_symbol(std::string &out, std::string_view symbol) {
     if (symbol.empty()) out += "[unknown]";
-    const auto plain = [](unsigned char c) { return c > ' ' && c != 0x7f && c != ';'; };
+    const auto plain = [](unsigned char c) { return c > ' ' && c < 0x7f && c != ';'; };
     if (std::all_of(symbol.begin(), symbol.end(), plain)) { // nearly all names are
         out += symbol;
         return;
     }
-    for (size_t i = 0; i < symbol.size(); ++i) {
-        auto c = static_cast<unsigned char>(symbol[i]);
-        bool at_an_end = i == 0 || i + 1 == symbol.size();
-        if (c == ';')
-            out += ':';
-        else if (is_control(c) || (c == ' ' && at_an_end))
-            append_hex_escape(out, c);
-        else
-            out += static_cast<char>(c);
-    }
+    const std::string name = [&] {
+        std::string copy(symbol);
+        std::replace(copy.begin(), copy.end(), ';', ':');
+        return copy;
+    }();
+    std::string_view inner = name;
+    const bool first = inner.starts_with(' '), last = inner.size() > 1 && inner.ends_with(' ');
+    inner.remove_prefix(first);
+    inner.remove_suffix(last);
+    if (first) append_hex_escape(out, ' ');
+    append_escaped(out, inner, [](uint32_t) { return false; });
+    if (last) append_hex_escape(out, ' ');
 }
 
 std::string frame_label(const Frame &frame) {

@@ -9,11 +9,11 @@
 
 namespace rawbpf::inline v0::render {
 
-/// A comm as one word: bytes up to 0x20, DEL, `\` and `;` as `\xNN`; "[unknown]" for an empty one. Other bytes stay as they are.
+/// A comm as one word: control characters, spaces, `\`, `;` and bytes that aren't UTF-8 as `\xNN`; "[unknown]" for an empty one.
 void append_comm(std::string &out, std::string_view comm);
 
-/// A symbol as one element of a `;`-separated list: `;` becomes `:` as in stackcollapse-perf, control bytes `\xNN`, and so
-/// does a space at either end. Other spaces stay (C++ names have them). "[unknown]" for an empty one.
+/// A symbol as one element of a `;`-separated list: `;` becomes `:` as in stackcollapse-perf, control characters and bytes that
+/// aren't UTF-8 `\xNN`, and so does a space at either end. Other spaces stay (C++ names have them). "[unknown]" for an empty one.
 void append_symbol(std::string &out, std::string_view symbol);
 
 /// A frame's name: its symbol, or else its module in brackets ("[libc.so.6]"), as stackcollapse-perf has it; empty where neither

@@ -101,16 +101,16 @@ IN_C = [
 # name, text, class, words
 IN_ASSEMBLY = [
     ("cleared", """.program p "socket"
-    call bpf_ktime_get_ns ;n
-    r2 = *(u32 *)(r1 + 0) ;!
+    call bpf_ktime_get_ns #n
+    r2 = *(u32 *)(r1 + 0) #!
     r0 = 0
     exit
 """, "uninitialized", ["bpf_ktime_get_ns\\(\\) cleared r1 to r5", "r6 = r1"]),
     ("loop", """.program p "socket"
     call bpf_get_prandom_u32
 again:
-    r0 += 1 ;!
-    if r0 != 7 goto again ;n
+    r0 += 1 #!
+    if r0 != 7 goto again #n
     exit
 """, "loop", ["the loop goes back from here"]),
     ("spill", """.map counts hash key u32 value u64 entries 1
@@ -119,18 +119,18 @@ again:
     r1 = counts ll
     r2 = r10
     r2 += -4
-    call bpf_map_lookup_elem ;n
+    call bpf_map_lookup_elem #n
     *(u64 *)(r10 - 16) = r0
     call bpf_ktime_get_ns
     r3 = *(u64 *)(r10 - 16)
-    *(u64 *)(r3 + 0) = r0 ;!
+    *(u64 *)(r3 + 0) = r0 #!
     r0 = 0
     exit
 """, "null", ["bpf_map_lookup_elem\\(\\) returned here"]),
     ("below-the-stack", """.program p "socket"
     r1 = r10
     r1 += -520
-    *(u64 *)(r1 + 0) = 1 ;!
+    *(u64 *)(r1 + 0) = 1 #!
     r0 = 0
     exit
 """, "stack", ["8 bytes below"]),
@@ -140,18 +140,18 @@ again:
     r1 += -16
     r2 = 16
     r3 = 0x1000
-    call bpf_probe_read_user_str ;!
+    call bpf_probe_read_user_str #!
     r0 = 0
     exit
 """, "license", ['license is "Proprietary"', "only for programs under the GPL"]),
     ("unreachable", """.program p "socket"
     r0 = 0
-    exit ;n
-    r0 = 1 ;!
+    exit #n
+    r0 = 1 #!
     exit
 """, "control-flow", ["ends the program, and nothing jumps to here"]),
     ("arithmetic", """.program p "socket"
-    r1 *= 8 ;!
+    r1 *= 8 #!
     r0 = 0
     exit
 """, "arithmetic", ["the context", "only numbers are added"]),
@@ -212,4 +212,4 @@ def refused_programs_in_assembly():
         raise Skip("programs can't be loaded here")
     for name, source, kind, words in IN_ASSEMBLY:
         write(f"{name}.asm", source)
-        judged(name, path(f"{name}.asm"), source, kind, words, (";!", ";n"))
+        judged(name, path(f"{name}.asm"), source, kind, words, ("#!", "#n"))

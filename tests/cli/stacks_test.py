@@ -11,7 +11,7 @@ def stacks(args, comm, *options, rate="499"):
     """The user stacks of a command's samples, leaf first, each with how it ended."""
     if not has_json():
         raise Skip("this build writes no JSON")
-    good("profile", "-F", rate, "--json", "-q", "-o", path("stacks"), *options, "--", *args)
+    good("profile", "-F", rate, "--json", "-q", "-o", path("stacks"), *options, "--", *args, cwd=WORK)  # node leaves a file
     samples = [r for r in rows("stacks") if r["type"] == "sample" and r["comm"] == comm and r.get("user_end")]
     assert len(samples) >= 20, f"{len(samples)} samples of {comm}"
     return [(stack_names(sample), sample["user_end"]) for sample in samples]
@@ -259,7 +259,7 @@ def doctor_promises_what_a_profile_shows():
         for _, args, data in commands:
             f.write(f"timeout 0.5 {shlex.join(args)} <{data} >/dev/null 2>&1\n")
         f.write(f"{RB} doctor >/dev/null 2>&1\n" * 2)  # by rawbpf-lab
-    good("profile", "-F", "999", "--json", "-q", "-o", path("doctor-profile"), "--", "sh", script, timeout=120)
+    good("profile", "-F", "999", "--json", "-q", "-o", path("doctor-profile"), "--", "sh", script, timeout=120, cwd=WORK)
     by_comm = {}
     for row in rows("doctor-profile"):  # what was never walked, as the process was too new, says nothing of the file
         if row["type"] == "sample" and row.get("user_end") not in (None, "no_process"):
