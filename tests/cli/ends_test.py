@@ -113,6 +113,7 @@ def no_signal_leaves_the_command_that_was_started():
         signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT,
         signal.SIGTRAP, signal.SIGSYS)]
     assert len(catchable) >= 14 and signal.SIGUSR1 in catchable and signal.SIGRTMIN in catchable, catchable
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup, and what is ignored stays so
     # Those that can be caught end the run as Ctrl-C does; the others end the child all the same.
     tries = [(KINDS[0], s, True) for s in catchable] + [(KINDS[0], s, False) for s in (signal.SIGKILL, signal.SIGSEGV, signal.SIGSYS)]
     tries += [(kind, s, s != signal.SIGKILL) for kind in KINDS[1:] for s in (signal.SIGQUIT, signal.SIGUSR1, signal.SIGKILL)]

@@ -261,8 +261,10 @@ def doctor_promises_what_a_profile_shows():
         f.write(f"{RB} doctor >/dev/null 2>&1\n" * 2)  # by rawbpf-lab
     good("profile", "-F", "999", "--json", "-q", "-o", path("doctor-profile"), "--", "sh", script, timeout=120, cwd=WORK)
     by_comm = {}
-    for row in rows("doctor-profile"):  # what was never walked, as the process was too new, says nothing of the file
-        if row["type"] == "sample" and row.get("user_end") not in (None, "no_process"):
+    # What was never walked, as the process was too new or at its end, or had just mapped the code, says nothing of the file.
+    of_the_process = (None, "no_process", "no_mapping", "unreadable")
+    for row in rows("doctor-profile"):
+        if row["type"] == "sample" and row.get("user_end") not in of_the_process:
             by_comm.setdefault(row["comm"], []).append(row["user_end"])
     for name, binary in [(n, a[0]) for n, a, _ in commands] + [("rawbpf-lab", RB + "-lab")]:
         file = os.path.realpath(binary)
