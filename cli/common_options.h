@@ -63,6 +63,15 @@ inline constexpr Option kCommandOutputOption{
     .help =
         "where COMMAND's standard output goes: stderr, stdout, null, or a file. By default to standard error where a format for "
         "machines goes to standard output, so that nothing of COMMAND's stands between its lines; else where ours goes"};
+/// Whom it is about, beside --pid.
+inline constexpr Option kNoChildrenOption{
+    .name = "no-children", .help = "with -p: only these processes, without those that they have started or will start"};
+/// See ring_bytes().
+inline constexpr Option kRingOption{.name = "ring",
+                                    .kind = Kind::text,
+                                    .argument = "SIZE",
+                                    .help = "so much memory for what waits to be read, rounded up to a power of two: 8M, 65536K; "
+                                            "from 1M to 4G. The ledger counts what found no room (ring full)"};
 inline constexpr Option kReadyFdOption{.name = "ready-fd",
                                        .kind = Kind::count,
                                        .argument = "N",

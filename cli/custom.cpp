@@ -30,6 +30,7 @@ namespace {
 constexpr const char *kWho = "rawbpf custom";
 constexpr size_t kAtOnce = 8192; // traces that are taken before anything else is looked at
 constexpr int kTickMs = 50;
+constexpr uint64_t kTarget = 3; // what epoll says of a process of --pid that has ended
 constexpr uint64_t kSecond = 1'000'000'000;
 
 constexpr Option kOptions[] = {
@@ -57,9 +58,17 @@ constexpr Option kOptions[] = {
     {.name = "sample", .kind = Kind::count, .argument = "HZ", .help = "beside it, sample every CPU so often", .least = 1},
     {.name = "off-cpu",
      .help = "beside it, what threads waited for, and how long: those of COMMAND and what it starts, else all"},
+    {.name = "pid",
+     .letter = 'p',
+     .kind = Kind::pids,
+     .repeatable = true,
+     .argument = "PID",
+     .help = "only this process, or a list 1,2,3, and all that these have started or start; ends with the last of those given"},
+    kNoChildrenOption,
     kUnwindOption,
     kUnwindMemoryOption,
     kDepthOption,
+    kRingOption,
     {.name = "duration",
      .letter = 'd',
      .kind = Kind::seconds,
@@ -117,6 +126,10 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("--weight context: waits have no context", "leave --off-cpu out, or --weight off-cpu");
     if (weight == "off-cpu" && !a.has(option("off-cpu"))) return wrong_usage("--weight off-cpu needs --off-cpu");
     (void)TRY(unwind_choice(a, unwind_ids(kOptions)));
+    if (a.has(option("pid")) && !a.workload().empty())
+        return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
+    TRY(check_no_children(a, option("no-children"), option("pid"), false));
+    (void)TRY(ring_bytes(a, option("ring")));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
     TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
@@ -143,8 +156,16 @@ class Run {
         if (following.unwinds() && !a_.workload().empty()) following.prepare(a_.workload());
         child_ = TRY(spawn_workload(a_, option("as-root")));
         if (child_.pid() >= 0) TRY(tracer_->follow(child_.pid()));
-        if (Result<void> watched = names_.following().watch(child_.pid()); !watched) {
+        const std::vector<int> pids = a_.pids(option("pid"));
+        for (int pid : pids) {
+            if (!sys::process_exists(pid)) return fail(Errc::not_found, "process {}: there is none of that number", pid);
+            if (Result<Fd> target = sys::pidfd_open(pid)) targets_.push_back(std::move(*target));
+        }
+        Result<void> watched =
+            pids.empty() ? following.watch(child_.pid()) : following.watch(pids, !a_.has(option("no-children")));
+        if (!watched) {
             if (child_.pid() >= 0) return in_words(std::move(watched), "following what the command starts");
+            if (!pids.empty()) return in_words(std::move(watched), "following what the processes start");
             note(format("processes that end early may go without names: {}", watched.error().message()));
         }
         const size_t cpus = TRY(online_cpus()).size();
@@ -198,6 +219,7 @@ class Run {
         options.copies = true;
         options.backlog = TRY(backlog_bytes(a_, option("backlog")));
         options.thread = true;
+        if (const uint32_t ring = TRY(ring_bytes(a_, option("ring")))) options.ring_bytes = ring;
         options.sample_hz = a_.count(option("sample"));
         options.off_cpu = a_.has(option("off-cpu"));
         options.follow_only = !a_.workload().empty();
@@ -243,6 +265,8 @@ class Run {
         TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
         if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
         TRY(names_.following().add_to(epoll.get(), 2));
+        for (const Fd &target : targets_) TRY(sys::epoll_add(epoll.get(), target.get(), EPOLLIN | EPOLLET, kTarget));
+        size_t alive = targets_.size();
         const auto duration = static_cast<uint64_t>(a_.seconds(option("duration")) * 1e9);
         std::vector<epoll_event> ready(4);
         told_ns_ = armed_ns_;
@@ -256,7 +280,9 @@ class Run {
             if (stop_wanted) return {};
             if (urgent_ && now - armed_ns_ >= profile::kFirstStepsNs) urgent_.reset();
             (void)tracer_->may_sleep(); // gives back what was read; what lies in the ring already can wait for the tick
-            TRY(sys::epoll_wait(epoll.get(), ready, tracer_->waiting() ? 0 : wait_ms));
+            const size_t count = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->waiting() ? 0 : wait_ms));
+            for (size_t i = 0; i < count; ++i)
+                if (ready[i].data.u64 == kTarget) --alive;
             TRY(names_.following().tick([&] {
                 tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); }, kAtOnce);
                 names_.following().behind(tracer_->oldest_ns());
@@ -264,6 +290,7 @@ class Run {
             TRY(view_->flush(sys::monotonic_ns()));
             totals(sys::monotonic_ns());
             if (child_.pid() >= 0 && TRY(child_.poll())) return {};
+            if (alive == 0 && !targets_.empty()) return {};
         }
     }
 
@@ -308,6 +335,7 @@ class Run {
     std::optional<custom::View> view_;
     RunInfo run_;
     std::optional<sys::Urgent> urgent_;
+    std::vector<Fd> targets_; ///< of --pid: readable when it has ended
     uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, filtered_ = 0, told_ = 0, told_ns_ = 0;
     std::string status_, tail_call_;
 };

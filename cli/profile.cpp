@@ -59,7 +59,9 @@ constexpr Option kOptions[] = {
      .kind = Kind::pids,
      .repeatable = true,
      .argument = "PID",
-     .help = "only this process, or a list 1,2,3; ends with the last of them"},
+     .help = "only this process, or a list 1,2,3, and all that these have started or start; ends with the last of those given"},
+    kNoChildrenOption,
+    {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name, of 15 bytes at most"},
     {.name = "cpu", .letter = 'C', .kind = Kind::cpus, .argument = "LIST", .help = "only these CPUs: 0-3,8"},
     {.name = "cgroup",
      .kind = Kind::directory,
@@ -85,6 +87,7 @@ constexpr Option kOptions[] = {
     kUnwindOption,
     kUnwindMemoryOption,
     kDepthOption,
+    kRingOption,
     {.name = "duration",
      .letter = 'd',
      .kind = Kind::seconds,
@@ -238,6 +241,9 @@ Result<void> check_off_cpu(const Arguments &a) {
 Result<void> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
+    TRY(check_no_children(a, option("no-children"), option("pid"), false));
+    if (a.has(option("comm")) && (a.text(option("comm")).empty() || a.text(option("comm")).size() > 15))
+        return wrong_usage(format("--comm: no thread has the name '{}'", a.text(option("comm"))), "a name has 1 to 15 bytes");
     TRY(check_event(a));
     TRY(check_as_root(a, option("as-root")));
     TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
@@ -287,6 +293,9 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     o.event = a.text(option("event"));
     o.period = a.count(option("count"));
     o.pids = a.pids(option("pid"));
+    o.children = !a.has(option("no-children"));
+    o.comm = a.text(option("comm"));
+    o.ring_bytes = TRY(ring_bytes(a, option("ring")));
     if (a.has(option("cpu"))) o.cpus = TRY(parse_cpu_list(a.text(option("cpu"))));
     o.cgroup = a.text(option("cgroup"));
     o.per_thread = a.has(option("per-thread"));

@@ -1,6 +1,8 @@
 // The beginnings and the ends that the long-running commands have in common.
 #include "cli/running.h"
 
+#include <algorithm>
+#include <bit>
 #include <charconv>
 #include <fcntl.h>
 
@@ -97,6 +99,18 @@ Result<void> check_ready_fd(const Arguments &a, Id ready_fd) {
         return wrong_usage(format("--ready-fd: descriptor {} isn't open", a.count(ready_fd)),
                            format("a shell opens it with {0}>FILE or {0}>&1", a.count(ready_fd)));
     return {};
+}
+
+Result<uint32_t> ring_bytes(const Arguments &a, Id ring) {
+    if (!a.has(ring)) return 0;
+    const uint64_t bytes = TRY(parse_size(a.text(ring), "--ring", uint64_t{1} << 20, uint64_t{4} << 30));
+    return static_cast<uint32_t>(std::min<uint64_t>(std::bit_ceil(bytes), uint64_t{1} << 31)); // the largest that the kernel has
+}
+
+Result<void> check_no_children(const Arguments &a, Id no_children, Id pid, bool also) {
+    if (!a.has(no_children) || a.has(pid) || (also && !a.workload().empty())) return {};
+    return wrong_usage("--no-children is about processes, and none is given",
+                       also ? "-p PID, or -- COMMAND" : "-p PID; without it all processes are meant");
 }
 
 Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids) {

@@ -54,6 +54,10 @@ inline constexpr Option kBacklogOption{
             "64M, 2G; from 1M on. By default an eighth of the machine's memory, or of the container's"};
 /// It in bytes, or the default that its help states. Errors: invalid_argument.
 [[nodiscard]] Result<uint64_t> backlog_bytes(const Arguments &a, Id backlog);
+/// --ring in bytes, a power of two; 0: it isn't given. Errors: invalid_argument, for a size that is none.
+[[nodiscard]] Result<uint32_t> ring_bytes(const Arguments &a, Id ring);
+/// --no-children without --pid. `also`: a command of its own may be meant, too.
+[[nodiscard]] Result<void> check_no_children(const Arguments &a, Id no_children, Id pid, bool also);
 
 /// Where a command's table has the options of unwinding.
 struct UnwindIds {

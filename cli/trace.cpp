@@ -64,8 +64,12 @@ constexpr Option kOptions[] = {
      .kind = Kind::pids,
      .repeatable = true,
      .argument = "PID",
-     .help = "only this process, or a list 1,2,3",
+     .help = "only this process, or a list 1,2,3, and all that these have started or start",
      .section = "What to keep"},
+    {.name = "no-children",
+     .help = "with -p, or COMMAND: only these processes, without those that they have started or will start. The probes of one "
+             "process "
+             "slow no other one that uses the same library"},
     {.name = "tid", .kind = Kind::pids, .repeatable = true, .argument = "TID", .help = "only this thread, or a list"},
     {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name"},
     {.name = "uid", .kind = Kind::pids, .repeatable = true, .argument = "UID", .help = "only this user's processes, or a list"},
@@ -101,6 +105,7 @@ constexpr Option kOptions[] = {
     without_section(kUnwindOption),
     kUnwindMemoryOption,
     kDepthOption,
+    kRingOption,
     kLinesOption,
     kInlineOption,
     {.name = "count",
@@ -187,6 +192,7 @@ Result<void> check(const Arguments &a) {
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
     if (a.operands().empty() && !a.has(option("pid")))
         return wrong_usage("TARGET is missing", "name a file, or a process with -p PID");
+    TRY(check_no_children(a, option("no-children"), option("pid"), true));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
     TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
@@ -257,6 +263,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     // A ring's memory can't be swapped: a small machine has a smaller one.
     const uint64_t share = std::bit_floor(sys::memory_bytes() / 64);
     program.ring_bytes = static_cast<uint32_t>(std::clamp<uint64_t>(share, 1 << 20, program.ring_bytes));
+    if (const uint32_t ring = TRY(ring_bytes(a, option("ring")))) program.ring_bytes = ring;
     o.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
     o.copies = true;
     o.backlog = TRY(backlog_bytes(a, option("backlog")));
@@ -264,6 +271,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
     trace::Filters &filters = program.filters;
     filters.pids = numbers(a.pids(option("pid")));
+    filters.children = !a.has(option("no-children"));
     filters.tids = numbers(a.pids(option("tid")));
     filters.uids = numbers(a.pids(option("uid")));
     filters.comm = a.text(option("comm"));

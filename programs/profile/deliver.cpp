@@ -151,16 +151,22 @@ void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
     if (!names_ || sample.user == kNone || user_truncated(sample)) return;
     bool complete = sample.ending == UNWIND_ENDED_ROOT;
     uint32_t outer = kNone, next = kNone, known = kNone;
+    modules_.clear();
     tree_.walk(sample.user, [&](uint32_t place) {
         next = outer;
         outer = place;
-        if (tree_.places()[place].module != kNone) known = place;
+        const uint32_t module = tree_.places()[place].module;
+        if (module == kNone) return;
+        known = place;
+        if (std::find(modules_.begin(), modules_.end(), module) == modules_.end()) modules_.push_back(module);
     });
+    for (const uint32_t module : modules_) of_module(module).stacks += count;
     for (uint32_t place : {outer, next}) {
         if (place != kNone && namer_.begins(place)) complete = true;
     }
     if (complete) return;
     early_ += count;
+    if (known != kNone && sample.ending < UNWIND_ENDINGS) of_module(tree_.places()[known].module).early[sample.ending] += count;
     std::string where = known == kNone ? "[unknown]" : namer_.frame(known)->module;
     if (by_tables(sample.ending)) {
         std::string reason(ending_name(sample.ending));
@@ -168,6 +174,23 @@ void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
         append(where, " ({})", reason);
     }
     ended_early_[where] += count;
+}
+
+ModuleEnds &Deliverer::of_module(uint32_t module) {
+    if (by_module_.size() <= module) by_module_.resize(module + 1);
+    return by_module_[module];
+}
+
+std::vector<std::string> Deliverer::proposals(const ModuleTable &table) const {
+    std::vector<ModuleEnds> modules = by_module_;
+    std::vector<std::string_view> mapped;
+    for (uint32_t i = 0; i < table.all().size(); ++i) {
+        mapped.push_back(table[i].path);
+        if (i >= modules.size()) continue;
+        modules[i].path = table[i].path;
+        modules[i].anonymous = table[i].kind == ModuleKind::anonymous;
+    }
+    return advice(modules, mapped);
 }
 
 std::vector<std::pair<std::string, uint64_t>> Deliverer::degraded() const {

@@ -24,11 +24,22 @@ constexpr uint64_t kLeastTickNs = 1'000'000;
 } // namespace
 
 Result<void> Following::watch(int workload) {
+    chooses_ = workload >= 0;
+    if (chooses_) table_.want(static_cast<uint32_t>(workload));
+    return open(workload);
+}
+
+Result<void> Following::watch(const std::vector<int> &pids, bool children) {
+    chooses_ = true;
+    TRY(open(-1));
+    want_family(table_, pids, children);
+    return {};
+}
+
+Result<void> Following::open(int workload) {
     ProcessEvents::Options options;
     options.follow = workload;
-    options.at_once = workload >= 0 && unwinds();
-    workload_ = workload;
-    if (workload >= 0) table_.want(static_cast<uint32_t>(workload));
+    options.at_once = chooses_ && unwinds();
     sys::Because why("what processes map, fork and exec: names for the stacks of short-lived ones");
     TRY(events_.open(options));
     if (options.at_once) pause_ = TRY(sys::epoll_create());

@@ -44,6 +44,8 @@ class Following {
     /// From here on the kernel tells what processes map. `workload`: only that process, from its next exec on, and what it
     /// starts, and only these are wanted(); -1: all. Errors: permission; without it /proc is all there is.
     [[nodiscard]] Result<void> watch(int workload);
+    /// The same of processes that run already, and with `children` what they have started and start: only these are wanted().
+    [[nodiscard]] Result<void> watch(const std::vector<int> &pids, bool children);
     [[nodiscard]] bool watching() const { return watching_; }
     /// A process that runs already: what it has mapped is read at once, and its first stack is walked by tables.
     [[nodiscard]] Result<void> want(uint32_t pid);
@@ -81,8 +83,8 @@ class Following {
     void apply(uint64_t t_ns);
     /// How often something happened that may change what an address is.
     [[nodiscard]] uint64_t changes() const { return changes_; }
-    /// Whether a process was the workload's then; without a workload all are.
-    [[nodiscard]] bool wanted(uint32_t pid, uint64_t t_ns) { return workload_ < 0 || table_.find_wanted(pid, t_ns); }
+    /// Whether a process was the workload's, or of the family, then; without either all are.
+    [[nodiscard]] bool wanted(uint32_t pid, uint64_t t_ns) { return !chooses_ || table_.find_wanted(pid, t_ns); }
     /// A record with a user stack of that process came: from now on its stacks are walked by tables.
     void sampled(uint32_t pid, uint64_t t_ns) { unwinding_.sampled(pid, t_ns); }
     /// Makes the frames of a stack that came with a copy of it, after apply() and wanted(). They are good until the next call.
@@ -102,6 +104,7 @@ class Following {
 
   private:
     static constexpr int kRounds = 8; // of making tables, before anything else is done
+    [[nodiscard]] Result<void> open(int workload);
     [[nodiscard]] Result<void> pace();
     void gather();
     [[nodiscard]] Result<bool> settle();
@@ -113,7 +116,7 @@ class Following {
     Unwinding unwinding_{table_};
     ProcessEvents events_;
     bool watching_ = false;
-    int workload_ = -1;
+    bool chooses_ = false;
     uint64_t changes_ = 0, behind_ns_ = 0, hurry_until_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0;
     Fd pause_; // an epoll set with nothing in it: to wait a moment
 };

@@ -47,6 +47,7 @@ class AtSwitches final : public OffCpu {
         if (program.follow) program.config.filter_pid = PROFILE_PIDS_WANTED;
         program.config.wakeup_bytes = ring_share(options) / 4;
         program.min_wait_ns = min_wait_ns_;
+        program.threads = options.threads;
         program.wide_state = TRY_IN(has_wide_state(), "--off-cpu");
         std::optional<UnwindProgramOptions> walk = options.unwind;
         if (walk) walk->copies = false; // a slot has no room for one

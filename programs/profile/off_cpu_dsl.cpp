@@ -37,6 +37,7 @@
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
+#include "programs/profile/profile_dsl.h"
 #include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0 {
@@ -110,7 +111,8 @@ struct Generator {
         f.store<uint32_t>(n.group, r0);
         f.store<uint32_t>(n.pid, r0);
     }
-    void choose(Code &f, const Numbers &n, Label stranger, bool by_cgroup = true) const {
+    // `now`: by what can change while a process lives, too: its cgroup, its name.
+    void choose(Code &f, const Numbers &n, Label stranger, bool now = true) const {
         const Label wanted = f.label("wanted");
         if (config.pidns_ino) {
             f.call(helper::get_ns_current_pid_tgid, runtime(static_cast<int64_t>(config.pidns_dev)),
@@ -130,7 +132,8 @@ struct Generator {
             f.jump_if(r0 == 0, stranger);
         }
         f.bind(wanted);
-        if (cgroup && by_cgroup) {
+        if (config.comm[0] && now) jump_unless_named(f, config, stranger);
+        if (cgroup && now) {
             f.call(helper::current_task_under_cgroup, *cgroup, 0);
             f.jump_if(r0 != 1, stranger);
         }
@@ -153,7 +156,7 @@ struct Generator {
     }
 
     void at_switch() {
-        const MapRef off = b.map(BPF_MAP_TYPE_HASH, "profile_off", 4, record_at + kFramesAt + most_frames * 8, kMostOffCpu);
+        const MapRef off = b.map(BPF_MAP_TYPE_HASH, "profile_off", 4, record_at + kFramesAt + most_frames * 8, options.threads);
         const MapRef blank = b.map(BPF_MAP_TYPE_ARRAY, "profile_blank", 4, record_at + kFramesAt + most_frames * 8, 1);
         Code &f = b.program("raw_tp/sched_switch", "profile");
         const Numbers n = numbers(f);
@@ -317,7 +320,7 @@ struct Generator {
         f.argument(r6, r1, 2);
         find_counts(f, zero, done);
         identify(f, n);
-        choose(f, n, done, false); // a child can be moved into the cgroup
+        choose(f, n, done, false); // a child can be moved into the cgroup, and have another name
         f.read_field<uint32_t>(r8, r6, "task_struct.tgid");
         f.load<uint32_t>(r1, n.group);
         f.jump_if(r8 == r1, done); // a thread

@@ -8,8 +8,6 @@
 
 namespace rawbpf::inline v0 {
 
-/// Threads whose stacks are kept at a time: all that ever left a CPU to wait, and live. With stacks of 127 frames 9 MB.
-inline constexpr uint32_t kMostOffCpu = 4096;
 /// Processes that a command's process starts, and what they start, alive at a time.
 inline constexpr uint32_t kMostFollowed = 8192;
 
@@ -26,7 +24,7 @@ struct OffCpuCounts {
     uint64_t too_short;
     uint64_t preempted; ///< it was runnable: nothing that it waited for. Not in the sum
     uint64_t lost_ring_full;
-    uint64_t lost_no_room; ///< kMostOffCpu threads are known already
+    uint64_t lost_no_room; ///< OffCpuProgram::threads are known already
     uint64_t lost_return;  ///< it was seen to leave, and then to leave again
     uint64_t not_followed; ///< processes that found no room in profile_followed: their waits aren't in any other number
 };
@@ -36,6 +34,8 @@ struct OffCpuProgram {
     bool follow = false;      ///< with WANTED: what those processes start is wanted too
     bool wide_state = false;  ///< task_struct has `long state` (before 5.14), not `unsigned __state`
     uint64_t min_wait_ns = 0; ///< shorter ones are counted, and not sent
+    /// Whose stacks are kept at a time: all that ever left a CPU to wait, and live. With stacks of 127 frames 2.2 KB each.
+    uint32_t threads = 4096;
 };
 
 /// Where in a value of profile_off the OffCpuHead stands; the record follows it.

@@ -12,6 +12,7 @@
 #include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
+#include "runtime/sys/runnable.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -100,6 +101,14 @@ uint64_t ProcessEvents::lost() const {
     uint64_t sum = 0;
     for (const SidebandRing &ring : rings_) sum += ring.lost();
     return sum;
+}
+
+void want_family(ProcessTable &table, const std::vector<int> &pids, bool children) {
+    const auto want = [&](const std::vector<int> &which) {
+        for (const int pid : which) table.want_now(static_cast<uint32_t>(pid), children, sys::monotonic_ns());
+    };
+    want(pids);
+    if (children) want(sys::descendants(pids));
 }
 
 } // namespace rawbpf::inline v0::profile

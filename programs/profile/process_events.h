@@ -53,4 +53,8 @@ class ProcessEvents {
     uint64_t gathered_ns_ = 0, lost_applied_ = 0, taken_ = 0;
 };
 
+/// These processes, and with `children` all that descend from them, are wanted from now on. The news of forks must be coming
+/// already, lest a child is born between looking and listening.
+void want_family(ProcessTable &table, const std::vector<int> &pids, bool children);
+
 } // namespace rawbpf::inline v0::profile

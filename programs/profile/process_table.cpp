@@ -137,7 +137,7 @@ void ProcessTable::fork(uint32_t parent, uint32_t child) {
     born.parent = parent;
     born.threads = 1;
     auto found = processes_.find(parent);
-    born.wanted = found != processes_.end() && found->second.wanted;
+    born.wanted = found != processes_.end() && found->second.wanted && !found->second.childless;
     if (found != processes_.end() && found->second.looked) {
         born.image = found->second.image;
         born.looked = true;
@@ -179,9 +179,20 @@ void ProcessTable::exit(uint32_t pid, bool first, uint64_t t_ns) {
     if (process.threads != kUncounted) mark(pid, process); // else sweep() does
 }
 
+void ProcessTable::want_now(uint32_t pid, bool children, uint64_t now_ns) {
+    auto found = processes_.find(pid);
+    if (found == processes_.end() || !found->second.looked) look_at(pid, now_ns);
+    Process &process = processes_[pid];
+    process.wanted = true;
+    process.childless = !children;
+    mark(pid, process);
+}
+
 bool ProcessTable::wanted(uint32_t pid, uint64_t t_ns) const {
     auto found = processes_.find(pid);
     if (found == processes_.end() || !found->second.wanted) return false;
+    if (found->second.threads == kUncounted)
+        return true; // its other threads may go on; its number, given again, comes with a fork
     return found->second.exits == 0 || t_ns <= found->second.ended_ns + kLastMomentsNs;
 }
 

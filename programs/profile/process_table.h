@@ -52,6 +52,8 @@ class ProcessTable {
     void exit(uint32_t pid, bool first, uint64_t t_ns);
     /// From its next exec on, this process and all that it starts are wanted.
     void want(uint32_t pid) { root_ = pid; }
+    /// This process, which runs already, is wanted, and with `children` all that it starts from now on.
+    void want_now(uint32_t pid, bool children, uint64_t now_ns);
     /// Whether a process was one of those at that time.
     [[nodiscard]] bool wanted(uint32_t pid, uint64_t t_ns) const;
     /// The same, for a process that was sampled; where events were lost, /proc is asked about its ancestors.
@@ -128,6 +130,7 @@ class ProcessTable {
         uint64_t looked_ns = 0;
         uint8_t exits = 0;        // sweeps since its exit; 0: alive
         bool wanted = false;      // or a child of one that is
+        bool childless = false;   // as far as being wanted goes
         bool followed = false;    // see follow()
         bool changed = false;     // and in changed_
         int threads = kUncounted; // alive

@@ -110,6 +110,15 @@ int profile(void *context) {
         return 0;
     }
 
+    if (profile_config.comm[0]) {
+        __u64 name[2];
+        bpf_get_current_comm(name, sizeof name);
+        if (name[0] != profile_config.comm[0] || name[1] != profile_config.comm[1]) {
+            counts->filtered_comm++;
+            return 0;
+        }
+    }
+
     if (profile_config.every > 1 && ++counts->wanted % profile_config.every) {
         counts->sampled_out++;
         return 0;

@@ -47,6 +47,17 @@ void count(Code &f, Mem counter) {
 
 } // namespace
 
+void jump_unless_named(Code &f, const ProfileConfig &config, Label other) {
+    const Slot name = f.stack(16, 8, "name");
+    f.call(helper::get_current_comm, name, 16);
+    f.load<uint64_t>(r1, name);
+    f.load_imm64(r2, config.comm[0]);
+    f.jump_if(r1 != r2, other);
+    f.load<uint64_t>(r1, name + 8);
+    f.load_imm64(r2, config.comm[1]);
+    f.jump_if(r1 != r2, other);
+}
+
 Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind, const StackCountingOptions *counting) {
     Builder b("profile_dsl");
     std::vector<MapRef> rings;
@@ -119,6 +130,16 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
             count(f, RAWBPF_AT(r7, ProfileCounts, filtered_cgroup));
             f.jump(done);
         });
+    }
+
+    if (config.comm[0]) {
+        const Label named = f.label("named"), other = f.label("other name");
+        jump_unless_named(f, config, other);
+        f.jump(named);
+        f.bind(other);
+        count(f, RAWBPF_AT(r7, ProfileCounts, filtered_comm));
+        f.jump(done);
+        f.bind(named);
     }
 
     if (config.every > 1) {

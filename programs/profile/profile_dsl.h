@@ -3,7 +3,7 @@
 // the C program leaves it to the verifier to remove.
 #pragma once
 
-#include "asm/unit.h"
+#include "asm/builder.h"
 #include "programs/profile/record.h"
 #include "programs/profile/stack_counting.h"
 #include "programs/unwind/program.h"
@@ -18,5 +18,8 @@ namespace rawbpf::inline v0 {
 /// completed in the spec), and ProfileRecord::key.
 [[nodiscard]] Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind = nullptr,
                                 const StackCountingOptions *counting = nullptr);
+
+/// To `other` where the current thread doesn't have the name that `config` asks for. r0 to r5 are gone.
+void jump_unless_named(Code &f, const ProfileConfig &config, Label other);
 
 } // namespace rawbpf::inline v0

@@ -14,10 +14,10 @@
 //
 // Who is sampled: there is always one clock a CPU, and what isn't wanted is filtered and counted. A clock on a thread, or one
 // inherited by what it starts, would look simpler, but each starts with a whole period to wait: a thousand threads that work for
-// a millisecond each would never be seen. With --pid the program looks for the process in a map. For a workload it can't: when
-// we hear of a child it may be gone. So all processes are sent but those in a map, and the kernel's news of the workload's forks,
-// merged with the samples by time, say whose a sample is; a process that isn't the workload's goes into the map when it is first
-// met, and its samples are dropped in the kernel from then on.
+// a millisecond each would never be seen. With --pid --no-children the program looks for the process in a map. For a workload, or
+// --pid and what it starts, it can't: when we hear of a child it may be gone. So all processes are sent but those in a map, and
+// the kernel's news of forks, merged with the samples by time, say whose a sample is; a process that isn't of the family goes
+// into the map when it is first met, and its samples are dropped in the kernel from then on.
 #include "programs/profile/profiler.h"
 
 #include <algorithm>
@@ -53,6 +53,7 @@
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/machine.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/random.h"
@@ -74,6 +75,8 @@ constexpr size_t kLeastRing = 256 << 10, kMostRing = 64 << 20;
 // While tables are made nobody reads the ring. For a second of samples with copies of their stacks there is room, and for as much
 // again that is kept free of copies; of a small machine's memory it is a little part.
 constexpr size_t kCopiedRecord = 18 << 10, kMostForCopies = 16 << 20, kShareForCopies = 64;
+// The same share for the slots of threads that wait. Of a command nobody knows how many it will have.
+constexpr uint64_t kWaitBytes = 2800, kLeastThreads = 4096, kUsualThreads = 16384, kMostThreads = 1 << 18;
 constexpr uint64_t kBeforehandNs = 300'000'000; // for tables of what runs already; the help says so
 constexpr size_t kMostNodes = 1 << 20;          // of the stack tree, before it starts anew; about 20 MB
 constexpr size_t kWriteAt = 64 << 10;           // bytes of capture waiting
@@ -82,14 +85,15 @@ constexpr size_t kAtOnce = 16384;               // samples that are taken before
 // Samples, for the milliseconds that counting takes to prepare: the kernel's types are searched.
 constexpr double kWorthCounting = 2000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
+constexpr uint32_t kMostFamily = 4096;  // processes that those given have started before, with these
 constexpr uint32_t kMostLeftOut = 1024; // processes in the map of those to leave out, before it starts anew
 constexpr uint64_t kTypicalRate = 2000; // events a second on a CPU, for the size of the ring
 
-/// The machine's memory; 0 where /proc doesn't say.
-size_t memory_bytes() {
-    const std::string total = sys::first_line("/proc/meminfo"); // "MemTotal:  4028440 kB"
-    const size_t digits = total.find_first_of("0123456789");
-    return digits == std::string::npos ? 0 : static_cast<size_t>(std::strtoull(total.c_str() + digits, nullptr, 10)) << 10;
+/// Threads that wait and live, for --off-cpu: each takes a slot with its stacks.
+uint32_t waiting_threads() {
+    const uint64_t room = sys::memory_bytes() / kShareForCopies / kWaitBytes;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(std::max<uint64_t>(kUsualThreads, 2 * sys::threads_of_machine()),
+                                                      kLeastThreads, std::clamp<uint64_t>(room, kLeastThreads, kMostThreads)));
 }
 
 /// A power of two that holds two seconds of samples; with copies of stacks one second of these and as much again, as far as the
@@ -101,7 +105,7 @@ size_t ring_size(const ProfileOptions &options, const Event &event, size_t cpus,
     size_t size = std::max(kLeastRing, sys::page_size());
     while (size < wanted && size < kMostRing) size *= 2;
     if (!copies) return size;
-    const size_t for_copies = std::min<size_t>(kMostForCopies, memory_bytes() / kShareForCopies);
+    const size_t for_copies = std::min<size_t>(kMostForCopies, sys::memory_bytes() / kShareForCopies);
     while (size < samples * kCopiedRecord * 2 && size * 2 <= for_copies) size *= 2;
     return size;
 }
@@ -182,17 +186,19 @@ class Run {
         config.want_kernel = options_.kernel_stacks;
         config.want_user = options_.user_stacks;
         config.skip_idle = !options_.idle;
-        if (!options_.workload.empty())
+        if (by_descent())
             config.filter_pid = PROFILE_PIDS_LEFT_OUT;
         else if (!options_.pids.empty())
             config.filter_pid = PROFILE_PIDS_WANTED;
+        std::memcpy(config.comm, options_.comm.data(), std::min(options_.comm.size(), sizeof config.comm - 1));
         config.filter_cgroup = !options_.cgroup.empty();
         config.tracepoint = event_.kind == EventKind::tracepoint;
         if (event_.counts()) config.every = config.tracepoint ? static_cast<uint32_t>(period_) : 1;
         size_ring(program);
         program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
-        program.pids =
-            options_.workload.empty() ? static_cast<uint32_t>(std::max<size_t>(1, options_.pids.size())) : kMostLeftOut;
+        if (options_.off_cpu) program.threads = waiting_threads();
+        program.pids = static_cast<uint32_t>(std::max<size_t>(1, options_.pids.size()));
+        if (by_descent()) program.pids = options_.off_cpu ? kMostFamily : kMostLeftOut;
         if (const auto ns = sys::own_pid_namespace()) {
             config.pidns_dev = ns->device;
             config.pidns_ino = ns->inode;
@@ -210,7 +216,8 @@ class Run {
             return fail(Errc::internal, "the profile program has no map {}", name);
         };
         if (config.filter_pid != PROFILE_PIDS_ANY) pids_ = TRY(map("profile_pids"));
-        for (int pid : options_.pids) TRY(pids_->put(static_cast<uint32_t>(pid), uint8_t{1}));
+        if (!by_descent() || options_.off_cpu)
+            for (int pid : options_.pids) TRY(pids_->put(static_cast<uint32_t>(pid), uint8_t{1}));
         if (cgroup) {
             const uint32_t slot = 0;
             const uint32_t fd = static_cast<uint32_t>(cgroup.get());
@@ -234,9 +241,13 @@ class Run {
 
     void size_ring(ProgramOptions &program) const {
         const size_t cpus = options_.cpus.empty() ? online_.size() : options_.cpus.size();
-        const bool copies = program.unwind && program.unwind->copies && !options_.off_cpu;
+        // Waits come faster than ticks: a thousand threads that sleep a millisecond each are as many bytes as copies of stacks.
+        const bool copies = (program.unwind && program.unwind->copies) || options_.off_cpu;
         program.ring_bytes = static_cast<uint32_t>(ring_size(options_, event_, cpus, copies));
     }
+
+    /// Whether a sample is wanted depends on whose child its process is: a clock's program can't tell. See above.
+    [[nodiscard]] bool by_descent() const { return !options_.workload.empty() || (!options_.pids.empty() && options_.children); }
 
     /// Loads the program. Counting in the kernel is worth no failure: without it all samples are sent.
     Result<LoadedObject> load_as(ProgramOptions &program) {
@@ -324,20 +335,23 @@ class Run {
             if (options_.off_cpu) TRY(pids_->put(static_cast<uint32_t>(child_.pid()), uint8_t{1}));
         }
         sys::raise_open_files(); // three descriptors a CPU; the workload has been forked, so it keeps its own limit
-        if (options_.names || options_.record_fd >= 0 || !options_.workload.empty() || unwinding_.on()) {
+        if (options_.names || options_.record_fd >= 0 || by_descent() || unwinding_.on()) {
             ProcessEvents::Options watch;
             watch.follow = options_.workload.empty() ? -1 : child_.pid();
             watch.at_once = watch.follow >= 0 && unwinding_.on();
             if (auto opened = events_.open(watch); opened) {
                 table_.all_changes_are_told();
                 TRY(counting_.start(object_, options_.stack_counts)); // without news of changes, a count's meaning isn't known
-            } else if (!options_.workload.empty()) {
-                return Unexpected(in_context(std::move(opened).error(), "following what the command starts"));
+            } else if (by_descent()) {
+                return Unexpected(in_context(std::move(opened).error(), options_.pids.empty()
+                                                                            ? "following what the command starts"
+                                                                            : "following what the processes start"));
             } else {
                 outcome_.warnings.push_back(
                     format("processes that end early may go without names: {}", opened.error().message()));
             }
         }
+        if (by_descent() && !options_.pids.empty()) want_family(table_, options_.pids, true);
         for (int pid : options_.pids) {
             table_.look_at(static_cast<uint32_t>(pid), sys::monotonic_ns());
             TRY(unwinding_.want(static_cast<uint32_t>(pid), sys::monotonic_ns()));
@@ -415,7 +429,12 @@ class Run {
         if (options_.thread && (event_.counts() || options_.off_cpu)) reader_->keep_up(); // a clock's ticks are no burst
         for (const PerfEventLink &link : links_) TRY(link.enable());
         if (tracepoint_) TRY(tracepoint_->attach(program_->fd.get()));
-        if (options_.off_cpu) TRY(options_.off_cpu->attach(object_));
+        if (options_.off_cpu) {
+            TRY(options_.off_cpu->attach(object_));
+            sys::Because why("what the processes have started before; what they start from here on the program sees");
+            if (by_descent() && !options_.pids.empty())
+                for (int pid : sys::descendants(options_.pids)) TRY(pids_->put(static_cast<uint32_t>(pid), uint8_t{1}));
+        }
         outcome_.cost.armed_ns = sys::monotonic_ns() - called_ns_;
         if (options_.ready_fd >= 0)
             TRY_IN(sys::write_all(options_.ready_fd, "", 1), "telling descriptor {} to be ready", options_.ready_fd);
@@ -464,6 +483,7 @@ class Run {
     Result<void> target_ended(size_t target) {
         ++ended_targets_;
         sys::Because why("a process that has ended: whoever gets its number isn't wanted");
+        if (by_descent() && !options_.off_cpu) return {}; // the table hears of its end, and of who gets its number
         const auto pid = static_cast<uint32_t>(options_.pids[target]);
         auto erased = pids_->erase(&pid);
         if (!erased && erased.error().kind != Errc::not_found) return erased;
@@ -608,7 +628,7 @@ class Run {
             ++filtered_here_;
             return;
         }
-        if (!options_.workload.empty() && !table_.find_wanted(sample->head.pid, sample->head.t_ns)) {
+        if (by_descent() && !table_.find_wanted(sample->head.pid, sample->head.t_ns)) {
             ++filtered_here_;
             strangers_.insert(sample->head.pid);
             counting_.met(sample->head.key, nullptr);
@@ -659,9 +679,10 @@ class Run {
     /// Brings the map of processes to leave out up to date: those met since the last time, without those whose numbers the
     /// workload's children have now. The child itself isn't wanted before its exec, but soon.
     Result<void> keep_left_out() {
-        if (options_.workload.empty() || options_.off_cpu) return {};
+        if (!by_descent() || options_.off_cpu) return {};
         const uint64_t now = sys::monotonic_ns();
-        const auto wanted = [&](uint32_t pid) { return pid == static_cast<uint32_t>(child_.pid()) || table_.wanted(pid, now); };
+        const auto is_child = [&](uint32_t pid) { return child_.pid() > 0 && pid == static_cast<uint32_t>(child_.pid()); };
+        const auto wanted = [&](uint32_t pid) { return is_child(pid) || table_.wanted(pid, now); };
         const auto take_out = [&](uint32_t pid) -> Result<void> {
             sys::Because why("this number belongs to the command now");
             return pids_->erase(&pid);
@@ -808,7 +829,7 @@ class Run {
         cost.rss_anon_bytes = rss_anon();
         if (events_.lost() > 0)
             outcome_.warnings.push_back(format("{} process events were lost: some names may be missing{}", events_.lost(),
-                                               options_.workload.empty() ? "" : ", and samples of short-lived children"));
+                                               by_descent() ? ", and samples of short-lived children" : ""));
         return {};
     }
 
@@ -848,7 +869,8 @@ class Run {
         uint64_t ring_full = 0;
         for (const ProfileCounts &cpu : counts) {
             ledger.fired += cpu.fired;
-            ledger.filtered += cpu.filtered_idle + cpu.filtered_pid + cpu.filtered_cgroup + cpu.filtered_pid_namespace;
+            ledger.filtered +=
+                cpu.filtered_idle + cpu.filtered_pid + cpu.filtered_cgroup + cpu.filtered_pid_namespace + cpu.filtered_comm;
             ring_full += cpu.lost_ring_full;
             ledger.sampled_out += cpu.sampled_out;
         }
@@ -873,6 +895,7 @@ class Run {
         outcome_.ledger.degraded = deliverer_.degraded();
         outcome_.ledger.stack_ends = deliverer_.stack_ends();
         outcome_.ended_early = deliverer_.ended_early();
+        for (std::string &proposal : deliverer_.proposals(table_.modules())) outcome_.warnings.push_back(std::move(proposal));
         for (std::string &warning : unwinding_.warnings()) outcome_.warnings.push_back(std::move(warning));
         for (const std::string &warning : symbols_.warnings()) outcome_.warnings.push_back(warning);
         outcome_.unread = symbols_.unread();

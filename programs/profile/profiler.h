@@ -49,7 +49,9 @@ struct ProfileOptions {
     std::string event = "cpu-clock";
     uint64_t frequency = 99; ///< Hz a CPU, of cpu-clock and cycles
     uint64_t period = 0; ///< a sample at each so many-th event (not of cpu-clock); 0: each, of cycles `frequency` times a second
-    std::vector<int> pids;   ///< processes to profile; empty: all
+    std::vector<int> pids;   ///< processes to profile, until the last of them ends; empty: all
+    bool children = true;    ///< and all that they have started, or start
+    std::string comm;        ///< only threads of this name; empty: any
     std::vector<int> cpus;   ///< only on these; empty: all that are online
     std::string cgroup;      ///< path of a cgroup v2 directory; empty: any
     bool per_thread = false; ///< Delivery::counted: stacks of different threads are counted apart

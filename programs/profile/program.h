@@ -14,6 +14,7 @@ namespace rawbpf::inline v0::profile {
 /// What the program is specialised to, and how large its maps are.
 struct ProgramOptions {
     ProfileConfig config{};
+    uint32_t threads = 4096;                      ///< off-CPU: that wait and live
     uint32_t ring_bytes = 1 << 20;                ///< a power of two of pages, for all CPUs together
     uint32_t cpus = 1;                            ///< possible CPUs
     uint32_t pids = 1;                            ///< room in the map of processes

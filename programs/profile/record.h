@@ -68,6 +68,7 @@ struct ProfileConfig {
     __u32 wakeup_bytes;  ///< wake the reader at once when this much is waiting in the ring; below it, the reader's clock does
     __u32 tracepoint;    ///< it runs at a tracepoint, not on a perf event: the context has no registers
     __u32 every;         ///< 0: at a clock's ticks. Else at events that come as they like, and each so many-th is sent
+    __u64 comm[2];       ///< send only threads of this name: its 16 bytes, NUL-padded; 0, 0: all
     __u64 pidns_dev;     ///< device and inode of rawbpf's pid namespace, or 0, 0 in the initial one
     __u64 pidns_ino;
 };
@@ -82,6 +83,7 @@ struct ProfileCounts {
     __u64 lost_ring_full;
     __u64 sampled_out; ///< not the N-th, see ProfileConfig.every
     __u64 wanted;      ///< came through all filters: what `every` counts by
+    __u64 filtered_comm;
 };
 
 /// What each CPU has for itself, in `profile_counts`[0]: found by one lookup.

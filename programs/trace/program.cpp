@@ -42,6 +42,7 @@ void bump(const Emitting &e, size_t counter) {
 namespace {
 
 constexpr uint32_t kOpenCalls = 16384; // of all threads
+constexpr uint32_t kMostFamily = 8192; // processes given, and those that they have started before
 
 bool only_result(ProbeKind kind) {
     return kind == ProbeKind::kretprobe || kind == ProbeKind::uretprobe || kind == ProbeKind::fexit;
@@ -64,7 +65,10 @@ class Maker {
         s_.counts = s_.b.map(std::move(counts));
         if (o_.mode == Mode::events) s_.ring = s_.b.ringbuf("trace_events", o_.ring_bytes);
         if (o_.stack && o_.unwind) s_.unwinder.emplace(s_.b, *o_.unwind);
-        add_set(s_.pids, "trace_pids", o_.filters.pids);
+        if (o_.filters.follows() && o_.filters.workload == 0)
+            s_.pids = s_.b.hash<uint32_t, uint8_t>("trace_pids", kMostFamily);
+        else
+            add_set(s_.pids, "trace_pids", o_.filters.pids);
         add_set(s_.tids, "trace_tids", o_.filters.tids);
         add_set(s_.uids, "trace_uids", o_.filters.uids);
         if (o_.filters.cgroup) s_.cgroup = s_.b.cgroup_array("trace_cgroup", 1);
@@ -73,7 +77,7 @@ class Maker {
             s_.depths = s_.b.lru_hash<uint64_t, uint32_t>("trace_depth", kOpenCalls);
             s_.open_calls = s_.b.lru_hash<OpenKey, OpenCall>("trace_open", kOpenCalls);
         }
-        if (o_.filters.workload) {
+        if (o_.filters.follows()) {
             s_.tracees = s_.b.hash<uint32_t, uint8_t>("trace_tracees", 65536);
             follow_forks();
         }
@@ -442,7 +446,7 @@ class Maker {
             const auto of = [&](const Expression &x) { return mentions(x, name); };
             return (filters.expression && of(*filters.expression)) || std::any_of(o_.shows.begin(), o_.shows.end(), of);
         };
-        if (filters.workload) {
+        if (filters.workload || filters.follows()) {
             is_tracee(f, key, filtered);
             rejects = true;
         }
@@ -454,7 +458,8 @@ class Maker {
             f.jump_if(r1 == runtime(filters.own_pid), filtered);
             rejects = true;
         }
-        rejects |= one_of(f, filters.pids, s_.pids, key, filtered, [&] { f.load<uint32_t>(r0, e.ids + 4); });
+        if (!filters.follows())
+            rejects |= one_of(f, filters.pids, s_.pids, key, filtered, [&] { f.load<uint32_t>(r0, e.ids + 4); });
         rejects |= one_of(f, filters.tids, s_.tids, key, filtered, [&] { f.load<uint32_t>(r0, e.ids); });
         rejects |= one_of(f, filters.uids, s_.uids, key, filtered, [&] {
             f.call(helper::get_current_uid_gid);
@@ -567,29 +572,37 @@ class Maker {
         });
     }
 
-    // --- The workload's threads
+    // --- The workload's threads, or those of the processes given and of what they start
 
-    // Threads are kept by their numbers on the machine, which are what the tracepoint of forks has; the workload's own is the one
-    // that our pid namespace has given it.
+    // Threads are kept by their numbers on the machine, which are what the tracepoint of forks has; those that it all began with
+    // by the numbers that our pid namespace has given them.
     void is_tracee(Code &f, Slot key, Label filtered) {
         const Filters &filters = o_.filters;
         const Label yes = f.label("tracee");
+        const auto is_root = [&](Label otherwise) { // r0: a process, as we number it
+            if (filters.workload) return f.jump_if(r0 != runtime(filters.workload), otherwise);
+            const Slot group = f.stack<uint32_t>("group");
+            f.store<uint32_t>(group, r0);
+            f.call(helper::map_lookup_elem, *s_.pids, group);
+            f.jump_if(r0 == 0, otherwise);
+        };
+        const Label child = s_.tracees ? f.label("perhaps a child") : filtered;
         f.call(helper::get_current_pid_tgid);
         f.store<uint32_t>(key, r0);
         if (filters.pidns_ino == 0) {
             f.rsh(r0, 32);
-            f.jump_if(r0 == runtime(filters.workload), yes);
-        }
-        f.call(helper::map_lookup_elem, *s_.tracees, key);
-        if (filters.pidns_ino == 0) {
-            f.jump_if(r0 == 0, filtered);
         } else {
-            f.jump_if(r0 != 0, yes);
             const Slot numbers = f.stack(8, 8, "numbers");
             f.call(helper::get_ns_current_pid_tgid, runtime(filters.pidns_dev), runtime(filters.pidns_ino), numbers, 8);
-            f.jump_if(r0 != 0, filtered);
-            f.load<uint32_t>(r1, numbers + 4);
-            f.jump_if(r1 != runtime(filters.workload), filtered);
+            f.jump_if(r0 != 0, child);
+            f.load<uint32_t>(r0, numbers + 4);
+        }
+        is_root(child);
+        if (s_.tracees) {
+            f.jump(yes);
+            f.bind(child);
+            f.call(helper::map_lookup_elem, *s_.tracees, key);
+            f.jump_if(r0 == 0, filtered);
         }
         f.bind(yes);
     }

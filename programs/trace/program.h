@@ -19,10 +19,11 @@ namespace rawbpf::inline v0::trace {
 struct Filters {
     uint32_t own_pid = 0; ///< our own events are filtered; 0: none are ours
     std::vector<uint32_t> pids, tids, uids;
+    bool children = false;         ///< and what the processes in `pids`, or the workload, start
     std::string comm;              ///< a whole name; empty: any
     bool cgroup = false;           ///< tasks in the cgroup in map trace_cgroup, slot 0
-    uint32_t workload = 0;         ///< this process and all that it starts; 0: any
-    uint16_t child_tid_offset = 0; ///< workload: in the record of sched:sched_process_fork
+    uint32_t workload = 0;         ///< this process; 0: any
+    uint16_t child_tid_offset = 0; ///< with follows(): in the record of sched:sched_process_fork
     std::optional<Expression> expression;
     bool errors = false;                         ///< results: negative ones only
     uint64_t min_duration = 0;                   ///< ns; results: only after so long, with ProgramOptions::pair
@@ -31,6 +32,9 @@ struct Filters {
     uint64_t pidns_dev = 0, pidns_ino = 0;       ///< where ids count in; 0: the initial pid namespace
     uint64_t in_pidns_dev = 0, in_pidns_ino = 0; ///< only tasks of this pid namespace (5.7); 0: any
     uint32_t mntns = 0;                          ///< only tasks of this mount namespace, by its inode number; 0: any
+
+    /// Whether it depends on its ancestors that a process is let through.
+    [[nodiscard]] bool follows() const { return children && (workload != 0 || !pids.empty()); }
 };
 
 enum class Mode : uint8_t { events, count };

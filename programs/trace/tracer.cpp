@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -25,6 +26,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/runnable.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::trace {
@@ -120,6 +122,7 @@ struct Tracer::State {
     uint64_t look_at_stats_ns = 0;
     std::vector<Link> links;
     UprobeHeadStart head_start;                ///< until they are attached
+    std::set<std::string> said;                ///< files of which it was said that others are slowed, too
     std::vector<const Group *> calls, results; ///< by place
     std::vector<uint64_t> shown;
     std::vector<uint64_t> backlog_full, left_out; ///< by place; the former in whichever thread moves events, one at a time
@@ -132,6 +135,8 @@ struct Tracer::State {
     void fill_programs();
     Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
     void count_lost(Bytes record, std::vector<uint64_t> &at);
+    [[nodiscard]] int only_process() const;
+    void say_who_else(const std::string &file);
     void take(Bytes record, const std::function<void(const Event &)> &see);
     void end_measuring();
 };
@@ -188,10 +193,8 @@ Result<void> Tracer::State::load_programs() {
         filters.mntns = static_cast<uint32_t>(TRY_IN(sys::namespace_of(format("/proc/{}/ns/mnt", options.mntns)),
                                                      "the mount namespace of process {}", options.mntns)
                                                   .inode);
-    if (options.workload > 0) {
-        filters.workload = static_cast<uint32_t>(options.workload);
-        filters.child_tid_offset = TRY(forked_child_offset());
-    }
+    if (options.workload > 0) filters.workload = static_cast<uint32_t>(options.workload);
+    if (filters.follows()) filters.child_tid_offset = TRY(forked_child_offset());
     Fd cgroup;
     if (!options.cgroup.empty()) {
         cgroup = TRY_IN(sys::open(options.cgroup, O_RDONLY | O_DIRECTORY), "the cgroup to trace");
@@ -278,6 +281,25 @@ void Tracer::State::fill_programs() {
     }
 }
 
+/// The one process whose calls are wanted, so that only it stops at the probes; 0: there may be several.
+int Tracer::State::only_process() const {
+    const Filters &filters = options.program.filters;
+    if (filters.follows()) return 0;
+    if (filters.workload) return static_cast<int>(filters.workload);
+    return filters.pids.size() == 1 ? static_cast<int>(filters.pids[0]) : 0;
+}
+
+/// The kernel lets a process, or all, stop at a probe. For one that it starts it would have to be told in time.
+void Tracer::State::say_who_else(const std::string &file) {
+    const Filters &filters = options.program.filters;
+    const std::string name = file.substr(file.rfind('/') + 1);
+    if (!filters.follows() || name.find(".so") == std::string::npos || !said.insert(file).second) return;
+    notes.push_back(
+        format("every process that calls these functions of {} is slowed meanwhile, about a microsecond a call: the kernel "
+               "limits probes to one process, not to what it starts (--no-children)",
+               name));
+}
+
 Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedOverPlace> &failed) {
     const Program *program = object.find_program(group.program);
     if (!program) return fail(Errc::internal, "no program {}", group.program);
@@ -307,8 +329,8 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
                 how.cookies.push_back(index);
                 how.semaphores.push_back(place.semaphore);
             }
-            if (options.program.filters.pids.size() == 1 && !file.empty())
-                how.pid = static_cast<int>(options.program.filters.pids[0]);
+            if (!file.empty()) how.pid = only_process();
+            if (how.pid <= 0) say_who_else(file);
             Result<Link> link = attach_program(spec, object, *program, how);
             if (!link) {
                 failed.push_back({left.front(), std::move(link).error()});
@@ -326,14 +348,17 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
         if (options.program.cookies && place.kind != ProbeKind::fentry && place.kind != ProbeKind::fexit &&
             place.kind != ProbeKind::raw_tp)
             how.cookie = index;
-        if (is_user_function(place.kind))
+        if (is_user_function(place.kind)) {
             how.target = format("{}:{:#x}", place.file, place.address), how.semaphore = place.semaphore;
-        else if (place.kind == ProbeKind::tracepoint)
+            how.pid = only_process();
+            if (how.pid <= 0) say_who_else(place.file);
+        } else if (place.kind == ProbeKind::tracepoint) {
             how.target = format("{}/{}", place.category, place.function);
-        else if (place.kind == ProbeKind::syscall)
+        } else if (place.kind == ProbeKind::syscall) {
             how.target = format("syscalls/sys_{}_{}", group.is_result ? "exit" : "enter", place.function);
-        else if (place.kind == ProbeKind::kprobe || place.kind == ProbeKind::kretprobe)
+        } else if (place.kind == ProbeKind::kprobe || place.kind == ProbeKind::kretprobe) {
             how.target = place.function;
+        }
         Result<Link> link = attach_program(spec, object, *program, how);
         if (!link) {
             if (link.error().kind == Errc::permission) return Unexpected(std::move(link).error());
@@ -408,8 +433,15 @@ Result<void> Tracer::attach() {
         return {};
     };
     if (s.ring && s.options.thread) s.ring->keep_up();
-    // What follows the workload's forks comes first: the first of them may be its first act.
+    // What follows forks comes first: the first of them may be the workload's first act. Who was started before is looked up
+    // afterwards, lest one is born in between.
     TRY(follow("trace_fork"));
+    if (const Filters &filters = s.options.program.filters; filters.follows() && filters.workload == 0) {
+        sys::Because why("what the processes have started before");
+        Map *map = s.object.find_map("trace_pids");
+        for (int pid : sys::descendants({filters.pids.begin(), filters.pids.end()}))
+            TRY(map->put(static_cast<uint32_t>(pid), uint8_t{1}));
+    }
     const size_t before = s.links.size();
     std::vector<State::PassedOverPlace> failed;
     for (const Group &group : s.made.groups) TRY(s.attach_group(group, failed));

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <string>
 
 #include "runtime/base/format.h"
@@ -18,6 +19,22 @@
 #include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::sys {
+
+namespace {
+
+std::vector<int> all_processes() {
+    std::vector<int> out;
+    const auto entries = list_directory("/proc");
+    if (!entries) return out;
+    for (const std::string &name : *entries) {
+        int pid = 0;
+        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+        if (error == std::errc() && end == name.data() + name.size() && pid > 0) out.push_back(pid);
+    }
+    return out;
+}
+
+} // namespace
 
 // "1.20 0.80 0.50 3/456 14397": three of 456 threads.
 std::optional<uint64_t> runnable_threads(std::string_view loadavg) {
@@ -33,7 +50,7 @@ std::optional<uint64_t> runnable_threads(std::string_view loadavg) {
 }
 
 // "4711 (its name) R 1 4711 ...": a name may have anything in it, so fields are counted from the last bracket on. The state is
-// the third, the number of threads the twentieth.
+// the third, the parent the fourth, the number of threads the twentieth.
 std::optional<TaskState> task_state(std::string_view stat) {
     const size_t name_end = stat.rfind(')');
     if (name_end == std::string_view::npos || stat.size() < name_end + 3 || stat[name_end + 1] != ' ') return std::nullopt;
@@ -44,6 +61,8 @@ std::optional<TaskState> task_state(std::string_view stat) {
         const size_t space = stat.find(' ');
         if (space == std::string_view::npos) return std::nullopt;
         stat.remove_prefix(space + 1);
+        if (field == 3 && std::from_chars(stat.data(), stat.data() + stat.size(), out.parent).ec != std::errc())
+            return std::nullopt;
     }
     const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), out.threads);
     if (error != std::errc()) return std::nullopt;
@@ -55,18 +74,12 @@ std::vector<int> runnable_processes(uint64_t until_ns) {
     const std::optional<uint64_t> running = runnable_threads(first_line("/proc/loadavg"));
     if (running && *running <= 1) return out; // ourselves
     const uint64_t wanted = running ? *running - 1 : UINT64_MAX;
-    const auto entries = list_directory("/proc");
-    if (!entries) return out;
-    const auto number = [](const std::string &name) {
-        int value = 0;
-        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), value);
-        return error == std::errc() && end == name.data() + name.size() ? value : -1;
-    };
     uint64_t found = 0;
     std::vector<int> others; // of several threads, the first of which sleeps
-    for (auto entry = entries->rbegin(); entry != entries->rend() && found < wanted && monotonic_ns() < until_ns; ++entry) {
-        const int pid = number(*entry);
-        if (pid <= 0 || pid == own_pid()) continue;
+    const std::vector<int> pids = all_processes();
+    for (auto at = pids.rbegin(); at != pids.rend() && found < wanted && monotonic_ns() < until_ns; ++at) {
+        const int pid = *at;
+        if (pid == own_pid()) continue;
         const auto state = task_state(first_line(format("/proc/{}/stat", pid)));
         if (!state) continue;
         if (state->state == 'R') {
@@ -89,6 +102,36 @@ std::vector<int> runnable_processes(uint64_t until_ns) {
         ++found;
     }
     return out;
+}
+
+// Each round finds the children of those found so far; a number stands for one process, so there are no more rounds than
+// generations.
+std::vector<int> descendants(const std::vector<int> &pids, const std::vector<std::pair<int, int>> &parents) {
+    std::vector<int> out;
+    const auto is_in = [](const std::vector<int> &list, int pid) {
+        return std::find(list.begin(), list.end(), pid) != list.end();
+    };
+    for (size_t before = 1; before != 0;) {
+        before = out.size();
+        for (const auto &[pid, parent] : parents)
+            if ((is_in(pids, parent) || is_in(out, parent)) && !is_in(pids, pid) && !is_in(out, pid)) out.push_back(pid);
+        before = out.size() - before;
+    }
+    return out;
+}
+
+std::vector<int> descendants(const std::vector<int> &pids) {
+    std::vector<std::pair<int, int>> parents;
+    for (const int pid : all_processes())
+        if (const auto state = task_state(first_line(format("/proc/{}/stat", pid)))) parents.emplace_back(pid, state->parent);
+    return descendants(pids, parents);
+}
+
+// "1.20 0.80 0.50 3/456 14397": 456.
+uint64_t threads_of_machine() {
+    const std::string line = first_line("/proc/loadavg");
+    const size_t slash = line.find('/');
+    return slash == std::string::npos ? 0 : std::strtoull(line.c_str() + slash + 1, nullptr, 10);
 }
 
 } // namespace rawbpf::inline v0::sys

@@ -1,9 +1,10 @@
-// Who runs in this moment.
+// Who runs in this moment, and whose child is whose.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rawbpf::inline v0::sys {
@@ -14,9 +15,16 @@ namespace rawbpf::inline v0::sys {
 /// What a line of /proc/PID/stat says. PURE. nullopt: it is no such line.
 struct TaskState {
     char state = 0; ///< R: it runs or waits for a CPU
+    int parent = 0;
     uint64_t threads = 0;
 };
 [[nodiscard]] std::optional<TaskState> task_state(std::string_view stat);
+/// The children of these processes that live in this moment, and theirs, each once; without the given ones.
+[[nodiscard]] std::vector<int> descendants(const std::vector<int> &pids);
+/// Of pairs of a process and its parent. PURE.
+[[nodiscard]] std::vector<int> descendants(const std::vector<int> &pids, const std::vector<std::pair<int, int>> &parents);
+/// How many threads the machine has; 0 where /proc doesn't say.
+[[nodiscard]] uint64_t threads_of_machine();
 /// How many threads of the machine run or wait for a CPU, as /proc/loadavg says it. PURE. nullopt: it is no such line.
 [[nodiscard]] std::optional<uint64_t> runnable_threads(std::string_view loadavg);
 

@@ -62,3 +62,119 @@ def profile_beside_compilers_has_roots():
     assert total >= 50, ends
     assert ends.get("root", 0) + ends.get("depth", 0) >= 0.95 * total, ends
     assert ends.get("no_process", 0) <= 0.02 * total, ends
+
+
+FAMILY = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/wait.h>
+#include <sys/prctl.h>
+extern "C" __attribute__((noinline)) long handle(long n) { volatile long sum = 0; while (n-- > 0) sum = sum + n; return sum; }
+static void work(double seconds, const char *name) {
+    prctl(PR_SET_NAME, name);
+    timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do { handle(20000); usleep(2000); clock_gettime(CLOCK_MONOTONIC, &now); }
+    while (now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) / 1e9 < seconds);
+    _exit(0);
+}
+int main() { // like a server's first process: all it does is to start others, some before and some later
+    if (fork() == 0) work(4, "early");
+    getchar();
+    for (int i = 0; i < 10; ++i) { if (fork() == 0) work(0.2, "late"); usleep(100000); }
+    while (wait(nullptr) > 0) {}
+}
+"""
+
+
+def family():
+    program = compile_program("family", FAMILY)
+    return program, subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+
+def look_at_family(*args):
+    """A tool looks at the first process, which starts more when the tool is ready. Returns what went to stderr."""
+    program, parent = family()
+    ready, told = os.pipe()
+    try:
+        tool = subprocess.Popen([RB, *[a.format(program=program, pid=parent.pid) for a in args], "--ready-fd", str(told)],
+                                pass_fds=(told,), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        os.close(told)
+        os.read(ready, 1)
+        parent.stdin.write(b"go\n")
+        parent.stdin.flush()
+        err = tool.communicate(timeout=30)[1]
+        assert tool.returncode == 0, err
+        return err
+    finally:
+        os.close(ready)
+        parent.kill()
+        parent.wait()
+
+
+def names(name, kind):
+    return {line["comm"] for line in rows(name) if line["type"] == kind}
+
+
+@test
+def profile_takes_the_children_along():
+    look_at_family("profile", "-F", "499", "-d", "1.5", "-p", "{pid}", "-f", "json", "-o", path("family.json"))
+    assert names("family.json", "sample") >= {"early", "late"}, names("family.json", "sample")
+    look_at_family("profile", "-F", "499", "-d", "1.5", "-p", "{pid}", "--no-children", "-f", "json", "-o", path("alone.json"))
+    assert not names("alone.json", "sample") & {"early", "late"}, names("alone.json", "sample")
+    look_at_family("profile", "-F", "499", "-d", "1.5", "-p", "{pid}", "--comm", "late", "-f", "json", "-o", path("late.json"))
+    assert names("late.json", "sample") == {"late"}, names("late.json", "sample")
+
+
+@test
+def trace_takes_the_children_along():
+    look_at_family("trace", "uprobe:{program}:handle", "-d", "1.5", "-p", "{pid}", "-f", "json", "-o", path("calls.json"))
+    events = [line for line in rows("calls.json") if line.get("comm")]
+    assert {e["comm"] for e in events} == {"early", "late"}, {e["comm"] for e in events}
+    look_at_family("trace", "uprobe:{program}:handle", "-d", "1", "-p", "{pid}", "--no-children", "-f", "json", "-o", path("no.json"))
+    assert not [line for line in rows("no.json") if line.get("comm")]
+
+
+@test
+def one_option_for_the_ring():
+    for command in (["profile", "-d", "1"], ["trace", "uprobe:libc:malloc"], ["usdt", "trace", "/bin/true"], ["custom", "/bin/true:main"]):
+        for size, words in (("512K", r"--ring: 512K isn't between 1M and 4096M"), ("8G", r"--ring: 8G isn't between 1M and 4096M"),
+                            ("much", r"--ring: 'much' is no size(.|\n)*64M"), ("-1", r"--ring"), ("", r"--ring")):
+            bad(2, words, *command, "--ring", size)
+        bad(2, r"--no-children is about processes", *command, "--no-children")
+    r = good("profile", "-d", "0.2", "--ring", "3M", "-o", "/dev/null", "--", "sleep", "0.1")
+    assert re.search(r"4\.[0-9] MB of ring", r.err), r.err
+
+
+@test
+def who_else_is_slowed_is_said():
+    r = good("trace", "uprobe:libc:getppid", "-o", "/dev/null", "--", "true")
+    assert re.search(r"every process that calls these functions of libc\.so\.6 is slowed(.|\n)*--no-children", r.err), r.err
+    r = good("trace", "uprobe:libc:getppid", "--no-children", "-o", "/dev/null", "--", "true")
+    assert "is slowed" not in r.err, r.err
+
+
+THREADS = """
+#include <pthread.h>
+#include <unistd.h>
+static void *wait(void *) { for (int i = 0; i < 3; ++i) usleep(300000); return nullptr; }
+int main() {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    static pthread_t threads[5000];
+    int count = 0;
+    while (count < 5000 && pthread_create(&threads[count], &small, wait, nullptr) == 0) ++count;
+    while (count > 0) pthread_join(threads[--count], nullptr);
+}
+"""
+
+
+@test
+def off_cpu_takes_the_children_along():
+    look_at_family("profile", "--off-cpu", "-d", "1.5", "-p", "{pid}", "-f", "json", "-o", path("waits.json"))
+    assert names("waits.json", "sample") >= {"early", "late"}, names("waits.json", "sample")
+    look_at_family("profile", "--off-cpu", "-d", "1", "-p", "{pid}", "--no-children", "-f", "json", "-o", path("own.json"))
+    assert not names("own.json", "sample") & {"early", "late"}, names("own.json", "sample")

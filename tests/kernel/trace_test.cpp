@@ -99,6 +99,7 @@ struct Seen {
 template <class Work> std::optional<Seen> traced(TraceOptions options, Work work, std::string &missing) {
     Child child(work);
     options.workload = child.pid;
+    options.program.filters.children = true;
     Result<std::unique_ptr<Tracer>> tracer = Tracer::open(options);
     if (!tracer && tracer.error().kind == Errc::unsupported) {
         missing = tracer.error().message();

@@ -68,7 +68,7 @@ namespace {
 
 Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, const UnwindRun &how) {
     profile::ProgramOptions program;
-    program.config = {1, 1, 1, PROFILE_PIDS_WANTED, 0, 0, 0, 0, 0, 0};
+    program.config = {1, 1, 1, PROFILE_PIDS_WANTED, 0, 0, 0, 0, {}, 0, 0};
     program.unwind = probe_unwind();
     program.unwind->depth = how.depth;
     program.unwind->pools = how.pools;

@@ -105,7 +105,7 @@ TEST_CASE("unwind: load: with bpf_loop, and with a loop that calls a global func
         unwind.copies = loop || !probe_unwind().has_bpf_loop; // with copies of stacks as it is used
         INFO(loop);
         profile::ProgramOptions options;
-        options.config = {1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+        options.config = {1, 1, 0, 0, 0, 0, 0, 0, {}, 0, 0};
         options.unwind = unwind;
         auto spec = profile::program_spec(BpfSource::automatic, options);
         REQUIRE(spec);

@@ -83,7 +83,7 @@ TEST_CASE("profile off-cpu: every configuration builds and becomes a spec") {
             CHECK((names.count("unwind_processes") == 1) == unwind);
             const MapSpec *off = spec->find_map("profile_off");
             REQUIRE(off);
-            CHECK(off->max_entries == kMostOffCpu);
+            CHECK(off->max_entries == OffCpuProgram{}.threads);
             const uint32_t frames = 127 + (unwind && walk.depth > 127 ? walk.depth : 127);
             CHECK(off->value_size ==
                   off_cpu_head_at(unwind ? &walk : nullptr) + sizeof(OffCpuHead) + sizeof(ProfileRecord) + 8 * frames);

@@ -80,7 +80,7 @@ TEST_CASE("profile twin: what is switched off isn't there") {
     least.insert(least.end(), send.begin(), send.end());
     CHECK(helpers_called(profile_unit(config)) == least);
     CHECK(map_names(profile_unit(config)) == std::set<std::string>(rings.begin(), rings.end()));
-    config = {1, 1, 1, PROFILE_PIDS_WANTED, 1, 1 << 16, 0, 0, 4, 4026531836};
+    config = {1, 1, 1, PROFILE_PIDS_WANTED, 1, 1 << 16, 0, 0, {}, 4, 4026531836};
     Names most{
         "map_lookup_elem", "get_current_pid_tgid", "get_ns_current_pid_tgid", "map_lookup_elem", "current_task_under_cgroup",
         "ktime_get_ns",    "get_smp_processor_id", "get_current_comm",        "get_stack",       "get_stack"};
@@ -96,7 +96,7 @@ TEST_CASE("profile twin: maps as the C program has them") {
         return out;
     };
     profile::ProgramOptions options;
-    options.config = {1, 1, 1, PROFILE_PIDS_WANTED, 1, 0, 0, 0, 0, 0};
+    options.config = {1, 1, 1, PROFILE_PIDS_WANTED, 1, 0, 0, 0, {}, 0, 0};
     options.cpus = 3;
     options.pids = 7;
     auto dsl = profile::program_spec(BpfSource::dsl, options);

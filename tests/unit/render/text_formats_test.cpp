@@ -81,7 +81,7 @@ TEST_CASE("render: folded-ext is one line a sample, never without frames") {
 
 TEST_CASE("render: hostile names can't forge lines, fields or frames") {
     NamedSample s = stack("a b;c\\\t\x7f\xff", {user_frame("Lfoo;\nroot 9"), user_frame("x\x1b[31m")});
-    CHECK(rendered(Format::folded, {{s, 1}}) == "a\\x20b\\x3bc\\x5c\\x09\\x7f\xff;Lfoo:\\x0aroot 9;x\\x1b[31m 1\n");
+    CHECK(rendered(Format::folded, {{s, 1}}) == "a\\x20b\\x3bc\\x5c\\x09\\x7f\\xff;Lfoo:\\x0aroot 9;x\\x1b[31m 1\n");
     // Names that become equal by escaping are one stack.
     CHECK(rendered(Format::folded, {{stack("c", {user_frame("a;b")}), 1}, {stack("c", {user_frame("a:b")}), 2}}) == "c;a:b 3\n");
     // A reader that trims lines or splits on runs of spaces doesn't lose a name that is one, or begins or ends with one.

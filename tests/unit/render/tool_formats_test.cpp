@@ -59,8 +59,8 @@ TEST_CASE("render: perf-script is what perf script prints") {
           "\n");
     NamedSample bad = stack(hostile(), {user_frame(hostile(), hostile())});
     CHECK(rendered(Format::perf_script, {{bad, 1}}) ==
-          "a\\x20\"b\"\\x3bc\\x5c\\x0a\\x1b[31m\xff(x)     2134 [004] 1761659235.300424:   10101010 cpu-clock: \n"
-          "\t          401136 a \"b\":c\\\\x0a\\x1b[31m\xff(x)+0x16 (a\\x20\"b\"\\x3bc\\x5c\\x0a\\x1b[31m\xff\\x28x\\x29)\n"
+          "a\\x20\"b\"\\x3bc\\x5c\\x0a\\x1b[31m\\xff(x)     2134 [004] 1761659235.300424:   10101010 cpu-clock: \n"
+          "\t          401136 a \"b\":c\\\\x0a\\x1b[31m\\xff(x)+0x16 (a\\x20\"b\"\\x3bc\\x5c\\x0a\\x1b[31m\\xff\\x28x\\x29)\n"
           "\n");
 }
 

@@ -1,6 +1,8 @@
 // Who runs: the lines of /proc that say so.
 #include "runtime/sys/runnable.h"
 
+#include <algorithm>
+
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -12,6 +14,7 @@ TEST_CASE("runnable: a line of /proc/PID/stat") {
     };
     CHECK(state("cc1plus", 'R')->state == 'R');
     CHECK(state("cc1plus", 'R')->threads == 12);
+    CHECK(state("cc1plus", 'R')->parent == 1);
     CHECK(state("a) R 1 (b", 'S')->state == 'S'); // a name is whatever its process wants
     CHECK(state(") ) )", 'D')->threads == 12);
     for (const char *bad : {"", "4711", "4711 (x)", "4711 (x) ", "4711 (x) R", "4711 (x) R 1 2 3", "no brackets R 1 2 3"}) {
@@ -30,4 +33,18 @@ TEST_CASE("runnable: how many threads, by /proc/loadavg") {
         CAPTURE(bad);
         CHECK_FALSE(sys::runnable_threads(bad));
     }
+}
+
+TEST_CASE("runnable: who descends from whom") {
+    using List = std::vector<int>;
+    const std::vector<std::pair<int, int>> parents{{1, 0}, {9, 8}, {8, 7}, {7, 1}, {6, 7}, {5, 1}, {4, 5}, {3, 9}};
+    List below = sys::descendants({7}, parents);
+    std::sort(below.begin(), below.end());
+    CHECK(below == List{3, 6, 8, 9}); // a child may have a lower number than its parent
+    CHECK(sys::descendants({4}, parents).empty());
+    CHECK(sys::descendants({4711}, parents).empty());
+    below = sys::descendants({7, 8}, parents);
+    std::sort(below.begin(), below.end());
+    CHECK(below == List{3, 6, 9});                             // not those given
+    CHECK(sys::descendants({2}, {{2, 3}, {3, 2}}) == List{3}); // numbers given again while they were read
 }

@@ -1,0 +1,28 @@
+// What would make stacks whole that end early.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/unwind/layout.h"
+
+namespace rawbpf::inline v0::profile {
+
+/// The user stacks that come through a module.
+struct ModuleEnds {
+    std::string_view path;  ///< of its file; "//anon" and the like: memory that code was written to
+    bool anonymous = false; ///< the latter
+    uint64_t stacks = 0;    ///< that have a frame in it
+    std::array<uint64_t, UNWIND_ENDINGS>
+        early{}; ///< those that ended in it before a thread's first function, by UNWIND_ENDED_...
+};
+
+/// For each module of whose stacks more than a twentieth ends early: a sentence that says so, and what would help, the largest
+/// first. `mapped`: the files that the sampled processes have mapped, which tell what wrote the code that is in no file. PURE.
+[[nodiscard]] std::vector<std::string> advice(std::span<const ModuleEnds> modules, std::span<const std::string_view> mapped);
+
+} // namespace rawbpf::inline v0::profile
