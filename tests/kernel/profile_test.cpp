@@ -232,6 +232,7 @@ TEST_CASE("profile: by process, children that it forks are filtered and counted"
     options.duration_s = 0.5;
     options.unwind = UnwindBy::fp; // as above
     options.pids = {child->pid()};
+    options.children = false;
     Keep sink;
     PROFILE(outcome, options, sink);
     REQUIRE(sink.total() > 30);
