@@ -16,8 +16,6 @@
 namespace rawbpf::inline v0::doctor {
 namespace {
 
-constexpr size_t kSmall = 4096;
-
 // What stands behind "NAME\t: " in the first line of that name.
 std::string_view field(std::string_view text, std::string_view name) {
     for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {

@@ -48,7 +48,6 @@ constexpr std::string_view kTables = ".map a array key 4 value 8 entries 3\n.map
                                      ".map l lru_hash key 4 value 8 entries 4\n.map p percpu_array key 4 value 8 entries 2\n"
                                      ".map c percpu_hash key 4 value 8 entries 2\n"
                                      ".map n hash key 4 value 8 entries 2 flags 1\n";
-constexpr std::string_view kTrie = ".map t lpm_trie key 8 value 8 entries 3 flags 1\n";
 constexpr std::string_view kQueues = ".map q queue value 8 entries 2\n.map s stack value 8 entries 2\n"
                                      ".map b bloom_filter value 8 entries 2 flags 64\n";
 constexpr std::string_view kRing = ".map r ringbuf entries 4096\n";
