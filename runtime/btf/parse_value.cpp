@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -64,7 +63,6 @@ class Parser {
         case Kind::ptr: return store(id, text, false, bytes);
         case Kind::enum_:
         case Kind::enum64: return enumerator(id, type, text, bytes);
-        case Kind::float_: return real(id, text, bytes);
         case Kind::array: return elements(id, type, text, bytes, depth);
         case Kind::struct_:
         case Kind::union_:
@@ -120,21 +118,6 @@ class Parser {
         }
         if (!read_number(text)) return no_value(id, text, format("one of {}{}", names, type.vlen > 8 ? ", ..." : ""));
         return store(id, text, true, bytes).has_value() ? Result<void>() : store(id, text, false, bytes);
-    }
-
-    Result<void> real(TypeId id, std::string_view text, std::span<std::byte> bytes) {
-        const std::string copy(text);
-        char *end = nullptr;
-        const double value = std::strtod(copy.c_str(), &end);
-        if (copy.empty() || *end != '\0') return no_value(id, text, "a number");
-        const float narrow = static_cast<float>(value);
-        if (bytes.size() == sizeof value)
-            std::memcpy(bytes.data(), &value, sizeof value);
-        else if (bytes.size() == sizeof narrow)
-            std::memcpy(bytes.data(), &narrow, sizeof narrow);
-        else
-            return fail(Errc::unsupported, "a value of type {} ({} bytes) can't be written as text", shown(id), bytes.size());
-        return {};
     }
 
     Result<void> elements(TypeId id, const Type &type, std::string_view text, std::span<std::byte> bytes, int depth) {

@@ -20,7 +20,7 @@ struct ValuePart {
 [[nodiscard]] Result<ValuePart> find_part(const Btf &btf, TypeId id, std::string_view path);
 
 /// Writes `text` as a value of type `id` into `bytes` (the type's size of them, host byte order): integers (decimal, 0x, 'c'),
-/// bool (true, false), enumerators by name, floats, arrays of char as text with or without quotes, other arrays as "1,2,3" (the
+/// bool (true, false), enumerators by name, arrays of char as text with or without quotes, other arrays as "1,2,3" (the
 /// rest becomes zero), pointers as numbers. Errors: invalid_argument when the text isn't such a value or doesn't fit, and says
 /// what would; bad_input for a broken type.
 [[nodiscard]] Result<void> parse_value(const Btf &btf, TypeId id, std::string_view text, std::span<std::byte> bytes);

@@ -48,7 +48,6 @@ TEST_CASE("btf parse value: numbers fit or are refused with what would") {
     CHECK(t.parse(t.u8, "'a'") == "61");
     CHECK(t.parse(t.boolean, "true") == "01");
     CHECK(t.parse(t.u64, "18446744073709551615") == "ff ff ff ff ff ff ff ff");
-    CHECK(t.parse(t.real, "1.5") == "00 00 00 00 00 00 f8 3f");
     CHECK(t.parse(t.i32, "2147483648") == "\"2147483648\" is no value of type int: -2147483648 to 2147483647");
     CHECK(t.parse(t.i32, "-2147483649").ends_with("-2147483648 to 2147483647"));
     CHECK(t.parse(t.u8, "256").ends_with("0 to 255"));
@@ -59,7 +58,7 @@ TEST_CASE("btf parse value: numbers fit or are refused with what would") {
     for (const char *text : {"", "-", "+", "0x", "1x", " 1", "1 ", "--1", "''"})
         CHECK(t.parse(t.i32, text).ends_with("a whole number"));
     CHECK(t.parse(t.boolean, "2").ends_with("true or false"));
-    CHECK(t.parse(t.real, "one").ends_with("a number"));
+    CHECK(t.parse(t.real, "1.5") == "a value of type double can't be written as text");
 }
 
 TEST_CASE("btf parse value: text and arrays") {
