@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 namespace rawbpf::inline v0 {
@@ -42,7 +41,7 @@ bool Backlog::add_chunk(size_t record_bytes) {
     }
     if (bound_.used + capacity > bound_.most) return false;
     Chunk chunk;
-    chunk.bytes_.reset(new (std::nothrow) std::byte[capacity]);
+    chunk.bytes_.reset(static_cast<std::byte *>(std::malloc(capacity)));
     if (!chunk.bytes_) return false;
     chunk.capacity_ = capacity;
     bound_.used += capacity;

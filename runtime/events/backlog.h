@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 
@@ -36,7 +37,10 @@ class Backlog {
 
       private:
         friend class Backlog;
-        std::unique_ptr<std::byte[]> bytes_;
+        struct Free {
+            void operator()(std::byte *bytes) const { std::free(bytes); }
+        };
+        std::unique_ptr<std::byte[], Free> bytes_; ///< of malloc(): where there is no memory records are lost and counted
         size_t capacity_ = 0, end_ = 0, at_ = 0;
         uint64_t left_ = 0;
     };
