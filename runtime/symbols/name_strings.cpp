@@ -4,16 +4,23 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::symbols {
 namespace {
-thread_local std::optional<Error> failure;
+// A pointer, as a value with a destructor would ask the C library to call it at a thread's end, and that brings its loader of
+// shared objects into static programs.
+thread_local Error *failure = nullptr;
 } // namespace
 
-std::optional<Error> read_failure() { return std::exchange(failure, std::nullopt); }
+std::optional<Error> read_failure() {
+    const std::unique_ptr<Error> taken(std::exchange(failure, nullptr));
+    return taken ? std::optional(std::move(*taken)) : std::nullopt;
+}
 
 NameStrings NameStrings::in_file(std::shared_ptr<Fd> fd, uint64_t offset, uint64_t size) {
     NameStrings strings;
@@ -49,7 +56,7 @@ std::string NameStrings::at(uint32_t offset) const {
         text.resize(std::min(wanted, left));
         Result<size_t> n = sys::pread(fd_->get(), text.data(), text.size(), offset_ + offset);
         if (!n) {
-            if (!failure) failure = in_context(std::move(n).error(), "reading a function's name");
+            if (!failure) failure = new Error(in_context(std::move(n).error(), "reading a function's name"));
             return {};
         }
         text.resize(*n);
