@@ -350,8 +350,7 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
             how.cookie = index;
         if (is_user_function(place.kind)) {
             how.target = format("{}:{:#x}", place.file, place.address), how.semaphore = place.semaphore;
-            how.pid = only_process();
-            if (how.pid <= 0) say_who_else(place.file);
+            say_who_else(place.file); // a perf event of one thread wouldn't see the others: these probes are everybody's
         } else if (place.kind == ProbeKind::tracepoint) {
             how.target = format("{}/{}", place.category, place.function);
         } else if (place.kind == ProbeKind::syscall) {
