@@ -284,9 +284,9 @@ void Tracer::State::fill_programs() {
 /// The one process whose calls are wanted, so that only it stops at the probes; 0: there may be several.
 int Tracer::State::only_process() const {
     const Filters &filters = options.program.filters;
-    if (filters.follows()) return 0;
+    if (filters.follows()) return -1;
     if (filters.workload) return static_cast<int>(filters.workload);
-    return filters.pids.size() == 1 ? static_cast<int>(filters.pids[0]) : 0;
+    return filters.pids.size() == 1 ? static_cast<int>(filters.pids[0]) : -1;
 }
 
 /// The kernel lets a process, or all, stop at a probe. For one that it starts it would have to be told in time.
@@ -329,7 +329,8 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
                 how.cookies.push_back(index);
                 how.semaphores.push_back(place.semaphore);
             }
-            if (!file.empty()) how.pid = only_process();
+            // Without uprobe.multi (the loader has told the kernel no attach type then) they become perf events, see below.
+            if (!file.empty() && program->expected_attach_type != 0) how.pid = only_process();
             if (how.pid <= 0) say_who_else(file);
             Result<Link> link = attach_program(spec, object, *program, how);
             if (!link) {
@@ -350,7 +351,7 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
             how.cookie = index;
         if (is_user_function(place.kind)) {
             how.target = format("{}:{:#x}", place.file, place.address), how.semaphore = place.semaphore;
-            say_who_else(place.file); // a perf event of one thread wouldn't see the others: these probes are everybody's
+            say_who_else(place.file); // a perf event is limited to an address space, which a command leaves at its exec
         } else if (place.kind == ProbeKind::tracepoint) {
             how.target = format("{}/{}", place.category, place.function);
         } else if (place.kind == ProbeKind::syscall) {

@@ -22,7 +22,7 @@ struct AttachOptions {
     bool pass_over = false;
     uint64_t cookie = 0;           ///< bpf_get_attach_cookie() (5.15; fentry and LSM 5.19, raw tracepoints 6.10)
     std::vector<uint64_t> cookies; ///< .multi: one for each of `functions`
-    int pid = -1;                  ///< uprobes, USDT: this process only
+    int pid = -1;                  ///< uprobes, USDT: this process only; 0 and less: all
     uint32_t interface = 0;        ///< xdp, tc, tcx, netkit: its index
     bool egress = false;           ///< "tc" and "classifier", whose names don't say which way
     uint32_t flags = 0;            ///< xdp: XDP_FLAGS_*; cgroup, netfilter, tcx: BPF_F_*
@@ -65,7 +65,7 @@ struct AttachPlaces {
     int cgroup_fd = -1;            ///< cgroup, lsm_cgroup, sockops; borrowed, as the next one
     int network_namespace_fd = -1; ///< sk_lookup, flow_dissector
     uint64_t frequency = 0;        ///< perf_event: the software clock of every CPU, at so many Hz
-    int pid = -1;                  ///< uprobes, USDT: this process only
+    int pid = -1;                  ///< uprobes, USDT: this process only; 0 and less: all
 };
 /// Every program whose section or `places` say where, socket programs where the object has one socket map, and every struct_ops
 /// map. An error detaches what was attached before it.

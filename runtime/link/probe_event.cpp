@@ -105,7 +105,8 @@ Result<Fd> open_probe(const ProbePlace &place) {
     sys::Because why(place.user ? "a breakpoint in a program's file, for all who run it (or one process)"
                                 : "a breakpoint in the kernel");
     // A probe fires on every CPU whatever is said here; a process's has to leave the CPU open.
-    return sys::perf_event_open(attr, place.pid, place.pid < 0 ? 0 : -1);
+    // Unlike perf_event_open(), where 0 is the caller; uprobe.multi, which does the same, takes 0 for all.
+    return sys::perf_event_open(attr, place.pid > 0 ? place.pid : -1, place.pid > 0 ? -1 : 0);
 }
 
 } // namespace rawbpf::inline v0

@@ -18,7 +18,7 @@ struct ProbePlace {
     uint64_t address = 0;   ///< kprobe without a name
     uint64_t offset = 0;    ///< from the function; in the file for a uprobe
     uint64_t semaphore = 0; ///< uprobe: file offset of a counter raised while it is there (4.20)
-    int pid = -1;           ///< uprobe: one process, or -1: all
+    int pid = -1;           ///< uprobe: one process; 0 and less: all
 };
 
 /// perf_event_open(2) with the type, the bit for returns and the place of the semaphore that sysfs tells. Errors: unsupported
