@@ -113,7 +113,7 @@ std::string screen_text(const Walk &walk, const ScreenOptions &options) {
     }
     screen.line("");
     const int room = std::max(2, (options.rows - 18) / 2);
-    const uint64_t frame = emulator::kStackAddress + (uint64_t{cpu.depth} << emulator::kSlotBits);
+    const uint64_t frame = emulator::frame_address(cpu.depth);
     rows(screen, walk, "stack", machine.memory().frame(cpu.depth), emulator::kFrameBytes, frame, std::min(room, 8), false,
          -int64_t{emulator::kFrameBytes});
     for (const emulator::Object &object : machine.memory().objects())

@@ -10,11 +10,6 @@
 
 namespace rawbpf::inline v0::emulator {
 
-namespace {
-constexpr uint32_t kMaxTailCalls = 33; // MAX_TAIL_CALL_CNT
-uint64_t frame_pointer(uint32_t depth) { return kStackAddress + (uint64_t{depth} << kSlotBits) + kFrameBytes; }
-} // namespace
-
 bool Machine::tail_call(const EmulatedMap &map, uint32_t index) {
     size_t of_map = 0;
     while (of_map < maps_.size() && maps_[of_map].get() != &map) ++of_map;
@@ -29,6 +24,7 @@ bool Machine::tail_call(const EmulatedMap &map, uint32_t index) {
             }
             ++cpu_.tail_calls;
             cpu_.frames[cpu_.depth].program = static_cast<uint32_t>(n);
+            cpu_.frames[cpu_.depth].base = cpu_.depth; // its depth counts from here
             cpu_.op = entry_of(n, 0);
             signal_ = Event::stopped;
             return true;
@@ -62,11 +58,13 @@ uint64_t Machine::call_back(Callback kind, int function_register, uint64_t conte
     const Op *function = function_at(cpu_.r[function_register]);
     if (!function)
         return fault(format("r{} = {:#x} is no function of the program", function_register, cpu_.r[function_register]));
-    if (cpu_.depth + 1 == kFrames) return fault(format("more than {} functions deep", kFrames));
+    const uint32_t base = cpu_.frames[cpu_.depth].base;
+    if (cpu_.depth + 1 - base == kCallDepth) return fault(format("more than {} functions deep", kCallDepth));
     Frame &frame = cpu_.frames[cpu_.depth + 1];
     frame = Frame{};
     frame.back = cpu_.op + 1;
     frame.program = cpu_.frames[cpu_.depth].program;
+    frame.base = base;
     frame.callback = kind;
     frame.function = function;
     frame.context = context;
@@ -77,7 +75,7 @@ uint64_t Machine::call_back(Callback kind, int function_register, uint64_t conte
     if (!begin_callback(frame)) return 0; // nothing to do
     ++cpu_.depth;
     memory_.set_frame(cpu_.depth, true);
-    cpu_.r[10] = frame_pointer(cpu_.depth);
+    cpu_.r[10] = frame_address(cpu_.depth) + kFrameBytes;
     cpu_.op = function;
     signal_ = Event::stopped;
     return 0;
@@ -95,6 +93,7 @@ const Op *Machine::next_callback(const Op *op) {
     ++frame.place;
     if (result == 0 && begin_callback(frame)) {
         frame.program = cpu_.frames[cpu_.depth - 1].program; // a tail call may have gone to another
+        frame.base = cpu_.frames[cpu_.depth - 1].base;
         cpu_.r[0] = 0;
         return frame.function;
     }
@@ -102,7 +101,7 @@ const Op *Machine::next_callback(const Op *op) {
     cpu_.r[0] = frame.done; // how many calls were made
     memory_.set_frame(cpu_.depth, false);
     --cpu_.depth;
-    cpu_.r[10] = frame_pointer(cpu_.depth);
+    cpu_.r[10] = frame_address(cpu_.depth) + kFrameBytes;
     return frame.back;
 }
 

@@ -339,18 +339,20 @@ do_call_local:
     m.cpu_.op = op + op->jump;
 push_frame : {
     const uint32_t depth = m.cpu_.depth + 1;
-    if (depth == kFrames) {
-        m.why_ = format("more than {} functions deep", kFrames);
+    const uint32_t base = m.cpu_.frames[depth - 1].base;
+    if (depth - base == kCallDepth) {
+        m.why_ = format("more than {} functions deep", kCallDepth);
         goto fault;
     }
     Frame &frame = m.cpu_.frames[depth];
     frame = Frame{};
     frame.back = op + 1;
     frame.program = m.cpu_.frames[depth - 1].program;
+    frame.base = base;
     for (int n = 0; n < 4; ++n) frame.saved[n] = r[6 + n];
     m.cpu_.depth = depth;
     m.memory_.set_frame(depth, true);
-    r[10] = kStackAddress + (uint64_t{depth} << kSlotBits) + kFrameBytes;
+    r[10] = frame_address(depth) + kFrameBytes;
     JUMP(m.cpu_.op);
 }
 do_exit : {
@@ -368,7 +370,7 @@ do_exit : {
     for (int n = 0; n < 4; ++n) r[6 + n] = frame.saved[n];
     m.memory_.set_frame(m.cpu_.depth, false);
     --m.cpu_.depth;
-    r[10] = kStackAddress + (uint64_t{m.cpu_.depth} << kSlotBits) + kFrameBytes;
+    r[10] = frame_address(m.cpu_.depth) + kFrameBytes;
     JUMP(frame.back);
 }
 do_call : {

@@ -27,7 +27,6 @@ namespace {
 constexpr uint64_t kMayGoto = 8U << 20;        // BPF_MAX_LOOPS
 constexpr uint64_t kHandleBytes = 16;          // between the addresses of two maps
 constexpr uint64_t kSeed = 0x9e3779b97f4a7c15; // any number but 0
-uint64_t frame_pointer(uint32_t depth) { return kStackAddress + (uint64_t{depth} << kSlotBits) + kFrameBytes; }
 } // namespace
 
 Result<std::unique_ptr<Machine>> Machine::create(const ObjectSpec &spec, MachineOptions options) {
@@ -181,11 +180,11 @@ Result<void> Machine::enter(size_t program) {
     cpu_.may_goto = kMayGoto;
     cpu_.r[1] = argument_;
     cpu_.r[2] = length_;
-    cpu_.r[10] = frame_pointer(0);
+    cpu_.r[10] = frame_address(0) + kFrameBytes;
     cpu_.frames[0].program = static_cast<uint32_t>(program);
     cpu_.op = entry_of(program, 0);
     if (options_.stepping) ++cpu_.op; // past the stop
-    for (uint32_t n = 0; n < kFrames; ++n) memory_.set_frame(n, n == 0);
+    memory_.set_last_frame(0);
     for (Timer &timer : timers_) {
         timer.due = 0; // what the last run left behind comes first
         timer.fired = false;
@@ -291,7 +290,7 @@ Result<bool> Machine::step() {
 
 bool Machine::back() {
     if (!journal_.undo()) return false;
-    for (uint32_t n = 0; n < kFrames; ++n) memory_.set_frame(n, n <= cpu_.depth);
+    memory_.set_last_frame(cpu_.depth);
     printed_.resize(cpu_.printed);
     records_.resize(cpu_.recorded);
     timers_indexed_ = false;

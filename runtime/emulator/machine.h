@@ -40,6 +40,7 @@ struct Frame {
     const Op *back = nullptr; ///< where the caller goes on
     uint64_t saved[4] = {};   ///< its r6 to r9
     uint32_t program = 0;     ///< whose function runs in this frame
+    uint32_t base = 0;        ///< the frame in which that program began: 0, or that of the function that left it by a tail call
     Callback callback = Callback::none;
     uint32_t place = 0, total = 0; ///< of a callback: this call's index, or entry; how many there may be
     uint32_t done = 0;             ///< entries: calls so far

@@ -19,10 +19,19 @@ namespace rawbpf::inline v0::emulator {
 namespace {
 constexpr uint64_t kSlotBytes = uint64_t{1} << kSlotBits;
 std::string bytes(uint64_t n) { return format("{} byte{}", n, n == 1 ? "" : "s"); }
+
+/// The frame that is nearest to an address of the stack, kFrames: none. Half of what is between two belongs to each.
+uint32_t nearest_frame(uint64_t address) {
+    if (const uint64_t slot = (address + kSlotBytes / 2) >> kSlotBits; slot >= 1 && slot <= kCallDepth)
+        return static_cast<uint32_t>(slot - 1);
+    constexpr uint64_t half = uint64_t{1} << (kDeepBits - 1);
+    const uint64_t deep = (address + half - kDeepAddress) >> kDeepBits; // far beyond the last one where it is below
+    return deep < kFrames - kCallDepth ? static_cast<uint32_t>(kCallDepth + deep) : kFrames;
+}
 } // namespace
 
 Memory::Memory() {
-    for (uint32_t n = 0; n < kFrames; ++n) slots_[1 + n].bytes = stack_[n];
+    for (uint32_t n = 0; n < kCallDepth; ++n) slots_[1 + n].bytes = stack_[n];
 }
 
 Result<uint64_t> Memory::add(Object object) {
@@ -51,6 +60,12 @@ const Object *Memory::object_at(uint64_t address) const {
 }
 
 uint8_t *Memory::resolve(uint64_t address, uint64_t size, bool write) const {
+    if (address < kFirstAddress) {
+        const uint32_t n = nearest_frame(address);
+        if (n < kCallDepth || n == kFrames || !frame_alive(n)) return nullptr; // the first ones have slots
+        const uint64_t at = address - frame_address(n);                        // huge where it is before the frame
+        return size > kFrameBytes || at > kFrameBytes - size ? nullptr : const_cast<uint8_t *>(stack_[n]) + at;
+    }
     const Object *object = object_at(address);
     if (!object || (write && !object->writable)) return nullptr;
     const uint64_t offset = address - object->address;
@@ -75,12 +90,10 @@ std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
     };
     if (address < kSlotBytes / 2) return address == 0 ? std::string("a null pointer") : format("a null pointer, and {}", address);
     if (static_cast<int64_t>(address) < 0 && address > -(kSlotBytes / 2)) return format("a null pointer, less {}", -address);
-    // Half a slot on either side of a frame belongs to it.
-    const uint64_t near = (address + kSlotBytes / 2) >> kSlotBits;
-    if (near >= 1 && near <= kFrames) {
-        const uint64_t begin = near << kSlotBits;
-        const std::string name = format("the stack of frame {}", near - 1);
-        if (!frame_alive(near - 1)) return format("{}, which doesn't exist {}", name, near == 1 ? "now" : "any more or yet");
+    if (const uint32_t near = nearest_frame(address); near != kFrames) {
+        const uint64_t begin = frame_address(near);
+        const std::string name = format("the stack of frame {}", near);
+        if (!frame_alive(near)) return format("{}, which doesn't exist {}", name, near == 0 ? "now" : "any more or yet");
         return address < begin ? before(name, begin) : past(name, address - begin, kFrameBytes);
     }
     if (address >> kSlotBits == kHandleAddress >> kSlotBits)
@@ -112,7 +125,7 @@ std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
 uint64_t Memory::address_of(const uint8_t *at, uint64_t size) const {
     if (at >= stack_[0] && at < stack_[0] + sizeof stack_) {
         const auto offset = static_cast<uint64_t>(at - stack_[0]);
-        return kStackAddress + offset / kFrameBytes * kSlotBytes + offset % kFrameBytes;
+        return frame_address(static_cast<uint32_t>(offset / kFrameBytes)) + offset % kFrameBytes;
     }
     for (const Object &object : objects_) {
         const uint64_t extent = object.element ? object.size / object.spread * object.stride : object.size;
@@ -125,9 +138,10 @@ uint64_t Memory::address_of(const uint8_t *at, uint64_t size) const {
 }
 
 std::string Memory::name(uint64_t address) const {
-    const uint64_t slot = address >> kSlotBits, offset = address & (kSlotBytes - 1);
-    if (slot >= 1 && slot <= kFrames && offset <= kFrameBytes && frame_alive(slot - 1))
-        return offset == kFrameBytes ? format("fp{}", slot - 1) : format("fp{}-{}", slot - 1, kFrameBytes - offset);
+    if (const uint32_t n = nearest_frame(address); n != kFrames && frame_alive(n) && address - frame_address(n) <= kFrameBytes) {
+        const uint64_t offset = address - frame_address(n);
+        return offset == kFrameBytes ? format("fp{}", n) : format("fp{}-{}", n, kFrameBytes - offset);
+    }
     const Object *object = address >= kFirstAddress ? object_at(address) : nullptr;
     if (!object || address - object->address > object->size) return {};
     const uint64_t at = address - object->address;

@@ -13,15 +13,27 @@ namespace rawbpf::inline v0::emulator {
 
 /// 16 MiB: an address is a slot and an offset.
 inline constexpr int kSlotBits = 24;
-inline constexpr uint32_t kSlots = 256; ///< 4 GiB in all, so that an address fits in 32 bits
-inline constexpr uint32_t kFrames = 8;
+inline constexpr uint32_t kSlots = 256;       ///< 4 GiB in all, so that an address fits in 32 bits
+inline constexpr uint32_t kCallDepth = 8;     ///< functions of one program that have begun (MAX_CALL_FRAMES)
+inline constexpr uint32_t kMaxTailCalls = 33; ///< MAX_TAIL_CALL_CNT
+/// A tail call's program takes the place of the function that made it, and may be kCallDepth deep itself.
+inline constexpr uint32_t kFrames = kCallDepth + kMaxTailCalls * (kCallDepth - 1);
 inline constexpr uint32_t kFrameBytes = 512;
 
-/// Where things are: the stack's frames, one a slot; what only has an identity (maps, functions); memory; everything else.
+/// Where things are: the stack's first frames, one a slot, and deeper ones, which few programs have, in one; what only has an
+/// identity (maps, functions); memory; everything else.
 inline constexpr uint64_t kStackAddress = uint64_t{1} << kSlotBits;
+inline constexpr uint64_t kDeepAddress = uint64_t{1 + kCallDepth} << kSlotBits;
+inline constexpr int kDeepBits = 16; ///< so far apart are the deeper ones
+static_assert(uint64_t{kFrames - kCallDepth} << kDeepBits <= uint64_t{1} << kSlotBits);
 inline constexpr uint64_t kHandleAddress = uint64_t{0xc} << kSlotBits;
 inline constexpr uint64_t kCodeAddress = uint64_t{0xd} << kSlotBits;
 inline constexpr uint64_t kFirstAddress = uint64_t{0x10} << kSlotBits;
+
+/// Where the stack's frame `n` begins; r10 points kFrameBytes behind it.
+inline constexpr uint64_t frame_address(uint32_t n) {
+    return n < kCallDepth ? kStackAddress + (uint64_t{n} << kSlotBits) : kDeepAddress + (uint64_t{n - kCallDepth} << kDeepBits);
+}
 
 /// What an access is checked against first. An object larger than a slot has several, each of which reaches to its end.
 struct Slot {
@@ -50,8 +62,18 @@ class Memory {
 
     /// Makes bytes (borrowed) addressable. Errors: no_memory when 4 GiB are used up.
     [[nodiscard]] Result<uint64_t> add(Object object);
-    /// The stack's frame `n` exists from here on, or no more.
-    void set_frame(uint32_t n, bool alive) { slots_[1 + n].readable = slots_[1 + n].writable = alive ? kFrameBytes : 0; }
+    /// The stack's frame `n`, the last one, exists from here on, or no more.
+    void set_frame(uint32_t n, bool alive) {
+        if (n < kCallDepth)
+            slots_[1 + n].readable = slots_[1 + n].writable = alive ? kFrameBytes : 0;
+        else
+            deep_ = n - kCallDepth + alive;
+    }
+    /// The frames up to this one exist, the others don't.
+    void set_last_frame(uint32_t last) {
+        for (uint32_t n = 0; n < kCallDepth; ++n) set_frame(n, n <= last);
+        deep_ = last < kCallDepth ? 0 : last - kCallDepth + 1;
+    }
     [[nodiscard]] const uint8_t *frame(uint32_t n) const { return stack_[n]; }
 
     /// The bytes at `address`, or nullptr when not all of them belong to one thing that may be used so.
@@ -77,9 +99,12 @@ class Memory {
 
   private:
     [[nodiscard]] const Object *object_at(uint64_t address) const;
-    [[nodiscard]] bool frame_alive(uint64_t n) const { return slots_[1 + n].readable != 0; }
+    [[nodiscard]] bool frame_alive(uint32_t n) const {
+        return n < kCallDepth ? slots_[1 + n].readable != 0 : n - kCallDepth < deep_;
+    }
 
     Slot slots_[kSlots];
+    uint32_t deep_ = 0; // frames that exist behind the first kCallDepth
     alignas(8) uint8_t stack_[kFrames][kFrameBytes] = {};
     std::vector<Object> objects_; // ascending by address
     uint64_t next_ = kFirstAddress;

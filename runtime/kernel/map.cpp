@@ -187,6 +187,11 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
         if (error.os == EINVAL && !has_map_type(spec.type)) {
             error.kind = Errc::unsupported;
             error.hint = format("needs {}", map_type_needs(spec.type));
+        } else if (error.os == EINVAL && !inner &&
+                   (spec.type == BPF_MAP_TYPE_ARRAY_OF_MAPS || spec.type == BPF_MAP_TYPE_HASH_OF_MAPS)) {
+            error.hint =
+                "the kernel wants to know what maps it will hold: name one in its definition, as `__array(values, struct {...})` "
+                "does (of type, key, value, entries)";
         } else if (error.os == EINVAL) {
             if (std::string_view words = why_invalid(attr); !words.empty()) error.hint = words;
         }

@@ -4,6 +4,7 @@
 #include "runtime/kernel/near_names.h"
 
 #include "asm/nearest.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -60,6 +61,65 @@ std::string near_member(const btf::Btf &kernel, std::string_view why) {
         return near.hint();
     }
     return {};
+}
+
+namespace {
+
+struct Registers {
+    std::string_view type, member; ///< no member: the type itself is enough
+    std::string_view machine, define;
+};
+// What marks one machine's registers among all; of user_pt_regs those who have it are told apart by nothing.
+constexpr Registers kRegisters[] = {
+    {"user_pt_regs", "", "aarch64", "arm64"},
+    {"user_pt_regs", "", "s390x", "s390"},
+    {"user_pt_regs", "", "loongarch64", "loongarch"},
+    {"pt_regs", "di", "x86_64", "x86"},
+    {"pt_regs", "si", "x86_64", "x86"},
+    {"pt_regs", "dx", "x86_64", "x86"},
+    {"pt_regs", "cx", "x86_64", "x86"},
+    {"pt_regs", "ax", "x86_64", "x86"},
+    {"pt_regs", "ip", "x86_64", "x86"},
+    {"pt_regs", "r8", "x86_64", "x86"},
+    {"pt_regs", "r9", "x86_64", "x86"},
+    {"pt_regs", "r10", "x86_64", "x86"},
+    {"pt_regs", "bp", "x86_64", "x86"},
+    {"pt_regs", "regs", "aarch64", "arm64"},
+    {"pt_regs", "gpr", "ppc64le", "powerpc"},
+    {"pt_regs", "uregs", "arm", "arm"},
+    {"pt_regs", "gprs", "s390x", "s390"},
+    {"pt_regs", "a0", "riscv64", "riscv"},
+    {"user_regs_struct", "a0", "riscv64", "riscv"},
+};
+constexpr std::string_view define_of(std::string_view machine) {
+    for (const Registers &row : kRegisters)
+        if (row.machine == machine) return row.define;
+    return {};
+}
+
+} // namespace
+
+std::string registers_of_another_machine(std::string_view why, std::string_view here) {
+    constexpr std::string_view kStruct = "struct ", kField = " has no field ";
+    if (!why.starts_with(kStruct)) return {};
+    why.remove_prefix(kStruct.size());
+    const std::string_view type = why.substr(0, why.find(' '));
+    std::string_view member;
+    if (const size_t at = why.find(kField); at != std::string_view::npos) {
+        member = why.substr(at + kField.size());
+        member = member.substr(0, member.find_first_of(".["));
+    }
+    std::string machines;
+    for (const Registers &row : kRegisters) {
+        if (row.type != type || (!row.member.empty() && row.member != member)) continue;
+        if (row.machine == here) return {}; // it is this machine's: something else is wrong
+        append(machines, "{}{}", machines.empty() ? "" : ", ", row.machine);
+    }
+    if (machines.empty()) return {};
+    const std::string_view define = define_of(here);
+    return format("{} holds registers of {}, and this machine is {}: compile the object for it{}",
+                  member.empty() ? format("struct {}", type) : format("{} of struct {}", member, type), machines, here,
+                  define.empty() ? std::string() : format(", with -D__TARGET_ARCH_{}", define));
 }
 
 } // namespace rawbpf::inline v0

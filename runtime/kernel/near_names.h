@@ -15,4 +15,9 @@ namespace rawbpf::inline v0 {
 /// empty.
 [[nodiscard]] std::string near_member(const btf::Btf &kernel, std::string_view why);
 
+/// PURE. The same words about a register's place, which another architecture's kernel has: "struct user_pt_regs is how arm64
+/// keeps registers: the object was compiled for another machine than this ...", or empty. `here`: as uname calls this machine.
+/// Source: PT_REGS_* of each architecture's arch/*/include/uapi/asm/ptrace.h.
+[[nodiscard]] std::string registers_of_another_machine(std::string_view why, std::string_view here);
+
 } // namespace rawbpf::inline v0

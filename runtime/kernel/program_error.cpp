@@ -19,6 +19,7 @@
 #include "runtime/object/kinds.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/names.h"
+#include "runtime/sys/privileges.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -131,6 +132,12 @@ void name_poison(const ProgramSpec::Poison &poison, const ProgramPlaces &places,
     refusal.notes.clear();
     if (!name.empty()) refusal.at = places.mentioning(poison.insn, name);
     refusal.at.instruction.clear();
+    const Result<sys::SystemName> here = sys::system_name();
+    if (std::string other = registers_of_another_machine(poison.why, here ? std::string_view(here->machine) : std::string_view());
+        !other.empty()) {
+        refusal.hint = std::move(other);
+        return;
+    }
     std::string near;
     if (kernel) near = function ? near_kernel_function(*kernel, name) : near_member(*kernel, poison.why);
     refusal.hint =

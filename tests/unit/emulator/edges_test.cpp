@@ -106,6 +106,41 @@ TEST_CASE("emulator: a tail call in a callback ends that call of it, and no more
     CHECK(stepped(wrong).find("a callback returned 9") != std::string::npos);
 }
 
+/// Program `name` whose functions are `depth` deep, the program itself among them; the last one does `end`. Each keeps a value of
+/// its own on its stack, and adds to `place` what it finds there when the next one has returned.
+std::string deep_program(const std::string &name, int depth, int place, const std::string &end) {
+    std::string out = ".program " + name + "\n";
+    for (int n = 0; n < depth; ++n) {
+        if (n) out += ".function " + name + std::to_string(n) + "\n";
+        if (n + 1 == depth) return out + end;
+        out += "*(u64 *)(r10 - 512) = 1\n*(u64 *)(r10 - 8) = 1\ncall " + name + std::to_string(n + 1) + "\nr9 = count + " +
+               std::to_string(8 * place) +
+               " ll\nr8 = *(u64 *)(r9 + 0)\nr7 = *(u64 *)(r10 - 512)\nr8 += r7\nr7 = *(u64 *)(r10 - 8)\nr8 += r7\n*(u64 *)(r9 + "
+               "0) = r8\n" +
+               (n            ? "exit\n"
+                : place == 0 ? kResult
+                             : "exit\n");
+    }
+    return out;
+}
+
+TEST_CASE("emulator: each program of a chain of tail calls has eight frames") {
+    const std::string ends = kTail + "r0 = 7\nexit\n";
+    // 7 functions of a wait for b's, 33 times 7 of b for the next b's, the last of which stays.
+    ObjectSpec chain = with_slots(deep_program("a", 8, 0, ends) + deep_program("b", 8, 1, ends));
+    CHECK(answer(chain) == std::to_string((2 * 7 * 100 + 33 * 2 * 7) * 100 + 7));
+    CHECK(stepped(chain) == answer(chain));
+    // A ninth is too many, in the second as in the first.
+    CHECK(answer(with_slots(deep_program("a", 9, 0, ends) + deep_program("b", 1, 1, ends))).find("more than 8 functions deep") !=
+          std::string::npos);
+    CHECK(answer(with_slots(deep_program("a", 5, 0, ends) + deep_program("b", 9, 1, ends))).find("more than 8 functions deep") !=
+          std::string::npos);
+    // Beside a deep frame there is nothing.
+    const std::string past =
+        answer(with_slots(deep_program("a", 8, 0, ends) + deep_program("b", 8, 1, "*(u64 *)(r10 - 520) = 1\nr0 = 0\nexit\n")));
+    CHECK(past.find("8 bytes before the start of the stack of frame 14") != std::string::npos);
+}
+
 TEST_CASE("emulator: a packet's byte that isn't there ends the function that asked for it") {
     CHECK(answer("call sub\nr0 += 99\nexit\n.function sub\nr0 = *(u32 *)skb[10000]\nr0 = 5\nexit\n") == "99");
     CHECK(answer("r0 = *(u8 *)skb[10000]\nr0 = 5\nexit\n") == "0");

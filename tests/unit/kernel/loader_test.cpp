@@ -1,5 +1,6 @@
 // The loader against a fake kernel: order and content of the calls, and every call failing once.
 #include "runtime/kernel/loader.h"
+#include "runtime/kernel/near_names.h"
 #include "runtime/kernel/permission_error.h"
 
 #include <algorithm>
@@ -423,6 +424,26 @@ TEST_CASE("loader: a poisoned CO-RE relocation is named") {
     CHECK(error.kind == Errc::rejected);
     CHECK(error.message().find("CO-RE: struct task_struct has no field `foo`") != std::string::npos);
     CHECK(error.hint.find("bpf_core_field_exists") != std::string::npos);
+}
+
+TEST_CASE("loader: registers of another machine are called so") {
+    const auto said = registers_of_another_machine;
+    CHECK(
+        said("struct user_pt_regs is unknown to this kernel", "x86_64") ==
+        "struct user_pt_regs holds registers of aarch64, s390x, loongarch64, and this machine is x86_64: compile the object for "
+        "it, with -D__TARGET_ARCH_x86");
+    CHECK(said("struct pt_regs has no field di", "aarch64") ==
+          "di of struct pt_regs holds registers of x86_64, and this machine is aarch64: compile the object for it, with "
+          "-D__TARGET_ARCH_arm64");
+    CHECK(said("struct pt_regs has no field regs[3]", "x86_64").starts_with("regs of struct pt_regs holds registers of aarch64"));
+    // This machine's own, something else, and a machine that we have no word for.
+    CHECK(said("struct pt_regs has no field di", "x86_64").empty());
+    CHECK(said("struct user_pt_regs is unknown to this kernel", "aarch64").empty());
+    CHECK(said("struct pt_regs has no field nonsense", "x86_64").empty());
+    CHECK(said("struct task_struct has no field regs", "x86_64").empty());
+    CHECK(said("enum di has no value di", "x86_64").empty());
+    CHECK(said("struct pt_regs has no field di", "mips64").ends_with("compile the object for it"));
+    CHECK(said("", "").empty());
 }
 
 TEST_CASE("loader: line information that the kernel refuses is left out") {

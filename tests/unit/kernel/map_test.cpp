@@ -117,6 +117,8 @@ TEST_CASE("map: what is wrong with a definition is said, the kernel has one EINV
                            {BPF_MAP_TYPE_STACK, 4, 4, 1, 0, "no keys"},
                            {BPF_MAP_TYPE_RINGBUF, 0, 4, 4096, 0, "no values"},
                            {BPF_MAP_TYPE_LPM_TRIE, 8, 4, 1, 0, "BPF_F_NO_PREALLOC"},
+                           {BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 1, 0, "what maps it will hold"},
+                           {BPF_MAP_TYPE_HASH_OF_MAPS, 4, 4, 1, 0, "__array(values"},
                            {BPF_MAP_TYPE_TASK_STORAGE, 4, 4, 1, BPF_F_NO_PREALLOC, "storage maps"},
                            {BPF_MAP_TYPE_TASK_STORAGE, 4, 4, 0, BPF_F_NO_PREALLOC, "doesn't know the map type"},
                            {BPF_MAP_TYPE_HASH, 4, 4, 1, 0, "doesn't know the map type"}}) {

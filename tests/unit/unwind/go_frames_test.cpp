@@ -23,7 +23,7 @@ struct Function {
 };
 
 void add(std::string &to, uint64_t value, size_t width) {
-    for (size_t i = 0; i < width; ++i) to += static_cast<char>(value >> 8 * i);
+    for (size_t i = 0; i < width; ++i) to += static_cast<char>(i < sizeof value ? value >> 8 * i : 0);
 }
 
 /// Go 1.20's, of functions behind each other from the text's start on.
