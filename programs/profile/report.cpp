@@ -200,6 +200,7 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     outcome.ended_early = deliverer.ended_early();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
     outcome.unread = files.unread();
+    for (std::string &proposal : deliverer.proposals(reader.modules())) outcome.warnings.push_back(std::move(proposal));
     if (options.debug_info)
         for (std::string &warning : options.debug_info->warnings()) outcome.warnings.push_back(std::move(warning));
     return outcome;
