@@ -4,6 +4,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +80,15 @@ inline constexpr Characters kCharacters = [] {
 
 /// More than any kernel takes in one program.
 inline constexpr uint32_t kMostInsns = 1'000'000;
+
+/// A register that an instruction reads before any has written it; the first such read of each.
+struct UnsetRead {
+    size_t insn;
+    int reg; ///< 0 to 9
+};
+/// PURE. Those of a function, ascending by instruction; none where a jump's target isn't known (gotox). `program`: it has a
+/// context in r1 (and, for those who run it on memory, a length in r2); else it has arguments in r1 to r5.
+[[nodiscard]] std::vector<UnsetRead> unset_reads(std::span<const Insn> insns, bool program);
 
 class Assembler {
   public:
@@ -175,6 +186,7 @@ class Assembler {
     void end_functions();
     Function &function();
     void split_called();
+    [[nodiscard]] std::string part_name(uint32_t function, size_t insn, const std::set<std::string, std::less<>> &taken) const;
     uint32_t label(std::string_view name);
     bool bind(std::string_view name, const char *at);
     bool target(Value &out, std::string_view &label_name, bool &kernel_print);
@@ -275,6 +287,7 @@ class Assembler {
     std::vector<uint32_t> label_slots_; ///< open addressing: index into labels_ plus 1
     std::vector<Jump> jumps_;
     std::vector<Symbol> symbols_;
+    std::map<std::pair<uint32_t, int64_t>, std::string_view> called_; ///< labels, by function and instruction
     std::map<std::string, Number, std::less<>> constants_;
     std::map<std::string, Place, std::less<>> names_; ///< of maps, variables, functions, structs, constants
     std::map<std::string, uint32_t, std::less<>> functions_, maps_, variables_, types_;

@@ -3,6 +3,7 @@
 //      goto +100            where the function has 6 instructions
 //      r0 = 1               and nothing behind it: no exit, no jump
 //      r1 = *(u64 *)(r10 - 520)
+//      r3 = r7              and nothing has written r7 (unset.cpp)
 //
 // Each of these is refused by every verifier, whatever the rest of the program does; the text can still be assembled, because a
 // program that a verifier refuses is something to look at, too.
@@ -82,6 +83,15 @@ void Assembler::check_function() {
     if (last != Shape::exit && last != Shape::jump && last != Shape::jump_long && last != Shape::jump_reg) {
         go_to(places_[last_at]);
         warn(places_[last_at], "the function `" + out_.unit.functions.back().name + "` ends here without an exit or a jump");
+        source_ = current;
+        return; // a part of something, whose registers another part may write
+    }
+    const Function &function = out_.unit.functions.back();
+    for (const UnsetRead &read : unset_reads(*insns_, !function.section.empty())) {
+        go_to(places_[read.insn]);
+        warn(places_[read.insn], "r" + std::to_string(read.reg) +
+                                     " is read here, and nothing has been written to it: a verifier " +
+                                     "refuses that (the emulator has 0 there)");
     }
     source_ = current;
 }

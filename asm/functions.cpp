@@ -7,6 +7,7 @@
 // A label that is called is a function that was written without saying so, and so is what `call +5` leads to: at the end the text
 // is cut there, because the kernel wants to know each function of a program.
 #include <algorithm>
+#include <set>
 
 #include "asm/assembling.h"
 #include "asm/helpers.h"
@@ -107,6 +108,7 @@ void Assembler::end_function() {
         if (may && labels_[to].insn >= 0) {
             function.insns[symbol.insn].src = 1;
             jumps_.push_back({symbol.insn, to, symbol.at, symbol.source, 0});
+            called_.emplace(std::pair(index, labels_[to].insn), labels_[to].name);
         } else {
             symbols_[kept++] = symbol;
         }
@@ -229,11 +231,28 @@ void Assembler::resolve() {
                       [](const Ref &a, const Ref &b) { return a.insn < b.insn; });
 }
 
+/// What a part of a function is called: by the label that is called, where no other thing has that name and C could use it, else
+/// by the function and the instruction.
+std::string Assembler::part_name(uint32_t function, size_t insn, const std::set<std::string, std::less<>> &taken) const {
+    constexpr size_t kLongest = 127; // KSYM_NAME_LEN of older kernels, with its zero
+    const auto at = called_.find({function, static_cast<int64_t>(insn)});
+    const auto in_c = [](char c) {
+        return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    };
+    if (at != called_.end() && at->second.size() <= kLongest && is_name_start(at->second[0]) &&
+        std::all_of(at->second.begin(), at->second.end(), in_c) && names_.find(at->second) == names_.end() &&
+        taken.find(at->second) == taken.end())
+        return std::string(at->second);
+    return out_.unit.functions[function].name + "_" + std::to_string(insn);
+}
+
 /// The kernel wants each function of a program to be known as one. Where a call without a name goes into the same text, that text
 /// is cut: what is called becomes a function of its own, in the same order. Where jumps cross the cuts everything stays as it is.
 void Assembler::split_called() {
     std::vector<Function> out;
-    for (Function &whole : out_.unit.functions) {
+    std::set<std::string, std::less<>> taken; // by parts
+    for (uint32_t index = 0; index < out_.unit.functions.size(); ++index) {
+        Function &whole = out_.unit.functions[index];
         const auto is_call = [](const Insn &insn) { return insn.code == 0x85 && insn.src == 1; };
         if (std::none_of(whole.insns.begin(), whole.insns.end(), is_call)) { // mostly
             out.push_back(std::move(whole));
@@ -281,8 +300,8 @@ void Assembler::split_called() {
         }
         std::vector<std::string> part_names = {whole.name};
         for (size_t n = 1; n < cuts.size(); ++n) {
-            part_names.push_back(whole.name + "_" + std::to_string(cuts[n]));
-            fine = fine && functions_.find(part_names.back()) == functions_.end();
+            part_names.push_back(part_name(index, cuts[n], taken));
+            fine = fine && functions_.find(part_names.back()) == functions_.end() && taken.insert(part_names.back()).second;
         }
         if (!fine) {
             out.push_back(std::move(whole));

@@ -174,10 +174,65 @@ TEST_CASE("assemble: what no verifier takes is warned of, and assembled") {
                                "*(u64 *)(r10 - 4) = r1", "lock *(u64 *)(r10 - 516) += r1", "w1 = load_acquire((u8 *)(r10 + 8))"})
         CHECK(warned(std::string(access) + "\nexit\n").find("outside of the stack, which is r10 - 512 to r10 - 1") !=
               std::string::npos);
-    CHECK(warned("r0 = *(u64 *)(r10 - 512)\n*(u8 *)(r10 - 1) = 1\nr1 = *(u64 *)(r9 - 600)\nexit\n") == "");
+    CHECK(warned("r0 = *(u64 *)(r10 - 512)\n*(u8 *)(r10 - 1) = 1\nr1 = *(u64 *)(r1 - 600)\nexit\n") == "");
     CHECK(warned(".program p \"xpd\"\nexit\n") == "1:12 warning: no loader knows programs of the section `xpd`\n");
     CHECK(warned("a: goto a\n") == "");
     CHECK(warned("call f\nexit\nf: r0 = 1\nexit\n") == "");
+}
+
+TEST_CASE("assemble: a register that nothing has written is told where it is read") {
+    auto told = [](std::string_view text) {
+        const Assembled made = assemble(text);
+        INFO(made.report());
+        CHECK(made);
+        std::string out;
+        for (const Complaint &warning : made.warnings) {
+            const std::string &message = warning.at.message;
+            const size_t at = message.find(" is read here, and nothing has been written to it");
+            REQUIRE(at != std::string::npos);
+            out += std::to_string(warning.at.line) + ":" + message.substr(std::string_view("warning: ").size(), at - 9) + " ";
+        }
+        return out;
+    };
+    CHECK(told("r3 = r7\nexit\n") == "1:r7 ");
+    CHECK(told("r0 += 1\nr0 += r8\nexit\n") == "1:r0 2:r8 ");
+    CHECK(told("r0 = r1\nr0 += r2\nr0 += r10\nexit\n") == ""); // context, length, stack
+    CHECK(told("r0 = r3\nexit\n") == "1:r3 ");
+    CHECK(told(".program p \"socket\"\ncall f\nexit\n.function f\nr0 = r5\nr0 += r6\nexit\n") == "6:r6 ");
+    // A call leaves r0 and takes the arguments; r6 to r9 stay.
+    CHECK(told("r6 = r1\ncall bpf_ktime_get_ns\nr0 += r6\nr0 += r1\nexit\n") == "4:r1 ");
+    // Written on one path is enough; on a path that isn't taken from here it isn't.
+    CHECK(told("if r1 == 0 goto a\nr7 = 1\na: r0 = r7\nexit\n") == "");
+    CHECK(told("goto a\nr7 = 1\na: r0 = r7\nexit\n") == "3:r7 ");
+    CHECK(told("r0 = 0\nexit\nr0 = r9\nexit\n") == ""); // nothing leads there
+    // Round and round: what the end of a loop writes its beginning may read.
+    CHECK(told("l: r0 = r7\nr7 = 1\nif r1 != 0 goto l\nexit\n") == "");
+    // A label that is called has arguments; what a caller has in r6 it hasn't.
+    CHECK(told("r6 = 1\ncall f\nexit\nf: r0 = r4\nr0 += r6\nexit\n") == "5:r6 ");
+    // Addresses, values that are stored, compared, exchanged, read from a packet.
+    CHECK(told("r0 = *(u64 *)(r9 + 0)\nexit\n") == "1:r9 ");
+    CHECK(told("*(u64 *)(r10 - 8) = r4\nr0 = 0\nexit\n") == "1:r4 ");
+    CHECK(told("r0 = 0\nif r0 == r4 goto +0\nexit\n") == "2:r4 ");
+    CHECK(told("*(u64 *)(r10 - 8) = 0\nr0 = cmpxchg_64(r10 - 8, r0, r3)\nexit\n") == "2:r0 2:r3 ");
+    CHECK(told("r0 = *(u8 *)skb[r3]\nexit\n") == "1:r3 1:r6 ");
+    // A part of a program, and gotox, which leads nobody knows where.
+    CHECK(assemble("r3 += r4\n").warnings.size() == 1);
+    CHECK(told("gotox r3\nexit\n") == "");
+}
+
+TEST_CASE("assemble: a label that is called gives the function its name") {
+    const auto names = [](std::string_view text) {
+        std::string out;
+        for (const Function &function : assemble(text).unit.functions) out += function.name + " ";
+        return out;
+    };
+    CHECK(names("call double\nexit\ndouble: r0 = r1\nr0 += r1\nexit\n") == "main double ");
+    // Not where the name is taken, or C has no such names.
+    CHECK(names("call m\nexit\nm: r0 = 1\nexit\n.map m array key 4 value 4 entries 1\n") == "main main_2 ");
+    CHECK(names("call a$b\nexit\na$b: r0 = 1\nexit\n") == "main main_2 ");
+    CHECK(names(".program p \"socket\"\ncall f\nexit\nf: r0 = 1\nexit\n.program q \"socket\"\ncall f\nexit\nf: r0 = 2\nexit\n") ==
+          "p f q q_2 ");
+    CHECK(names("call +1\nexit\nr0 = 1\nexit\n") == "main main_2 ");
 }
 
 TEST_CASE("assemble: the label exit is the first exit where there is no other") {
