@@ -6,7 +6,7 @@
 //      stack     rows of 16 bytes of this frame that aren't zero
 //      memory    its first rows
 //      code      around the next instruction: > next, o breakpoint, | cursor
-//      message
+//      message, in as many lines as it needs
 //      keys
 //
 // Text only: the same walk gives the same screen, so that tests can read it.
@@ -18,6 +18,10 @@
 namespace rawbpf::inline v0::exec {
 
 namespace {
+
+constexpr size_t kMostMessage = 6; // lines
+constexpr std::string_view kKeys =
+    "n next  b back  o over calls  l line  c run on  C run back  t breakpoint at |  up/down move |  h home  q quit";
 
 class Screen {
   public:
@@ -54,6 +58,24 @@ class Screen {
     std::string out_;
     int used_ = 0;
 };
+
+/// Words in lines of so many columns; what is longer than a line by itself is cut there. At most `most` lines.
+std::vector<std::string> in_lines(std::string_view text, int columns, size_t most) {
+    const auto width = static_cast<size_t>(std::max(columns, 1));
+    std::vector<std::string> out;
+    while (!text.empty() && out.size() < most) {
+        size_t end = std::min(text.size(), width);
+        if (const size_t line = text.substr(0, end).find('\n'); line != std::string_view::npos)
+            end = line;
+        else if (end < text.size() && text[end] != ' ')
+            if (const size_t blank = text.substr(0, end).rfind(' '); blank != std::string_view::npos && blank > 0) end = blank;
+        out.emplace_back(text.substr(0, end));
+        text.remove_prefix(end);
+        while (!text.empty() && (text[0] == ' ' || text[0] == '\n')) text.remove_prefix(1);
+    }
+    if (!text.empty() && !out.empty()) out.back() += "...";
+    return out;
+}
 
 bool changed_register(const Walk &walk, int reg) {
     for (const StepChange &change : walk.changes())
@@ -122,8 +144,18 @@ std::string screen_text(const Walk &walk, const ScreenOptions &options) {
                  std::min(room, 6), true, 0);
     screen.line("");
 
+    std::string message = !walk.fault().empty()      ? format("fault: {}", walk.fault())
+                          : !options.message.empty() ? options.message
+                          : machine.ended()          ? format("ended: r0 = {:#x}", cpu.r[0])
+                                                     : changes_text(walk);
+    if (const std::string printed = walk.printed(); !printed.empty())
+        message = format("printed: {}", printed.substr(0, printed.find('\n')));
+    std::vector<std::string> said = in_lines(message, options.columns, kMostMessage);
+    if (said.empty()) said.emplace_back();
+    const std::vector<std::string> keys = in_lines(kKeys, options.columns, kMostMessage);
+
     const size_t count = machine.insns().size();
-    const int height = std::max(3, screen.left() - 3);
+    const int height = std::max(3, screen.left() - 1 - static_cast<int>(said.size() + keys.size()));
     size_t top = options.cursor > static_cast<size_t>(height / 2) ? options.cursor - static_cast<size_t>(height / 2) : 0;
     if (count > static_cast<size_t>(height)) top = std::min(top, count - static_cast<size_t>(height));
     for (size_t n = top, shown = 0; n < count && shown < static_cast<size_t>(height); ++n) {
@@ -134,15 +166,8 @@ std::string screen_text(const Walk &walk, const ScreenOptions &options) {
         ++shown;
     }
     screen.line("");
-    std::string message = !walk.fault().empty()      ? format("fault: {}", walk.fault())
-                          : !options.message.empty() ? options.message
-                          : machine.ended()          ? format("ended: r0 = {:#x}", cpu.r[0])
-                                                     : changes_text(walk);
-    if (const std::string printed = walk.printed(); !printed.empty())
-        message = format("printed: {}", printed.substr(0, printed.find('\n')));
-    screen.line(screen.mark(message));
-    screen.line(screen.dim(
-        "n next  b back  o over calls  l line  c run on  C run back  t breakpoint at |  up/down move |  h home  q quit"));
+    for (const std::string &line : said) screen.line(screen.mark(line));
+    for (const std::string &line : keys) screen.line(screen.dim(line));
     return screen.take();
 }
 
