@@ -3,6 +3,7 @@
 // is in the ledger and in the exit status.
 #include "cli/otlp.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cli/console.h"
@@ -16,8 +17,9 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
-constexpr uint64_t kLastTryNs = 5'000'000'000;  // what waits at the end is given up after so long
-constexpr uint64_t kPatienceNs = 2'000'000'000; // for room in the queue, after Ctrl-C
+constexpr uint64_t kLastTryNs = 5'000'000'000; // what waits at the end is given up after so long
+// After Ctrl-C, all of it: waiting for room in the queue, for the most of that time, and for what is in it.
+constexpr uint64_t kPatienceNs = 1'500'000'000, kPatienceForRoomNs = 1'000'000'000;
 
 // Variables for the address are passed over where --otlp names another.
 telemetry::Environment environment(bool with_endpoint) {
@@ -86,7 +88,7 @@ Result<void> OtlpSender::start() {
 
 void OtlpSender::add(const telemetry::Span &span) {
     // Events wait in their backlog meanwhile, so nothing is lost by being late.
-    while (stop_wanted < 2 && stopped_for_ < kPatienceNs && delivery_->worth_waiting()) {
+    while (stop_wanted < 2 && stopped_for_ < kPatienceForRoomNs && delivery_->worth_waiting()) {
         const uint64_t before = sys::monotonic_ns();
         std::vector<epoll_event> none(1);
         if (!sys::epoll_wait(pause_.get(), none, 1)) break;
@@ -95,7 +97,21 @@ void OtlpSender::add(const telemetry::Span &span) {
     (void)delivery_->add(span);
 }
 
-telemetry::ExportReport OtlpSender::finish() { return delivery_->stop(kLastTryNs); }
+telemetry::ExportReport OtlpSender::finish() {
+    const auto patience = [&] {
+        return stop_wanted == 0 ? kLastTryNs : stop_wanted == 1 ? kPatienceNs - std::min(stopped_for_, kPatienceForRoomNs) : 0;
+    };
+    int stops = stop_wanted;
+    delivery_->begin_stop(patience());
+    while (!delivery_->stopped()) {
+        std::vector<epoll_event> none(1);
+        if (!sys::epoll_wait(pause_.get(), none, 2)) break;
+        if (stop_wanted == stops) continue;
+        stops = stop_wanted;
+        delivery_->begin_stop(patience());
+    }
+    return delivery_->stop(patience());
+}
 
 int lost_spans(std::string_view who, uint64_t lost, uint64_t made, std::string_view problem) {
     if (lost == 0) return 0;

@@ -42,11 +42,11 @@ class OtlpSender {
     [[nodiscard]] static Result<OtlpSender> prepare(const Arguments &a, const OtlpIds &ids, std::string who);
     /// Opens it, with its thread: to be called when nothing is forked any more.
     [[nodiscard]] Result<void> start();
-    /// Waits for room as long as the receiver takes batches, but after Ctrl-C for two seconds in all. One that has no room then
+    /// Waits for room as long as the receiver takes batches, but after Ctrl-C for a second in all. One that has no room then
     /// is dropped, and counted.
     void add(const telemetry::Span &span);
     [[nodiscard]] telemetry::ExportReport report() const { return delivery_->report(); }
-    /// Sends what waits.
+    /// Sends what waits: for 5 seconds, after Ctrl-C for 1.5, less what add() has waited; after a second one not any more.
     telemetry::ExportReport finish();
 
   private:

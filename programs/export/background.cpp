@@ -1,5 +1,6 @@
 // The one thread of rawbpf besides its first. It makes no system call through the choke point (which isn't thread-safe): it
-// waits, and it calls the transport, whose library does its own. All signals are blocked in it: they are the poll loop's.
+// waits, and it calls the transport, which is of the module's, with a choke point that nobody watches. All signals are blocked in
+// it: they are the poll loop's.
 #include "programs/export/background.h"
 
 #include <algorithm>
@@ -28,14 +29,16 @@ bool Background::add(Span span) {
     return taken;
 }
 
+void Background::begin_stop(uint64_t within_ns) {
+    exporter_.stop_by(sys::monotonic_ns() + within_ns);
+    const std::lock_guard lock(mutex_);
+    stopping_ = woken_ = true;
+    wake_.notify_one();
+}
+
 ExportReport Background::stop(uint64_t within_ns) {
     if (thread_.joinable()) {
-        exporter_.stop_by(sys::monotonic_ns() + within_ns);
-        {
-            const std::lock_guard lock(mutex_);
-            stopping_ = woken_ = true;
-            wake_.notify_one();
-        }
+        begin_stop(within_ns);
         thread_.join();
     }
     return exporter_.report();
@@ -49,7 +52,10 @@ void Background::run() {
             last = stopping_;
         }
         const std::optional<uint64_t> wait = exporter_.poll();
-        if (last && !wait) return;
+        if (last && !wait) {
+            done_ = true;
+            return;
+        }
         constexpr uint64_t kIdle = 200'000'000; // a first span wakes nobody: it has batch_ns
         std::unique_lock lock(mutex_);
         wake_.wait_for(lock, std::chrono::nanoseconds(std::min(wait.value_or(kIdle), kIdle)), [&] { return woken_; });

@@ -1,6 +1,7 @@
 // An exporter with a thread of its own, so that a slow receiver never holds up the events' ring.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -19,8 +20,10 @@ class Background {
 
     /// Exporter::add(), and wakes the thread when a batch is full. From any thread.
     bool add(Span span);
-    /// Sends what waits, for at most so long, not counting the request under way, which ends by its own time-out. Then the report
-    /// is final.
+    /// What waits is sent for at most so long from now; done() when that has ended. A second call may shorten it.
+    void begin_stop(uint64_t within_ns);
+    [[nodiscard]] bool done() const { return done_; }
+    /// begin_stop(), and waits for its end. Then the report is final.
     ExportReport stop(uint64_t within_ns);
 
   private:
@@ -29,6 +32,7 @@ class Background {
     std::mutex mutex_;
     std::condition_variable wake_;
     bool woken_ = false, stopping_ = false; ///< under mutex_
+    std::atomic<bool> done_{false};
     std::thread thread_;
 };
 

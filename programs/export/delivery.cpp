@@ -16,6 +16,8 @@ class Sender final : public Delivery {
     bool add(Span span) override { return background_.add(std::move(span)); }
     [[nodiscard]] bool worth_waiting() const override { return exporter_.worth_waiting(); }
     [[nodiscard]] ExportReport report() const override { return exporter_.report(); }
+    void begin_stop(uint64_t within_ns) override { background_.begin_stop(within_ns); }
+    [[nodiscard]] bool stopped() const override { return background_.done(); }
     ExportReport stop(uint64_t within_ns) override { return background_.stop(within_ns); }
 
   private:

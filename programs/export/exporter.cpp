@@ -105,8 +105,11 @@ ExportReport Exporter::report() const {
 }
 
 void Exporter::stop_by(uint64_t deadline) {
-    const std::lock_guard lock(mutex_);
-    deadline_ = deadline;
+    {
+        const std::lock_guard lock(mutex_);
+        deadline_ = std::min(deadline_, deadline);
+    }
+    transport_.end_by(deadline);
 }
 
 // Makes the next batch, when it is due; or says how long that will be.

@@ -29,19 +29,20 @@ struct Answer {
     };
     What what = What::failed;
     int status = 0;           ///< HTTP's
-    std::string body;         ///< at most kMostAnswer bytes
+    std::string body;         ///< at most 64 KB of it
     std::string content_type; ///< of it
     std::string retry_after;  ///< the header's value, or empty
     std::string detail;       ///< of what wasn't answered, for people
 };
-inline constexpr size_t kMostAnswer = 64 << 10; ///< of an answer's body; what is longer isn't read
 
-/// Posts requests to one endpoint. Thread-compatible.
+/// Posts requests to one endpoint. Thread-compatible but for end_by().
 class Transport {
   public:
     virtual ~Transport() = default;
-    /// Blocks until there is an answer, or `timeout_ns` have passed.
+    /// Blocks until there is a whole answer, or `timeout_ns` have passed, however the receiver divides its bytes.
     [[nodiscard]] virtual Answer post(std::string_view body, std::string_view content_type, uint64_t timeout_ns) = 0;
+    /// From any thread: the request under way, too, ends by then (sys::monotonic_ns()). It only comes nearer.
+    virtual void end_by(uint64_t deadline_ns) = 0;
 };
 
 struct ExporterOptions {
@@ -92,7 +93,8 @@ class Exporter {
     /// Sends what is due, at most one request. How many nanoseconds from now it wants to be called again: 0 for at once, nullopt
     /// when nothing waits.
     std::optional<uint64_t> poll();
-    /// From now on everything is due, no retry waits beyond `deadline` (of the clock), and what isn't sent by then fails.
+    /// From now on everything is due, nothing waits beyond `deadline` (of the clock), the request under way neither, and what
+    /// isn't sent by then fails. A second call may bring it nearer.
     void stop_by(uint64_t deadline);
 
     [[nodiscard]] ExportReport report() const;

@@ -1,11 +1,11 @@
-// Stands in for load.cpp in a build without cpp-httplib (-Dotlp=disabled, static ones).
+// Stands in for load.cpp in a build without the module (-Dotlp=disabled, static ones).
 #include "programs/export/outlets.h"
 
 namespace rawbpf::inline v0::telemetry {
 
 Result<const Outlets *> load_outlets(const std::string &, std::string_view) {
-    return Unexpected(make_error(Errc::unsupported, "this build was made without cpp-httplib",
-                                 "libcpp-httplib-dev and -Dotlp=enabled; static builds never have it"));
+    return Unexpected(make_error(Errc::unsupported, "this build was made without --otlp and --prometheus",
+                                 "meson configure -Dotlp=enabled; a static build has them never"));
 }
 
 } // namespace rawbpf::inline v0::telemetry

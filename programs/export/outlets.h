@@ -1,7 +1,7 @@
 // The two ways on which spans leave, each with its threads: to an OpenTelemetry receiver, and to whoever scrapes.
 //
-// They are in a module, rawbpf-otlp.so, that is loaded when a command asks for it: cpp-httplib brings OpenSSL and five more
-// libraries along, which cost every start of an executable that is linked with them 1.6 ms.
+// They are in a module, rawbpf-otlp.so, that is loaded when a command asks for it: threads, the resolver and OpenSSL, which most
+// commands have no use for, would cost every start of an executable that is linked with them 1.6 ms.
 #pragma once
 
 #include <map>
@@ -23,8 +23,11 @@ class Delivery {
     [[nodiscard]] virtual bool worth_waiting() const = 0;
     /// How it stands.
     [[nodiscard]] virtual ExportReport report() const = 0;
-    /// Sends what waits, for at most so long, not counting a request under way, which ends by its own time-out. Then the report
-    /// is final.
+    /// What waits, the request under way too, is sent for at most so long from now; stopped() when that has ended. A second call
+    /// may shorten it.
+    virtual void begin_stop(uint64_t within_ns) = 0;
+    [[nodiscard]] virtual bool stopped() const = 0;
+    /// begin_stop(), and waits for its end. Then the report is final.
     virtual ExportReport stop(uint64_t within_ns) = 0;
 };
 // The functions of the module's; what is linked with it (tests, benchmarks) may call them.

@@ -11,16 +11,13 @@
 // the answer that is still on its way (RST), so what comes is read, up to a bound, until the peer ends its side.
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include <netdb.h>
-#include <netinet/in.h>
-
+#include "programs/export/addresses.h"
 #include "programs/export/outlets.h"
 #include "programs/export/prometheus.h"
 #include "programs/export/scrape_request.h"
@@ -49,36 +46,6 @@ struct Connection {
     [[nodiscard]] bool sending() const { return answered && sent < answer.size(); }
 };
 
-// The addresses of a host, in the resolver's order.
-Result<std::vector<sys::SocketAddress>> addresses_of(const ListenAddress &at) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-    addrinfo *found = nullptr;
-    if (const int error = getaddrinfo(at.host.c_str(), std::to_string(at.port).c_str(), &hints, &found); error != 0)
-        return fail(Errc::not_found, "{}: {}", at.host, gai_strerror(error));
-    std::vector<sys::SocketAddress> out;
-    for (const addrinfo *one = found; one; one = one->ai_next) {
-        if (one->ai_addrlen > sizeof(sockaddr_storage)) continue;
-        sys::SocketAddress &address = out.emplace_back();
-        std::memcpy(&address.bytes, one->ai_addr, one->ai_addrlen);
-        address.size = one->ai_addrlen;
-    }
-    freeaddrinfo(found);
-    return out;
-}
-
-std::string host_of(const sys::SocketAddress &address) {
-    char out[NI_MAXHOST] = "";
-    const int error = getnameinfo(reinterpret_cast<const sockaddr *>(&address.bytes), address.size, out, sizeof out, nullptr, 0,
-                                  NI_NUMERICHOST);
-    return error == 0 ? out : "";
-}
-uint16_t port_of(const sys::SocketAddress &address) {
-    if (address.bytes.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6 *>(&address.bytes)->sin6_port);
-    return ntohs(reinterpret_cast<const sockaddr_in *>(&address.bytes)->sin_port);
-}
-
 class Scrapes final : public ScrapePoint {
   public:
     Scrapes() = default;
@@ -92,11 +59,10 @@ class Scrapes final : public ScrapePoint {
 
     Result<void> listen(const ListenAddress &at) {
         const std::string where = Endpoint{false, at.host, at.port, {}}.url().substr(7);
-        const auto addresses = TRY_IN(addresses_of(at), "listening at {}", where);
+        const auto addresses = TRY_IN(addresses_of(at.host, at.port, true), "listening at {}", where);
         wake_ = TRY(sys::wake_event());
-        Result<Fd> listener = fail(Errc::not_found, "it has no address");
-        for (const sys::SocketAddress &address : addresses)
-            if (listener = sys::listen_at(address); listener) break;
+        Result<Fd> listener = sys::listen_at(addresses[0]);
+        for (size_t i = 1; i < addresses.size() && !listener; ++i) listener = sys::listen_at(addresses[i]);
         listener_ = TRY_IN(std::move(listener), "listening at {}", where);
         const sys::SocketAddress real = TRY(sys::local_address(listener_.get()));
         url_ = Endpoint{false, at.host, port_of(real), "/metrics"}.url();

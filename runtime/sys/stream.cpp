@@ -112,6 +112,11 @@ void wake(int event) {
     (void)invoke(__NR_write, file(event), reg(&one), sizeof one); // EAGAIN: it is readable already
 }
 
+void settle(int event) {
+    uint64_t count = 0;
+    (void)invoke(__NR_read, file(event), reg(&count), sizeof count); // EAGAIN: nobody woke it
+}
+
 Result<void> poll_files(std::span<pollfd> files, uint64_t timeout_ns) {
     timespec timeout{};
     timeout.tv_sec = static_cast<time_t>(timeout_ns / 1'000'000'000);

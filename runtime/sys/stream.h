@@ -39,9 +39,10 @@ struct SocketAddress {
 /// Nothing more is sent; the peer reads to the end.
 void end_sending(int socket);
 
-/// An eventfd(2) for wake(), which makes it readable for good.
+/// An eventfd(2): wake() makes it readable, until settle().
 [[nodiscard]] Result<Fd> wake_event();
 void wake(int event);
+void settle(int event);
 
 /// ppoll(2): returns when one of them is ready, at the latest after so long. Errors: ENOMEM.
 [[nodiscard]] Result<void> poll_files(std::span<pollfd> files, uint64_t timeout_ns);

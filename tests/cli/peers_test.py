@@ -2,8 +2,10 @@
 and writes less than 10 MB, whatever the peer does. The peers here are sockets on loopback, each hostile in one way."""
 import os
 import re
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -28,8 +30,8 @@ def worker():
 class Watched:
     """rawbpf, while a peer does its worst: what it says, how long it takes to end, what it held and wrote."""
 
-    def __init__(self, *args, env=None):
-        self.files = [path("peers.out"), path("peers.err"), path("peers.file")]
+    def __init__(self, *args, env=None, name="peers"):
+        self.files = [path(f"{name}.out"), path(f"{name}.err"), path(f"{name}.file")]
         for file in self.files:
             open(file, "w").close()
         with open(self.files[0], "wb") as out, open(self.files[1], "wb") as err:
@@ -92,6 +94,216 @@ class Target:
     def __exit__(self, *_):
         self.p.kill()
         self.p.wait()
+
+
+# ---- who is sent to -------------------------------------------------------------------------------------------------------------
+
+
+class Peer:
+    """A server on loopback: each connection is for `talk(socket)`, in a thread. What it raises is the end of the connection."""
+
+    def __init__(self, talk, backlog=50):
+        self.talk, self.over, self.connections = talk, threading.Event(), 0
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=backlog)
+        self.port = self.listener.getsockname()[1]
+
+    def __enter__(self):
+        if self.talk:
+            threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.listener.close()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self.one, args=(connection,), daemon=True).start()
+
+    def one(self, connection):
+        with connection:
+            try:
+                connection.settimeout(20)
+                self.talk(self, connection)
+            except OSError:
+                pass
+
+    def flood(self, connection, first, piece):
+        """Without end, as fast as it goes."""
+        connection.sendall(first)
+        while not self.over.is_set():
+            connection.sendall(piece)
+
+    def slowly(self, connection, text):
+        for i in range(len(text)):
+            if self.over.wait(0.15):
+                return
+            connection.sendall(text[i:i + 1])
+        self.over.wait(20)
+
+
+def receiver(act):
+    """A peer that reads a request's first bytes and acts then."""
+    def talk(peer, connection):
+        connection.recv(65536)
+        act(peer, connection)
+    return talk
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+RECEIVERS = {
+    "says nothing": receiver(lambda peer, c: peer.over.wait(20)),
+    "sends slowly": receiver(lambda peer, c: peer.slowly(c, OK + b"Content-Length: 2\r\n\r\n{}")),
+    "sends headers without end": receiver(lambda peer, c: peer.flood(c, OK, b"X: " + b"y" * 4000 + b"\r\n")),
+    "sends a header without end": receiver(lambda peer, c: peer.flood(c, OK + b"X: ", b"y" * 65536)),
+    "sends a status line without end": receiver(lambda peer, c: peer.flood(c, b"HTTP/1.1 200 ", b"y" * 65536)),
+    "says 100 Continue without end": receiver(lambda peer, c: peer.flood(c, b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100)),
+    "sends a body without end": receiver(lambda peer, c: peer.flood(c, OK + b"\r\n", b"x" * 65536)),
+    "sends chunks without end": receiver(lambda peer, c: peer.flood(c, CHUNKED, b"10000\r\n" + b"x" * 65536 + b"\r\n")),
+    "sends a chunk's size without end": receiver(lambda peer, c: peer.flood(c, CHUNKED, b"1;" + b"x" * 65536)),
+    "sends trailers without end": receiver(lambda peer, c: peer.flood(c, CHUNKED + b"0\r\n", b"X: y\r\n" * 1000)),
+    "sends before it is asked": lambda peer, c: peer.flood(c, b"", bytes(range(256)) * 256),
+    "refuses in colours": receiver(lambda peer, c: c.sendall(b"HTTP/1.1 400 \x1b[31mred\x07\r\nContent-Length: 70000\r\n\r\n" +
+                                                             b"\x1b[2J\x07\xff" * 20000)),
+    "asks for patience": receiver(lambda peer, c: c.sendall(b"HTTP/1.1 503 no\r\nRetry-After: 999999999\r\nContent-Length: 0\r\n\r\n")),
+    "closes": lambda peer, c: None,
+}
+TLS_RECEIVERS = {
+    "begins TLS never": lambda peer, c: peer.over.wait(20),
+    "begins TLS slowly": lambda peer, c: peer.slowly(c, b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc\x03\x03" + b"a" * 10000),
+    "floods TLS": lambda peer, c: peer.flood(c, b"", b"\x16\x03\x03\x00\x04\x00\x00\x00\x00" * 1000),
+}
+
+
+def send_to(url, pid, name, seconds=1.3, env=None):
+    """rawbpf sends spans there and is interrupted: what it says of its spans, and its words."""
+    r = Watched("trace", f"uprobe:{worker()}:work", "--otlp", url, "--json", "-p", str(pid), "-o", path(f"{name}.file"), name=name, env=env)
+    r.until_said("spans go to")
+    time.sleep(seconds)
+    status, words = r.end()
+    spans = rows(f"{name}.file")[-1]["spans"]
+    export = spans["export"]
+    lost = export["rejected"] + export["dropped"] + sum(export["failed"].values())
+    assert spans["made"] > 0 and spans["made"] == export["sent"] + lost, spans
+    assert status == (1 if lost else 0), (status, words)
+    assert not lost or f"{lost:,} of {spans['made']:,} spans were lost" in words, words
+    assert len(words) < 10000, words
+    return export, words
+
+
+def send_to_all(peers, scheme):
+    """All of them at the same time: each costs seconds of waiting."""
+    results = {}
+
+    def one(index, name, talk, pid):
+        try:
+            with Peer(talk) as peer:
+                results[name] = send_to(f"{scheme}://127.0.0.1:{peer.port}", pid, f"peers{scheme}{index}")
+        except (AssertionError, Skip, OSError, LookupError, ValueError) as why:
+            results[name] = why
+
+    with Target() as target:
+        threads = [threading.Thread(target=one, args=(i, name, talk, target.pid)) for i, (name, talk) in enumerate(peers.items())]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    for why in results.values():
+        if isinstance(why, Skip):
+            raise why
+    failed = {name: why for name, why in results.items() if isinstance(why, Exception)}
+    assert not failed, "\n  " + "\n  ".join(f"a receiver that {name}: {why}" for name, why in failed.items())
+    return results
+
+
+@test
+def receivers_of_spans_do_their_worst():
+    results = send_to_all(RECEIVERS, "http")
+    for name in ("says nothing", "sends slowly", "sends headers without end", "sends a header without end", "closes"):
+        assert results[name][0]["sent"] == 0, (name, results[name])
+    assert "headers" in results["sends headers without end"][1], results["sends headers without end"]
+    assert "HTTP 400" in results["refuses in colours"][1], results["refuses in colours"]
+
+
+@test
+def receivers_of_encrypted_spans_do_their_worst():
+    for name, (export, words) in send_to_all(TLS_RECEIVERS, "https").items():
+        assert export["sent"] == 0, (name, words)
+
+
+@test
+def a_receiver_that_takes_no_connection_or_sends_elsewhere():
+    with Target() as target, Peer(None, backlog=0) as full, Peer(lambda peer, c: None) as elsewhere:
+        waiting = []
+        for _ in range(4):  # the kernel has no room for another one then
+            waiting.append(socket.socket())
+            waiting[-1].setblocking(False)
+            waiting[-1].connect_ex(("127.0.0.1", full.port))
+        export, words = send_to(f"http://127.0.0.1:{full.port}", target.pid, "peersfull")
+        assert export["sent"] == 0, words
+        redirect = b"HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:%d/\r\nContent-Length: 0\r\n\r\n" % elsewhere.port
+        with Peer(receiver(lambda peer, c: c.sendall(redirect))) as sends_elsewhere:
+            export, words = send_to(f"http://127.0.0.1:{sends_elsewhere.port}", target.pid, "peerselse")
+        assert export["sent"] == 0 and "HTTP 307" in words and elsewhere.connections == 0, words
+        for s in waiting:
+            s.close()
+
+
+@test
+def a_receiver_is_who_its_certificate_says():
+    if not shutil.which("openssl"):
+        raise Skip("needs openssl")
+    certificates = {}
+    for name in ("IP:127.0.0.1", "DNS:other.example"):
+        key, certificate = path("peers.key"), path("peers.crt")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=x",
+                        "-addext", f"subjectAltName={name}", "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        certificates[name] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        certificates[name].load_cert_chain(certificate, key)
+        os.rename(certificate, path(name))
+
+    def talk_as(name, answers):
+        def talk(peer, connection):
+            with certificates[name].wrap_socket(connection, server_side=True) as s:
+                for _ in range(answers):
+                    head = b""
+                    while b"\r\n\r\n" not in head:
+                        head += s.recv(65536)
+                    head, _, body = head.partition(b"\r\n\r\n")
+                    left = int(re.search(rb"Content-Length: (\d+)", head)[1]) - len(body)
+                    while left > 0:
+                        left -= len(s.recv(65536))
+                    s.sendall(OK + b"Content-Length: 0\r\n\r\n")
+        return talk
+
+    with Target() as target:
+        for name, trusted, words_wanted in (("IP:127.0.0.1", "IP:127.0.0.1", None), ("IP:127.0.0.1", None, "isn't one that this system trusts"),
+                                            ("DNS:other.example", "DNS:other.example", "IP address mismatch")):
+            with Peer(talk_as(name, 1 if words_wanted is None else 2)) as peer:  # the first one closes each connection after one answer
+                export, words = send_to(f"https://127.0.0.1:{peer.port}", target.pid, "peerstls", seconds=2.3,
+                                        env={"SSL_CERT_FILE": path(trusted) if trusted else "/dev/null"})
+            if words_wanted is None:
+                assert export["sent"] > 0 and not export["failed"] and peer.connections > 1, (export, words, peer.connections)
+            else:
+                assert export["sent"] == 0 and words_wanted in words, (export, words)
+
+
+@test
+def a_second_interrupt_waits_for_no_receiver():
+    with Target() as target, Peer(RECEIVERS["says nothing"]) as peer:
+        r = Watched("trace", f"uprobe:{worker()}:work", "--otlp", f"http://127.0.0.1:{peer.port}", "-p", str(target.pid), "-o", path("peers.file"))
+        r.until_said("spans go to")
+        time.sleep(1.3)
+        r.p.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        status, words = r.end(within=1)
+        assert status == 1 and "spans were lost" in words, (status, words)
 
 
 # ---- who scrapes ----------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,8 @@ Answer without(Answer::What what) {
 struct Told final : Transport {
     std::deque<Answer> answers; ///< then 200s
     std::vector<std::string> bodies;
-    std::vector<uint64_t> timeouts;
+    std::vector<uint64_t> timeouts, ends;
+    void end_by(uint64_t deadline_ns) override { ends.push_back(deadline_ns); }
     Answer post(std::string_view body, std::string_view type, uint64_t timeout_ns) override {
         CHECK(type == "application/x-protobuf");
         bodies.emplace_back(body);
@@ -261,6 +262,11 @@ TEST_CASE("exporter: the end has a time") {
     late.exporter.stop_by(late.now + kSecond / 2);
     late.run();
     CHECK(late.told.timeouts.at(0) == kSecond / 2); // no request goes on for longer
+    // The one under way is told; the end comes only nearer.
+    const uint64_t end = late.now + kSecond;
+    late.exporter.stop_by(end);
+    late.exporter.stop_by(end - kSecond / 2);
+    CHECK(late.told.ends.at(late.told.ends.size() - 1) == end - kSecond / 2);
 }
 
 TEST_CASE("exporter: dates in Retry-After") {
