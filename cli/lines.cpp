@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "cli/running.h"
+
 namespace rawbpf::inline v0::cli {
 
 Result<std::unique_ptr<profile::DebugInfo>> debug_info_for(const Arguments &a, const LinesIds &ids) {
@@ -13,6 +15,7 @@ Result<std::unique_ptr<profile::DebugInfo>> debug_info_for(const Arguments &a, c
     if (!kOpenDebugInfo) return fail(Errc::unsupported, "{} is for rawbpf-lab", a.has(ids.lines) ? "--lines" : "--inline");
     Result<std::unique_ptr<profile::DebugInfo>> opened = kOpenDebugInfo();
     if (!opened && !asked) return nullptr;
+    if (opened) (*opened)->end_on(stop_wanted);
     return opened;
 }
 

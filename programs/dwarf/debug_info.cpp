@@ -51,6 +51,7 @@ class Found final : public profile::DebugInfo {
     }
 
     std::optional<Fd> fetch(const std::string &build_id) override { return debuginfod_.fetch(build_id); }
+    void end_on(const volatile std::sig_atomic_t &signals) override { debuginfod_.end_on(signals); }
     std::vector<std::string> warnings() const override {
         std::vector<std::string> out = warnings_;
         if (!debuginfod_.problem().empty()) out.push_back(debuginfod_.problem());

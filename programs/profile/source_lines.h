@@ -2,6 +2,7 @@
 // (programs/dwarf) is in a module of its own, for the libraries that it needs.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,9 @@ class DebugInfo : public symbols::DebugFetcher {
     /// ours), for its debug file. Errors: not_found (it has none; the message says where it was looked for), bad_input.
     [[nodiscard]] virtual Result<std::unique_ptr<ModuleLines>> open(Fd file, const std::string &path,
                                                                     const std::string &root) = 0;
+    /// `signals` counts those that asked for the end: after the first one servers have a second in all, after a second one none.
+    /// It outlives this.
+    virtual void end_on(const volatile std::sig_atomic_t &signals) = 0;
     /// What went wrong and belongs to no module: one sentence each.
     [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
 };

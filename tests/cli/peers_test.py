@@ -30,7 +30,8 @@ def worker():
 class Watched:
     """rawbpf, while a peer does its worst: what it says, how long it takes to end, what it held and wrote."""
 
-    def __init__(self, *args, env=None, name="peers"):
+    def __init__(self, *args, env=None, name="peers", folder=None):
+        self.folder = folder  # of what it may write besides
         self.files = [path(f"{name}.out"), path(f"{name}.err"), path(f"{name}.file")]
         for file in self.files:
             open(file, "w").close()
@@ -55,6 +56,18 @@ class Watched:
             time.sleep(0.02)
         raise AssertionError(f"it didn't say {pattern}: {self.words()}")
 
+    def check_written(self):
+        size = sum(os.path.getsize(file) for file in self.files)
+        for at, _, names in os.walk(self.folder) if self.folder else ():
+            for name in names:
+                try:
+                    size += os.path.getsize(os.path.join(at, name))
+                except FileNotFoundError:
+                    pass
+        if size >= MOST_BYTES:
+            self.p.kill()
+            raise AssertionError(f"{size} bytes written")
+
     def end(self, *, interrupt=True, within=LONGEST):
         """Interrupts it; its status and its words, when it kept to all bounds."""
         start = time.monotonic()
@@ -64,6 +77,7 @@ class Watched:
         while time.monotonic() < start + within and status is None:
             pid, code, usage = os.wait4(self.p.pid, os.WNOHANG)
             status = os.waitstatus_to_exitcode(code) if pid else None
+            self.check_written()
             time.sleep(0.01)
         if status is None:
             with open(f"/proc/{self.p.pid}/status", encoding="utf-8") as f:
@@ -73,9 +87,8 @@ class Watched:
             raise AssertionError(f"it didn't end within {within} s; {held[0] if held else ''}")
         self.p.returncode = status
         memory = usage.ru_maxrss << 10  # not less than what it held: it may be what this process held when it was started
-        size = sum(os.path.getsize(file) for file in self.files)
         assert memory < MOST_MEMORY, f"{memory >> 20} MB held"
-        assert size < MOST_BYTES, f"{size} bytes written"
+        self.check_written()
         for file in self.files:
             with open(file, "rb") as f:
                 raw = f.read()
@@ -197,29 +210,33 @@ def send_to(url, pid, name, seconds=1.3, env=None):
     return export, words
 
 
-def send_to_all(peers, scheme):
-    """All of them at the same time: each costs seconds of waiting."""
+def against_all(peers, attempt):
+    """What attempt(port, number) says of each of them; all at the same time, since each costs seconds of waiting."""
     results = {}
 
-    def one(index, name, talk, pid):
+    def one(number, name, talk):
         try:
             with Peer(talk) as peer:
-                results[name] = send_to(f"{scheme}://127.0.0.1:{peer.port}", pid, f"peers{scheme}{index}")
+                results[name] = attempt(peer.port, number)
         except (AssertionError, Skip, OSError, LookupError, ValueError) as why:
             results[name] = why
 
-    with Target() as target:
-        threads = [threading.Thread(target=one, args=(i, name, talk, target.pid)) for i, (name, talk) in enumerate(peers.items())]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+    threads = [threading.Thread(target=one, args=(i, name, talk)) for i, (name, talk) in enumerate(peers.items())]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
     for why in results.values():
         if isinstance(why, Skip):
             raise why
     failed = {name: why for name, why in results.items() if isinstance(why, Exception)}
-    assert not failed, "\n  " + "\n  ".join(f"a receiver that {name}: {why}" for name, why in failed.items())
+    assert not failed, "\n  " + "\n  ".join(f"a peer that {name}: {why}" for name, why in failed.items())
     return results
+
+
+def send_to_all(peers, scheme):
+    with Target() as target:
+        return against_all(peers, lambda port, number: send_to(f"{scheme}://127.0.0.1:{port}", target.pid, f"peers{scheme}{number}"))
 
 
 @test
@@ -304,6 +321,77 @@ def a_second_interrupt_waits_for_no_receiver():
         time.sleep(0.3)
         status, words = r.end(within=1)
         assert status == 1 and "spans were lost" in words, (status, words)
+
+
+# ---- who is asked for debug files -------------------------------------------------------------------------------------------------
+
+BURNER = r'''
+extern "C" __attribute__((noinline)) int burn(unsigned n) { for (volatile unsigned i = 0; i < n; ++i) {} return 1; }
+int main() { while (burn(1000000)) {} }
+'''
+SERVERS = {
+    "says nothing": receiver(lambda peer, c: peer.over.wait(20)),
+    "sends headers slowly": receiver(lambda peer, c: peer.slowly(c, OK + b"Content-Length: 2\r\n\r\n" + b"x" * 1000)),
+    "sends a file slowly": receiver(lambda peer, c: (c.sendall(OK + b"Content-Length: 1000000\r\n\r\n"), peer.slowly(c, b"x" * 1000))),
+    "sends headers without end": receiver(lambda peer, c: peer.flood(c, OK, b"X-DEBUGINFOD-A: " + b"y" * 4000 + b"\r\n")),
+    "sends a header without end": receiver(lambda peer, c: peer.flood(c, OK + b"X-DEBUGINFOD-A: ", b"y" * 65536)),
+    "sends a file without end": receiver(lambda peer, c: peer.flood(c, OK + b"\r\n", b"x" * 65536)),
+    "sends chunks without end": receiver(lambda peer, c: peer.flood(c, CHUNKED, b"10000\r\n" + b"x" * 65536 + b"\r\n")),
+    "says 4 TB and sends": receiver(lambda peer, c: peer.flood(c, OK + b"Content-Length: 4000000000000\r\n\r\n", b"x" * 65536)),
+    "sends itself": receiver(lambda peer, c: c.sendall(b"HTTP/1.1 302 Found\r\nLocation: /buildid\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")),
+    "refuses in colours": receiver(lambda peer, c: c.sendall(b"HTTP/1.1 404 \x1b[31mred\x07\r\nContent-Length: 5\r\n\r\n\x1b[2J\x07")),
+}
+
+
+def burner():
+    """A program without symbols, for which a server is asked."""
+    if "no debuginfod" in good("--version").out:
+        raise Skip("this build was made without libdebuginfod")
+    if os.geteuid() != 0:
+        raise Skip("profiling needs root")
+    program = path("peers_burner")
+    return program if os.path.exists(program) else compile_program("peers_burner", BURNER, "-Wl,--build-id", "-s")
+
+
+def servers_at(port, number, **more):
+    folder = path(f"peers_cache{number}")
+    os.makedirs(folder, exist_ok=True)
+    return folder, {"DEBUGINFOD_URLS": f"http://127.0.0.1:{port}", "DEBUGINFOD_CACHE_PATH": folder, **more}
+
+
+@test
+def servers_of_debug_files_do_their_worst():
+    program = burner()
+    good("profile", "-F", "99", "-d", "0.3", "--record", path("peers.rec"), "-q", "--", program)
+
+    def report(port, number):
+        folder, env = servers_at(port, number, DEBUGINFOD_TIMEOUT="1")
+        r = Watched("report", "--inline", "-f", "folded", path("peers.rec"), env=env, name=f"peersdebug{number}", folder=folder)
+        status, words = r.end(interrupt=False, within=6)
+        assert status == 0 and re.search(r"no lines for \S*peers_burner: no debug info here; debuginfod: see below|none at DEBUGINFOD_URLS", words), words
+        assert os.path.getsize(path(f"peersdebug{number}.out")) > 0  # the stacks are shown all the same
+        return words
+
+    results = against_all(SERVERS, report)
+    for name, pattern in (("says nothing", "no file came in [12] s"), ("sends a file slowly", "of 1000000 bytes came in [12] s"),
+                          ("sends chunks without end", "whose size wasn't said"), ("says 4 TB and sends", "a file of more than 2147483648 bytes")):
+        assert re.search(f"debuginfod: .*{pattern}.*: not asked again", results[name]), (name, results[name])
+
+
+@test
+def an_interrupt_waits_for_no_server_of_debug_files():
+    program = burner()
+
+    def profile(port, number):
+        folder, env = servers_at(port, f"int{number}")
+        r = Watched("profile", "--inline", "-F", "99", "-f", "folded", "-o", path(f"peersint{number}.file"), "--", program, env=env, name=f"peersint{number}",
+                    folder=folder)
+        time.sleep(1)
+        status, words = r.end()
+        assert status == 0 and "the run was to end before" in words, (status, words)
+        assert "peers_burner" in read(f"peersint{number}.file")
+
+    against_all({name: SERVERS[name] for name in ("says nothing", "sends headers slowly", "sends a file slowly")}, profile)
 
 
 # ---- who scrapes ----------------------------------------------------------------------------------------------------------------
