@@ -16,10 +16,13 @@
 #include "programs/render/text.h"
 #include "programs/trace/address.h"
 #include "programs/trace/constants.h"
+#include "programs/trace/go_values.h"
 #include "programs/trace/path.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
+
+using namespace std::string_view_literals;
 
 constexpr uint64_t kExact = uint64_t{1} << 53;
 
@@ -231,6 +234,35 @@ void name_value(Decoded &value, const Event &event, size_t column, const ColumnP
         value.name = with.addresses->symbol(event.header.pid, value.number, event.header.time);
 }
 
+void append_parts(std::string &out, const Decoded &value, char open, char close) {
+    out += open;
+    for (size_t i = 0; i < value.parts.size(); ++i) {
+        if (i) out += ", ";
+        append_text(out, value.parts[i]);
+    }
+    if (value.cut) out += value.parts.empty() ? "..." : ", ...";
+    out += close;
+}
+
+// What Go's types are and what is copied for them: of the place's program.
+Decoded decode_go(const Event &event, size_t column, const Type &type) {
+    const Blob *blob = event.blob(column);
+    const uint64_t raw = event.value(column);
+    if (type.show == Show::go_slice && raw == 0) return decode_go_slice(type, 0, bytes_of("\0\0\0\0\0\0\0\0"sv));
+    const int32_t length = blob ? load<int32_t>(event.record.data() + blob->offset) : -1;
+    Decoded out;
+    out.kind = Decoded::Kind::unreadable;
+    out.number = raw;
+    if (length < 0 || length > blob->capacity) return out;
+    const Bytes copied = event.record.subspan(blob->offset + 4, static_cast<size_t>(length));
+    if (type.show == Show::go_slice) return decode_go_slice(type, raw, copied);
+    std::string name;
+    if (const GoCall *call = event.place->go_call.get(); call && call->types && copied.size() >= 8)
+        name = call->types->name(load<uint64_t>(copied.data()));
+    return decode_go_interface(copied, name);
+}
+bool is_go(Show show) { return show == Show::go_slice || show == Show::go_interface || show == Show::go_any; }
+
 } // namespace
 
 int error_of(const Type &type, uint64_t raw) {
@@ -306,6 +338,7 @@ Decoded decode(const Event &event, size_t column, const ColumnPlan &plan, const 
         out.kind = Decoded::Kind::unreadable;
         return out;
     }
+    if (is_go(plan.type.show)) return decode_go(event, column, plan.type);
     Decoded out = decode_raw(plan.type, event.value(column), event.blob(column), event.record, with.kernel);
     name_value(out, event, column, plan, with);
     return out;
@@ -356,6 +389,13 @@ void append_text(std::string &out, const Decoded &value) {
     case Kind::words: render::append_printable(out, value.text); return;
     case Kind::real: append(out, "{}", value.real); return;
     case Kind::unavailable: out += '?'; return;
+    case Kind::nil: out += "nil"; return;
+    case Kind::list:
+        append(out, "[{}]", value.length);
+        if (value.parts.empty() && value.length != 0) return render::append_hex(out, value.number);
+        append_parts(out, value, '{', '}');
+        return;
+    case Kind::tuple: append_parts(out, value, '(', ')'); return;
     }
     if (value.target.empty()) return;
     out += '<';
@@ -369,7 +409,22 @@ void append_json(std::string &out, const Decoded &value) {
     case Kind::nothing:
     case Kind::null:
     case Kind::unavailable:
+    case Kind::nil:
     case Kind::unreadable: out += "null"; return;
+    case Kind::list:
+        if (value.parts.empty() && value.length != 0) {
+            append(out, "\"{:#x}\"", value.number);
+            return;
+        }
+        [[fallthrough]];
+    case Kind::tuple:
+        out += '[';
+        for (size_t i = 0; i < value.parts.size(); ++i) {
+            if (i) out += ',';
+            append_json(out, value.parts[i]);
+        }
+        out += ']';
+        return;
     case Kind::real: {
         const char *quote = std::isfinite(value.real) ? "" : "\"";
         append(out, "{}{}{}", quote, value.real, quote);

@@ -26,7 +26,10 @@ struct Decoded {
         text,        ///< a string of the program's, any bytes
         words,       ///< a path, a socket's address: readable as it is
         real,        ///< `real`
-        unavailable, ///< of a USDT probe: no program can fetch it
+        unavailable, ///< no program can fetch it: some arguments of USDT probes, Go's floats
+        nil,         ///< Go's, of an interface
+        list,        ///< Go's slice: `parts` are its first elements; without them it is at `number`
+        tuple,       ///< several results: `parts`
     };
     Kind kind = Kind::nothing;
     bool negative = false;
@@ -36,6 +39,8 @@ struct Decoded {
     std::string text;    ///< of text and words
     std::string name;    ///< what a number or address stands for: an enumerator, flags, an error, a symbol; empty: nothing known
     std::string target;  ///< the file that a descriptor leads to
+    uint64_t length = 0; ///< of a list: elements
+    std::vector<Decoded> parts = {};
 };
 
 /// Who knows what addresses are (names.h, or nobody).

@@ -2,6 +2,7 @@
 //
 //      program.cpp   which places share a program; its outline: who is asked about, filters, sampling
 //      emit_values   arguments, results, what is read through pointers       filter.cpp    --filter
+//      emit_go       the same of Go's functions
 //      emit_system_calls   which call it is, by its number
 //      emit_record   the record: header, values, texts, paths, stacks        emit_pair     calls kept until their return
 #pragma once
@@ -44,6 +45,7 @@ struct Emitting {
     std::optional<Slot> process = {};              ///< u32: where stacks are walked by tables, whose
     std::optional<Slot> size = {};                 ///< u64: of the record, where it may have room for a copy of the stack
     std::optional<Slot> written = {};              ///< with Filters::most_events: where the events are counted
+    std::optional<Slot> word = {};                 ///< u64: where words on a Go function's stack are read to
     bool sleepable = false;                        ///< may wait for a page of the user's
 };
 
@@ -56,6 +58,15 @@ struct Emitting {
 /// of unknown type: what looks like an int's error is extended). r0 to r5 may be gone.
 void load_raw(const Emitting &e, WritableReg dst, uint32_t index);
 void load_result(const Emitting &e, WritableReg dst);
+/// A word of a Go call. r0 to r5 may be gone; of one on the stack r0 is negative where it can't be read.
+void load_go_word(const Emitting &e, WritableReg dst, const GoWord &word);
+/// Which goroutine calls: Go's ABI keeps it in a register (src/cmd/compile/abi-internal.md).
+void load_goroutine(const Emitting &e, WritableReg dst);
+/// What is copied of a slice, of an interface; r0 = how many bytes it is, or a negative error.
+void copy_go_slice(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity);
+void copy_go_interface(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity);
+/// dst = the word of an argument or result, or one of those behind it.
+void load_go_value(const Emitting &e, WritableReg dst, const Value &value, uint32_t behind = 0);
 /// dst = Header::frame.
 void load_frame(const Emitting &e, WritableReg dst);
 /// r0 = the value, extended to 64 bits as its type says. Everything but r6 to r9 is gone.

@@ -7,6 +7,13 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
+// Whether r0 says, when an argument has been loaded, that it couldn't be.
+bool is_in_memory(const Emitting &e, uint32_t argument) {
+    if (e.call) return false; // it is in ours
+    if (e.place.go_call) return e.place.go_call->arguments[argument].in == GoWord::In::stack;
+    return e.place.kind == ProbeKind::usdt && usdt::is_in_memory(e.place.arguments[argument]);
+}
+
 // r3 = what the column holds: where its text, its file is.
 void load_source(const Emitting &e, const Column &column) {
     const Value &value = column.value;
@@ -85,7 +92,10 @@ void copy_kernel_text(Code &f, Mem bytes, uint32_t capacity) {
 // A text whose length is the next argument: r0 = how many bytes of it are here, or a negative error.
 void copy_counted(const Emitting &e, const Column &column, Mem bytes, uint32_t capacity) {
     Code &f = e.f;
-    load_raw(e, r0, column.value.argument + 1);
+    if (e.place.go_call)
+        load_go_value(e, r0, column.value, 1);
+    else
+        load_raw(e, r0, column.value.argument + 1);
     f.store<uint64_t>(e.scratch, r0);
     load_source(e, column);
     f.load<uint64_t>(r2, e.scratch);
@@ -137,6 +147,9 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
         walk(e, bytes);
         break;
     case Show::counted: copy_counted(e, column, bytes, blob.capacity); break;
+    case Show::go_slice: copy_go_slice(e, column.value, bytes, blob.capacity); break;
+    case Show::go_interface:
+    case Show::go_any: copy_go_interface(e, column.value, bytes, blob.capacity); break;
     case Show::descriptor: copy_descriptor(e, column, bytes); break;
     default: load_source(e, column); read_memory(e, bytes, blob.capacity, blob.show == Show::text);
     }
@@ -245,7 +258,7 @@ void emit_record(Emitting &e, const Layout &layout) {
                  f.mov(r1, r0);
              } else if (value.from == Value::From::argument && value.reads.empty()) {
                  load_raw(e, r1, value.argument);
-                 if (e.place.kind == ProbeKind::usdt && usdt::is_in_memory(e.place.arguments[value.argument]))
+                 if (is_in_memory(e, value.argument))
                      f.if_(r0 != 0, [&] {
                          f.load<uint32_t>(r2, r9 + offsetof(Header, unreadable));
                          f.or_(r2, runtime(1u << i));

@@ -54,6 +54,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
         return;
     }
     if (e.place.kind == ProbeKind::usdt) return usdt::emit_argument(e.f, dst, r6, e.place.arguments[index], e.sleepable);
+    if (e.place.go_call) return load_go_word(e, dst, e.place.go_call->arguments[index]);
     if (has_registers(e.place.kind)) return e.f.argument(dst, r6, static_cast<int>(index) + 1);
     if (e.place.by_number()) return e.f.syscall_argument(dst, r6, static_cast<int>(index) + 1);
     if (!has_record(e.place.kind)) return load_word(e, dst, index);
@@ -184,13 +185,7 @@ void load_value(const Emitting &e, const Value &value) {
         f.call(helper::get_current_uid_gid);
         f.rsh(r0, 32);
         return;
-    case Value::From::goroutine: // Go's ABI keeps it there: r14, x28 (src/cmd/compile/abi-internal.md)
-#if defined(__x86_64__)
-        f.load<uint64_t>(r0, r6 + 8);
-#else
-        f.load<uint64_t>(r0, r6 + 28 * 8);
-#endif
-        return;
+    case Value::From::goroutine: return load_goroutine(e, r0);
     case Value::From::cpu: f.call(helper::get_smp_processor_id); return;
     case Value::From::comm: return; // a text
     case Value::From::duration: f.load<uint64_t>(r0, *e.duration); return;

@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 
 #include <linux/bpf.h>
 
 #include "programs/trace/format_file.h"
+#include "programs/trace/go_place.h"
 #include "programs/trace/system_calls.h"
 #include "runtime/base/hex.h"
 #include "runtime/elf/elf.h"
@@ -162,7 +164,11 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
         functions.push_back(TRY_IN(file.find(spec.pattern), "{}", spec.text));
     }
     Signature signature;
-    if (!options.signature.empty()) signature = TRY_IN(parse_signature(options.signature), "--sig");
+    std::optional<GoProgram> go;
+    if (file.is_go())
+        go = TRY(GoProgram::open(file, options.signature));
+    else if (!options.signature.empty())
+        signature = TRY_IN(parse_signature(options.signature), "--sig");
     size_t passed = 0, copies = 0;
     std::string names, suffixes;
     for (UserFunction &function : functions) {
@@ -174,10 +180,11 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
         }
         Place place;
         place.kind = spec.kind;
-        place.function = std::move(function.name);
         place.file = path;
         place.address = function.offset;
         place.signature = signature;
+        if (go) go->describe(function, place);
+        place.function = std::move(function.name);
         out.places.push_back(std::move(place));
     }
     if (copies)

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "programs/trace/go_abi.h"
 #include "programs/trace/signature.h"
 #include "runtime/base/result.h"
 #include "runtime/usdt/arguments.h"
@@ -72,6 +73,7 @@ struct Place {
     std::vector<usdt::Argument> arguments = {}; ///< USDT: where each argument is; refers to `owner`
     std::shared_ptr<const void> owner = {};     ///< what keeps their text
     bool go = false;                            ///< USDT: a Go program's, whose goroutine is in a register
+    std::shared_ptr<const GoCall> go_call = {}; ///< functions of Go programs: where arguments and results are
     int32_t number = -1;                        ///< system calls; -1: not known, then its own tracepoint is probed
 
     /// "uprobe:/usr/bin/bash:readline", "tracepoint:sched:sched_switch".

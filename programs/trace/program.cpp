@@ -23,6 +23,7 @@
 #include <linux/bpf.h>
 
 #include "programs/trace/emit.h"
+#include "programs/trace/go_values.h"
 
 namespace rawbpf::inline v0::trace {
 
@@ -172,6 +173,9 @@ class Maker {
         if (by_columns || o_.filters.expression)
             for (const usdt::Argument &argument : place.arguments) // each site has its own instructions
                 append(key, " {}+{}", argument.spec, argument.location.displacement);
+        if (place.go_call)
+            for (const std::vector<GoWord> *words : {&place.go_call->arguments, &place.go_call->results})
+                for (const GoWord &word : *words) append(key, " {}:{}:{}", int(word.in), word.at, word.size);
         if (is_result) append(key, " returns {}", place.signature.known ? int(place.signature.returns.size) : 0);
         if (has_record(place.kind) && !place.by_number() && (by_columns || o_.filters.expression))
             for (size_t i = 0; i < place.offsets.size(); ++i)
@@ -261,8 +265,19 @@ class Maker {
     // --- What a record has
 
     [[nodiscard]] uint32_t arguments(const Place &place) const {
+        if (place.go_call) return go_arguments(place);
         auto count = place.signature.known ? static_cast<uint32_t>(place.signature.parameters.size()) : kRawArguments;
         if (has_registers(place.kind) || o_.pair) count = std::min(count, kRawArguments);
+        return count;
+    }
+
+    // All words of those that are shown.
+    [[nodiscard]] uint32_t go_arguments(const Place &place) const {
+        const std::vector<Parameter> &parameters = place.signature.parameters;
+        auto count = static_cast<uint32_t>(place.go_call->arguments.size());
+        if (!keep_ || count <= kRawArguments) return count;
+        count = kRawArguments;
+        while (count > 0 && count < parameters.size() && parameters[count].is_length) --count;
         return count;
     }
 
@@ -332,6 +347,9 @@ class Maker {
         case Show::text:
         case Show::counted:
         case Show::data_text: return o_.text_bytes;
+        case Show::go_slice: return go_capacity(8);
+        case Show::go_interface:
+        case Show::go_any: return go_capacity(kGoInterfaceText);
         case Show::characters: return static_cast<uint16_t>(std::min<uint32_t>(value.type.length, o_.text_bytes));
         case Show::sockaddr: return kSockaddrBytes;
         case Show::descriptor:
@@ -341,6 +359,10 @@ class Maker {
         case Show::dentry: return s_.paths ? kPathCapacity : 0;
         default: return 0;
         }
+    }
+
+    [[nodiscard]] uint16_t go_capacity(uint32_t head) const {
+        return static_cast<uint16_t>(std::min<uint32_t>(UINT16_MAX - 7, head + std::max<uint32_t>(o_.text_bytes, 8)));
     }
 
     // --- The program
@@ -353,6 +375,7 @@ class Maker {
                    scratch = f.stack<uint64_t>("scratch"), path = f.stack(16, 8, "path");
         Emitting e{f, s_, place, group.is_result, ids, comm, scratch, path};
         e.sleepable = sleeps(place.kind, group.is_result);
+        if (place.go_call) e.word = f.stack<uint64_t>("word");
         const Label out = f.label("out"), filtered = f.label("filtered");
 
         f.mov(r6, r1);

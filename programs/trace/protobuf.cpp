@@ -17,6 +17,7 @@ void fill_value(Message &m, const Decoded &value) {
     switch (value.kind) {
     case Kind::nothing:
     case Kind::unavailable:
+    case Kind::nil:
     case Kind::null: break;
     case Kind::unreadable: m.present(6, 1); break;
     case Kind::truth: m.present(3, value.number); break;
@@ -29,10 +30,13 @@ void fill_value(Message &m, const Decoded &value) {
         break;
     case Kind::address: m.fixed64(5, value.number); break;
     case Kind::real: m.fixed64(7, std::bit_cast<uint64_t>(value.real)); break;
+    case Kind::list:
+    case Kind::tuple:
     case Kind::text:
     case Kind::words: {
-        std::string clean;
-        render::append_utf8(clean, value.text);
+        std::string clean, text = value.text;
+        if (value.kind == Kind::list || value.kind == Kind::tuple) append_text(text, value);
+        render::append_utf8(clean, text);
         m.bytes(4, clean); // an empty one is a text, too
     }
     }

@@ -224,8 +224,7 @@ class SignatureParser {
 
   private:
     [[nodiscard]] Error wrong(size_t at, std::string_view message, std::string hint = {}) const {
-        return make_error(Errc::invalid_argument, format("{}\n  {}\n  {}^", message, text_, std::string(at, ' ')),
-                          std::move(hint));
+        return signature_error(text_, at, message, std::move(hint));
     }
     [[nodiscard]] bool blank(size_t begin, size_t end) const {
         for (; begin < end; ++begin)
@@ -373,6 +372,10 @@ class SignatureParser {
 };
 
 } // namespace
+
+Error signature_error(std::string_view text, size_t at, std::string_view message, std::string hint) {
+    return make_error(Errc::invalid_argument, format("{}\n  {}\n  {}^", message, text, std::string(at, ' ')), std::move(hint));
+}
 
 Parameter parse_field(std::string_view declaration, uint32_t size, bool is_signed) {
     constexpr std::string_view kDataLoc = "__data_loc ";

@@ -19,23 +19,26 @@ namespace rawbpf::inline v0::trace {
 
 /// How a value is shown, and what is copied for it.
 enum class Show : uint8_t {
-    integer,     ///< in its signedness
-    boolean,     ///< true, false
-    character,   ///< 'a'
-    enumeration, ///< by name
-    address,     ///< 0x..., a symbol where it is one's
-    text,        ///< a char *: what it points at, up to a zero
-    file,        ///< a struct file *: the path
-    path,        ///< a const struct path *: the path
-    dentry,      ///< a struct dentry *: the path below its mount
-    sockaddr,    ///< a struct sockaddr *: family and address
-    characters,  ///< an array of char inside of a record or struct
-    data_text,   ///< a tracepoint's __data_loc: a text somewhere in its record
-    nothing,     ///< void
-    counted,     ///< a char * without a zero at the end: the next argument, its name with _len, says how many bytes
-    real,        ///< the bits of a float or a double
-    unavailable, ///< a USDT argument that no program can fetch
-    descriptor,  ///< an int that is a file descriptor: the number, and what it leads to
+    integer,      ///< in its signedness
+    boolean,      ///< true, false
+    character,    ///< 'a'
+    enumeration,  ///< by name
+    address,      ///< 0x..., a symbol where it is one's
+    text,         ///< a char *: what it points at, up to a zero
+    file,         ///< a struct file *: the path
+    path,         ///< a const struct path *: the path
+    dentry,       ///< a struct dentry *: the path below its mount
+    sockaddr,     ///< a struct sockaddr *: family and address
+    characters,   ///< an array of char inside of a record or struct
+    data_text,    ///< a tracepoint's __data_loc: a text somewhere in its record
+    nothing,      ///< void
+    counted,      ///< a char * without a zero at the end: the next argument, its name with _len, says how many bytes
+    real,         ///< the bits of a float or a double
+    unavailable,  ///< a USDT argument that no program can fetch
+    descriptor,   ///< an int that is a file descriptor: the number, and what it leads to
+    go_slice,     ///< Go's: where the elements are; the next argument says how many
+    go_interface, ///< Go's: a table with the type; the next argument is the value
+    go_any,       ///< the same of interface{}: the type itself
 };
 
 struct Type {
@@ -43,14 +46,15 @@ struct Type {
     Show show = Show::address;
     uint8_t size = 8; ///< bytes, 1 to 8; of Show::characters: see `length`
     bool is_signed = false;
-    btf::TypeId id = 0;  ///< in the BTF it comes from; 0: none
-    uint32_t length = 0; ///< Show::characters: bytes
+    btf::TypeId id = 0;           ///< in the BTF it comes from; 0: none
+    uint32_t length = 0;          ///< Show::characters: bytes; Show::go_slice: of one element
+    Show element = Show::nothing; ///< Show::go_slice: its elements, where they are shown
 };
 
 struct Parameter {
     std::string name; ///< may be empty: then it goes by its number
     Type type;
-    bool is_length = false; ///< of the Show::counted before it, and not shown
+    bool is_length = false; ///< of the value before it (its length, capacity, data), and not shown by itself
 };
 
 struct Signature {
@@ -74,6 +78,9 @@ inline constexpr uint32_t kRawArguments = 6;
 /// Reads what a person wrote: C's types and the short ones (u8 to u64, s8 to s64, ptr, str), names optional, a return type
 /// optional in front of parentheses. Errors: invalid_argument with a caret.
 [[nodiscard]] Result<Signature> parse_signature(std::string_view text);
+
+/// What is wrong at a place of a signature, with a caret: invalid_argument.
+[[nodiscard]] Error signature_error(std::string_view text, size_t at, std::string_view message, std::string hint = {});
 
 /// One declaration of a tracepoint's format file: "const char * filename", "char comm[16]", "__data_loc char[] name". `size` and
 /// `is_signed` are what the file says of it; they decide where the type's name isn't known here.

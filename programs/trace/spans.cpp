@@ -53,12 +53,15 @@ decltype(telemetry::Argument::value) argument_value(const Decoded &value, std::s
     switch (value.kind) {
     case Kind::nothing:
     case Kind::null:
+    case Kind::nil:
     case Kind::unreadable:
     case Kind::unavailable: return {};
     case Kind::truth: return value.number != 0;
     case Kind::real: return value.real;
     case Kind::text:
     case Kind::words: return std::string_view(value.text);
+    case Kind::list:
+    case Kind::tuple:
     case Kind::address: return as_text();
     case Kind::character:
     case Kind::number: break;

@@ -214,6 +214,8 @@ Result<UserFunctions> UserFunctions::open(const std::string &path) {
 
 bool UserFunctions::is_go() const { return state_->go; }
 const std::string &UserFunctions::path() const { return state_->path; }
+const elf::Elf &UserFunctions::elf() const { return state_->elf; }
+Bytes UserFunctions::image() const { return state_->image.bytes(); }
 
 namespace {
 

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
+#include "runtime/elf/elf.h"
 
 namespace rawbpf::inline v0 {
 
@@ -42,6 +44,8 @@ class UserFunctions {
     /// Whether Go made it: its functions move their stacks, so that a probe at a return crashes them.
     [[nodiscard]] bool is_go() const;
     [[nodiscard]] const std::string &path() const;
+    [[nodiscard]] const elf::Elf &elf() const;
+    [[nodiscard]] Bytes image() const; ///< the file; good as long as this, or a copy of it, is there
 
     struct State;
 

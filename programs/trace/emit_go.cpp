@@ -1,0 +1,109 @@
+// Words of a Go call: from the registers that Go's convention counts, or from the goroutine's stack.
+//
+//      x86_64   0 rax  1 rbx  2 rcx  3 rdi  4 rsi  5 r8  6 r9  7 r10  8 r11      r14: the goroutine
+//      arm64    0 x0 ... 15 x15                                                  x28
+//      stack    sp + 8: the first word, at the function's first instruction and at its return
+#include <array>
+
+#include "programs/trace/emit.h"
+#include "programs/trace/go_values.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+// In struct pt_regs, bytes (arch/x86/include/asm/ptrace.h).
+constexpr std::array<int16_t, 9> kX86 = {80, 40, 88, 112, 104, 72, 64, 56, 48};
+constexpr int32_t kBehindReturnAddress = 8;
+
+int32_t place_of(uint32_t number) {
+    if (kHostArch != Arch::x86_64) return static_cast<int32_t>(number * 8);
+    return kX86[number < kX86.size() ? number : 0];
+}
+
+// r0 = how r2 bytes at r3 could be read to r1.
+void read_user(const Emitting &e) { e.sleepable ? e.f.call(helper::copy_from_user) : e.f.call(helper::probe_read_user); }
+
+} // namespace
+
+void load_go_word(const Emitting &e, WritableReg dst, const GoWord &word) {
+    Code &f = e.f;
+    switch (word.in) {
+    case GoWord::In::integer_register: return f.load<uint64_t>(dst, r6 + runtime(place_of(word.at)));
+    case GoWord::In::float_register: return f.mov(dst, 0);
+    case GoWord::In::stack: break;
+    }
+    f.mov(r1, 0);
+    f.store<uint64_t>(*e.word, r1);
+    f.stack_pointer(r3, r6);
+    f.add(r3, runtime(kBehindReturnAddress + static_cast<int32_t>(word.at)));
+    f.mov(r2, runtime(word.size));
+    f.address(r1, *e.word);
+    f.call(helper::probe_read_user); // r0 says whether it could
+    f.load<uint64_t>(dst, *e.word);
+}
+
+void load_go_value(const Emitting &e, WritableReg dst, const Value &value, uint32_t behind) {
+    if (value.from == Value::From::result) return load_go_word(e, dst, e.place.go_call->results[value.argument + behind]);
+    load_raw(e, dst, value.argument + behind);
+}
+
+void copy_go_slice(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity) {
+    Code &f = e.f;
+    const uint32_t size = value.type.length;
+    load_go_value(e, r0, value, 1);
+    f.store<uint64_t>(bytes, r0);
+    if (size == 0) return f.mov(r0, 8);
+    const uint32_t most = (capacity - 8) / size;
+    f.if_(r0 > runtime(most), [&] { f.mov(r0, runtime(most)); });
+    f.mul(r0, runtime(size));
+    f.store<uint64_t>(e.scratch, r0);
+    load_go_value(e, r3, value);
+    f.load<uint64_t>(r2, e.scratch);
+    f.if_(r2 > runtime(most * size), [&] { f.mov(r2, runtime(most * size)); });
+    f.address(r1, bytes + 8);
+    read_user(e);
+    f.if_(r0 == 0, [&] {
+        f.load<uint64_t>(r0, e.scratch);
+        f.add(r0, 8);
+    });
+}
+
+// Behind the two words what the data points at, in case that it is a text: who reads the record knows the types.
+void copy_go_interface(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity) {
+    Code &f = e.f;
+    const uint32_t most = capacity - kGoInterfaceText;
+    const Label done = f.label("interface");
+    for (uint32_t at = 8; at < kGoInterfaceText; at += 8) f.store<uint64_t>(bytes + runtime(at), 0);
+    load_go_value(e, r3, value);
+    f.store<uint64_t>(bytes, r3);
+    f.mov(r0, runtime(kGoInterfaceText));
+    f.jump_if(r3 == 0, done);
+    if (value.type.show == Show::go_interface) { // struct itab: inter, _type
+        f.add(r3, 8);
+        f.mov(r2, 8);
+        f.address(r1, bytes);
+        read_user(e);
+    }
+    load_go_value(e, r3, value, 1);
+    f.store<uint64_t>(bytes + 8, r3);
+    f.mov(r2, 16);
+    f.address(r1, bytes + 16);
+    read_user(e);
+    f.load<uint64_t>(r2, bytes + 24);
+    f.if_(r2 > runtime(most), [&] { f.mov(r2, runtime(most)); });
+    f.store<uint64_t>(e.scratch, r2);
+    f.load<uint64_t>(r3, bytes + 16);
+    f.address(r1, bytes + runtime(kGoInterfaceText));
+    read_user(e);
+    f.if_(r0 == 0, [&] {
+         f.load<uint64_t>(r0, e.scratch);
+         f.add(r0, runtime(kGoInterfaceText));
+     }).else_([&] { f.mov(r0, runtime(kGoInterfaceText)); });
+    f.bind(done);
+}
+
+void load_goroutine(const Emitting &e, WritableReg dst) {
+    e.f.load<uint64_t>(dst, r6 + runtime(kHostArch == Arch::x86_64 ? 8 : 28 * 8));
+}
+
+} // namespace rawbpf::inline v0::trace

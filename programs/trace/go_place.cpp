@@ -1,0 +1,64 @@
+// A signature is read as Go's, and where it isn't that, as C's: that says how wide each word is, and Go where it stands.
+//
+// Assembly is still called by the old convention, with everything on the stack; the linker marks it: runtime.memmove.abi0.
+#include "programs/trace/go_place.h"
+
+#include "asm/builder.h"
+#include "programs/trace/go_values.h"
+#include "runtime/elf/go_build_info.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+// What no declaration of C's has in it.
+bool looks_like_go(std::string_view text) {
+    for (const std::string_view word :
+         {"string", "[]", "error", "func", "interface", "any", "map[", "chan ", "uint", "float", "byte"})
+        if (text.find(word) != std::string_view::npos) return text.find("_t") == std::string_view::npos;
+    return false;
+}
+
+} // namespace
+
+Result<GoProgram> GoProgram::open(const UserFunctions &file, const std::string &signature) {
+    GoProgram out;
+    out.file_ = file;
+    if (const std::optional<std::string> version = elf::go_version(file.elf(), file.image()))
+        out.in_registers_ = go_passes_in_registers(*version, kHostArch);
+    struct Kept {
+        explicit Kept(const UserFunctions &from) : file(from), names(file.elf(), file.image()) {}
+        UserFunctions file;
+        GoTypeNames names;
+    };
+    auto kept = std::make_shared<const Kept>(file);
+    out.types_ = {kept, &kept->names};
+    if (signature.empty()) return out;
+    Result<GoSignature> go = parse_go_signature(signature);
+    if (go) {
+        out.go_ = std::move(*go);
+        return out;
+    }
+    Result<Signature> c = parse_signature(signature);
+    if (c) {
+        out.c_ = std::move(*c);
+        return out;
+    }
+    return Unexpected(in_context(std::move(looks_like_go(signature) ? go.error() : c.error()), "--sig"));
+}
+
+void GoProgram::describe(const UserFunction &function, Place &place) const {
+    const bool registers = in_registers_ && !function.symbol.ends_with(".abi0");
+    const GoAbi abi = registers ? go_register_abi(kHostArch) : GoAbi{};
+    GoCall call;
+    if (go_) {
+        call = describe_go_call(*go_, abi, place.signature);
+    } else {
+        if (c_) place.signature = *c_;
+        call = describe_go_call(place.signature, abi);
+    }
+    call.goroutine = registers;
+    call.types = types_;
+    place.go_call = std::make_shared<const GoCall>(std::move(call));
+}
+
+} // namespace rawbpf::inline v0::trace

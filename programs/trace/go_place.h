@@ -1,0 +1,29 @@
+// What a Go program says of its functions: which convention it has, what they take.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "programs/trace/probe.h"
+#include "runtime/base/result.h"
+#include "runtime/link/user_functions.h"
+
+namespace rawbpf::inline v0::trace {
+
+class GoProgram {
+  public:
+    /// `signature`: --sig, empty: none. Errors: invalid_argument, what is wrong with it.
+    [[nodiscard]] static Result<GoProgram> open(const UserFunctions &file, const std::string &signature);
+    /// Where its arguments and results are, and what is known of them.
+    void describe(const UserFunction &function, Place &place) const;
+
+  private:
+    UserFunctions file_;
+    bool in_registers_ = true;
+    std::optional<GoSignature> go_; ///< --sig
+    std::optional<Signature> c_;    ///< or as C
+    std::shared_ptr<const GoTypeNames> types_;
+};
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,121 @@
+"""Functions of Go programs: arguments and results where Go has them, and Go's values as such."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from harness import *
+
+SOURCE = r"""
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+type item struct {
+	I int32
+	S string
+}
+type srv struct{ name string }
+
+func (s *srv) String() string { return s.name }
+
+//go:noinline
+func (s *srv) Handle(id int, key string) (int, error) {
+	if id == 1 {
+		return -1, errors.New("no such key")
+	}
+	return id*2 + len(key), nil
+}
+
+//go:noinline
+func mixed(a int8, f float64, b bool, it item, buf []byte, xs []int32, u uint16, names []string) string {
+	return fmt.Sprint(a, f, b, it, len(buf), len(xs), u, len(names))
+}
+
+//go:noinline
+func faces(e error, v interface{}, s fmt.Stringer) error { return e }
+
+//go:noinline
+func many(a, b, c, d, e, f, g, h int, s string, i, j int, arr [2]int, one [1]int) (int, string, []byte) {
+	return a + b + c + d + e + f + g + h + len(s) + i + j + arr[1] + one[0], s, []byte(s)
+}
+
+func main() {
+	s := &srv{"a"}
+	for i := 0; i < 3; i++ {
+		s.Handle(i-1, fmt.Sprintf("key%d", i))
+	}
+	mixed(-3, 1.5, true, item{7, "seven"}, []byte("by\x01\"\n"), []int32{1, -2, 3}, 65535, []string{"x"})
+	faces(errors.New("boom"), 42, s)
+	faces(nil, "text", nil)
+	faces(os.ErrNotExist, s, nil)
+	many(1, 2, 3, 4, 5, 6, 7, 8, "nine", 10, 11, [2]int{12, 13}, [1]int{14})
+}
+"""
+
+
+def build_go(name, source, *flags):
+    """A program of Go's; the same source and flags are built once."""
+    go = shutil.which("go")
+    if not go:
+        raise Skip("no Go")
+    out = path(name)
+    if not os.path.exists(out):
+        os.makedirs(path(name + ".d"), exist_ok=True)
+        with open(path(name + ".d/main.go"), "w") as f:
+            f.write(source)
+        subprocess.run([go, "build", *flags, "-o", out, "main.go"], cwd=path(name + ".d"), check=True, capture_output=True,
+                       env={**os.environ, "GO111MODULE": "off", "GOFLAGS": ""})
+    return out
+
+
+def calls_of(program, function, *options):
+    """The lines of its calls, without what is in front of the name."""
+    r = good("trace", f"uprobe:{program}:{function}", *options, "--", program)
+    lines = [line.split("]: ", 1)[1] for line in r.out.splitlines() if "]: " in line]
+    assert lines, r.out + r.err
+    return lines
+
+
+HANDLE = "func (s *srv) Handle(id int, key string) (int, error)"
+MIXED = "a int8, f float64, b bool, it struct{I int32; S string}, buf []byte, xs []int32, u uint16, names []string"
+MANY = "(a, b, c, d, e, f, g, h int, s string, i, j int, arr [2]int, one [1]int) (int, string, []byte)"
+
+
+def check_arguments(program, sig):
+    handle = "main.(*srv).Handle"
+    lines = calls_of(program, handle, *sig(HANDLE))
+    assert [re.sub(r"s=0x[0-9a-f]+", "s=P", line) for line in lines] == [
+        f'{handle}(s=P, id={i - 1}, key="key{i}")' for i in range(3)], lines
+    lines = calls_of(program, "main.mixed", *sig(MIXED))
+    assert re.fullmatch(r'main\.mixed\(a=-3, f=\?, b=true, it\.I=7, it\.S="seven", buf="by\\x01\\"\\n", xs=\[3\]\{1, -2, 3\}, '
+                        r'u=65535, names=\[1\]0x[0-9a-f]+\)', lines[0]), lines
+    lines = calls_of(program, "main.faces", *sig("e error, v any, s fmt.Stringer"))
+    assert lines[0].startswith('main.faces(e=*errors.errorString("boom"), v=int(42), s=*main.srv(0x'), lines
+    assert lines[1] == 'main.faces(e=nil, v=string("text"), s=nil)', lines
+    lines = calls_of(program, "main.many", *sig(MANY))
+    assert lines == ['main.many(a=1, b=2, c=3, d=4, e=5, f=6, g=7, h=8, s="nine", i=10, j=11, arr[0]=12, arr[1]=13, one[0]=14)'], lines
+
+
+@test
+def arguments_of_go_functions_by_a_signature():
+    program = build_go("go-plain", SOURCE)
+    check_arguments(program, lambda text: ["--sig", text])
+    # C's words say how wide, Go's convention says where.
+    lines = calls_of(program, "main.(*srv).Handle", "--sig", "long (void *s, int id, const char *key, unsigned long key_len)")
+    assert [re.sub(r"s=0x[0-9a-f]+", "s=P", line) for line in lines] == [
+        f'main.(*srv).Handle(s=P, id={i - 1}, key="key{i}")' for i in range(3)], lines
+    # Filters and JSON see the same values.
+    out = good("trace", f"uprobe:{program}:main.(*srv).Handle", "--sig", HANDLE, "--filter", "id == 1 && key_len == 4", "--json", "--",
+               program).out
+    events = [e for e in map(json.loads, out.splitlines()) if e["type"] == "call"]
+    assert [{a["name"]: a["value"] for a in e["args"][1:]} for e in events] == [{"id": 1, "key": "key2"}], out
+    out = good("trace", f"uprobe:{program}:main.mixed", "--sig", MIXED, "--json", "--", program).out
+    event = [e for e in map(json.loads, out.splitlines()) if e["type"] == "call"][0]
+    assert [a["value"] for a in event["args"]][:8] == [-3, None, True, 7, "seven", "by\x01\"\n", [1, -2, 3], 65535], event
+    bad(1, "--sig: type `item` isn't known", "trace", f"uprobe:{program}:main.mixed", "--sig", "a string, it item", "--", program)
