@@ -297,6 +297,7 @@ std::string prototype(const trace::Place &place) {
     out += '(';
     for (size_t i = 0; i < signature.parameters.size(); ++i) {
         const trace::Parameter &p = signature.parameters[i];
+        if (place.go_call && p.is_length) continue; // a word of the value before it
         append(out, "{}{}{}{}", i ? ", " : "", p.type.name, p.name.empty() || p.type.name.ends_with('*') ? "" : " ", p.name);
     }
     out += signature.variadic ? ", ...)" : ")";

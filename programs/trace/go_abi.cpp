@@ -78,6 +78,7 @@ class Assigner {
         uint32_t floats = 0;
         for (const GoLeaf &leaf : out.leaves) floats += leaf.is_float;
         const auto integers = static_cast<uint32_t>(out.leaves.size()) - floats;
+        if (variable.known) pass_over_hidden(*variable.known, out.leaves);
         if (integer_ + integers <= abi_.integers && float_ + floats <= abi_.floats && !has_long_array(variable.type)) {
             for (const GoLeaf &leaf : out.leaves)
                 out.words.push_back({leaf.is_float ? GoWord::In::float_register : GoWord::In::integer_register, leaf.size,
@@ -97,6 +98,23 @@ class Assigner {
     }
 
   private:
+    // Registers before those that this variable is known to begin with are somebody's who has no name.
+    void pass_over_hidden(const GoVariable::Known &known, const std::vector<GoLeaf> &leaves) {
+        if (known.word.in == GoWord::In::stack || (known.whole && leaves.size() != 1)) return;
+        const bool is_float = known.word.in == GoWord::In::float_register;
+        uint32_t before = 0;
+        for (const GoLeaf &leaf : leaves) {
+            if (leaf.offset >= known.offset) {
+                if (leaf.offset == known.offset && leaf.is_float == is_float && known.word.at >= before) {
+                    uint32_t &next = is_float ? float_ : integer_;
+                    next = std::max(next, known.word.at - before);
+                }
+                return;
+            }
+            before += leaf.is_float == is_float;
+        }
+    }
+
     GoAbi abi_;
     uint32_t integer_ = 0, float_ = 0;
     uint64_t stack_ = 0;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,15 @@ namespace rawbpf::inline v0::trace {
 
 struct GoVariable;
 class GoTypeNames;
+
+/// Where one word of a value is: eight bytes at most.
+struct GoWord {
+    enum class In : uint8_t { integer_register, float_register, stack };
+    In in = In::integer_register;
+    uint8_t size = 8;
+    uint32_t at = 0; ///< the register, as the convention counts them; on the stack: bytes behind the return address
+    [[nodiscard]] bool operator==(const GoWord &) const = default;
+};
 
 /// A type of Go's, as far as it says where a value lies and how it is shown.
 struct GoType {
@@ -55,6 +65,13 @@ struct GoVariable {
     std::string name; ///< may be empty
     GoType type;
     uint64_t offset = 0; ///< in a structure, bytes
+    /// Which register one word of a parameter is in, if that is known: there may be parameters before it that nobody named.
+    struct Known {
+        GoWord word;
+        uint64_t offset = 0; ///< of the word in the variable, bytes
+        bool whole = false;  ///< all of the variable is in it
+    };
+    std::optional<Known> known = {};
 };
 
 /// Of a method the receiver is the first parameter.
@@ -72,15 +89,6 @@ void lay_out_go_structure(GoType &type);
 /// error", "int, string" (then nothing is known of the results). Errors: invalid_argument with a caret, among them C's
 /// declarations.
 [[nodiscard]] Result<GoSignature> parse_go_signature(std::string_view text);
-
-/// Where one word of a value is: eight bytes at most.
-struct GoWord {
-    enum class In : uint8_t { integer_register, float_register, stack };
-    In in = In::integer_register;
-    uint8_t size = 8;
-    uint32_t at = 0; ///< the register, as the convention counts them; on the stack: bytes behind the return address
-    [[nodiscard]] bool operator==(const GoWord &) const = default;
-};
 
 /// Registers that a convention uses; none: the stack alone (ABI0).
 struct GoAbi {

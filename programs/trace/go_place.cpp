@@ -4,6 +4,7 @@
 #include "programs/trace/go_place.h"
 
 #include "asm/builder.h"
+#include "programs/trace/go_debug_info.h"
 #include "programs/trace/go_values.h"
 #include "runtime/elf/go_build_info.h"
 
@@ -46,11 +47,30 @@ Result<GoProgram> GoProgram::open(const UserFunctions &file, const std::string &
     return Unexpected(in_context(std::move(looks_like_go(signature) ? go.error() : c.error()), "--sig"));
 }
 
+std::string GoProgram::read_types(const std::vector<UserFunction> &functions) {
+    if (go_ || c_) return {};
+    std::vector<uint64_t> addresses;
+    for (const UserFunction &function : functions)
+        if (const std::optional<uint64_t> address = file_.elf().address_of(function.offset)) addresses.push_back(*address);
+    Result<std::unordered_map<uint64_t, GoSignature>> found = read_go_signatures(file_.elf(), addresses);
+    if (found) {
+        known_ = std::move(*found);
+        return {};
+    }
+    if (found.error().kind == Errc::not_found)
+        return format("{}: no DWARF says what its functions take (-ldflags=-w, strip); --sig does", file_.path());
+    return format("what the functions take isn't known: {}", found.error().message());
+}
+
 void GoProgram::describe(const UserFunction &function, Place &place) const {
     const bool registers = in_registers_ && !function.symbol.ends_with(".abi0");
     const GoAbi abi = registers ? go_register_abi(kHostArch) : GoAbi{};
     GoCall call;
-    if (go_) {
+    const std::optional<uint64_t> address = known_.empty() ? std::nullopt : file_.elf().address_of(function.offset);
+    const auto known = address ? known_.find(*address) : known_.end();
+    if (known != known_.end()) {
+        call = describe_go_call(known->second, abi, place.signature);
+    } else if (go_) {
         call = describe_go_call(*go_, abi, place.signature);
     } else {
         if (c_) place.signature = *c_;

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "programs/trace/probe.h"
 #include "runtime/base/result.h"
@@ -15,14 +17,17 @@ class GoProgram {
   public:
     /// `signature`: --sig, empty: none. Errors: invalid_argument, what is wrong with it.
     [[nodiscard]] static Result<GoProgram> open(const UserFunctions &file, const std::string &signature);
+    /// Looks what its DWARF says of these, where --sig says nothing. Returns what is to be told, or nothing.
+    [[nodiscard]] std::string read_types(const std::vector<UserFunction> &functions);
     /// Where its arguments and results are, and what is known of them.
     void describe(const UserFunction &function, Place &place) const;
 
   private:
     UserFunctions file_;
     bool in_registers_ = true;
-    std::optional<GoSignature> go_; ///< --sig
-    std::optional<Signature> c_;    ///< or as C
+    std::optional<GoSignature> go_;                   ///< --sig
+    std::optional<Signature> c_;                      ///< or as C
+    std::unordered_map<uint64_t, GoSignature> known_; ///< by address, from DWARF
     std::shared_ptr<const GoTypeNames> types_;
 };
 

@@ -169,6 +169,8 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
         go = TRY(GoProgram::open(file, options.signature));
     else if (!options.signature.empty())
         signature = TRY_IN(parse_signature(options.signature), "--sig");
+    if (go && options.signatures)
+        if (std::string note = go->read_types(functions); !note.empty()) out.notes.push_back(std::move(note));
     size_t passed = 0, copies = 0;
     std::string names, suffixes;
     for (UserFunction &function : functions) {

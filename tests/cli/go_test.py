@@ -77,7 +77,7 @@ def build_go(name, source, *flags):
 def calls_of(program, function, *options):
     """The lines of its calls, without what is in front of the name."""
     r = good("trace", f"uprobe:{program}:{function}", *options, "--", program)
-    lines = [line.split("]: ", 1)[1] for line in r.out.splitlines() if "]: " in line]
+    lines = re.findall(r"^\[\S+\] \S+\[\d+\]: (.*)", r.out, re.M)
     assert lines, r.out + r.err
     return lines
 
@@ -119,3 +119,51 @@ def arguments_of_go_functions_by_a_signature():
     event = [e for e in map(json.loads, out.splitlines()) if e["type"] == "call"][0]
     assert [a["value"] for a in event["args"]][:8] == [-3, None, True, 7, "seven", "by\x01\"\n", [1, -2, 3], 65535], event
     bad(1, "--sig: type `item` isn't known", "trace", f"uprobe:{program}:main.mixed", "--sig", "a string, it item", "--", program)
+
+
+HIDDEN = r"""
+package main
+
+import "fmt"
+
+//go:noinline
+func blank(_ int, s string, _ []byte, n int) (_ int, err error) { fmt.Sprint(s); return n, nil }
+
+//go:noinline
+func generic[K comparable, V any](k K, v V, n int) int { return n + 1 }
+
+type T struct {
+	_ int32
+	A int8
+	B string
+}
+
+//go:noinline
+func (t T) Val(x float32, e struct{}, z [0]int, m map[string]int, r rune) string { return t.B }
+
+func main() {
+	blank(1, "two", nil, 4)
+	generic("key", 3.5, 7)
+	generic(5, "val", 8)
+	T{0, 2, "three"}.Val(1, struct{}{}, [0]int{}, nil, 'x')
+	n := 10
+	fs := []func(a string) int{func(a string) int { n++; return n + len(a) }}
+	fs[0]("closure")
+}
+"""
+
+
+@test
+def arguments_of_go_functions_by_dwarf():
+    check_arguments(build_go("go-plain", SOURCE), lambda text: [])
+    check_arguments(build_go("go-dwarf-packed", SOURCE, "-ldflags=-compressdwarf=true"), lambda text: [])
+    check_arguments(build_go("go-unoptimized", SOURCE, "-gcflags=-N -l"), lambda text: [])
+    # Parameters that no name is known of take registers as well.
+    program = build_go("go-hidden", HIDDEN)
+    lines = [line for line in calls_of(program, "main.*") if not line.startswith("main.main()")]
+    assert [re.sub(r"\[go\.shape[^()]*\]|main\.main\.func\d+", "F", line) for line in lines] == [
+        'main.blank(s="two", n=4)', 'main.genericF(k="key", v=?, n=7)', 'main.genericF(k=5, v="val", n=8)',
+        'main.T.Val(t._=0, t.A=2, t.B="three", x=?, m=0x0, r=120)', 'F(a="closure")'], lines
+    # Without it the registers' words come as they are, and it is said.
+    r = good("trace", f"uprobe:{build_go('go-no-dwarf', SOURCE, '-ldflags=-w')}:main.mixed", "--", build_go("go-no-dwarf", SOURCE))
+    assert "no DWARF says what its functions take" in r.err and re.search(r"main\.mixed\(arg0=0x\w*fd, arg1=0x\w*1, arg2=0x\w*7, arg3=0x\w+, arg4=0x5, ", r.out), r
