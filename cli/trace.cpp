@@ -160,8 +160,7 @@ constexpr SpanIds kSpanIds = span_ids(kOptions);
 constexpr Example kExamples[] = {
     {"sudo rawbpf trace vfs_read vfs_write -- cat /etc/passwd", "kernel functions, with their arguments, while a command runs"},
     {"sudo rawbpf trace uprobe:./prog:'work_*' --graph -- ./prog", "who calls whom in a program, and how long it takes"},
-    {"sudo rawbpf trace 'uprobe:./service:main.(*srv).Handle' --sig '(s *srv, id int, key string)'",
-     "a Go function, by Go's convention"},
+    {"sudo rawbpf trace 'uprobe:./svc:main.Handle' --sig '(id int, key string)'", "a Go function, by Go's convention"},
     {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "what is opened, by everybody, for five seconds"},
     {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
