@@ -30,14 +30,14 @@ def worker():
 class Watched:
     """rawbpf, while a peer does its worst: what it says, how long it takes to end, what it held and wrote."""
 
-    def __init__(self, *args, env=None, name="peers", folder=None):
+    def __init__(self, *args, env=None, name="peers", folder=None, through=()):
         self.folder = folder  # of what it may write besides
         self.files = [path(f"{name}.out"), path(f"{name}.err"), path(f"{name}.file")]
         for file in self.files:
             open(file, "w").close()
         with open(self.files[0], "wb") as out, open(self.files[1], "wb") as err:
             environment = {k: v for k, v in os.environ.items() if not k.startswith(("OTEL_", "DEBUGINFOD_"))} | (env or {})
-            self.p = subprocess.Popen([RB, *args], stdout=out, stderr=err, env=environment)
+            self.p = subprocess.Popen([*through, RB, *args], stdout=out, stderr=err, env=environment)
 
     def words(self):
         with open(self.files[1], "rb") as f:
@@ -194,9 +194,10 @@ TLS_RECEIVERS = {
 }
 
 
-def send_to(url, pid, name, seconds=1.3, env=None):
+def send_to(url, pid, name, seconds=1.3, env=None, through=()):
     """rawbpf sends spans there and is interrupted: what it says of its spans, and its words."""
-    r = Watched("trace", f"uprobe:{worker()}:work", "--otlp", url, "--json", "-p", str(pid), "-o", path(f"{name}.file"), name=name, env=env)
+    r = Watched("trace", f"uprobe:{worker()}:work", "--otlp", url, "--json", "-p", str(pid), "-o", path(f"{name}.file"), name=name, env=env,
+                through=through)
     r.until_said("spans go to")
     time.sleep(seconds)
     status, words = r.end()
@@ -270,6 +271,22 @@ def a_receiver_that_takes_no_connection_or_sends_elsewhere():
         assert export["sent"] == 0 and "HTTP 307" in words and elsewhere.connections == 0, words
         for s in waiting:
             s.close()
+
+
+@test
+def a_name_server_says_nothing():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent, Target() as target:
+        try:
+            silent.bind(("127.0.0.77", 53))
+        except OSError as why:
+            raise Skip(f"a name server's port: {why}")
+        with open(path("resolv.conf"), "w", encoding="ascii") as f:
+            f.write("nameserver 127.0.0.77\n")
+        through = ("unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', path("resolv.conf"))
+        if subprocess.run([*through, "true"], capture_output=True).returncode != 0:
+            raise Skip("needs a mount namespace of its own")
+        export, words = send_to("http://name.example:4318", target.pid, "peersname", through=through)
+        assert export["sent"] == 0 and "name wasn't resolved before the end" in words, words
 
 
 @test
