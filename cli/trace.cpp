@@ -52,8 +52,7 @@ constexpr Option kOptions[] = {
      .kind = Kind::text,
      .argument = "TYPES",
      .help = "types of a program's function, as C writes them: 'int,const char*', 'long (int fd, const char *path)'; of a Go "
-             "program as "
-             "Go does: '(id int, key string) error'"},
+             "program as Go does: '(id int, key string) error'"},
     {.name = "types",
      .kind = Kind::file,
      .repeatable = true,
@@ -161,6 +160,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace vfs_read vfs_write -- cat /etc/passwd", "kernel functions, with their arguments, while a command runs"},
     {"sudo rawbpf trace uprobe:./prog:'work_*' --graph -- ./prog", "who calls whom in a program, and how long it takes"},
     {"sudo rawbpf trace 'uprobe:./svc:main.Handle' --sig '(id int, key string)'", "a Go function, by Go's convention"},
+    {"sudo rawbpf trace 'uprobe:./service:main.(*srv).*' -r", "functions of a Go program, and what they return"},
     {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "what is opened, by everybody, for five seconds"},
     {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
@@ -499,8 +499,8 @@ class Run {
 
     // A call that goes on has no return yet: its line is as incomplete as that of one that never will.
     void see_open_calls() {
-        for (const auto &[tid, open] : view_->calls().still_open())
-            (sys::process_exists(static_cast<int>(tid)) ? goes_on_ : ended_) += open;
+        for (const auto &[caller, open] : view_->calls().still_open())
+            (sys::process_exists(static_cast<int>(trace::Event::thread_of(caller))) ? goes_on_ : ended_) += open;
     }
 
     Result<void> outcome() {

@@ -29,12 +29,12 @@ void Calls::drop_unwatched(std::vector<Open> &open) {
     }
 }
 
-uint32_t Calls::call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame, bool user) {
-    if (threads_.size() >= kMostThreads && threads_.find(tid) == threads_.end()) {
+uint32_t Calls::call(uint64_t caller, uint32_t place, uint64_t time, uint64_t frame, bool user) {
+    if (threads_.size() >= kMostThreads && threads_.find(caller) == threads_.end()) {
         for (const auto &[id, open] : threads_) missed_returns_ += open.size();
         threads_.clear();
     }
-    std::vector<Open> &open = threads_[tid];
+    std::vector<Open> &open = threads_[caller];
     const auto gone = [&](const Open &call) {
         if (frame == 0 || call.frame == 0) return false;
         return (call.frame < frame && frame - call.frame < kReach) || (call.frame == frame && call.place == place);
@@ -48,9 +48,9 @@ uint32_t Calls::call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame
     return static_cast<uint32_t>(open.size() - 1);
 }
 
-Calls::Returned Calls::returned(uint32_t tid, uint32_t place, uint64_t time, bool user) {
+Calls::Returned Calls::returned(uint64_t caller, uint32_t place, uint64_t time, bool user) {
     Returned out;
-    const auto thread = threads_.find(tid);
+    const auto thread = threads_.find(caller);
     if (thread == threads_.end()) {
         ++missed_calls_;
         return out;
@@ -76,15 +76,15 @@ Calls::Returned Calls::returned(uint32_t tid, uint32_t place, uint64_t time, boo
     return out;
 }
 
-std::span<const Calls::Open> Calls::open(uint32_t tid) const {
-    const auto thread = threads_.find(tid);
+std::span<const Calls::Open> Calls::open(uint64_t caller) const {
+    const auto thread = threads_.find(caller);
     return thread == threads_.end() ? std::span<const Open>() : thread->second;
 }
 
-std::vector<std::pair<uint32_t, uint64_t>> Calls::still_open() const {
-    std::vector<std::pair<uint32_t, uint64_t>> out;
-    for (const auto &[tid, open] : threads_)
-        if (!open.empty()) out.emplace_back(tid, open.size());
+std::vector<std::pair<uint64_t, uint64_t>> Calls::still_open() const {
+    std::vector<std::pair<uint64_t, uint64_t>> out;
+    for (const auto &[caller, open] : threads_)
+        if (!open.empty()) out.emplace_back(caller, open.size());
     return out;
 }
 

@@ -1,4 +1,4 @@
-// Calls and returns, paired: for each thread a stack of the calls that haven't returned.
+// Calls and returns, paired: for each thread (Event::caller(): in Go each goroutine) a stack of the calls that haven't returned.
 //
 //      call a   call b   call b   return b   return a
 //      depth 0  1        2        2: 0.4 us  0: 9 us, and the first b's return was missed
@@ -40,7 +40,7 @@ class Calls {
     };
     /// The depth of this call, from 0. `frame`: the stack pointer at the call, or what is as high; 0: not known. `user`: see
     /// Open.
-    uint32_t call(uint32_t tid, uint32_t place, uint64_t time, uint64_t frame = 0, bool user = false);
+    uint32_t call(uint64_t caller, uint32_t place, uint64_t time, uint64_t frame = 0, bool user = false);
 
     struct Returned {
         bool paired = false;
@@ -49,12 +49,12 @@ class Calls {
         uint32_t missed = 0;   ///< calls above it whose returns never came
         uint64_t children = 0; ///< ns of the paired calls within it
     };
-    Returned returned(uint32_t tid, uint32_t place, uint64_t time, bool user = false);
+    Returned returned(uint64_t caller, uint32_t place, uint64_t time, bool user = false);
 
     /// The thread's calls that haven't returned, outermost first.
-    [[nodiscard]] std::span<const Open> open(uint32_t tid) const;
-    /// How many calls haven't returned, by thread.
-    [[nodiscard]] std::vector<std::pair<uint32_t, uint64_t>> still_open() const;
+    [[nodiscard]] std::span<const Open> open(uint64_t caller) const;
+    /// How many calls haven't returned, by thread or goroutine.
+    [[nodiscard]] std::vector<std::pair<uint64_t, uint64_t>> still_open() const;
     /// Calls whose returns never came: those around them have returned, their frame is gone, or their thread was forgotten.
     [[nodiscard]] uint64_t missed_returns() const { return missed_returns_; }
     /// Calls whose returns the kernel didn't watch, as 64 were open already.
@@ -67,7 +67,7 @@ class Calls {
     static constexpr std::size_t kDeepest = 1024;      ///< calls of one thread; deeper ones drop the oldest
     static constexpr std::size_t kWatched = 64;        ///< MAX_URETPROBE_DEPTH (include/linux/uprobes.h)
     static constexpr std::size_t kMostThreads = 65536; ///< then all are forgotten: threads end without a word
-    std::unordered_map<uint32_t, std::vector<Open>> threads_;
+    std::unordered_map<uint64_t, std::vector<Open>> threads_;
     void drop(std::vector<Open> &open);
     void drop_unwatched(std::vector<Open> &open);
     uint64_t missed_returns_ = 0, missed_calls_ = 0, too_deep_ = 0;

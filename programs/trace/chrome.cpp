@@ -30,7 +30,7 @@ class Chrome final : public Sink {
         const Header &header = shown.event.header;
         name_thread(out, shown);
         std::vector<Held> *calls = nullptr;
-        if (o_.view.returns && shown.depth) calls = &held_[header.tid];
+        if (o_.view.returns && shown.depth) calls = &held_[shown.event.caller()];
         if (calls) give_up(out, header.tid, *calls, *shown.depth + (shown.is_result ? 1 : 0));
         if (!shown.is_result && calls && has_two_ends(shown.event.place->kind)) {
             calls->resize(*shown.depth);
@@ -45,7 +45,7 @@ class Chrome final : public Sink {
             args = std::move(calls->back().arguments);
             began = calls->back().t_ns;
             calls->pop_back();
-            if (calls->empty()) held_.erase(header.tid);
+            if (calls->empty()) held_.erase(shown.event.caller());
         } else {
             args = arguments(shown);
         }
@@ -64,7 +64,7 @@ class Chrome final : public Sink {
     }
 
     void end(std::string &out, const Ending &ending) override {
-        for (auto &[tid, calls] : held_) give_up(out, tid, calls, 0);
+        for (auto &[caller, calls] : held_) give_up(out, Event::thread_of(caller), calls, 0);
         out += "\n],\"displayTimeUnit\":\"ns\",\"otherData\":";
         {
             render::JsonObject other(out);
@@ -113,7 +113,7 @@ class Chrome final : public Sink {
 
     std::string arguments(const Shown &shown) {
         std::string out;
-        for (size_t i = 0; i < shown.event.layout->columns.size(); ++i) {
+        for (size_t i = 0; i < shown.event.layout->arguments(); ++i) {
             if (i) out += ',';
             render::append_json(out, shown.event.name(i));
             out += ':';
@@ -171,7 +171,7 @@ class Chrome final : public Sink {
 
     bool first_ = true;
     std::unordered_map<uint32_t, std::string> threads_;    ///< names by tid
-    std::unordered_map<uint32_t, std::vector<Held>> held_; ///< by tid, one for each depth
+    std::unordered_map<uint64_t, std::vector<Held>> held_; ///< by Event::caller(), one for each depth
 };
 
 } // namespace

@@ -263,6 +263,18 @@ Decoded decode_go(const Event &event, size_t column, const Type &type) {
 }
 bool is_go(Show show) { return show == Show::go_slice || show == Show::go_interface || show == Show::go_any; }
 
+Decoded decode_go_results(const Event &event, const Decoding &with) {
+    Decoded out;
+    for (size_t i = event.layout->arguments(); i < event.layout->columns.size(); ++i) {
+        const Type &type = event.layout->columns[i].value.type;
+        out.parts.push_back(is_go(type.show) ? decode_go(event, i, type)
+                                             : decode_raw(type, event.value(i), event.blob(i), event.record, with.kernel));
+    }
+    if (out.parts.size() == 1) return Decoded(std::move(out.parts.front()));
+    if (!out.parts.empty()) out.kind = Decoded::Kind::tuple;
+    return out;
+}
+
 } // namespace
 
 int error_of(const Type &type, uint64_t raw) {
@@ -349,6 +361,7 @@ Decoded decode(const Event &event, size_t column, const Decoding &with) {
 }
 
 Decoded decode_result(const Event &event, const Decoding &with) {
+    if (event.place->go_call) return decode_go_results(event, with);
     Decoded out = result_raw(event.result_type(), event.result(), with.kernel, !is_user_function(event.place->kind));
     if (out.kind == Decoded::Kind::address && out.number != 0 && with.addresses)
         out.name = with.addresses->symbol(event.header.pid, out.number, event.header.time);

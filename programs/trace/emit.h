@@ -62,6 +62,8 @@ void load_result(const Emitting &e, WritableReg dst);
 void load_go_word(const Emitting &e, WritableReg dst, const GoWord &word);
 /// Which goroutine calls: Go's ABI keeps it in a register (src/cmd/compile/abi-internal.md).
 void load_goroutine(const Emitting &e, WritableReg dst);
+/// Header::frame on a stack that may be moved: how far it is from the stack's end.
+void load_go_frame(const Emitting &e, WritableReg dst);
 /// What is copied of a slice, of an interface; r0 = how many bytes it is, or a negative error.
 void copy_go_slice(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity);
 void copy_go_interface(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity);

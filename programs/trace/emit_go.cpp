@@ -14,6 +14,7 @@ namespace {
 // In struct pt_regs, bytes (arch/x86/include/asm/ptrace.h).
 constexpr std::array<int16_t, 9> kX86 = {80, 40, 88, 112, 104, 72, 64, 56, 48};
 constexpr int32_t kBehindReturnAddress = 8;
+constexpr uint64_t kGoStackTop = uint64_t{1} << 40; // where all stacks are taken to end, so that deeper is less
 
 int32_t place_of(uint32_t number) {
     if (kHostArch != Arch::x86_64) return static_cast<int32_t>(number * 8);
@@ -43,7 +44,11 @@ void load_go_word(const Emitting &e, WritableReg dst, const GoWord &word) {
 }
 
 void load_go_value(const Emitting &e, WritableReg dst, const Value &value, uint32_t behind) {
-    if (value.from == Value::From::result) return load_go_word(e, dst, e.place.go_call->results[value.argument + behind]);
+    if (value.from == Value::From::result) {
+        const std::vector<GoWord> &results = e.place.go_call->results;
+        if (value.argument + behind >= results.size()) return e.f.mov(dst, 0); // it returns nothing
+        return load_go_word(e, dst, results[value.argument + behind]);
+    }
     load_raw(e, dst, value.argument + behind);
 }
 
@@ -100,6 +105,27 @@ void copy_go_interface(const Emitting &e, const Value &value, Mem bytes, uint32_
          f.add(r0, runtime(kGoInterfaceText));
      }).else_([&] { f.mov(r0, runtime(kGoInterfaceText)); });
     f.bind(done);
+}
+
+// runtime.g begins with the stack's bounds: lo, hi.
+void load_go_frame(const Emitting &e, WritableReg dst) {
+    Code &f = e.f;
+    if (!e.place.go_call->goroutine) return f.mov(dst, 0);
+    const Label unknown = f.label("no goroutine");
+    load_goroutine(e, r3);
+    f.add(r3, 8);
+    f.mov(r2, 8);
+    f.address(r1, *e.word);
+    f.call(helper::probe_read_user);
+    f.mov(r2, 0);
+    f.jump_if(r0 != 0, unknown);
+    f.stack_pointer(r2, r6);
+    f.load<uint64_t>(r3, *e.word);
+    f.sub(r2, r3);
+    f.load_imm64(r3, kGoStackTop);
+    f.add(r2, r3);
+    f.bind(unknown);
+    f.mov(dst, r2);
 }
 
 void load_goroutine(const Emitting &e, WritableReg dst) {

@@ -19,9 +19,17 @@ constexpr int32_t kDepths = 64; // of one function in one thread; deeper ones ov
 // The key of trace_open on the stack, but for the depth; the first two numbers are the key of trace_depth.
 void make_key(const Emitting &e, SlotOf<OpenKey> key) {
     Code &f = e.f;
+    f.zero(key);
     f.call(helper::get_current_pid_tgid);
-    f.store<uint32_t>(key + offsetof(OpenKey, tid), r0);
-    f.store<uint32_t>(key + offsetof(OpenKey, place), r7);
+    if (e.place.go_call && e.place.go_call->goroutine) { // it may return in another thread
+        f.rsh(r0, 32);
+        f.store<uint32_t>(key + offsetof(CallKey, process), r0);
+        load_goroutine(e, r0);
+        f.store<uint64_t>(key + offsetof(CallKey, who), r0);
+    } else {
+        f.store<uint32_t>(key + offsetof(CallKey, who), r0);
+    }
+    f.store<uint32_t>(key + offsetof(CallKey, place), r7);
 }
 
 } // namespace

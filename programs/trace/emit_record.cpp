@@ -274,6 +274,10 @@ void emit_record(Emitting &e, const Layout &layout) {
              load_result(e, r1);
              f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * layout.columns.size()), r1);
          }
+         if (layout.goroutine) {
+             load_goroutine(e, r1);
+             f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * (layout.values() - 1)), r1);
+         }
          for (const Column &column : layout.columns)
              if (column.blob >= 0) copy(e, column, layout.blobs[static_cast<size_t>(column.blob)]);
          if (layout.stack != 0) copy_stacks(e, layout);

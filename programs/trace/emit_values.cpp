@@ -70,6 +70,11 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
 }
 
 void load_result(const Emitting &e, WritableReg dst) {
+    if (e.place.go_call) {
+        Value first;
+        first.from = Value::From::result;
+        return load_go_value(e, dst, first);
+    }
     if (has_registers(e.place.kind)) {
         e.f.return_value(dst, r6);
         if (is_user_function(e.place.kind) && !e.place.signature.known) extend_errors(e.f, dst);
@@ -83,6 +88,7 @@ void load_result(const Emitting &e, WritableReg dst) {
 void load_frame(const Emitting &e, WritableReg dst) {
     const ProgramOptions &o = e.shared.options;
     const bool wanted = !e.is_result && o.calls && o.results;
+    if (wanted && e.place.go_call) return load_go_frame(e, dst);
     if (wanted && has_registers(e.place.kind))
         e.f.stack_pointer(dst, r6);
     else if (wanted && (e.place.kind == ProbeKind::fentry || e.place.kind == ProbeKind::fexit))
@@ -141,7 +147,9 @@ void load_sized(Code &f, Mem from, const Type &type) {
 
 // r0 = what the value starts from.
 void load_base(const Emitting &e, const Value &value) {
-    if (value.from == Value::From::result)
+    if (e.place.go_call)
+        load_go_value(e, r0, value);
+    else if (value.from == Value::From::result)
         load_result(e, r0);
     else
         load_raw(e, r0, value.argument);

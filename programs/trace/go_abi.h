@@ -127,8 +127,10 @@ struct GoCallPlaces {
 /// A call of a Go function, as a probe reads it: the words of Place::signature's parameters.
 struct GoCall {
     std::vector<GoWord> arguments, results;
-    std::vector<Parameter> returned;               ///< names and types of `results`
-    bool goroutine = false;                        ///< which one it is stands in a register
+    std::vector<Parameter> returned; ///< names and types of `results`
+    bool goroutine = false;          ///< which one it is stands in a register
+    uint64_t entry = 0;              ///< offset in the file: behind the stack check, where the function is begun once
+    std::vector<uint64_t> returns;   ///< offsets in the file of its return instructions
     std::shared_ptr<const GoTypeNames> types = {}; ///< of the program; may be nullptr
 };
 

@@ -1,5 +1,15 @@
 // A signature is read as Go's, and where it isn't that, as C's: that says how wide each word is, and Go where it stands.
 //
+// Returns are probed at the function's return instructions: a return address that isn't its own would end the program as soon as
+// the runtime moves the stack. And its beginning is behind the stack check, which a function that has no room, or has to let
+// others run, comes to twice:
+//
+//      cmp 16(r14), rsp; jbe --------.      the probe at the call
+//      ...                     <-.   |
+//      ret                       |   |      the probes at the return: one for each
+//      call runtime.morestack  <-----'
+//      jmp (the first instruction)
+//
 // Assembly is still called by the old convention, with everything on the stack; the linker marks it: runtime.memmove.abi0.
 #include "programs/trace/go_place.h"
 
@@ -7,6 +17,7 @@
 #include "programs/trace/go_debug_info.h"
 #include "programs/trace/go_values.h"
 #include "runtime/elf/go_build_info.h"
+#include "runtime/link/return_instructions.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
@@ -62,7 +73,7 @@ std::string GoProgram::read_types(const std::vector<UserFunction> &functions) {
     return format("what the functions take isn't known: {}", found.error().message());
 }
 
-void GoProgram::describe(const UserFunction &function, Place &place) const {
+bool GoProgram::describe(const UserFunction &function, bool returns, Place &place) const {
     const bool registers = in_registers_ && !function.symbol.ends_with(".abi0");
     const GoAbi abi = registers ? go_register_abi(kHostArch) : GoAbi{};
     GoCall call;
@@ -78,7 +89,16 @@ void GoProgram::describe(const UserFunction &function, Place &place) const {
     }
     call.goroutine = registers;
     call.types = types_;
+    const Bytes image = file_.image();
+    const bool inside = function.offset <= image.size() && function.size <= image.size() - function.offset;
+    const Bytes code = inside ? image.subspan(function.offset, function.size) : Bytes{};
+    call.entry = function.offset + go_stack_check(code, file_.elf().machine());
+    std::optional<std::vector<uint64_t>> found;
+    if (returns && !code.empty()) found = return_instructions(code, file_.elf().machine());
+    if (found)
+        for (const uint64_t at : *found) call.returns.push_back(function.offset + at);
     place.go_call = std::make_shared<const GoCall>(std::move(call));
+    return !returns || found;
 }
 
 } // namespace rawbpf::inline v0::trace

@@ -19,8 +19,9 @@ class GoProgram {
     [[nodiscard]] static Result<GoProgram> open(const UserFunctions &file, const std::string &signature);
     /// Looks what its DWARF says of these, where --sig says nothing. Returns what is to be told, or nothing.
     [[nodiscard]] std::string read_types(const std::vector<UserFunction> &functions);
-    /// Where its arguments and results are, and what is known of them.
-    void describe(const UserFunction &function, Place &place) const;
+    /// Where its arguments and results are, and what is known of them. False: `returns` are wanted, and where it returns isn't
+    /// known.
+    [[nodiscard]] bool describe(const UserFunction &function, bool returns, Place &place) const;
 
   private:
     UserFunctions file_;

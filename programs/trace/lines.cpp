@@ -27,7 +27,7 @@ class Lines final : public Sink {
 
     void event(std::string &out, const Shown &shown) override {
         const Header &header = shown.event.header;
-        if (o_.view.graph && shown.is_result && held_ && held_tid_ == header.tid && held_place_ == header.place &&
+        if (o_.view.graph && shown.is_result && held_ && held_caller_ == shown.event.caller() && held_place_ == header.place &&
             shown.duration) {
             out += held_text_;
             out += ')';
@@ -103,7 +103,7 @@ class Lines final : public Sink {
     // The line of a call, from its beginning, waits for what comes next.
     void hold(std::string &out, const Shown &shown) {
         held_ = true;
-        held_tid_ = shown.event.header.tid;
+        held_caller_ = shown.event.caller();
         held_place_ = shown.event.header.place;
         held_text_.assign(out, line_, out.size() - line_);
         out.resize(line_);
@@ -156,7 +156,8 @@ class Lines final : public Sink {
     std::string stamp_;
     size_t line_ = 0; // where in the text the line begins
     bool held_ = false;
-    uint32_t held_tid_ = 0, held_place_ = 0;
+    uint64_t held_caller_ = 0;
+    uint32_t held_place_ = 0;
     std::string held_text_, held_stack_;
 };
 

@@ -3,8 +3,9 @@
 //      fentry          a few functions, where BTF knows them and the kernel has trampolines: the cheapest, with typed arguments
 //      kprobe.multi    many, since 5.18; kprobe where there is neither
 //
-// Return probes replace return addresses, and some programs look at those. What the kernel can't know is refused here: programs
-// made by Go, and, unless the user takes the risk, functions of programs that unwind their stacks for C++ exceptions.
+// Return probes replace return addresses, and some programs look at those. What the kernel can't know is seen to here: functions
+// of programs made by Go get probes at their return instructions instead (go_place.cpp), and, unless the user takes the risk,
+// functions of programs that unwind their stacks for C++ exceptions.
 #include "programs/trace/match.h"
 
 #include <algorithm>
@@ -140,11 +141,7 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
     const std::string path = TRY(find_binary(spec.file, options.pid));
     const UserFunctions file = TRY_IN(UserFunctions::open(path), "{}", spec.text);
     const bool returns = options.results || spec.kind == ProbeKind::uretprobe;
-    if (returns && file.is_go())
-        return Unexpected(make_error(Errc::unsupported,
-                                     format("{}: made by Go, whose functions must not have probes at their returns", path),
-                                     "they move their stacks and would crash; trace the calls alone"));
-    if (returns && !options.allow_unwind_risk && unwinds(path))
+    if (returns && !file.is_go() && !options.allow_unwind_risk && unwinds(path))
         return Unexpected(make_error(
             Errc::unsupported,
             format("{}: it unwinds its stack (C++ exceptions), and an exception that meets a return probe ends it", path),
@@ -171,12 +168,12 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
         signature = TRY_IN(parse_signature(options.signature), "--sig");
     if (go && options.signatures)
         if (std::string note = go->read_types(functions); !note.empty()) out.notes.push_back(std::move(note));
-    size_t passed = 0, copies = 0;
+    size_t passed = 0, passed_go = 0, copies = 0;
     std::string names, suffixes;
     for (UserFunction &function : functions) {
         if (!function.suffix.empty() && copies++ < 8 && suffixes.find(function.suffix) == std::string::npos)
             append(suffixes, "{}{}", suffixes.empty() ? "" : ", ", function.suffix);
-        if (returns && returns_to_nobody(function.symbol)) {
+        if (!go && returns && returns_to_nobody(function.symbol)) {
             if (passed++ < 8) append(names, "{}{}", names.empty() ? "" : ", ", function.name);
             continue;
         }
@@ -185,7 +182,10 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
         place.file = path;
         place.address = function.offset;
         place.signature = signature;
-        if (go) go->describe(function, place);
+        if (go && !go->describe(function, returns, place)) {
+            if (passed_go++ < 8) append(names, "{}{}", names.empty() ? "" : ", ", function.name);
+            continue;
+        }
         place.function = std::move(function.name);
         out.places.push_back(std::move(place));
     }
@@ -194,6 +194,9 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
             format("{}: {} of {} are copies or parts that the compiler made ({}); their arguments may differ from the "
                    "source's",
                    spec.text, copies, functions.size(), suffixes));
+    if (passed_go)
+        out.notes.push_back(format("{}: {} passed over, where their code returns isn't known: {}{}", spec.text, passed_go, names,
+                                   passed_go > 8 ? " ..." : ""));
     if (passed)
         out.notes.push_back(format("{}: {} passed over, they have no return address of their own: {}{}", spec.text, passed, names,
                                    passed > 8 ? " ..." : ""));

@@ -25,7 +25,7 @@ struct MatchOptions {
 };
 
 /// Kernel functions by ftrace's list and kallsyms, functions of programs by their symbols, tracepoints and system calls by
-/// tracefs. Errors: not_found with the nearest names; unsupported (no tracefs, return probes in Go programs); permission.
+/// tracefs. Errors: not_found with the nearest names; unsupported (no tracefs); permission.
 [[nodiscard]] Result<Matched> match_probe(const ProbeSpec &spec, const MatchOptions &options);
 
 /// USDT probes: FILE[:PROVIDER[:NAME]], or with options.pid [FILE][:PROVIDER[:NAME]] of what that process has mapped.

@@ -75,7 +75,7 @@ class Maker {
         if (o_.filters.cgroup) s_.cgroup = s_.b.cgroup_array("trace_cgroup", 1);
         if (o_.filters.most_events) s_.written = s_.b.array<uint64_t>("trace_written", 1);
         if (keep_) {
-            s_.depths = s_.b.lru_hash<uint64_t, uint32_t>("trace_depth", kOpenCalls);
+            s_.depths = s_.b.lru_hash<CallKey, uint32_t>("trace_depth", kOpenCalls);
             s_.open_calls = s_.b.lru_hash<OpenKey, OpenCall>("trace_open", kOpenCalls);
         }
         if (o_.filters.follows()) {
@@ -191,8 +191,8 @@ class Maker {
         if (place.by_number()) return true;
         return o_.cookies && kind != ProbeKind::fentry && kind != ProbeKind::fexit && kind != ProbeKind::raw_tp;
     }
-    [[nodiscard]] bool sleeps(ProbeKind kind, bool is_result) const {
-        return o_.sleepable && is_user_function(kind) && is_result == o_.pair; // where arguments are read
+    [[nodiscard]] bool sleeps(const Place &place, bool is_result) const { // where something is read
+        return o_.sleepable && is_user_function(place.kind) && (is_result == o_.pair || (is_result && place.go_call));
     }
 
     [[nodiscard]] std::string section(const Place &place, bool is_result) const {
@@ -201,7 +201,8 @@ class Maker {
         case ProbeKind::uprobe:
         case ProbeKind::uretprobe:
         case ProbeKind::usdt:
-            return format("{}{}{}", is_result ? "uretprobe" : "uprobe", multi, sleeps(place.kind, is_result) ? ".s" : "");
+            return format("{}{}{}", is_result && !place.go_call ? "uretprobe" : "uprobe", multi,
+                          sleeps(place, is_result) ? ".s" : "");
         case ProbeKind::fentry:
         case ProbeKind::fexit: return format("{}/{}", is_result ? "fexit" : "fentry", place.function);
         case ProbeKind::tracepoint:
@@ -271,6 +272,29 @@ class Maker {
         return count;
     }
 
+    // Which word of the results is an error's, if one of them is.
+    [[nodiscard]] static std::optional<uint32_t> go_error(const Place &place) {
+        if (!place.go_call) return std::nullopt;
+        const std::vector<Parameter> &returned = place.go_call->returned;
+        for (uint32_t i = 0; i < returned.size(); ++i)
+            if (returned[i].type.show == Show::go_interface && returned[i].type.name == "error") return i;
+        return std::nullopt;
+    }
+
+    void go_results(Layout &out, const Place &place) {
+        const GoCall &call = *place.go_call;
+        for (uint32_t i = 0; i < call.returned.size(); ++i) {
+            if (call.returned[i].is_length) continue;
+            Column column;
+            column.name = call.returned[i].name.empty() ? "ret" : call.returned[i].name;
+            column.value.from = Value::From::result;
+            column.value.argument = i;
+            column.value.type = call.returned[i].type;
+            out.columns.push_back(std::move(column));
+            ++out.results;
+        }
+    }
+
     // All words of those that are shown.
     [[nodiscard]] uint32_t go_arguments(const Place &place) const {
         const std::vector<Parameter> &parameters = place.signature.parameters;
@@ -300,6 +324,8 @@ class Maker {
             out.columns.push_back(std::move(column));
         }
         for (size_t i = 0; i < o_.shows.size(); ++i) show(out, place, is_result, with_arguments, i);
+        if (place.go_call && is_result) go_results(out, place);
+        out.goroutine = place.go_call && place.go_call->goroutine;
         out.size += out.values() * 8;
         for (uint32_t i = 0; i < out.columns.size(); ++i) {
             Column &column = out.columns[i];
@@ -374,7 +400,7 @@ class Maker {
         const Slot key = f.stack<uint32_t>("place"), ids = f.stack<uint64_t>("ids"), comm = f.stack(16, 8, "comm"),
                    scratch = f.stack<uint64_t>("scratch"), path = f.stack(16, 8, "path");
         Emitting e{f, s_, place, group.is_result, ids, comm, scratch, path};
-        e.sleepable = sleeps(place.kind, group.is_result);
+        e.sleepable = sleeps(place, group.is_result);
         if (place.go_call) e.word = f.stack<uint64_t>("word");
         const Label out = f.label("out"), filtered = f.label("filtered");
 
@@ -419,7 +445,13 @@ class Maker {
             f.jump_if(r1 < r2, filtered);
         }
         if (filters.errors && group.is_result) {
-            load_result(e, r0);
+            if (const std::optional<uint32_t> error = go_error(place)) {
+                load_go_word(e, r0, place.go_call->results[*error]);
+                f.jump_if(r0 == 0, filtered);
+                f.mov(r0, -1);
+            } else {
+                load_result(e, r0);
+            }
             if (place.signature.known && place.signature.returns.size == 4) {
                 f.lsh(r0, 32);
                 f.arsh(r0, 32);

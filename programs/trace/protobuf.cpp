@@ -74,7 +74,7 @@ class Protobuf final : public Sink {
             m.number(1, shown.is_result ? 1 : 0).number(2, shown.wall_ns).number(3, shown.t_ns).text(4, shown.comm);
             m.number(5, header.pid).number(6, header.tid).number(7, header.cpu);
             m.text(8, event.place->describe()).text(9, event.place->function);
-            for (size_t i = 0; i < event.layout->columns.size(); ++i)
+            for (size_t i = 0; i < event.layout->arguments(); ++i)
                 m.message(10, [&](Message &one) {
                     const Decoded value = argument(shown, i);
                     const bool known = event.place->signature.known || !event.layout->columns[i].name.empty();

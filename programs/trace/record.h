@@ -71,20 +71,30 @@ struct StackHead {
 struct Layout {
     std::vector<Column> columns;
     bool is_result = false; ///< one value more: what was returned
+    uint32_t results = 0;   ///< of Go: so many columns, the last ones, are what was returned
+    bool goroutine = false; ///< of Go: one value more, the last: the goroutine
     std::vector<Blob> blobs;
     uint32_t stack = 0; ///< offset of the stacks; 0: none
     uint32_t user_frames = kMostFrames;
     uint32_t size = sizeof(Header);
-    [[nodiscard]] uint32_t values() const { return static_cast<uint32_t>(columns.size()) + (is_result ? 1 : 0); }
+    [[nodiscard]] uint32_t values() const {
+        return static_cast<uint32_t>(columns.size()) + (is_result ? 1 : 0) + (goroutine ? 1 : 0);
+    }
+    [[nodiscard]] size_t arguments() const { return columns.size() - results; } ///< columns that aren't results
 };
 
-/// Where the kernel keeps a call until its return: one for each thread, place and depth of recursion.
+/// Where the kernel keeps a call until its return: one for each thread (or goroutine), place and depth of recursion.
 struct OpenCall {
     uint64_t time = 0;
     uint64_t arguments[kRawArguments] = {};
 };
+struct CallKey {
+    uint64_t who = 0;                ///< a thread's id, or a goroutine's address
+    uint32_t process = 0, place = 0; ///< process: of a goroutine
+};
 struct OpenKey {
-    uint32_t tid = 0, place = 0, depth = 0;
+    CallKey call;
+    uint32_t depth = 0, unused = 0;
 };
 
 } // namespace rawbpf::inline v0::trace

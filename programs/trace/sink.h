@@ -124,7 +124,7 @@ class Sink {
   private:
     void make_plan(size_t at, const Event &event) {
         auto made = std::make_unique<Plan>();
-        for (size_t i = 0; i < event.layout->columns.size(); ++i)
+        for (size_t i = 0; i < event.layout->arguments(); ++i)
             made->columns.push_back(plan_column(*event.place, *event.layout, i));
         spell_out(*made, event);
         plans_[at] = std::move(made);

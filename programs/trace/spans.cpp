@@ -96,10 +96,12 @@ class Spans final : public Sink {
         event.duration = shown.duration.value_or(0);
         event.comm = shown.comm;
         const std::vector<Column> &columns = shown.event.layout->columns;
-        values_.resize(columns.size());
-        texts_.resize(columns.size());
+        const size_t count = shown.event.layout->arguments();
+        values_.resize(count);
+        texts_.resize(count);
+        if (shown.event.layout->goroutine) event.goroutine = shown.event.goroutine();
         arguments_.clear();
-        for (size_t i = 0; i < columns.size(); ++i) {
+        for (size_t i = 0; i < count; ++i) {
             if (columns[i].value.from == Value::From::goroutine) {
                 event.goroutine = shown.event.value(i);
                 continue;

@@ -39,7 +39,7 @@ bool any_user(const std::vector<Place> &places) {
 // The kernel puts an address of its own in the place of that which a function returns to.
 bool probes_returns(const std::vector<Place> &places, const ProgramOptions &program) {
     return std::any_of(places.begin(), places.end(), [&](const Place &p) {
-        return p.kind == ProbeKind::uretprobe || (p.kind == ProbeKind::uprobe && program.results);
+        return !p.go_call && (p.kind == ProbeKind::uretprobe || (p.kind == ProbeKind::uprobe && program.results));
     });
 }
 
@@ -61,8 +61,21 @@ void share_semaphores(std::vector<Place> &places) {
     }
 }
 
+// Where the probes of one end of it are.
+std::vector<uint64_t> addresses_of(const Place &place, bool is_result) {
+    if (!place.go_call) return {place.address};
+    if (is_result) return place.go_call->returns;
+    return {place.go_call->entry};
+}
+
 } // namespace
 
+uint64_t Event::caller() const {
+    if (!layout->goroutine) return header.tid;
+    // Processes have theirs at the same addresses.
+    return uint64_t{1} << 63 | (uint64_t{header.pid} << 41 ^ goroutine()) >> 1;
+}
+uint32_t Event::thread_of(uint64_t caller) { return static_cast<uint32_t>(caller >> 63 ? caller << 1 >> 41 : caller); }
 const Type &Event::result_type() const {
     static const Type unknown{"long", Show::integer, 8, true};
     return place->signature.known ? place->signature.returns : unknown;
@@ -134,6 +147,8 @@ struct Tracer::State {
     Result<void> load_programs();
     void fill_programs();
     Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
+    Result<void> attach_one(const Group &group, const Program &program, uint32_t index, uint64_t address,
+                            std::vector<PassedOverPlace> &failed);
     void count_lost(Bytes record, std::vector<uint64_t> &at);
     [[nodiscard]] int only_process() const;
     void say_who_else(const std::string &file);
@@ -324,14 +339,20 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
                     others.push_back(index);
                     continue;
                 }
-                how.functions.push_back(place.address ? format("{:#x}", place.address) : place.function);
-                how.names.push_back(place.function);
-                how.cookies.push_back(index);
-                how.semaphores.push_back(place.semaphore);
+                for (const uint64_t address : addresses_of(place, group.is_result)) {
+                    how.functions.push_back(address ? format("{:#x}", address) : place.function);
+                    how.names.push_back(place.function);
+                    how.cookies.push_back(index);
+                    how.semaphores.push_back(place.semaphore);
+                }
             }
             // Without uprobe.multi (the loader has told the kernel no attach type then) they become perf events, see below.
             if (!file.empty() && program->expected_attach_type != 0) how.pid = only_process();
             if (how.pid <= 0) say_who_else(file);
+            if (how.functions.empty()) { // functions that don't return
+                left = std::move(others);
+                continue;
+            }
             Result<Link> link = attach_program(spec, object, *program, how);
             if (!link) {
                 failed.push_back({left.front(), std::move(link).error()});
@@ -343,31 +364,38 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
         }
         return {};
     }
-    for (uint32_t index : group.places) {
-        const Place &place = places[index];
-        AttachOptions how;
-        if (options.program.cookies && place.kind != ProbeKind::fentry && place.kind != ProbeKind::fexit &&
-            place.kind != ProbeKind::raw_tp)
-            how.cookie = index;
-        if (is_user_function(place.kind)) {
-            how.target = format("{}:{:#x}", place.file, place.address), how.semaphore = place.semaphore;
-            say_who_else(place.file); // a perf event is limited to an address space, which a command leaves at its exec
-        } else if (place.kind == ProbeKind::tracepoint) {
-            how.target = format("{}/{}", place.category, place.function);
-        } else if (place.kind == ProbeKind::syscall) {
-            how.target = format("syscalls/sys_{}_{}", group.is_result ? "exit" : "enter", place.function);
-        } else if (place.kind == ProbeKind::kprobe || place.kind == ProbeKind::kretprobe) {
-            how.target = place.function;
-        }
-        Result<Link> link = attach_program(spec, object, *program, how);
-        if (!link) {
-            if (link.error().kind == Errc::permission) return Unexpected(std::move(link).error());
-            failed.push_back({index, std::move(link).error()});
-            continue;
-        }
-        for (const std::string &note : link->notes()) notes.push_back(note);
-        links.push_back(std::move(*link));
+    for (uint32_t index : group.places)
+        for (const uint64_t address : addresses_of(places[index], group.is_result))
+            TRY(attach_one(group, *program, index, address, failed));
+    return {};
+}
+
+// A place by itself.
+Result<void> Tracer::State::attach_one(const Group &group, const Program &program, uint32_t index, uint64_t address,
+                                       std::vector<PassedOverPlace> &failed) {
+    const Place &place = places[index];
+    AttachOptions how;
+    if (options.program.cookies && place.kind != ProbeKind::fentry && place.kind != ProbeKind::fexit &&
+        place.kind != ProbeKind::raw_tp)
+        how.cookie = index;
+    if (is_user_function(place.kind)) {
+        how.target = format("{}:{:#x}", place.file, address), how.semaphore = place.semaphore;
+        say_who_else(place.file); // a perf event is limited to an address space, which a command leaves at its exec
+    } else if (place.kind == ProbeKind::tracepoint) {
+        how.target = format("{}/{}", place.category, place.function);
+    } else if (place.kind == ProbeKind::syscall) {
+        how.target = format("syscalls/sys_{}_{}", group.is_result ? "exit" : "enter", place.function);
+    } else if (place.kind == ProbeKind::kprobe || place.kind == ProbeKind::kretprobe) {
+        how.target = place.function;
     }
+    Result<Link> link = attach_program(spec, object, program, how);
+    if (!link) {
+        if (link.error().kind == Errc::permission) return Unexpected(std::move(link).error());
+        failed.push_back({index, std::move(link).error()});
+        return {};
+    }
+    for (const std::string &note : link->notes()) notes.push_back(note);
+    links.push_back(std::move(*link));
     return {};
 }
 

@@ -49,6 +49,11 @@ struct Event {
     /// Of a column, or with index = columns.size() of a result what was returned.
     [[nodiscard]] uint64_t value(size_t index) const { return load<uint64_t>(record.data() + sizeof(Header) + 8 * index); }
     [[nodiscard]] uint64_t result() const { return value(layout->columns.size()); }
+    /// Who calls and returns: the thread, or of Go the goroutine, which runs in several.
+    [[nodiscard]] uint64_t caller() const;
+    /// The thread that a caller is, or the process that has the goroutine.
+    [[nodiscard]] static uint32_t thread_of(uint64_t caller);
+    [[nodiscard]] uint64_t goroutine() const { return value(layout->values() - 1); } ///< with Layout::goroutine
     [[nodiscard]] const Type &result_type() const;
     /// What was copied for a column; nullptr: nothing.
     [[nodiscard]] const Blob *blob(size_t index) const {

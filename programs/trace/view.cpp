@@ -137,19 +137,20 @@ void View::show(const Event &event, const NamedStack *stack) {
     shown.wall_ns = run_.start_wall_ns + shown.t_ns;
     shown.is_result = header.what == What::result;
     shown.stack = stack;
-    const bool user = is_user_function(event.place->kind);
+    const bool user = is_user_function(event.place->kind) && !event.place->go_call; // the kernel watches the return
+    const uint64_t caller = event.caller();
     ++(shown.is_result ? returned_ : called_)[header.place];
     if (!shown.is_result) {
         if (options_.returns)
-            shown.depth = has_two_ends(event.place->kind) ? calls_.call(header.tid, header.place, header.time, header.frame, user)
-                                                          : static_cast<uint32_t>(calls_.open(header.tid).size());
+            shown.depth = has_two_ends(event.place->kind) ? calls_.call(caller, header.place, header.time, header.frame, user)
+                                                          : static_cast<uint32_t>(calls_.open(caller).size());
     } else if (header.duration != 0) { // the kernel paired them
         shown.duration = header.duration;
-    } else if (const Calls::Returned returned = calls_.returned(header.tid, header.place, header.time, user); returned.paired) {
+    } else if (const Calls::Returned returned = calls_.returned(caller, header.place, header.time, user); returned.paired) {
         shown.depth = returned.depth;
         shown.duration = returned.duration;
         shown.self = returned.duration - std::min(returned.duration, returned.children);
-        shown.within = calls_.open(header.tid);
+        shown.within = calls_.open(caller);
     }
     if (shown.duration) latency_[header.place].add(*shown.duration);
     sink_->event(out_, shown);

@@ -167,3 +167,98 @@ def arguments_of_go_functions_by_dwarf():
     # Without it the registers' words come as they are, and it is said.
     r = good("trace", f"uprobe:{build_go('go-no-dwarf', SOURCE, '-ldflags=-w')}:main.mixed", "--", build_go("go-no-dwarf", SOURCE))
     assert "no DWARF says what its functions take" in r.err and re.search(r"main\.mixed\(arg0=0x\w*fd, arg1=0x\w*1, arg2=0x\w*7, arg3=0x\w+, arg4=0x5, ", r.out), r
+
+
+WANDERING = r"""
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+//go:noinline
+func deep(n, id int) (int, error) {
+	var pad [200]byte
+	pad[n&127] = byte(id)
+	if n == 0 {
+		runtime.Gosched()
+		time.Sleep(time.Millisecond)
+		return int(pad[0]), nil
+	}
+	got, err := deep(n-1, id)
+	if n == 5 && id == 3 {
+		err = errors.New("five")
+	}
+	return got, err
+}
+
+//go:noinline
+func throws(s string) (out string) {
+	defer func() { out = recover().(string) + "!" }()
+	panic(s)
+}
+
+func main() {
+	var all sync.WaitGroup
+	for id := 0; id < 8; id++ {
+		all.Add(1)
+		go func(id int) {
+			defer all.Done()
+			if got, _ := deep(40, id); got != id {
+				os.Exit(7)
+			}
+		}(id)
+	}
+	all.Wait()
+	if throws("x") != "x!" {
+		os.Exit(8)
+	}
+}
+"""
+
+
+@test
+def go_functions_return_by_their_return_instructions():
+    program = build_go("go-plain", SOURCE)
+    lines = calls_of(program, "main.(*srv).Handle", "-r")
+    results = [re.sub(r" +[0-9.]+ [mun]?s$", "", line) for line in lines[1::2]]
+    assert results == ['main.(*srv).Handle() = (2, nil)', 'main.(*srv).Handle() = (4, nil)',
+                       'main.(*srv).Handle() = (-1, *errors.errorString("no such key"))'], lines
+    lines = calls_of(program, "main.many", "-r", "--sig", MANY)
+    assert re.fullmatch(r'main\.many\(\) = \(88, "nine", "nine"\)  [0-9.]+ \S+', lines[1]), lines
+    lines = calls_of(program, "main.(*srv).Handle", "--errors")
+    assert len(lines) == 1 and re.search(r'id=1, key="key2"\) = \(-1, \*errors\.errorString\("no such key"\)\)  ', lines[0]), lines
+    out = good("trace", "-r", f"uprobe:{program}:main.faces", "--json", "--", program).out
+    returned = [e["ret"] for e in map(json.loads, out.splitlines()) if e["type"] == "return"]
+    assert returned == ['*errors.errorString("boom")', None, '*errors.errorString("file does not exist")'], returned
+
+
+@test
+def go_functions_are_paired_by_goroutine():
+    # 8 goroutines, 41 calls each on stacks that grow and move, in whichever thread there is.
+    program = build_go("go-wandering", WANDERING)
+    r = good("trace", "-r", f"uprobe:{program}:main.deep", "--json", "--", program)
+    assert "exited with status 0" in r.err, r.err
+    objects = [json.loads(line) for line in r.out.splitlines()]
+    calls = [e for e in objects if e["type"] == "call"]
+    returns = [e for e in objects if e["type"] == "return"]
+    assert len(calls) == len(returns) == 8 * 41, (len(calls), len(returns))
+    assert all(e["depth"] == 40 - e["args"][0]["value"] for e in calls), [e for e in calls if e["depth"] != 40 - e["args"][0]["value"]][:2]
+    assert all(e["duration_ns"] >= 1000000 for e in returns), min(e["duration_ns"] for e in returns)
+    degraded = {k: v for k, v in ledger_of(objects)["degraded"].items() if v}
+    assert not degraded, degraded
+    # The kernel's pairing, which sees the arguments at the return.
+    r = good("trace", "--min-duration", "1ms", f"uprobe:{program}:main.deep", "--json", "--", program)
+    pairs = [(e["args"][0]["value"], e["args"][1]["value"], e["ret"]) for e in map(json.loads, r.out.splitlines()) if e["type"] == "return"]
+    assert len(pairs) == 8 * 41 and len({p[:2] for p in pairs}) == 8 * 41, len(pairs)
+    assert all(ret[0] == who for _, who, ret in pairs), pairs[:3]
+    assert sum(ret[1] is not None for _, _, ret in pairs) == 36, [p for p in pairs if p[2][1]][:3]
+    # Counted once, though a stack that grows begins its function again.
+    assert re.search(r"main\.deep *: 328 calls", good("trace", "--count", f"uprobe:{program}:main.deep", "--", program).out)
+    # A panic that was recovered from: the function returns nevertheless.
+    lines = calls_of(program, "main.throws", "-r")
+    assert len(lines) == 2 and '= "x!"' in lines[1], lines

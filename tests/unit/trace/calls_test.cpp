@@ -75,7 +75,7 @@ TEST_CASE("trace calls: returns are those of the first 64 calls of a program, wh
     CHECK(calls.call(1, 7, ++time, 0x7fff0000, true) == 0);
     CHECK(calls.too_deep() == 38);
     CHECK(calls.missed_returns() == 64);
-    const std::vector<std::pair<uint32_t, uint64_t>> open{{1, 1}};
+    const std::vector<std::pair<uint64_t, uint64_t>> open{{1, 1}};
     CHECK((calls.still_open() == open));
 }
 
