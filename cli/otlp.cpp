@@ -18,8 +18,9 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr uint64_t kLastTryNs = 5'000'000'000; // what waits at the end is given up after so long
-// After Ctrl-C, all of it: waiting for room in the queue, for the most of that time, and for what is in it.
-constexpr uint64_t kPatienceNs = 1'500'000'000, kPatienceForRoomNs = 1'000'000'000;
+// From Ctrl-C on: for room in the queue, and for what is in it, while probes are taken away; at least so long where that took
+// longer.
+constexpr uint64_t kPatienceNs = 1'500'000'000, kPatienceForRoomNs = 1'000'000'000, kLeastNs = 1'000'000'000;
 
 // Variables for the address are passed over where --otlp names another.
 telemetry::Environment environment(bool with_endpoint) {
@@ -99,7 +100,10 @@ void OtlpSender::add(const telemetry::Span &span) {
 
 telemetry::ExportReport OtlpSender::finish() {
     const auto patience = [&] {
-        return stop_wanted == 0 ? kLastTryNs : stop_wanted == 1 ? kPatienceNs - std::min(stopped_for_, kPatienceForRoomNs) : 0;
+        if (stop_wanted == 0) return kLastTryNs;
+        if (stop_wanted > 1) return uint64_t{0};
+        const uint64_t since = sys::monotonic_ns() - first_stop_ns();
+        return since < kPatienceNs ? std::max(kPatienceNs - since, kLeastNs) : kLeastNs;
     };
     int stops = stop_wanted;
     delivery_->begin_stop(patience());

@@ -46,7 +46,7 @@ class OtlpSender {
     /// is dropped, and counted.
     void add(const telemetry::Span &span);
     [[nodiscard]] telemetry::ExportReport report() const { return delivery_->report(); }
-    /// Sends what waits: for 5 seconds, after Ctrl-C for 1.5, less what add() has waited; after a second one not any more.
+    /// Sends what waits: for 5 seconds, for 1.5 from Ctrl-C on, or one where that is longer ago; after a second one not any more.
     telemetry::ExportReport finish();
 
   private:

@@ -2,12 +2,14 @@
 #include "cli/running.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <charconv>
 #include <fcntl.h>
 
 #include "cli/console.h"
 #include "programs/render/text.h"
+#include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/machine.h"
@@ -18,11 +20,16 @@ volatile std::sig_atomic_t stop_wanted = 0;
 
 namespace {
 constexpr uint64_t kWorthTelling = 500'000; // a quarter of a second
+std::atomic<uint64_t> first_stop{0};
+static_assert(std::atomic<uint64_t>::is_always_lock_free); // a signal handler writes it
 } // namespace
+
+uint64_t first_stop_ns() { return first_stop; }
 
 void stop_on_signals() {
     struct sigaction action {}; // without SA_RESTART: a wait ends at once
     action.sa_handler = [](int signal) {
+        if (stop_wanted == 0) first_stop = sys::monotonic_ns();
         stop_wanted = stop_wanted + 1;
         if (stop_wanted >= 2) ::signal(signal, SIG_DFL);
     };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 #include <string>
 
 #include "cli/options.h"
@@ -13,6 +14,8 @@ namespace rawbpf::inline v0::cli {
 
 /// How many signals of sys::kEndingSignals came after stop_on_signals().
 extern volatile std::sig_atomic_t stop_wanted;
+/// When the first of them came, by sys::monotonic_ns(); 0: none has.
+[[nodiscard]] uint64_t first_stop_ns();
 /// The first Ctrl-C, or any signal of sys::kEndingSignals, ends the run with all its output, the second leaves out what is still
 /// to be printed; a third one, while something hangs, ends the program. SIGHUP stays ignored if it was (nohup).
 void stop_on_signals();

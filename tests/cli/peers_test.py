@@ -234,6 +234,9 @@ def send_to(url, pid, name, seconds=0.5, env=None, through=()):
     r = Watched("trace", f"uprobe:{worker()}:work", "--otlp", url, "--json", "-p", str(pid), "-o", path(f"{name}.file"), name=name, env=env,
                 through=through)
     r.until_said("spans go to")
+    end = time.monotonic() + 20
+    while not os.path.getsize(path(f"{name}.file")) and time.monotonic() < end:
+        time.sleep(0.02)  # its first events
     time.sleep(seconds)
     status, words = r.end()
     spans = rows(f"{name}.file")[-1]["spans"]
