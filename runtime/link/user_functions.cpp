@@ -18,6 +18,7 @@
 
 #include "runtime/base/stable_sort.h"
 #include "runtime/elf/elf.h"
+#include "runtime/elf/go_table.h"
 #include "runtime/link/function_names.h"
 #include "runtime/link/names.h"
 #include "runtime/symbols/debug_files.h"
@@ -123,6 +124,7 @@ struct UserFunctions::State {
     std::optional<symbols::DebugFile> debug;
     std::optional<elf::Elf> debug_elf;
     bool go = false;
+    std::optional<elf::GoTable> go_table; ///< where there are no symbols
 };
 
 namespace {
@@ -197,7 +199,7 @@ class Versions {
 Result<UserFunctions> UserFunctions::open(const std::string &path) {
     sys::Mapping image = TRY(sys::map_file(path));
     elf::Elf elf = TRY(elf::Elf::parse(image.bytes(), path));
-    auto state = std::make_shared<State>(State{path, std::move(image), std::move(elf), {}, {}, false});
+    auto state = std::make_shared<State>(State{path, std::move(image), std::move(elf), {}, {}, false, {}});
     state->go = state->elf.find_section(".note.go.buildid") || state->elf.find_section(".go.buildinfo") ||
                 state->elf.find_section(".gopclntab");
     if (!section_of_type(state->elf, SHT_SYMTAB)) {
@@ -207,6 +209,8 @@ Result<UserFunctions> UserFunctions::open(const std::string &path) {
             if (Result<elf::Elf> parsed = elf::Elf::parse(state->debug->image.bytes(), state->debug->path))
                 state->debug_elf = std::move(*parsed);
     }
+    if (state->go && !section_of_type(state->elf, SHT_SYMTAB) && !state->debug_elf)
+        state->go_table = elf::read_go_table(state->elf);
     UserFunctions out;
     out.state_ = std::move(state);
     return out;
@@ -228,6 +232,30 @@ template <class See> Result<void> each_table(const UserFunctions::State &state, 
     if (state.debug_elf)
         for (const elf::Section &section : state.debug_elf->sections())
             if (section.type == SHT_SYMTAB) TRY(see(*state.debug_elf, section, false));
+    return {};
+}
+
+// see(name, symbol, index, whether of .dynsym) for the functions of all of them, and of a stripped Go program for those that its
+// runtime keeps names of.
+template <class See> Result<void> each_named(const UserFunctions::State &state, See see) {
+    TRY(each_table(state, [&](const elf::Elf &elf, const elf::Section &table, bool dynamic) -> Result<void> {
+        return each_function(elf, table, [&](std::string_view name, const elf::Symbol &symbol, size_t index) {
+            see(name, symbol, index, dynamic);
+        });
+    }));
+    if (!state.go_table) return {};
+    const elf::GoTable &table = *state.go_table;
+    const std::string_view names(reinterpret_cast<const char *>(table.names.data()), table.names.size());
+    for (const elf::GoFunction &function : table.functions) {
+        if (function.name >= names.size()) continue;
+        const std::string_view rest = names.substr(function.name);
+        elf::Symbol symbol;
+        symbol.name = rest.substr(0, rest.find('\0'));
+        symbol.value = function.start;
+        symbol.size = function.end > function.start ? function.end - function.start : 0;
+        symbol.type = STT_FUNC;
+        if (!symbol.name.empty()) see(symbol.name, symbol, 0, false);
+    }
     return {};
 }
 
@@ -257,37 +285,33 @@ Result<UserFunction> UserFunctions::find(const std::string &wanted) const {
     size_t seen = 0;
     bool indirect = false, readable = false;
     const auto look = [&]() -> Result<void> {
-        return each_table(*state_, [&](const elf::Elf &elf, const elf::Section &table, bool dynamic) -> Result<void> {
-            return each_function(elf, table, [&](std::string_view name, const elf::Symbol &symbol, size_t index) {
-                ++seen;
-                Split have = split_version(name);
-                std::optional<FunctionNames> names;
-                if (readable) {
-                    names.emplace(have.name);
-                    if (!names->is(want.name)) {
-                        near.see(names->bare);
-                        return;
-                    }
-                } else if (have.name != want.name) {
+        return each_named(*state_, [&](std::string_view name, const elf::Symbol &symbol, size_t index, bool dynamic) {
+            ++seen;
+            Split have = split_version(name);
+            std::optional<FunctionNames> names;
+            if (readable) {
+                names.emplace(have.name);
+                if (!names->is(want.name)) {
+                    near.see(names->bare);
                     return;
                 }
-                std::string_view version = dynamic ? versions.of(index) : have.version;
-                if (!want.version.empty() && want.version != version) return;
-                if (symbol.type == STT_GNU_IFUNC) {
-                    indirect = true;
-                    return;
-                }
-                std::optional<uint64_t> offset = state_->elf.file_offset(symbol.value);
-                if (!offset) return;
-                int rank = symbol.binding == STB_GLOBAL || symbol.binding == STB_GNU_UNIQUE ? 2
-                           : symbol.binding == STB_WEAK                                     ? 1
-                                                                                            : 0;
-                if (dynamic) rank += 10 + (versions.is_default(index) ? 10 : 0);
-                if (!names) names.emplace(have.name);
-                if (returns_to_nobody(have.name)) rank -= 5; // the part that is hardly ever run isn't what is meant
-                const std::string shown = names->symbol == names->readable ? std::string(name) : names->shown();
-                found.push_back({{shown, *offset, symbol.size, std::string(have.name), names->suffix}, rank});
-            });
+            } else if (have.name != want.name) {
+                return;
+            }
+            std::string_view version = dynamic ? versions.of(index) : have.version;
+            if (!want.version.empty() && want.version != version) return;
+            if (symbol.type == STT_GNU_IFUNC) {
+                indirect = true;
+                return;
+            }
+            std::optional<uint64_t> offset = state_->elf.file_offset(symbol.value);
+            if (!offset) return;
+            int rank = symbol.binding == STB_GLOBAL || symbol.binding == STB_GNU_UNIQUE ? 2 : symbol.binding == STB_WEAK ? 1 : 0;
+            if (dynamic) rank += 10 + (versions.is_default(index) ? 10 : 0);
+            if (!names) names.emplace(have.name);
+            if (returns_to_nobody(have.name)) rank -= 5; // the part that is hardly ever run isn't what is meant
+            const std::string shown = names->symbol == names->readable ? std::string(name) : names->shown();
+            found.push_back({{shown, *offset, symbol.size, std::string(have.name), names->suffix}, rank});
         });
     };
     TRY(look());
@@ -322,18 +346,16 @@ Result<UserFunction> UserFunctions::find(const std::string &wanted) const {
 Result<std::vector<UserFunction>> UserFunctions::match(const std::string &pattern) const {
     std::vector<UserFunction> out;
     NearestNames near(pattern);
-    TRY(each_table(*state_, [&](const elf::Elf &elf, const elf::Section &table, bool) -> Result<void> {
-        return each_function(elf, table, [&](std::string_view name, const elf::Symbol &symbol, size_t) {
-            std::string_view plain = split_version(name).name;
-            if (symbol.type == STT_GNU_IFUNC) return; // its code is what chooses, and runs once
-            const FunctionNames names(plain);
-            if (!names.match(pattern)) {
-                near.see(names.bare);
-                return;
-            }
-            if (std::optional<uint64_t> offset = state_->elf.file_offset(symbol.value))
-                out.push_back({names.shown(), *offset, symbol.size, std::string(plain), names.suffix});
-        });
+    TRY(each_named(*state_, [&](std::string_view name, const elf::Symbol &symbol, size_t, bool) {
+        std::string_view plain = split_version(name).name;
+        if (symbol.type == STT_GNU_IFUNC) return; // its code is what chooses, and runs once
+        const FunctionNames names(plain);
+        if (!names.match(pattern)) {
+            near.see(names.bare);
+            return;
+        }
+        if (std::optional<uint64_t> offset = state_->elf.file_offset(symbol.value))
+            out.push_back({names.shown(), *offset, symbol.size, std::string(plain), names.suffix});
     }));
     if (out.empty())
         return Unexpected(

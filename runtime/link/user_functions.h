@@ -30,7 +30,8 @@ struct UserFunction {
 /// there is a stack to speak of: a probe at its return would overwrite something else.
 [[nodiscard]] bool returns_to_nobody(std::string_view name);
 
-/// The functions of one ELF file: .dynsym, .symtab, and the separate debug file where there is one.
+/// The functions of one ELF file: .dynsym, .symtab, the separate debug file where there is one, and of a stripped Go program
+/// those in its .gopclntab.
 class UserFunctions {
   public:
     [[nodiscard]] static Result<UserFunctions> open(const std::string &path);

@@ -262,3 +262,19 @@ def go_functions_are_paired_by_goroutine():
     # A panic that was recovered from: the function returns nevertheless.
     lines = calls_of(program, "main.throws", "-r")
     assert len(lines) == 2 and '= "x!"' in lines[1], lines
+
+
+@test
+def go_functions_of_stripped_programs():
+    handle = "main.(*srv).Handle"
+    for name, flags in (("go-stripped", ["-ldflags=-s -w"]), ("go-stripped-pie", ["-ldflags=-s -w", "-buildmode=pie"])):
+        program = build_go(name, SOURCE, *flags)
+        assert handle in good("trace", "--list", f"uprobe:{program}:main.*").out
+        lines = calls_of(program, handle, "-r", "--sig", HANDLE)
+        assert [re.sub(r"s=0x[0-9a-f]+|  [0-9.]+ \S+$", "", line) for line in lines[:4]] == [
+            f'{handle}(, id=-1, key="key0")', f"{handle}() = (2, nil)", f'{handle}(, id=0, key="key1")', f"{handle}() = (4, nil)"], lines
+        # Interfaces by their type's name, as the program's own description has it.
+        lines = calls_of(program, "main.faces", "--sig", "e error, v any, s fmt.Stringer")
+        if "pie" not in name:
+            assert lines[0].startswith('main.faces(e=*errors.errorString("boom"), v=int(42), s=*main.srv(0x'), lines
+        assert "main.faces(e=nil, " in lines[1] and lines[1].endswith("s=nil)"), lines
