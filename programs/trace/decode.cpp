@@ -257,8 +257,12 @@ Decoded decode_go(const Event &event, size_t column, const Type &type) {
     const Bytes copied = event.record.subspan(blob->offset + 4, static_cast<size_t>(length));
     if (type.show == Show::go_slice) return decode_go_slice(type, raw, copied);
     std::string name;
-    if (const GoCall *call = event.place->go_call.get(); call && call->types && copied.size() >= 8)
-        name = call->types->name(load<uint64_t>(copied.data()));
+    if (const GoCall *call = event.place->go_call.get(); call && call->types && copied.size() >= kGoInterfaceText) {
+        const auto address = load<uint64_t>(copied.data()), probe = load<uint64_t>(copied.data() + kGoInterfaceProbe);
+        // How far from where the file says it lies: whole pages.
+        for (size_t i = 0; i < call->probed.size() && name.empty(); ++i)
+            if (const uint64_t moved = probe - call->probed[i]; moved % 4096 == 0) name = call->types->name(address - moved);
+    }
     return decode_go_interface(copied, name);
 }
 bool is_go(Show show) { return show == Show::go_slice || show == Show::go_interface || show == Show::go_any; }

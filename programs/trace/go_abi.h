@@ -131,6 +131,7 @@ struct GoCall {
     bool goroutine = false;          ///< which one it is stands in a register
     uint64_t entry = 0;              ///< offset in the file: behind the stack check, where the function is begun once
     std::vector<uint64_t> returns;   ///< offsets in the file of its return instructions
+    std::vector<uint64_t> probed;    ///< addresses of all these, as the file has them
     std::shared_ptr<const GoTypeNames> types = {}; ///< of the program; may be nullptr
 };
 

@@ -97,6 +97,10 @@ bool GoProgram::describe(const UserFunction &function, bool returns, Place &plac
     if (returns && !code.empty()) found = return_instructions(code, file_.elf().machine());
     if (found)
         for (const uint64_t at : *found) call.returns.push_back(function.offset + at);
+    std::vector<uint64_t> probed = call.returns;
+    probed.push_back(call.entry);
+    for (const uint64_t offset : probed)
+        if (const std::optional<uint64_t> at = file_.elf().address_of(offset)) call.probed.push_back(*at);
     place.go_call = std::make_shared<const GoCall>(std::move(call));
     return !returns || found;
 }

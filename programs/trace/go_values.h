@@ -13,8 +13,8 @@ namespace rawbpf::inline v0::trace {
 
 // What the programs copy for Show::go_interface and Show::go_any.
 //
-//      | type | data | what data points at, 16 bytes | a text, if those are where it is and how long |
-inline constexpr uint32_t kGoInterfaceText = 32;
+//      | type | data | what data points at, 16 bytes | address of the probe | a text, if those are where it is and how long |
+inline constexpr uint32_t kGoInterfaceText = 40, kGoInterfaceProbe = 32;
 
 /// A slice: | length | elements ... |
 [[nodiscard]] Decoded decode_go_slice(const Type &type, uint64_t raw, Bytes copied);
