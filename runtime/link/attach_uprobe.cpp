@@ -91,9 +91,9 @@ Error explain_uprobe(Error error, const std::string &path, uint64_t offset) {
 
 Result<void> refuse_go_returns(const UserFunctions &file, bool returns) {
     if (!returns || !file.is_go()) return {};
-    return Unexpected(make_error(
-        Errc::unsupported, format("{}: made by Go, whose functions must not have probes at their returns", file.path()),
-        "they move their stacks and would crash; `rawbpf trace -r` probes their return instructions"));
+    return Unexpected(make_error(Errc::unsupported,
+                                 format("{}: made by Go, whose functions must not have probes at their returns", file.path()),
+                                 "they move their stacks and would crash; `rawbpf trace -r` probes their return instructions"));
 }
 
 Result<void> add_uprobe(Link &link, const Attaching &a, const ProbePlace &place, uint64_t cookie) {
