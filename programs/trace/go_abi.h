@@ -56,7 +56,7 @@ struct GoType {
     uint64_t size = 8; ///< bytes
     bool is_signed = false;
     bool has_methods = false;             ///< an interface other than interface{}
-    std::vector<GoVariable> fields = {};  ///< of a structure
+    std::vector<GoVariable> fields;       ///< of a structure; no `= {}`: clang would want the type complete here
     uint64_t count = 0;                   ///< of an array
     std::shared_ptr<GoType> element = {}; ///< of slices and arrays
 };
