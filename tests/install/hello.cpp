@@ -27,8 +27,7 @@ Result<unsigned> samples() {
     TRY(link.enable());
     for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 5;) continue;
     unsigned count = 0;
-    records.consume([&](Bytes) { ++count; });
-    return count;
+    return records.consume([&](Bytes) { ++count; }), count;
 }
 
 int main() {
