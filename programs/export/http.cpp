@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "programs/export/addresses.h"
+#include "programs/export/field.h"
 #include "programs/export/http_answer.h"
 #include "programs/export/tls.h"
 #include "runtime/base/format.h"
@@ -35,16 +36,10 @@ struct Connection {
     std::unique_ptr<Tls> tls;
 };
 
-bool same_name(std::string_view a, std::string_view b) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 // All but Content-Type and Content-Length, which differ from request to request.
 std::string request_head(const Endpoint &endpoint, const std::vector<Header> &headers, std::string_view version) {
     const auto given = [&](std::string_view name) {
-        return std::any_of(headers.begin(), headers.end(), [&](const Header &one) { return same_name(one.first, name); });
+        return std::any_of(headers.begin(), headers.end(), [&](const Header &one) { return same(one.first, name); });
     };
     const bool bare = endpoint.host.find(':') != std::string::npos;
     std::string out = format("POST {} HTTP/1.1\r\n", endpoint.path.empty() ? "/" : endpoint.path);
@@ -57,8 +52,8 @@ std::string request_head(const Endpoint &endpoint, const std::vector<Header> &he
     if (!given("Accept")) out += "Accept: */*\r\n";
     for (const auto &[name, value] : headers) {
         // These say where the request ends and what is in it, which is ours to say.
-        if (same_name(name, "Content-Length") || same_name(name, "Transfer-Encoding") || same_name(name, "Connection") ||
-            same_name(name, "Content-Type"))
+        if (same(name, "Content-Length") || same(name, "Transfer-Encoding") || same(name, "Connection") ||
+            same(name, "Content-Type"))
             continue;
         append(out, "{}: {}\r\n", name, value);
     }

@@ -15,20 +15,10 @@
 #include <cstdint>
 #include <system_error>
 
+#include "programs/export/field.h"
+
 namespace rawbpf::inline v0::telemetry {
 namespace {
-
-std::string_view trim(std::string_view text) {
-    const size_t first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-bool same(std::string_view a, std::string_view b) { // letters of either case
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-    return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
-}
 
 // A number of digits, with nothing behind it.
 bool read_number(std::string_view text, int base, uint64_t &out) {

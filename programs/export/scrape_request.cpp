@@ -13,19 +13,11 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
+#include "programs/export/field.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::telemetry {
 namespace {
-
-std::string lower(std::string_view text) {
-    std::string out(text);
-    for (char &c : out)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return out;
-}
-
-bool is_control(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
 // An address in 16 bytes, IPv4 as ::ffff:a.b.c.d; empty: it is a name.
 std::string address_of(const std::string &host) {
@@ -55,7 +47,7 @@ std::optional<std::string> without_port(std::string_view host) {
     if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
     if (!name.empty() && name.back() == '.') name.remove_suffix(1);
     if (name.empty()) return std::nullopt;
-    return lower(name);
+    return std::string(name);
 }
 
 // The next line, without its end (CR LF, or LF alone), and `rest` behind it.
@@ -65,12 +57,6 @@ std::string_view next_line(std::string_view &rest) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     return line;
-}
-
-std::string_view trim(std::string_view text) {
-    const size_t first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 struct Reason {
@@ -101,7 +87,7 @@ bool is_own_host(std::string_view host, const OwnNames &own) {
     if (!name) return false;
     if (const std::string address = address_of(*name); !address.empty())
         return own.everywhere || is_loopback(address) || address == address_of(own.address);
-    return *name == "localhost" || *name == lower(own.listen) || (!own.hostname.empty() && *name == lower(own.hostname));
+    return same(*name, "localhost") || same(*name, own.listen) || (!own.hostname.empty() && same(*name, own.hostname));
 }
 
 std::optional<size_t> end_of_head(std::string_view received) {
@@ -117,7 +103,7 @@ Verdict judge_request(std::string_view head, const OwnNames &own) {
     Verdict out;
     const std::string_view line = next_line(head);
     const size_t first = line.find(' '), last = line.rfind(' ');
-    if (first == std::string_view::npos || last == first || std::any_of(line.begin(), line.end(), is_control)) return out;
+    if (first == std::string_view::npos || last == first || has_control(line)) return out;
     const std::string_view method = line.substr(0, first), version = line.substr(last + 1);
     std::string_view target = line.substr(first + 1, last - first - 1);
     if (method.empty() || target.empty() || target.find(' ') != std::string_view::npos || version.substr(0, 5) != "HTTP/")
@@ -126,11 +112,11 @@ Verdict judge_request(std::string_view head, const OwnNames &own) {
     std::optional<std::string_view> host;
     for (std::string_view header = next_line(head); !header.empty(); header = next_line(head)) {
         const size_t colon = header.find(':');
-        if (colon == std::string_view::npos || colon == 0 || std::any_of(header.begin(), header.end(), is_control)) return out;
+        if (colon == std::string_view::npos || colon == 0 || has_control(header)) return out;
         const std::string_view name = header.substr(0, colon);
         if (name.find_first_of(" \t") != std::string_view::npos)
             return out; // a folded line, or a name that two readers take for two
-        if (lower(name) != "host") continue;
+        if (!same(name, "Host")) continue;
         if (host) return out;
         host = trim(header.substr(colon + 1));
     }
@@ -138,7 +124,7 @@ Verdict judge_request(std::string_view head, const OwnNames &own) {
     const auto verdict = [&](int status) { return Verdict{status, method == "HEAD"}; };
     if (version != "HTTP/1.1" && version != "HTTP/1.0") return verdict(505);
     if (!host && version == "HTTP/1.1") return out;
-    if (lower(target.substr(0, 7)) == "http://") { // as to a proxy; its host is the one that counts
+    if (same(target.substr(0, 7), "http://")) { // as to a proxy; its host is the one that counts
         target.remove_prefix(7);
         const size_t slash = std::min(target.find('/'), target.size());
         host = target.substr(0, slash);

@@ -8,17 +8,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "programs/export/field.h"
 #include "programs/render/json_line.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::telemetry {
 namespace {
-
-std::string_view trim(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-    return text;
-}
 
 int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -34,11 +29,6 @@ bool is_token(std::string_view name) {
                std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
     });
 }
-bool has_control(std::string_view text) {
-    return std::any_of(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
-}
-
 template <class Number> std::optional<Number> number_in(std::string_view text) {
     Number value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 
+#include "programs/trace/dwarf_numbers.h"
 #include "programs/trace/go_location.h"
 #include "runtime/base/bytes.h"
 #include "runtime/elf/compressed.h"
@@ -158,26 +159,6 @@ class Reader {
     [[nodiscard]] Error broken(uint64_t at) const {
         return make_error(Errc::bad_input, format("{}: .debug_info: offset {:#x}: not what DWARF has there", elf_.name(), at));
     }
-    // False past the end.
-    static bool number(Bytes from, uint64_t &at, size_t size, uint64_t &out) {
-        if (at > from.size() || from.size() - at < size) return false;
-        out = 0;
-        for (size_t i = 0; i < size; ++i) out |= uint64_t{static_cast<uint8_t>(from[at + i])} << (8 * i);
-        at += size;
-        return true;
-    }
-    static bool leb(Bytes from, uint64_t &at, uint64_t &out, bool with_sign = false) {
-        out = 0;
-        for (unsigned shift = 0; shift < 70; shift += 7) {
-            if (at >= from.size()) return false;
-            const auto byte = static_cast<uint8_t>(from[at++]);
-            if (shift < 64) out |= uint64_t{byte & 0x7fu} << shift;
-            if (byte & 0x80) continue;
-            if (with_sign && (byte & 0x40) && shift + 7 < 64) out |= ~uint64_t{0} << (shift + 7);
-            return true;
-        }
-        return false;
-    }
     static std::string_view text(Bytes from, uint64_t at) {
         if (at >= from.size()) return {};
         const char *begin = reinterpret_cast<const char *>(from.data()) + at;
@@ -191,22 +172,22 @@ class Reader {
             Unit unit;
             unit.begin = at;
             uint64_t length = 0, value = 0, abbreviations = 0;
-            if (!number(info_, at, 4, length)) return Unexpected(broken(at));
+            if (!read_number(info_, at, 4, length)) return Unexpected(broken(at));
             if (length == 0xffffffff) {
                 unit.offset_size = 8;
-                if (!number(info_, at, 8, length)) return Unexpected(broken(at));
+                if (!read_number(info_, at, 8, length)) return Unexpected(broken(at));
             }
             if (length > info_.size() - at) return Unexpected(broken(unit.begin));
             unit.end = at + length;
-            bool good = number(info_, at, 2, value);
+            bool good = read_number(info_, at, 2, value);
             unit.version = static_cast<uint16_t>(value);
             uint64_t kind = 1; // DW_UT_compile
             if (unit.version >= 5) {
-                good = good && number(info_, at, 1, kind) && number(info_, at, 1, value);
+                good = good && read_number(info_, at, 1, kind) && read_number(info_, at, 1, value);
                 unit.address_size = static_cast<uint8_t>(value);
-                good = good && number(info_, at, unit.offset_size, abbreviations);
+                good = good && read_number(info_, at, unit.offset_size, abbreviations);
             } else {
-                good = good && number(info_, at, unit.offset_size, abbreviations) && number(info_, at, 1, value);
+                good = good && read_number(info_, at, unit.offset_size, abbreviations) && read_number(info_, at, 1, value);
                 unit.address_size = static_cast<uint8_t>(value);
             }
             if (!good || at > unit.end) return Unexpected(broken(unit.begin));
@@ -226,9 +207,9 @@ class Reader {
         if (!is_new) return &out;
         for (uint64_t at = offset;;) {
             uint64_t code = 0, tag = 0, children = 0;
-            if (!leb(abbrev_, at, code)) return Unexpected(broken(offset));
+            if (!read_leb(abbrev_, at, code)) return Unexpected(broken(offset));
             if (code == 0) return &out;
-            if (code > kMostCode || !leb(abbrev_, at, tag) || !number(abbrev_, at, 1, children))
+            if (code > kMostCode || !read_leb(abbrev_, at, tag) || !read_number(abbrev_, at, 1, children))
                 return Unexpected(broken(offset));
             if (out.size() <= code) out.resize(code + 1);
             Abbreviation &one = out[code];
@@ -237,8 +218,8 @@ class Reader {
             one.attributes.clear();
             for (;;) {
                 uint64_t name = 0, form = 0, implicit = 0;
-                if (!leb(abbrev_, at, name) || !leb(abbrev_, at, form)) return Unexpected(broken(offset));
-                if (form == 0x21 && !leb(abbrev_, at, implicit, true))
+                if (!read_leb(abbrev_, at, name) || !read_leb(abbrev_, at, form)) return Unexpected(broken(offset));
+                if (form == 0x21 && !read_leb(abbrev_, at, implicit, true))
                     return Unexpected(broken(offset)); // DW_FORM_implicit_const
                 if (name == 0 && form == 0) break;
                 one.attributes.push_back(
@@ -250,7 +231,7 @@ class Reader {
     // What indexes of the unit count from: its first entry says so.
     Result<void> read_bases(Unit &unit) {
         uint64_t at = unit.entries, code = 0;
-        if (at >= unit.end || !leb(info_, at, code) || code >= unit.abbreviations->size()) return {};
+        if (at >= unit.end || !read_leb(info_, at, code) || code >= unit.abbreviations->size()) return {};
         for (const Attribute &attribute : (*unit.abbreviations)[code].attributes) {
             const Value value = TRY(read_value(unit, attribute.form, attribute.implicit, at));
             if (attribute.name == at_str_offsets_base) unit.string_base = value.number;
@@ -281,53 +262,55 @@ class Reader {
         uint64_t size = 0;
         const uint64_t begin = at;
         bool good = true;
-        const auto fixed = [&](size_t bytes) { good = number(info_, at, bytes, out.number); };
+        const auto fixed = [&](size_t bytes) { good = read_number(info_, at, bytes, out.number); };
         const auto skip = [&](uint64_t bytes) {
             good = good && bytes <= info_.size() - at;
             if (!good) return;
             out.block = info_.subspan(at, bytes);
             at += bytes;
         };
-        const auto indexed = [&](Bytes table, uint64_t base, size_t width) {
+        // A number in so many bytes, or in as many as it needs, and what the table has at it.
+        const auto indexed = [&](bool by_leb, size_t bytes, Bytes table, uint64_t base, size_t width) {
+            good = by_leb ? read_leb(info_, at, out.number) : read_number(info_, at, bytes, out.number);
             uint64_t place = base + out.number * width, value = 0;
-            if (good && number(table, place, width, value))
+            if (good && read_number(table, place, width, value))
                 out.number = value;
             else
                 out.number = UINT64_MAX;
         };
         switch (form) {
-        case 0x01: fixed(unit.address_size); break;                      // addr
-        case 0x03: good = number(info_, at, 2, size), skip(size); break; // block2
-        case 0x04: good = number(info_, at, 4, size), skip(size); break; // block4
-        case 0x05: fixed(2); break;                                      // data2
-        case 0x06: fixed(4); break;                                      // data4
-        case 0x07: fixed(8); break;                                      // data8
-        case 0x08:                                                       // string
+        case 0x01: fixed(unit.address_size); break;                           // addr
+        case 0x03: good = read_number(info_, at, 2, size), skip(size); break; // block2
+        case 0x04: good = read_number(info_, at, 4, size), skip(size); break; // block4
+        case 0x05: fixed(2); break;                                           // data2
+        case 0x06: fixed(4); break;                                           // data4
+        case 0x07: fixed(8); break;                                           // data8
+        case 0x08:                                                            // string
             out.text = text(info_, at);
             skip(out.text.size() + 1);
             break;
         case 0x09:
-        case 0x18: good = leb(info_, at, size), skip(size); break;       // block, exprloc
-        case 0x0a: good = number(info_, at, 1, size), skip(size); break; // block1
+        case 0x18: good = read_leb(info_, at, size), skip(size); break;       // block, exprloc
+        case 0x0a: good = read_number(info_, at, 1, size), skip(size); break; // block1
         case 0x0b:
-        case 0x0c: fixed(1); break;                                // data1, flag
-        case 0x0d: good = leb(info_, at, out.number, true); break; // sdata
-        case 0x0e:                                                 // strp
+        case 0x0c: fixed(1); break;                                     // data1, flag
+        case 0x0d: good = read_leb(info_, at, out.number, true); break; // sdata
+        case 0x0e:                                                      // strp
             fixed(unit.offset_size);
             out.text = text(str_, out.number);
             break;
         case 0x0f:
         case 0x22:
-        case 0x23: good = leb(info_, at, out.number); break;                               // udata, loclistx, rnglistx
+        case 0x23: good = read_leb(info_, at, out.number); break;                          // udata, loclistx, rnglistx
         case 0x10: fixed(unit.version == 2 ? unit.address_size : unit.offset_size); break; // ref_addr
         case 0x11: fixed(1), out.number += unit.begin; break;                              // ref1 to ref8, ref_udata
         case 0x12: fixed(2), out.number += unit.begin; break;
         case 0x13: fixed(4), out.number += unit.begin; break;
         case 0x14: fixed(8), out.number += unit.begin; break;
-        case 0x15: good = leb(info_, at, out.number), out.number += unit.begin; break;
+        case 0x15: good = read_leb(info_, at, out.number), out.number += unit.begin; break;
         case 0x16: { // indirect
             uint64_t other = 0;
-            if (!leb(info_, at, other) || other == 0x16 || other == 0x21) return Unexpected(broken(begin));
+            if (!read_leb(info_, at, other) || other == 0x16 || other == 0x21) return Unexpected(broken(begin));
             return read_value(unit, other, 0, at);
         }
         case 0x17:
@@ -338,8 +321,7 @@ class Reader {
         case 0x26:
         case 0x27:
         case 0x28: // strx, strx1 to strx4
-            form == 0x1a ? void(good = leb(info_, at, out.number)) : fixed(form - 0x24);
-            indexed(str_offsets_, unit.string_base, unit.offset_size);
+            indexed(form == 0x1a, form - 0x24, str_offsets_, unit.string_base, unit.offset_size);
             out.text = text(str_, out.number);
             break;
         case 0x1b:
@@ -347,8 +329,7 @@ class Reader {
         case 0x2a:
         case 0x2b:
         case 0x2c: // addrx, addrx1 to addrx4
-            form == 0x1b ? void(good = leb(info_, at, out.number)) : fixed(form - 0x28);
-            indexed(addr_, unit.address_base, unit.address_size);
+            indexed(form == 0x1b, form - 0x28, addr_, unit.address_base, unit.address_size);
             break;
         case 0x1c: fixed(4); break; // ref_sup4
         case 0x1e: skip(16); break; // data16
@@ -369,7 +350,7 @@ class Reader {
         Entry out;
         const uint64_t begin = out.begin = at;
         uint64_t code = 0;
-        if (!leb(info_, at, code) || at > unit.end) return Unexpected(broken(begin));
+        if (!read_leb(info_, at, code) || at > unit.end) return Unexpected(broken(begin));
         out.next = at;
         if (code == 0) return out;
         if (code >= unit.abbreviations->size() || (*unit.abbreviations)[code].tag == 0) return Unexpected(broken(begin));

@@ -13,6 +13,8 @@
 
 #include <elf.h>
 
+#include "programs/trace/dwarf_numbers.h"
+
 namespace rawbpf::inline v0::trace {
 namespace {
 
@@ -24,23 +26,12 @@ class Cursor {
   public:
     Cursor(Bytes bytes, uint64_t at) : bytes_(bytes), at_(std::min<uint64_t>(at, bytes.size())) {}
     uint64_t fixed(size_t size) {
-        if (bytes_.size() - at_ < size) return fail();
         uint64_t out = 0;
-        for (size_t i = 0; i < size; ++i) out |= uint64_t{static_cast<uint8_t>(bytes_[at_ + i])} << (8 * i);
-        at_ += size;
-        return out;
+        return read_number(bytes_, at_, size, out) ? out : fail();
     }
     uint64_t leb(bool with_sign = false) {
         uint64_t out = 0;
-        for (unsigned shift = 0; shift < 70; shift += 7) {
-            const uint64_t byte = fixed(1);
-            if (bad_) return 0;
-            if (shift < 64) out |= (byte & 0x7f) << shift;
-            if (byte & 0x80) continue;
-            if (with_sign && (byte & 0x40) && shift + 7 < 64) out |= ~uint64_t{0} << (shift + 7);
-            return out;
-        }
-        return fail();
+        return read_leb(bytes_, at_, out, with_sign) ? out : fail();
     }
     Bytes take(uint64_t size) {
         if (bytes_.size() - at_ < size) return fail(), Bytes{};

@@ -296,7 +296,7 @@ void Tracer::State::fill_programs() {
     }
 }
 
-/// The one process whose calls are wanted, so that only it stops at the probes; 0: there may be several.
+/// The one process whose calls are wanted, so that only it stops at the probes; -1: there may be several.
 int Tracer::State::only_process() const {
     const Filters &filters = options.program.filters;
     if (filters.follows()) return -1;

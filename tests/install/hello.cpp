@@ -2,6 +2,7 @@
 // second, and counts the records that the kernel sent.
 #include <rawbpf/rawbpf.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -9,7 +10,7 @@
 
 using namespace rawbpf;
 
-Result<unsigned> samples() {
+Result<size_t> samples() {
     Builder b("hello");
     MapRef ring = b.ringbuf("samples", 65536);
     Code &f = b.program("perf_event", "on_tick");
@@ -26,12 +27,11 @@ Result<unsigned> samples() {
     PerfEventLink link = TRY(PerfEventLink::open({.frequency = 999, .pid = getpid()}, object.find_program("on_tick")->fd.get()));
     TRY(link.enable());
     for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 5;) continue;
-    unsigned count = 0;
-    return records.consume([&](Bytes) { ++count; }), count;
+    return records.consume([](Bytes) {});
 }
 
 int main() {
-    Result<unsigned> count = samples();
+    Result<size_t> count = samples();
     if (!count) return fprintf(stderr, "hello: %s\n", count.error().message().c_str()), 1;
-    return printf("%u samples\n", *count), *count > 0 ? 0 : 1;
+    return printf("%zu samples\n", *count), *count > 0 ? 0 : 1;
 }
