@@ -38,8 +38,15 @@ struct AssembleOptions {
     void *context = nullptr; ///< include()'s
 };
 
+/// A label of the source: what a listing or a debugger calls a place.
+struct LabelPlace {
+    std::string function, name;
+    uint32_t insn = 0; ///< of the function; its size: the end
+};
+
 struct Assembled {
     Unit unit; ///< sound when there are no complaints
+    std::vector<LabelPlace> labels;
     std::vector<Complaint> complaints;
     /// What can be written down and certainly isn't meant: a jump out of its function, an end without an exit, a place outside of
     /// the stack, a section that no loader knows, a constant that looks like an assignment.

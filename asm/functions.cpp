@@ -126,6 +126,8 @@ void Assembler::end_function() {
     function.refs = std::move(refs_);
     refs_.clear();
     places_.clear();
+    for (const Label &label : labels_)
+        if (label.insn >= 0) out_.labels.push_back({function.name, std::string(label.name), static_cast<uint32_t>(label.insn)});
     labels_.clear();
     label_slots_.clear();
     jumps_.clear();

@@ -71,16 +71,6 @@ std::string hex(uint64_t value) {
     return "0x" + out;
 }
 
-/// A name as the assembler takes it: those of object files may hold anything.
-std::string plain_symbol(std::string_view name) {
-    std::string out(name);
-    for (char &c : out)
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '$'))
-            c = '_';
-    if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
-    return out;
-}
-
 /// 2 for a whole ld_imm64, else 1.
 size_t slots_at(std::span<const Insn> insns, size_t i) {
     if (!is_wide(insns[i]) || i + 1 >= insns.size()) return 1;
@@ -194,6 +184,16 @@ std::string quoted(std::string_view text) {
 }
 
 } // namespace
+
+// Names of object files may hold anything.
+std::string plain_symbol(std::string_view name) {
+    std::string out(name);
+    for (char &c : out)
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || c == '$'))
+            c = '_';
+    if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
+    return out;
+}
 
 std::string print(const Function &function, PrintStyle style) {
     const std::span<const Insn> insns(function.insns);

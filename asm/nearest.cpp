@@ -37,7 +37,7 @@ std::string near_register(std::string_view word) {
     std::string digits = lower.substr(lower.find_first_of("0123456789") == std::string::npos ? 1 : 0);
     if (digits.size() == lower.size()) { // letters, then a number: another machine's register, or another case
         const size_t number = lower.find_first_of("0123456789");
-        digits = number <= 2 ? lower.substr(number) : std::string("?");
+        digits = number == 1 ? lower.substr(number) : std::string("?"); // `be24` is none
     } else {
         if (lower[0] != 'r' && lower[0] != 'w') return {};
         if (digits.empty()) digits = "0";
@@ -51,13 +51,22 @@ std::string near_register(std::string_view word) {
     return (half ? "w" : "r") + std::to_string(number <= 10 ? number : 10);
 }
 
+// Who writes `map_lookup` means the name that goes on from there, or that has it inside; a short word is in too many names.
+bool Nearest::holds_word(std::string_view name) const {
+    constexpr size_t kLeastBegin = 3, kLeastInside = 5;
+    return (word_.size() >= kLeastBegin && name.starts_with(word_)) ||
+           (word_.size() >= kLeastInside && name.find(word_) != std::string_view::npos);
+}
+
 void Nearest::offer(std::string_view name) {
     if (name.empty() || name.size() > kLongest || word_.size() > kLongest) return;
-    const size_t difference = name.size() > word_.size() ? name.size() - word_.size() : word_.size() - name.size();
-    if (difference >= best_) return;
-    const size_t distance = edit_distance(word_, name);
-    if (distance >= best_) return;
-    best_ = distance;
+    const size_t longer = name.size() > word_.size() ? name.size() - word_.size() : word_.size() - name.size();
+    const bool holds = holds_word(name);
+    if (!holds && longer > steps_) return;
+    const size_t steps = holds ? 1 : edit_distance(word_, name);
+    if (steps > steps_ || (steps == steps_ && longer >= longer_)) return;
+    steps_ = steps;
+    longer_ = longer;
     name_ = name;
 }
 

@@ -1,6 +1,8 @@
 // "Did you mean ...?" For the assembler's names, and for the command line's.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,10 +16,11 @@ namespace rawbpf::inline v0 {
 /// look like one.
 [[nodiscard]] std::string near_register(std::string_view word);
 
-/// Remembers the one of the names offered that is nearest to a word.
+/// Remembers the one of the names offered that is nearest to a word: it holds the word, or few steps, beside the word's length,
+/// lead to it.
 class Nearest {
   public:
-    explicit Nearest(std::string_view word) : word_(word), best_(word.size() / 3 + 2) {}
+    explicit Nearest(std::string_view word) : word_(word), steps_(word.size() < 3 ? word.size() / 2 : word.size() / 3) {}
     void offer(std::string_view name);
     /// "did you mean `name`?", or nothing when none is near.
     [[nodiscard]] std::string hint() const;
@@ -25,9 +28,11 @@ class Nearest {
     [[nodiscard]] std::string hint_or_register() const;
 
   private:
+    [[nodiscard]] bool holds_word(std::string_view name) const;
     std::string_view word_;
     std::string name_;
-    size_t best_; ///< steps of the nearest so far, plus one
+    size_t steps_;             ///< of the nearest so far; at first, the most that are near: a third of the word
+    size_t longer_ = SIZE_MAX; ///< by how many letters it and the word differ in length
 };
 
 } // namespace rawbpf::inline v0

@@ -52,6 +52,9 @@ void append_insn(std::string &out, std::span<const Insn> at, PrintStyle style = 
 /// The functions as graphs of basic blocks, for Graphviz.
 [[nodiscard]] std::string print_graph(const Unit &unit, PrintStyle style = {});
 
+/// A name as the assembler takes it: what it can't have becomes `_`.
+[[nodiscard]] std::string plain_symbol(std::string_view name);
+
 /// "ringbuf" for 27; "type 99" for one that isn't known.
 [[nodiscard]] std::string map_kind_name(uint32_t type);
 /// 27 for "ringbuf"; -1 for a name that isn't known.

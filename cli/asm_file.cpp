@@ -45,7 +45,7 @@ std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char *>(b
 
 } // namespace
 
-Result<Unit> assemble_file(const InputFile &file, bool lines) {
+Result<Unit> assemble_file(const InputFile &file, bool lines, std::vector<LabelPlace> *labels) {
     if (file.bytes().size() > kMaxText) return fail(Errc::bad_input, "{}: more than 64 MiB of text", file.name());
     std::string folder = file.name().substr(0, file.name().rfind('/') + 1);
     AssembleOptions options;
@@ -56,6 +56,7 @@ Result<Unit> assemble_file(const InputFile &file, bool lines) {
     options.context = &folder;
     Assembled assembled = assemble(text_of(file.bytes()), options);
     if (!assembled.warnings.empty()) say(assembled.warning_report());
+    if (assembled && labels) *labels = std::move(assembled.labels);
     if (assembled) return std::move(assembled.unit);
     say(assembled.report());
     const size_t n = assembled.complaints.size();
@@ -63,6 +64,9 @@ Result<Unit> assemble_file(const InputFile &file, bool lines) {
 }
 
 Result<ObjectSpec> open_assembly(const InputFile &file) { return object_of(TRY(assemble_file(file))); }
+Result<ObjectSpec> open_assembly(const InputFile &file, std::vector<LabelPlace> &labels) {
+    return object_of(TRY(assemble_file(file, true, &labels)));
+}
 
 InputKind kind_of(Bytes bytes) {
     const std::string_view text = text_of(bytes);

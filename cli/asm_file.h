@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "asm/assemble.h"
 #include "cli/object_file.h"
@@ -10,10 +11,12 @@ namespace rawbpf::inline v0::cli {
 
 /// Assembles a file's text; `.include` reads files beside it. Errors: bad_input with a summary, after all mistakes have been
 /// shown on standard error.
-[[nodiscard]] Result<Unit> assemble_file(const InputFile &file, bool lines = true);
+[[nodiscard]] Result<Unit> assemble_file(const InputFile &file, bool lines = true, std::vector<LabelPlace> *labels = nullptr);
 
 /// The same, as what an object file would give: for loading and running. Errors: also those of object_of().
 [[nodiscard]] Result<ObjectSpec> open_assembly(const InputFile &file);
+/// And its labels.
+[[nodiscard]] Result<ObjectSpec> open_assembly(const InputFile &file, std::vector<LabelPlace> &labels);
 
 enum class InputKind : uint8_t { object, hex, text };
 /// An ELF file, hexadecimal digits and nothing else, or text to assemble.

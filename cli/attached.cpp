@@ -6,11 +6,17 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "programs/load/contents.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 #include "runtime/link/iterator.h"
+#include "runtime/object/sections.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
@@ -34,6 +40,35 @@ Result<void> wait_for_end(const sys::SignalFd &signals, double seconds) {
         std::array<epoll_event, 1> event;
         if (TRY(sys::epoll_wait(epoll.get(), event, timeout)) > 0) return {};
     }
+}
+
+// What says where such programs go as those of the object: an option, or the name of the section.
+std::string what_says_where(const LoadedObject &object) {
+    std::vector<std::string> ways;
+    for (const Program &program : object.programs) {
+        const SectionKind *kind = find_section_kind(program.section);
+        std::string way;
+        if (!kind) continue;
+        switch (kind->attachment) {
+        case Attachment::xdp:
+        case Attachment::tcx:
+        case Attachment::tc:
+        case Attachment::netkit: way = "--interface says where it goes"; break;
+        case Attachment::cgroup: way = "--cgroup says where it goes"; break;
+        case Attachment::network_namespace: way = "--netns says where it goes"; break;
+        case Attachment::perf_event: way = "--freq says how often it runs"; break;
+        default: break;
+        }
+        if (way.empty() && kind->target == SectionTarget::none) continue;
+        if (way.empty())
+            way = format("the section names the target: SEC(\"{}/{}\")", kind->name,
+                         kind->target == SectionTarget::user_function ? "FILE:FUNCTION" : "TARGET");
+        way = format("{}: {}", program.section, way);
+        if (std::find(ways.begin(), ways.end(), way) == ways.end()) ways.push_back(std::move(way));
+    }
+    std::string out;
+    for (const std::string &way : ways) append(out, "{}{}", out.empty() ? "" : "\n", way);
+    return out;
 }
 
 std::string printable(std::string_view text) {
@@ -94,7 +129,7 @@ Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids) {
         request.network_namespace = TRY(sys::open(std::string(a.text(ids.netns)), O_RDONLY));
         request.places.network_namespace_fd = request.network_namespace.get();
     }
-    if (a.has(ids.pid)) request.places.pid = static_cast<int>(a.count(ids.pid));
+    if (a.has(ids.pid)) request.places.pid = a.pid(ids.pid);
     if (a.has(ids.freq)) request.places.frequency = a.count(ids.freq);
     return request;
 }
@@ -108,8 +143,8 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
     if (attached.links.empty()) {
         if (object.programs.empty() && object.struct_ops.empty())
             return fail(Errc::not_found, "{}: has nothing to attach", spec.name);
-        return Unexpected(make_error(Errc::invalid_argument, format("{}: nothing was attached", spec.name),
-                                     "--interface, --cgroup, --netns and --freq say where programs go whose sections don't"));
+        return Unexpected(
+            make_error(Errc::invalid_argument, format("{}: nothing was attached", spec.name), what_says_where(object)));
     }
     std::string text;
     for (const Link &link : attached.links) {

@@ -40,13 +40,8 @@ inline constexpr Option kAttachNetnsOption{.name = "netns",
                                            .help =
                                                "with --attach: the network namespace for sk_lookup and flow_dissector programs; "
                                                "/proc/self/ns/net is one's own"};
-inline constexpr Option kAttachPidOption{.name = "pid",
-                                         .letter = 'p',
-                                         .kind = Kind::count,
-                                         .argument = "PID",
-                                         .help = "with --attach: uprobes in this process only",
-                                         .least = 1,
-                                         .most = INT32_MAX};
+inline constexpr Option kAttachPidOption{
+    .name = "pid", .letter = 'p', .kind = Kind::pid, .argument = "PID", .help = "with --attach: uprobes in this process only"};
 inline constexpr Option kAttachFreqOption{.name = "freq",
                                           .letter = 'F',
                                           .kind = Kind::count,

@@ -31,7 +31,7 @@ constexpr Option kOptions[] = {
     format_option("raw", "raw c json"),
     kJsonOption,
     kOutputOption,
-    kSyscallsOption,
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
@@ -116,7 +116,7 @@ Result<void> dump(const BtfSource &source, std::span<const btf::TypeId> types, c
 
 int run_btf_dump(const Arguments &a) {
     std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     std::span<const std::string_view> rest = a.operands();
     Result<BtfSource> source = open_source(rest, std::string(a.text(option("base"))));
     narrator.reset();

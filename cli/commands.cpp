@@ -80,7 +80,7 @@ Asks what_is_asked(const Command &command, const Arguments &arguments) {
 int run(std::span<const std::string_view> words) {
     if (std::optional<int> status = pass_to_lab(words)) return *status;
     if (words.empty()) {
-        say(help_text(all_commands(), color_wanted("auto", 2)));
+        say_as_is(help_text(all_commands(), color_wanted("auto", 2)));
         return 2;
     }
     std::string_view first = words[0];

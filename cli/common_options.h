@@ -49,10 +49,16 @@ inline constexpr Option kColorOption{.name = "color",
 constexpr Option verbose_option(std::string_view help) { return {.name = "verbose", .letter = 'v', .help = help}; }
 inline constexpr Option kVerboseOption = verbose_option("say more about what happens");
 inline constexpr Option kQuietOption{.name = "quiet", .letter = 'q', .help = "no ledger and no progress, only errors"};
-inline constexpr Option kSyscallsOption{.name = "syscalls",
-                                        .help = "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) as it is made, "
-                                                "decoded, on standard error",
-                                        .section = "Other"};
+/// `whole`: the command has -v, and gives it to its Narrator.
+constexpr Option syscalls_option(bool whole) {
+    return {.name = "syscalls",
+            .help = whole ? "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) as it is made, decoded, on standard "
+                            "error; -v shows what they point at whole, not only its beginning"
+                          : "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) as it is made, decoded, on standard "
+                            "error, with the beginning of what they point at",
+            .section = "Other"};
+}
+inline constexpr Option kSyscallsOption = syscalls_option(true);
 
 inline constexpr Option kAsRootOption{.name = "as-root",
                                       .help = "under sudo: run COMMAND as root, not as the user who called sudo"};

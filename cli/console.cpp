@@ -34,7 +34,9 @@ bool color_wanted(std::string_view when, int fd) {
     return is_terminal(fd) && !(no && *no) && !(term && std::string_view(term) == "dumb");
 }
 
-void say(std::string_view text) {
+void say(std::string_view text) { say_as_is(printable_lines(text)); }
+
+void say_as_is(std::string_view text) {
     (void)sys::write_all(2, text.data(), text.size()); // there is no other place to report to
 }
 
@@ -51,11 +53,11 @@ std::string printable_lines(std::string_view text) {
 
 int complain(std::string_view who, const Error &error, int status) {
     std::string text;
-    if (!error.log.empty()) append(text, "{}{}", printable_lines(error.log), error.log.ends_with('\n') ? "" : "\n");
-    append(text, "{}: {}\n", who, printable_lines(error.message()));
+    if (!error.log.empty()) append(text, "{}{}", error.log, error.log.ends_with('\n') ? "" : "\n");
+    append(text, "{}: {}\n", who, error.message());
     for (std::string_view hint = error.hint; !hint.empty();) {
         size_t end = std::min(hint.find('\n'), hint.size());
-        append(text, "hint: {}\n", printable_lines(hint.substr(0, end)));
+        if (end != 0) append(text, "hint: {}\n", hint.substr(0, end));
         hint.remove_prefix(std::min(end + 1, hint.size()));
     }
     say(text);

@@ -22,8 +22,10 @@ int complain(std::string_view who, const Error &error, int status = 0);
 /// The lines with everything that would disturb a terminal replaced by U+FFFD, but for their ends and tabs.
 [[nodiscard]] std::string printable_lines(std::string_view text);
 
-/// Writes text to standard error.
+/// Writes text to standard error, as printable_lines() has it: messages name files, processes and what they said.
 void say(std::string_view text);
+/// The same with escape sequences: only for text that is ours, or has been made printable.
+void say_as_is(std::string_view text);
 /// Writes text to standard output; returns the exit status (a reader that has gone is no failure).
 [[nodiscard]] int print(std::string_view text);
 

@@ -10,6 +10,8 @@
 #include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/running.h"
+#include "cli/starting.h"
+#include "cli/view.h"
 #include "programs/custom/tail_call.h"
 #include "programs/custom/tracer.h"
 #include "programs/custom/view.h"
@@ -149,6 +151,7 @@ class Run {
                             : format("a tail call couldn't be measured: {}", ns.error().message());
         }
         cpu_before_ns_ = sys::process_cpu_ns();
+        Starting starting(std::string(kWho), a_.has(option("quiet")));
         TRY(open());
         profile::Following &following = names_.following();
         if (const UnwindProgramOptions *program = tracer_->unwinds())
@@ -172,6 +175,7 @@ class Run {
         start_ns_ = sys::monotonic_ns();
         run_ = profile::describe_run(own_command_line({"rawbpf", "custom"}, a_), RAWBPF_VERSION, cpus, start_ns_);
         TRY(tracer_->attach());
+        starting.over();
         if (a_.has(option("verbose"))) {
             for (const std::string &step : tracer_->steps()) say(format("{}: {}\n", kWho, step));
             say(format("{}: {}\n", kWho, tail_call_));
@@ -296,6 +300,7 @@ class Run {
 
     Result<void> outcome() {
         const custom::Counts counts = TRY(tracer_->counts());
+        view_->drain();
         Ledger ledger = custom::ledger_of(*tracer_, counts, view_->shown(), filtered_);
         ledger.degraded = view_->degraded();
         ledger.stack_ends = view_->stack_ends();
@@ -305,11 +310,14 @@ class Run {
         cost.bpf_ns = tracer_->cost().ns;
         cost.table_bytes = names_.following().stats().pool_bytes;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
+        cost.advice = names_.advice();
         render::set_ledger_cost(cost);
         TRY(view_->finish(ledger));
         if (a_.has(option("quiet"))) return {};
         say(format("{}\n", view_->totals()));
-        say(render::ledger_text(kWho, run_, ledger, cost, "trace"));
+        std::string text;
+        append_advice(text, kWho, cost.advice);
+        say(text + render::ledger_text(kWho, run_, ledger, cost, "trace"));
         if (counts.cleared)
             note(format("{} contexts in custom_context_map were taken away: their threads were preempted before they jumped. "
                         "custom_context_by_thread has no such losses",
@@ -351,7 +359,7 @@ int run_custom_command(const Arguments &a) {
     if (!output) return complain(kWho, output.error(), 1);
     stop_on_signals();
     std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2), a.has(option("verbose")));
     Result<void> done = Run(a, *output, debug_info->get()).run();
     narrator.reset();
     if (!done) {

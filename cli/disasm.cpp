@@ -3,6 +3,7 @@
 #include "cli/asm_file.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/console.h"
 #include "programs/inspect/loaded_program.h"
 
 namespace rawbpf::inline v0::cli {
@@ -62,7 +63,9 @@ int run_disasm(const Arguments &a) {
     style.locations = a.has(option("source"));
     style.bytes = a.has(option("bytes"));
     style.hex = a.has(option("hex"));
-    return write_result(kWho, a.text(option("output")), a.has(option("cfg")) ? print_graph(*unit, style) : print(*unit, style));
+    // Comments have lines of the source and the file's name in them; names and strings of the text itself are ASCII.
+    return write_result(kWho, a.text(option("output")),
+                        printable_lines(a.has(option("cfg")) ? print_graph(*unit, style) : print(*unit, style)));
 }
 
 } // namespace

@@ -19,6 +19,7 @@ constexpr Option kOptions[] = {
     {.name = "pid",
      .letter = 'p',
      .kind = Kind::pids,
+     .repeatable = true,
      .in_lab = true,
      .argument = "PID",
      .help = "what a profile of this process will show: of each module that it has mapped, as it sees them",
@@ -42,7 +43,7 @@ constexpr Example kExamples[] = {
 
 int answer(const Arguments &a) {
     std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
     if (kExamineModules && (!a.operands().empty() || a.has(option("pid"))))
         return kExamineModules(a, {option("pid"), option("format"), option("output")});
     Result<Output> output = Output::open(a.text(option("output")));

@@ -95,7 +95,7 @@ int run_exec(const Arguments &a) {
     Result<ProgramInput> input = program_input(a, program_input_ids(kOptions));
     if (!input) return complain(kWho, input.error(), input.error().kind == Errc::invalid_argument ? 2 : 1);
     std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
     const bool diff = a.has(option("diff")), kernel = a.has(option("kernel")) || diff, verbose = a.has(option("verbose"));
     exec::RunOptions options;
     options.memory = std::move(input->memory);
@@ -114,6 +114,8 @@ int run_exec(const Arguments &a) {
         const std::string_view name = engine == 0 ? "kernel" : "emulator";
         if (!result) {
             if (!verbose) result.error().log.clear();
+            if (engine == 1 && result.error().kind == Errc::busy) // the limit, which is the only one that an option raises
+                result.error().hint = format("--limit N allows more; it is {} now", options.limit);
             return complain(format("{}: {}", kWho, name), result.error());
         }
         report(name, *result, verbose, a.has(option("repeat")));

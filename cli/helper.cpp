@@ -63,7 +63,8 @@ int answer(const Arguments &a) {
         append(out, "    here        {}\n", types);
     } else {
         const Probed probed = probe_helper(helper->id);
-        append(out, "    here        no program type may call it{}{}\n", probed.detail.empty() ? "" : ": ", probed.detail);
+        append(out, "    here        {}{}{}\n", probed.support == Support::no ? "no program type may call it" : "not known",
+               probed.detail.empty() ? "" : ": ", probed.detail);
     }
     return print(out);
 }

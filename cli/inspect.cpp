@@ -1,6 +1,7 @@
 // `rawbpf inspect`: what an object file holds and what it will ask of a kernel. No kernel, no privileges.
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/console.h"
 #include "cli/object_file.h"
 #include "programs/inspect/object_view.h"
 
@@ -33,7 +34,7 @@ int run_inspect(const Arguments &a) {
     if (json) append_json_header(text, a);
     text += *shown;
     if (!json && a.has(option("verbose"))) text += "\n" + print_spec(object->spec);
-    return write_result(kWho, a.text(option("output")), text);
+    return write_result(kWho, a.text(option("output")), json ? text : printable_lines(text));
 }
 
 } // namespace

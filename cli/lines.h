@@ -12,7 +12,8 @@ inline constexpr Option kLinesOption{
     .name = "lines",
     .in_lab = true,
     .help = "file and line of each frame, from debug info (DWARF): in the file, in its debug file, or from the servers that "
-            "DEBUGINFOD_URLS names. In json and pprof, and in the table with --ps"};
+            "DEBUGINFOD_URLS names (a file of 256 MB at most; DEBUGINFOD_MAXSIZE=BYTES sets another bound). In json and pprof, "
+            "and in the table with --ps"};
 inline constexpr Option kInlineOption{
     .name = "inline",
     .in_lab = true,

@@ -293,7 +293,7 @@ Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const A
         return Unexpected(std::move(loaded).error());
     }
     if (report.verbose())
-        for (const std::string &note : loaded->notes) say(printable_lines(format("{}: {}\n", kWho, note)));
+        for (const std::string &note : loaded->notes) say(format("{}: {}\n", kWho, note));
     for (const LoadAttempt &attempt : attempts)
         report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}, {}});
     for (size_t i = 0; i < loaded->maps.size(); ++i) report.map(loaded->maps[i], spec.maps[i]);
@@ -333,7 +333,7 @@ int run_load(const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2));
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
 
     LoadOptions options;
     Fd target;

@@ -9,11 +9,13 @@
 
 int main(int argc, char **argv) {
     rawbpf::cli::fill_standard_descriptors();
-    // A handler, not SIG_IGN: write(2) returns EPIPE either way, but exec gives a workload the default back only from a handler.
+    // A handler, not SIG_IGN: write(2) returns EPIPE or EFBIG either way, but exec gives a workload the default back only from a
+    // handler.
     struct sigaction quiet {};
     quiet.sa_handler = [](int) {};
     quiet.sa_flags = SA_RESTART;
     sigaction(SIGPIPE, &quiet, nullptr);
+    sigaction(SIGXFSZ, &quiet, nullptr);
     rawbpf::sys::outlive_truncated_files();
     std::vector<std::string_view> words(argv + (argc > 0), argv + argc);
     return rawbpf::cli::run(words);

@@ -10,17 +10,19 @@
 
 namespace rawbpf::inline v0::cli {
 
-Narrator::Narrator(bool color) : color_(color), before_(sys::observe(this)) {}
+Narrator::Narrator(bool color, bool all)
+    : color_(color), detail_{&fds_, all ? sys::kAll : sys::kFew}, before_(sys::observe(this)) {}
 Narrator::~Narrator() { sys::observe(before_); }
 
 void Narrator::after(const sys::Call &call, long result) {
-    if (!sys::is_narrated(call)) return;
-    std::string line = sys::describe(call, result);
+    if (!sys::is_narrated(call)) return fds_.see(call, result);
+    std::string line = printable_lines(sys::describe(call, result, detail_));
+    fds_.see(call, result);
     if (color_) { // the clause on why, behind the '#', steps back
         size_t why = line.rfind("   # ");
         if (why != std::string::npos) line.insert(why, "\x1b[2m"), line += "\x1b[0m";
     }
-    say(line + "\n");
+    say_as_is(line + "\n");
 }
 
 } // namespace rawbpf::inline v0::cli

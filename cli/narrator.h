@@ -2,13 +2,16 @@
 #pragma once
 
 #include "runtime/sys/choke.h"
+#include "runtime/sys/describe.h"
+#include "runtime/sys/descriptors.h"
 
 namespace rawbpf::inline v0::cli {
 
 /// Prints bpf(2), perf_event_open(2), ioctl(2) and mmap(2) while it lives; the observer before it comes back afterwards.
 class Narrator final : public sys::Observer {
   public:
-    explicit Narrator(bool color);
+    /// `all`: instructions, logs and data whole; else their beginnings.
+    Narrator(bool color, bool all);
     ~Narrator() override;
     Narrator(const Narrator &) = delete;
     Narrator &operator=(const Narrator &) = delete;
@@ -16,6 +19,8 @@ class Narrator final : public sys::Observer {
 
   private:
     bool color_;
+    sys::Descriptors fds_;
+    sys::Detail detail_;
     sys::Observer *before_;
 };
 

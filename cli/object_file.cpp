@@ -14,8 +14,6 @@
 namespace rawbpf::inline v0::cli {
 
 namespace {
-constexpr size_t kMaxInput = size_t{1} << 30;
-
 // What somebody probably did who gave us something that is no object.
 std::string_view advice_on(Bytes bytes) {
     constexpr uint8_t kElf[] = {0x7f, 'E', 'L', 'F'};
@@ -30,14 +28,14 @@ Result<InputFile> InputFile::open(std::string_view path) {
     InputFile out;
     out.name_ = path == "-" ? "standard input" : std::string(path);
     if (path == "-") {
-        *out.text_ = TRY_IN(sys::read_file("/dev/stdin", kMaxInput), "standard input");
+        *out.text_ = TRY_IN(sys::read_file("/dev/stdin"), "standard input");
         return out;
     }
     struct stat st = TRY(sys::stat_file(out.name_));
     if (S_ISREG(st.st_mode))
         out.mapping_ = TRY(sys::map_file(out.name_));
     else
-        *out.text_ = TRY(sys::read_file(out.name_, kMaxInput));
+        *out.text_ = TRY(sys::read_file(out.name_));
     return out;
 }
 

@@ -14,6 +14,7 @@
 #include <charconv>
 
 #include "cli/suggest.h"
+#include "cli/users.h"
 #include "runtime/sys/cpus.h"
 
 namespace rawbpf::inline v0::cli {
@@ -36,6 +37,10 @@ std::string joined(std::string_view words, std::string_view between) {
     return out;
 }
 
+bool is_list(Kind kind) { return kind == Kind::pids || kind == Kind::tids || kind == Kind::users; }
+
+constexpr double kMostSeconds = 1e9; // 31 years: as nanoseconds, with a clock's reading added, it fits into 63 bits
+
 // An option as messages name it: as typed, with its long name where that was a letter.
 std::string shown(const Option &option, const std::string &spelling) {
     return spelling.size() == 2 ? format("{} (--{})", spelling, option.name) : spelling;
@@ -52,10 +57,11 @@ Result<void> check_value(const Option &option, std::string_view spelling, std::s
         break;
     case Kind::count: {
         uint64_t n = 0;
-        if (!parse_whole(value, n))
+        const bool fits = parse_whole(value, n), digits = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
+        if (!fits && !digits)
             return usage("", "{}: '{}' isn't a whole number ({} is expected)", spelling, value, option.argument);
-        if (n < option.least) return usage("", "{}: {} is below {}, the least that works", spelling, value, option.least);
-        if (n > option.most) return usage("", "{}: {} is above {}, the most that works", spelling, value, option.most);
+        if (fits && n < option.least) return usage("", "{}: {} is below {}, the least that works", spelling, value, option.least);
+        if (!fits || n > option.most) return usage("", "{}: {} is above {}, the most that works", spelling, value, option.most);
         break;
     }
     case Kind::seconds:
@@ -63,6 +69,10 @@ Result<void> check_value(const Option &option, std::string_view spelling, std::s
             return usage("", "{}: {}", spelling, seconds.error().context);
         else if (*seconds <= 0)
             return usage("", "{}: {} is no time at all", spelling, value);
+        else if (*seconds < 1e-9)
+            return usage("", "{}: {} is less than a nanosecond", spelling, value);
+        else if (*seconds > kMostSeconds)
+            return usage("", "{}: {} is above {:.0f} s, the most that works", spelling, value, kMostSeconds);
         break;
     case Kind::choice: {
         std::vector<std::string_view> choices = split(option.choices, ' ');
@@ -71,13 +81,24 @@ Result<void> check_value(const Option &option, std::string_view spelling, std::s
         return usage(near.close ? format("did you mean {}?", near.word) : "", "{}: '{}' isn't one of {}", spelling, value,
                      joined(option.choices, ", "));
     }
+    case Kind::pid:
+        if (int pid = 0; !parse_whole(value, pid) || pid <= 0)
+            return usage("", "{}: '{}' isn't a process id (a whole number from 1)", spelling, value);
+        break;
     case Kind::pids:
-        if (split(value, ',').empty()) return usage("", "{}: a process id is expected", spelling);
+    case Kind::tids: {
+        const std::string_view what = option.kind == Kind::pids ? "process" : "thread";
+        if (split(value, ',').empty()) return usage("", "{}: a {} id is expected", spelling, what);
         for (std::string_view part : split(value, ',')) {
-            int pid = 0;
-            if (!parse_whole(part, pid) || pid <= 0)
-                return usage("", "{}: '{}' isn't a process id (a whole number from 1)", spelling, part);
+            int id = 0;
+            if (!parse_whole(part, id) || id <= 0)
+                return usage("", "{}: '{}' isn't a {} id (a whole number from 1)", spelling, part, what);
         }
+        break;
+    }
+    case Kind::users:
+        if (Result<std::vector<uint32_t>> users = parse_users(value); !users)
+            return usage("", "{}: {}", spelling, users.error().context);
         break;
     case Kind::cpus:
         if (Result<std::vector<int>> cpus = parse_cpu_list(value); !cpus)
@@ -272,7 +293,7 @@ std::string_view Arguments::text(Id option) const {
 std::vector<std::string_view> Arguments::all(Id option) const {
     std::vector<std::string_view> out;
     for (const Given &given : values_[option.index]) {
-        if (command_->options[option.index].kind == Kind::pids) {
+        if (is_list(command_->options[option.index].kind)) {
             std::vector<std::string_view> parts = split(given.value, ',');
             out.insert(out.end(), parts.begin(), parts.end());
         } else {
@@ -289,11 +310,25 @@ uint64_t Arguments::count(Id option) const {
 
 double Arguments::seconds(Id option) const { return text(option).empty() ? 0 : parse_seconds(text(option)).value_or(0.0); }
 
+int Arguments::pid(Id option) const {
+    int pid = 0;
+    return parse_whole(text(option), pid) ? pid : 0;
+}
+
 std::vector<int> Arguments::pids(Id option) const {
     std::vector<int> out;
     for (std::string_view part : all(option)) {
         int pid = 0;
         if (parse_whole(part, pid)) out.push_back(pid);
+    }
+    return out;
+}
+
+Result<std::vector<uint32_t>> Arguments::users(Id option) const {
+    std::vector<uint32_t> out;
+    for (const Given &given : values_[option.index]) {
+        const std::vector<uint32_t> some = TRY_IN(parse_users(given.value), "{}", given.spelling);
+        out.insert(out.end(), some.begin(), some.end());
     }
     return out;
 }

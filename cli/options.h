@@ -22,7 +22,10 @@ enum class Kind : uint8_t {
     choice,    ///< one of `choices`
     file,      ///< a path; "-" for standard input or output where the help says so
     directory, ///< a path
+    pid,       ///< a process id
     pids,      ///< process ids, separated by commas
+    tids,      ///< thread ids, likewise
+    users,     ///< user ids or names, likewise
     cpus,      ///< a list as the kernel writes it: "0-3,8"
 };
 
@@ -94,11 +97,14 @@ class Arguments {
     [[nodiscard]] bool has(Id option) const { return !values_[option.index].empty(); }
     /// The last value given, or the fallback.
     [[nodiscard]] std::string_view text(Id option) const;
-    /// Every value given, pids split at commas.
+    /// Every value given, those of lists split at commas.
     [[nodiscard]] std::vector<std::string_view> all(Id option) const;
-    [[nodiscard]] uint64_t count(Id option) const; ///< Kind::count; 0 without value and fallback
-    [[nodiscard]] double seconds(Id option) const; ///< Kind::seconds; 0 without value and fallback
-    [[nodiscard]] std::vector<int> pids(Id option) const;
+    [[nodiscard]] uint64_t count(Id option) const;        ///< Kind::count; 0 without value and fallback
+    [[nodiscard]] double seconds(Id option) const;        ///< Kind::seconds; 0 without value and fallback
+    [[nodiscard]] int pid(Id option) const;               ///< Kind::pid; 0: none was given
+    [[nodiscard]] std::vector<int> pids(Id option) const; ///< Kind::pids and tids
+    /// Kind::users. Errors: invalid_argument when /etc/passwd no longer has a name that it had.
+    [[nodiscard]] Result<std::vector<uint32_t>> users(Id option) const;
     [[nodiscard]] const std::vector<std::string_view> &operands() const { return operands_; }
     [[nodiscard]] const std::vector<std::string> &workload() const { return workload_; } ///< what stands behind --
     [[nodiscard]] const std::vector<std::string> &words() const { return words_; }       ///< everything, as typed

@@ -71,7 +71,7 @@ Result<OtlpSender> OtlpSender::prepare(const Arguments &a, const OtlpIds &ids, s
     if (out.settings_.encoding == telemetry::Encoding::json && !render::writes_json())
         return Unexpected(make_error(Errc::unsupported, "this build writes no JSON", "--otlp-encoding protobuf"));
     if (!out.quiet_)
-        for (const std::string &warning : out.settings_.warnings) say(format("{}: {}\n", out.who_, printable_lines(warning)));
+        for (const std::string &warning : out.settings_.warnings) say(format("{}: {}\n", out.who_, warning));
     out.resource_ = telemetry::make_resource(detected(a, ids), out.settings_, RAWBPF_VERSION);
     out.outlets_ = TRY(outlets_for("--otlp"));
     if (out.settings_.endpoint.tls && !out.outlets_->https)
@@ -83,7 +83,7 @@ Result<OtlpSender> OtlpSender::prepare(const Arguments &a, const OtlpIds &ids, s
 Result<void> OtlpSender::start() {
     pause_ = TRY(sys::epoll_create());
     delivery_ = TRY(outlets_->open_delivery(settings_, resource_, RAWBPF_VERSION, {}));
-    if (!quiet_) say(format("{}: spans go to {}\n", who_, printable_lines(settings_.endpoint.url())));
+    if (!quiet_) say(format("{}: spans go to {}\n", who_, settings_.endpoint.url()));
     return {};
 }
 

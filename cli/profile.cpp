@@ -12,6 +12,7 @@
 #include "cli/profile_live.h"
 #include "cli/profile_off_cpu.h"
 #include "cli/running.h"
+#include "cli/starting.h"
 #include "cli/view.h"
 #include "programs/profile/container.h"
 #include "programs/profile/event.h"
@@ -327,7 +328,10 @@ class Receiver final : public Sink {
     Receiver(View *view, Output *record, ProfileExport *spans, OpenLiveScreen live, bool progress, std::string_view note,
              bool tell_rates)
         : tell_rates_(tell_rates), view_(view), record_(record), spans_(spans), open_live_(live), line_(progress, note) {}
+    /// `starting` is over when the run begins.
+    void begins_after(Starting &starting) { starting_ = &starting; }
     Result<void> start(const RunInfo &run) override {
+        if (starting_) starting_->over();
         if (record_) {
             TRY(record_->empty());
             record_->keep();
@@ -358,6 +362,7 @@ class Receiver final : public Sink {
 
   private:
     bool tell_rates_;
+    Starting *starting_ = nullptr;
     View *view_;
     Output *record_;
     ProfileExport *spans_;
@@ -427,9 +432,12 @@ int run_profile_command(const Arguments &a) {
                       progress, endless ? "Ctrl-C ends it" : "", verbose && !a.has(option("live")));
     stop_on_signals();
     std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2), a.has(option("verbose")));
 
+    Starting starting(std::string(kWho), quiet);
+    receiver.begins_after(starting);
     Result<Outcome> outcome = run_profile(*options, receiver);
+    starting.over();
     receiver.end_progress();
     narrator.reset();
     if (!outcome) {

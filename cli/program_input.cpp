@@ -30,7 +30,7 @@ Result<ProgramInput> program_input(const Arguments &a, const ProgramInputIds &id
     }
 
     const InputFile input = TRY(InputFile::open(file.empty() ? "-" : file));
-    out.spec = kind_of(input.bytes()) == InputKind::text ? TRY(open_assembly(input))
+    out.spec = kind_of(input.bytes()) == InputKind::text ? TRY(open_assembly(input, out.labels))
                                                          : TRY(exec::read_program(input.bytes(), input.name()));
     out.program = TRY(exec::choose_program(out.spec, a.text(ids.program)));
     out.packet = a.has(ids.packet) || exec::takes_packet(out.spec.programs[out.program]);

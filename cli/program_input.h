@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "asm/assemble.h"
 #include "cli/object_file.h"
 #include "cli/options.h"
 #include "runtime/object/spec.h"
@@ -32,6 +33,7 @@ struct ProgramInput {
     size_t program = 0;
     std::vector<std::byte> memory;
     bool packet = false;
+    std::vector<LabelPlace> labels; ///< of source text
 };
 /// Where a command's table has these rows.
 struct ProgramInputIds {

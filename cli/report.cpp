@@ -53,6 +53,8 @@ constexpr Example kExamples[] = {
     {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded", "capture there, name and show here"},
 };
 
+constexpr size_t kMostPiped = size_t{256} << 20;
+
 // The whole capture: a file is mapped, a pipe is read.
 struct Capture {
     sys::Mapping mapping;
@@ -63,13 +65,13 @@ struct Capture {
 Result<Capture> read_capture(const std::string &path) {
     Capture capture;
     if (path == "-") {
-        capture.text = TRY_IN(sys::read_file("/dev/stdin", size_t{4} << 30), "standard input");
+        capture.text = TRY_IN(sys::read_file("/dev/stdin", kMostPiped), "standard input");
     } else {
         struct stat st = TRY(sys::stat_file(path));
         if (S_ISREG(st.st_mode))
             capture.mapping = TRY(sys::map_file(path));
         else
-            capture.text = TRY(sys::read_file(path, size_t{4} << 30));
+            capture.text = TRY(sys::read_file(path, kMostPiped));
     }
     return capture;
 }

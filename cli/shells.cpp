@@ -54,7 +54,9 @@ std::string_view bash_values(Kind kind) {
     switch (kind) {
     case Kind::file: return "COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames 2>/dev/null";
     case Kind::directory: return "COMPREPLY=($(compgen -d -- \"$cur\")); compopt -o filenames 2>/dev/null";
+    case Kind::pid:
     case Kind::pids: return "COMPREPLY=($(cd /proc && compgen -G '[0-9]*' | grep -- \"^$cur\"))";
+    case Kind::users: return "COMPREPLY=($(compgen -u -- \"$cur\"))";
     default: return "COMPREPLY=()";
     }
 }
@@ -132,7 +134,9 @@ std::string zsh_value(const Option &option) {
     case Kind::choice: return format(":{}:({})", name, option.choices);
     case Kind::file: return format(":{}:_files", name);
     case Kind::directory: return format(":{}:_files -/", name);
+    case Kind::pid:
     case Kind::pids: return format(":{}:_pids", name);
+    case Kind::users: return format(":{}:_users", name);
     default: return format(":{}:", name);
     }
 }
@@ -237,7 +241,9 @@ std::string fish(Commands commands) {
             case Kind::choice: append(out, " -x -a '{}'", option.choices); break;
             case Kind::file: out += " -r -F"; break;
             case Kind::directory: out += " -x -a '(__fish_complete_directories)'"; break;
+            case Kind::pid:
             case Kind::pids: out += " -x -a '(__fish_complete_pids)'"; break;
+            case Kind::users: out += " -x -a '(__fish_complete_users)'"; break;
             default: out += " -x";
             }
             append(out, " -d '{}'\n", fish_text(option.help));

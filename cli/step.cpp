@@ -78,15 +78,15 @@ int trace(exec::Walk &walk, const Arguments &a) {
     while (!machine.ended() && steps < most && walk.fault().empty()) {
         const emulator::Source source = emulator::source_of(walk.spec(), machine.program(), machine.pc());
         if (source.line && (source.line != last.line || source.file != last.file))
-            out.write(format("; {}:{}  {}\n", source.file, source.line, source.text));
+            out.write(printable_lines(format("; {}:{}  {}\n", source.file, source.line, source.text)));
         last = source;
-        const std::string text = format("{:{}}{:5}: {}", "", 2 * machine.cpu().depth, machine.pc(),
-                                        exec::instruction_text(machine, walk.spec(), machine.pc()));
+        const std::string text =
+            format("{:{}}{:5}: {}", "", 2 * machine.cpu().depth, machine.pc(), exec::instruction_text(walk, machine.pc()));
         if (!walk.forward()) break;
         ++steps;
         const std::string changes = exec::changes_text(walk);
         out.write(changes.empty() ? text + "\n" : format("{:<50} ; {}\n", text, changes));
-        if (const std::string printed = walk.printed(); !printed.empty()) out.write("> " + printed);
+        if (const std::string printed = walk.printed(); !printed.empty()) out.write(printable_lines("> " + printed));
     }
     if (machine.ended()) out.write(format("r0 = {:x} after {} steps\n", machine.cpu().r[0], machine.executed()));
     if (Result<void> written = out.flush(); !written)
@@ -183,7 +183,7 @@ int run_step(const Arguments &a) {
     Result<Stepping> stepping = prepare(a);
     if (!stepping) return complain(kWho, stepping.error(), stepping.error().kind == Errc::invalid_argument ? 2 : 1);
     if (Result<void> entered = enter(*stepping); !entered) return complain(kWho, entered.error());
-    exec::Walk walk(*stepping->machine, stepping->input.spec);
+    exec::Walk walk(*stepping->machine, stepping->input.spec, stepping->input.labels);
     for (std::string_view where : a.all(option("break")))
         if (Result<void> set = walk.break_at(where); !set) return complain(kWho, set.error(), 1);
     return a.has(option("trace")) ? trace(walk, a) : interactive(walk, a);

@@ -11,7 +11,9 @@
 #include "cli/lines.h"
 #include "cli/narrator.h"
 #include "cli/running.h"
+#include "cli/starting.h"
 #include "cli/trace_export.h"
+#include "cli/view.h"
 #include "programs/profile/run_info.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
@@ -34,8 +36,12 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr int kTickMs = 50;
-constexpr uint64_t kTarget = 16; // among what epoll tells: a process that is traced has ended
-constexpr size_t kAtOnce = 8192; // events that are shown before anything else is looked at
+constexpr uint64_t kTarget = 16;         // among what epoll tells: a process that is traced has ended
+constexpr size_t kAtOnce = 8192;         // events that are shown before anything else is looked at
+constexpr uint32_t kStackCounts = 16384; // different stacks: 1.5 MB
+constexpr std::string_view kNoRoomForStacks = "events were lost whose stacks couldn't be counted in the kernel, as most of them "
+                                              "were new, and came faster than they could be "
+                                              "read: --ring SIZE gives them more room, --filter and --sample leave some out";
 constexpr uint64_t kRedrawNs = 1'000'000'000;
 
 constexpr Option without_section(Option option) {
@@ -59,7 +65,8 @@ constexpr Option kOptions[] = {
      .argument = "FILE",
      .help = "names and types of USDT probes' arguments, a line each: python:gc__start(int generation)"},
     {.name = "returns", .letter = 'r', .help = "returns too: what came back, and after how long"},
-    {.name = "allow-unwind-risk", .help = "returns also in programs that unwind their stacks (C++): an exception may end them"},
+    {.name = "allow-unwind-risk",
+     .help = "returns also in programs that unwind (C++) or change their stacks: a return probe may end them"},
     {.name = "pid",
      .letter = 'p',
      .kind = Kind::pids,
@@ -71,11 +78,15 @@ constexpr Option kOptions[] = {
      .help = "with -p, or COMMAND: only these processes, without those that they have started or will start. The probes of one "
              "process "
              "slow no other one that uses the same library"},
-    {.name = "tid", .kind = Kind::pids, .repeatable = true, .argument = "TID", .help = "only this thread, or a list"},
+    {.name = "tid", .kind = Kind::tids, .repeatable = true, .argument = "TID", .help = "only this thread, or a list"},
     {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name"},
-    {.name = "uid", .kind = Kind::pids, .repeatable = true, .argument = "UID", .help = "only this user's processes, or a list"},
-    {.name = "pidns", .kind = Kind::pids, .argument = "PID", .help = "only tasks in the pid namespace of this process"},
-    {.name = "mntns", .kind = Kind::pids, .argument = "PID", .help = "only tasks in the mount namespace of this process"},
+    {.name = "uid",
+     .kind = Kind::users,
+     .repeatable = true,
+     .argument = "UID",
+     .help = "only this user's processes, by number or name, or a list: 0,www-data"},
+    {.name = "pidns", .kind = Kind::pid, .argument = "PID", .help = "only tasks in the pid namespace of this process"},
+    {.name = "mntns", .kind = Kind::pid, .argument = "PID", .help = "only tasks in the mount namespace of this process"},
     {.name = "cgroup", .kind = Kind::directory, .argument = "PATH", .help = "only tasks in this cgroup (v2) or below it"},
     {.name = "filter",
      .kind = Kind::text,
@@ -246,8 +257,8 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     o.filter = a.text(option("filter"));
     for (std::string_view shown : a.all(option("show"))) o.shows.emplace_back(shown);
     o.cgroup = a.text(option("cgroup"));
-    if (a.has(option("pidns"))) o.pidns = a.pids(option("pidns"))[0];
-    if (a.has(option("mntns"))) o.mntns = a.pids(option("mntns"))[0];
+    if (a.has(option("pidns"))) o.pidns = a.pid(option("pidns"));
+    if (a.has(option("mntns"))) o.mntns = a.pid(option("mntns"));
     trace::ProgramOptions &program = o.program;
     program.mode = a.has(option("count")) ? trace::Mode::count : trace::Mode::events;
     program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors")) ||
@@ -260,9 +271,13 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.results |= folded || spans;
     const bool both = a.has(option("returns")) || a.has(option("graph")) || folded ||
                       (spans && !a.has(option("errors")) && !a.has(option("min-duration")));
+    if (program.mode == trace::Mode::count && both && !a.has(option("errors")) && !a.has(option("min-duration")))
+        program.results = false; // calls are counted, not their ends
     program.calls = both || !program.results;
     program.pair = program.results && !both;
     program.stack = wants_stacks(a);
+    if (counts_stacks(a)) o.stack_counts = kStackCounts;
+    o.threads_apart = trace::keeps_threads(format_of(a));
     // A ring's memory can't be swapped: a small machine has a smaller one.
     const uint64_t share = std::bit_floor(sys::memory_bytes() / 64);
     program.ring_bytes = static_cast<uint32_t>(std::clamp<uint64_t>(share, 1 << 20, program.ring_bytes));
@@ -276,7 +291,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     filters.pids = numbers(a.pids(option("pid")));
     filters.children = !a.has(option("no-children"));
     filters.tids = numbers(a.pids(option("tid")));
-    filters.uids = numbers(a.pids(option("uid")));
+    filters.uids = TRY(a.users(option("uid")));
     filters.comm = a.text(option("comm"));
     filters.errors = a.has(option("errors"));
     if (a.has(option("max-events"))) filters.most_events = a.count(option("max-events"));
@@ -328,6 +343,7 @@ class Run {
 
     Result<void> run() {
         cpu_before_ns_ = sys::process_cpu_ns();
+        Starting starting(who_, a_.has(option("quiet")));
         child_ = TRY(spawn_workload(a_, option("as-root")));
         if (child_.pid() >= 0) options_.workload = child_.pid();
         for (int pid : a_.pids(option("pid"))) {
@@ -373,12 +389,14 @@ class Run {
         if (view_->wants_watch(child_.pid()))
             if (Result<void> watched = following.watch(child_.pid()); !watched)
                 note(format("code of processes that end early may go without names: {}", watched.error().message()));
+        TRY(view_->count_in_kernel(*tracer_));
         if (following.unwinds()) { // tables are there before the first event
             following.prepare(a_.workload());
             for (int pid : a_.pids(option("pid"))) TRY(following.want(static_cast<uint32_t>(pid)));
             TRY(following.tick());
         }
         TRY(tracer_->attach());
+        starting.over();
         for (const std::string &text : tracer_->notes()) note(text);
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
@@ -392,6 +410,7 @@ class Run {
         TRY(tracer_->finish([&](const trace::Event &event) { show(event); },
                             [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
         view_->drain();
+        TRY(view_->stop_counting());
         see_open_calls();                                      // before the command is ended with them
         if (child_.pid() >= 0) status_ = end_workload(child_); // else of the processes that were traced
         return outcome();
@@ -522,6 +541,8 @@ class Run {
             ledger.shown = events_;
             ledger.lost.emplace_back("after_max_events", shown - events_);
         }
+        const trace::StackCounts *stacks = view_->stack_counts();
+        if (stacks && stacks->unknown()) ledger.lost.emplace_back("unknown_stack", stacks->unknown());
         if (tracer_->malformed()) ledger.lost.emplace_back("malformed", tracer_->malformed());
         view_->drain();
         if (view_->unreadable()) ledger.degraded.emplace_back("argument_unreadable", view_->unreadable());
@@ -542,13 +563,19 @@ class Run {
         cost.bpf_ns = tracer_->cost().ns;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
         cost.table_bytes = view_->following().stats().pool_bytes;
+        cost.advice = view_->advice();
         render::set_ledger_cost(cost);
         TRY(view_->finish(counts, ledger));
         TRY(output_.writer().flush());
         if (a_.has(option("quiet"))) return {};
-        say(render::ledger_text(who_, run_, ledger, cost, "event"));
+        std::string text;
+        append_advice(text, who_, cost.advice);
+        say(text + render::ledger_text(who_, run_, ledger, cost, "event"));
         if (spans_) say(spans_->ledger_text());
         if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), trace::merge_sites(tracer_->places(), counts)));
+        if (stacks && stacks->counted() && a_.has(option("verbose")))
+            note(format("{} events were counted in the kernel", render::grouped(stacks->counted())));
+        if (stacks && ring_full) note(kNoRoomForStacks);
         for (const std::string &warning : view_->warnings()) note(warning);
         if (debug_info_)
             for (const std::string &warning : debug_info_->warnings()) note(warning);
@@ -601,7 +628,7 @@ int run_trace_command(const Arguments &a) {
     if (!debug_info) return complain(who(a), debug_info.error(), 3);
     stop_on_signals();
     std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2));
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2), a.has(option("verbose")));
     Result<void> done = Run(a, std::move(*options), *output, spans.get(), debug_info->get()).run();
     narrator.reset();
     if (!done) {

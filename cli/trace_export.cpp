@@ -63,7 +63,7 @@ Result<void> SpanRun::start() {
 }
 
 void SpanRun::note(std::string_view text) const {
-    if (!quiet_) say(format("{}: {}\n", who_, printable_lines(text)));
+    if (!quiet_) say(format("{}: {}\n", who_, text));
 }
 
 void SpanRun::add(const telemetry::Span &span) {

@@ -17,6 +17,7 @@ constexpr Option kOptions[] = {
     {.name = "pid",
      .letter = 'p',
      .kind = Kind::pids,
+     .repeatable = true,
      .argument = "PID",
      .help = "the probes of this process: of its program and of every library that it has mapped, as it sees them",
      .section = "What to look at"},

@@ -59,6 +59,7 @@ render::RunCost cost_of(const Outcome &outcome) {
     cost.table_bytes = outcome.cost.table_bytes;
     cost.ring_bytes = outcome.cost.ring_bytes;
     cost.ended_early = outcome.ended_early;
+    cost.advice = outcome.advice;
     return cost;
 }
 } // namespace
@@ -76,19 +77,28 @@ void ProgressLine::show(const Progress &progress) {
     next_ = progress.seconds + 0.25;
     std::string line = "\r\x1b[K" + render::progress_text(progress.seconds, progress.samples, progress.processes);
     if (progress.lost > 0) append(line, "  {} lost", render::grouped(progress.lost));
-    if (!note_.empty()) append(line, "  {}", note_);
-    say(line);
+    if (!note_.empty()) append(line, "  {}", printable_lines(note_));
+    say_as_is(line);
     shown_ = true;
 }
 
 void ProgressLine::clear() {
-    if (shown_) say("\r\x1b[K");
+    if (shown_) say_as_is("\r\x1b[K");
     shown_ = false;
+}
+
+void append_advice(std::string &text, std::string_view who, const std::vector<render::StackAdvice> &advice) {
+    for (const render::StackAdvice &one : advice) {
+        append(text, "{}: warning: ", who);
+        render::append_printable(text, one.sentence());
+        text += '\n';
+    }
 }
 
 void say_outcome(std::string_view who, const Outcome &outcome, const std::string &workload, bool quiet, bool verbose) {
     std::string text;
     for (const std::string &warning : outcome.warnings) append(text, "{}: warning: {}\n", who, warning);
+    append_advice(text, who, outcome.advice);
     if (outcome.workload_status && (!quiet || *outcome.workload_status != "exited with status 0")) {
         append(text, "{}: ", who);
         render::append_printable(text, workload);

@@ -61,6 +61,8 @@ class ProgressLine {
     double next_ = 0;
 };
 
+/// What would make stacks whole, a warning each.
+void append_advice(std::string &text, std::string_view who, const std::vector<render::StackAdvice> &advice);
 /// The ledger, the warnings and the workload's status on standard error, as -q and -v ask.
 void say_outcome(std::string_view who, const Outcome &outcome, const std::string &workload, bool quiet, bool verbose);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "programs/custom/tracer.h"
+#include "programs/profile/early_ends.h"
 #include "programs/profile/following.h"
 #include "programs/profile/namer.h"
 #include "programs/render/frame.h"
@@ -55,6 +56,10 @@ class Names {
         std::vector<FramePtr> kernel, user; ///< leaf first
     };
     [[nodiscard]] Named name(const LocatedTrace &trace);
+    /// `count` traces had that user stack, which wasn't cut at its most frames; before clear().
+    void count_end(uint32_t user, uint8_t ending, uint64_t count) { early_.add(namer_, tree_, user, ending, count); }
+    /// What would make more of those stacks whole, where many end early.
+    [[nodiscard]] std::vector<render::StackAdvice> advice() { return early_.advice(following_.table().modules()); }
     /// How long the last pass over the kernel's symbols took.
     [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
     /// Whether so much is kept that clear() is due.
@@ -70,6 +75,7 @@ class Names {
     profile::Following following_{true};
     profile::StackTree tree_;
     profile::Namer namer_{tree_, following_.table().modules(), following_.symbols(), detail_};
+    profile::EarlyEnds early_;
     std::set<std::pair<uint32_t, uint64_t>> without_caller_; ///< module and offset of instructions whose walks lack the caller
     std::vector<uint32_t> places_;
     uint64_t pass_ns_ = 0;

@@ -69,6 +69,7 @@ void View::trace(const CustomTrace &trace) {
     const auto most = static_cast<int32_t>(kStackBytes), most_user = static_cast<int32_t>(8 * options_.depth);
     const bool cut = profile::by_tables(located.ending) ? located.ending == UNWIND_ENDED_DEPTH : head.user_bytes >= most_user;
     ends_.add(located.ending);
+    if (!cut && located.user != profile::kNone) ++user_ends_[uint64_t{located.user} << 8 | located.ending];
     if (missed(head) && !(head.kernel_bytes > 0 && head.origin == Origin::sampling)) ++unreadable_;
     if (head.kernel_bytes == most || cut || (head.flags & kTruncated)) ++truncated_;
     if ((head.flags & kPerCpu) && !options_.guarded) ++unchecked_;
@@ -92,7 +93,7 @@ void View::show_waiting(uint64_t now_ns) {
     passed_at_ = now_ns;
     for (const LocatedTrace &trace : waiting_) show(trace);
     waiting_.clear();
-    if (names_.full()) names_.clear();
+    if (names_.full()) forget_stacks();
 }
 
 Result<void> View::flush(uint64_t now_ns) {
@@ -220,7 +221,18 @@ void View::hand_over_sums() {
         renderer_->sample(sample, weight);
     }
     sums_.clear();
+    forget_stacks();
+}
+
+void View::forget_stacks() {
+    count_ends();
     names_.clear();
+}
+
+void View::count_ends() {
+    for (const auto &[key, count] : user_ends_)
+        names_.count_end(static_cast<uint32_t>(key >> 8), static_cast<uint8_t>(key & 0xff), count);
+    user_ends_.clear();
 }
 
 void View::drain() {
@@ -228,6 +240,7 @@ void View::drain() {
         hand_over_sums();
     else if (!waiting_.empty())
         show_waiting(sys::monotonic_ns());
+    count_ends();
 }
 
 Result<void> View::finish(const Ledger &ledger) {

@@ -77,6 +77,8 @@ class View {
     void json(const LocatedTrace &trace, const Names::Named &named);
     [[nodiscard]] NamedSample sample(const LocatedTrace &trace, Names::Named &&named) const;
     void hand_over_sums();
+    void forget_stacks();
+    void count_ends();
 
     ViewOptions options_;
     Names &names_;
@@ -87,6 +89,7 @@ class View {
     std::unique_ptr<render::Renderer> renderer_; ///< of all formats but text and json
     std::vector<LocatedTrace> waiting_;
     std::unordered_map<Key, uint64_t, KeyHash> sums_;
+    std::unordered_map<uint64_t, uint64_t> user_ends_; ///< traces, by node and ending, whose user stacks weren't cut
     uint64_t shown_ = 0, by_origin_[4] = {}, passed_at_ = 0;
     uint64_t numbered_[4] = {}; ///< by origin, in text
     uint64_t unreadable_ = 0, truncated_ = 0, unchecked_ = 0, unknown_ = 0;

@@ -22,6 +22,7 @@ namespace {
 
 struct Who {
     bool tracing = false, network = false; ///< the capabilities that BPF programs of either kind need
+    std::string no_btf = {};               ///< what would help, where the kernel's BTF can't be looked at
 };
 
 Who who_we_are() {
@@ -57,9 +58,9 @@ Check checked(const Who &who, std::string_view group, std::string name, const Pr
         }
         break;
     case Support::unasked:
-        check.fix = who.tracing && who.network
-                        ? "a kernel with CONFIG_DEBUG_INFO_BTF, /sys mounted, no policy against such programs"
-                        : "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, or root";
+        check.fix = !who.no_btf.empty()          ? who.no_btf
+                    : who.tracing && who.network ? ""
+                                                 : "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, or root";
         break;
     }
     return check;
@@ -137,9 +138,10 @@ constexpr List kLists[] = {
 };
 
 void examine_kernel(std::vector<Check> &out) {
-    const Who who = who_we_are();
+    Who who = who_we_are();
     // Held, or each name looked up would read it again.
     Result<std::shared_ptr<const btf::Btf>> btf = kernel_btf();
+    if (!btf) who.no_btf = btf.error().hint;
     for (const FeatureRow &row : kFeatureRows)
         out.push_back(checked(who, "features", std::string(row.name), ask(row), row.since, row.config));
     for (const List &list : kLists)

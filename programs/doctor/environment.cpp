@@ -9,9 +9,15 @@
 //      /proc/loadavg                                  what else runs
 #include "programs/doctor/environment.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "runtime/base/format.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/kernel_file.h"
 
 namespace rawbpf::inline v0::doctor {
 namespace {
@@ -30,54 +36,88 @@ std::string_view field(std::string_view text, std::string_view name) {
     return {};
 }
 
-int setting(const char *path) {
-    const std::string text = sys::first_line(path);
-    return text.empty() ? -1 : std::atoi(text.c_str());
-}
+// The fields of an Environment, and why those are unknown that are.
+class Reading {
+  public:
+    render::Environment out;
 
-std::string cpu_of(std::string_view info) {
-    if (const std::string_view model = field(info, "model name"); !model.empty()) return std::string(model);
-    std::string out = sys::first_line("/proc/device-tree/model");
-    while (out.ends_with('\0')) out.pop_back();
-    if (!out.empty()) return out;
-    const std::string_view maker = field(info, "CPU implementer"), part = field(info, "CPU part");
-    return maker.empty() ? std::string() : format("implementer {}, part {}", maker, part);
-}
+    void read() {
+        const std::string info = text("cpu", sys::read_kernel_file("/proc/cpuinfo", size_t{1} << 22));
+        out.cpu = cpu_of(info);
+        out.virtualization = virtualization_of(info);
+        out.governor = line("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+        out.jit = setting("bpf_jit", "/proc/sys/net/core/bpf_jit_enable");
+        out.jit_harden = setting("bpf_jit_harden", "/proc/sys/net/core/bpf_jit_harden");
+        if (const std::string load = line("load", "/proc/loadavg"); !load.empty()) {
+            size_t end = 0;
+            for (int n = 0; n < 3 && end != std::string::npos; ++n) end = load.find(' ', end + 1);
+            out.load = load.substr(0, end);
+        }
+        read_mitigations();
+    }
 
-std::string virtualization_of(std::string_view info) {
-    if (std::string type = sys::first_line("/sys/hypervisor/type"); !type.empty()) return type;
-    const std::string vendor = sys::first_line("/sys/class/dmi/id/sys_vendor"),
-                      product = sys::first_line("/sys/class/dmi/id/product_name");
-    const std::string_view flags = field(info, "flags");
-    const bool guest = flags.find(" hypervisor") != std::string_view::npos;
-    for (const std::string_view name :
-         {"KVM", "QEMU", "VMware", "VirtualBox", "Xen", "Bochs", "Amazon EC2", "Google", "Microsoft"})
-        if ((guest || flags.empty()) && (vendor.find(name) != std::string::npos || product.find(name) != std::string::npos))
-            return std::string(name);
-    if (guest) return "a hypervisor";
-    return flags.empty() ? std::string() : "none"; // x86 alone says so
-}
+  private:
+    void unread(std::string_view field, const Error &error) {
+        for (const auto &[known, why] : out.unread)
+            if (known == field) return; // the first reason will do
+        out.unread.emplace_back(field, error.message());
+    }
+    std::string text(std::string_view field, Result<std::string> &&read) {
+        if (read) return std::move(*read);
+        if (!sys::is_absent(read.error())) unread(field, read.error());
+        return {};
+    }
+    std::string line(std::string_view field, const std::string &path) { return text(field, sys::kernel_line(path)); }
+    int setting(std::string_view field, const std::string &path) {
+        const std::string text = line(field, path);
+        return text.empty() ? -1 : std::atoi(text.c_str());
+    }
+
+    std::string cpu_of(std::string_view info) {
+        if (const std::string_view model = field(info, "model name"); !model.empty()) return std::string(model);
+        std::string board = sys::first_line("/proc/device-tree/model");
+        while (board.ends_with('\0')) board.pop_back();
+        if (!board.empty()) return board;
+        const std::string_view maker = field(info, "CPU implementer"), part = field(info, "CPU part");
+        return maker.empty() ? std::string() : format("implementer {}, part {}", maker, part);
+    }
+
+    std::string virtualization_of(std::string_view info) {
+        constexpr std::string_view kField = "virtualization";
+        if (info.empty()) (void)line(kField, "/proc/cpuinfo"); // the same reason
+        if (std::string type = line(kField, "/sys/hypervisor/type"); !type.empty()) return type;
+        const std::string vendor = line(kField, "/sys/class/dmi/id/sys_vendor"),
+                          product = line(kField, "/sys/class/dmi/id/product_name");
+        const std::string_view flags = field(info, "flags");
+        const bool guest = flags.find(" hypervisor") != std::string_view::npos;
+        for (const std::string_view name :
+             {"KVM", "QEMU", "VMware", "VirtualBox", "Xen", "Bochs", "Amazon EC2", "Google", "Microsoft"})
+            if ((guest || flags.empty()) && (vendor.find(name) != std::string::npos || product.find(name) != std::string::npos))
+                return std::string(name);
+        if (guest) return "a hypervisor";
+        return flags.empty() ? std::string() : "none"; // x86 alone says so
+    }
+
+    void read_mitigations() {
+        constexpr std::string_view kField = "mitigations";
+        const std::string folder = "/sys/devices/system/cpu/vulnerabilities";
+        Result<std::vector<std::string>> names = sys::list_kernel_directory(folder);
+        if (!names && !sys::is_absent(names.error())) unread(kField, names.error());
+        if (!names) return;
+        out.mitigations.emplace();
+        std::sort(names->begin(), names->end());
+        for (const std::string &name : *names)
+            if (std::string state = line(kField, folder + "/" + name); !state.empty() && state != "Not affected")
+                out.mitigations->emplace_back(name, std::move(state));
+    }
+};
 
 } // namespace
 
 render::Environment read_environment() {
-    render::Environment out;
-    const std::string info = sys::read_file("/proc/cpuinfo", size_t{1} << 22).value_or(std::string());
-    out.cpu = cpu_of(info);
-    out.virtualization = virtualization_of(info);
-    out.governor = sys::first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    out.jit = setting("/proc/sys/net/core/bpf_jit_enable");
-    out.jit_harden = setting("/proc/sys/net/core/bpf_jit_harden");
-    std::string load = sys::first_line("/proc/loadavg");
-    size_t end = 0;
-    for (int n = 0; n < 3 && end != std::string::npos; ++n) end = load.find(' ', end + 1);
-    if (!load.empty()) out.load = load.substr(0, end);
-    const std::string folder = "/sys/devices/system/cpu/vulnerabilities";
-    if (Result<std::vector<std::string>> names = sys::list_directory(folder))
-        for (const std::string &name : *names)
-            if (std::string state = sys::first_line(folder + "/" + name); !state.empty() && state != "Not affected")
-                out.mitigations.emplace_back(name, std::move(state));
-    return out;
+    Reading reading;
+    reading.read();
+    return std::move(reading.out);
 }
 
 } // namespace rawbpf::inline v0::doctor

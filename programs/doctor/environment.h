@@ -5,7 +5,7 @@
 
 namespace rawbpf::inline v0::doctor {
 
-/// From /proc and /sys; what can't be read stays unknown. Some thirty small files.
+/// From /proc and /sys; what can't be read stays unknown, and `unread` says why. Some thirty small files.
 [[nodiscard]] render::Environment read_environment();
 
 } // namespace rawbpf::inline v0::doctor

@@ -15,6 +15,7 @@ namespace rawbpf::inline v0::doctor {
 namespace {
 
 constexpr int kMostlyAll = 95, kMostlyNone = 5; // of 100: C libraries' own start code is in every program
+constexpr size_t kMostNamed = 4;
 
 std::string size_text(size_t bytes) {
     if (bytes < 1 << 10) return format("{} bytes", bytes);
@@ -122,11 +123,15 @@ void append_module_text(std::string &out, const Module &module) {
     add_line(out, format("{}: {}, {}", module.path, module.machine,
                          module.build_id.empty() ? std::string("no build-id") : format("build-id {}", module.build_id)));
     const auto line = [&](std::string_view name, std::string_view value) { add_line(out, format("  {:<16} {}", name, value)); };
-    line("frame pointers", module.frame_pointers() >= 0 ? format("{} %: {} of the {} functions that make a frame",
-                                                                 module.frame_pointers(), stats.frame_pointers, stats.framed)
-                           : module.go                  ? std::string("yes: Go keeps them")
-                                                        : std::string("not known without unwind tables"));
     const unwind::Coverage &code = module.code;
+    const bool outside = code.percent(code.by_pointers) != 0; // then its tables say little of it
+    line("frame pointers", module.frame_pointers() >= 0 && outside
+                               ? format("in its code without tables, and in {} of the {} functions with tables that make a frame",
+                                        stats.frame_pointers, stats.framed)
+                           : module.frame_pointers() >= 0 ? format("{} %: {} of the {} functions that make a frame",
+                                                                   module.frame_pointers(), stats.frame_pointers, stats.framed)
+                           : module.go                    ? std::string("yes: Go keeps them")
+                                                          : std::string("not known without unwind tables"));
     if (code.all() != 0)
         line("stacks", format("through {} % of its code by unwind tables, {} % by frame pointers, {} % by neither",
                               100 - code.percent(code.by_pointers) - code.percent(code.by_neither),
@@ -173,14 +178,20 @@ void append_process_text(std::string &out, int pid, std::span<const Module> modu
     };
     if (!modules.empty()) row("fp %", "rows", "bytes", "odd", "symbols", "debug", "probes", "module");
     size_t neither = 0, nameless = 0;
+    std::string ends;
     for (const Module &module : modules) {
         const int pointers = module.frame_pointers();
-        row(pointers >= 0 ? format("{}", pointers)
-            : module.go   ? std::string("Go")
-                          : std::string("?"),
+        const unwind::Coverage &code = module.code;
+        row(pointers >= 0
+                ? format("{}",
+                         code.by_pointers ? (uint64_t(pointers) * code.by_table + 100 * code.by_pointers) / code.all() : pointers)
+            : module.go ? std::string("Go")
+                        : std::string("?"),
             module.rows, module.bytes, module.unwinding.odd_rows, module.symbols, module.debug_info.empty() ? "-" : "yes",
             module.probes, module.path);
-        neither += way(module) == Way::neither;
+        if (way(module) == Way::neither) {
+            if (neither++ < kMostNamed) append(ends, "{}{}", ends.empty() ? "" : ", ", module.path);
+        }
         nameless += module.symbols_from.empty();
     }
     if (anonymous != 0)
@@ -192,7 +203,8 @@ void append_process_text(std::string &out, int pid, std::span<const Module> modu
     if (modules.empty()) return add_line(out, "  No file's code is mapped: a kernel thread, or it has ended.");
     std::string outlook = format("  A profile will show whole stacks through {} of {} module{}", modules.size() - neither,
                                  modules.size(), plural(modules.size()));
-    if (neither != 0) outlook += ", stacks that end in the others";
+    if (neither > kMostNamed) append(ends, " and {} more", neither - kMostNamed);
+    if (neither != 0) append(outlook, ", stacks that end in {}", ends);
     append(outlook, "; {}.", nameless == 0 ? std::string("all have names") : format("{} without any name", nameless));
     add_line(out, outlook);
 }

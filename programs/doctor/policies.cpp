@@ -13,6 +13,7 @@
 #include "runtime/sys/perf.h"
 #include "runtime/sys/privileges.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0::doctor {
 namespace {
@@ -38,7 +39,12 @@ constexpr CapabilityRow kCapabilities[] = {
      "ulimit -l unlimited, as root"},
 };
 
-std::string number(const std::optional<int64_t> &value) { return value ? format("{}", *value) : std::string("can't be read"); }
+// What a setting without a value has in the place of one.
+std::string without_value(const SystemState &state, std::string_view name) {
+    const std::string_view why = state.why_unread(name);
+    return why.empty() ? std::string("the kernel has no such setting, or shows no number") : std::string(why);
+}
+std::string mount_proc(const SystemState &state) { return state.proc ? std::string() : "mount -t proc proc /proc"; }
 
 std::string mebibytes(uint64_t bytes) {
     if (bytes == UINT64_MAX) return "unlimited";
@@ -59,7 +65,10 @@ void privileges(std::vector<Check> &out, const SystemState &state, const Result<
         out.push_back(std::move(check));
     }
     Check space{kPrivileges, "first user namespace", state.first_user_namespace, "capabilities of others don't count for bpf(2)"};
-    if (!state.first_user_namespace) space.detail = "/proc/self/uid_map can't be read";
+    if (!state.first_user_namespace) {
+        space.detail = without_value(state, "uid_map");
+        space.fix = mount_proc(state);
+    }
     if (space.ok == false) space.fix = "run outside of the container's user namespace, or with a BPF token (6.9)";
     out.push_back(std::move(space));
 
@@ -79,15 +88,17 @@ void privileges(std::vector<Check> &out, const SystemState &state, const Result<
 
 void policies(std::vector<Check> &out, const SystemState &state, const Result<sys::Capabilities> &caps) {
     auto has = [&](Capability c) { return caps && (caps->has(c) || caps->has(Capability::sys_admin)); };
-    auto add = [&](std::string name, const std::optional<int64_t> &value, bool fine, const std::string &meaning,
-                   std::string fix) {
-        Check check{kPolicies, std::move(name), {}, number(value)};
+    auto add = [&](std::string name, const std::optional<int64_t> &value, bool fine, const std::string &meaning, std::string fix,
+                   std::string_view file = {}) {
+        Check check{kPolicies, std::move(name)};
         if (value) {
             check.ok = fine;
-            check.detail += ": " + meaning;
+            check.detail = format("{}: {}", *value, meaning);
             if (!fine) check.fix = std::move(fix);
-        } else
-            check.fix = "mount -t proc proc /proc";
+        } else {
+            check.detail = without_value(state, file.empty() ? std::string_view(check.name) : file);
+            check.fix = mount_proc(state);
+        }
         out.push_back(std::move(check));
     };
     const int64_t paranoid = state.perf_event_paranoid.value_or(2);
@@ -115,7 +126,7 @@ void policies(std::vector<Check> &out, const SystemState &state, const Result<sy
         "sysctl kernel.kptr_restrict=1 (and CAP_SYSLOG), or =0");
     add("max sample rate", state.perf_event_max_sample_rate, state.perf_event_max_sample_rate.value_or(0) >= 99,
         "samples a second on each CPU at most",
-        "sysctl kernel.perf_event_max_sample_rate=100000 (the kernel lowers it under load)");
+        "sysctl kernel.perf_event_max_sample_rate=100000 (the kernel lowers it under load)", "perf_event_max_sample_rate");
     add("bpf_jit_enable", state.bpf_jit_enable, state.bpf_jit_enable.value_or(0) != 0,
         state.bpf_jit_enable.value_or(0) != 0 ? "programs run as machine code"
                                               : "programs are interpreted: slower, and no trampolines",
@@ -129,8 +140,11 @@ void policies(std::vector<Check> &out, const SystemState &state, const Result<sy
                                                                               : ": programs may not read kernel memory");
         if (!*lockdown.ok) lockdown.fix = "boot without lockdown=confidentiality";
     } else {
-        lockdown.detail = "can't be read: not built in, or securityfs isn't mounted";
-        lockdown.fix = "mount -t securityfs securityfs /sys/kernel/security";
+        lockdown.detail = state.why_unread("lockdown");
+        if (lockdown.detail.empty())
+            lockdown.detail = "not built into this kernel";
+        else
+            lockdown.fix = "mount -t securityfs securityfs /sys/kernel/security";
     }
     out.push_back(std::move(lockdown));
 
@@ -147,8 +161,11 @@ void policies(std::vector<Check> &out, const SystemState &state, const Result<sy
         lsm.detail = there ? "active: " + list : "not among " + list + ": LSM programs attach, but never run";
         if (!there) lsm.fix = format("boot with lsm={}{}bpf (CONFIG_BPF_LSM)", list, list.empty() ? "" : ",");
     } else {
-        lsm.detail = "/sys/kernel/security/lsm can't be read";
-        lsm.fix = "mount -t securityfs securityfs /sys/kernel/security";
+        lsm.detail = state.why_unread("lsm");
+        if (lsm.detail.empty())
+            lsm.detail = "no security modules are built into this kernel";
+        else
+            lsm.fix = "mount -t securityfs securityfs /sys/kernel/security";
     }
     out.push_back(std::move(lsm));
 }
@@ -159,13 +176,15 @@ void files(std::vector<Check> &out, const SystemState &state) {
     };
     add("/proc", state.proc, "processes, kallsyms, settings", "mount -t proc proc /proc");
     add("/sys", state.sys, "BTF, PMUs, CPUs", "mount -t sysfs sysfs /sys");
-    add("kernel BTF", state.kernel_btf,
-        state.kernel_btf ? format("/sys/kernel/btf/vmlinux, and of {} modules", state.module_btfs)
-        : state.sys      ? "no /sys/kernel/btf/vmlinux"
-                         : "/sys isn't mounted",
-        state.sys ? "a kernel with CONFIG_DEBUG_INFO_BTF, or its BTF as a file" : "mount -t sysfs sysfs /sys", "5.4");
+    if (const std::string_view why = state.why_unread("btf"); !why.empty())
+        out.push_back({kFiles, "kernel BTF", {}, std::string(why), "5.4", state.sys ? "" : "mount -t sysfs sysfs /sys"});
+    else
+        add("kernel BTF", state.kernel_btf,
+            state.kernel_btf ? format("/sys/kernel/btf/vmlinux, and of {} modules", state.module_btfs)
+                             : "no /sys/kernel/btf/vmlinux",
+            "a kernel with CONFIG_DEBUG_INFO_BTF, or its BTF as a file", "5.4");
     add("tracefs", !state.tracefs.empty(),
-        state.tracefs.empty() ? "not mounted: tracepoints can't be looked up by name" : state.tracefs,
+        state.tracefs.empty() ? "none at /sys/kernel/tracing: tracepoints can't be looked up by name" : state.tracefs,
         "mount -t tracefs tracefs /sys/kernel/tracing");
     add("bpffs", state.bpffs, state.bpffs ? "/sys/fs/bpf" : "not mounted at /sys/fs/bpf: nothing can be pinned",
         "mount -t bpf bpf /sys/fs/bpf");
@@ -181,6 +200,8 @@ void counter(std::vector<Check> &out, std::string name, uint32_t type, uint64_t 
     Result<Fd> event = sys::perf_event_open(attr, 0, -1);
     if (event)
         check.ok = true;
+    else if (sys::is_unread(event.error())) // EMFILE, ENOMEM: no answer
+        check.detail = event.error().message();
     else if (event.error().os == EPERM || event.error().os == EACCES) {
         attr.bits |= sys::kPerfExcludeKernel | sys::kPerfExcludeHv;
         bool own = sys::perf_event_open(attr, 0, -1).has_value();
@@ -207,10 +228,10 @@ void perf(std::vector<Check> &out, const SystemState &state) {
     };
     for (const auto &row : kPmus) {
         Check check{kPerf, std::string(row.name), {}, std::string(row.detail), std::string(row.since)};
-        if (state.sys)
+        if (const std::string_view why = state.why_unread("pmus"); why.empty())
             check.ok = state.has_pmu(row.pmu);
         else
-            check.detail = "/sys isn't mounted", check.fix = "mount -t sysfs sysfs /sys";
+            check.detail = why, check.fix = state.sys ? "" : "mount -t sysfs sysfs /sys";
         if (check.ok == false) check.fix = row.fix;
         out.push_back(std::move(check));
     }

@@ -55,13 +55,15 @@ class Found final : public profile::DebugInfo {
     std::vector<std::string> warnings() const override {
         std::vector<std::string> out = warnings_;
         if (!debuginfod_.problem().empty()) out.push_back(debuginfod_.problem());
+        if (std::string left_out = debuginfod_.left_out(); !left_out.empty()) out.push_back(std::move(left_out));
         return out;
     }
 
   private:
     [[nodiscard]] std::string missing() const {
         if (!debuginfod_.wanted()) return " here; DEBUGINFOD_URLS names no server to ask for it";
-        return debuginfod_.problem().empty() ? " here, and none at DEBUGINFOD_URLS" : " here; debuginfod: see below";
+        return debuginfod_.problem().empty() && debuginfod_.left_out().empty() ? " here, and none at DEBUGINFOD_URLS"
+                                                                               : " here; debuginfod: see below";
     }
     Debuginfod debuginfod_;
     std::vector<std::string> warnings_;

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <csignal>
-#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "runtime/base/fd.h"
 
@@ -22,27 +21,27 @@ class Debuginfod {
 
     /// Whether the environment names servers.
     [[nodiscard]] bool wanted() const { return wanted_; }
-    /// nullopt: none of them has it, or they don't keep to their bounds, and then they are given up, for good. A request has
-    /// DEBUGINFOD_TIMEOUT seconds (5 where that isn't set), and one more for each 64 KB that came of a file whose size was said,
-    /// but not more than DEBUGINFOD_MAXTIME (300) in all; a file has DEBUGINFOD_MAXSIZE bytes (2 GB), 8 MB where its size wasn't
-    /// said. All requests that brought nothing have 30 seconds together.
+    /// nullopt: none of them has it, or it is too large, or they don't keep to their bounds, and then they are given up, for
+    /// good. A request has DEBUGINFOD_TIMEOUT seconds (5 where that isn't set), and one more for each 64 KB that came of a file
+    /// whose size was said, but not more than DEBUGINFOD_MAXTIME (300) in all; a file has DEBUGINFOD_MAXSIZE bytes (256 MB), 8 MB
+    /// where its size wasn't said; all files of a run have 1 GB, or one such file's bytes where that is more. All requests that
+    /// brought nothing have 30 seconds together. A signal that would end the process ends the request first, so that no part of a
+    /// file stays behind.
     [[nodiscard]] std::optional<Fd> fetch(const std::string &build_id);
     /// DebugInfo::end_on().
     void end_on(const volatile std::sig_atomic_t &signals) { signals_ = &signals; }
     /// Why they were given up; empty: they weren't.
     [[nodiscard]] const std::string &problem() const { return problem_; }
+    /// What wasn't fetched for its size, in a sentence; empty: nothing.
+    [[nodiscard]] std::string left_out() const;
 
   private:
-    bool start();
+    struct Requests; ///< what is known of those that were made, and the library's client
 
     bool wanted_;
-    bool started_ = false;
-    void *client_ = nullptr;
     const volatile std::sig_atomic_t *signals_ = nullptr;
-    uint64_t in_vain_ns_ = 0;  ///< of requests that brought nothing
-    uint64_t last_end_ns_ = 0; ///< since the first signal: when the last request ends; 0: there was none
     std::string problem_;
-    std::unordered_map<std::string, bool> answered_; // build-ids asked for, and whether there was a file
+    std::unique_ptr<Requests> requests_; ///< from the first question on
 };
 
 } // namespace rawbpf::inline v0::dwarf

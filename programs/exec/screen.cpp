@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "programs/exec/walk.h"
+#include "programs/render/text.h"
 
 namespace rawbpf::inline v0::exec {
 
@@ -110,6 +111,14 @@ void rows(Screen &screen, const Walk &walk, std::string_view title, const uint8_
 
 } // namespace
 
+// What the object has in it is anybody's: a tab is one blank, of what a terminal would obey nothing is left.
+static std::string printable(std::string text) {
+    std::replace(text.begin(), text.end(), '\t', ' ');
+    std::string out;
+    render::append_printable(out, text);
+    return out;
+}
+
 std::string screen_text(const Walk &walk, const ScreenOptions &options) {
     const emulator::Machine &machine = walk.machine();
     const emulator::Cpu &cpu = machine.cpu();
@@ -118,9 +127,9 @@ std::string screen_text(const Walk &walk, const ScreenOptions &options) {
     const emulator::Source source = emulator::source_of(walk.spec(), machine.program(), pc);
     std::string place = format("{}: instruction {}, step {}, frame {}{}", emulator::function_of(machine.program(), pc), pc,
                                machine.executed(), cpu.depth, machine.ended() ? ", ended" : "");
-    if (source.line) append(place, "   {}:{}", source.file, source.line);
+    if (source.line) append(place, "   {}:{}", printable(std::string(source.file)), source.line);
     screen.line(place);
-    screen.line(source.text.empty() ? "" : screen.dim(format("| {}", source.text)));
+    screen.line(source.text.empty() ? "" : screen.dim(format("| {}", printable(std::string(source.text)))));
 
     for (int row = 0; row < 6; ++row) {
         std::string text;
@@ -161,7 +170,7 @@ std::string screen_text(const Walk &walk, const ScreenOptions &options) {
     for (size_t n = top, shown = 0; n < count && shown < static_cast<size_t>(height); ++n) {
         if (n > 0 && is_wide(machine.insns()[n - 1]) && machine.insns()[n].code == 0) continue; // the second half
         const std::string text = format("{}{}{} {:5}  {}", n == options.cursor ? "|" : " ", n == pc ? ">" : " ",
-                                        walk.breaks(n) ? "o" : " ", n, instruction_text(machine, walk.spec(), n));
+                                        walk.breaks(n) ? "o" : " ", n, printable(instruction_text(walk, n)));
         screen.line(n == pc ? screen.mark(text) : text);
         ++shown;
     }

@@ -13,7 +13,19 @@
 
 namespace rawbpf::inline v0::exec {
 
-Walk::Walk(emulator::Machine &machine, const ObjectSpec &spec) : machine_(&machine), spec_(&spec) {}
+Walk::Walk(emulator::Machine &machine, const ObjectSpec &spec, std::vector<LabelPlace> labels)
+    : machine_(&machine), spec_(&spec), labels_(std::move(labels)) {}
+
+std::string_view Walk::label(size_t insn) const {
+    const ProgramSpec &program = machine_->program();
+    size_t begin = 0; // of the function that the instruction belongs to
+    for (const ProgramSpec::Subprogram &sub : program.subprograms)
+        if (sub.insn <= insn && sub.insn >= begin) begin = sub.insn;
+    const std::string_view function = emulator::function_of(program, insn);
+    for (const LabelPlace &label : labels_)
+        if (label.function == function && label.insn == insn - begin) return label.name;
+    return {};
+}
 
 void Walk::compare(const uint64_t (&before)[11]) {
     changes_.clear();
@@ -180,7 +192,9 @@ std::string changes_text(const Walk &walk) {
     return out;
 }
 
-std::string instruction_text(const emulator::Machine &machine, const ObjectSpec &spec, size_t n) {
+std::string instruction_text(const Walk &walk, size_t n) {
+    const emulator::Machine &machine = walk.machine();
+    const ObjectSpec &spec = walk.spec();
     const std::span<const Insn> code = machine.insns();
     const ProgramSpec &program = machine.program();
     const Form *form = find_form(code[n]);
@@ -203,11 +217,16 @@ std::string instruction_text(const emulator::Machine &machine, const ObjectSpec 
             if (fixup.offset) append(wide, "+{}", fixup.offset);
             names.wide = wide;
         }
-    if (form && (form->shape == Shape::jump || form->shape == Shape::branch_imm || form->shape == Shape::branch_reg)) {
-        target = format("{}", static_cast<int64_t>(n) + 1 + code[n].off);
+    const bool jump_long = form && form->shape == Shape::jump_long;
+    if (form &&
+        (jump_long || form->shape == Shape::jump || form->shape == Shape::branch_imm || form->shape == Shape::branch_reg)) {
+        const int64_t to = static_cast<int64_t>(n) + 1 + (jump_long ? code[n].imm : code[n].off);
+        target = to < 0 ? std::string_view() : walk.label(static_cast<size_t>(to));
+        if (target.empty()) target = format("{}", to);
         names.target = target;
     }
-    std::string out;
+    std::string out(walk.label(n));
+    if (!out.empty()) out += ": ";
     append_insn(out, code.subspan(n), {}, names);
     return out;
 }

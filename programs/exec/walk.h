@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "asm/assemble.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/emulator/source.h"
 
@@ -20,10 +21,12 @@ struct StepChange {
 class Walk {
   public:
     /// The machine has been entered, with `stepping`. Borrowed, with its spec.
-    Walk(emulator::Machine &machine, const ObjectSpec &spec);
+    Walk(emulator::Machine &machine, const ObjectSpec &spec, std::vector<LabelPlace> labels = {});
 
     [[nodiscard]] const emulator::Machine &machine() const { return *machine_; }
     [[nodiscard]] const ObjectSpec &spec() const { return *spec_; }
+    /// Of the program that runs, as the source has it; empty: none stands there.
+    [[nodiscard]] std::string_view label(size_t insn) const;
     /// One step. False: the program has ended, or can't go on (then fault() says why).
     bool forward();
     bool back();
@@ -53,6 +56,7 @@ class Walk {
 
     emulator::Machine *machine_;
     const ObjectSpec *spec_;
+    std::vector<LabelPlace> labels_;
     std::vector<size_t> breaks_; ///< in the program that the walk began with
     std::string fault_;
     std::vector<StepChange> changes_;
@@ -63,8 +67,8 @@ class Walk {
 [[nodiscard]] std::string value_text(const emulator::Machine &machine, uint64_t value);
 /// "r3 = 7, [fp0-8] = 05 00 00 00"; empty: nothing changed.
 [[nodiscard]] std::string changes_text(const Walk &walk);
-/// The instruction with the names of helpers, functions and maps.
-[[nodiscard]] std::string instruction_text(const emulator::Machine &machine, const ObjectSpec &spec, size_t insn);
+/// The instruction with the names of helpers, functions, maps and labels; "again: r0 += 1" where a label stands.
+[[nodiscard]] std::string instruction_text(const Walk &walk, size_t insn);
 
 struct ScreenOptions {
     int rows = 24, columns = 80;

@@ -183,7 +183,10 @@ void Exporter::judge(const Answer &answer) {
     }
     if (answer.status < 200 || answer.status > 299) {
         const std::string reason = format("HTTP {}", answer.status);
-        remember(reason + (answer.body.empty() ? "" : ": ") + answer.body.substr(0, 200));
+        std::string told = format("the receiver answered {}", reason);
+        if (answer.status >= 300 && answer.status <= 399)
+            told += ", and redirects aren't followed: name the place that it points to";
+        remember(told + (answer.body.empty() ? "" : ": ") + answer.body.substr(0, 200));
         if (worth_another_try(answer.status))
             try_again(reason, answer.retry_after);
         else

@@ -19,12 +19,11 @@
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/kernel_file.h"
 
 namespace rawbpf::inline v0::inspect {
 
 namespace {
-
-constexpr size_t kMaxInput = size_t{1} << 30;
 
 Result<Bytes> btf_bytes(Bytes bytes, const std::string &name) {
     if (bytes.size() < 4 || std::memcmp(bytes.data(),
@@ -69,7 +68,7 @@ Result<BtfSource> BtfSource::of_file(const std::string &path, const std::string 
     BtfSource out;
     Bytes bytes;
     if (path == "-") {
-        out.text_ = std::make_unique<std::string>(TRY_IN(sys::read_file("/dev/stdin", kMaxInput), "standard input"));
+        out.text_ = std::make_unique<std::string>(TRY_IN(sys::read_file("/dev/stdin"), "standard input"));
         bytes = bytes_of(*out.text_);
     } else {
         // Files in /sys/kernel/btf can be mapped since Linux 6.16 (vmlinux) or not at all (modules).
@@ -81,7 +80,7 @@ Result<BtfSource> BtfSource::of_file(const std::string &path, const std::string 
             out.mapping_ = std::make_unique<sys::Mapping>(std::move(*mapped));
             bytes = out.mapping_->bytes();
         } else {
-            out.text_ = std::make_unique<std::string>(TRY(sys::read_file(path, kMaxInput)));
+            out.text_ = std::make_unique<std::string>(TRY(sys::read_file(path)));
             bytes = bytes_of(*out.text_);
         }
     }
@@ -101,6 +100,8 @@ Result<BtfSource> BtfSource::of_kernel(const std::string &name) {
         return fail(Errc::invalid_argument, "{}: not the name of a module", name);
     const std::string path = "/sys/kernel/btf/" + name;
     if (!sys::exists(path)) {
+        if (const std::string hidden = sys::hidden_below(path); !hidden.empty())
+            return fail(Errc::unsupported, "module {}: its BTF can't be looked for: {}", name, hidden);
         const bool loaded = sys::exists("/sys/module/" + name);
         return Unexpected(make_error(Errc::not_found,
                                      loaded ? format("module {} has no BTF", name) : format("there is no module {}", name),
@@ -109,7 +110,7 @@ Result<BtfSource> BtfSource::of_kernel(const std::string &name) {
                                             : "ls /sys/kernel/btf shows those that are loaded and have BTF"));
     }
     sys::Because why("the module's own types; they build on the kernel's");
-    out.text_ = std::make_unique<std::string>(TRY(sys::read_file(path, kMaxInput)));
+    out.text_ = std::make_unique<std::string>(TRY(sys::read_file(path)));
     TRY(out.use_base({}));
     out.btf_ = TRY(btf::Btf::parse(bytes_of(*out.text_), name, out.base_->get()));
     return out;

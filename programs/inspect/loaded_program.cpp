@@ -17,6 +17,7 @@
 #include "runtime/symbols/kallsyms.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
+#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::inspect {
@@ -77,8 +78,8 @@ Result<Unit> loaded_program(uint32_t id) {
     if (sizes.xlated_prog_len > kMostBytes || sizes.xlated_prog_len % sizeof(Insn) != 0)
         return fail(Errc::bad_input, "program {}: {} bytes of instructions", id, sizes.xlated_prog_len);
     if (sizes.xlated_prog_len == 0)
-        return fail(Errc::unsupported, "program {}: the kernel doesn't show its instructions (CAP_PERFMON, or bpf_jit_harden)",
-                    id);
+        return Unexpected(make_error(Errc::permission, format("program {}: the kernel doesn't show its instructions", id),
+                                     sys::refusal_hint({sys::Capability::bpf, sys::Capability::perfmon})));
     std::vector<Insn> insns(sizes.xlated_prog_len / sizeof(Insn));
     const bool func_known =
         sizes.func_info_rec_size >= sizeof(FuncInfo) && sizes.func_info_rec_size <= 256 && sizes.nr_func_info <= 4096;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kLeast = 10;     // stacks, before a share says anything
 constexpr uint64_t kTolerated = 20; // one in so many may end early
-constexpr size_t kMostSentences = 4;
+constexpr size_t kMostPlaces = 4;
 
 struct Runtime {
     std::string_view file; ///< the beginning of its program's or library's name
@@ -57,6 +57,17 @@ bool is_of(const Runtime &runtime, std::string_view path) {
     return runtime.whole ? name == runtime.file : name.starts_with(runtime.file);
 }
 
+// Code in no file on disk that no runtime wrote; nullptr: it may have been one.
+const Runtime *elsewhere(std::string_view path) {
+    static constexpr Runtime kSlots{"[uprobes]", true, "probed instructions, which the kernel runs elsewhere",
+                                    "while nothing probes the program, its stacks are whole there"};
+    static constexpr Runtime kMemory{"/memfd:", false, "",
+                                     "it is a file in memory: a program started from a file on disk has unwind tables and names; "
+                                     "code made at run time may have an option that keeps frame pointers"};
+    if (path == kSlots.file) return &kSlots;
+    return path.starts_with(kMemory.file) ? &kMemory : nullptr;
+}
+
 std::string_view by_reason(uint32_t reason) {
     switch (reason) {
     case UNWIND_ENDED_DEPTH: return "--depth 255 shows more frames";
@@ -80,22 +91,25 @@ uint64_t sum(const ModuleEnds &module) {
 
 } // namespace
 
-std::vector<std::string> advice(std::span<const ModuleEnds> modules, std::span<const std::string_view> mapped) {
+std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, std::span<const std::string_view> mapped) {
     std::vector<const ModuleEnds *> poor;
     for (const ModuleEnds &module : modules)
         if (const uint64_t early = sum(module); early >= kLeast && early * kTolerated > module.stacks) poor.push_back(&module);
     std::sort(poor.begin(), poor.end(), [](const ModuleEnds *a, const ModuleEnds *b) {
         return sum(*a) != sum(*b) ? sum(*a) > sum(*b) : a->path < b->path;
     });
-    std::vector<std::string> out;
+    std::vector<render::StackAdvice> out;
     const auto say = [&](const ModuleEnds &module, std::string_view what, std::string_view text) {
-        if (text.empty() || out.size() >= kMostSentences) return;
-        out.push_back(format("{:.0f} % of the stacks in {} end early: {}",
-                             100.0 * static_cast<double>(sum(module)) / static_cast<double>(std::max(module.stacks, sum(module))),
-                             what, text));
+        if (text.empty() || out.size() >= kMostPlaces) return;
+        const uint64_t early = sum(module);
+        out.push_back({std::string(what), std::max(module.stacks, early), early, std::string(text)});
     };
     std::vector<std::string_view> told; // runtimes
     for (const ModuleEnds *module : poor) {
+        if (const Runtime *other = module->anonymous ? elsewhere(module->path) : nullptr) {
+            say(*module, other->whole ? format("{} ({})", other->name, module->path) : std::string(module->path), other->advice);
+            continue;
+        }
         bool known = false;
         for (const Runtime &runtime : kRuntimes) {
             const bool here = is_of(runtime, module->path);

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "programs/render/ledger.h"
 #include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0::profile {
@@ -21,8 +21,9 @@ struct ModuleEnds {
         early{}; ///< those that ended in it before a thread's first function, by UNWIND_ENDED_...
 };
 
-/// For each module of whose stacks more than a twentieth ends early: a sentence that says so, and what would help, the largest
-/// first. `mapped`: the files that the sampled processes have mapped, which tell what wrote the code that is in no file. PURE.
-[[nodiscard]] std::vector<std::string> advice(std::span<const ModuleEnds> modules, std::span<const std::string_view> mapped);
+/// For each module of whose stacks more than a twentieth ends early: how many, and what would help, the largest first. `mapped`:
+/// the files that the sampled processes have mapped, which tell what wrote the code that is in no file. PURE.
+[[nodiscard]] std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules,
+                                                         std::span<const std::string_view> mapped);
 
 } // namespace rawbpf::inline v0::profile

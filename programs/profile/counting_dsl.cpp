@@ -1,6 +1,6 @@
 // Counting, instruction by instruction.
 //
-//      profile_stacks[0] ----> stack counts: key ---> { count, sent }       a hash in an array of maps: user space can change it
+//      counted_stacks[0] ----> stack counts: key ---> { count, sent }       a hash in an array of maps: user space can change it
 //         nothing there:                 |                                  for an empty one, and knows when nobody uses the old
 //         send, don't count              +-- sent: count += 1, and that's all
 //                                        +-- not yet: send the record with its key; once the ring has it, sent = 1
@@ -24,8 +24,6 @@
 
 #include <linux/bpf.h>
 
-#include "programs/profile/record.h"
-
 namespace rawbpf::inline v0 {
 
 namespace {
@@ -33,7 +31,7 @@ namespace {
 constexpr uint64_t kMultiplier = 0xbf58476d1ce4e5b9; // of splitmix64
 
 struct Hashing {
-    uint64_t scratch; // pointer
+    uint64_t record; // pointer
     uint64_t hash;
 };
 
@@ -50,11 +48,11 @@ MapSpec stack_counts_spec(uint32_t stacks) {
 }
 
 void complete_counting_maps(ObjectSpec &spec, uint32_t stacks) {
-    if (MapSpec *outer = spec.find_map("profile_stacks")) outer->inner = std::make_shared<MapSpec>(stack_counts_spec(stacks));
+    if (MapSpec *outer = spec.find_map("counted_stacks")) outer->inner = std::make_shared<MapSpec>(stack_counts_spec(stacks));
 }
 
 StackCounting::StackCounting(Builder &b, const StackCountingOptions &options)
-    : options_(options), stacks_(b.map(BPF_MAP_TYPE_ARRAY_OF_MAPS, "profile_stacks", 4, 4, 1)) {}
+    : options_(options), stacks_(b.map(BPF_MAP_TYPE_ARRAY_OF_MAPS, "counted_stacks", 4, 4, 1)) {}
 
 // r4 is the hash, r5 the word, r3 the multiplier.
 void StackCounting::mix_in(Code &f) const {
@@ -65,18 +63,38 @@ void StackCounting::mix_in(Code &f) const {
     f.xor_(r4, r5);
 }
 
-void StackCounting::count(Code &f, const Slot &zero, Label counted) {
+// All addresses, one after the other. r0 to r5 are gone.
+void StackCounting::mix_frames(Code &f, const CountedRecord::Frames &frames) const {
+    frames.load_bytes(f);
+    f.rsh(r1, 3);
+    f.bpf_loop(r1, *hashing_, [&](Code &g) {
+        g.if_(r1 >= runtime(frames.most), [&] { g.break_(); }); // it never is; the verifier wants to see it
+        g.load<uint64_t>(r0, r2 + runtime(offsetof(Hashing, record)));
+        g.lsh(r1, 3);
+        g.add(r0, r1);
+        g.load<uint64_t>(r5, r0 + runtime(frames.at));
+        g.load<uint64_t>(r4, r2 + runtime(offsetof(Hashing, hash)));
+        g.load_imm64(r3, kMultiplier);
+        mix_in(g);
+        g.store<uint64_t>(r2 + runtime(offsetof(Hashing, hash)), r4);
+    });
+}
+
+void StackCounting::count(Code &f, const Slot &zero, const CountedRecord &record, Label counted) {
     const SlotOf<Hashing> hashing = f.stack<Hashing>("hashing");
     const SlotOf<StackCount> fresh = f.stack<StackCount>("fresh");
+    hashing_ = hashing;
     entry_ = f.stack<uint64_t>("entry");
     const Label send = f.label("send");
-    const Mem key = RAWBPF_AT(r8, ProfileRecord, key);
+    const Mem key = r8 + runtime(record.key);
 
     f.store<uint64_t>(*entry_, 0);
     f.store<uint64_t>(key, 0);
-    f.load<uint32_t>(r1, RAWBPF_AT(r8, ProfileRecord, flags));
-    f.and_(r1, PROFILE_STACK_COPIED);
-    f.jump_if(r1 != 0, send); // what its frames are isn't known yet
+    if (record.unknown) {
+        f.load<uint32_t>(r1, r8 + runtime(record.unknown->at));
+        f.and_(r1, runtime(record.unknown_bits));
+        f.jump_if(r1 != 0, send);
+    }
     f.call(helper::map_lookup_elem, stacks_, zero);
     f.jump_if(r0 == 0, send);
     f.mov(r6, r0);
@@ -84,47 +102,26 @@ void StackCounting::count(Code &f, const Slot &zero, Label counted) {
     // Not by bpf_get_current_task_btf(), whose fields are plain loads: newer verifiers search all types by name for each of them,
     // and a profile would take some milliseconds longer to start.
     f.call(helper::get_current_task);
-    f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, scratch), r0);
+    f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, record), r0);
     f.read_field<uint64_t>(r1, r0, "task_struct.group_leader->start_time");
     f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, hash), r1);
-    f.load<uint64_t>(r1, RAWBPF_AT(hashing, Hashing, scratch));
+    f.load<uint64_t>(r1, RAWBPF_AT(hashing, Hashing, record));
     f.read_field<uint32_t>(r5, r1, "task_struct.self_exec_id");
     f.load_imm64(r4, options_.seed);
     f.load_imm64(r3, kMultiplier);
     mix_in(f);
     f.load<uint64_t>(r5, RAWBPF_AT(hashing, Hashing, hash));
     mix_in(f);
-    f.load<uint32_t>(r5, RAWBPF_AT(r8, ProfileRecord, pid));
-    mix_in(f);
-    if (options_.by_thread) {
-        f.load<uint32_t>(r5, RAWBPF_AT(r8, ProfileRecord, tid));
+    for (const CountedRecord::Word &word : record.words) {
+        if (word.size == 4)
+            f.load<uint32_t>(r5, r8 + runtime(word.at));
+        else
+            f.load<uint64_t>(r5, r8 + runtime(word.at));
         mix_in(f);
     }
-    f.load<uint32_t>(r5, RAWBPF_AT(r8, ProfileRecord, kernel_bytes));
-    mix_in(f);
-    static_assert(offsetof(ProfileRecord, flags) == offsetof(ProfileRecord, user_bytes) + 4 &&
-                  offsetof(ProfileRecord, user_bytes) % 8 == 0 && offsetof(ProfileRecord, comm) % 8 == 0);
-    f.load<uint64_t>(r5, RAWBPF_AT(r8, ProfileRecord, user_bytes));
-    mix_in(f);
-    for (size_t at = 0; at < sizeof(ProfileRecord::comm); at += 8) {
-        f.load<uint64_t>(r5, r8 + runtime(offsetof(ProfileRecord, comm) + at));
-        mix_in(f);
-    }
-    f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, scratch), r8);
+    f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, record), r8);
     f.store<uint64_t>(RAWBPF_AT(hashing, Hashing, hash), r4);
-    f.mov(r1, r9);
-    f.rsh(r1, 3);
-    f.bpf_loop(r1, hashing, [&](Code &g) {
-        g.if_(r1 >= runtime(options_.frames), [&] { g.break_(); }); // it never is; the verifier wants to see it
-        g.load<uint64_t>(r0, r2 + runtime(offsetof(Hashing, scratch)));
-        g.lsh(r1, 3);
-        g.add(r0, r1);
-        g.load<uint64_t>(r5, r0 + runtime(offsetof(ProfileScratch, frames)));
-        g.load<uint64_t>(r4, r2 + runtime(offsetof(Hashing, hash)));
-        g.load_imm64(r3, kMultiplier);
-        mix_in(g);
-        g.store<uint64_t>(r2 + runtime(offsetof(Hashing, hash)), r4);
-    });
+    for (const CountedRecord::Frames &frames : record.frames) mix_frames(f, frames);
     f.load<uint64_t>(r4, RAWBPF_AT(hashing, Hashing, hash));
     f.or_(r4, 1); // 0 means: no key
     f.store<uint64_t>(key, r4);

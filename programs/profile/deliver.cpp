@@ -148,63 +148,14 @@ NamedSample Deliverer::name(const InternedSample &sample) {
 }
 
 void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
-    if (!names_ || sample.user == kNone || user_truncated(sample)) return;
-    bool complete = sample.ending == UNWIND_ENDED_ROOT;
-    uint32_t outer = kNone, next = kNone, known = kNone;
-    modules_.clear();
-    tree_.walk(sample.user, [&](uint32_t place) {
-        next = outer;
-        outer = place;
-        const uint32_t module = tree_.places()[place].module;
-        if (module == kNone) return;
-        known = place;
-        if (std::find(modules_.begin(), modules_.end(), module) == modules_.end()) modules_.push_back(module);
-    });
-    for (const uint32_t module : modules_) of_module(module).stacks += count;
-    for (uint32_t place : {outer, next}) {
-        if (place != kNone && namer_.begins(place)) complete = true;
-    }
-    if (complete) return;
-    early_ += count;
-    if (known != kNone && sample.ending < UNWIND_ENDINGS) of_module(tree_.places()[known].module).early[sample.ending] += count;
-    std::string where = known == kNone ? "[unknown]" : namer_.frame(known)->module;
-    if (by_tables(sample.ending)) {
-        std::string reason(ending_name(sample.ending));
-        std::replace(reason.begin(), reason.end(), '_', ' ');
-        append(where, " ({})", reason);
-    }
-    ended_early_[where] += count;
-}
-
-ModuleEnds &Deliverer::of_module(uint32_t module) {
-    if (by_module_.size() <= module) by_module_.resize(module + 1);
-    return by_module_[module];
-}
-
-std::vector<std::string> Deliverer::proposals(const ModuleTable &table) const {
-    std::vector<ModuleEnds> modules = by_module_;
-    std::vector<std::string_view> mapped;
-    for (uint32_t i = 0; i < table.all().size(); ++i) {
-        mapped.push_back(table[i].path);
-        if (i >= modules.size()) continue;
-        modules[i].path = table[i].path;
-        modules[i].anonymous = table[i].kind == ModuleKind::anonymous;
-    }
-    return advice(modules, mapped);
+    if (names_ && !user_truncated(sample)) early_.add(namer_, tree_, sample.user, sample.ending, count);
 }
 
 std::vector<std::pair<std::string, uint64_t>> Deliverer::degraded() const {
     return {{"stack_truncated", truncated_},
             {"user_stack_unreadable", user_unreadable_},
             {"kernel_stack_unreadable", kernel_unreadable_},
-            {"user_stack_ended_early", early_}};
-}
-
-std::vector<std::pair<std::string, uint64_t>> Deliverer::ended_early() const {
-    std::vector<std::pair<std::string, uint64_t>> out(ended_early_.begin(), ended_early_.end());
-    stable_sort(out,
-                [](const auto &a, const auto &b) { return a.second > b.second || (a.second == b.second && a.first < b.first); });
-    return out;
+            {"user_stack_ended_early", early_.count()}};
 }
 
 } // namespace rawbpf::inline v0::profile

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "programs/profile/advice.h"
+#include "programs/profile/early_ends.h"
 #include "programs/profile/namer.h"
 #include "programs/profile/profiler.h"
 #include "programs/profile/record.h"
@@ -46,10 +45,7 @@ class Deliverer {
     [[nodiscard]] size_t memory() const { return counts_.memory() + pending_.capacity() * sizeof(InternedSample); }
     /// Shown but incomplete, by reason.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> degraded() const;
-    /// Modules that user stacks ended early in, most first.
-    [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> ended_early() const;
-    /// What would make more of them whole, in sentences.
-    [[nodiscard]] std::vector<std::string> proposals(const ModuleTable &table) const;
+    [[nodiscard]] const EarlyEnds &early_ends() const { return early_; }
     /// Why user stacks that were looked at for tables ended, by reason; empty when none was.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> stack_ends() const { return ends_.list(); }
 
@@ -61,7 +57,6 @@ class Deliverer {
     [[nodiscard]] std::vector<uint32_t> unnamed_kernel_places();
     [[nodiscard]] bool truncated(int32_t bytes, uint32_t node) const;
     [[nodiscard]] bool user_truncated(const InternedSample &sample) const;
-    ModuleEnds &of_module(uint32_t module);
 
     StackTree &tree_;
     Namer &namer_;
@@ -72,12 +67,10 @@ class Deliverer {
     int32_t most_bytes_ = PROFILE_STACK_BYTES;
     std::vector<InternedSample> pending_;
     CountTable counts_;
-    uint64_t shown_ = 0, truncated_ = 0, user_unreadable_ = 0, kernel_unreadable_ = 0, early_ = 0;
+    uint64_t shown_ = 0, truncated_ = 0, user_unreadable_ = 0, kernel_unreadable_ = 0;
     StackEnds ends_;
-    uint64_t kernel_pass_ns_ = 0, kernel_passed_at_ = 0;    // what the last pass cost, and when it was
-    std::unordered_map<std::string, uint64_t> ended_early_; // by module
-    std::vector<ModuleEnds> by_module_;                     // by its number
-    std::vector<uint32_t> modules_;                         // of one stack, while it is counted
+    EarlyEnds early_;
+    uint64_t kernel_pass_ns_ = 0, kernel_passed_at_ = 0; // what the last pass cost, and when it was
 };
 
 } // namespace rawbpf::inline v0::profile

@@ -127,16 +127,17 @@ class AtSwitches final : public OffCpu {
         for (const OffCpuCounts &cpu : TRY((counts->get_per_cpu<uint32_t, OffCpuCounts>(0)))) {
             for (const auto member :
                  {&OffCpuCounts::begun, &OffCpuCounts::too_short, &OffCpuCounts::preempted, &OffCpuCounts::lost_ring_full,
-                  &OffCpuCounts::lost_no_room, &OffCpuCounts::lost_return, &OffCpuCounts::not_followed})
+                  &OffCpuCounts::lost_no_room, &OffCpuCounts::end_unseen, &OffCpuCounts::not_followed})
                 sum.*member += cpu.*member;
         }
         const uint64_t too_short = sum.too_short + too_short_;
         ledger.fired = sum.begun;
         ledger.filtered += too_short;
-        ledger.lost = {{"ring_full", sum.lost_ring_full}, {"no_room", sum.lost_no_room}, {"return_missed", sum.lost_return}};
+        ledger.lost = {{"ring_full", sum.lost_ring_full}, {"no_room", sum.lost_no_room}};
         ledger.waits = {{"still_waiting", waiting_},
                         {"too_short", too_short},
                         {"preempted", sum.preempted},
+                        {"end_not_seen", sum.end_unseen},
                         {"children_not_followed", sum.not_followed}};
         return {};
     }

@@ -13,15 +13,17 @@
 // back when it dies, since entering it in the map and taking it out each time would cost as much as the stack.
 //
 // A program at a raw tracepoint runs whatever else does: one at the tracepoint (as in programs/custom) the kernel leaves out on a
-// CPU where another of that kind was interrupted, or bpf(2) on a map. Should a return be missed all the same, the slot still says
-// "away" when its thread leaves again, which can't be: counted as lost.
+// CPU where another of that kind was interrupted, or bpf(2) on a map. But a kernel may keep the switches of some threads to
+// itself (seen: those from an agent of the virtual machine's to ours, which no tracer was told of). Then the slot still says
+// "away" when its thread leaves again, which can't be. It came back after the last switch of this CPU that was seen: that is its
+// wait's end, and it is sent then.
 //
 // Whose waits? A process in profile_pids, and (follow) all that it starts. The news of forks that user space reads come too late
 // for a child of a millisecond, so here the kernel's own tracepoints tell: at a fork the child's number goes into
 // profile_followed, at the last thread's exit out. Both are numbers of the kernel, while profile_pids has those of our pid
 // namespace.
 //
-//      r6  the context, at the end the wake-up flag    r7  this CPU's counts    r8  the record in the slot    r9  bytes of frames
+//      r6  the context, while a slot is sent the wake-up flag    r7  this CPU's counts    r8  the record in the slot    r9  bytes of frames
 //
 // raw_tp/sched_switch: (preempt, prev, next), whatever follows; sched_process_fork: (parent, child); sched_process_exit: (task).
 // The kernel's BTF says where in a task its state and its numbers are. Ring buffers: 5.8.
@@ -146,13 +148,26 @@ struct Generator {
         f.mov(r8, r0);
         f.add(r8, runtime(record_at));
     }
+    // Where the program goes on when a slot has been sent whose thread is about to leave again.
+    struct Late {
+        Slot context, last_switch; ///< u64: r6; the time of the switch before this one
+        Slot which;                ///< u64: 1 + an index of `resume`; 0: the thread that comes is sent
+        Label send;
+        std::vector<Label> resume{};
+    };
     // It can't be away: it is here.
-    static void check_returned(Code &f) {
+    static void check_returned(Code &f, Late &late) {
+        const Label here = f.label("returned");
         f.load<uint64_t>(r1, record(offsetof(ProfileRecord, t_ns)));
-        f.if_(r1 != 0, [&] {
-            count(f, RAWBPF_AT(r7, OffCpuCounts, lost_return));
-            f.store<uint64_t>(record(offsetof(ProfileRecord, t_ns)), 0);
-        });
+        f.jump_if(r1 == 0, here);
+        count(f, RAWBPF_AT(r7, OffCpuCounts, end_unseen));
+        late.resume.push_back(here);
+        f.mov(r1, runtime(static_cast<int64_t>(
+                      late.resume.size()))); // a constant that is stored without a register is forgotten (to 6.2)
+        f.store<uint64_t>(late.which, r1);
+        f.jump(late.send);
+        f.bind(here);
+        f.load<uint64_t>(r6, late.context);
     }
 
     void at_switch() {
@@ -164,8 +179,16 @@ struct Generator {
         const Label done = f.label("done"), arrives = f.label("arrives"), blocks = f.label("blocks"), ready = f.label("slot");
         const Label no_room = f.label("no room"), dies = f.label("dies"), stays = f.label("stays"), first = f.label("first");
         const Label runs_on = f.label("runs on");
+        Late late{f.stack<uint64_t>("context"), f.stack<uint64_t>("last switch"), f.stack<uint64_t>("late"), f.label("send")};
         f.mov(r6, r1);
         find_counts(f, zero, done);
+        f.store<uint64_t>(late.context, r6);
+        f.mov(r1, 0);
+        f.store<uint64_t>(late.which, r1);
+        f.call(helper::ktime_get_ns);
+        f.load<uint64_t>(r1, RAWBPF_AT(r7, OffCpuCounts, switch_ns));
+        f.store<uint64_t>(late.last_switch, r1);
+        f.store<uint64_t>(RAWBPF_AT(r7, OffCpuCounts, switch_ns), r0);
         identify(f, n);
         f.load<uint32_t>(r1, n.key);
         f.jump_if(r1 == 0, arrives); // an idle CPU's thread waits for nothing
@@ -185,12 +208,12 @@ struct Generator {
         f.bind(runs_on);
         count(f, RAWBPF_AT(r7, OffCpuCounts, preempted));
         find_slot(f, off, n.key, arrives);
-        check_returned(f);
+        check_returned(f, late);
         f.jump(arrives);
 
         f.bind(dies);
         find_slot(f, off, n.key, stays);
-        check_returned(f);
+        check_returned(f, late);
         f.call(helper::map_delete_elem, off, n.key);
         f.bind(stays);
         f.jump(arrives);
@@ -198,7 +221,7 @@ struct Generator {
         f.bind(blocks);
         count(f, RAWBPF_AT(r7, OffCpuCounts, begun));
         find_slot(f, off, n.key, first);
-        check_returned(f);
+        check_returned(f, late);
         f.jump(ready);
         f.bind(first);
         f.call(helper::map_lookup_elem, blank, zero);
@@ -219,7 +242,9 @@ struct Generator {
         f.read_field<uint32_t>(r1, r8, "task_struct.pid");
         f.store<uint32_t>(next, r1);
         find_slot(f, off, next, done);
-        send(f, done);
+        f.jump(late.send); // into a loop only a jump may lead (check_cfg() of kernel/bpf/verifier.c, to 6.2)
+        f.bind(late.send);
+        send(f, late, done);
         f.bind(done);
         f.ret(0);
     }
@@ -263,12 +288,17 @@ struct Generator {
         }
     }
 
-    void send(Code &f, Label done) {
+    void send(Code &f, const Late &late, Label done) {
         const Mem left = record(offsetof(ProfileRecord, t_ns));
         const Label back = f.label("back");
         f.load<uint64_t>(r9, left);
         f.jump_if(r9 == 0, done);
-        f.call(helper::ktime_get_ns);
+        f.load<uint64_t>(r0, RAWBPF_AT(r7, OffCpuCounts, switch_ns)); // now
+        f.load<uint64_t>(r1, late.which);
+        f.if_(r1 != 0, [&] {
+            f.load<uint64_t>(r0, late.last_switch);
+            f.if_(r0 < r9, [&] { f.mov(r0, r9); }); // it left another CPU since
+        });
         f.store<uint64_t>(head(offsetof(OffCpuHead, back_ns)), r0);
         f.sub(r0, r9);
         f.store<uint64_t>(head(offsetof(OffCpuHead, waited_ns)), r0);
@@ -310,6 +340,10 @@ struct Generator {
         }
         f.bind(back);
         f.store<uint64_t>(left, 0);
+        f.load<uint64_t>(r1, late.which);
+        f.mov(r2, 0);
+        f.store<uint64_t>(late.which, r2);
+        for (size_t i = 0; i < late.resume.size(); ++i) f.jump_if(r1 == runtime(static_cast<int64_t>(i + 1)), late.resume[i]);
     }
 
     void at_fork() const {

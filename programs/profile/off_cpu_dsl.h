@@ -25,8 +25,9 @@ struct OffCpuCounts {
     uint64_t preempted; ///< it was runnable: nothing that it waited for. Not in the sum
     uint64_t lost_ring_full;
     uint64_t lost_no_room; ///< OffCpuProgram::threads are known already
-    uint64_t lost_return;  ///< it was seen to leave, and then to leave again
+    uint64_t end_unseen;   ///< it was seen to leave, and then to leave again: among those sent
     uint64_t not_followed; ///< processes that found no room in profile_followed: their waits aren't in any other number
+    uint64_t switch_ns;    ///< when the last switch was
 };
 
 struct OffCpuProgram {

@@ -45,6 +45,26 @@ void count(Code &f, Mem counter) {
     f.store<uint64_t>(counter, r1);
 }
 
+// What tells samples apart: process, thread's name, addresses, and how complete they are.
+CountedRecord counted_record(const StackCountingOptions &options, bool unwinds) {
+    CountedRecord out;
+    out.key = offsetof(ProfileRecord, key);
+    out.unknown = {offsetof(ProfileRecord, flags), 4};
+    out.unknown_bits = PROFILE_STACK_COPIED;
+    out.words = {{offsetof(ProfileRecord, pid), 4}};
+    if (options.by_thread) out.words.push_back({offsetof(ProfileRecord, tid), 4});
+    out.words.push_back({offsetof(ProfileRecord, kernel_bytes), 4});
+    static_assert(offsetof(ProfileRecord, flags) == offsetof(ProfileRecord, user_bytes) + 4 &&
+                  offsetof(ProfileRecord, user_bytes) % 8 == 0 && offsetof(ProfileRecord, comm) % 8 == 0);
+    out.words.push_back({offsetof(ProfileRecord, user_bytes), 8});
+    for (size_t at = 0; at < sizeof(ProfileRecord::comm); at += 8)
+        out.words.push_back({static_cast<int32_t>(offsetof(ProfileRecord, comm) + at), 8});
+    out.frames.push_back({offsetof(ProfileScratch, frames),
+                          PROFILE_MAX_FRAMES + (unwinds ? uint32_t{UNWIND_MAX_FRAMES} : uint32_t{PROFILE_MAX_FRAMES}),
+                          [](Code &f) { f.mov(r1, r9); }}); // of both stacks, one behind the other
+    return out;
+}
+
 } // namespace
 
 void jump_unless_named(Code &f, const ProfileConfig &config, Label other) {
@@ -68,11 +88,7 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     std::optional<Unwinder> unwinder;
     if (unwind) unwinder.emplace(b, *unwind);
     std::optional<StackCounting> stage;
-    if (counting) {
-        StackCountingOptions options = *counting;
-        options.frames = PROFILE_MAX_FRAMES + (unwind ? UNWIND_MAX_FRAMES : PROFILE_MAX_FRAMES);
-        stage.emplace(b, options);
-    }
+    if (counting) stage.emplace(b, *counting);
 
     Code &f = b.program(config.tracepoint ? "tracepoint" : "perf_event", "profile");
     const Slot pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid"), zero = f.stack<uint32_t>("zero");
@@ -225,7 +241,7 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     }
 
     if (stage)
-        stage->count(f, zero, done);
+        stage->count(f, zero, counted_record(*counting, unwind != nullptr), done);
     else
         f.store<uint64_t>(RAWBPF_AT(r8, ProfileRecord, key), 0);
     f.add(r9, sizeof(ProfileRecord));

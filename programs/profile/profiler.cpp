@@ -894,8 +894,8 @@ class Run {
         TRY(deliverer_.finish());
         outcome_.ledger.degraded = deliverer_.degraded();
         outcome_.ledger.stack_ends = deliverer_.stack_ends();
-        outcome_.ended_early = deliverer_.ended_early();
-        for (std::string &proposal : deliverer_.proposals(table_.modules())) outcome_.warnings.push_back(std::move(proposal));
+        outcome_.ended_early = deliverer_.early_ends().list();
+        outcome_.advice = deliverer_.early_ends().advice(table_.modules());
         for (std::string &warning : unwinding_.warnings()) outcome_.warnings.push_back(std::move(warning));
         for (const std::string &warning : symbols_.warnings()) outcome_.warnings.push_back(warning);
         outcome_.unread = symbols_.unread();

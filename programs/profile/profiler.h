@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "programs/render/frame.h"
+#include "programs/render/ledger.h"
 #include "programs/unwind/choice.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
@@ -138,6 +139,7 @@ struct Outcome {
     uint64_t elapsed_ns = 0; ///< from armed to disabled
     /// Where user stacks ended before a thread's first function: module of the outermost frame, samples; most first.
     std::vector<std::pair<std::string, uint64_t>> ended_early;
+    std::vector<render::StackAdvice> advice;    ///< what would make more of them whole; not in a capture, a report finds it anew
     std::optional<std::string> workload_status; ///< "exited with status 3", "was killed by SIGSEGV"; nullopt: no workload
     std::vector<std::string> warnings;          ///< sentences for stderr ("3 modules could not be read: ...")
     bool unread = false;                        ///< names are missing because a file that is here could not be read (EIO, ENOMEM)

@@ -197,10 +197,10 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     outcome.run = reader.header().run;
     outcome.ledger.degraded = deliverer.degraded();
     outcome.ledger.stack_ends = deliverer.stack_ends();
-    outcome.ended_early = deliverer.ended_early();
+    outcome.ended_early = deliverer.early_ends().list();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
     outcome.unread = files.unread();
-    for (std::string &proposal : deliverer.proposals(reader.modules())) outcome.warnings.push_back(std::move(proposal));
+    outcome.advice = deliverer.early_ends().advice(reader.modules());
     if (options.debug_info)
         for (std::string &warning : options.debug_info->warnings()) outcome.warnings.push_back(std::move(warning));
     return outcome;

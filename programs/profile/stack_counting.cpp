@@ -46,12 +46,13 @@ constexpr uint64_t kFirstPause = 5 * kSecond, kLongestPause = 80 * kSecond;
 
 std::optional<std::string> why_not_counted() {
     for (Feature feature : {Feature::bpf_loop, Feature::kernel_btf})
-        if (!has_feature(feature)) return format("needs {}", feature_name(feature));
+        if (Result<void> there = need(feature); !there) return there.error().message();
     return std::nullopt;
 }
 
-Result<void> StackCounts::start(LoadedObject &object, uint32_t stacks) {
-    outer_ = object.find_map("profile_stacks");
+Result<void> StackCounts::start(LoadedObject &object, uint32_t stacks, bool always) {
+    always_ = always;
+    outer_ = object.find_map("counted_stacks");
     stacks_ = stacks;
     return outer_ ? begin() : Result<void>();
 }
@@ -144,7 +145,7 @@ Result<void> StackCounts::start_anew() {
 
 Result<void> StackCounts::judge(uint64_t now_ns) {
     const uint64_t samples = repeats_ + records_;
-    if (samples < kJudged) return {};
+    if (samples < kJudged || always_) return {};
     const bool worth_it = repeats_ * 3 >= samples;
     repeats_ = records_ = 0;
     if (worth_it) {

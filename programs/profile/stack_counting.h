@@ -33,7 +33,6 @@ struct StackCount {
 struct StackCountingOptions {
     uint64_t seed = 0;      ///< of the keys: a new one for each run
     uint32_t stacks = 8192; ///< room for so many
-    uint32_t frames = 0;    ///< room in the scratch, which profile_dsl.cpp knows
     bool by_thread = false; ///< threads of a process are told apart
 };
 
@@ -48,8 +47,9 @@ class StackCounts {
     using Receive = std::function<void(const InternedSample *sample, uint64_t more)>;
     explicit StackCounts(Receive receive) : receive_(std::move(receive)) {}
 
-    /// Counting begins. The object must outlive this. Nothing happens where its program doesn't have the stage.
-    [[nodiscard]] Result<void> start(LoadedObject &object, uint32_t stacks);
+    /// Counting begins. The object must outlive this. Nothing happens where its program doesn't have the stage. `always`: also
+    /// where nearly all stacks are new, as sending each is dearer than its key.
+    [[nodiscard]] Result<void> start(LoadedObject &object, uint32_t stacks, bool always = false);
     [[nodiscard]] bool on() const { return outer_ != nullptr; }
     /// A record came. `key` 0: it was sent because nothing is counted, or there was no room. nullptr: nobody wants it.
     void met(uint64_t key, const InternedSample *sample);
@@ -85,6 +85,7 @@ class StackCounts {
     Map *outer_ = nullptr;
     std::optional<Map> current_; // in the outer map; without one, nothing is counted
     uint32_t stacks_ = 0;
+    bool always_ = false;
     std::vector<Known> known_; // of the current map
     IdIndex index_;
     std::unordered_map<uint64_t, uint64_t> early_; // counts of an old map, whose records are still in the rings

@@ -8,6 +8,7 @@
 #include "programs/profile/unwinding.h"
 
 #include "programs/unwind/closure.h"
+#include "runtime/base/long_step.h"
 #include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::profile {
@@ -30,6 +31,7 @@ void Unwinding::start(std::unique_ptr<unwind::LiveTables> tables) {
 
 Result<void> Unwinding::want(uint32_t pid, uint64_t now_ns) {
     if (!on()) return {};
+    LongStep step("reading unwind tables");
     table_.follow(pid, now_ns);
     // Each turn makes a table or is the last; but a process that maps one file after the other doesn't keep us here.
     for (int turn = 0; turn < kMostTurns && !TRY(update(sys::monotonic_ns())); ++turn) {
@@ -39,6 +41,7 @@ Result<void> Unwinding::want(uint32_t pid, uint64_t now_ns) {
 
 void Unwinding::prepare(const std::vector<std::string> &command) {
     if (!on()) return;
+    LongStep step("reading unwind tables");
     unwind::files_of_command(command, unwind::CommandEnvironment::own(), [&](const std::string &path, const Fd &file) {
         tables_->prepare(file, path);
         return true;

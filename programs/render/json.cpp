@@ -1,16 +1,20 @@
 // NDJSON: one object a line, "type" first, a header, the samples, the ledger. The schema is a contract (number 1): fields are
 // added, never renamed.
 //
-//      {"type":"header","schema":1,"command":[...],"version","kernel","arch","cpus","start":RFC 3339}
+//      {"type":"header","schema":1,"command":[...],"version","kernel","arch","cpus","start":RFC 3339,"environment":{...}}
+//          environment: "cpu", "virtualization", "governor", "bpf_jit", "bpf_jit_harden", "load":[...], "mitigations":{}, each null
+//          where the kernel has no such thing, or where "unread":{FIELD:REASON} says why it isn't known
 //      {"type":"sample","time":RFC 3339,"t_ns","comm","pid","tid","cpu","kernel":[frame...],"user":[frame...]}     leaf first
 //          and "user_end", where unwind tables were used: why the walk of the user stack ended, a key of the ledger's stack_ends;
 //          and "weight", where a sample stands for more than one event (header: "event", "period") or tick; of waits (event
 //          "off-cpu") nanoseconds
-//      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{},"waits":{}}
+//      {"type":"ledger","fired","shown","filtered","sampled_out","lost":{},"degraded":{},"stack_ends":{},"waits":{},
+//          "duration_ns","per_second","cost":{},"advice":[{"where","stacks","early","advice"}...]}
+//          advice: the places where more than one user stack in twenty ends early, and what would make them whole
 //      frame: {"addr":"0x..","symbol","symbol_offset","module","file_offset","build_id"[,"file","line"][,"inlined":true]}
 //
-// The last three are there where they were asked for and are known. Addresses are strings, since a double can't hold them;
-// unknown is null. A sample has dozens of frames, nearly all seen before: a frame's text is made once and kept.
+// The last three are there where they were asked for and are known. Addresses are strings, since a double can't
+// hold them; unknown is null. A sample has dozens of frames, nearly all seen before: a frame's text is made once and kept.
 #include <unordered_map>
 
 #include "programs/render/json_line.h"

@@ -81,22 +81,36 @@ namespace {
 Environment (*read_environment)() = nullptr;
 std::optional<RunCost> ledger_cost;
 
+void append_numbers(std::string &out, std::string_view words) {
+    out += '[';
+    for (std::string_view rest = words; !rest.empty();) {
+        const std::string_view one = rest.substr(0, rest.find(' '));
+        if (one.find_first_not_of("0123456789.") == std::string_view::npos)
+            append(out, "{}{}", out.ends_with('[') ? "" : ",", one);
+        rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    }
+    out += ']';
+}
+
+void append_texts(std::string &out, const std::vector<std::pair<std::string, std::string>> &texts) {
+    JsonObject object(out);
+    for (const auto &[name, text] : texts) append_json(object.key(name), text);
+}
+
 void append_environment(std::string &out, const Environment &e) {
     JsonObject object(out);
     object.text_or_null("cpu", e.cpu).text_or_null("virtualization", e.virtualization).text_or_null("governor", e.governor);
     e.jit < 0 ? object.null("bpf_jit") : object.number("bpf_jit", static_cast<uint64_t>(e.jit));
     e.jit_harden < 0 ? object.null("bpf_jit_harden") : object.number("bpf_jit_harden", static_cast<uint64_t>(e.jit_harden));
-    std::string &load = object.raw("load");
-    load += '[';
-    for (std::string_view rest = e.load ? std::string_view(*e.load) : std::string_view(); !rest.empty();) {
-        const std::string_view one = rest.substr(0, rest.find(' '));
-        if (one.find_first_not_of("0123456789.") == std::string_view::npos)
-            append(load, "{}{}", load.ends_with('[') ? "" : ",", one);
-        rest.remove_prefix(std::min(one.size() + 1, rest.size()));
-    }
-    load += ']';
-    JsonObject mitigations(object.raw("mitigations"));
-    for (const auto &[name, state] : e.mitigations) append_json(mitigations.key(name), state);
+    if (e.load)
+        append_numbers(object.raw("load"), *e.load);
+    else
+        object.null("load");
+    if (e.mitigations)
+        append_texts(object.raw("mitigations"), *e.mitigations);
+    else
+        object.null("mitigations");
+    append_texts(object.raw("unread"), e.unread);
 }
 
 void append_cost(JsonObject &line, const Ledger &ledger, const RunCost &cost) {
@@ -113,6 +127,19 @@ void append_cost(JsonObject &line, const Ledger &ledger, const RunCost &cost) {
     object.number("memory_bytes", cost.memory_bytes)
         .number("table_bytes", cost.table_bytes)
         .number("ring_bytes", cost.ring_bytes);
+}
+
+void append_advice(std::string &out, const std::vector<StackAdvice> &advice) {
+    out += '[';
+    for (const StackAdvice &one : advice) {
+        if (out.back() != '[') out += ',';
+        JsonObject(out)
+            .text("where", one.where)
+            .number("stacks", one.stacks)
+            .number("early", one.early)
+            .text("advice", one.advice);
+    }
+    out += ']';
 }
 
 } // namespace
@@ -149,7 +176,9 @@ void append_json_ledger(std::string &out, const Ledger &ledger) {
     counts(line.raw("degraded"), ledger.degraded);
     if (!ledger.stack_ends.empty()) counts(line.raw("stack_ends"), ledger.stack_ends);
     if (!ledger.waits.empty()) counts(line.raw("waits"), ledger.waits);
-    if (ledger_cost) append_cost(line, ledger, *ledger_cost);
+    if (!ledger_cost) return;
+    append_cost(line, ledger, *ledger_cost);
+    if (!ledger_cost->advice.empty()) append_advice(line.raw("advice"), ledger_cost->advice);
 }
 
 } // namespace rawbpf::inline v0::render

@@ -67,6 +67,11 @@ std::string progress_text(double seconds, uint64_t samples, uint64_t processes) 
                   processes == 1 ? "" : "es");
 }
 
+std::string StackAdvice::sentence() const {
+    const auto all = static_cast<double>(std::max({stacks, early, uint64_t{1}}));
+    return format("{:.0f} % of the stacks in {} end early: {}", 100.0 * static_cast<double>(early) / all, where, advice);
+}
+
 std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger &ledger, const RunCost &cost,
                         std::string_view noun) {
     std::string out = format("{}: {} {}{}", tool, grouped(ledger.shown), noun, ledger.shown == 1 ? "" : "s");
@@ -92,7 +97,7 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
     if (ledger.sampled_out > 0) line("sampled out", ledger.sampled_out, {});
     line("lost", sum(ledger.lost), counts_text(ledger.lost, 8));
     if (sum(ledger.degraded) > 0) line("degraded", sum(ledger.degraded), counts_text(ledger.degraded, 8));
-    if (sum(ledger.waits) > 0) append(out, "  of waits    {}\n", counts_text(ledger.waits, 4));
+    if (sum(ledger.waits) > 0) append(out, "  of waits    {}\n", counts_text(ledger.waits, 5));
     if (sum(ledger.stack_ends) > 0) append(out, "  stack ends  {}\n", counts_text(ledger.stack_ends, 12));
     if (!ledger.adds_up())
         append(out, "  these don't add up: fired should be {}; please report it\n",
@@ -105,7 +110,8 @@ std::string ledger_text(std::string_view tool, const RunInfo &run, const Ledger 
                     noun == "event" ? "an" : "a", noun == "wait" ? "switch" : noun)); // the program runs at each switch
     if (cost.cpu_seconds > 0) {
         also(format("rawbpf used {} of CPU", duration_text(cost.cpu_seconds)));
-        if (cost.seconds > 0) append(costs, " ({:.1f} %)", 100 * cost.cpu_seconds / cost.seconds);
+        // A shorter run is mostly its own start, and of that the time isn't counted.
+        if (cost.seconds >= 1) append(costs, " ({:.1f} %)", 100 * cost.cpu_seconds / cost.seconds);
     }
     if (cost.memory_bytes > 0) also(format("{} of memory", size_text(cost.memory_bytes)));
     if (cost.table_bytes > 0) append(costs, ", {} of unwind tables", size_text(cost.table_bytes));

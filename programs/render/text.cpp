@@ -47,8 +47,15 @@ Character next_character(std::string_view text) {
     return {code, size, true};
 }
 
+// What a terminal obeys, or what makes it show text in another order or on another line than it is in: controls (C0, DEL, C1),
+// the marks, embeddings, overrides and isolates of bidirectional text, the separators of lines and paragraphs.
+bool disturbs(uint32_t code) {
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
 bool xml_allows(uint32_t code) {
-    return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code != 0x7f && code != 0xfffe && code != 0xffff);
+    return code == '\t' || code == '\n' || code == '\r' || (!disturbs(code) && code != 0xfffe && code != 0xffff);
 }
 
 } // namespace
@@ -57,7 +64,7 @@ bool xml_allows(uint32_t code) {
 template <class F> static void append_escaped(std::string &out, std::string_view text, F special) {
     while (!text.empty()) {
         const Character c = next_character(text);
-        const bool escape = !c.valid || c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0) || special(c.code);
+        const bool escape = !c.valid || disturbs(c.code) || special(c.code);
         for (char byte : text.substr(0, c.size)) {
             if (escape)
                 append_hex_escape(out, static_cast<unsigned char>(byte));
@@ -129,6 +136,28 @@ void append_xml(std::string &out, std::string_view text) {
     }
 }
 
+void append_quoted(std::string &out, std::string_view text) {
+    const auto plain = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+    out += '"';
+    while (!text.empty()) {
+        size_t n = 0;
+        while (n < text.size() && plain(text[n])) ++n;
+        out += text.substr(0, n);
+        text.remove_prefix(n);
+        if (text.empty()) break;
+        const size_t size = next_character(text).size;
+        switch (text[0]) {
+        case '"':
+        case '\\': out += {'\\', text[0]}; break;
+        case '\n': out += "\\n"; break;
+        case '\t': out += "\\t"; break;
+        default: append_escaped(out, text.substr(0, size), [](uint32_t) { return false; });
+        }
+        text.remove_prefix(size);
+    }
+    out += '"';
+}
+
 size_t plain_start(std::string_view text) {
     size_t n = 0;
     while (n < text.size() && text[n] >= 0x20 && text[n] < 0x7f) ++n;
@@ -142,8 +171,7 @@ void append_printable(std::string &out, std::string_view text) {
         text.remove_prefix(plain);
         if (text.empty()) return;
         Character c = next_character(text);
-        bool control = c.code < 0x20 || (c.code >= 0x7f && c.code < 0xa0);
-        out += c.valid && !control ? text.substr(0, c.size) : kReplacement;
+        out += c.valid && !disturbs(c.code) ? text.substr(0, c.size) : kReplacement;
         text.remove_prefix(c.size);
     }
 }

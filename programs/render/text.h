@@ -23,14 +23,18 @@ void append_symbol(std::string &out, std::string_view symbol);
 /// The same, where functions are told apart that have no name: "[libc.so.6+0x26d90]", by where the function begins in the file.
 [[nodiscard]] std::string function_label(const Frame &frame);
 
-/// Text for XML content or an attribute: & < > " ' escaped; bytes that aren't UTF-8, and characters that XML 1.0 forbids,
-/// replaced by U+FFFD.
+/// Text for XML content or an attribute: & < > " ' escaped; bytes that aren't UTF-8, and characters that XML 1.0 forbids or
+/// discourages (C1 controls), replaced by U+FFFD.
 void append_xml(std::string &out, std::string_view text);
 
 /// How many bytes at the start of a text are printable ASCII: what nobody has to look at twice.
 [[nodiscard]] size_t plain_start(std::string_view text);
 
-/// Text for a terminal: control characters (escape sequences among them) and bytes that aren't UTF-8 replaced by U+FFFD.
+/// Text in double quotes, as C writes it: \" \\ \n \t; other control characters and bytes that aren't UTF-8 as \xNN.
+void append_quoted(std::string &out, std::string_view text);
+
+/// Text for a terminal: control characters (escape sequences among them), those that change the order of
+/// text (U+202E and its like), and bytes that aren't UTF-8 replaced by U+FFFD.
 void append_printable(std::string &out, std::string_view text);
 
 /// Text as it is, but for bytes that aren't UTF-8: replaced by U+FFFD.

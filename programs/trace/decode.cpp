@@ -33,24 +33,6 @@ int64_t extend(uint64_t raw, uint8_t size) {
     return static_cast<int64_t>(raw << bits) >> bits;
 }
 
-void append_quoted(std::string &out, std::string_view text) {
-    out += '"';
-    for (char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\')
-            append(out, "\\{}", c);
-        else if (c == '\n')
-            out += "\\n";
-        else if (c == '\t')
-            out += "\\t";
-        else if (byte < 0x20 || byte == 0x7f)
-            append(out, "\\x{:02x}", byte);
-        else
-            out += c;
-    }
-    out += '"';
-}
-
 Decoded number_of(const Type &type, uint64_t raw) {
     Decoded out;
     out.kind = Decoded::Kind::number;
@@ -400,7 +382,7 @@ void append_text(std::string &out, const Decoded &value) {
             render::append_printable(out, value.name);
         return;
     case Kind::text:
-        append_quoted(out, value.text);
+        render::append_quoted(out, value.text);
         if (value.cut) out += "...";
         return;
     case Kind::words: render::append_printable(out, value.text); return;

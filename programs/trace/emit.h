@@ -5,9 +5,11 @@
 //      emit_go       the same of Go's functions
 //      emit_system_calls   which call it is, by its number
 //      emit_record   the record: header, values, texts, paths, stacks        emit_pair     calls kept until their return
+//      emit_counted  records that are counted by their stacks
 #pragma once
 
 #include "asm/builder.h"
+#include "programs/profile/counting_dsl.h"
 #include "programs/trace/path.h"
 #include "programs/trace/program.h"
 #include "programs/trace/value.h"
@@ -28,6 +30,8 @@ struct Shared {
     std::optional<NamespaceOffsets> namespaces;
     Code *walk = nullptr;
     std::optional<Unwinder> unwinder; ///< user stacks by tables
+    std::optional<StackCounting> counting;
+    std::optional<MapRef> slots, blank; ///< with `counting`: where a thread's record is made
 };
 
 /// One program under construction. r6 is the context, r7 the place's index, r8 its counters; the others are free.
@@ -44,6 +48,7 @@ struct Emitting {
     std::optional<SlotOf<uint64_t>> duration = {}; ///< and how long ago that is
     std::optional<Slot> process = {};              ///< u32: where stacks are walked by tables, whose
     std::optional<Slot> size = {};                 ///< u64: of the record, where it may have room for a copy of the stack
+    std::optional<Label> copying = {};             ///< in a slot: on to it where the stack had better be copied, by `size`
     std::optional<Slot> written = {};              ///< with Filters::most_events: where the events are counted
     std::optional<Slot> word = {};                 ///< u64: where words on a Go function's stack are read to
     bool sleepable = false;                        ///< may wait for a page of the user's
@@ -58,6 +63,11 @@ struct Emitting {
 /// of unknown type: what looks like an int's error is extended). r0 to r5 may be gone.
 void load_raw(const Emitting &e, WritableReg dst, uint32_t index);
 void load_result(const Emitting &e, WritableReg dst);
+/// Whether argument `index` of a function of C's is on the stack, where the call left it (System V ABI: x86_64 has six in
+/// registers, arm64 eight).
+[[nodiscard]] bool is_on_stack(const Place &place, uint32_t index);
+/// dst = `size` bytes at `offset` from the stack pointer. r0 to r5 are gone; r0 is negative where they can't be read.
+void load_stack_word(const Emitting &e, WritableReg dst, uint32_t offset, uint32_t size);
 /// A word of a Go call. r0 to r5 may be gone; of one on the stack r0 is negative where it can't be read.
 void load_go_word(const Emitting &e, WritableReg dst, const GoWord &word);
 /// Which goroutine calls: Go's ABI keeps it in a register (src/cmd/compile/abi-internal.md).
@@ -66,6 +76,7 @@ void load_goroutine(const Emitting &e, WritableReg dst);
 void load_go_frame(const Emitting &e, WritableReg dst);
 /// What is copied of a slice, of an interface; r0 = how many bytes it is, or a negative error.
 void copy_go_slice(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity);
+void copy_go_strings(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity);
 void copy_go_interface(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity);
 /// dst = the word of an argument or result, or one of those behind it.
 void load_go_value(const Emitting &e, WritableReg dst, const Value &value, uint32_t behind = 0);
@@ -86,6 +97,11 @@ void pass_compat_over(Shared &shared, Code &f, Label other);
 
 /// A record in the ring, as the layout says; where there is no room it is counted as lost.
 void emit_record(Emitting &e, const Layout &layout);
+/// What it has: into memory at r9, of a ring or a map. r8 is gone.
+void fill_record(Emitting &e, const Layout &layout);
+/// With Shared::counting, before emit_record(): one more of its kind, and on to `done`; or goes on where the record has to be
+/// sent by itself. r6, r7, r8 are kept then.
+void count_record(const Emitting &e, const Layout &layout, Label done);
 
 /// At a call: kept in the maps until it returns.
 void keep_call(const Emitting &e, uint32_t arguments);

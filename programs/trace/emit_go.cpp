@@ -14,7 +14,7 @@ namespace {
 // In struct pt_regs, bytes (arch/x86/include/asm/ptrace.h).
 constexpr std::array<int16_t, 9> kX86 = {80, 40, 88, 112, 104, 72, 64, 56, 48};
 constexpr int32_t kX86Ip = 128, kArm64Pc = 256;
-constexpr int32_t kBehindReturnAddress = 8;
+constexpr uint32_t kBehindReturnAddress = 8;
 constexpr uint64_t kGoStackTop = uint64_t{1} << 40; // where all stacks are taken to end, so that deeper is less
 
 int32_t place_of(uint32_t number) {
@@ -34,14 +34,7 @@ void load_go_word(const Emitting &e, WritableReg dst, const GoWord &word) {
     case GoWord::In::float_register: return f.mov(dst, 0);
     case GoWord::In::stack: break;
     }
-    f.mov(r1, 0);
-    f.store<uint64_t>(*e.word, r1);
-    f.stack_pointer(r3, r6);
-    f.add(r3, runtime(kBehindReturnAddress + static_cast<int32_t>(word.at)));
-    f.mov(r2, runtime(word.size));
-    f.address(r1, *e.word);
-    f.call(helper::probe_read_user); // r0 says whether it could
-    f.load<uint64_t>(dst, *e.word);
+    load_stack_word(e, dst, kBehindReturnAddress + word.at, word.size);
 }
 
 void load_go_value(const Emitting &e, WritableReg dst, const Value &value, uint32_t behind) {
@@ -72,6 +65,36 @@ void copy_go_slice(const Emitting &e, const Value &value, Mem bytes, uint32_t ca
         f.load<uint64_t>(r0, e.scratch);
         f.add(r0, 8);
     });
+}
+
+// A string is where its text is and how long. What can't be read is marked by a length that no text has.
+void copy_go_strings(const Emitting &e, const Value &value, Mem bytes, uint32_t capacity) {
+    Code &f = e.f;
+    const uint32_t room = go_string_room(capacity);
+    const Label done = f.label("strings");
+    load_go_value(e, r0, value, 1);
+    f.store<uint64_t>(bytes, r0);
+    for (uint32_t i = 0; i < 2 * kGoStrings; ++i) f.store<uint64_t>(bytes + runtime(8 + 8 * i), 0);
+    f.if_(r0 > runtime(kGoStrings), [&] { f.mov(r0, runtime(kGoStrings)); });
+    f.mul(r0, 16);
+    f.store<uint64_t>(e.scratch, r0);
+    load_go_value(e, r3, value);
+    f.load<uint64_t>(r2, e.scratch);
+    f.if_(r2 > runtime(kGoStrings * 16), [&] { f.mov(r2, runtime(kGoStrings * 16)); });
+    f.address(r1, bytes + 8);
+    read_user(e);
+    f.jump_if(r0 != 0, done);
+    for (uint32_t i = 0; i < kGoStrings; ++i) {
+        const Mem string = bytes + runtime(8 + 16 * i);
+        f.load<uint64_t>(r3, string);
+        f.load<uint64_t>(r2, string + 8);
+        f.if_(r2 > runtime(room), [&] { f.mov(r2, runtime(room)); });
+        f.address(r1, bytes + runtime(kGoStringsText + i * room));
+        read_user(e);
+        f.if_(r0 != 0, [&] { f.store<uint64_t>(string + 8, -1); });
+    }
+    f.mov(r0, runtime(capacity));
+    f.bind(done);
 }
 
 // Behind the two words what the data points at, in case that it is a text: who reads the record knows the types.

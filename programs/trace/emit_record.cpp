@@ -11,6 +11,7 @@ namespace {
 bool is_in_memory(const Emitting &e, uint32_t argument) {
     if (e.call) return false; // it is in ours
     if (e.place.go_call) return e.place.go_call->arguments[argument].in == GoWord::In::stack;
+    if (is_on_stack(e.place, argument)) return true;
     return e.place.kind == ProbeKind::usdt && usdt::is_in_memory(e.place.arguments[argument]);
 }
 
@@ -147,7 +148,12 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
         walk(e, bytes);
         break;
     case Show::counted: copy_counted(e, column, bytes, blob.capacity); break;
-    case Show::go_slice: copy_go_slice(e, column.value, bytes, blob.capacity); break;
+    case Show::go_slice:
+        if (column.value.type.element == Show::counted)
+            copy_go_strings(e, column.value, bytes, blob.capacity);
+        else
+            copy_go_slice(e, column.value, bytes, blob.capacity);
+        break;
     case Show::go_interface:
     case Show::go_any: copy_go_interface(e, column.value, bytes, blob.capacity); break;
     case Show::descriptor: copy_descriptor(e, column, bytes); break;
@@ -178,7 +184,17 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
         place.frames = kUserAt;
         place.room = layout.user_frames;
         e.shared.unwinder->walk(f, place);
-        if (e.size)
+        if (e.copying) {
+            const Slot user_bytes = f.stack<uint64_t>("user bytes");
+            const Label walked = f.label("walked");
+            f.store<uint64_t>(user_bytes, r0);
+            f.load<uint64_t>(r1, *e.size);
+            f.jump_if(r1 == runtime(layout.size), walked);
+            e.shared.unwinder->jump_if_walked(f, place, walked);
+            f.jump(*e.copying);
+            f.bind(walked);
+            f.load<uint64_t>(r0, user_bytes);
+        } else if (e.size)
             e.shared.unwinder->copy_stack(f, place, [&](Label none) {
                 f.load<uint64_t>(r1, *e.size);
                 f.jump_if(r1 == runtime(layout.size), none);
@@ -218,8 +234,75 @@ void choose_size(Emitting &e, const Layout &layout) {
 
 } // namespace
 
+void fill_record(Emitting &e, const Layout &layout) {
+    Code &f = e.f;
+    f.call(helper::ktime_get_ns);
+    f.store<uint64_t>(r9 + offsetof(Header, time), r0);
+    f.load<uint64_t>(r1, e.ids);
+    f.store<uint64_t>(r9 + offsetof(Header, tid), r1);
+    f.store<uint32_t>(r9 + offsetof(Header, place), r7);
+    f.call(helper::get_smp_processor_id);
+    f.store<uint32_t>(r9 + offsetof(Header, cpu), r0);
+    f.store<uint64_t>(r9 + offsetof(Header, what), runtime(e.is_result ? What::result : What::call));
+    if (e.duration)
+        f.load<uint64_t>(r1, *e.duration);
+    else
+        f.mov(r1, 0);
+    f.store<uint64_t>(r9 + offsetof(Header, duration), r1);
+    if (layout.key == 0)
+        load_frame(e, r1);
+    else
+        f.mov(r1, 0);
+    f.store<uint64_t>(r9 + offsetof(Header, frame), r1);
+    if (layout.key != 0) {
+        f.mov(r1, 0);
+        f.store<uint64_t>(r9 + runtime(layout.key), r1);
+    }
+    f.call(helper::get_current_comm, r9 + offsetof(Header, comm), 16);
+    f.mov(r1, 0);
+    f.store<uint32_t>(r9 + offsetof(Header, unreadable), r1);
+    for (uint32_t i = 0; i < layout.columns.size(); ++i) {
+        const Value &value = layout.columns[i].value;
+        if (value.from == Value::From::comm) {
+            f.mov(r1, 0);
+        } else if (value.is_text() && !value.reads.empty() && value.type.show == Show::characters) {
+            load_address(e, value);
+            f.mov(r1, r0);
+        } else if (value.from == Value::From::argument && value.reads.empty()) {
+            load_raw(e, r1, value.argument);
+            if (is_in_memory(e, value.argument))
+                f.if_(r0 != 0, [&] {
+                    f.load<uint32_t>(r2, r9 + offsetof(Header, unreadable));
+                    f.or_(r2, runtime(1u << i));
+                    f.store<uint32_t>(r9 + offsetof(Header, unreadable), r2);
+                });
+        } else {
+            load_value(e, value);
+            f.mov(r1, r0);
+        }
+        f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * i), r1);
+    }
+    if (layout.is_result) {
+        load_result(e, r1);
+        f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * layout.columns.size()), r1);
+    }
+    if (layout.goroutine) {
+        load_goroutine(e, r1);
+        f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * (layout.values() - 1)), r1);
+    }
+    for (const Column &column : layout.columns)
+        if (column.blob >= 0) copy(e, column, layout.blobs[static_cast<size_t>(column.blob)]);
+    if (layout.stack != 0) copy_stacks(e, layout);
+    if (e.written) {
+        f.load<uint64_t>(r2, *e.written);
+        f.mov(r1, 1);
+        f.atomic_add<uint64_t>(r2 + 0, r1);
+    }
+}
+
 void emit_record(Emitting &e, const Layout &layout) {
     Code &f = e.f;
+    const Label done = f.label("sent or counted");
     const bool walks = layout.stack != 0 && e.shared.unwinder;
     if (walks) {
         e.process = f.stack<uint32_t>("process");
@@ -230,63 +313,15 @@ void emit_record(Emitting &e, const Layout &layout) {
         choose_size(e, layout);
     else
         f.mov(r2, runtime(layout.size));
-    f.reserve(r9, *e.shared.ring, r2, [&] {
-         f.call(helper::ktime_get_ns);
-         f.store<uint64_t>(r9 + offsetof(Header, time), r0);
-         f.load<uint64_t>(r1, e.ids);
-         f.store<uint64_t>(r9 + offsetof(Header, tid), r1);
-         f.store<uint32_t>(r9 + offsetof(Header, place), r7);
-         f.call(helper::get_smp_processor_id);
-         f.store<uint32_t>(r9 + offsetof(Header, cpu), r0);
-         f.store<uint64_t>(r9 + offsetof(Header, what), runtime(layout.is_result ? What::result : What::call));
-         if (e.duration)
-             f.load<uint64_t>(r1, *e.duration);
-         else
-             f.mov(r1, 0);
-         f.store<uint64_t>(r9 + offsetof(Header, duration), r1);
-         load_frame(e, r1);
-         f.store<uint64_t>(r9 + offsetof(Header, frame), r1);
-         f.call(helper::get_current_comm, r9 + offsetof(Header, comm), 16);
-         f.mov(r1, 0);
-         f.store<uint32_t>(r9 + offsetof(Header, unreadable), r1);
-         for (uint32_t i = 0; i < layout.columns.size(); ++i) {
-             const Value &value = layout.columns[i].value;
-             if (value.from == Value::From::comm) {
-                 f.mov(r1, 0);
-             } else if (value.is_text() && !value.reads.empty() && value.type.show == Show::characters) {
-                 load_address(e, value);
-                 f.mov(r1, r0);
-             } else if (value.from == Value::From::argument && value.reads.empty()) {
-                 load_raw(e, r1, value.argument);
-                 if (is_in_memory(e, value.argument))
-                     f.if_(r0 != 0, [&] {
-                         f.load<uint32_t>(r2, r9 + offsetof(Header, unreadable));
-                         f.or_(r2, runtime(1u << i));
-                         f.store<uint32_t>(r9 + offsetof(Header, unreadable), r2);
-                     });
-             } else {
-                 load_value(e, value);
-                 f.mov(r1, r0);
-             }
-             f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * i), r1);
-         }
-         if (layout.is_result) {
-             load_result(e, r1);
-             f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * layout.columns.size()), r1);
-         }
-         if (layout.goroutine) {
-             load_goroutine(e, r1);
-             f.store<uint64_t>(r9 + runtime(sizeof(Header) + 8 * (layout.values() - 1)), r1);
-         }
-         for (const Column &column : layout.columns)
-             if (column.blob >= 0) copy(e, column, layout.blobs[static_cast<size_t>(column.blob)]);
-         if (layout.stack != 0) copy_stacks(e, layout);
-         if (e.written) {
-             f.load<uint64_t>(r2, *e.written);
-             f.mov(r1, 1);
-             f.atomic_add<uint64_t>(r2 + 0, r1);
-         }
-     }).else_([&] { bump(e, offsetof(Counts, lost)); });
+    if (e.shared.counting) {
+        count_record(e, layout, done);
+        if (e.size)
+            f.load<uint64_t>(r2, *e.size);
+        else
+            f.mov(r2, runtime(layout.size));
+    }
+    f.reserve(r9, *e.shared.ring, r2, [&] { fill_record(e, layout); }).else_([&] { bump(e, offsetof(Counts, lost)); });
+    f.bind(done);
 }
 
 } // namespace rawbpf::inline v0::trace

@@ -11,7 +11,9 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
-constexpr int64_t kSyscallResult = 16; // "ret" in the record of sys_exit_*
+constexpr uint32_t kInRegisters = kHostArch == Arch::x86_64 ? 6 : 8;
+constexpr uint32_t kReturnAddress = kHostArch == Arch::x86_64 ? 8 : 0; // bytes of it in front of the arguments on the stack
+constexpr int64_t kSyscallResult = 16;                                 // "ret" in the record of sys_exit_*
 
 // Word `index` of a context that is an array of them: fentry, fexit, raw tracepoints.
 void load_word(const Emitting &e, WritableReg dst, size_t index) {
@@ -48,6 +50,22 @@ bool has_arguments(const Emitting &e) {
     return !e.is_result || e.call || e.place.kind == ProbeKind::fexit || e.place.kind == ProbeKind::fentry;
 }
 
+bool is_on_stack(const Place &place, uint32_t index) {
+    return (place.kind == ProbeKind::uprobe || place.kind == ProbeKind::uretprobe) && !place.go_call && index >= kInRegisters;
+}
+
+void load_stack_word(const Emitting &e, WritableReg dst, uint32_t offset, uint32_t size) {
+    Code &f = e.f;
+    f.mov(r1, 0);
+    f.store<uint64_t>(*e.word, r1);
+    f.stack_pointer(r3, r6);
+    f.add(r3, runtime(offset));
+    f.mov(r2, runtime(size));
+    f.address(r1, *e.word);
+    f.call(helper::probe_read_user); // r0 says whether it could
+    f.load<uint64_t>(dst, *e.word);
+}
+
 void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
     if (e.call) { // of the call that returns here
         e.f.load<uint64_t>(dst, *e.call + runtime(offsetof(OpenCall, arguments) + 8 * index));
@@ -55,6 +73,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
     }
     if (e.place.kind == ProbeKind::usdt) return usdt::emit_argument(e.f, dst, r6, e.place.arguments[index], e.sleepable);
     if (e.place.go_call) return load_go_word(e, dst, e.place.go_call->arguments[index]);
+    if (is_on_stack(e.place, index)) return load_stack_word(e, dst, kReturnAddress + 8 * (index - kInRegisters), 8);
     if (has_registers(e.place.kind)) return e.f.argument(dst, r6, static_cast<int>(index) + 1);
     if (e.place.by_number()) return e.f.syscall_argument(dst, r6, static_cast<int>(index) + 1);
     if (!has_record(e.place.kind)) return load_word(e, dst, index);

@@ -297,6 +297,9 @@ class Compiler {
         if (value.from == Value::From::argument && !has_arguments(e_))
             return complain(n, "arguments aren't known when a function returns",
                             "probe both ends: kprobe:, uprobe:, fentry: or the bare name");
+        if (value.from == Value::From::argument && e_.call && value.argument >= kRawArguments)
+            return complain(n,
+                            format("of a call that is kept until it returns, the first {} arguments are known", kRawArguments));
         return {};
     }
 

@@ -152,7 +152,10 @@ Parameter parameter_of(const GoLeaf &leaf, const GoWord &word, const std::string
             const bool bytes = element && element->kind == Kind::integer && element->size == 1 && !element->is_signed;
             if (bytes) return out;
             out.type.show = Show::go_slice;
-            if (element && element->size <= 8 && element->size > 0) switch (element->kind) {
+            if (element && element->kind == Kind::text) {
+                out.type.element = Show::counted;
+            } else if (element && element->size <= 8 && element->size > 0)
+                switch (element->kind) {
                 case Kind::boolean: out.type.element = Show::boolean; break;
                 case Kind::integer: out.type.element = Show::integer; break;
                 case Kind::real: out.type.element = Show::real; break;
@@ -181,6 +184,8 @@ void add_words(const std::vector<GoAssigned> &variables, std::string_view unname
     for (size_t i = 0; i < variables.size(); ++i) {
         const GoAssigned &one = variables[i];
         const std::string &own = one.variable->name;
+        if (own.starts_with('.'))
+            continue; // the compiler's own: .dict, what a generic function's types are (Go 1.18 passes it, 1.25 says so)
         const std::string name = own.empty() || own == "_" || own.starts_with('~') ? format("{}{}", unnamed, i) : own;
         for (size_t leaf = 0; leaf < one.leaves.size(); ++leaf) {
             parameters.push_back(parameter_of(one.leaves[leaf], one.words[leaf], name));

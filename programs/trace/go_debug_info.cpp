@@ -547,8 +547,7 @@ class Reader {
         for (int i = 0; i < kDeepest; ++i) {
             const Result<Entry> entry = unit_of(at) ? entry_at(at) : Result<Entry>(Unexpected(broken(at)));
             if (!entry) return unknown;
-            if (entry->kind == go_struct || entry->kind == go_array || entry->kind == go_slice || entry->kind == go_string ||
-                entry->kind == go_interface)
+            if (entry->kind == go_struct || entry->kind == go_array || entry->kind == go_slice || entry->kind == go_interface)
                 return unknown;
             if (entry->kind != 0 || entry->type == 0 || entry->tag == 0x0f) {
                 Result<GoType> type = type_at(at, kDeepest - 1);

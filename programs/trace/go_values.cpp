@@ -11,6 +11,7 @@
 //      name:   | flags | length (varint) | text |             flags & 2 of the type: one `*` too many in front of it
 #include "programs/trace/go_values.h"
 
+#include <algorithm>
 #include <bit>
 
 #include <elf.h>
@@ -57,6 +58,19 @@ Decoded element_of(const Type &type, const std::byte *at) {
     return out;
 }
 
+// One of a slice of strings.
+Decoded string_of(Bytes copied, size_t index) {
+    const auto address = load<uint64_t>(copied.data() + 8 + 16 * index), length = load<uint64_t>(copied.data() + 16 + 16 * index);
+    const uint32_t room = go_string_room(static_cast<uint32_t>(copied.size()));
+    Decoded out;
+    out.number = address;
+    out.kind = length == UINT64_MAX ? Decoded::Kind::unreadable : Decoded::Kind::text;
+    if (out.kind == Decoded::Kind::unreadable) return out;
+    out.text = text_at(copied, kGoStringsText + index * room, std::min<uint64_t>(length, room));
+    out.cut = length > room;
+    return out;
+}
+
 struct Integer {
     std::string_view name;
     uint8_t size;
@@ -83,6 +97,13 @@ Decoded decode_go_slice(const Type &type, uint64_t raw, Bytes copied) {
         return out;
     }
     out.length = load<uint64_t>(copied.data());
+    if (type.element == Show::counted) {
+        for (size_t i = 0; i < std::min<uint64_t>(out.length, kGoStrings) && copied.size() > kGoStringsText; ++i)
+            out.parts.push_back(string_of(copied, i));
+        out.cut = out.length > out.parts.size();
+        if (out.cut) append_text(out.name, out);
+        return out;
+    }
     const size_t shown = type.length ? (copied.size() - 8) / type.length : 0;
     for (size_t i = 0; i < shown; ++i) out.parts.push_back(element_of(type, copied.data() + 8 + i * type.length));
     out.cut = out.length > shown;
@@ -141,10 +162,9 @@ GoTypeNames::GoTypeNames(const elf::Elf &elf, Bytes image) : elf_(elf), image_(i
             if (name && *name == "runtime.types") types_ = symbols->at(i).value;
         }
     }
-    // Of a stripped one: the linker puts them first.
-    if (types_ == 0)
-        if (const elf::Section *section = elf.find_section(elf.type() == ET_EXEC ? ".rodata" : ".data.rel.ro"))
-            types_ = section->address;
+    // Of a stripped one: they have a section of their own since Go 1.26, before that the linker puts them first.
+    for (const std::string_view name : {".go.type", ".data.rel.ro.go.type", elf.type() == ET_EXEC ? ".rodata" : ".data.rel.ro"})
+        if (const elf::Section *section = types_ == 0 ? elf.find_section(name) : nullptr) types_ = section->address;
 }
 
 Bytes GoTypeNames::at(uint64_t address, uint64_t size) const {

@@ -49,6 +49,7 @@ class Lines final : public Sink {
                 out += how.before[i];
                 if (!append_plain_text(out, shown.event, i, how.columns[i], o_.decoding)) append_text(out, argument(shown, i));
             }
+            out += how.after;
             if (o_.view.graph && has_two_ends(shown.event.place->kind)) {
                 hold(out, shown);
                 done();
@@ -77,6 +78,10 @@ class Lines final : public Sink {
         plan.head = event.place->label() + '(';
         for (const ColumnPlan &column : plan.columns)
             plan.before.push_back(format("{}{}=", plan.before.empty() ? "" : ", ", column.name));
+        size_t shown = 0, all = 0;
+        for (const Column &column : event.layout->columns) shown += column.value.from == Value::From::argument;
+        for (const Parameter &parameter : event.place->signature.parameters) all += !parameter.is_length;
+        if (shown != 0 && shown < all) plan.after = ", ..."; // more than a program fetches
     }
 
     void prefix(std::string &out, const Shown &shown) {

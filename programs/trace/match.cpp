@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 
+#include <elf.h>
 #include <linux/bpf.h>
 
 #include "programs/trace/format_file.h"
@@ -117,12 +118,14 @@ Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options)
 
 // --- Functions of programs
 
-// Whether it, or what it brings along, unwinds stacks: imports of the unwinder.
-bool unwinds(const std::string &path) {
+// What it imports, or what it brings along, that a return probe doesn't survive: the kernel's return address, in place of the
+// function's own, is found by who looks for a handler of an exception; and it is taken for one that was left behind as soon as
+// the stack pointer is another stack's (arch_uretprobe_is_alive() compares them). nullptr: nothing.
+const char *return_risk(const std::string &path) {
     Result<sys::Mapping> image = sys::map_file(path);
-    if (!image) return false;
+    if (!image) return nullptr;
     Result<elf::Elf> elf = elf::Elf::parse(image->bytes(), path);
-    if (!elf) return false;
+    if (!elf) return nullptr;
     for (const elf::Section &section : elf->sections()) {
         if (section.type != 11) continue; // SHT_DYNSYM
         Result<elf::SymbolTable> symbols = elf->symbol_table(section);
@@ -130,10 +133,12 @@ bool unwinds(const std::string &path) {
             Result<std::string_view> name = symbols->name(i);
             if (name && (name->starts_with("_Unwind_RaiseException") || name->starts_with("__cxa_throw") ||
                          name->starts_with("_Unwind_Resume")))
-                return true;
+                return "it unwinds its stack (C++ exceptions), and an exception that meets a return probe ends it";
+            if (name && (*name == "swapcontext" || *name == "setcontext") && symbols->at(i).section == SHN_UNDEF)
+                return "it changes stacks (swapcontext(3)), and a return on another stack than the last call's ends it";
         }
     }
-    return false;
+    return nullptr;
 }
 
 Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
@@ -141,11 +146,9 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
     const std::string path = TRY(find_binary(spec.file, options.pid));
     const UserFunctions file = TRY_IN(UserFunctions::open(path), "{}", spec.text);
     const bool returns = options.results || spec.kind == ProbeKind::uretprobe;
-    if (returns && !file.is_go() && !options.allow_unwind_risk && unwinds(path))
-        return Unexpected(make_error(
-            Errc::unsupported,
-            format("{}: it unwinds its stack (C++ exceptions), and an exception that meets a return probe ends it", path),
-            "--allow-unwind-risk traces the returns nevertheless"));
+    if (const char *risk = returns && !file.is_go() && !options.allow_unwind_risk ? return_risk(path) : nullptr)
+        return Unexpected(
+            make_error(Errc::unsupported, format("{}: {}", path, risk), "--allow-unwind-risk traces the returns nevertheless"));
     std::vector<UserFunction> functions;
     if (spec.pattern.starts_with("0x")) {
         uint64_t offset = 0;

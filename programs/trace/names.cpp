@@ -3,6 +3,8 @@
 // image), and a pass over the kernel's symbols, some tens of milliseconds, is made for one only when none was made for long.
 #include "programs/trace/names.h"
 
+#include <algorithm>
+
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/choke.h"
@@ -13,6 +15,7 @@ namespace {
 
 constexpr uint64_t kPassShare = 20;     // passes for arguments take at most a twentieth of the time
 constexpr size_t kMostPlaces = 100'000; // a few MB
+constexpr size_t kMostNodes = 1 << 20;  // of interned stacks, about 20 MB
 constexpr size_t kMostProcesses = 2000;
 constexpr size_t kMostKernel = 10'000;
 
@@ -31,6 +34,11 @@ constexpr uint64_t kGoodForNs = 10'000'000;
 constexpr uint64_t kFarthest = 4096; // from a function's beginning; kallsyms doesn't say where one ends
 constexpr uint64_t kLowest = 4096;   // nothing is mapped below
 constexpr uint64_t kKernel = uint64_t{1} << 63;
+
+// A walk that was stopped at its most frames says nothing of where the stack ends.
+bool is_cut(uint8_t ending, size_t frames) {
+    return profile::by_tables(ending) ? ending == UNWIND_ENDED_DEPTH : frames >= kMostFrames;
+}
 
 std::string with_offset(const std::string &symbol, uint64_t offset) {
     return offset ? format("{}+{:#x}", symbol, offset) : symbol;
@@ -108,9 +116,61 @@ NamedStack Names::name(const Located &stack) {
     NamedStack out;
     for (uint32_t place : stack.kernel) out.kernel.push_back(tables_->namer.frame(place));
     for (uint32_t place : stack.user) tables_->namer.add_frames(place, out.user);
+    if (!is_cut(stack.ending, stack.user.size())) tables_->early.add(tables_->namer, tables_->tree, stack.user, stack.ending, 1);
     out.user_error = stack.user_error;
     out.user_end = profile::user_end(stack.ending);
     return out;
+}
+
+profile::InternedSample Names::intern(const Located &stack) {
+    const auto nodes = [&](const std::vector<uint32_t> &places) { // innermost first
+        uint32_t node = profile::kNone;
+        for (size_t i = places.size(); i-- > 0;) node = tables_->tree.intern_node(node, places[i]);
+        return node;
+    };
+    profile::InternedSample out;
+    out.kernel = nodes(stack.kernel);
+    out.user = nodes(stack.user);
+    out.kernel_bytes = static_cast<int32_t>(stack.kernel.size() * 8);
+    out.user_bytes = stack.user_error != 0 ? stack.user_error : static_cast<int32_t>(stack.user.size() * 8);
+    out.ending = stack.ending;
+    return out;
+}
+
+NamedStack Names::name(const profile::InternedSample &sample, uint64_t count) {
+    NamedStack out;
+    tables_->tree.walk(sample.kernel, [&](uint32_t place) { out.kernel.push_back(tables_->namer.frame(place)); });
+    size_t frames = 0;
+    tables_->tree.walk(sample.user, [&](uint32_t place) {
+        tables_->namer.add_frames(place, out.user);
+        ++frames;
+    });
+    if (!is_cut(sample.ending, frames)) tables_->early.add(tables_->namer, tables_->tree, sample.user, sample.ending, count);
+    out.user_error = std::min(sample.user_bytes, 0);
+    out.user_end = profile::user_end(sample.ending);
+    return out;
+}
+
+void Names::seen_again(const profile::InternedSample &sample, uint64_t more) {
+    profile::Following &following = tables_->following;
+    if (following.unwinds() && sample.user != profile::kNone) ends_.add(sample.ending, more);
+    if (!following.table().image(sample.pid)) return;
+    const uint64_t now = sys::monotonic_ns();
+    uint32_t module = profile::kNone;
+    tables_->tree.walk(sample.user, [&](uint32_t number) {
+        const profile::Place place = tables_->tree.places()[number];
+        if (place.module == module || place.module == profile::kNone) return;
+        following.used(sample.pid, module = place.module, now);
+        if (place.pid != 0)
+            (void)following.table().locate(place.pid, place.address, place.caller, now); // names of what a JIT makes
+    });
+}
+
+bool Names::full() const { return tables_->tree.nodes().size() > kMostNodes; }
+
+void Names::forget() {
+    tables_->tree.clear();
+    tables_->namer.clear();
 }
 
 void Names::trim() {
@@ -119,8 +179,7 @@ void Names::trim() {
     if (!following.watching() && !following.unwinds() && following.table().sampled() >= kMostProcesses)
         tables_ = std::make_unique<Tables>(*this), user_.clear();
     if (tables_->tree.places().size() < kMostPlaces) return;
-    tables_->tree.clear();
-    tables_->namer.clear();
+    forget();
 }
 
 std::string_view Names::kernel_symbol(uint64_t address) {

@@ -10,9 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "programs/profile/early_ends.h"
 #include "programs/profile/following.h"
 #include "programs/profile/namer.h"
 #include "programs/profile/stack_ends.h"
+#include "programs/profile/stacks.h"
 #include "programs/render/frame.h"
 #include "programs/trace/decode.h"
 
@@ -49,7 +51,23 @@ class Names : public AddressNames {
     [[nodiscard]] bool known(const Located &stack) const;
     /// Names the kernel's frames of all of them in one pass.
     void prepare(const std::vector<const Located *> &stacks);
+    /// Of one event: where its user stack ended is counted.
     [[nodiscard]] NamedStack name(const Located &stack);
+    /// What is the same of a stack, as numbers: of places, and why it is incomplete.
+    [[nodiscard]] profile::InternedSample intern(const Located &stack);
+    /// Of `count` events.
+    [[nodiscard]] NamedStack name(const profile::InternedSample &sample, uint64_t count);
+    /// So many events more had that stack, and it wasn't located again.
+    void seen_again(const profile::InternedSample &sample, uint64_t more);
+    /// Names all that was interned, file by file.
+    void name_all() { tables_->namer.name_all(); }
+    /// What would make more of the named user stacks whole, where many end early.
+    [[nodiscard]] std::vector<render::StackAdvice> advice() const {
+        return tables_->early.advice(tables_->following.table().modules());
+    }
+    /// What was interned has grown too large: it should be named, and forgotten.
+    [[nodiscard]] bool full() const;
+    void forget();
     /// Forgets; numbers that locate() gave before mean nothing any more. To be called now and then: what is kept grows.
     void trim();
 
@@ -76,6 +94,7 @@ class Names : public AddressNames {
         profile::Following following;
         profile::StackTree tree;
         profile::Namer namer;
+        profile::EarlyEnds early;
     };
     profile::DebugInfo *debug_info_;
     profile::SourceDetail detail_;

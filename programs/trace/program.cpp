@@ -43,6 +43,7 @@ void bump(const Emitting &e, size_t counter) {
 namespace {
 
 constexpr uint32_t kOpenCalls = 16384; // of all threads
+constexpr uint32_t kSlots = 1024;      // threads that are in the middle of a program at once, with ProgramOptions::counting
 constexpr uint32_t kMostFamily = 8192; // processes given, and those that they have started before
 
 bool only_result(ProbeKind kind) {
@@ -66,6 +67,11 @@ class Maker {
         s_.counts = s_.b.map(std::move(counts));
         if (o_.mode == Mode::events) s_.ring = s_.b.ringbuf("trace_events", o_.ring_bytes);
         if (o_.stack && o_.unwind) s_.unwinder.emplace(s_.b, *o_.unwind);
+        if (o_.counting) {
+            s_.counting.emplace(s_.b, *o_.counting);
+            s_.slots = s_.b.map(slots(BPF_MAP_TYPE_HASH, "trace_slots", kSlots));
+            s_.blank = s_.b.map(slots(BPF_MAP_TYPE_ARRAY, "trace_blank", 1));
+        }
         if (o_.filters.follows() && o_.filters.workload == 0)
             s_.pids = s_.b.hash<uint32_t, uint8_t>("trace_pids", kMostFamily);
         else
@@ -163,7 +169,7 @@ class Maker {
         std::string key = shares(place) ? group.section : format("{} {}", group.section, index);
         key += is_result ? " return" : " call";
         if (o_.goroutines && place.go) key += " go";
-        const bool by_columns = o_.mode == Mode::events || keep_;
+        const bool by_columns = (o_.mode == Mode::events && !o_.counting) || keep_;
         if (by_columns || o_.filters.expression) {
             append(key, " {}", group.layout.columns.size());
             for (const Blob &blob : group.layout.blobs) append(key, " {}:{}:{}", blob.column, int(blob.show), blob.capacity);
@@ -268,7 +274,8 @@ class Maker {
     [[nodiscard]] uint32_t arguments(const Place &place) const {
         if (place.go_call) return go_arguments(place);
         auto count = place.signature.known ? static_cast<uint32_t>(place.signature.parameters.size()) : kRawArguments;
-        if (has_registers(place.kind) || o_.pair) count = std::min(count, kRawArguments);
+        const bool on_stack = place.kind == ProbeKind::uprobe && !o_.pair; // of a call that is kept there is room for some
+        if (has_registers(place.kind) || o_.pair) count = std::min(count, on_stack ? kMostArguments : kRawArguments);
         return count;
     }
 
@@ -324,6 +331,7 @@ class Maker {
             out.columns.push_back(std::move(column));
         }
         for (size_t i = 0; i < o_.shows.size(); ++i) show(out, place, is_result, with_arguments, i);
+        if (o_.counting) return counted_layout();
         if (place.go_call && is_result) go_results(out, place);
         out.goroutine = place.go_call && place.go_call->goroutine;
         out.size += out.values() * 8;
@@ -337,11 +345,31 @@ class Maker {
             out.size += 4u + capacity;
             out.size = (out.size + 7) & ~7u;
         }
-        if (o_.stack) {
-            out.stack = out.size;
-            if (o_.unwind) out.user_frames = std::max<uint32_t>(o_.unwind->depth, 127); // what Unwinder::Place::room asks for
-            out.size += static_cast<uint32_t>(sizeof(StackHead)) + (kMostFrames + out.user_frames) * 8;
-        }
+        if (o_.stack) add_stacks(out);
+        return out;
+    }
+
+    void add_stacks(Layout &out) const {
+        out.stack = out.size;
+        if (o_.unwind) out.user_frames = std::max<uint32_t>(o_.unwind->depth, 127); // what Unwinder::Place::room asks for
+        out.size += static_cast<uint32_t>(sizeof(StackHead)) + (kMostFrames + out.user_frames) * 8;
+    }
+
+    // Of an event that is only counted.
+    [[nodiscard]] Layout counted_layout() const {
+        Layout out;
+        out.key = out.size;
+        out.size += sizeof(uint64_t);
+        add_stacks(out);
+        return out;
+    }
+    [[nodiscard]] MapDef slots(uint32_t type, const char *name, uint32_t entries) const {
+        MapDef out;
+        out.name = name;
+        out.type = type;
+        out.key_size = sizeof(uint32_t);
+        out.value_size = counted_layout().size;
+        out.max_entries = entries;
         return out;
     }
 
@@ -373,7 +401,9 @@ class Maker {
         case Show::text:
         case Show::counted:
         case Show::data_text: return o_.text_bytes;
-        case Show::go_slice: return go_capacity(8);
+        case Show::go_slice:
+            if (value.type.element == Show::counted) return go_strings_capacity(o_.text_bytes);
+            return go_capacity(8);
         case Show::go_interface:
         case Show::go_any: return go_capacity(kGoInterfaceText);
         case Show::characters: return static_cast<uint16_t>(std::min<uint32_t>(value.type.length, o_.text_bytes));
@@ -401,7 +431,7 @@ class Maker {
                    scratch = f.stack<uint64_t>("scratch"), path = f.stack(16, 8, "path");
         Emitting e{f, s_, place, group.is_result, ids, comm, scratch, path};
         e.sleepable = sleeps(place, group.is_result);
-        if (place.go_call) e.word = f.stack<uint64_t>("word");
+        if (place.go_call || place.signature.parameters.size() > kRawArguments) e.word = f.stack<uint64_t>("word");
         const Label out = f.label("out"), filtered = f.label("filtered");
 
         f.mov(r6, r1);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "asm/unit.h"
+#include "programs/profile/stack_counting.h"
 #include "programs/trace/expression.h"
 #include "programs/trace/probe.h"
 #include "programs/trace/record.h"
@@ -47,6 +48,9 @@ struct ProgramOptions {
     bool stack = false;                 ///< both stacks with each record
     /// The user's by tables (Unwinder), into maps that are then there. Else by frame pointers.
     std::optional<UnwindProgramOptions> unwind;
+    /// With `stack`: events are only counted, by their stacks. The first of each kind is sent, into maps that are then there
+    /// (profile::StackCounts) how many followed; no record has values.
+    std::optional<StackCountingOptions> counting;
     bool goroutines = false;       ///< a column more for Go's USDT probes: which goroutine it is
     std::vector<Expression> shows; ///< more columns; where a place has no such thing, it has no such column
     bool cookies = true;           ///< the kernel has bpf_get_attach_cookie here: many places share a program

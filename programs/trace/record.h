@@ -6,6 +6,7 @@
 //      blob:    | s32 length, or a negative errno | bytes ... |    of fixed size, so that a record's size is known when it is
 //               reserved
 //      stacks:  | StackHead | kMostFrames addresses of the kernel's | Layout::user_frames of the user's |
+//      counted: | Header | key, 8 bytes | stacks |     where equal stacks are counted, no values are asked for
 //      copy:    behind the user's addresses that are there, of a process that nothing is known of yet (UNWIND_COPIED)
 //
 // All in the machine's byte order: this is memory shared with the kernel, not a file format.
@@ -76,6 +77,7 @@ struct Layout {
     std::vector<Blob> blobs;
     uint32_t stack = 0; ///< offset of the stacks; 0: none
     uint32_t user_frames = kMostFrames;
+    uint32_t key = 0; ///< offset of a u64: further events like this one are counted under it, where it isn't 0; 0: none are
     uint32_t size = sizeof(Header);
     [[nodiscard]] uint32_t values() const {
         return static_cast<uint32_t>(columns.size()) + (is_result ? 1 : 0) + (goroutine ? 1 : 0);

@@ -188,6 +188,23 @@ constexpr ShortType kTypes[] = {
     {"u16", Show::integer, 2, false},
     {"u32", Show::integer, 4, false},
     {"u64", Show::integer, 8, false},
+    {"__s8", Show::integer, 1, true},
+    {"__s16", Show::integer, 2, true},
+    {"__s32", Show::integer, 4, true},
+    {"__s64", Show::integer, 8, true},
+    {"__u8", Show::integer, 1, false},
+    {"__u16", Show::integer, 2, false},
+    {"__u32", Show::integer, 4, false},
+    {"__u64", Show::integer, 8, false},
+    {"uchar", Show::integer, 1, false},
+    {"ushort", Show::integer, 2, false},
+    {"uint", Show::integer, 4, false},
+    {"ulong", Show::integer, 8, false},
+    {"gid_t", Show::integer, 4, false},
+    {"socklen_t", Show::integer, 4, false},
+    {"ptrdiff_t", Show::integer, 8, true},
+    {"ino_t", Show::integer, 8, false},
+    {"dev_t", Show::integer, 8, false},
     {"ptr", Show::address, 8, false},
     {"str", Show::text, 8, false},
 };
@@ -324,6 +341,7 @@ class SignatureParser {
             return out;
         }
         if (!row) {
+            if (words.size() > 1) text.erase(text.rfind(' ')); // the parameter's name
             std::string known;
             for (std::string_view usual : {"int", "long", "u8 to u64", "s8 to s64", "size_t", "const char *", "void *"})
                 append(known, "{}{}", known.empty() ? "" : ", ", usual);

@@ -66,6 +66,8 @@ struct Signature {
 
 /// Arguments that are shown where nothing is known of a function.
 inline constexpr uint32_t kRawArguments = 6;
+/// Arguments of a user's function that are shown: those behind the registers lie on the stack.
+inline constexpr uint32_t kMostArguments = 12;
 
 /// How a type of a BTF is shown. Pointers to char that aren't const, or whose parameter is called buf, data ..., are addresses:
 /// such are filled, or hold no text. Errors: broken BTF.

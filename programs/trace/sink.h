@@ -1,7 +1,7 @@
 // What the formats of a trace have in common: events in, text (or bytes) out.
 //
 //      View --Shown--> Sink --text--> the writer       one Sink a format: lines.cpp, json_events.cpp, chrome.cpp, folded.cpp,
-//                                                      protobuf.cpp; stack_counts.cpp for those of programs/render
+//                                                      protobuf.cpp (those of programs/render have stack_counts.h)
 #pragma once
 
 #include <map>
@@ -29,6 +29,8 @@ enum class Format : uint8_t { text, json, chrome, folded, protobuf, svg, top, pp
 inline constexpr std::string_view kTraceFormats[] = {"text", "json", "chrome", "folded", "protobuf", "svg", "top", "pprof"};
 /// Whether the format has nothing but stacks, counted (ViewOptions::stacks).
 [[nodiscard]] constexpr bool only_stacks(Format format) { return format >= Format::svg; }
+/// Whether it says of each stack which thread's it was.
+[[nodiscard]] constexpr bool keeps_threads(Format format) { return format == Format::pprof; }
 
 struct SpanOptions; // spans.h
 
@@ -101,6 +103,7 @@ class Sink {
         // Text of the sink's own:
         std::string head;                ///< before the first column
         std::vector<std::string> before; ///< of each column
+        std::string after;               ///< the last one
     };
     virtual void spell_out(Plan &, const Event &) {}
     [[nodiscard]] const Plan &plan(const Event &event) {
@@ -141,7 +144,6 @@ class Sink {
 [[nodiscard]] std::unique_ptr<Sink> make_chrome(SinkOptions options);
 [[nodiscard]] std::unique_ptr<Sink> make_folded_calls(SinkOptions options);
 [[nodiscard]] std::unique_ptr<Sink> make_protobuf(SinkOptions options);
-[[nodiscard]] std::unique_ptr<Sink> make_stack_counts(SinkOptions options);
 
 // What every NDJSON of a trace ends with: a line of times for each function with --latency, and the ledger with each place's.
 void append_json_latency(std::string &out, const SinkOptions &options, const Ending &ending);

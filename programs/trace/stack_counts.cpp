@@ -1,56 +1,97 @@
-// Events as a profile: equal stacks counted, and drawn by the profiler's own formats.
-//
-//      event: comm, user stack, kernel stack  -->  a sample, 1  -->  folded, svg, top, pprof (programs/render)
-//
-// A profile's sample says "time was spent here", this one "here it happened": at the probe, called this way. So the width of a
-// frame is how often the event happened below it.
-#include "programs/render/renderer.h"
-#include "programs/trace/sink.h"
+#include "programs/trace/stack_counts.h"
+
+#include <cstring>
+#include <utility>
 
 namespace rawbpf::inline v0::trace {
-namespace {
 
-class StackCounts final : public Sink {
-  public:
-    using Sink::Sink;
+StackCounts::StackCounts(Names &names, render::Renderer &to, RunInfo run, uint64_t start_ns)
+    : names_(names), to_(to), run_(std::move(run)), start_ns_(start_ns),
+      counts_([this](const profile::InternedSample *sample, uint64_t more) {
+          if (sample) take_counted(*sample, more);
+      }) {
+    run_.event = "events";
+    run_.period = 1;
+    to_.begin(run_);
+}
 
-    void begin(std::string &) override {
-        RunInfo run = o_.run;
-        run.event = "events";
-        run.period = 1;
-        o_.view.stacks->begin(run);
+// Without news of what is mapped, what a count means isn't known.
+Result<void> StackCounts::count_in_kernel(Tracer &tracer) {
+    const StackCountingOptions *counting = tracer.counting();
+    if (!counting || !names_.following().watching()) return {};
+    tracer_ = &tracer;
+    constexpr bool kAlways = true; // a record that isn't sent is kilobytes that aren't copied, and none that is lost
+    return counts_.start(tracer.object(), counting->stacks, kAlways);
+}
+
+void StackCounts::add(const Event &event) {
+    const Header &header = event.header;
+    profile::InternedSample sample = names_.intern(names_.locate(event));
+    sample.t_ns = header.time;
+    sample.pid = header.pid;
+    sample.tid = header.tid;
+    sample.cpu = header.cpu;
+    sample.origin = header.place;
+    std::memcpy(sample.comm, header.comm, sizeof sample.comm);
+    last_ns_ = header.time;
+    counts_.met(event.key(), &sample);
+    take(sample, 1);
+}
+
+void StackCounts::take(const profile::InternedSample &sample, uint64_t count) {
+    if (sample.user_bytes < 0) unreadable_ += count;
+    table_.add(sample, count);
+}
+
+void StackCounts::take_counted(const profile::InternedSample &sample, uint64_t more) {
+    tracer_->counted(sample.origin, more);
+    take(sample, more);
+    names_.seen_again(sample, more);
+}
+
+Result<void> StackCounts::tick(uint64_t now_ns) {
+    if (counts_.on()) {
+        const uint64_t remaps = names_.following().table().remaps();
+        if (remaps != std::exchange(remaps_, remaps)) TRY(counts_.start_anew());
+        TRY(counts_.tick(now_ns));
     }
+    if (!names_.full()) return {};
+    TRY(counts_.start_anew()); // its samples are numbers of the tree
+    draw();
+    return {};
+}
 
-    void event(std::string &, const Shown &shown) override {
-        const Header &header = shown.event.header;
+Result<void> StackCounts::stop() {
+    TRY(counts_.finish());
+    draw();
+    return {};
+}
+
+void StackCounts::draw() {
+    names_.name_all();
+    for (const profile::CountTable::Entry &entry : table_.entries()) {
+        const profile::InternedSample &first = entry.first;
+        NamedStack stack = names_.name(first, entry.count);
         NamedSample sample;
-        sample.wall_ns = shown.wall_ns;
-        sample.t_ns = shown.t_ns;
-        sample.pid = header.pid;
-        sample.tid = header.tid;
-        sample.cpu = header.cpu;
-        sample.comm = shown.comm;
-        if (shown.stack) {
-            sample.kernel = shown.stack->kernel;
-            sample.user = shown.stack->user;
-            sample.user_missed = shown.stack->user_error != 0;
-        }
-        last_ns_ = shown.t_ns;
-        o_.view.stacks->sample(sample);
+        sample.t_ns = first.t_ns > start_ns_ ? first.t_ns - start_ns_ : 0;
+        sample.wall_ns = run_.start_wall_ns + sample.t_ns;
+        sample.pid = first.pid;
+        sample.tid = first.tid;
+        sample.cpu = first.cpu;
+        sample.comm.assign(first.comm, strnlen(first.comm, sizeof first.comm));
+        sample.kernel = std::move(stack.kernel);
+        sample.user = std::move(stack.user);
+        sample.user_missed = first.user_bytes < 0;
+        to_.sample(sample, entry.count);
     }
+    table_.clear();
+    names_.forget();
+}
 
-    void end(std::string &, const Ending &ending) override {
-        Ledger ledger = ending.ledger;
-        if (ledger.elapsed_ns == 0) ledger.elapsed_ns = last_ns_;
-        o_.view.stacks->end(ledger);
-    }
-
-  private:
-    uint64_t last_ns_ = 0;
-};
-
-} // namespace
-
-std::unique_ptr<Sink> make_stack_counts(SinkOptions options) { return std::make_unique<StackCounts>(options); }
+void StackCounts::finish(Ledger ledger) {
+    draw();
+    if (ledger.elapsed_ns == 0) ledger.elapsed_ns = last_ns_ > start_ns_ ? last_ns_ - start_ns_ : 0;
+    to_.end(ledger);
+}
 
 } // namespace rawbpf::inline v0::trace

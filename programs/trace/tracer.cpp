@@ -7,12 +7,15 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include <fcntl.h>
 #include <linux/bpf.h>
 
+#include "programs/profile/counting_dsl.h"
 #include "programs/trace/decode.h"
 #include "programs/trace/kernel_offsets.h"
+#include "runtime/base/long_step.h"
 #include "runtime/events/ring_reader.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
@@ -26,6 +29,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
+#include "runtime/sys/random.h"
 #include "runtime/sys/runnable.h"
 #include "runtime/sys/uapi.h"
 
@@ -59,6 +63,16 @@ void share_semaphores(std::vector<Place> &places) {
         if (place.kind != ProbeKind::uprobe && place.kind != ProbeKind::uretprobe) continue;
         if (const auto at = known.find({place.file, place.address}); at != known.end()) place.semaphore = at->second;
     }
+}
+
+// Other texts than the thread's name, which is no memory of the user's.
+bool asks_for_texts(const Expression &expression) {
+    const auto is_name = [](const Node &node) { return node.kind == Node::Kind::name && node.text == "comm"; };
+    return std::any_of(expression.nodes.begin(), expression.nodes.end(), [&](const Node &node) {
+        if (node.kind != Node::Kind::binary) return node.kind == Node::Kind::text && expression.nodes.size() == 1;
+        const Node &left = expression.nodes[node.left], &right = expression.nodes[node.right];
+        return (left.kind == Node::Kind::text && !is_name(right)) || (right.kind == Node::Kind::text && !is_name(left));
+    });
 }
 
 // Where the probes of one end of it are.
@@ -146,6 +160,7 @@ struct Tracer::State {
     Result<void> find_places();
     Result<void> load_programs();
     void fill_programs();
+    void choose_counting();
     Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
     Result<void> attach_one(const Group &group, const Program &program, uint32_t index, uint64_t address,
                             std::vector<PassedOverPlace> &failed);
@@ -168,6 +183,7 @@ Result<void> Tracer::State::read_expressions() {
 }
 
 Result<void> Tracer::State::find_places() {
+    LongStep step("finding functions", "probes", options.probes.size());
     std::vector<ProbeSpec> probes;
     for (const std::string &text : options.probes) probes.push_back(TRY(parse_probe(text)));
     const auto of_user = [](const ProbeSpec &probe) { return is_user_function(probe.kind); };
@@ -184,6 +200,7 @@ Result<void> Tracer::State::find_places() {
             places.push_back(std::move(place));
         }
         for (std::string &note : matched.notes) notes.push_back(std::move(note));
+        step.advance();
     }
     if (places.empty()) return fail(Errc::not_found, "nothing to trace");
     share_semaphores(places);
@@ -238,10 +255,12 @@ Result<void> Tracer::State::load_programs() {
             program.unwind->copies = options.copies && !probes_returns(places, program);
         }
     }
+    if (options.stack_counts != 0 && program.stack && program.mode == Mode::events) choose_counting();
     for (;;) {
         made = TRY(trace_unit(places, program, kernel.get()));
         spec = TRY(object_of(made.unit));
         complete_unwind_maps(spec);
+        if (program.counting) complete_counting_maps(spec, program.counting->stacks);
         fill_programs();
         Result<LoadedObject> loaded = rawbpf::load(spec);
         if (loaded) {
@@ -250,6 +269,11 @@ Result<void> Tracer::State::load_programs() {
         }
         if (loaded.error().kind == Errc::rejected && !program.by_helper && any_trampoline(places)) {
             program.by_helper = true; // Linux 5.16 and older
+            continue;
+        }
+        if (program.counting) {
+            program.counting.reset();
+            notes.push_back(format("stacks are not counted in the kernel: {}", loaded.error().message()));
             continue;
         }
         if (!program.unwind || !goes_without(options.unwind, loaded.error(), by_frame_pointers))
@@ -285,6 +309,24 @@ Result<void> Tracer::State::load_programs() {
         for (uint32_t place : group.places)
             if (!group.keeps) (group.is_result ? results : calls)[place] = &group;
     return {};
+}
+
+// A program that waits isn't waited for when its map is changed for another one (kernel/bpf/syscall.c,
+// maybe_wait_bpf_programs), and nothing is to be read but the texts that a filter asks for.
+void Tracer::State::choose_counting() {
+    ProgramOptions &program = options.program;
+    const std::optional<Expression> &filter = program.filters.expression;
+    if (program.filters.most_events || (program.sleepable && filter && asks_for_texts(*filter))) return;
+    if (const std::optional<std::string> why = profile::why_not_counted()) {
+        notes.push_back(format("stacks are not counted in the kernel: that {}", *why));
+        return;
+    }
+    StackCountingOptions counting;
+    counting.stacks = options.stack_counts;
+    counting.by_thread = options.threads_apart;
+    if (!sys::random_bytes(std::as_writable_bytes(std::span(&counting.seed, 1)))) return; // the keys would be guessable
+    program.counting = counting;
+    program.sleepable = false;
 }
 
 // Where the programs at sys_enter and sys_exit go on.
@@ -364,9 +406,12 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
         }
         return {};
     }
+    LongStep step("attaching", "places", group.places.size());
     for (uint32_t index : group.places)
-        for (const uint64_t address : addresses_of(places[index], group.is_result))
+        for (const uint64_t address : addresses_of(places[index], group.is_result)) {
             TRY(attach_one(group, *program, index, address, failed));
+            step.advance();
+        }
     return {};
 }
 
@@ -446,6 +491,11 @@ const UnwindProgramOptions *Tracer::unwinds() const {
     const std::optional<UnwindProgramOptions> &unwind = state_->options.program.unwind;
     return unwind ? &*unwind : nullptr;
 }
+const StackCountingOptions *Tracer::counting() const {
+    const std::optional<StackCountingOptions> &counting = state_->options.program.counting;
+    return counting ? &*counting : nullptr;
+}
+void Tracer::counted(uint32_t place, uint64_t more) { state_->shown[place] += more; }
 const Unit &Tracer::unit() const { return state_->made.unit; }
 const std::vector<std::string> &Tracer::notes() const { return state_->notes; }
 const RunCost &Tracer::cost() const { return state_->cost; }
@@ -470,9 +520,13 @@ Result<void> Tracer::attach() {
         for (int pid : sys::descendants({filters.pids.begin(), filters.pids.end()}))
             TRY(map->put(static_cast<uint32_t>(pid), uint8_t{1}));
     }
+    LongStep step("attaching", "programs", s.made.groups.size());
     const size_t before = s.links.size();
     std::vector<State::PassedOverPlace> failed;
-    for (const Group &group : s.made.groups) TRY(s.attach_group(group, failed));
+    for (const Group &group : s.made.groups) {
+        TRY(s.attach_group(group, failed));
+        step.advance();
+    }
     for (const std::string &jumper : s.made.jumpers) TRY(follow(jumper.c_str()));
     s.head_start = {};
     if (s.links.size() == before && !failed.empty()) return Unexpected(std::move(failed.front().error));

@@ -37,7 +37,11 @@ struct TraceOptions {
     UnwindChoice unwind;            ///< how user stacks are walked, with ProgramOptions::stack; `unwind` there is found out
     uint64_t backlog = uint64_t{64} << 20; ///< bytes at most of events that came and haven't been handed over yet
     bool thread = false; ///< one may move events out of the ring while the caller is busy; else poll() alone does. See RingReader
-    bool copies = false; ///< of processes without tables the stack's bytes come with the event: Event::copied_stack()
+    /// With ProgramOptions::stack: nobody wants events, only how often each stack. Room for so many different ones that are
+    /// counted in the kernel, where it can; 0: each event is sent.
+    uint32_t stack_counts = 0;
+    bool threads_apart = false; ///< of them: stacks of different threads aren't equal
+    bool copies = false;        ///< of processes without tables the stack's bytes come with the event: Event::copied_stack()
 };
 
 /// One record, as it comes; its bytes are gone when the function returns.
@@ -47,6 +51,8 @@ struct Event {
     const Layout *layout = nullptr;
     Bytes record;
     /// Of a column, or with index = columns.size() of a result what was returned.
+    /// Further events like this one are counted under it: for profile::StackCounts; 0: none are.
+    [[nodiscard]] uint64_t key() const { return layout->key == 0 ? 0 : load<uint64_t>(record.data() + layout->key); }
     [[nodiscard]] uint64_t value(size_t index) const { return load<uint64_t>(record.data() + sizeof(Header) + 8 * index); }
     [[nodiscard]] uint64_t result() const { return value(layout->columns.size()); }
     /// Who calls and returns: the thread, or of Go the goroutine, which runs in several.
@@ -99,6 +105,10 @@ class Tracer {
     /// Where they walk user stacks by tables, which profile::Following puts into the maps: what they were made with; else
     /// nullptr.
     [[nodiscard]] const UnwindProgramOptions *unwinds() const;
+    /// What counts equal stacks (TraceOptions::stack_counts): with StackCounts::start() it begins; else nullptr.
+    [[nodiscard]] const StackCountingOptions *counting() const;
+    /// So many events more at a place, which were counted.
+    void counted(uint32_t place, uint64_t more);
     [[nodiscard]] const Unit &unit() const; ///< the programs, for printing
     /// What was passed over and why, by which way places are traced.
     [[nodiscard]] const std::vector<std::string> &notes() const;

@@ -48,7 +48,7 @@ std::vector<std::string> names_of(const std::vector<Place> &places) {
 
 std::unique_ptr<Sink> make_sink(const SinkOptions &options) {
     if (options.view.spans) return make_spans(options, *options.view.spans);
-    if (options.view.stacks) return make_stack_counts(options);
+    if (options.view.stacks) return nullptr;
     switch (options.view.format) {
     case Format::json: return make_json_events(options);
     case Format::chrome: return make_chrome(options);
@@ -66,7 +66,10 @@ View::View(const ViewOptions &options, const std::vector<Place> &places, const R
     : options_(options), places_(places), run_(run), start_ns_(start_ns), writer_(writer),
       names_(options.debug_info, options.source), place_names_(names_of(places)),
       sink_(make_sink({options_, places_, place_names_, run_, {kernel, &names_}})), called_(places.size()),
-      returned_(places.size()) {}
+      returned_(places.size()) {
+    if (options.stacks) stacks_ = std::make_unique<StackCounts>(names_, *options.stacks, run, start_ns);
+    if (stacks_ && keeps_threads(options.format)) stacks_->keep_threads_apart();
+}
 
 bool View::wants_watch(int workload) const {
     if (options_.stack) return true;
@@ -80,11 +83,16 @@ bool View::wants_watch(int workload) const {
 }
 
 Result<void> View::start() {
-    sink_->begin(out_);
+    if (sink_) sink_->begin(out_);
     return flush(start_ns_);
 }
 
+Result<void> View::count_in_kernel(Tracer &tracer) { return stacks_ ? stacks_->count_in_kernel(tracer) : Result<void>(); }
+
+Result<void> View::stop_counting() { return stacks_ ? stacks_->stop() : Result<void>(); }
+
 Result<void> View::flush(uint64_t now_ns) {
+    if (stacks_) return stacks_->tick(now_ns);
     if (!waiting_.empty()) {
         const bool affordable = passed_at_ == 0 || now_ns - passed_at_ >= kPassShare * names_.pass_ns();
         if (affordable || now_ns > waiting_.front().event.header.time + kLongestWaitNs) show_waiting();
@@ -99,6 +107,7 @@ Result<void> View::flush(uint64_t now_ns) {
 
 void View::event(const Event &event) {
     last_event_ns_ = event.header.time;
+    if (stacks_) return stacks_->add(event);
     if (!options_.stack) {
         show(event, nullptr);
     } else {
@@ -214,7 +223,10 @@ void View::drain() {
 Result<void> View::finish(const std::vector<PlaceCounts> &places_counts, const Ledger &ledger) {
     const std::vector<PlaceCounts> counts = merge_sites(places_, places_counts);
     drain();
-    sink_->end(out_, {counts, ledger, latency_});
+    if (stacks_)
+        stacks_->finish(ledger);
+    else
+        sink_->end(out_, {counts, ledger, latency_});
     if (options_.format == Format::text) {
         if (options_.latency) latency_tables();
         if (drawn_) append(out_, "\x1b[{}A\x1b[J", drawn_);

@@ -15,6 +15,7 @@
 #include "programs/trace/histogram.h"
 #include "programs/trace/names.h"
 #include "programs/trace/sink.h"
+#include "programs/trace/stack_counts.h"
 #include "programs/trace/tracer.h"
 
 namespace rawbpf::inline v0::trace {
@@ -32,6 +33,13 @@ class View {
     [[nodiscard]] profile::Following &following() { return names_.following(); }
     /// Whether names() of short-lived processes would be asked for: stacks, or arguments of programs that may be addresses.
     [[nodiscard]] bool wants_watch(int workload) const;
+    /// Stacks that are only counted (ViewOptions::stacks) are counted in the kernel from here on, where it can: before the tracer
+    /// is attached, after following() watches.
+    [[nodiscard]] Result<void> count_in_kernel(Tracer &tracer);
+    /// Takes the rest of what the kernel counted: after the tracer's finish(), before its counts() are asked for.
+    [[nodiscard]] Result<void> stop_counting();
+    /// nullptr: events are shown, not only counted.
+    [[nodiscard]] const StackCounts *stack_counts() const { return stacks_.get(); }
     void event(const Event &event);
     /// Writes what has been gathered. To be called often: after each batch of events, and while there are none.
     [[nodiscard]] Result<void> flush(uint64_t now_ns);
@@ -41,12 +49,14 @@ class View {
     void drain();
     /// Counts, statistics, tables, the ledger.
     [[nodiscard]] Result<void> finish(const std::vector<PlaceCounts> &counts, const Ledger &ledger);
-    [[nodiscard]] uint64_t unreadable() const { return sink_->unreadable(); }
-    [[nodiscard]] uint64_t stacks_unreadable() const { return stacks_unreadable_; }
+    [[nodiscard]] uint64_t unreadable() const { return sink_ ? sink_->unreadable() : 0; }
+    [[nodiscard]] uint64_t stacks_unreadable() const { return stacks_unreadable_ + (stacks_ ? stacks_->unreadable() : 0); }
     [[nodiscard]] const Calls &calls() const { return calls_; }
     [[nodiscard]] std::vector<std::string> warnings() const { return names_.warnings(); }
     /// Why user stacks ended that were walked by tables.
     [[nodiscard]] const profile::StackEnds &stack_ends() const { return names_.ends(); }
+    /// What would make more of the user stacks whole; after drain() and stop_counting().
+    [[nodiscard]] std::vector<render::StackAdvice> advice() const { return names_.advice(); }
     /// A place's function, or where several have that name, the whole probe.
     [[nodiscard]] const std::vector<std::string> &names() const { return place_names_; }
 
@@ -68,7 +78,8 @@ class View {
     render::Writer &writer_;
     Names names_;
     std::vector<std::string> place_names_;
-    std::unique_ptr<Sink> sink_;
+    std::unique_ptr<Sink> sink_;          ///< nullptr with stacks_
+    std::unique_ptr<StackCounts> stacks_; ///< with ViewOptions::stacks
     std::string out_;
     Calls calls_;
     std::vector<uint64_t> called_, returned_; ///< events of each kind, by place

@@ -26,6 +26,7 @@
 
 #include "programs/unwind/exec_watch.h"
 #include "programs/unwind/fingerprint.h"
+#include "programs/unwind/live_code.h"
 #include "programs/unwind/program.h"
 #include "runtime/symbols/vdso.h"
 #include "runtime/sys/bpf.h"
@@ -135,7 +136,8 @@ class Live final : public LiveTables, private WalkTables {
     Live(std::unique_ptr<KernelSide> kernel, ModuleFiles &files, const UnwindProgramOptions &program, uint32_t pools,
          uint32_t processes, uint64_t key)
         : kernel_(std::move(kernel)), files_(files), program_(program), pools_(*kernel_, pools), rules_(*kernel_),
-          tables_(pools_, rules_, [this] { return make_room(); }), processes_(pools_, *kernel_, *kernel_, processes), key_(key) {}
+          tables_(pools_, rules_, [this] { return make_room(); }), processes_(pools_, *kernel_, *kernel_, processes), key_(key),
+          code_(files) {}
 
     /// Takes nothing, but lets the first pool be made.
     void start() {
@@ -187,8 +189,7 @@ class Live final : public LiveTables, private WalkTables {
     Result<Walked> walk(uint32_t pid, std::span<const CodeMapping> mappings, const StackCopy &copy, uint64_t now_ns) override {
         now_ns_ = std::max(now_ns_, now_ns); // the sample's time, some moments ago
         if (vdso_ == Tables::kNone) load_vdso();
-        code_ = {};
-        code_of_ = pid;
+        code_.begin(pid, mappings);
         // Of all that a process has mapped a stack needs two or three, and what isn't needed by others is made by update().
         for (;;) {
             make_list(known_of(mappings));
@@ -305,13 +306,7 @@ class Live final : public LiveTables, private WalkTables {
         return number < pools_.pools() ? pools_.at(number << UNWIND_POOL_BITS) : nullptr;
     }
     [[nodiscard]] const UnwindRule *rule(uint32_t number) const override { return rules_.find(number); }
-    [[nodiscard]] bool code(uint64_t address, std::span<std::byte> into) const override {
-        sys::Because why("code in a copied stack that no table describes");
-        if (code_of_ != 0) {
-            if (auto memory = sys::open(format("/proc/{}/mem", std::exchange(code_of_, 0)), O_RDONLY)) code_ = std::move(*memory);
-        }
-        return code_ && sys::pread(code_.get(), into.data(), into.size(), address).value_or(0) == into.size();
-    }
+    [[nodiscard]] bool code(uint64_t address, std::span<std::byte> into) const override { return code_.read(address, into); }
 
     bool make_room() {
         const uint32_t victim = tables_.least_used(now_ns_ > kRecentNs ? now_ns_ - kRecentNs : 0);
@@ -347,7 +342,8 @@ class Live final : public LiveTables, private WalkTables {
             known.why = file.error().message();
             return {};
         }
-        const std::string stamp = stamp_of(TRY(sys::stat_fd(file->get())));
+        const Fd &held = code_.hold(mapping.module, std::move(*file));
+        const std::string stamp = stamp_of(TRY(sys::stat_fd(held.get())));
         if (const auto at = prepared_.find(stamp);
             at != prepared_.end() && tables_[at->second].state == Tables::State::resident) {
             known.table = at->second;
@@ -355,7 +351,7 @@ class Live final : public LiveTables, private WalkTables {
             return {};
         }
         ++loads_;
-        known.table = make(*file, files_.name(mapping.module), stamp, now_ns_);
+        known.table = make(held, files_.name(mapping.module), stamp, now_ns_);
         if (tables_[known.table].state == Tables::State::dropped) ++without_room_;
         return {};
     }
@@ -392,8 +388,7 @@ class Live final : public LiveTables, private WalkTables {
     uint32_t vdso_ = Tables::kNone;
     std::vector<CodeMapping> known_;  // of a process, while list_ is made
     std::vector<UnwindMapping> list_; // while it is made
-    mutable Fd code_;                 // memory of the process whose stack is walked, from when it is asked for the first time
-    mutable uint32_t code_of_ = 0;    // which process that is, up to then
+    mutable LiveCode code_;           // of the process whose stack is walked
     std::unique_ptr<Error> failure_;  // while room was made
     uint64_t now_ns_ = 0, loads_ = 0, without_room_ = 0;
 };

@@ -774,6 +774,7 @@ struct Unwinder::Emit {
         g.bind(out);
         g.load<uint32_t>(r1, own(offsetof(UnwindState, ending)));
         g.store<uint32_t>(at(offsetof(UnwindState, ending)), r1);
+        copy(offsetof(UnwindState, guessed), own(offsetof(UnwindState, guessed)));
         g.ret(0);
     }
 };
@@ -891,10 +892,23 @@ void Unwinder::jump_if_known(Code &f, const Slot &pid, Label known) const {
     });
 }
 
+void Unwinder::jump_if_walked(Code &f, const Place &place, Label walked) const {
+    const Emit emit(f, *this, place, r8);
+    const Label wanted = f.label("copy wanted");
+    f.load<uint32_t>(r1, emit.at(offsetof(UnwindState, ending)));
+    f.jump_if(r1 == UNWIND_ENDED_NO_PROCESS, wanted);
+    // Where a frame pointer led into no mapping that is known, the ending is that of the code that it was tried for.
+    f.load<uint64_t>(r2, emit.at(offsetof(UnwindState, guessed)));
+    f.if_(r1 != r2, [&] { f.jump_if(r1 != runtime(UNWIND_TABLES | UNWIND_ENDED_NO_MAPPING), walked); });
+    jump_if_old(f, emit.at(offsetof(UnwindState, since_ns)), walked);
+    f.bind(wanted);
+    f.load<uint64_t>(r1, emit.at(offsetof(UnwindState, leaf.address)));
+    f.jump_if(r1 == 0, walked);
+}
+
 void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(Label)> &room) const {
     const Emit emit(f, *this, place, r8);
-    const Label wanted = f.label("copy wanted"), none = f.label("no copy"), copied = f.label("copied"),
-                no_stack = f.label("no stack");
+    const Label none = f.label("no copy"), copied = f.label("copied"), no_stack = f.label("no stack");
     const auto state = [&](size_t offset) { return emit.at(offset); };
     const auto behind = [&](WritableReg to, size_t offset) { // r8 + r9, then the frames' place in the scratch
         f.mov(to, r8);
@@ -904,13 +918,7 @@ void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(
 
     const Mem next = emit.word(0), user_bytes = emit.word(1);
     f.store<uint64_t>(user_bytes, r0);
-    f.load<uint32_t>(r1, state(offsetof(UnwindState, ending)));
-    f.jump_if(r1 == UNWIND_ENDED_NO_PROCESS, wanted);
-    f.jump_if(r1 != runtime(UNWIND_TABLES | UNWIND_ENDED_NO_MAPPING), none);
-    jump_if_old(f, state(offsetof(UnwindState, since_ns)), none);
-    f.bind(wanted);
-    f.load<uint64_t>(r1, state(offsetof(UnwindState, leaf.address)));
-    f.jump_if(r1 == 0, none);
+    jump_if_walked(f, place, none);
     room(none);
 
     behind(r2, 0);

@@ -48,6 +48,8 @@ class Unwinder {
     /// In: r0, r8 and r9 as walk() left them. Out: r0 likewise, but 0 where the thread has no stack; r9 more by the copy's
     /// bytes. r6, r7, r8 are kept; r1 to r5 are gone.
     void copy_stack(Code &f, const Place &place, const std::function<void(Label)> &room) const;
+    /// After walk(): goes on where copy_stack() would make a copy, and else jumps. r0 to r5 are gone.
+    void jump_if_walked(Code &f, const Place &place, Label walked) const;
     /// Before walk(), where room for a copy has to be made first: goes on where the walk may end for want of news of the process,
     /// and else jumps. r0 to r5 are gone.
     void jump_if_known(Code &f, const Slot &pid, Label known) const;

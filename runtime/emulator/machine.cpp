@@ -12,10 +12,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "asm/opcodes.h"
 #include "asm/print.h"
+#include "runtime/btf/btf.h"
+#include "runtime/emulator/lock.h"
 #include "runtime/emulator/source.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
@@ -32,8 +35,12 @@ constexpr uint64_t kSeed = 0x9e3779b97f4a7c15; // any number but 0
 Result<std::unique_ptr<Machine>> Machine::create(const ObjectSpec &spec, MachineOptions options) {
     std::unique_ptr<Machine> machine(new Machine(spec, options)); // NOLINT: the constructor is private
     uint64_t bytes = 0;
+    std::optional<btf::Btf> types;
+    if (!spec.btf.empty())
+        if (auto parsed = btf::Btf::parse(spec.btf, spec.name)) types = std::move(*parsed);
     for (const MapSpec &map : spec.maps) {
-        machine->maps_.push_back(TRY(EmulatedMap::create(map, machine->memory_, machine->journal_)));
+        const std::optional<uint32_t> lock = types ? lock_in(*types, map.value_type) : std::nullopt;
+        machine->maps_.push_back(TRY(EmulatedMap::create(map, machine->memory_, machine->journal_, lock)));
         machine->maps_.back()->count_work(&machine->cpu_.work);
         bytes += machine->maps_.back()->bytes();
         if (bytes > kMostMapBytes)

@@ -115,7 +115,8 @@ Result<void> EmulatedMap::check(const MapSpec &spec) {
     return {};
 }
 
-Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Memory &memory, Journal &journal) {
+Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Memory &memory, Journal &journal,
+                                                         std::optional<uint32_t> lock) {
     std::unique_ptr<EmulatedMap> map(new EmulatedMap); // NOLINT: the constructor is private
     map->journal_ = &journal;
     map->kind_ = kind_of(spec.type);
@@ -124,7 +125,7 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
     map->key_size_ = spec.key_size;
     map->value_size_ = spec.value_size;
     map->max_entries_ = spec.max_entries;
-    map->typed_ = spec.value_type != 0;
+    if (lock && uint64_t{*lock} + sizeof(bpf_spin_lock) <= spec.value_size) map->lock_ = lock;
     map->lru_ = spec.type == BPF_MAP_TYPE_LRU_HASH || spec.type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
     map->per_cpu_ = spec.type == BPF_MAP_TYPE_PERCPU_ARRAY || spec.type == BPF_MAP_TYPE_PERCPU_HASH ||
                     spec.type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
@@ -375,6 +376,13 @@ uint64_t EmulatedMap::lookup(const uint8_t *key) {
     return value_address(at - 1);
 }
 
+/// A lock isn't copied: nobody holds it outside of the calls that the verifier pairs, and to all others it is 0.
+void EmulatedMap::write(uint32_t place, const uint8_t *value) {
+    journal_->note(value_at(place), value_size_);
+    std::memmove(value_at(place), value, value_size_);
+    if (lock_) std::memset(value_at(place) + *lock_, 0, sizeof(bpf_spin_lock));
+}
+
 int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t flags) {
     const bool may_lock = kind_ == MapKind::array || (!per_cpu_ && !lru_ && kind_ != MapKind::trie);
     if ((may_lock ? flags & ~uint64_t{BPF_F_LOCK} : flags) > BPF_EXIST) return -EINVAL;
@@ -384,13 +392,12 @@ int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t f
         std::memcpy(&index, key, sizeof index);
         if (index >= max_entries_) return -E2BIG;
         if (how & BPF_NOEXIST) return -EEXIST;
-        if (flags & BPF_F_LOCK && !typed_) return -EINVAL;
+        if (flags & BPF_F_LOCK && !lock_) return -EINVAL;
         gone(index);
-        journal_->note(value_at(index), value_size_);
-        std::memmove(value_at(index), value, value_size_);
+        write(index, value);
         return 0;
     }
-    if (flags & BPF_F_LOCK && !typed_) return -EINVAL;
+    if (flags & BPF_F_LOCK && !lock_) return -EINVAL;
     if (kind_ == MapKind::trie && prefix_bits(key) > 8 * (key_size_ - kTrieHeader)) return -EINVAL;
     const uint32_t bucket = bucket_of(key);
     uint32_t at = find(key, bucket);
@@ -414,13 +421,12 @@ int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t f
         set(used_[at - 1], uint8_t{1});
     } else {
         if (lru_ && used_[at - 1] != 2) set(used_[at - 1], uint8_t{2});
-        if (!per_cpu_) replace_value(at - 1);
+        if (!per_cpu_ && !(flags & BPF_F_LOCK)) replace_value(at - 1); // under the lock, the value is written where it is
     }
     // A trie keeps the bits behind the prefix, too, and those of the last update.
     journal_->note(own_key(at - 1), key_size_);
     std::memmove(own_key(at - 1), key, key_size_);
-    journal_->note(value_at(at - 1), value_size_);
-    std::memmove(value_at(at - 1), value, value_size_);
+    write(at - 1, value);
     return 0;
 }
 

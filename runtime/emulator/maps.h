@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "runtime/emulator/journal.h"
 #include "runtime/emulator/limits.h"
@@ -37,7 +38,9 @@ inline constexpr uint64_t kArenaUser = uint64_t{1} << 32;
 class EmulatedMap {
   public:
     /// Makes the map and adds its values to `memory`. Errors: invalid_argument for sizes that no kernel takes; no_memory.
-    [[nodiscard]] static Result<std::unique_ptr<EmulatedMap>> create(const MapSpec &spec, Memory &memory, Journal &journal);
+    /// `lock`: where in a value its bpf_spin_lock is (lock_in()).
+    [[nodiscard]] static Result<std::unique_ptr<EmulatedMap>> create(const MapSpec &spec, Memory &memory, Journal &journal,
+                                                                     std::optional<uint32_t> lock = {});
 
     [[nodiscard]] MapKind kind() const { return kind_; }
     [[nodiscard]] const std::string &name() const { return name_; }
@@ -116,6 +119,7 @@ class EmulatedMap {
     [[nodiscard]] uint32_t slot_of(uint32_t place) const { return slots_ ? slots_[place] ^ place : place; }
     [[nodiscard]] uint32_t owner_of(uint32_t slot) const { return owners_ ? owners_[slot] ^ slot : slot; }
     void set_slot(uint32_t place, uint32_t slot);
+    void write(uint32_t place, const uint8_t *value);
     [[nodiscard]] uint32_t spread_of(uint64_t stride, uint64_t count) const;
     [[nodiscard]] uint32_t open_record(uint64_t offset) const;
     [[nodiscard]] bool same_key(const uint8_t *a, const uint8_t *b) const;
@@ -146,8 +150,9 @@ class EmulatedMap {
     uint64_t bytes_ = 0;
     uint64_t unused_work_ = 0, *work_ = &unused_work_;
     uint32_t bloom_functions_ = 0, bloom_mask_ = 0;
-    uint32_t page_ = 0;                                                        // arena
-    bool lru_ = false, per_cpu_ = false, preallocated_ = true, typed_ = false; // typed: there may be a lock in the values
+    uint32_t page_ = 0; // arena
+    bool lru_ = false, per_cpu_ = false, preallocated_ = true;
+    std::optional<uint32_t> lock_; // where in a value its bpf_spin_lock is
     uint64_t address_ = 0, keys_address_ = 0;
     struct Free {
         void operator()(void *p) const { std::free(p); }

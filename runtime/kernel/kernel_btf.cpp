@@ -11,8 +11,8 @@
 
 #include "runtime/elf/elf.h"
 #include "runtime/sys/choke.h"
-#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/kernel_file.h"
 
 namespace rawbpf::inline v0 {
 
@@ -46,9 +46,8 @@ Result<std::shared_ptr<const btf::Btf>> kernel_btf(const std::string &path) {
         Error error = std::move(mapping).error();
         if (own && error.os == ENOENT) {
             error.kind = Errc::unsupported;
-            error.hint = sys::absent_hint(
-                sys::facts(),
-                "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF, 5.4); the BTF of such a kernel can be given as a file");
+            error.hint = sys::absent_hint(kVmlinux, "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF, 5.4)");
+            error.hint += "; the kernel's BTF can be given as a file";
         }
         return Unexpected(in_context(std::move(error), "the kernel's BTF"));
     }

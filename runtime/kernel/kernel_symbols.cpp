@@ -8,7 +8,6 @@
 // impossible helper, which the verifier accepts in code that can't be reached. Its number says which extern it was
 // (libbpf's convention: 2002000000 and the position in the list of externs).
 #include "runtime/kernel/kernel_symbols.h"
-#include "runtime/kernel/near_names.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +15,7 @@
 
 #include "runtime/btf/compare.h"
 #include "runtime/kernel/loader.h"
+#include "runtime/kernel/near_names.h"
 #include "runtime/object/core.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
@@ -33,9 +33,12 @@ template <class Visit> Result<void> each_symbol(Visit visit) {
     Fd fd = TRY(sys::open(kSymbols, O_RDONLY));
     std::string buffer(64 << 10, '\0');
     size_t kept = 0;
+    bool any = false;
     for (;;) {
         size_t n = TRY_IN(sys::read(fd.get(), buffer.data() + kept, buffer.size() - kept), "{}", kSymbols);
+        if (n == 0 && !any) return fail(Errc::bad_input, "{} is empty: which symbols the kernel has can't be seen", kSymbols);
         if (n == 0) return {};
+        any = true;
         std::string_view text(buffer.data(), kept + n);
         for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
             std::string_view line = text.substr(0, end);
@@ -233,7 +236,9 @@ Result<AttachTarget> KernelSymbols::attach_target(const ProgramSpec &program) {
     if (!target) {
         Error error = make_error(Errc::not_found, format("{}{} is not in the BTF of {}{}", prefix, name,
                                                          module.empty() ? "the kernel" : "module ", module));
-        if (modules_->all().empty() && sys::read_file("/proc/modules").value_or("").size() > 1)
+        if (const Result<const btf::Btf *> types = kernel(); types && module.empty())
+            error.hint = near_target(**types, kind, prefix, name);
+        if (error.hint.empty() && modules_->all().empty() && sys::read_file("/proc/modules").value_or("").size() > 1)
             error.hint = "there are modules, but this kernel shows no types of theirs (5.11, CONFIG_DEBUG_INFO_BTF_MODULES): a "
                          "kprobe needs none";
         return Unexpected(std::move(error));

@@ -157,7 +157,7 @@ Result<Map> create(Loading &loading, size_t index) {
     Result<Map> made = Map::create(spec, loading.object.btf.get(), ops != loading.struct_ops.end() ? &kernel : nullptr);
     if (made) return made;
     Error error = std::move(made).error();
-    if (!spec.data_section.empty() && error.os == EINVAL && !has_feature(Feature::global_data)) {
+    if (!spec.data_section.empty() && error.os == EINVAL && probe_feature(Feature::global_data).support == Support::no) {
         error.kind = Errc::unsupported;
         error.hint = format("needs {}", feature_name(Feature::global_data));
     }

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "runtime/base/long_step.h"
 #include "runtime/kernel/btf_load.h"
 #include "runtime/kernel/context_arguments.h"
 #include "runtime/kernel/loading.h"
@@ -281,7 +282,11 @@ uint64_t insn_hash(const ProgramSpec &program, size_t maps) {
 }
 
 Result<void> load_programs(Loading &loading, const std::vector<size_t> &chosen) {
-    for (size_t index : chosen) loading.object.programs.push_back(TRY(load_program(loading, loading.spec.programs[index])));
+    LongStep step("loading", "programs", chosen.size());
+    for (size_t index : chosen) {
+        loading.object.programs.push_back(TRY(load_program(loading, loading.spec.programs[index])));
+        step.advance();
+    }
     return {};
 }
 

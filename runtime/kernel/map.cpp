@@ -59,7 +59,8 @@ std::string_view why_invalid(const sys::MapCreateAttr &map) {
     default: break;
     }
     if (map.max_entries == 0)
-        return "max_entries is 0: the object leaves it to its own loader; `rawbpf load --map NAME:entries=N` sets it";
+        return "max_entries is 0, and a map of this type has at least one: an object may leave it to its own loader; "
+               "`rawbpf load --map NAME:entries=N` sets it";
     if (keyless && map.key_size != 0) return "maps of this type have no keys";
     if (!keyless && map.key_size == 0) return "maps of this type have keys: __type(key, ...)";
     if (indexed && map.key_size != 4) return "keys of this type of map are of 4 bytes";
@@ -127,7 +128,7 @@ Result<Fd> create_adapting(sys::MapCreateAttr &attr) {
         attr.map_flags |= kLink;
     }
     // The type comes first: without it, nothing else could help, and with it the name is old news.
-    if (attr.map_name[0] != '\0' && !has_feature(Feature::object_name)) {
+    if (attr.map_name[0] != '\0' && probe_feature(Feature::object_name).support == Support::no) {
         sys::Because why("again without a name: this kernel has no names for maps");
         std::memset(attr.map_name, 0, sizeof attr.map_name);
         return sys::map_create(attr);
@@ -184,7 +185,7 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
         Error error = in_context(std::move(fd).error(),
                                  format("creating map {} ({}, key {} bytes, value {} bytes, {} entries)", spec.name,
                                         sys::map_type_name(spec.type), map.key_size_, map.value_size_, map.max_entries_));
-        if (error.os == EINVAL && !has_map_type(spec.type)) {
+        if (error.os == EINVAL && probe_map_type(spec.type).support == Support::no) {
             error.kind = Errc::unsupported;
             error.hint = format("needs {}", map_type_needs(spec.type));
         } else if (error.os == EINVAL && !inner &&

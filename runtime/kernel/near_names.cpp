@@ -32,16 +32,27 @@ void offer_members(Nearest &near, const btf::Btf &kernel, btf::TypeId id, int de
     }
 }
 
-} // namespace
-
-std::string near_kernel_function(const btf::Btf &kernel, std::string_view name) {
-    Nearest near(name);
-    const bool of_bpf = name.starts_with("bpf_");
+// Names of that kind that begin with the prefix, from their character `from` on.
+void offer_types(Nearest &near, const btf::Btf &kernel, Kind kind, std::string_view prefix, size_t from) {
     for (btf::TypeId id = kernel.first_id(); id < kernel.end_id(); ++id) {
         const auto type = kernel.type(id);
         if (!type) break;
-        if (type->kind == Kind::func && (!of_bpf || type->name.starts_with("bpf_"))) near.offer(type->name);
+        if (type->kind == kind && type->name.starts_with(prefix)) near.offer(type->name.substr(from));
     }
+}
+
+} // namespace
+
+std::string near_kernel_function(const btf::Btf &kernel, std::string_view name) {
+    const std::string_view prefix = name.starts_with("bpf_") ? "bpf_" : "";
+    Nearest near(name);
+    offer_types(near, kernel, Kind::func, prefix, 0);
+    return near.hint();
+}
+
+std::string near_target(const btf::Btf &kernel, btf::Kind kind, std::string_view prefix, std::string_view name) {
+    Nearest near(name);
+    offer_types(near, kernel, kind, prefix, prefix.size());
     return near.hint();
 }
 

@@ -11,6 +11,9 @@ namespace rawbpf::inline v0 {
 /// Of the kernel's functions (of those that begin with bpf_, where the name does): "did you mean `bpf_task_from_pid`?", or empty.
 [[nodiscard]] std::string near_kernel_function(const btf::Btf &kernel, std::string_view name);
 
+/// The same of types of that kind whose names begin with `prefix`, without it: ("bpf_iter_", "tsk") -> "did you mean `task`?".
+[[nodiscard]] std::string near_target(const btf::Btf &kernel, btf::Kind kind, std::string_view prefix, std::string_view name);
+
 /// For "struct task_struct has no field pidd", as CO-RE says it, and the same of unions and enums: "did you mean `pid`?", or
 /// empty.
 [[nodiscard]] std::string near_member(const btf::Btf &kernel, std::string_view why);

@@ -74,7 +74,8 @@ std::string missing_privileges(std::span<const uint32_t> program_types, sys::Cap
 
 std::string missing_privileges(std::span<const uint32_t> program_types) {
     const sys::Facts facts = sys::facts();
-    return missing_privileges(program_types, facts.own.value_or(sys::Capabilities()), facts.first_user_namespace.value_or(true));
+    if (!facts.own) return {}; // what is here isn't known, so neither is what is missing
+    return missing_privileges(program_types, *facts.own, facts.first_user_namespace.value_or(true));
 }
 
 } // namespace rawbpf::inline v0

@@ -202,8 +202,9 @@ Probed try_iterator(const Attempt &program) {
 // Kernels before 5.14 don't look at SK_REUSEPORT's expected attach type at all: then the wrong one is accepted too.
 Probed try_only_right(const Row &row) {
     Attempt wrong = try_load({.type = row.program, .attach = A::CGROUP_INET_EGRESS});
-    return wrong.fd ? Probed{Support::no, "this kernel takes any attach type here, and doesn't look at it"}
-                    : Probed{Support::yes};
+    if (wrong.fd) return {Support::no, "this kernel takes any attach type here, and doesn't look at it"};
+    if (!wrong.heard() && support_from(wrong.os) != Support::no) return from_errno(wrong.os);
+    return {Support::yes};
 }
 
 Probed try_device_map(const Row &row) {
@@ -218,7 +219,10 @@ Probed ask(const Row &row) {
     program.attach = row.type;
     if (!row.target.empty()) {
         program.btf_id = first_known(row.target);
-        if (program.btf_id == 0) return {Support::unasked, format("{} isn't in the kernel's BTF", row.target)};
+        if (program.btf_id == 0) {
+            std::string unread = kernel_btf_problem();
+            return {Support::unasked, unread.empty() ? format("{} isn't in the kernel's BTF", row.target) : std::move(unread)};
+        }
     }
     Attempt loaded = try_load(program);
     if (!loaded.fd) return {support_from(loaded.heard() ? EINVAL : loaded.os), errno_name(loaded.os)};
@@ -239,7 +243,7 @@ std::optional<bool> multi_processes;
 
 Probed ask_attach(AttachType type) {
     std::optional<Probed> &answer = answers[static_cast<uint32_t>(type)];
-    if (!answer) answer = ask(kRows[static_cast<uint32_t>(type)]);
+    if (!answer || answer->support == Support::unasked) answer = ask(kRows[static_cast<uint32_t>(type)]);
     return *answer;
 }
 

@@ -131,6 +131,7 @@ struct State {
     TinyProgram programs[kCount];
     bool usable[kCount] = {};
     bool privileged_missing = false; ///< some were refused: a "no" isn't certain
+    bool short_of = false;           ///< nor is it where some could not be tried
     bool btf_missing = false;
 };
 State state;
@@ -154,7 +155,9 @@ void prepare() {
         Attempt attempt = try_load(program);
         state.programs[i] = program;
         state.usable[i] = attempt.heard();
-        if (!attempt.heard() && support_from(attempt.os) == Support::refused) state.privileged_missing = true;
+        if (attempt.heard()) continue;
+        state.privileged_missing |= support_from(attempt.os) == Support::refused;
+        state.short_of |= support_from(attempt.os) == Support::unasked;
     }
 }
 
@@ -178,7 +181,7 @@ HelperAnswer ask_helper(TinyProgram program, uint32_t id) {
 Probed probe_helper(uint32_t id) {
     sys::Because why("a probe: does this kernel have this helper function?");
     prepare();
-    bool asked = false;
+    bool asked = false, silent = state.short_of;
     const size_t first = first_to_ask(id);
     for (size_t turn = 0; turn < kCount; ++turn) {
         const size_t i = turn == 0 ? first : turn <= first ? turn - 1 : turn;
@@ -187,20 +190,37 @@ Probed probe_helper(uint32_t id) {
         HelperAnswer answer = ask_helper(state.programs[i], id);
         if (answer == HelperAnswer::yes) return {Support::yes, format("for {}", kRepresentatives[i].words)};
         if (answer == HelperAnswer::unknown) return {Support::no};
+        silent |= answer == HelperAnswer::silence;
     }
+    if (silent) return {Support::unasked, "a program that might call it could not be tried"};
     if (state.privileged_missing) return {Support::unasked, "the programs that could call it are refused here"};
     if (!asked || state.btf_missing) return {Support::unasked, "only programs that need the kernel's BTF could call it"};
     return {Support::no, "in the kernel, but no program type may call it"};
 }
 
-bool has_helper(uint32_t program_type, uint32_t id) {
+namespace {
+HelperAnswer answer_of(uint32_t program_type, uint32_t id) {
     const uint64_t key = uint64_t{program_type} << 32 | id;
-    if (auto known = answers.find(key); known != answers.end()) return known->second == HelperAnswer::yes;
+    if (auto known = answers.find(key); known != answers.end()) return known->second;
     sys::Because why("a probe: does this kernel have this helper function?");
     TinyProgram program = usual_program(program_type);
     if (program.type == P::TRACING) program.btf_id = kernel_type_id("bpf_fentry_test1");
     if (program.type == P::LSM) program.btf_id = kernel_type_id("bpf_lsm_file_open");
-    return answers.emplace(key, ask_helper(program, id)).first->second == HelperAnswer::yes;
+    const HelperAnswer answer = ask_helper(program, id);
+    if (answer != HelperAnswer::silence) answers.emplace(key, answer);
+    return answer;
+}
+} // namespace
+
+bool has_helper(uint32_t program_type, uint32_t id) { return answer_of(program_type, id) == HelperAnswer::yes; }
+
+Probed probe_helper_in(uint32_t program_type, uint32_t id) {
+    const HelperAnswer answer = answer_of(program_type, id);
+    if (answer == HelperAnswer::yes) return {Support::yes};
+    if (answer != HelperAnswer::silence) return {Support::no};
+    Probed program = probe_program_type(program_type);
+    if (program.support == Support::yes) return {Support::unasked, "a program that might call it could not be tried"};
+    return program;
 }
 
 void forget_helpers() {

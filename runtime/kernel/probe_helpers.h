@@ -17,6 +17,8 @@ enum class HelperAnswer : uint8_t {
 /// From the verifier's log of `call HELPER; exit`. PURE.
 [[nodiscard]] HelperAnswer read_helper_log(const std::string &log);
 [[nodiscard]] HelperAnswer ask_helper(TinyProgram program, uint32_t id);
+/// Whether programs of that type may call it; unasked where the verifier was never asked.
+[[nodiscard]] Probed probe_helper_in(uint32_t program_type, uint32_t id);
 void forget_helpers();
 
 } // namespace rawbpf::inline v0

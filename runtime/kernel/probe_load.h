@@ -37,7 +37,10 @@ struct Attempt {
 /// The id in the kernel's BTF of the function, typedef or struct called `name`; 0: there is none, or no BTF.
 [[nodiscard]] uint32_t kernel_type_id(std::string_view name);
 
-/// What an errno says of something that the kernel didn't do.
+/// Why the kernel's BTF can't be looked at; empty: it can.
+[[nodiscard]] std::string kernel_btf_problem();
+
+/// What an errno says of something that the kernel didn't do. A shortage (ENOMEM, EMFILE ...) says nothing: unasked.
 [[nodiscard]] Support support_from(int os);
 
 void forget_attach_types();

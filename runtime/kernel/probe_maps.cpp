@@ -118,6 +118,7 @@ Probed probe_map_type(uint32_t type) {
     sys::Because why("a probe: does this kernel have this type of map?");
     int os = try_map_type(MapType{type});
     Probed answer = os == 0 ? Probed{Support::yes} : Probed{support_from(os), errno_name(os)};
+    if (answer.support == Support::unasked) return answer; // next time, perhaps
     return answers.emplace(type, std::move(answer)).first->second;
 }
 

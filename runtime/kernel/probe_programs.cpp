@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <linux/bpf.h>
+#include <memory>
 
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/bpf.h"
@@ -57,7 +58,23 @@ int32_t harmless_value(ProgramType type) {
 
 } // namespace
 
-Support support_from(int os) { return os == EPERM || os == EACCES ? Support::refused : Support::no; }
+Support support_from(int os) {
+    switch (os) {
+    case EPERM:
+    case EACCES: return Support::refused;
+    case EAGAIN:
+    case EBUSY:
+    case EDQUOT:
+    case EINTR:
+    case EIO:
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case ENOSPC: return Support::unasked; // the machine's answer, not the kernel's
+    default: return Support::no;
+    }
+}
 
 Attempt try_load(const TinyProgram &program) {
     const Insn value_only[] = {{0xb7, 0, 0, 0, harmless_value(program.type)}, {0x95, 0, 0, 0, 0}}; // r0 = value; exit
@@ -92,6 +109,11 @@ uint32_t kernel_type_id(std::string_view name) {
     for (btf::Kind kind : {btf::Kind::func, btf::Kind::typedef_, btf::Kind::struct_})
         if (std::optional<btf::TypeId> id = (*btf)->find(name, kind)) return *id;
     return 0;
+}
+
+std::string kernel_btf_problem() {
+    const Result<std::shared_ptr<const btf::Btf>> btf = kernel_btf();
+    return btf ? std::string() : btf.error().message();
 }
 
 Probed probe_program_type(uint32_t type) {

@@ -3,6 +3,7 @@
 #include "runtime/kernel/probes.h"
 
 #include <array>
+#include <cerrno>
 #include <optional>
 
 #include <linux/bpf.h>
@@ -13,6 +14,7 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/kernel_file.h"
 #include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {
@@ -75,10 +77,13 @@ Probed probe_private_stack() {
 
 Probed from_errno(int os) { return os == 0 ? Probed{Support::yes} : Probed{support_from(os), errno_name(os)}; }
 
-Probed probe_helper_of(uint32_t type, uint32_t id) {
-    if (has_helper(type, id)) return {Support::yes};
-    Probed program = probe_program_type(type);
-    return program.support == Support::yes ? Probed{Support::no} : program;
+Probed probe_kernel_btf() {
+    constexpr const char *kPath = "/sys/kernel/btf/vmlinux";
+    const Result<struct stat> file = sys::stat_file(kPath);
+    if (file) return {Support::yes};
+    if (file.error().os != ENOENT) return {Support::unasked, file.error().message()};
+    std::string hidden = sys::hidden_below(kPath);
+    return {hidden.empty() ? Support::no : Support::unasked, std::move(hidden)};
 }
 
 struct Entry {
@@ -114,13 +119,13 @@ Probed probe(Feature feature) {
     case Feature::ring_buffer: return probe_map_type(BPF_MAP_TYPE_RINGBUF);
     case Feature::run_stats: return from_errno(errno_of(sys::enable_stats(BPF_STATS_RUN_TIME)));
     case Feature::perf_link: return probe_attach_type(static_cast<uint32_t>(AttachType::PERF_EVENT));
-    case Feature::probe_read_kernel: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 113);
-    case Feature::task_pt_regs: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 175);
-    case Feature::cookie: return probe_helper_of(BPF_PROG_TYPE_PERF_EVENT, 174);
-    case Feature::bpf_loop: return probe_helper_of(BPF_PROG_TYPE_KPROBE, 181);
+    case Feature::probe_read_kernel: return probe_helper_in(BPF_PROG_TYPE_KPROBE, 113);
+    case Feature::task_pt_regs: return probe_helper_in(BPF_PROG_TYPE_KPROBE, 175);
+    case Feature::cookie: return probe_helper_in(BPF_PROG_TYPE_PERF_EVENT, 174);
+    case Feature::bpf_loop: return probe_helper_in(BPF_PROG_TYPE_KPROBE, 181);
     case Feature::uprobe_call: return {sys::has_uprobe_call() ? Support::yes : Support::no};
     case Feature::private_stack: return probe_private_stack();
-    case Feature::kernel_btf: return {sys::exists("/sys/kernel/btf/vmlinux") ? Support::yes : Support::no};
+    case Feature::kernel_btf: return probe_kernel_btf();
     }
     return {};
 }
@@ -131,7 +136,7 @@ std::array<std::optional<Probed>, kFeatureCount> answers;
 
 Probed probe_feature(Feature feature) {
     std::optional<Probed> &answer = answers[static_cast<size_t>(feature)];
-    if (!answer) answer = probe(feature);
+    if (!answer || answer->support == Support::unasked) answer = probe(feature);
     return *answer;
 }
 
@@ -154,8 +159,11 @@ std::string_view feature_name(Feature feature) {
 }
 
 Result<void> need(Feature feature) {
-    if (has_feature(feature)) return {};
-    return fail(Errc::unsupported, "needs {}", feature_name(feature));
+    const Probed there = probe_feature(feature);
+    if (there.support == Support::yes) return {};
+    if (there.support == Support::no) return fail(Errc::unsupported, "needs {}", feature_name(feature));
+    return fail(Errc::unsupported, "needs {}, and whether that is here could not be found out: {}", feature_name(feature),
+                there.detail.empty() ? "no answer" : there.detail);
 }
 
 void forget_features() {

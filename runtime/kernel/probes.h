@@ -21,7 +21,7 @@ enum class Support : uint8_t {
     yes,
     no,      ///< this kernel doesn't have it
     refused, ///< the kernel wouldn't say: for want of privileges, or a policy is in the way (EPERM, EACCES)
-    unasked, ///< something needed for asking is missing (the kernel's BTF)
+    unasked, ///< could not be asked: something needed for it is missing (the kernel's BTF), or there was a shortage (ENOMEM)
 };
 struct Probed {
     Support support = Support::no;
@@ -58,7 +58,7 @@ inline constexpr int kFeatureCount = 15;
 void note_feature(Feature feature, bool there);
 /// "ring buffers, 5.8": the name for messages and the Linux version that brought it.
 [[nodiscard]] std::string_view feature_name(Feature feature);
-/// An error "needs ring buffers, 5.8" when the feature is missing.
+/// An error "needs ring buffers, 5.8" when the feature is missing; it says so where that could not be found out.
 [[nodiscard]] Result<void> need(Feature feature);
 
 /// Whether a map of this type can be made (BPF_MAP_TYPE_*).

@@ -14,6 +14,7 @@
 #include "runtime/kernel/permission_error.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/refusal_advice.h"
+#include "runtime/kernel/refused_helper.h"
 #include "runtime/kernel/system_state.h"
 #include "runtime/kernel/verifier_log.h"
 #include "runtime/object/kinds.h"
@@ -64,17 +65,13 @@ std::string with_source(std::string place, const ProgramPlace &at) {
     return place;
 }
 
-// The helper that the kernel has never heard of by its name, and since when there is one: the log only has its number.
-std::string missing_helper(const ProgramSpec &program, const VerifierReport &report) {
-    const bool unknown = report.reason.find("unknown func") != std::string::npos;
-    if (!unknown && report.reason.find("invalid func") == std::string::npos) return {};
+// What it means that a call of a helper was refused; empty: it was something else.
+std::string refused_helper(const ProgramSpec &program, const VerifierReport &report) {
     if (report.insn < 0 || static_cast<size_t>(report.insn) >= program.insns.size()) return {};
     const Insn &insn = program.insns[static_cast<size_t>(report.insn)];
     if (insn.code != (BPF_JMP | BPF_CALL) || insn.src != 0) return {};
     const HelperInfo *helper = find_helper(insn.imm);
-    if (!helper) return {};
-    return format("this kernel has no bpf_{}(), which came with Linux {}.{}{}", helper->name, helper->since.major,
-                  helper->since.minor, unknown ? ", or not for this type of program" : "");
+    return helper ? explain_helper(report.reason, *helper, program.type) : std::string();
 }
 
 // What helps, and the last steps that led there, where the kernel tells them (7.3).
@@ -169,7 +166,7 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, const 
     VerifierReport report = read_verifier_log(log);
     if (report.reason.empty()) { // it never came to the verifier
         Error error = in_context(std::move(refusal), format("loading {}", who));
-        if (error.os == EINVAL && !has_program_type(program.type)) {
+        if (error.os == EINVAL && probe_program_type(program.type).support == Support::no) {
             error.kind = Errc::unsupported;
             error.hint = format("this kernel has no programs of type {}", sys::prog_type_name(program.type));
         }
@@ -178,9 +175,10 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, const 
             const uint32_t types[] = {program.type};
             error.hint = missing_privileges(types);
             if (error.hint.empty())
-                error.hint =
-                    "it isn't the capabilities, which are all here: this kernel's policy refuses such programs (a security "
-                    "module, lockdown, or how it was built); rawbpf doctor lists what it takes";
+                error.hint = format("{}: this kernel's policy refuses such programs (a security module, lockdown, or how it was "
+                                    "built); rawbpf doctor lists what it takes",
+                                    sys::capabilities() ? "it isn't the capabilities, which are all here"
+                                                        : "if all capabilities are here, which can't be told");
         }
         error.log = std::move(log);
         return error;
@@ -198,7 +196,8 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, const 
     r.hint = hint_with_path(report);
     const std::string lockdown = lockdown_for(report);
     if (!report.structured) advise(program, places, log, {spec.license, lockdown, report.registers}, r);
-    if (std::string words = missing_helper(program, report); !words.empty() && r.kind != "policy") r.hint = std::move(words);
+    if (r.kind != "policy")
+        if (std::string words = refused_helper(program, report); !words.empty()) r.hint = std::move(words);
     const bool named = r.at.insn >= 0 && report.insn < 0; // by the path, not by the verifier
     std::string where = with_source(place_text(r, true), r.at);
     for (const ProgramSpec::Poison &poison : program.poisoned)

@@ -26,8 +26,8 @@ struct RefusalNote {
 
 struct Refusal {
     std::string program, section; ///< "count", "tracepoint/syscalls/sys_enter_openat"
-    /// What sort of mistake: "null", "uninitialized", "bounds", "packet", "stack", "loop", "argument" ...; "other" where no more
-    /// is known. The words are stable: scripts may tell refusals apart by them.
+    /// What sort of mistake: "null", "uninitialized", "bounds", "packet", "stack", "loop", "argument", "released" ...; "other"
+    /// where no more is known. The words are stable: scripts may tell refusals apart by them.
     std::string_view kind = "other";
     std::string function;  ///< of the instruction; empty: unknown
     ProgramPlace at;       ///< where it was refused

@@ -90,10 +90,13 @@ namespace refusal {
 std::string register_value(const Case &c, int reg) { return std::string(value_in(c.all_registers, reg)); }
 
 std::string_view value_in(std::string_view registers, int reg) {
-    const std::string name = format("R{}=", reg);
+    const std::string name = format("R{}", reg);
     for (size_t at = registers.find(name); at != std::string_view::npos; at = registers.find(name, at + 1)) {
         if (at != 0 && registers[at - 1] != ' ') continue;
         std::string_view rest = registers.substr(at + name.size());
+        if (rest.starts_with('_')) rest.remove_prefix(std::min(rest.find_first_of("= "), rest.size())); // R1_w=
+        if (!rest.starts_with('=')) continue;
+        rest.remove_prefix(1);
         size_t end = 0, depth = 0;
         while (end < rest.size() && (depth > 0 || rest[end] != ' ')) {
             if (rest[end] == '(') ++depth;
@@ -128,6 +131,14 @@ int register_named(std::string_view reason) {
             return first;
         }
     return -1;
+}
+
+void forget_register(Case &c, int reg) {
+    const std::string gone = format("R{}={}", reg, value_in(c.refusal.registers, reg));
+    const size_t at = c.refusal.registers.find(gone);
+    if (at == std::string::npos) return;
+    c.refusal.registers.erase(at, gone.size() + 1);
+    while (c.refusal.registers.ends_with(' ')) c.refusal.registers.pop_back();
 }
 
 const Insn *Case::insn() const { return insn_at(refusal.at.insn); }

@@ -6,6 +6,7 @@
 #include "asm/helpers.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/refusal_parts.h"
+#include "runtime/sys/names.h"
 
 namespace rawbpf::inline v0::refusal {
 namespace {
@@ -147,6 +148,20 @@ bool argument_of_call(Case &c) {
     return false; // the general hint stays
 }
 
+void note_last_branch(Case &c, size_t after) {
+    for (size_t i = c.path.size(); i-- > after + 1;) {
+        const Insn *insn = c.insn_at(c.path[i].insn);
+        const bool branch = insn && (BPF_CLASS(insn->code) == BPF_JMP || BPF_CLASS(insn->code) == BPF_JMP32) &&
+                            BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_CALL && BPF_OP(insn->code) != BPF_EXIT;
+        if (!branch || i + 1 >= c.path.size()) continue;
+        const ProgramPlace place = c.places.at(c.path[i].insn);
+        if (place.line == 0 || place.line != c.refusal.at.line || place.file != c.refusal.at.file)
+            c.note_at(c.path[i].insn, c.path[i + 1].insn == c.path[i].insn + 1 ? "the path goes on here without the jump"
+                                                                               : "the path takes this jump");
+        return;
+    }
+}
+
 bool leak(Case &c) {
     const std::optional<int64_t> made = number_after(c.refusal.reason, "alloc_insn="),
                                  id = number_after(c.refusal.reason, " id=");
@@ -156,17 +171,11 @@ bool leak(Case &c) {
     c.note_at(
         at, format("{} here, and nothing gives it back on this path", name.empty() ? "it is acquired" : name + "() acquires it"));
     // The last decision before it ends is where the path leaves the ones that do give it back.
-    for (size_t i = c.path.size(); i-- > 0 && c.path[i].insn != at;) {
-        const Insn *insn = c.insn_at(c.path[i].insn);
-        const bool branch = insn && (BPF_CLASS(insn->code) == BPF_JMP || BPF_CLASS(insn->code) == BPF_JMP32) &&
-                            BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_CALL && BPF_OP(insn->code) != BPF_EXIT;
-        if (!branch || i + 1 >= c.path.size()) continue;
-        const ProgramPlace place = c.places.at(c.path[i].insn);
-        if (place.line == 0 || place.line != c.refusal.at.line || place.file != c.refusal.at.file)
-            c.note_at(c.path[i].insn, c.path[i + 1].insn == c.path[i].insn + 1 ? "the path goes on here without the jump"
-                                                                               : "the path takes this jump");
-        break;
-    }
+    for (size_t i = c.path.size(); i-- > 0;)
+        if (c.path[i].insn == at) {
+            note_last_branch(c, i);
+            break;
+        }
     std::string kept; // only registers that hold it
     for (int reg = 0; id && reg < 10; ++reg) {
         const std::string_view value = value_in(c.all_registers, reg);
@@ -199,6 +208,47 @@ bool may_sleep(Case &c) {
         "struct_ops.s/, syscall",
         instead.empty() ? "" : format("use {}; or ", instead));
     return true;
+}
+
+// The kernel says "inside bpf_spin_lock-ed region" (6.13), "bpf_spin_unlock is missing", "while holding a lock".
+bool held(Case &c) {
+    struct Region {
+        std::string_view word, enter, leave; ///< of the reason; of the calls
+    };
+    constexpr Region kRegions[] = {
+        {"rcu", "bpf_rcu_read_lock", "bpf_rcu_read_unlock"},
+        {"preempt", "bpf_preempt_disable", "bpf_preempt_enable"},
+        {"irq_save", "bpf_local_irq_save", "bpf_local_irq_restore"},
+        {"", "bpf_spin_lock", "bpf_spin_unlock"},
+        {"", "bpf_res_spin_lock_irqsave", "bpf_res_spin_unlock_irqrestore"},
+        {"", "bpf_res_spin_lock", "bpf_res_spin_unlock"},
+    };
+    if (!c.ends_here()) return false;
+    for (const Region &region : kRegions) {
+        if (c.refusal.reason.find(region.word) == std::string::npos) continue;
+        std::vector<size_t> open;
+        for (size_t i = 0; i + 1 < c.path.size(); ++i) {
+            const std::string name = c.called(c.path[i].insn);
+            if (name == region.enter) open.push_back(i);
+            if (name == region.leave && !open.empty()) open.pop_back();
+        }
+        if (open.empty()) continue;
+        const size_t from = open.back();
+        const Insn *insn = c.insn();
+        const bool exit = insn && insn->code == (BPF_JMP | BPF_EXIT);
+        const std::string name = c.called(c.path.back().insn);
+        c.refusal.registers.clear();
+        c.note_at(c.path[from].insn,
+                  format("{}() here, and this path comes without {}() to the place that is refused", region.enter, region.leave));
+        if (exit) note_last_branch(c, from);
+        c.refusal.hint = exit ? format("call {}() on every path, also before this return", region.leave)
+                         : name == region.enter
+                             ? format("call {}() before the next {}()", region.leave, region.enter)
+                             : format("do this {}before {}() or after {}()", name.empty() ? "" : format("call of {}() ", name),
+                                      region.enter, region.leave);
+        return true;
+    }
+    return false;
 }
 
 bool license(Case &c) {

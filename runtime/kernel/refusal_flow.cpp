@@ -1,6 +1,9 @@
 // Advice on the way a program takes: loops, ends, registers that were never set, what it returns. And the table of all advisers.
 #include <algorithm>
 #include <linux/bpf.h>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "runtime/base/format.h"
 #include "runtime/kernel/refusal_parts.h"
@@ -36,12 +39,66 @@ constexpr Returns kReturns[] = {
     {BPF_PROG_TYPE_FLOW_DISSECTOR, "BPF_OK, BPF_DROP or BPF_FLOW_DISSECTOR_CONTINUE"},
 };
 
+// The call that the path is inside of at its end; nothing: it is in the program's own function.
+std::optional<size_t> entered_by(const Case &c) {
+    size_t returns = 0;
+    for (size_t i = c.path.size() - 1; i-- > 0;) {
+        const Insn *insn = c.insn_at(c.path[i].insn);
+        if (!insn) return {};
+        if (insn->code == (BPF_JMP | BPF_EXIT)) ++returns;
+        if (insn->code != (BPF_JMP | BPF_CALL) || insn->src != BPF_PSEUDO_CALL || c.path[i + 1].insn == c.path[i].insn + 1)
+            continue;
+        if (returns == 0) return i;
+        --returns;
+    }
+    return {};
+}
+
+// In a function that was called: arguments are what the call set, r6 to r9 begin unset.
+bool never_set_in_function(Case &c, int reg, const Origin &from) {
+    const std::optional<size_t> call = entered_by(c);
+    if (!call || reg < 1 || reg > 9) return false;
+    const std::string name(c.places.function(c.path.back().insn));
+    if (reg >= BPF_REG_6) {
+        if (from.kind != Origin::Kind::unknown) return false;
+        c.note_at(c.path[*call].insn,
+                  format("{}() is called here: every function begins with r6 to r9 unset, and its caller's come "
+                         "back when it ends",
+                         name));
+        c.refusal.hint = format("pass it as an argument (r1 to r5), or set r{} in {}()", reg, name);
+    } else {
+        const bool before = from.kind == Origin::Kind::entry || (from.kind == Origin::Kind::cleared && from.step < *call);
+        if (!before) return false; // a call in the function itself
+        c.note_at(c.path[*call].insn, format("this call of {}() passes no argument {}: r{} isn't set before it", name, reg, reg));
+        c.refusal.hint = format("set r{} before the call, or don't read it in {}()", reg, name);
+    }
+    c.refusal.registers.clear();
+    return true;
+}
+
+// A call in that function of itself.
+std::optional<uint32_t> calls_itself(const Case &c, uint32_t insn) {
+    uint32_t start = 0, end = static_cast<uint32_t>(c.program.insns.size());
+    for (const ProgramSpec::Subprogram &sub : c.program.subprograms)
+        if (sub.insn <= insn)
+            start = std::max(start, sub.insn);
+        else
+            end = std::min(end, sub.insn);
+    for (uint32_t i = start; i < end; i += is_wide(c.program.insns[i]) ? 2 : 1) {
+        const Insn &call = c.program.insns[i];
+        if (call.code == (BPF_JMP | BPF_CALL) && call.src == BPF_PSEUDO_CALL && int64_t(i) + 1 + call.imm == int64_t(start))
+            return i;
+    }
+    return {};
+}
+
 } // namespace
 
 bool never_set(Case &c) {
     const int reg = register_named(c.refusal.reason);
     if (reg < 0 || !c.ends_here()) return false;
     const Origin from = c.origin(reg);
+    if (never_set_in_function(c, reg, from)) return true;
     if (from.kind == Origin::Kind::cleared) {
         const uint32_t call = c.path[from.step].insn;
         const std::string name = c.called(call);
@@ -67,6 +124,15 @@ bool endless(Case &c) {
     const PathLoop loop = busiest_loop(c.path, certain ? 1 : 16);
     if (loop.rounds == 0) return false; // many branches, but no loop
     c.refusal.kind = "loop";
+    if (const std::optional<uint32_t> again = calls_itself(c, loop.head)) {
+        const std::string name(c.places.function(*again));
+        c.refusal.at = c.places.at(*again, "call");
+        c.refusal.function = name;
+        c.refusal.registers.clear();
+        c.note(format("{}() calls itself here: the verifier follows every call anew", name));
+        c.refusal.hint = "write it as a loop with a constant bound, without recursion: `for (int i = 0; i < 100 && more; i++)`";
+        return true;
+    }
     const std::string instruction(c.path[loop.begin].text);
     ProgramPlace head = c.places.at(loop.head, instruction);
     bool named = says_loop(head);
@@ -144,13 +210,30 @@ bool returned(Case &c) {
 
 std::span<const Adviser> advisers() {
     static constexpr Adviser kAdvisers[] = {
+        {"invalid mem access", lost},
+        {"xpected", lost}, // "type=scalar expected=ringbuf_mem", "arg#0 expected pointer to", "Expected an initialized dynptr"
+        {"xpects refcounted", lost},
+        {"arg#", lost},
+        {"!read_ok", lost}, // without CAP_PERFMON
         {"expected=", argument_kind},
         {"_or_null'", may_be_null},
         {"Possibly NULL pointer", may_be_null},
         {"invalid mem access 'scalar'", number_as_pointer},
         {"invalid mem access 'inv'", number_as_pointer},
         {"invalid access to packet", packet},
+        {"offset is outside of the packet", packet},
+        {"cannot pass map_type", map_type},
+        {"expected prog array map", tail_call_map},
+        {"stores into R", atomic_place},
+        {"-ed region", held},
+        {"holding", held},
+        {"unlock is missing", held},
+        {"Locking two", held},
+        {"doesn't match map pointer", other_map},
+        {"is not a known constant", must_be_constant},
+        {"must be a known constant", must_be_constant},
         {"", argument_of_call}, // adds the prototype to all that follow
+        {"min value is negative", maybe_negative},
         {"invalid access to map value", map_value},
         {"invalid access to map key", map_value},
         {"invalid access to memory", map_value},

@@ -14,12 +14,14 @@ namespace {
 
 constexpr int64_t kStack = 512;
 
-std::string bytes(int64_t n) { return format("{} byte{}", n, n == 1 ? "" : "s"); }
-
 bool is_assembly(const Case &c) {
     const std::string &file = c.refusal.at.file;
     return file.ends_with(".asm") || file.ends_with(".s") || file.ends_with(".S");
 }
+
+} // namespace
+
+std::string bytes(int64_t n) { return format("{} byte{}", n, n == 1 ? "" : "s"); }
 
 int64_t size_of(const Insn &insn) {
     switch (BPF_SIZE(insn.code)) {
@@ -33,28 +35,6 @@ int64_t size_of(const Insn &insn) {
 bool loads(const Insn &insn) { return BPF_CLASS(insn.code) == BPF_LDX; }
 bool stores(const Insn &insn) { return BPF_CLASS(insn.code) == BPF_STX || BPF_CLASS(insn.code) == BPF_ST; }
 int base_of(const Insn &insn) { return loads(insn) ? insn.src : stores(insn) ? insn.dst : -1; }
-
-// "smin=umin=4,smax=umax=smax32=umax32=56": names that share a number stand in front of it.
-std::optional<int64_t> bound(std::string_view value, std::string_view name) {
-    size_t at = 0;
-    while ((at = value.find(name, at)) != std::string_view::npos) {
-        const bool whole = at > 0 && (value[at - 1] == ',' || value[at - 1] == '(' || value[at - 1] == '=');
-        at += name.size();
-        if (!whole || at >= value.size() || value[at] != '=') continue;
-        const size_t end = std::min(value.find_first_of(",)", at), value.size());
-        const size_t equals = value.rfind('=', end);
-        return number_after(value.substr(equals, end - equals), "=");
-    }
-    return {};
-}
-
-void forget_register(Case &c, int reg) {
-    const std::string gone = format("R{}={}", reg, value_in(c.refusal.registers, reg));
-    const size_t at = c.refusal.registers.find(gone);
-    if (at == std::string::npos) return;
-    c.refusal.registers.erase(at, gone.size() + 1);
-    while (c.refusal.registers.ends_with(' ')) c.refusal.registers.pop_back();
-}
 
 // How far the accesses through the same pointer go from here to the next branch or call: a compiler reads a member of two
 // bytes byte by byte.
@@ -75,8 +55,6 @@ int64_t reach(const Case &c, int64_t offset, int64_t size) {
     }
     return out;
 }
-
-} // namespace
 
 bool may_be_null(Case &c) {
     int reg = register_named(c.refusal.reason);
@@ -118,46 +96,6 @@ bool number_as_pointer(Case &c) {
         c.refusal.hint =
             "what it points to is read with bpf_probe_read_kernel() or BPF_CORE_READ(), not directly; the pointer of "
             "bpf_get_current_task_btf() (5.11) may be followed directly";
-    return true;
-}
-
-bool packet(Case &c) {
-    const std::string &reason = c.refusal.reason;
-    const int reg = register_named(reason);
-    const std::optional<int64_t> off = number_after(reason, " off="), size = number_after(reason, " size="),
-                                 has = number_after(reason, ",r=");
-    if (!off || !size || !has) return false;
-    const int64_t need = reach(c, *off, *size);
-    forget_register(c, reg); // the log shows what it was before the comparison
-    if (*off < 0) {
-        c.note(format("the access begins {} in front of the packet", bytes(-*off)));
-        return true;
-    }
-    if (*has == 0) {
-        c.note(format("no comparison with data_end covers this pointer on the path to here; the access needs {} from it",
-                      bytes(need)));
-        c.refusal.hint =
-            format("compare first: `if (pointer + {} > data_end) return ...`; after a number that isn't constant was added to "
-                   "the pointer, and after calls that change the packet, compare again",
-                   need);
-        return true;
-    }
-    const int64_t missing = need - *has;
-    std::string words = format("the access ends at byte {}, and a comparison with data_end has proved {}: {} missing", need, *has,
-                               format("{} {}", bytes(missing), missing == 1 ? "is" : "are"));
-    bool placed = false;
-    for (size_t i = c.path.size(); i-- > 0 && !placed;) {
-        const Insn *insn = c.insn_at(c.path[i].insn);
-        if (!insn || BPF_CLASS(insn->code) != BPF_JMP || BPF_SRC(insn->code) != BPF_X) continue;
-        const uint8_t operation = BPF_OP(insn->code);
-        placed = operation == BPF_JGT || operation == BPF_JGE || operation == BPF_JLT || operation == BPF_JLE;
-        if (placed) c.note_at(c.path[i].insn, words);
-    }
-    if (!placed) c.note(std::move(words));
-    c.refusal.hint =
-        format("compare {} more: at least {} from the pointer on must lie before data_end (`sizeof` of the whole header, "
-               "not part of it)",
-               bytes(missing), bytes(need));
     return true;
 }
 
@@ -272,6 +210,25 @@ bool misaligned(Case &c) {
             format("{} is {} past a multiple of {}, at which an access of {} must be", place, bytes(past), *size, bytes(*size)));
     c.refusal.hint = format("{}copy the bytes with __builtin_memcpy() into a variable of its own, or access them byte by byte",
                             variable || past == 0 ? "" : format("move it by {} down or {} up, or ", bytes(past), *size - past));
+    return true;
+}
+
+// "BPF_ATOMIC stores into R1 pkt is not allowed"; BPF_XADD before 5.12.
+bool atomic_place(Case &c) {
+    const int reg = register_named(c.refusal.reason);
+    const std::string_view reason = c.refusal.reason;
+    const size_t not_allowed = reason.find(" is not allowed");
+    if (reg < 0 || not_allowed == std::string_view::npos) return false;
+    const std::string_view before = reason.substr(0, not_allowed);
+    const std::string_view type = before.substr(before.rfind(' ') + 1);
+    const std::string what = describe_register(type);
+    forget_register(c, reg); // as it was before the comparison
+    c.refusal.kind = "memory";
+    c.note(format("this operation is atomic, and R{} is {}: there are no atomic operations on that", reg,
+                  what.empty() ? std::string(type) : what));
+    c.refusal.hint = type == "ctx" ? "most members of a context can only be read; count in a map's value instead"
+                                   : "change it by a load, an operation and a store, without __sync_*() or __atomic_*(): atomic "
+                                     "operations are for values of maps, the stack and the like";
     return true;
 }
 

@@ -1,10 +1,12 @@
 // What the advisers share: one refusal with everything that is known of it, and reading its numbers. Private to the loader.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/kernel/refusal_advice.h"
@@ -36,6 +38,27 @@ struct Case {
 [[nodiscard]] std::string register_value(const Case &c, int reg);
 /// The number behind a word that isn't the end of another: ("value_size=64 off=-4", "off=") -> -4. Hexadecimal after 0x.
 [[nodiscard]] std::optional<int64_t> number_after(std::string_view text, std::string_view word);
+/// Takes a register out of those that are shown: what the log has of it is out of date.
+void forget_register(Case &c, int reg);
+/// What of the packet a register holds before path[end], as the instructions tell: loaded from the context, a constant added.
+enum class PacketPlace : uint8_t { none, data, end, meta };
+[[nodiscard]] PacketPlace packet_register(const Case &c, size_t end, int reg);
+/// The first call after a step that makes pointers into the packet invalid: its step, and "bpf_xdp_adjust_head()".
+[[nodiscard]] std::optional<std::pair<size_t, std::string>> packet_change(const Case &c, size_t after);
+/// "1 byte", "2 bytes"
+[[nodiscard]] std::string bytes(int64_t n);
+[[nodiscard]] int64_t size_of(const Insn &insn);
+[[nodiscard]] bool loads(const Insn &insn);
+[[nodiscard]] bool stores(const Insn &insn);
+/// The register that an access goes through; -1: it is none.
+[[nodiscard]] int base_of(const Insn &insn);
+/// How far the accesses through the same pointer go from here to the next branch or call: a compiler reads a member of two
+/// bytes byte by byte.
+[[nodiscard]] int64_t reach(const Case &c, int64_t offset, int64_t size);
+/// A bound that the log has for a value: ("scalar(smin=umin=4,smax=9)", "smin") -> 4; none: unknown.
+[[nodiscard]] std::optional<int64_t> bound(std::string_view value, std::string_view name);
+/// A note at the last branch that the path took after a step, where that isn't on the refused line.
+void note_last_branch(Case &c, size_t after);
 /// The first "R7" in the text; -1: none.
 [[nodiscard]] int register_named(std::string_view reason);
 
@@ -46,11 +69,21 @@ struct Adviser {
 /// In the order in which they are tried.
 [[nodiscard]] std::span<const Adviser> advisers();
 
-// refusal_memory.cpp: accesses; refusal_calls.cpp: calls and what they give; refusal_flow.cpp: loops, ends, unset registers.
+// refusal_lost.cpp: pointers that were good once; refusal_packet.cpp, refusal_memory.cpp: accesses; refusal_bounds.cpp: sizes;
+// refusal_maps.cpp, refusal_calls.cpp: calls and
+// what they give; refusal_flow.cpp: loops, ends, unset registers.
+bool lost(Case &c);
 bool may_be_null(Case &c);
 bool number_as_pointer(Case &c);
 bool packet(Case &c);
 bool map_value(Case &c);
+bool maybe_negative(Case &c);
+bool must_be_constant(Case &c);
+bool map_type(Case &c);
+bool tail_call_map(Case &c);
+bool other_map(Case &c);
+bool atomic_place(Case &c);
+bool held(Case &c);
 bool stack_fixed(Case &c);
 bool stack_variable(Case &c);
 bool misaligned(Case &c);

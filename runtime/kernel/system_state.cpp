@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "runtime/base/stable_sort.h"
-#include "runtime/sys/file.h"
+#include "runtime/sys/kernel_file.h"
 #include "runtime/sys/privileges.h"
 
 namespace rawbpf::inline v0 {
@@ -22,8 +22,18 @@ std::string_view trim(std::string_view text) {
     return text.substr(start, text.find_last_not_of(kBlank) + 1 - start);
 }
 
-std::optional<int64_t> setting(const std::string &name) {
-    Result<std::string> text = sys::read_file("/proc/sys/" + name, kSmall);
+// nullopt: it isn't there, or `s.unread` says why it isn't known.
+template <class T> std::optional<T> known(SystemState &s, std::string_view name, Result<T> &&answer) {
+    if (answer) return std::move(*answer);
+    if (!sys::is_absent(answer.error())) s.unread.emplace_back(name, answer.error().message());
+    return std::nullopt;
+}
+std::optional<std::string> text_of(SystemState &s, std::string_view name, const std::string &path) {
+    return known(s, name, sys::read_kernel_file(path, kSmall));
+}
+std::optional<int64_t> setting(SystemState &s, const std::string &path) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const std::optional<std::string> text = text_of(s, name, "/proc/sys/" + path);
     return text ? parse_setting(*text) : std::nullopt;
 }
 
@@ -60,31 +70,39 @@ std::vector<std::string> parse_comma_list(std::string_view text) {
 
 bool SystemState::has_pmu(std::string_view name) const { return std::find(pmus.begin(), pmus.end(), name) != pmus.end(); }
 
+std::string_view SystemState::why_unread(std::string_view name) const {
+    for (const auto &[one, why] : unread)
+        if (one == name) return why;
+    return {};
+}
+
 SystemState read_system_state() {
     SystemState s;
     s.proc = mounted("/proc", kProc);
     s.sys = mounted("/sys", kSysfs);
-    s.perf_event_paranoid = setting("kernel/perf_event_paranoid");
-    s.perf_event_max_sample_rate = setting("kernel/perf_event_max_sample_rate");
-    s.unprivileged_bpf_disabled = setting("kernel/unprivileged_bpf_disabled");
-    s.kptr_restrict = setting("kernel/kptr_restrict");
-    s.bpf_stats_enabled = setting("kernel/bpf_stats_enabled");
-    s.bpf_jit_enable = setting("net/core/bpf_jit_enable");
-    if (Result<std::string> map = sys::read_file("/proc/self/uid_map", kSmall))
+    s.perf_event_paranoid = setting(s, "kernel/perf_event_paranoid");
+    s.perf_event_max_sample_rate = setting(s, "kernel/perf_event_max_sample_rate");
+    s.unprivileged_bpf_disabled = setting(s, "kernel/unprivileged_bpf_disabled");
+    s.kptr_restrict = setting(s, "kernel/kptr_restrict");
+    s.bpf_stats_enabled = setting(s, "kernel/bpf_stats_enabled");
+    s.bpf_jit_enable = setting(s, "net/core/bpf_jit_enable");
+    if (std::optional<std::string> map = text_of(s, "uid_map", "/proc/self/uid_map"))
         s.first_user_namespace = is_first_user_namespace(*map);
-    if (Result<std::string> text = sys::read_file("/sys/kernel/security/lockdown", kSmall)) s.lockdown = parse_chosen(*text);
-    if (Result<std::string> text = sys::read_file("/sys/kernel/security/lsm", kSmall)) s.lsms = parse_comma_list(*text);
+    if (std::optional<std::string> text = text_of(s, "lockdown", "/sys/kernel/security/lockdown"))
+        s.lockdown = parse_chosen(*text);
+    if (std::optional<std::string> text = text_of(s, "lsm", "/sys/kernel/security/lsm")) s.lsms = parse_comma_list(*text);
     for (const char *path : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"})
         if (s.tracefs.empty() && mounted(path, kTracefs)) s.tracefs = path;
     s.bpffs = mounted("/sys/fs/bpf", kBpffs);
-    if (Result<std::vector<std::string>> names = sys::list_directory("/sys/kernel/btf")) {
+    if (std::optional<std::vector<std::string>> names = known(s, "btf", sys::list_kernel_directory("/sys/kernel/btf"))) {
         for (const std::string &name : *names)
             if (name == "vmlinux")
                 s.kernel_btf = true;
             else
                 ++s.module_btfs;
     }
-    if (Result<std::vector<std::string>> names = sys::list_directory("/sys/bus/event_source/devices")) {
+    constexpr const char *kPmus = "/sys/bus/event_source/devices";
+    if (std::optional<std::vector<std::string>> names = known(s, "pmus", sys::list_kernel_directory(kPmus))) {
         s.pmus = std::move(*names);
         stable_sort(s.pmus);
     }

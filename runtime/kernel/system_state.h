@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/sys/facts.h" // is_first_user_namespace()
@@ -31,8 +32,12 @@ struct SystemState {
     size_t module_btfs = 0;
     std::vector<std::string> pmus; ///< /sys/bus/event_source/devices
     [[nodiscard]] bool has_pmu(std::string_view name) const;
+    /// What could not be read, and why: "kptr_restrict" and the other settings, "uid_map", "lockdown", "lsm", "btf", "pmus". What
+    /// is empty above and isn't here isn't there.
+    std::vector<std::pair<std::string, std::string>> unread;
+    [[nodiscard]] std::string_view why_unread(std::string_view name) const; ///< empty: it was read, or isn't there
 };
-/// Reads all of it; what can't be read stays empty.
+/// Reads all of it; what can't be read stays empty, and is told in `unread`.
 [[nodiscard]] SystemState read_system_state();
 
 } // namespace rawbpf::inline v0

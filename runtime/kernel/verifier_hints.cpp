@@ -44,6 +44,9 @@ constexpr ReasonHint kHints[] = {
     {"invalid stack", "stack", "the access is outside the 512 bytes of stack"},
     {"invalid write to stack", "stack",
      "more is written than the variable on the stack has room for, or outside of the 512 bytes of stack"},
+    {"size of register spill", "stack", "a pointer is kept on the stack whole, at a multiple of 8: *(u64 *)(r10 - 8) = r1"},
+    {"size of register fill", "stack", "a pointer is read from the stack whole: r1 = *(u64 *)(r10 - 8)"},
+    {"corrupt spilled", "stack", "the bytes there hold a pointer, of which only a part would be overwritten: use other bytes"},
     {"variable-offset", "stack",
      "an index into an array on the stack must be bounded just before the use (`i &= SIZE - 1`), and the array "
      "be written first"},
@@ -63,7 +66,9 @@ constexpr ReasonHint kHints[] = {
      "the index or offset can be anything as far as the verifier sees, also negative: make it unsigned and bound it "
      "just before the use, by `if (i >= N) return` or `i &= N - 1`"},
     {"value is not allowed to be negative", "bounds", "make it unsigned, or check `if (n < 0)`"},
-    {"min value is negative", "bounds", "the value may be negative: make it unsigned, or check `if (n < 0)`"},
+    {"min value is negative", "bounds",
+     "the value may be negative, or so large that it counts as negative: an unsigned number needs an upper bound, `if (n > MAX) "
+     "return 0;`, a signed one `if (n < 0 || n > MAX) return 0;`"},
     {"max value is outside of the", "bounds", "the offset may pass the end: check it against the size just before the use"},
     {"value is outside of the", "bounds",
      "the access may begin in front of the memory, or pass its end: check the offset just before the use"},
@@ -89,7 +94,7 @@ constexpr ReasonHint kHints[] = {
      "the context must be accessed at fixed offsets; `(void *)(long)ctx->field` isn't one"},
     {"ctx access", "context", "the context must be accessed at fixed offsets, as `ctx->field`"},
     {"offset ctx ptr", "context", "the context must be accessed at fixed offsets, as `ctx->field`"},
-    {"unknown func", "helper", "this kernel has no such helper, or not for this type of program"},
+    {"unknown func", "helper", "this program may not call it in this kernel"},
     {"invalid func", "helper", "this kernel has no such helper"},
     {"cannot use helper", "helper", "this helper may not be called from this type of program"},
     {"program of this type", "helper", "this helper may not be called from this type of program"},
@@ -97,6 +102,9 @@ constexpr ReasonHint kHints[] = {
      "programs of this type may not refer to a map whose values hold one: keep it in a map that only other "
      "types of programs use"},
     {"cannot pass map_type", "argument", "this helper doesn't work on maps of that type"},
+    {"expected prog array map", "argument", "bpf_tail_call() takes a map of type BPF_MAP_TYPE_PROG_ARRAY"},
+    {"known constant", "argument", "this argument must be a number that is the same on every path"},
+    {"stores into R", "memory", "atomic operations are for values of maps, the stack and the like"},
     {"might sleep", "sleep",
      "this may sleep, so only sleepable programs may call it: those of sections like fentry.s, lsm.s, uprobe.s, syscall"},
     {"while holding a lock", "lock",

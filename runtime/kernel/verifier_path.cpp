@@ -62,7 +62,8 @@ std::vector<PathStep> verifier_path(std::string_view log) {
             while (digits < rest.size() && verifier_log::digit(rest[digits])) ++digits;
             end = digits;
         }
-        path.push_back({static_cast<uint32_t>(number), trimmed(rest.substr(0, end)), false});
+        const size_t after = std::min(rest.find("; ", end), rest.size());
+        path.push_back({static_cast<uint32_t>(number), trimmed(rest.substr(0, end)), false, rest.substr(after)});
     }
     return path;
 }

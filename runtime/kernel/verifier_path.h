@@ -12,8 +12,9 @@ namespace rawbpf::inline v0 {
 
 struct PathStep {
     uint32_t insn = 0;
-    std::string_view text; ///< "r1 = *(u64 *)(r0 +0)", in the log
-    bool tried = false;    ///< a branch whose other side came later in the log
+    std::string_view text;       ///< "r1 = *(u64 *)(r0 +0)", in the log
+    bool tried = false;          ///< a branch whose other side came later in the log
+    std::string_view after = {}; ///< the registers that it changed: "R1=scalar()"; empty before 5.18
 };
 
 /// The instructions from the program's start (or from where the log starts, if that is cut) to the last one in the log. PURE.

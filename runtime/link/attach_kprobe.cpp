@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "runtime/base/long_step.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
@@ -181,7 +182,8 @@ Result<Link> one_by_one(const Attaching &a, const std::vector<KernelFunction> &f
     Link link;
     std::vector<PassedOver> failed;
     size_t attached = 0;
-    for (size_t i = 0; i < functions.size(); ++i) {
+    LongStep step("attaching", "functions", functions.size());
+    for (size_t i = 0; i < functions.size(); ++i, step.advance()) {
         ProbePlace place;
         place.returns = a.kind.attachment == Attachment::kretprobe_multi;
         place.address = functions[i].address;

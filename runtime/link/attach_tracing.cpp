@@ -31,7 +31,7 @@ Unexpected explain_trampoline(const Attaching &a, Error error) {
     case kNotSupported:
     case EOPNOTSUPP:
         error.kind = Errc::unsupported;
-        error.hint = "this architecture or kernel has no BPF trampolines here (arm64 has them since Linux 6.4)";
+        error.hint = "the kernel makes no BPF trampoline there (arm64 has them since Linux 6.4; doctor tells under fentry)";
         break;
     case EBUSY:
         error.hint = a.kind.attachment == Attachment::replace
@@ -89,10 +89,21 @@ Result<Link> attach_tracepoint(const Attaching &a) {
         sys::Because why("the tracepoint as an event, for a program to run on");
         event = TRY_IN(sys::perf_event_open(attr, -1, 0), "{}", a.what());
     }
-    Fd link = TRY_IN(run_on_event(event.get(), a.program_fd(), a.options.cookie), "{}", a.what());
+    Result<Fd> link = run_on_event(event.get(), a.program_fd(), a.options.cookie);
+    if (!link) {
+        Error error = in_context(std::move(link).error(), a.what());
+        if (error.os == EACCES) { // the verifier doesn't know the record: perf_event_set_bpf_prog() compares
+            const uint64_t size = tracepoint_record_size(a.target);
+            error.hint =
+                format("the kernel answers so where a program reads past the end of the tracepoint's record{}: compare the "
+                       "offsets that it reads with /sys/kernel/tracing/events/{}/format",
+                       size ? format(", which has {} bytes", size) : std::string(), a.target);
+        }
+        return Unexpected(std::move(error));
+    }
     TRY_IN(sys::perf_event_enable(event.get()), "{}", a.what());
     Link out;
-    out.add(std::move(link), std::move(event));
+    out.add(std::move(*link), std::move(event));
     return out;
 }
 

@@ -151,7 +151,8 @@ Result<Link> attach_trampoline_multi(const Attaching &a) {
     Result<Bisected> done = attach_all_but_bad(places.size(), attach, blames);
     if (!done) {
         Error error = std::move(done).error();
-        if (error.os == EINVAL || error.os == EOPNOTSUPP || error.os == kNotSupported) {
+        if ((error.os == EINVAL || error.os == EOPNOTSUPP || error.os == kNotSupported) &&
+            probe_attach_type(a.program.expected_attach_type).support == Support::no) {
             error.kind = Errc::unsupported;
             error.hint =
                 "this kernel has no such links (they are newer than Linux 7.2); kprobe.multi (5.18) reaches the same functions";

@@ -17,6 +17,7 @@
 #include <charconv>
 #include <optional>
 
+#include "runtime/base/long_step.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
@@ -169,7 +170,8 @@ Result<Link> one_by_one(const Attaching &a, const Places &places, bool returns) 
     Link link;
     std::vector<PassedOver> failed;
     size_t attached = 0;
-    for (size_t i = 0; i < places.functions.size(); ++i) {
+    LongStep step("attaching", "functions", places.functions.size());
+    for (size_t i = 0; i < places.functions.size(); ++i, step.advance()) {
         ProbePlace place;
         place.user = true;
         place.returns = returns;

@@ -79,6 +79,11 @@ tcmsg about(uint32_t interface, uint32_t handle, uint32_t parent, uint32_t info 
 constexpr uint32_t kClsactHandle = TC_H_MAKE(TC_H_CLSACT, 0);
 uint32_t filter_info(uint32_t priority) { return priority << 16 | htons(ETH_P_ALL); }
 
+// ENOENT may be any part that isn't there (the interface, a parent); the kernel's own sentence says that it is the kind.
+bool is_unknown_kind(const Error &error, std::string_view words) {
+    return error.os == ENOENT && error.context.find(words) != std::string::npos;
+}
+
 // True when it was made, false when it was there.
 Result<bool> add_qdisc(uint32_t interface) {
     sys::Because why("the place on the interface where filters for both ways can stand");
@@ -88,9 +93,10 @@ Result<bool> add_qdisc(uint32_t interface) {
     if (done) return true;
     if (done.error().os == EEXIST) return false;
     Error error = std::move(done).error();
-    if (error.os == ENOENT || error.os == EOPNOTSUPP) {
+    if (is_unknown_kind(error, "qdisc kind is unknown")) {
         error.kind = Errc::unsupported;
-        error.hint = "this kernel has no clsact qdisc (CONFIG_NET_SCH_INGRESS, module sch_ingress)";
+        error.hint =
+            "this kernel has no clsact qdisc (CONFIG_NET_SCH_INGRESS), or its module can't be loaded: modprobe sch_ingress";
     }
     return Unexpected(std::move(error));
 }
@@ -123,9 +129,10 @@ Result<ClsactFilter> add_clsact_filter(uint32_t interface, bool egress, int prog
     if (!answer) {
         if (out.made_qdisc) (void)remove_qdisc(interface);
         Error error = std::move(answer).error();
-        if (error.os == ENOENT || error.os == EOPNOTSUPP) {
+        if (is_unknown_kind(error, "classifier not found")) {
             error.kind = Errc::unsupported;
-            error.hint = "this kernel has no filters of type bpf (CONFIG_NET_CLS_BPF, module cls_bpf)";
+            error.hint =
+                "this kernel has no filters of type bpf (CONFIG_NET_CLS_BPF), or their module can't be loaded: modprobe cls_bpf";
         }
         return Unexpected(in_context(std::move(error), format("adding a filter to interface number {}", interface)));
     }

@@ -103,7 +103,9 @@ struct Wanted {
 
 Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> &see) {
     sys::Because why("the kernel's symbols, in pieces");
-    return each_line("/proc/kallsyms", [&](std::string_view line) {
+    bool any = false;
+    TRY(each_line("/proc/kallsyms", [&](std::string_view line) {
+        any = true;
         // "ffffffff81000000 T _stext", with "\t[module]" at the end for modules
         TextCursor cursor(line);
         KernelSymbol symbol;
@@ -117,7 +119,9 @@ Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> 
             if (module.size() > 2 && module.front() == '[') symbol.module = module.substr(1, module.find(']') - 1);
         }
         return see(symbol);
-    });
+    }));
+    if (!any) return fail(Errc::bad_input, "/proc/kallsyms is empty: which symbols the kernel has can't be seen");
+    return {};
 }
 
 Result<std::vector<KernelFunction>> find_kernel_functions(const std::string &name) {

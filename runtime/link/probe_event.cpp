@@ -12,10 +12,11 @@
 #include <cerrno>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "runtime/sys/choke.h"
-#include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/kernel_file.h"
 #include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {
@@ -37,7 +38,8 @@ std::optional<uint64_t> number(std::string_view text) {
 }
 
 // "config:32-63" -> 32, 63; "config:0" -> 0, 0.
-std::optional<std::pair<unsigned, unsigned>> bits(std::string_view text) {
+using Bits = std::pair<unsigned, unsigned>;
+std::optional<Bits> bits(std::string_view text) {
     constexpr std::string_view kPrefix = "config:";
     if (!text.starts_with(kPrefix)) return std::nullopt;
     text.remove_prefix(kPrefix.size());
@@ -45,7 +47,15 @@ std::optional<std::pair<unsigned, unsigned>> bits(std::string_view text) {
     size_t dash = text.find('-');
     std::optional<uint64_t> last = dash == std::string_view::npos ? first : number(text.substr(dash + 1));
     if (!first || !last || *first > *last || *last > 63) return std::nullopt;
-    return std::pair(static_cast<unsigned>(*first), static_cast<unsigned>(*last));
+    return Bits(static_cast<unsigned>(*first), static_cast<unsigned>(*last));
+}
+
+// nullopt: this kernel has no such file.
+Result<std::optional<Bits>> format_bits(const std::string &path) {
+    const Result<std::string> text = sys::read_file(path, 64);
+    if (text) return bits(*text);
+    if (text.error().os == ENOENT) return std::optional<Bits>();
+    return Unexpected(text.error());
 }
 
 Result<Pmu> read_pmu(const char *name) {
@@ -55,26 +65,24 @@ Result<Pmu> read_pmu(const char *name) {
     if (!type) {
         Error error = std::move(type).error();
         if (error.os != ENOENT) return Unexpected(std::move(error));
-        const sys::Facts facts = sys::facts();
+        const bool hidden = !sys::hidden_below(directory).empty();
         return Unexpected(make_error(
             Errc::unsupported,
-            facts.sysfs == false ? format("{}s can't be asked for: there is no {}", name, directory)
-                                 : format("this kernel has no {}s: there is no {}", name, directory),
-            sys::absent_hint(facts, name[0] == 'k'
-                                        ? "CONFIG_KPROBE_EVENTS makes it; fentry, tracepoints and raw tracepoints may be there"
-                                        : "CONFIG_UPROBE_EVENTS makes it")));
+            hidden ? format("{}s can't be asked for: there is no {}", name, directory)
+                   : format("this kernel has no {}s: there is no {}", name, directory),
+            sys::absent_hint(directory, name[0] == 'k' ? "CONFIG_KPROBE_EVENTS makes it; fentry, tracepoints and raw tracepoints "
+                                                         "may be there"
+                                                       : "CONFIG_UPROBE_EVENTS makes it")));
     }
     Pmu pmu;
     std::optional<uint64_t> value = number(*type);
     if (!value || *value > UINT32_MAX) return fail(Errc::bad_input, "{}/type says \"{}\"", directory, *type);
     pmu.type = static_cast<uint32_t>(*value);
-    if (Result<std::string> text = sys::read_file(directory + "/format/retprobe", 64))
-        if (auto place = bits(*text)) pmu.returns_bit = place->first;
-    if (Result<std::string> text = sys::read_file(directory + "/format/ref_ctr_offset", 64))
-        if (auto place = bits(*text)) {
-            pmu.semaphore_bit = place->first;
-            pmu.semaphore_bits = place->second - place->first + 1;
-        }
+    if (auto place = TRY(format_bits(directory + "/format/retprobe"))) pmu.returns_bit = place->first;
+    if (auto place = TRY(format_bits(directory + "/format/ref_ctr_offset"))) {
+        pmu.semaphore_bit = place->first;
+        pmu.semaphore_bits = place->second - place->first + 1;
+    }
     return pmu;
 }
 

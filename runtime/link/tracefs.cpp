@@ -27,16 +27,21 @@ struct Found {
 Found found;
 
 Result<std::string> look() {
-    for (const char *path : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"})
-        if (sys::exists(format("{}/events", path))) return std::string(path);
-    sys::Because why("tracefs, which knows the tracepoints' numbers, is mounted nowhere: a mount of our own");
+    std::string closed; // there may be one, behind a door that these privileges don't open
+    for (const char *path : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
+        const Result<struct stat> events = sys::stat_file(format("{}/events", path));
+        if (events) return std::string(path);
+        if (events.error().os != ENOENT && closed.empty()) closed = format("{}: {}", path, errno_name(events.error().os));
+    }
+    sys::Because why("tracefs, which knows the tracepoints' numbers, is seen nowhere: a mount of our own");
     Result<Fd> own = sys::mount_detached("tracefs");
     if (!own) {
         Error error = std::move(own).error();
-        error.hint = error.os == ENODEV               ? std::string("this kernel has no tracefs (CONFIG_TRACING)")
+        error.hint = error.os == ENODEV               ? std::string("the kernel knows no such file system (CONFIG_TRACING)")
                      : error.kind == Errc::permission ? sys::refusal_hint({sys::Capability::sys_admin})
                                                       : "mount -t tracefs tracefs /sys/kernel/tracing";
-        return Unexpected(in_context(std::move(error), "tracefs is mounted nowhere"));
+        return Unexpected(in_context(std::move(error), closed.empty() ? "no tracefs at /sys/kernel/tracing or /sys/kernel/debug"
+                                                                      : format("tracefs can't be read at {}", closed)));
     }
     found.own = std::move(*own);
     return format("/proc/self/fd/{}", found.own.get());
@@ -82,6 +87,25 @@ Result<uint64_t> tracepoint_id(const std::string &name) {
     if (std::from_chars(text->data(), text->data() + text->size(), id).ec != std::errc())
         return fail(Errc::bad_input, "tracepoint {}: its id file says \"{}\"", name, *text);
     return id;
+}
+
+uint64_t tracepoint_record_size(const std::string &name) {
+    const Result<std::string> directory = tracefs();
+    const Result<std::string> text = directory ? sys::read_file(format("{}/events/{}/format", *directory, name), 64 << 10)
+                                               : Result<std::string>(std::string());
+    if (!text) return 0;
+    uint64_t end = 0;
+    constexpr std::string_view kOffset = "\toffset:", kSize = "\tsize:"; // "\tfield:int pid;\toffset:24;\tsize:4;\tsigned:1;"
+    for (size_t at = text->find(kOffset); at != std::string::npos; at = text->find(kOffset, at + 1)) {
+        const size_t then = text->find(kSize, at);
+        if (then == std::string::npos) break;
+        uint64_t offset = 0, size = 0;
+        const char *last = text->data() + text->size();
+        std::from_chars(text->data() + at + kOffset.size(), last, offset);
+        std::from_chars(text->data() + then + kSize.size(), last, size);
+        end = std::max(end, offset + size);
+    }
+    return end;
 }
 
 Result<uint16_t> forked_child_offset() {

@@ -16,6 +16,9 @@ namespace rawbpf::inline v0 {
 /// The number of "sched/sched_switch", for perf_event_open(2). Errors: not_found with the nearest names.
 [[nodiscard]] Result<uint64_t> tracepoint_id(const std::string &name);
 
+/// How many bytes the record of "sched/sched_switch" has, up to the end of its last field; 0: its format can't be read.
+[[nodiscard]] uint64_t tracepoint_record_size(const std::string &name);
+
 /// Where a child's thread id stands in the record of sched:sched_process_fork, in bytes. Errors: those of tracefs(), unsupported.
 [[nodiscard]] Result<uint16_t> forked_child_offset();
 

@@ -21,6 +21,10 @@
 #include <linux/bpf.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/image.h"
@@ -67,10 +71,46 @@ class Reader {
 
     Result<uint32_t> extern_index(uint64_t at, uint32_t symbol) const {
         const uint32_t index = image_.extern_of_symbol[symbol];
-        if (index == Image::kNone)
-            return image_.bad(section_, at, "{} is defined nowhere: neither in this object nor declared __ksym or __kconfig",
-                              image_.symbols[symbol].name);
+        if (index == Image::kNone) return undefined(at, image_.symbols[symbol].name);
         return index;
+    }
+
+    /// "hello.bpf.c:3: `return helper(1);`: " of an instruction; empty: the object has no lines.
+    std::string line_at(uint64_t at) const {
+        if (!read_btf_ext(image_) || !image_.types) return {}; // comes after the relocations, where they are sound
+        const std::vector<LineInfo> &lines = image_.code[section_.index].line_info;
+        const auto after =
+            std::find_if(lines.begin(), lines.end(), [&](const LineInfo &line) { return line.insn > at / sizeof(Insn); });
+        const Code *function = find_code(image_.functions, section_.index, static_cast<uint32_t>(at / sizeof(Insn)));
+        if (after == lines.begin() || !function || (after - 1)->insn < function->start) return {};
+        const LineInfo &line = *(after - 1);
+        const std::string_view file = image_.types->string(line.file).value_or(std::string_view()),
+                               text = image_.types->string(line.line).value_or(std::string_view());
+        if (file.empty() || line.number_column >> 10 == 0) return {};
+        const size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+        std::string out = format("{}:{}", file.substr(file.rfind('/') + 1), line.number_column >> 10);
+        if (const uint32_t column = line.number_column & 1023) append(out, ":{}", column);
+        if (begin < text.size()) append(out, " `{}`", text.substr(begin));
+        return out + ": ";
+    }
+
+    [[gnu::cold]] Unexpected undefined(uint64_t at, std::string_view name) const {
+        const Insn insn = load<Insn>(bytes_.data() + at);
+        Error error =
+            make_error(Errc::bad_input, format("{}: {}{}: offset {:#x}: {} is defined nowhere: neither in this object nor "
+                                               "declared __ksym or __kconfig",
+                                               image_.name, line_at(at), section_.name, at, name));
+        constexpr std::string_view kLibrary[] = {"memcpy", "memset", "memmove", "memcmp", "strlen", "strcmp", "strncmp"};
+        if (insn.code != (BPF_JMP | BPF_CALL))
+            error.hint = "define the variable here, or join the object with the one that does: rawbpf link -o OUT OBJECT...";
+        else if (std::find(std::begin(kLibrary), std::end(kLibrary), name) != std::end(kLibrary))
+            error.hint = format("programs have no C library: __builtin_{}() with a small constant size becomes instructions, or "
+                                "define a static function of your own",
+                                name);
+        else
+            error.hint = "define the function here (static, where only this file calls it), or join the object with the one that "
+                         "does: rawbpf link -o OUT OBJECT...; one of the kernel's is declared extern with __ksym";
+        return Unexpected(std::move(error));
     }
 
     /// The function that starts at that byte of a section.

@@ -4,16 +4,19 @@
 //                    fixup 3: map 0                     -->      Function walk    r1 = counts ll    # ...
 //                    line_info, core_relocations                 Function hash
 //
-// In a spec a function that three programs call stands three times; here it stands once. Two functions of one name that differ
-// (static ones of several files) are told apart by a number.
+// In a spec a function that three programs call stands three times; here it stands once (spec_functions.h). Two functions of one
+// name that differ (static ones of several files) are told apart by a number.
 #include "runtime/object/spec_unit.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
+#include "asm/print.h"
 #include "runtime/object/core.h"
+#include "runtime/object/spec_functions.h"
 
 namespace rawbpf::inline v0 {
 
@@ -28,9 +31,13 @@ class SpecReader {
         unit_.name = spec_.name;
         unit_.license = spec_.license;
         if (!spec_.btf.empty()) types_ = TRY(btf::Btf::parse(spec_.btf, spec_.name));
+        std::set<std::string> taken;
         for (const MapSpec &from : spec_.maps) {
             MapDef map;
-            map.name = name_of(from);
+            const std::string name = plain_symbol(from.data_section.empty() ? from.name : from.data_section);
+            map.name = name;
+            for (int copy = 2; !taken.insert(map.name).second; ++copy) map.name = format("{}_{}", name, copy);
+            map_names_.push_back(map.name);
             map.type = from.type;
             map.key_size = from.key_size;
             map.value_size = from.value_size;
@@ -42,12 +49,11 @@ class SpecReader {
             unit_.maps.push_back(std::move(map));
         }
         for (const ProgramSpec &program : spec_.programs) add_program(program);
+        unit_.functions = std::move(functions_).finish(std::move(taken));
         return std::move(unit_);
     }
 
   private:
-    static std::string name_of(const MapSpec &map) { return map.data_section.empty() ? map.name : map.data_section; }
-
     std::string core_note(const CoreRelocation &relocation) const {
         std::string out = format("CO-RE {} ", core_kind_name(relocation.kind));
         if (types_)
@@ -95,12 +101,12 @@ class SpecReader {
     void add_program(const ProgramSpec &program) {
         std::vector<ProgramSpec::Subprogram> parts = program.subprograms;
         if (parts.empty() || parts[0].insn != 0) parts.insert(parts.begin(), {0, program.name});
-        const size_t first = unit_.functions.size();
-        std::vector<std::string> names;
-        names.reserve(parts.size());
-        for (const ProgramSpec::Subprogram &part : parts) names.push_back(part.name);
+        std::vector<SpecPart> made(parts.size());
+        auto end_of = [&](size_t n) { return n + 1 < parts.size() ? parts[n + 1].insn : program.insns.size(); };
+        auto has_insns = [&](size_t n) { return parts[n].insn < end_of(n) && end_of(n) <= program.insns.size(); };
         std::map<int64_t, size_t> part_starts;
-        for (size_t n = 0; n < parts.size(); ++n) part_starts.emplace(parts[n].insn, n);
+        for (size_t n = 0; n < parts.size(); ++n)
+            if (has_insns(n)) part_starts.emplace(parts[n].insn, n);
         auto part_at = [&](int64_t insn) {
             auto at = part_starts.find(insn);
             return at == part_starts.end() ? parts.size() : at->second;
@@ -115,10 +121,9 @@ class SpecReader {
         for (size_t i = 0; i + 1 < starts.size(); ++i)
             if (starts[i] && is_wide(program.insns[i])) starts[i + 1] = false;
         for (size_t n = 0; n < parts.size(); ++n) {
-            const uint32_t from = parts[n].insn;
-            const uint32_t to = n + 1 < parts.size() ? parts[n + 1].insn : static_cast<uint32_t>(program.insns.size());
-            if (from >= to || to > program.insns.size()) continue;
-            Function function;
+            if (!has_insns(n)) continue;
+            const uint32_t from = parts[n].insn, to = static_cast<uint32_t>(end_of(n));
+            Function &function = made[n].function;
             function.name = parts[n].name;
             if (n == 0) function.section = program.section;
             function.insns.assign(program.insns.begin() + from, program.insns.begin() + to);
@@ -129,10 +134,10 @@ class SpecReader {
                 if (!starts[i] || (!call && !address)) continue;
                 const size_t target = part_at(int64_t{i} + 1 + insn.imm);
                 if (target == parts.size()) continue;
+                made[n].targets.push_back(target);
                 Ref ref;
                 ref.insn = i - from;
                 ref.kind = call ? RefKind::call : RefKind::function;
-                ref.symbol = names[target];
                 if (call) function.insns[i - from].imm = -1;
                 if (address) function.insns[i - from].imm = 0;
                 function.refs.push_back(std::move(ref));
@@ -163,30 +168,8 @@ class SpecReader {
                 line.column = info.number_column & 1023;
                 function.lines.push_back(std::move(line));
             }
-            add_function(std::move(function), n, names, first);
         }
-    }
-
-    /// Where a function of that name and those instructions is there already, nothing; another one of that name gets a number.
-    void add_function(Function function, size_t part, std::vector<std::string> &names, size_t first) {
-        std::string plain = function.name;
-        for (int copy = 2;; ++copy) {
-            auto at = by_name_.find(function.name);
-            if (at == by_name_.end()) break;
-            const Function &other = unit_.functions[at->second];
-            if (other.section == function.section && other.insns == function.insns && at->second < first) return;
-            if (part == 0 && !other.section.empty() && other.section == function.section && other.insns == function.insns) return;
-            function.name = format("{}_{}", plain, copy);
-        }
-        if (function.name != plain) { // calls that were named before keep meaning the nearest of the name
-            for (size_t i = first; i < unit_.functions.size(); ++i)
-                for (Ref &ref : unit_.functions[i].refs)
-                    if ((ref.kind == RefKind::call || ref.kind == RefKind::function) && ref.symbol == plain)
-                        ref.symbol = function.name;
-            names[part] = function.name;
-        }
-        by_name_[function.name] = unit_.functions.size();
-        unit_.functions.push_back(std::move(function));
+        functions_.add(std::move(made));
     }
 
     void add_ref(Function &function, const Fixup &fixup, uint32_t from) const {
@@ -197,7 +180,7 @@ class SpecReader {
         case Fixup::Kind::map_value:
             if (fixup.map >= spec_.maps.size()) return;
             ref.kind = fixup.kind == Fixup::Kind::map_fd ? RefKind::map : RefKind::map_value;
-            ref.symbol = name_of(spec_.maps[fixup.map]);
+            ref.symbol = map_names_[fixup.map];
             ref.addend = fixup.offset;
             break;
         case Fixup::Kind::kfunc:
@@ -216,7 +199,8 @@ class SpecReader {
     const ObjectSpec &spec_;
     Unit unit_;
     std::optional<btf::Btf> types_;
-    std::map<std::string, size_t, std::less<>> by_name_;
+    SpecFunctions functions_;
+    std::vector<std::string> map_names_; ///< in the unit, each another one
 };
 
 } // namespace

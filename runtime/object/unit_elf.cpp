@@ -365,11 +365,15 @@ class ObjectWriter {
             if (map.value_size > kMostBytes)
                 return fail(Errc::invalid_argument, "{}: {} has {} bytes; 16 MiB are the most", unit_.name, map.name,
                             map.value_size);
-            std::vector<std::byte> bytes(map.name == ".bss" ? 0 : map.value_size);
+            const bool zero = map.name == ".bss" || map.name.starts_with(".bss.");
+            if (zero && std::any_of(map.contents.begin(), map.contents.end(), [](uint8_t b) { return b != 0; }))
+                return fail(Errc::invalid_argument, "{}: {} has contents; a section of that name begins as zero", unit_.name,
+                            map.name);
+            std::vector<std::byte> bytes(zero ? 0 : map.value_size);
             for (size_t i = 0; i < std::min(map.contents.size(), bytes.size()); ++i) bytes[i] = std::byte{map.contents[i]};
             const uint64_t flags = map.read_only ? kAlloc : kAlloc | kWrite;
             const uint32_t section =
-                map.name == ".bss" ? elf_.add_nobits(map.name, flags, map.value_size) : elf_.add_section(map.name, flags, bytes);
+                zero ? elf_.add_nobits(map.name, flags, map.value_size) : elf_.add_section(map.name, flags, bytes);
             elf::Symbol whole;
             whole.section = section;
             whole.type = kSttSection;

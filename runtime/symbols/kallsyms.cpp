@@ -35,6 +35,7 @@
 #include "runtime/sys/choke.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/kernel_file.h"
 
 namespace rawbpf::inline v0::symbols {
 namespace {
@@ -165,15 +166,16 @@ Result<std::vector<KernelName>> name_kernel_addresses(std::vector<uint64_t> addr
         Error error = std::move(fd).error();
         if (error.kind == Errc::not_found) {
             error.kind = Errc::unsupported;
-            error.hint = "this kernel was built without CONFIG_KALLSYMS, or /proc is not mounted";
+            error.hint = sys::absent_hint(kPath, "this kernel was built without CONFIG_KALLSYMS");
         }
         return Unexpected(std::move(error));
     }
     // However large the buffer, the kernel's seq_file hands out about a page at a time.
     constexpr size_t kBuffer = 64 << 10;
     auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
-    for (;;) {
+    for (bool any = false;; any = true) {
         size_t n = TRY_IN(sys::read(fd->get(), buffer.get(), kBuffer), "{}", kPath);
+        if (n == 0 && !any) return fail(Errc::bad_input, "{} is empty", kPath);
         if (n == 0) break;
         namer.feed({buffer.get(), n});
     }

@@ -23,6 +23,7 @@
 #include "runtime/base/stable_sort.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/kernel_file.h"
 
 namespace rawbpf::inline v0::symbols {
 namespace {
@@ -94,10 +95,14 @@ ProcessMaps parse_maps(int pid, std::string_view text) {
 Result<ProcessMaps> read_maps(int pid) {
     // A process may have at most vm.max_map_count (65530) mappings by default; this limit holds four times as many with long
     // paths.
-    Result<std::string> text = sys::read_file(format("/proc/{}/maps", pid));
+    const std::string path = format("/proc/{}/maps", pid);
+    Result<std::string> text = sys::read_file(path);
     if (!text) {
         Error error = std::move(text).error();
-        if (error.kind == Errc::not_found) error.hint = "the process has exited";
+        if (error.kind == Errc::not_found) {
+            const std::string hidden = sys::hidden_below(path);
+            error.hint = hidden.empty() ? "the process has exited" : "whether there is such a process can't be seen: " + hidden;
+        }
         return Unexpected(std::move(error));
     }
     return parse_maps(pid, *text);

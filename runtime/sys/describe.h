@@ -2,19 +2,30 @@
 //
 //      bpf(BPF_MAP_CREATE, {map_type=BPF_MAP_TYPE_RINGBUF, key_size=0, value_size=0, max_entries=262144, map_name="events"}, 44)
 //      = 5   # map events: the ring that records come out of
+//      bpf(BPF_MAP_UPDATE_ELEM, {map_fd=6<wanted>, key=[0], value="\x01\x00\x10", flags=BPF_ANY}, 32) = 0
+//
+// What a field points at is shown, its beginning: instructions as LLVM writes them, numbers, text. Numbers of 1, 2, 4 and 8 bytes
+// are [N], other bytes quoted.
 #pragma once
 
 #include <string>
 
 #include "runtime/sys/choke.h"
+#include "runtime/sys/contents.h"
+#include "runtime/sys/descriptors.h"
 
 namespace rawbpf::inline v0::sys {
 
-/// True for the calls that the narrator shows: bpf(2), perf_event_open(2), ioctl(2) and mmap(2).
+/// True for the calls that the narrator shows: bpf(2), perf_event_open(2), mmap(2), and ioctl(2) but of terminals.
 [[nodiscard]] bool is_narrated(const Call &call);
+
+struct Detail {
+    const Descriptors *fds = nullptr; ///< what descriptors are, and how large a map's keys and values
+    Bounds bounds = kFew;
+};
 
 /// The call with its attributes decoded by name, its result or errno, and why it was made. Follows the attribute pointers of
 /// the call, so it belongs into Observer::after(), while they are alive; reads nothing else. Empty for other calls.
-[[nodiscard]] std::string describe(const Call &call, long result);
+[[nodiscard]] std::string describe(const Call &call, long result, const Detail &detail = {});
 
 } // namespace rawbpf::inline v0::sys

@@ -5,7 +5,7 @@
 //      perf_event_open(2) CAP_PERFMON (or CAP_SYS_ADMIN), or perf_event_paranoid low enough (kernel/events/core.c)
 //      /proc/kallsyms     kptr_restrict 0: whoever may sample the kernel; 1: CAP_SYSLOG; 2: nobody (kernel/ksyms_common.c)
 //
-// Nothing is remembered: a refusal is rare, and asking costs four small calls.
+// Nothing is remembered: a refusal is rare, and asking costs a few small calls.
 #include "runtime/sys/facts.h"
 
 #include <algorithm>
@@ -35,8 +35,6 @@ bool is_first_user_namespace(std::string_view uid_map) {
 
 namespace sys {
 namespace {
-
-constexpr uint64_t kSysfs = 0x62656572; // SYSFS_MAGIC
 
 struct Named {
     Capability capability;
@@ -77,7 +75,6 @@ Facts facts() {
     if (Result<std::string> map = read_file("/proc/self/uid_map", 4096)) out.first_user_namespace = is_first_user_namespace(*map);
     out.perf_event_paranoid = number_in("/proc/sys/kernel/perf_event_paranoid");
     out.kptr_restrict = number_in("/proc/sys/kernel/kptr_restrict");
-    if (Result<uint64_t> magic = file_system_magic("/sys")) out.sysfs = *magic == kSysfs;
     return out;
 }
 
@@ -123,12 +120,6 @@ std::string hidden_addresses_hint(const Facts &facts) {
     if (words.empty()) words = facts.own ? "CAP_SYSLOG is here, so something else hides them" : "CAP_SYSLOG would be needed";
     if (facts.kptr_restrict) append(words, " (kernel.kptr_restrict is {})", *facts.kptr_restrict);
     return words;
-}
-
-std::string absent_hint(const Facts &facts, std::string_view absent) {
-    if (facts.sysfs == false)
-        return "no sysfs is mounted at /sys, so it can't be seen whether this kernel has it: mount -t sysfs sysfs /sys";
-    return std::string(absent);
 }
 
 } // namespace sys

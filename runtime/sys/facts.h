@@ -1,4 +1,4 @@
-// What a refusal can be explained by, found out rather than supposed: capabilities, the user namespace, settings, mounts.
+// What a refusal can be explained by, found out rather than supposed: capabilities, the user namespace, settings.
 //
 // A hint is worth something only where it holds. "needs CAP_PERFMON" said to a process that has it sends its reader the wrong
 // way.
@@ -26,7 +26,6 @@ struct Facts {
     std::optional<bool> first_user_namespace;   ///< /proc/self/uid_map
     std::optional<int64_t> perf_event_paranoid; ///< /proc/sys/kernel/perf_event_paranoid
     std::optional<int64_t> kptr_restrict;       ///< /proc/sys/kernel/kptr_restrict
-    std::optional<bool> sysfs;                  ///< at /sys
 };
 /// Looks them up.
 [[nodiscard]] Facts facts();
@@ -42,9 +41,6 @@ struct Facts {
 
 /// The hint for kernel addresses that are hidden (0 in /proc/kallsyms). PURE.
 [[nodiscard]] std::string hidden_addresses_hint(const Facts &facts);
-
-/// The hint for something that isn't below /sys: `absent`, or that no sysfs is mounted there to look at. PURE.
-[[nodiscard]] std::string absent_hint(const Facts &facts, std::string_view absent);
 
 } // namespace sys
 } // namespace rawbpf::inline v0

@@ -84,7 +84,9 @@ Result<std::string> read_file(const std::string &path, size_t limit) {
         size_t n = TRY_IN(read(fd.get(), out.data() + used, out.size() - used), "{}", path);
         if (n == 0) break;
         used += n;
-        if (used > limit) return fail(Errc::bad_input, "{}: larger than {} bytes", path, limit);
+        if (used > limit)
+            return Unexpected(make_error(Errc::bad_input, format("{}: larger than {} bytes", path, limit),
+                                         "this is read into memory, as a pipe is; files that are mapped may be larger"));
     }
     out.resize(used);
     return out;

@@ -34,6 +34,29 @@ bool keeps_pointers(Bytes code, bool arm64) {
     return prologues > 0 && prologues >= code.size() / kBytesAPrologue;
 }
 
+// It may look like more: a byte of a constant that happens to be the instruction's.
+bool saves_pointer(Bytes code, bool arm64) {
+    if (arm64) {
+        for (size_t at = 0; at + 4 <= code.size(); at += 4) {
+            const auto word = load<uint32_t>(code.data() + at);
+            const bool pair = (word & 0xfc40'0000) == 0xa800'0000, first = (word & 31) == 29, second = (word >> 10 & 31) == 29;
+            const bool one = (word & 0xffc0'0000) == 0xf900'0000 || (word & 0xffe0'0000) == 0xf800'0000;
+            if ((pair && (first || second)) || (one && first)) return true; // stp, str
+        }
+        return false;
+    }
+    for (size_t at = 0; at < code.size(); ++at) {
+        if (code[at] == std::byte{0x55}) return true; // push rbp
+        if (at + 3 > code.size() || (code[at] & std::byte{0xfc}) != std::byte{0x48} || code[at + 1] != std::byte{0x89}) continue;
+        if ((code[at + 2] & std::byte{0x38}) == std::byte{0x28}) return true; // mov anywhere, rbp
+    }
+    return false;
+}
+
+bool mostly_keeps_pointers(const TableStats &stats) {
+    return stats.framed != 0 && uint64_t{stats.frame_pointers} * 100 >= uint64_t{stats.framed} * 95;
+}
+
 // What linkers and compilers fill up with, but for nops of several bytes.
 Bytes without_padding(Bytes code) {
     const auto pads = [](std::byte byte) { return byte == std::byte{0} || byte == std::byte{0x90} || byte == std::byte{0xcc}; };
@@ -63,7 +86,7 @@ Stretch stretch_at(const Table &table, uint64_t address) {
 
 Coverage coverage(const elf::Elf &file, const Table &table) {
     Coverage out;
-    const bool arm64 = file.machine() == EM_AARCH64;
+    const bool arm64 = file.machine() == EM_AARCH64, callers_keep = mostly_keeps_pointers(table.stats);
     for (const elf::Section &section : file.sections()) {
         if (!(section.flags & SHF_EXECINSTR) || section.type != SHT_PROGBITS) continue;
         const Bytes bytes = file.contents(section);
@@ -73,7 +96,8 @@ Coverage coverage(const elf::Elf &file, const Table &table) {
         const auto close = [&](uint64_t to) {
             const Bytes code = without_padding(bytes.subspan(hole - section.address, to - hole));
             if (code.size() < kSmall) return;
-            (keeps_pointers(code, arm64) ? out.by_pointers : out.by_neither) += code.size();
+            const bool kept = keeps_pointers(code, arm64) || (callers_keep && !saves_pointer(code, arm64));
+            (kept ? out.by_pointers : out.by_neither) += code.size();
         };
         for (uint64_t at = section.address; at < end;) {
             const Stretch stretch = stretch_at(table, at);

@@ -11,7 +11,7 @@ namespace rawbpf::inline v0::unwind {
 /// Bytes of code. Padding counts for nothing, nor do holes of some instructions.
 struct Coverage {
     uint64_t by_table = 0;
-    uint64_t by_pointers = 0; ///< in holes of the table, but its functions set up frame pointers
+    uint64_t by_pointers = 0; ///< in holes of the table, where frame pointers are set up, or left as the caller's
     uint64_t by_neither = 0;  ///< in holes, or by rules that can't be followed: stacks end there, unless they are lucky
     [[nodiscard]] uint64_t all() const { return by_table + by_pointers + by_neither; }
     /// Of 100, rounded down; 0 of no code.

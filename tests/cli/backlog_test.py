@@ -1,4 +1,5 @@
 """Bursts: what comes faster than it can be written waits, in a bounded backlog, and the ledger has the rest by its reason."""
+import re
 import signal
 import time
 
@@ -40,6 +41,19 @@ def trace_prints_a_burst_whole():
         for at in (0, 1, 2, 199_999, 399_999):
             wanted = f"arg0={at:#x}," if form == "text" else f'"name":"arg0","type":null,"value":"{at:#x}"'
             assert wanted in lines[at], lines[at]
+
+
+@test
+def trace_counts_the_stacks_of_a_burst_in_the_kernel():
+    program = burst()
+    r = good("trace", f"uprobe:{program}:leaf", "--stack", "-f", "folded", "-v", "--ring", "1M", "--", program)
+    counts = [line.rsplit(" ", 1) for line in r.out.splitlines()]
+    assert sum(int(count) for _, count in counts) == 400_000, (r.out, r.err)
+    assert re.search(r"shown +400,000 .*\n +filtered +0 .*\n +lost +0 ", r.err), r.err
+    counted = re.search(r"([\d,]+) events were counted in the kernel", r.err)
+    if not counted and "not counted in the kernel" in r.err:
+        raise Skip(r.err)
+    assert int(counted[1].replace(",", "")) > 200_000, r.err
 
 
 def unread(calls, *args):

@@ -1,7 +1,10 @@
 """What is left when a command ends before its time: by a signal, or because what it printed could not be written."""
 from harness import *
 
+import os
+import resource
 import signal
+import subprocess
 import time
 
 COUNTER = """.license "GPL"
@@ -101,8 +104,42 @@ class Tool:
         raise AssertionError(f"{self.words}: starts nothing")
 
 
+@test
+def a_limit_of_a_files_size_is_the_error_of_a_write():
+    needs_root()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
+    loop = ["--", "sh", "-c", "echo $$ >&3; exec 3>&-; while :; do :; done"]
+    for words in (["btf", "dump", "--format", "c", "-o", path("limited")], ["profile", "-F", "999", "--json", "-o", path("limited"), *loop],
+                  ["trace", "tracepoint:sched:sched_switch", "--json", "-o", path("limited"), *loop]):
+        read, write = os.pipe()
+        p = subprocess.Popen([RB, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=lambda: (limit(), os.dup2(write, 3)),
+                             pass_fds=[3] if "--" in words else [])
+        os.close(write)
+        _, said = p.communicate(timeout=30)
+        child = os.read(read, 32).strip()
+        os.close(read)
+        assert p.returncode == 1 and b"EFBIG" in said, (words, p.returncode, said)
+        assert not child or not alive(int(child)), words
+        assert bool(child) == ("--" in words), words
+
+
 KINDS = [("profile", "-F", "19", "-f", "folded"), ("profile", "--off-cpu", "-f", "folded"), ("trace", "tracepoint:sched:sched_process_exec"),
          ("trace", "syscall:execve", "--count"), ("custom", "--sample", "19", "libc.so.6:getpid")]
+
+
+@test
+def returns_of_coroutines_are_refused():
+    needs_root()
+    with open(path("coroutines.c"), "w") as f:
+        f.write("#include <ucontext.h>\nstatic ucontext_t a, b;\nstatic char stack[65536];\n"
+                "__attribute__((noinline)) int leave(int n) { swapcontext(&b, &a); return n; }\nstatic void run(void) { for (;;) leave(1); }\n"
+                "int main(void) { getcontext(&b); b.uc_stack.ss_sp = stack; b.uc_stack.ss_size = sizeof stack; makecontext(&b, run, 0);\n"
+                "for (int i = 0; i < 9; i++) swapcontext(&a, &b); return 0; }\n")
+    subprocess.run(["gcc", "-O1", "-w", "-o", path("coroutines"), path("coroutines.c")], check=True)
+    place = f"uprobe:{path('coroutines')}:leave"
+    bad(3, "swapcontext", "trace", "-r", place, "--", path("coroutines"))
+    assert good("trace", place, "--", path("coroutines")).out.count("leave(") == 9
+    good("trace", "-r", "--list", "uprobe:libc.so.6:getpid")  # which has the function, and doesn't call it
 
 
 @test

@@ -1,5 +1,6 @@
 """The engines' edges: what a program can make the emulator do is bounded, and what others' text means is what they mean."""
 import resource
+import shutil
 
 from harness import *
 
@@ -134,3 +135,59 @@ def engines_golden_by_the_newest_llvm():
     if p.returncode == 77:
         raise Skip(p.stdout.strip())
     assert p.returncode == 0, p.stdout
+
+FLAGS = r"""
+#define SEC(n) __attribute__((section(n), used))
+#define __uint(name, val) int (*name)[val]
+#define __type(name, val) typeof(val) *name
+typedef unsigned int u32; typedef unsigned long u64;
+static long (*update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*push)(void *map, const void *value, u64 flags) = (void *)87;
+static void *(*lookup)(void *map, const void *key) = (void *)1;
+struct bpf_spin_lock { u32 val; };
+struct plain { u64 a, b; };
+struct first { struct bpf_spin_lock l; u32 x; u64 b; };
+struct last { u64 a; u32 x; struct bpf_spin_lock l; };
+struct nested { u64 a; struct { u32 x; struct bpf_spin_lock l; } in; };
+struct pointer { struct bpf_spin_lock *l; u64 b; };
+#define TABLE(n, kind, flags, keytype, valuetype) \
+    struct { __uint(type, kind); __uint(max_entries, 3); __uint(map_flags, flags); __type(key, keytype); __type(value, valuetype); } n SEC(".maps");
+#define LIST(n, kind) struct { __uint(type, kind); __uint(max_entries, 3); __uint(value_size, 16); } n SEC(".maps");
+struct { __uint(type, 2); __uint(max_entries, 4096); __type(key, u32); __type(value, long); } results SEC(".maps");
+static inline __attribute__((always_inline)) void keep(u32 at, long result) { update(&results, &at, &result, 0); }
+MAPS
+SEC("tc") int flags(void *ctx) { u64 key = 1, other = 9, trie = 0x0100000008, value[2] = {0x1111111122222222, 0x3333333344444444}, *old; BODY return 0; }
+char L[] SEC("license") = "GPL";
+"""
+
+
+@test
+def engines_map_flags_are_the_kernels():
+    if os.geteuid() != 0 or not shutil.which("clang"):
+        raise Skip("needs root, and clang")
+    values = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 64, 1 << 32, 5 << 32)
+    kinds = {"hash": (1, 0), "loose": (1, 1), "array": (2, 0), "cpuhash": (5, 0), "cpuarray": (6, 0), "lru": (9, 0), "lrucpu": (10, 0), "trie": (11, 1)}
+    cases = [(kind, value) for kind in kinds for value in ("plain", "pointer", "first", "last", "nested")
+             if value in ("plain", "pointer") or kind in ("hash", "loose", "array")]
+    for kind, value in cases:
+        number, flags = kinds[kind]
+        key = "u32" if "array" in kind else "u64"
+        maps = f"TABLE(m, {number}, {flags}, {key}, struct {value})"
+        body, n = [], 0
+        for name in ("&trie",) if kind == "trie" else ("&key", "&other"):
+            for flag in (*values, *reversed(values)):
+                # A pointer from before shows whether the value was replaced or written over.
+                reads = f"old = lookup(&m, {name}); " if kind in ("hash", "array") and value == "last" else ""
+                body.append(f"value[0]++; {reads}keep({n}, update(&m, {name}, value, {flag}ul));" + (f" if (old) keep({n + 1}, old[0]);" if reads else ""))
+                n += 2
+        compare_flags(f"{kind} of {value}", maps, body)
+    for name, number in (("queue", 22), ("stack", 23), ("bloom", 30)):
+        compare_flags(name, f"LIST(m, {number})", [f"keep({n}, push(&m, value, {flag}ul));" for n, flag in enumerate(values)])
+
+
+def compare_flags(what, maps, body):
+    with open(path("flags.c"), "w") as f:
+        f.write(FLAGS.replace("MAPS", maps).replace("BODY", "\n".join(body)))
+    subprocess.run(["clang", "-O2", "-g", "-Wno-everything", "-target", "bpf", "-c", path("flags.c"), "-o", path("flags.o")], check=True)
+    r = run("exec", "--diff", path("flags.o"), "00" * 64)
+    assert r.code == 0, (what, r.code, r.out, r.err)

@@ -1,6 +1,7 @@
 """Objects beside libbpf's own tools: what bpftool links, `rawbpf link` links to the same instructions; what is a program is loaded."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -99,6 +100,76 @@ def link_still_refuses_what_disagrees():
                           "int f(void) { int k = 0; return !lookup(&counts, &k); }", "counts")):
         bad(1, "disagree about " + what, "link", "-o", path("out.o"), compile_bpf("declare.o", source + "\n" + LICENSE), define)
     bad(1, "different licenses", "link", "-o", path("out.o"), compile_bpf("one.o", LICENSE), compile_bpf("two.o", 'char l[] SEC("license") = "MIT";\n'))
+
+
+def callees_in_listing(text):
+    """Of each function of `rawbpf disasm`'s text, by the first number in it: the functions called, by theirs."""
+    parts = dict(re.findall(r"^\.(?:program|function) (\S+).*\n((?:.+\n)+)", text, re.M))
+    first = {name: int(re.search(r"[rw]\d \*= (\d+)", body)[1]) for name, body in parts.items()}
+    return {first[name]: [first[called] for called in re.findall(r"call (\w+)$", body, re.M)] for name, body in parts.items()}
+
+
+def callees_by_llvm(obj):
+    """The same from llvm-objdump: a call's target by its relocation, or, without one, by its distance."""
+    out = subprocess.run(["llvm-objdump", "-dr", "--no-show-raw-insn", obj], capture_output=True, text=True, check=True).stdout
+    first, calls, section, where = {}, [], None, {}
+    for line in out.splitlines():
+        if m := re.match(r"Disassembly of section (.*):", line):
+            section = m[1]
+        elif m := re.match(r"([0-9a-f]+) <(.*)>:", line):
+            function = (section, int(m[1], 16) // 8)
+            where[m[2]] = function
+        elif m := re.match(r"\s+\d+:\s+[rw]\d \*= (\w+)", line):
+            first[function] = int(m[1], 0)
+        elif m := re.match(r"\s+(\d+):\s+call (-?\w+)", line):
+            calls.append([function, (section, int(m[1]) + 1 + int(m[2], 0))])
+            distance = int(m[2], 0)
+        elif m := re.match(r"\s+[0-9a-f]+:\s+R_BPF_64_32\s+(\S+)", line):
+            calls[-1][1] = (m[1], distance + 1) if m[1] == ".text" else where[m[1]] if m[1] in where else m[1]
+    result = {number: [] for number in first.values()}
+    for caller, target in calls:
+        result[first[caller]].append(first[where.get(target, target)])
+    return result
+
+
+@test
+def disasm_tells_static_functions_of_one_name_apart():
+    if not shutil.which("llvm-objdump"):
+        raise Skip("needs llvm-objdump")
+    static = "static __attribute__((noinline)) long helper(long x) { return x * %d + (x >> 3); }\n"
+    obj, again = path("linked.o"), path("again.o")
+    good("link", "-o", obj,
+         compile_bpf("one.o", "long add(long);\n" + static % 1001 + 'SEC("raw_tp/sys_enter") int prog(long *c) { return (helper(*c) + add(*c)) * 2001; }\n' + LICENSE),
+         compile_bpf("two.o", static % 1002 + "__attribute__((noinline)) long add(long x) { return helper(x + 1) * 2002; }\n"
+                     'SEC("raw_tp/sys_enter") int more(long *c) { return (helper(*c) - add(*c)) * 2003; }\n' + LICENSE),
+         compile_bpf("three.o", static % 1003 + 'SEC("raw_tp/sys_enter") int last(long *c) { return helper(*c) * 2004; }\n' + LICENSE))
+    text = good("disasm", obj).out
+    names = re.findall(r"^\.(?:program|function) (\S+)", text, re.M)
+    assert len(names) == len(set(names)) == 7, names
+    assert callees_in_listing(text) == callees_by_llvm(obj), (callees_in_listing(text), callees_by_llvm(obj))
+    with open(path("again.asm"), "w") as f:
+        f.write(text)
+    good("asm", path("again.asm"), "-o", again)
+    for program in ("prog", "more", "last"):
+        results = {good("exec", "--prog", program, file, "2a00000000000000").out for file in (obj, path("again.asm"), again)}
+        assert len(results) == 1 and results != {"0\n"}, (program, results)
+    if os.geteuid() == 0:
+        hashes = [{n: p["insn_hash"] for n, p in programs_of(file).items() if p["loaded"]} for file in (obj, again)]
+        assert len(hashes[0]) == 3 and hashes[0] == hashes[1], hashes
+
+
+@test
+def disasm_of_data_sections_of_any_name_is_loaded_again():
+    obj = compile_bpf("sections.o", '''
+int a SEC(".data.foo") = 5; const volatile int b SEC(".rodata.foo") = 6; int c SEC(".bss.foo"); int d = 7; int e; const volatile int f = 3;
+SEC("socket") int prog(void *ctx) { a++; c += b; d += a; e += f; return a + c + d + e; }
+''' + LICENSE)
+    with open(path("sections.asm"), "w") as f:
+        f.write(good("disasm", obj).out)
+    good("asm", path("sections.asm"), "-o", path("again.o"))
+    assert good("exec", obj).out == good("exec", path("again.o")).out
+    if os.geteuid() == 0:
+        assert programs_of(path("again.o"))["prog"]["insn_hash"] == programs_of(obj)["prog"]["insn_hash"]
 
 
 @test

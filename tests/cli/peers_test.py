@@ -403,6 +403,7 @@ SERVERS = {
     "sends a file without end": receiver(lambda peer, c: peer.flood(c, OK + b"\r\n", b"x" * 65536)),
     "sends chunks without end": receiver(lambda peer, c: peer.flood(c, CHUNKED, b"10000\r\n" + b"x" * 65536 + b"\r\n")),
     "says 4 TB and sends": receiver(lambda peer, c: peer.flood(c, OK + b"Content-Length: 4000000000000\r\n\r\n", b"x" * 65536)),
+    "says 300 MB and sends": receiver(lambda peer, c: peer.flood(c, OK + b"Content-Length: 300000000\r\n\r\n", b"x" * 65536)),
     "sends itself": receiver(lambda peer, c: c.sendall(b"HTTP/1.1 302 Found\r\nLocation: /buildid\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")),
     "refuses in colours": receiver(lambda peer, c: c.sendall(b"HTTP/1.1 404 \x1b[31mred\x07\r\nContent-Length: 5\r\n\r\n\x1b[2J\x07")),
 }
@@ -439,8 +440,11 @@ def servers_of_debug_files_do_their_worst():
 
     results = against_all(SERVERS, report)
     for name, pattern in (("says nothing", "no file came in [12] s"), ("sends a file slowly", "of 1000000 bytes came in [12] s"),
-                          ("sends chunks without end", "whose size wasn't said"), ("says 4 TB and sends", "a file of more than 2147483648 bytes")):
+                          ("sends chunks without end", "whose size wasn't said")):
         assert re.search(f"debuginfod: .*{pattern}.*: not asked again", results[name]), (name, results[name])
+    for name, size in (("says 4 TB and sends", 4000000000000), ("says 300 MB and sends", 300000000)):
+        wanted = rf"debuginfod: \d+ files? of more than 268435456 bytes \(as much as {size}\) not fetched: DEBUGINFOD_MAXSIZE=BYTES"
+        assert re.search(wanted, results[name]) and "not asked again" not in results[name], (name, results[name])
 
 
 @test
@@ -457,6 +461,31 @@ def an_interrupt_waits_for_no_server_of_debug_files():
         assert "peers_burner" in read(f"peersint{number}.file")
 
     against_all({name: SERVERS[name] for name in ("says nothing", "sends headers slowly", "sends a file slowly")}, profile)
+
+
+def begun(folder):
+    return [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.startswith("debuginfo")]
+
+
+@test
+def an_interrupt_leaves_no_part_of_a_file():
+    program = burner()
+    good("profile", "-F", "99", "-d", "0.3", "--record", path("part.rec"), "-q", "--", program)
+    with Peer(SERVERS["sends a file slowly"]) as peer:
+        for number, (interrupts, words) in enumerate(((1, ("report", "--inline", path("part.rec"))),
+                                                      (2, ("profile", "--inline", "-F", "99", "-d", "0.3", "--", program)))):
+            folder, env = servers_at(peer.port, f"part{number}", DEBUGINFOD_TIMEOUT="30")
+            r = Watched(*words[:2], "-f", "folded", *words[2:], env=env, name=f"part{number}", folder=folder)
+            end = time.monotonic() + 20
+            while not begun(folder) and time.monotonic() < end:
+                time.sleep(0.02)
+            assert begun(folder), (words[0], r.words())
+            for _ in range(interrupts - 1):
+                r.p.send_signal(signal.SIGINT)
+                time.sleep(0.1)
+            status, said = r.end()
+            assert status == (-signal.SIGINT if words[0] == "report" else 0), (words[0], status, said)
+            assert not begun(folder), begun(folder)
 
 
 # ---- who scrapes ----------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ HEAD = """#include <rawbpf/bpf.h>
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 16); __type(key, __u32); __type(value, __u64); } counts SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, char[48]); } buf SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 4096); } events SEC(".maps");
+struct locked { struct bpf_spin_lock lock; __u64 n; };
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct locked); } locks SEC(".maps");
 """
 TRACE = 'SEC("tracepoint/syscalls/sys_enter_openat")'
 
@@ -39,11 +41,11 @@ IN_C = [
     if ((void *)eth + 12 > (void *)(long)((struct xdp_md *)ctx)->data_end) //n
         return 2;
     return eth->type == 8 ? 1 : 2; //!
-""", "packet", ["2 bytes are missing", "at least 14 bytes"]),
+""", "packet", ["2 bytes are missing", r"data \+ 14 > data_end"]),
     ("no-comparison", 'SEC("xdp")', """
     char *data = (void *)(long)((struct xdp_md *)ctx)->data;
     return data[3]; //!
-""", "packet", ["no comparison with data_end", r"pointer \+ 4 > data_end"]),
+""", "packet", ["no comparison with data_end", r"if \(data \+ 4 > data_end"]),
     ("stack", TRACE, """
     volatile __u64 a[4] = {};
     a[bpf_get_prandom_u32() & 7] = 1; //!
@@ -93,6 +95,16 @@ IN_C = [
     if (i > 48) return 0;
     v[i] = 1; //!
     return 0;""", "bounds", ["1 byte too far", "the largest that fits is 47"]),
+    ("lock", 'SEC("tc")', """
+    __u32 key = 0;
+    struct locked *v = bpf_map_lookup_elem(&locks, &key);
+    if (!v) return 0;
+    bpf_spin_lock(&v->lock); //n
+    v->n++;
+    if (v->n > 10) //n
+        return 0;
+    bpf_spin_unlock(&v->lock);
+    return 0;""", "lock", ["bpf_spin_lock\\(\\) here", "bpf_spin_unlock\\(\\) on every path"]),
     ("context", 'SEC("socket")', """
     return *(__u64 *)(ctx + 4); //!
 """, "context", ["8 bytes at offset 4 of struct __sk_buff"]),
@@ -134,6 +146,123 @@ again:
     r0 = 0
     exit
 """, "stack", ["8 bytes below"]),
+    ("used-after-submit", """.map events ringbuf entries 4096
+.program p "socket"
+    r1 = events ll
+    r2 = 8
+    r3 = 0
+    call bpf_ringbuf_reserve #n
+    if r0 == 0 goto out
+    r6 = r0
+    r1 = r6
+    r2 = 0
+    call bpf_ringbuf_submit #n
+    r0 = *(u32 *)(r6 + 0) #!
+out:
+    r0 = 0
+    exit
+""", "released", ["bpf_ringbuf_submit\\(\\) gave it back", "use it before"]),
+    ("released-twice", """.program p "tc"
+    *(u64 *)(r10 - 8) = 0
+    *(u64 *)(r10 - 16) = 0
+    r2 = r10
+    r2 += -16
+    r3 = 12
+    r4 = 0
+    r5 = 0
+    call bpf_sk_lookup_tcp #n
+    if r0 == 0 goto out
+    r6 = r0
+    r1 = r6
+    call bpf_sk_release #n
+    r1 = r6
+    call bpf_sk_release #!
+out:
+    r0 = 0
+    exit
+""", "released", ["bpf_sk_release\\(\\) gave it back", "once on each path"]),
+    ("moved-packet", """.program p "tc"
+    r6 = r1
+    r7 = *(u32 *)(r6 + 76)
+    r8 = *(u32 *)(r6 + 80)
+    r2 = r7
+    r2 += 14
+    if r2 > r8 goto out
+    r2 = 14
+    call bpf_skb_pull_data #n
+    r0 = *(u8 *)(r7 + 12) #!
+out:
+    r0 = 0
+    exit
+""", "packet", ["bpf_skb_pull_data\\(\\) may move", "load data and data_end"]),
+    ("variable-offset", """.program p "xdp"
+    r2 = *(u32 *)(r1 + 4)
+    r1 = *(u32 *)(r1 + 0)
+    r3 = r1
+    r3 += 34
+    if r3 > r2 goto out
+    r3 = *(u8 *)(r1 + 14)
+    r1 += 14
+    r3 &= 60
+    r1 += r3 #n
+    r0 = *(u8 *)(r1 + 0) #!
+out:
+    r0 = 1
+    exit
+""", "packet", [r"needs 1 byte ", r"pointer \+ 1 > data_end"]),
+    ("wrong-way-round", """.program p "xdp"
+    r2 = *(u32 *)(r1 + 4)
+    r1 = *(u32 *)(r1 + 0)
+    r3 = r1
+    r3 += 14
+    if r3 < r2 goto out #n
+    r0 = *(u8 *)(r1 + 12) #!
+out:
+    r0 = 1
+    exit
+""", "packet", ["wrong way round", r"data \+ 13 > data_end"]),
+    ("map-type", """.map events ringbuf entries 4096
+.program p "xdp"
+    *(u64 *)(r10 - 8) = 0
+    r2 = events ll
+    r3 = 0
+    r4 = r10
+    r4 += -8
+    r5 = 8
+    call bpf_perf_event_output #!
+    exit
+""", "argument", ["that of map events, is BPF_MAP_TYPE_RINGBUF", "pass a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY", r"bpf_ringbuf_output\(\)"]),
+    ("no-constant", """.map events ringbuf entries 4096
+.program p "xdp"
+    r2 = *(u32 *)(r1 + 12)
+    r1 = events ll
+    r3 = 0
+    call bpf_ringbuf_reserve #!
+    r0 = 0
+    exit
+""", "argument", ["must be a constant", r"bpf_ringbuf_output\(\)"]),
+    ("unbounded", """.program p "tracepoint/syscalls/sys_enter_openat"
+    call bpf_get_prandom_u32
+    r2 = r0
+    r1 = r10
+    r1 += -16
+    r3 = 0x1000
+    call bpf_probe_read_user #!
+    r0 = 0
+    exit
+""", "bounds", ["nothing bounds the size", "an unsigned number needs an upper bound"]),
+    ("atomic", """.program p "xdp"
+    r2 = *(u32 *)(r1 + 4)
+    r1 = *(u32 *)(r1 + 0)
+    r3 = r1
+    r3 += 8
+    if r3 > r2 goto out
+    r2 = 1
+    lock *(u64 *)(r1 + 0) += r2 #!
+out:
+    r0 = 1
+    exit
+""", "memory", ["a pointer into the packet: there are no atomic operations"]),
     ("license", """.license "Proprietary"
 .program p "tracepoint/syscalls/sys_enter_openat"
     r1 = r10
@@ -213,3 +342,40 @@ def refused_programs_in_assembly():
     for name, source, kind, words in IN_ASSEMBLY:
         write(f"{name}.asm", source)
         judged(name, path(f"{name}.asm"), source, kind, words, ("#!", "#n"))
+
+
+@test
+def undefined_functions_have_a_line():
+    include = os.path.join(HERE, "..", "..", "programs", "include")
+    for name, call, words in (("elsewhere", "elsewhere(1)", ["rawbpf link", "static"]), ("strlen", 'strlen(ctx)', ["no C library"])):
+        write(f"{name}.bpf.c", f'{HEAD}int elsewhere(int); unsigned long strlen(const char *);\n{TRACE} int p(void *ctx)\n{{\n    return {call};\n}}\n')
+        subprocess.run(["clang", "-O2", "-g", "-target", "bpf", "-fno-builtin", "-I", include, f"-I/usr/include/{os.uname().machine}-linux-gnu",
+                        "-c", path(f"{name}.bpf.c"), "-o", path(f"{name}.bpf.o")], check=True, capture_output=True)
+        whole = run("load", path(f"{name}.bpf.o"))
+        line = next(n for n, text in enumerate(open(path(f"{name}.bpf.c")), 1) if text.startswith("    return"))
+        assert whole.code == 1 and f"{name}.bpf.c:{line}:" in whole.err and f"{name} is defined nowhere" in whole.err, whole.err
+        assert all(word in whole.err for word in words), whole.err
+
+
+# section, body, options, words: what isn't the verifier's
+ELSEWHERE = [
+    ("fentry/vfs_red", "", [], ["did you mean `vfs_read`"]),
+    ("iter/tsk", "", [], ["did you mean `task`"]),
+    ("tp_btf/sched_swich", "", [], ["did you mean `sched_switch`"]),
+    ("uprobe", "", ["--attach"], ["SEC\\(\"uprobe/FILE:FUNCTION\"\\)"]),
+    ("xdp", "", ["--attach"], ["xdp: --interface says where it goes"]),
+    ("tracepoint/syscalls/sys_enter_openat", "r0 = *(u64 *)(r1 + 4096)", ["--attach"], ["past the end of the tracepoint's record, which has [0-9]+ bytes"]),
+    ("socket", "r1 = mm ll", ["--map", "mm:entries=0"], ["a map of this type has at least one"]),
+]
+
+
+@test
+def refused_elsewhere():
+    if run("load", "--json", "-", input=b"r0 = 0\nexit\n").code == 3:
+        raise Skip("programs can't be loaded here")
+    for n, (section, body, options, words) in enumerate(ELSEWHERE):
+        write(f"else{n}.asm", f'.map mm hash key u32 value u64 entries 4\n.program p "{section}"\n{body}\nr0 = 0\nexit\n')
+        whole = run("load", "-d", "0.1", *options, path(f"else{n}.asm")) if "--attach" in options else run("load", *options, path(f"else{n}.asm"))
+        assert whole.code != 0, (section, whole.out, whole.err)
+        for word in words:
+            assert re.search(word, whole.err), (section, whole.err)

@@ -1,4 +1,6 @@
 """What is said: refused programs, and what else people read when something isn't as they thought."""
+import subprocess
+
 from harness import *
 
 GOLDEN = os.path.join(HERE, "../unit/object/golden/golden-clang14.o")
@@ -80,6 +82,7 @@ def json_says_machine_and_cost():
         lines = [json.loads(line) for line in r.out.splitlines()]
         machine, ledger = lines[0]["environment"], lines[-1]
         assert {"cpu", "virtualization", "governor", "bpf_jit", "load", "mitigations"} <= set(machine), machine
+        assert isinstance(machine["unread"], dict), machine
         assert len(machine["load"]) == 3 and all(isinstance(n, (int, float)) for n in machine["load"]), machine
         if os.uname().machine == "x86_64":
             assert machine["cpu"] in open("/proc/cpuinfo").read()
@@ -126,3 +129,95 @@ def readme_says_a_size_once():
     sizes = re.findall(r"`rawbpf(?:-lab)?`[^.|]*?, ([0-9.]+) MB", text)
     assert len(sizes) == 2, sizes
     assert not re.search(r"[Oo]ne (?:binary|executable) of [0-9.]+ MB", text)  # it is said where the build is told
+
+
+NARRATED = """.license "GPL"
+.map counts hash key u32 value u64 entries 8
+.rodata text "hello"
+.program on_exec "raw_tp/sched_process_exec"
+    *(u32 *)(r10 - 4) = 7
+    *(u64 *)(r10 - 16) = 1
+    r1 = counts ll
+    r2 = r10
+    r2 += -4
+    r3 = r10
+    r3 += -16
+    r4 = 0
+    call bpf_map_update_elem
+    r1 = text ll
+    r0 = 0
+    exit
+"""
+
+
+@test
+def narrated_calls_show_what_they_point_at():
+    file = written("narrated.asm", NARRATED)
+    load = run("load", "--attach", "-d", "0.01", "--syscalls", file)
+    if load.code == 3:
+        raise Skip("no programs here")
+    commands = (load, run("exec", "--kernel", "--syscalls", "-", "0102", input=b"r0 = *(u8 *)(r1 + 1)\nexit\n"),
+                run("profile", "-F", "99", "--syscalls", "-o", "/dev/null", "--", "true"),
+                run("trace", "syscall:getppid", "--syscalls", "-d", "0.05"))
+    for r in commands:
+        calls = [line for line in r.err.splitlines() if line.startswith(("bpf(", "perf_event_open("))]
+        assert calls, r.err
+        # Where the kernel wrote nothing, or the address is no object's of ours, there is nothing else to show.
+        left = [line for line in calls if re.search(r"=0x[0-9a-f]{7,}", line.split(" = ")[0]) and " = -1 " not in line
+                and "batch" not in line and "probe_addr" not in line]
+        assert not left, left[:3]
+    for wanted in (r'insns=\[\*\(u32 \*\)\(r10 - 4\) = 7; .*\.\.\. 12 in all\]', r'map_name="counts"', r"prog_fd=\d+<on_exec>",
+                   r"btf=\{types=\d+ bytes, strings=\d+ bytes\}", r'value="hello\\x00"', r'name="sched_process_exec"'):
+        assert re.search(wanted, load.err), (wanted, load.err)
+    assert "\x1b" not in load.err
+    whole = good("load", "-v", "--syscalls", file).err
+    assert re.search(r"\n +\d+: call bpf_map_update_elem\n +\d+: r1 = map_value \d+ ll\n +\d+: r0 = 0\n +\d+: exit\]", whole), whole
+
+
+@test
+def step_and_exec_name_labels_and_the_limit():
+    loop = written("loop.asm", "    r0 = 0\nagain:\n    r0 += 1\n    if r0 != 3 goto again\n    goto out\nout:\n    exit\n")
+    text = good("step", "--trace", loop).out
+    assert "2: if r0 != 3 goto again\n" in text and "1: again: r0 += 1 " in text and "3: goto out" in text and "4: out: exit" in text, text
+    called = written("called.asm", '.program p "socket"\n    call add\n    exit\n.function add\n    r0 = 1\nback:\n    r0 += 1\n'
+                     "    if r0 < 3 goto back\n    exit\n")
+    text = good("step", "--trace", called).out
+    assert "goto back\n" in text and "back: r0 += 1" in text, text
+    r = run("exec", "--limit", "1000", "-", input=b"again:\nr0 += 1\ngoto again\n")
+    assert r.code == 1 and "stopped after 1000 instructions" in r.err and "hint: --limit N allows more; it is 1000 now" in r.err, r.err
+
+
+@test
+def root_is_a_user_like_any_other():
+    shown = lambda uid: re.search(r"getppid *: (\d+) call", good("trace", "syscall:getppid", "--count", "--uid", uid, "--", "sh", "-c", ":").out).group(1)
+    counts = {uid: int(shown(uid)) for uid in ("0", "root", "1,0", "4294967294", "nobody")}
+    assert min(counts["0"], counts["root"], counts["1,0"]) > 0 and counts["4294967294"] == counts["nobody"] == 0, counts
+    bad(2, r"--uid: 'nobdy' isn't a user id .*name of a user", "trace", "syscall:getppid", "--uid", "nobdy")
+
+
+@test
+def a_refused_helper_is_said_to_be_whose_it_is():
+    r = run("load", written("override.asm", '.program p "xdp"\n.license "GPL"\n    call bpf_redirect_neigh\n    exit\n'))
+    if r.code == 3:
+        raise Skip("no programs here")
+    assert r.code == 1 and "this kernel has bpf_redirect_neigh() for sched_cls, but not for programs of type BPF_PROG_TYPE_XDP" in r.err, r.err
+    assert "this kernel has no" not in r.err
+
+
+@test
+def arguments_behind_the_registers_are_on_the_stack():
+    with open(path("nine.c"), "w") as f:
+        f.write("__attribute__((noinline, noclone)) long many(long a, long b, long c, long d, long e, long f, long g, int h, const char *i)\n"
+                "{ __asm__ volatile(\"\"); return a + b + c + d + e + f + g + h + *i; }\n"
+                "int main(void) { many(1, 2, 3, 4, 5, 6, -7, 8, \"nine\"); return 0; }\n")
+    subprocess.run(["gcc", "-O1", "-o", path("nine"), path("nine.c")], check=True)
+    sig = ["--sig", "long (long a, long b, long c, long d, long e, long f, long g, int h, const char *i)"]
+    call = 'many(a=1, b=2, c=3, d=4, e=5, f=6, g=-7, h=8, i="nine")'
+    for more in ([], ["-r"], ["--filter", "h == 8 && g == -7"]):
+        assert call in good("trace", f"uprobe:{path('nine')}:many", *sig, *more, "--", path("nine")).out, more
+    # Counted are calls, also where their returns are asked for.
+    assert re.search(r"many +: 1 call\n", good("trace", "-c", "-r", f"uprobe:{path('nine')}:many", "--", path("nine")).out)
+    # A call that is kept until its end has room for six, and says that there were more.
+    out = good("trace", f"uprobe:{path('nine')}:many", *sig, "--min-duration", "1ns", "--", path("nine")).out
+    assert "f=6, ...) = " in out, out
+    bad(1, "the first 6 arguments are known", "trace", f"uprobe:{path('nine')}:many", *sig, "--min-duration", "1ns", "--filter", "h == 8", "--", path("nine"))

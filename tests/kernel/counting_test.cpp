@@ -262,7 +262,7 @@ TEST_CASE("counting: of a count only what is new is taken, also before its recor
     REQUIRE(spec);
     Result<LoadedObject> object = load(std::move(*spec));
     REQUIRE_MESSAGE(object, object.error().message() << object.error().log);
-    Map *outer = object->find_map("profile_stacks");
+    Map *outer = object->find_map("counted_stacks");
     REQUIRE(outer);
     // What the program would do: add to a count in the map that is there now. False: none is.
     const auto count = [&](uint64_t key, uint64_t value) {

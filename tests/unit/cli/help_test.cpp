@@ -159,6 +159,81 @@ TEST_CASE("commands: every table is well formed") {
     }
 }
 
+// What a value is called in help says what it is, and of which kind: the range, and the word that a refusal has for it.
+TEST_CASE("commands: numbers have the range and the word of what they are") {
+    struct Rule {
+        Kind kind;
+        std::vector<std::string_view> arguments;
+        std::string_view word; ///< of the refusal
+        std::vector<std::string> good, wrong;
+    };
+    const std::string huge = "99999999999999999999";
+    const Rule rules[] = {
+        {Kind::pid, {"PID"}, "isn't a process id", {"1", "4194304"}, {"0", "-1", "x", "", "1,2", huge}},
+        {Kind::pids, {"PID"}, "process id", {"1", "1,4194304"}, {"0", "-1", "x", "", ",", "1,x", huge}},
+        {Kind::tids, {"TID"}, "thread id", {"1", "1,4194304"}, {"0", "-1", "x", "", ",", "1,x", huge}},
+        {Kind::users, {"UID"}, "user id", {"0", "0,4294967294", "root"}, {"4294967295", huge, "-1", "", ",", "0,no such user"}},
+        {Kind::seconds, {"SECONDS", "TIME"}, "", {"1", "1ns", "2h", "1000000000"}, {"0", "0.1ns", "-1", "x", "", "1000000000m"}},
+        {Kind::count, {"N", "HZ", "BYTES", "ID"}, "", {}, {"-1", "x", "", "1,2", "0x10", huge}},
+    };
+    size_t seen = 0;
+    for (const Command *command : all_commands())
+        for (const Option &option : command->options) {
+            CAPTURE(command->name);
+            CAPTURE(option.name);
+            const auto refusal = [&](const std::string &value) {
+                const std::string word = format("--{}={}", option.name, value);
+                const std::string_view words[] = {word};
+                const Result<Arguments> parsed = Arguments::parse(*command, words);
+                const std::string said = parsed ? std::string() : parsed.error().context;
+                return said.starts_with(format("--{}: ", option.name)) ? said : std::string(); // an operand may be missing, too
+            };
+            const auto called = [&](const Rule &rule) {
+                return std::find(rule.arguments.begin(), rule.arguments.end(), option.argument) != rule.arguments.end();
+            };
+            const Rule *rule =
+                std::find_if(std::begin(rules), std::end(rules), [&](const Rule &r) { return r.kind == option.kind; });
+            if (rule == std::end(rules)) {
+                CHECK(std::none_of(std::begin(rules), std::end(rules), called));
+                continue;
+            }
+            ++seen;
+            CHECK(called(*rule));
+            const bool list = option.kind == Kind::pids || option.kind == Kind::tids || option.kind == Kind::users;
+            CHECK(option.repeatable == list);
+            for (const std::string &value : rule->good) CHECK(refusal(value) == "");
+            for (const std::string &value : rule->wrong) {
+                CAPTURE(value);
+                CHECK(refusal(value) != "");
+                CHECK(refusal(value).find(rule->word) != std::string::npos);
+            }
+            if (option.kind != Kind::count) continue;
+            CHECK(refusal(format("{}", option.least)) == "");
+            CHECK(refusal(format("{}", option.most)) == "");
+            if (option.least > 0) CHECK(refusal(format("{}", option.least - 1)).find(" is below ") != std::string::npos);
+            CHECK(refusal(option.most == UINT64_MAX ? huge : format("{}", option.most + 1)).find(" is above ") !=
+                  std::string::npos);
+        }
+    CHECK(seen > 20);
+}
+
+TEST_CASE("commands: --syscalls speaks of -v where there is one") {
+    size_t without = 0;
+    for (const Command *command : all_commands()) {
+        CAPTURE(command->name);
+        const auto named = [&](std::string_view name) {
+            return std::find_if(command->options.begin(), command->options.end(),
+                                [&](const Option &o) { return o.name == name; });
+        };
+        const auto calls = named("syscalls"), verbose = named("verbose");
+        if (calls == command->options.end()) continue;
+        const bool has = verbose != command->options.end() && verbose->letter == 'v';
+        CHECK((calls->help.find("-v") != std::string_view::npos) == has);
+        without += !has;
+    }
+    CHECK(without > 0);
+}
+
 TEST_CASE("lab: the other executable lies beside this one and is named alike") {
     CHECK(lab_beside("/usr/bin/rawbpf") == "/usr/bin/rawbpf-lab");
     CHECK(lab_beside("/opt/a b/rawbpf-arm64") == "/opt/a b/rawbpf-lab-arm64");

@@ -5,6 +5,7 @@
 
 #include "asm/nearest.h"
 #include "cli/suggest.h"
+#include "cli/users.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -111,7 +112,7 @@ TEST_CASE("options: a refusal names the option, the value and what was expected"
     CHECK(refusal({"--freq", "many"}) == "--freq: 'many' isn't a whole number (HZ is expected)");
     CHECK(refusal({"-F0"}) == "-F (--freq): 0 is below 1, the least that works");
     CHECK(refusal({"-F", "1000001"}) == "-F (--freq): 1000001 is above 1000000, the most that works");
-    CHECK(refusal({"-F99999999999999999999"}) == "-F (--freq): '99999999999999999999' isn't a whole number (HZ is expected)");
+    CHECK(refusal({"-F99999999999999999999"}) == "-F (--freq): 99999999999999999999 is above 1000000, the most that works");
     CHECK(refusal({"-F="}) == "-F (--freq): '' isn't a whole number (HZ is expected)");
     CHECK(refusal({"--freq"}) == "--freq needs a value: HZ");
     CHECK(refusal({"--freq", "--hw"}) == "--freq needs a value: HZ");
@@ -124,6 +125,8 @@ TEST_CASE("options: a refusal names the option, the value and what was expected"
     CHECK(refusal({"-p", ","}) == "-p (--pid): a process id is expected");
     CHECK(refusal({"-d", "soon"}) == "-d (--duration): 'soon' isn't a time (expected: 3, 0.5, 10us, 200ms, 5s, 2m or 1h)");
     CHECK(refusal({"-d", "0"}) == "-d (--duration): 0 is no time at all");
+    CHECK(refusal({"-d", "0.1ns"}) == "-d (--duration): 0.1ns is less than a nanosecond");
+    CHECK(refusal({"-d", "1000000000h"}) == "-d (--duration): 1000000000h is above 1000000000 s, the most that works");
     CHECK(refusal({"-f", "fodled"}) == "-f (--format): 'fodled' isn't one of table, folded, json | did you mean folded?");
     CHECK(refusal({"-f", "xxxxxxxxx"}) == "-f (--format): 'xxxxxxxxx' isn't one of table, folded, json");
     CHECK(refusal({"--output="}) == "--output: the path is empty");
@@ -158,6 +161,21 @@ TEST_CASE("options: times") {
         CHECK(!parse_seconds(wrong));
 }
 
+TEST_CASE("options: users by number and by name") {
+    constexpr std::string_view kPasswd = "root:x:0:0:root:/root:/bin/sh\nwww:x:33:33::/:\nbroken\nodd:x\nhalf:x:12y:1\n"
+                                         "none:x:4294967295:1\nlast:x:4294967294";
+    using Users = std::vector<uint32_t>;
+    const auto parsed = [&](std::string_view list) { return parse_users(list, kPasswd).value_or(Users{}); };
+    CHECK(parsed("0") == Users{0});
+    CHECK(parsed("root,www,7,last") == Users{0, 33, 7, 4294967294});
+    for (std::string_view wrong :
+         {"4294967295", "99999999999999999999", "-1", "nobody-here", "ro", "broken", "odd", "half", "none", "root,x", "", ","}) {
+        CAPTURE(wrong);
+        CHECK(parse_users(wrong, kPasswd).error().context.find("user id") != std::string::npos);
+    }
+    CHECK(parse_users("root").value() == Users{0}); // this system's
+}
+
 TEST_CASE("suggest: distances") {
     CHECK(edit_distance("", "") == 0);
     CHECK(edit_distance("abc", "") == 3);
@@ -170,4 +188,19 @@ TEST_CASE("suggest: distances") {
     CHECK(nearest("rep", words).word == "report");
     CHECK(!nearest("xyzzy", words).close);
     CHECK(nearest("a", {}).word.empty());
+}
+
+TEST_CASE("nearest: few steps beside the word's length, or a name that holds the word") {
+    auto near = [](std::string_view word, std::initializer_list<const char *> names) {
+        Nearest nearest(word);
+        for (const char *name : names) nearest.offer(name);
+        return nearest.hint();
+    };
+    CHECK(near("jmp", {"jeq", "jne", "ja", "goto"}).empty());
+    CHECK(near("int", {"and", "exit", "trace_printk"}).empty());
+    CHECK(near("xpd", {"tc", "xdp"}) == "did you mean `xdp`?");
+    CHECK(near("map_lookup", {"fib_lookup", "map_lookup_percpu_elem", "map_lookup_elem"}) == "did you mean `map_lookup_elem`?");
+    CHECK(near("lookup", {"map_lookup_elem", "fib_lookup"}) == "did you mean `fib_lookup`?");
+    CHECK(near_register("be24").empty());
+    CHECK(near_register("x7") == "r7");
 }

@@ -2,7 +2,10 @@
 #include "programs/doctor/module.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 #include "tests/unit/unwind/cfi_elf.h"
 
@@ -52,6 +55,16 @@ TEST_CASE("doctor: a file's frame pointers, tables and names, and what a profile
         "\"functions\":5,\"framed\":4,\"frame_pointers\":1,\"rows\":11,\"bytes\":52,\"odd_rows\":1,"
         "\"bad_entries\":0,\"first_bad\":null,\"no_table\":null,\"code_bytes\":80,\"code_by_table\":64,"
         "\"code_by_frame_pointers\":0,\"code_by_neither\":16,\"go\":false,\"symbols\":0,"));
+
+    // Where most of the code has no tables, they say little of it.
+    module.code.by_pointers = 320;
+    text.clear();
+    doctor::append_module_text(text, module);
+    CHECK(text.find("frame pointers   in its code without tables, and in 1 of the 4 functions with tables that make a frame\n") !=
+          std::string::npos);
+    text.clear();
+    doctor::append_process_text(text, 7, {&module, 1}, 0);
+    CHECK(text.find("\n    84 ") != std::string::npos); // (25 % of 64 bytes and all of 320) of 400
 
     module = examine(with_functions(20, 0));
     CHECK(module.frame_pointers() == 100);
@@ -103,7 +116,13 @@ TEST_CASE("doctor: a process is a table of its modules") {
           "     ?        0          0    0        0     -      0  /no such place/app\n"
           "  and 2 regions of code that no file is behind (made at run time): stacks go through by frame pointers, names come "
           "from /tmp/perf-7.map where the program writes it\n"
-          "  A profile will show whole stacks through 1 of 2 modules, stacks that end in the others; 2 without any name.\n");
+          "  A profile will show whole stacks through 1 of 2 modules, stacks that end in /no such place/app; 2 without any "
+          "name.\n");
+    text.clear();
+    std::vector<doctor::Module> many(6, modules[1]);
+    for (size_t i = 0; i < many.size(); ++i) many[i].path = format("/{}", i);
+    doctor::append_process_text(text, 7, many, 0);
+    CHECK(text.find("through 0 of 6 modules, stacks that end in /0, /1, /2, /3 and 2 more; 6 without") != std::string::npos);
     text.clear();
     doctor::append_process_text(text, 7, {}, 0);
     CHECK(text == "process 7\n  No file's code is mapped: a kernel thread, or it has ended.\n");

@@ -164,7 +164,8 @@ TEST_CASE("exporter: what is tried again, and after how long") {
         s.run();
         CHECK(s.told.bodies.size() == 1);
         CHECK(s.report().failed == std::map<std::string, uint64_t>{{"HTTP " + std::to_string(code), 2}});
-        CHECK(s.report().last_problem == "HTTP " + std::to_string(code) + ": because");
+        const std::string redirect = code == 301 ? ", and redirects aren't followed: name the place that it points to" : "";
+        CHECK(s.report().last_problem == "the receiver answered HTTP " + std::to_string(code) + redirect + ": because");
     }
 }
 

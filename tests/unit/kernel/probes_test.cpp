@@ -1,6 +1,13 @@
 // Probes against a kernel that answers as it is told.
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "asm/helpers.h"
+#include "runtime/base/format.h"
 #include "runtime/kernel/probe_helpers.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/kernel/refused_helper.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/test.h"
 
@@ -85,4 +92,71 @@ TEST_CASE("probes: no program type that loads leaves helpers unasked") {
     test::FakeKernel kernel;
     kernel.refuse(BPF_PROG_LOAD, EPERM);
     CHECK(probe_helper(1).support == Support::unasked);
+}
+
+TEST_CASE("probes: what the machine was short of is no answer, and is asked again") {
+    Forget forget;
+    const uint32_t multi = static_cast<uint32_t>(AttachType::TRACE_UPROBE_MULTI);
+    for (const int os : {ENOMEM, EMFILE, ENFILE, EIO, EAGAIN, ENOSPC}) {
+        CAPTURE(os);
+        forget_features();
+        test::FakeKernel kernel;
+        kernel.refuse(BPF_MAP_CREATE, os);
+        CHECK(probe_map_type(BPF_MAP_TYPE_RINGBUF).support == Support::unasked);
+        CHECK(probe_feature(Feature::batch).support == Support::unasked);
+        const Result<void> needed = need(Feature::ring_buffer);
+        REQUIRE_FALSE(needed);
+        CHECK(needed.error().message() ==
+              format("needs ring buffers, 5.8, and whether that is here could not be found out: {}", errno_name(os)));
+        kernel.refuse(BPF_LINK_CREATE, os);
+        CHECK(probe_attach_type(multi).support == Support::unasked);
+        refuse_programs(kernel, os, "");
+        CHECK(probe_program_type(BPF_PROG_TYPE_KPROBE).support == Support::unasked);
+        CHECK(probe_attach_type(static_cast<uint32_t>(AttachType::SK_REUSEPORT_SELECT)).support == Support::unasked);
+        CHECK(probe_helper(181).support == Support::unasked);
+        CHECK(probe_feature(Feature::bpf_loop).support == Support::unasked);
+        test::FakeKernel at_ease;
+        at_ease.refuse(BPF_LINK_CREATE, EBADF);
+        CHECK(probe_map_type(BPF_MAP_TYPE_RINGBUF).support == Support::yes);
+        CHECK(probe_attach_type(multi).support == Support::yes);
+    }
+}
+
+TEST_CASE("probes: a refused helper is explained by what the kernel says of it, and no further") {
+    const HelperInfo &helper = *find_helper(58); // override_return, for kprobes only
+    constexpr const char *kOld = "unknown func bpf_override_return#58",
+                         *kNew = "program of this type cannot use helper bpf_override_return#58";
+    const auto says = [&](const char *reason, uint32_t type = BPF_PROG_TYPE_XDP) {
+        Forget forget;
+        return explain_helper(reason, helper, type);
+    };
+    // Each kernel answers all programs, or those of one type, so.
+    const auto answers = [](test::FakeKernel &kernel, uint32_t of_type, const char *words, const char *others) {
+        kernel.script = [=](const sys::Call &call) -> std::optional<long> {
+            if (call.number != __NR_bpf || call.args[0] != BPF_PROG_LOAD) return {};
+            auto &attr = *reinterpret_cast<sys::ProgLoadAttr *>(call.args[1]);
+            if (attr.log_buf) std::strcpy(reinterpret_cast<char *>(attr.log_buf), attr.prog_type == of_type ? words : others);
+            return -EINVAL;
+        };
+    };
+    test::FakeKernel kernel;
+    answers(kernel, BPF_PROG_TYPE_KPROBE, "R1 !read_ok", kNew);
+    for (const char *reason : {kOld, kNew}) {
+        CHECK(says(reason) == "this kernel has bpf_override_return() for kprobe, but not for programs of type BPF_PROG_TYPE_XDP");
+        CHECK(says(reason, BPF_PROG_TYPE_KPROBE).find("other programs of type BPF_PROG_TYPE_KPROBE") != std::string::npos);
+    }
+    const int before = kernel.calls();
+    CHECK(says("invalid func unknown#58") == "this kernel has no bpf_override_return(), which came with Linux 4.16");
+    CHECK(says("R1 !read_ok").empty());
+    CHECK(kernel.calls() == before); // the verifier's words leave no question
+    // It may be none's here, or nobody knows.
+    answers(kernel, UINT32_MAX, "", kNew);
+    const std::string none = says(kNew);
+    CHECK((none.find("none may call it") != std::string::npos || none.find("wasn't found out") != std::string::npos));
+    CHECK(none.find("this kernel has no") == std::string::npos);
+    answers(kernel, UINT32_MAX, "", "");
+    CHECK(says(kOld).find("wasn't found out") != std::string::npos);
+    const Probed no{Support::no}, unasked{Support::unasked, "why"};
+    CHECK(helper_words(HelperRefusal::not_here, helper, "T", false, no).find("none may call it") != std::string::npos);
+    CHECK(helper_words(HelperRefusal::not_here, helper, "T", false, unasked).ends_with("wasn't found out: why"));
 }

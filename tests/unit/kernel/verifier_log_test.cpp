@@ -46,7 +46,7 @@ TEST_CASE("verifier log: what programs are refused for most has a hint, by its w
              {"back-edge from insn 4 to 2", "unrolled"},
              {"BPF program is too large. Processed 1000001 insn", "split by tail calls"},
              {"The sequence of 8193 jumps is too complex.", "too many branches"},
-             {"unknown func bpf_override_return#58", "no such helper"},
+             {"unknown func bpf_override_return#58", "may not call it"},
              {"program of this type cannot use helper bpf_override_return#58", "this type of program"},
              {"cannot call GPL-restricted function from non-GPL compatible program", "\"GPL\""},
              {"socket filter progs cannot use bpf_spin_lock yet", "only other types of programs use"},

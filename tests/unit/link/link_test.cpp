@@ -331,11 +331,11 @@ TEST_CASE("link: what is asked of the kernel, by the section's kind") {
         return call.number == __NR_fcntl ? std::optional<long>(::dup(1)) : std::nullopt;
     };
     for (auto [section, text] : {std::pair("cgroup/connect4", "target_fd=7"),
-                                 {"xdp", "target_fd=3"},
-                                 {"tcx/egress", "target_fd=3"},
+                                 {"xdp", "target_ifindex=3"},
+                                 {"tcx/egress", "target_ifindex=3"},
                                  {"tc", "attach_type=BPF_TCX_INGRESS"},
                                  {"netkit/primary", "attach_type=BPF_NETKIT_PRIMARY"},
-                                 {"netkit/peer", "target_fd=3"},
+                                 {"netkit/peer", "target_ifindex=3"},
                                  {"lsm_cgroup/socket_bind", "attach_type=BPF_LSM_CGROUP"},
                                  {"lsm_cgroup/socket_bind", "target_fd=7"},
                                  {"lirc_mode2", "attach_type=BPF_LIRC_MODE2"},

@@ -277,6 +277,14 @@ TEST_CASE("object: externs are recorded and made digestible for the kernel") {
     CHECK(types->param(*types->type(kfunc->size_or_type), 0)->name == "dummy_ksym");
 }
 
+TEST_CASE("object: a function that nobody defines") {
+    const auto spec = parse_object(sample_object({.undefined_call = true}), "x.o");
+    REQUIRE(!spec);
+    CHECK(spec.error().context == "x.o: sample.c:9: kprobe/vfs_read: offset 0x68: my_helper is defined nowhere: neither in this "
+                                  "object nor declared __ksym or __kconfig");
+    CHECK(spec.error().hint.find("rawbpf link") != std::string::npos);
+}
+
 TEST_CASE("object: an unknown section is kept, and explained") {
     auto spec = parse_object(test::bare_object("kprob/vfs_read", {{0x95, 0, 0, 0, 0}}), "x.o");
     REQUIRE(spec);

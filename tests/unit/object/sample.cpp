@@ -223,7 +223,8 @@ std::vector<std::byte> sample_object(const SampleOptions &options) {
     w.add_relocation(kprobe_at, relocation(6, bss_s));
     w.add_relocation(kprobe_at, relocation(8, seed_s));
     w.add_relocation(kprobe_at, relocation(12, text_s));
-    w.add_relocation(kprobe_at, relocation(13, leaf_s));
+    const uint32_t undefined_s = options.undefined_call ? w.add_symbol(symbol("my_helper", SHN_UNDEF, 0, 0, STT_NOTYPE)) : leaf_s;
+    w.add_relocation(kprobe_at, relocation(13, undefined_s));
     w.add_relocation(xdp_at, relocation(0, seed_s));
     w.add_relocation(maps_at, relocation(32 / 8 + 4, first_s));  // jumps.values[1]
     w.add_relocation(maps_at, relocation(72 / 8 + 3, counts_s)); // nest.values[0]

@@ -17,6 +17,7 @@ struct SampleOptions {
     bool with_externs = false;   ///< a kfunc, a ksym and .kconfig values
     uint32_t long_string = 0;    ///< characters of one more string in .BTF
     bool function_sizes = true;  ///< false: as hand-written assembly may leave them out
+    bool undefined_call = false; ///< `second` calls `my_helper`, which nobody defines
     uint32_t pointers = 0;       ///< addresses of `seed` at the start of .data
 };
 std::vector<std::byte> sample_object(const SampleOptions &options = {});

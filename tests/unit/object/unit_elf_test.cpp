@@ -203,3 +203,138 @@ TEST_CASE("unit to ELF: kernel functions are declared with their prototypes, var
     REQUIRE_FALSE(refused);
     CHECK(refused.error().context.find("no function bpf_nobody") != std::string::npos);
 }
+
+namespace {
+
+/// What the text of a spec becomes when it is assembled into an object again.
+ObjectSpec again(const ObjectSpec &spec) {
+    auto unit = unit_of(spec);
+    REQUIRE(unit);
+    const std::string listing = print(*unit);
+    const Assembled made = assemble(listing);
+    INFO(listing << made.report());
+    REQUIRE(made);
+    auto object = write_object(made.unit, nullptr);
+    REQUIRE(object);
+    auto read = parse_object(*object, "again");
+    if (!read) FAIL(read.error().context);
+    return std::move(*read);
+}
+
+ProgramSpec::Subprogram &part(ObjectSpec &spec, const char *program, size_t n) {
+    for (ProgramSpec &one : spec.programs)
+        if (one.name == program) return one.subprograms.at(n);
+    FAIL("no such program");
+    std::abort();
+}
+
+} // namespace
+
+TEST_CASE("spec to text: functions of one name are told apart, in every program that calls them") {
+    // Static functions of several files: some differ in their instructions, some only in what they refer to or call.
+    const Assembled made = assemble(R"(.map counts hash key 4 value 8 entries 1
+.map other hash key 4 value 8 entries 1
+.program p "socket"
+    call a
+    call through_a
+    call b
+    call through_b
+    call c
+    exit
+.program q "socket"
+    call through_b
+    call b
+    call bpf_get_smp_processor_id
+    exit
+.program r "socket"
+    call c
+    call through_a
+    exit
+.program s "socket"
+    call d
+    call e
+    exit
+.function a
+    r1 = counts ll
+    r0 = 1
+    exit
+.function b
+    r1 = other ll
+    r0 = 1
+    exit
+.function c
+    r0 = 2
+    exit
+.function through_a
+    call a
+    exit
+.function through_b
+    call b
+    exit
+.function d
+    r0 = 7
+    exit
+.function e
+    r0 = 7
+    exit
+)");
+    INFO(made.report());
+    REQUIRE(made);
+    auto spec = object_of(made.unit);
+    REQUIRE(spec);
+    // Every function's name is made one that something else has: another function, a program, a map, a helper.
+    for (const char *name : {"helper", "p", "counts", "bpf_get_smp_processor_id", "helper_2", "a-b"}) {
+        INFO(name);
+        for (ProgramSpec &program : spec->programs)
+            for (size_t n = 1; n < program.subprograms.size(); ++n) program.subprograms[n].name = name;
+        ObjectSpec read = again(*spec);
+        REQUIRE(read.programs.size() == spec->programs.size());
+        for (const ProgramSpec &program : spec->programs) {
+            INFO(program.name);
+            const ProgramSpec *twin = read.find_program(program.name);
+            REQUIRE(twin != nullptr);
+            CHECK(twin->insns == program.insns);
+            REQUIRE(twin->fixups.size() == program.fixups.size());
+            for (size_t i = 0; i < program.fixups.size(); ++i) {
+                CHECK(twin->fixups[i].insn == program.fixups[i].insn);
+                CHECK(read.maps[twin->fixups[i].map].name == spec->maps[program.fixups[i].map].name);
+            }
+        }
+        auto unit = unit_of(*spec);
+        REQUIRE(unit);
+        CHECK(unit->functions.size() == 4 + 7); // each once, though three programs call it
+    }
+    // One that begins where another does has no instructions, nor has one at the end: nothing leads to them.
+    ProgramSpec::Subprogram twice = part(*spec, "p", 1);
+    for (ProgramSpec &program : spec->programs)
+        if (program.name == "p") {
+            program.subprograms.insert(program.subprograms.begin() + 1, twice);
+            program.subprograms.push_back({static_cast<uint32_t>(program.insns.size()), "end"});
+        }
+    CHECK(again(*spec).find_program("p")->insns == spec->find_program("p")->insns);
+}
+
+TEST_CASE("unit to ELF: data sections of any name are read back") {
+    for (const char *name : {".bss", ".bss.foo", ".data", ".data.foo", ".rodata", ".rodata.foo"}) {
+        INFO(name);
+        const std::string source = std::string(".map ") + name +
+                                   " array key 4 value 8 entries 1\n.program p \"socket\"\n    r1 = " + name +
+                                   " + 4 ll\n    r0 = 0\n    exit\n";
+        const Assembled made = assemble(source);
+        INFO(made.report());
+        REQUIRE(made);
+        auto object = write_object(made.unit, nullptr);
+        REQUIRE(object);
+        auto spec = parse_object(*object, "asm");
+        if (!spec) FAIL(spec.error().context);
+        REQUIRE(spec->maps.size() == 1);
+        CHECK(spec->maps[0].data_section == name);
+        CHECK(spec->maps[0].value_size == 8);
+        REQUIRE(spec->programs.size() == 1);
+        CHECK(spec->programs[0].fixups.size() == 1);
+    }
+    const Assembled made = assemble(".map .bss.foo array key 4 value 1 entries 1 contents \"\\x01\"\n.program p \"socket\"\nr1 = "
+                                    ".bss.foo + 0 ll\nr0 = 0\nexit\n");
+    REQUIRE(made);
+    CHECK(!write_object(made.unit, nullptr));
+}

@@ -32,38 +32,51 @@ TEST_CASE("advice: what a runtime wrote, by the files that its process has mappe
         CAPTURE(one.mapped);
         const ModuleEnds modules[] = {ends("//anon", true, 1000, UNWIND_ENDED_STUCK, 987)};
         const std::string_view mapped[] = {"/usr/lib/libc.so.6", one.mapped};
-        const std::vector<std::string> said = advice(modules, mapped);
+        const std::vector<render::StackAdvice> said = advice_on(modules, mapped);
         REQUIRE(said.size() == 1);
-        CHECK(said[0].find(one.named) != std::string::npos);
-        CHECK(said[0].find(one.option) != std::string::npos);
-        CHECK(said[0].starts_with("99 % of the stacks in code that "));
+        CHECK(said[0].sentence().find(one.named) != std::string::npos);
+        CHECK(said[0].sentence().find(one.option) != std::string::npos);
+        CHECK(said[0].sentence().starts_with("99 % of the stacks in code that "));
     }
     const ModuleEnds modules[] = {ends("//anon", true, 1000, UNWIND_ENDED_STUCK, 987)};
     const std::string_view others[] = {"/usr/bin/nodejs-like", "/usr/bin/cat"}; // not node
-    REQUIRE(advice(modules, others).size() == 1);
-    CHECK(advice(modules, others)[0].find("code made at run time") != std::string::npos);
+    REQUIRE(advice_on(modules, others).size() == 1);
+    CHECK(advice_on(modules, others)[0].sentence().find("code made at run time") != std::string::npos);
+}
+
+TEST_CASE("advice: a runtime that runs somewhere hasn't written what lies in a probe's slot or in a file in memory") {
+    const std::string_view mapped[] = {"/usr/bin/python3.12", "/bin/c-program"};
+    const ModuleEnds modules[] = {ends("[uprobes]", true, 20, UNWIND_ENDED_NO_TABLE, 20),
+                                  ends("/memfd:runc (deleted)", true, 19, UNWIND_ENDED_NO_TABLE, 19)};
+    const std::vector<render::StackAdvice> said = advice_on(modules, mapped);
+    REQUIRE(said.size() == 2);
+    CHECK(
+        said[0].sentence().find("in probed instructions, which the kernel runs elsewhere ([uprobes]) end early: while nothing") !=
+        std::string::npos);
+    CHECK(said[1].sentence().find("in /memfd:runc (deleted) end early: it is a file in memory") != std::string::npos);
+    for (const render::StackAdvice &one : said) CHECK(one.sentence().find("Python") == std::string::npos);
 }
 
 TEST_CASE("advice: only where more than one in twenty ends early") {
     const std::string_view none[] = {"/usr/bin/cat"};
     const ModuleEnds good[] = {ends("/bin/a", false, 1000, UNWIND_ENDED_NO_RULE, 50),
                                ends("/bin/b", false, 9, UNWIND_ENDED_NO_RULE, 9)};
-    CHECK(advice(good, none).empty());
+    CHECK(advice_on(good, none).empty());
     const ModuleEnds poor[] = {
         ends("/bin/a", false, 1000, UNWIND_ENDED_NO_RULE, 51), ends("/bin/b", false, 300, UNWIND_ENDED_DEPTH, 299),
         ends("/bin/c", false, 100, UNWIND_ENDED_NO_PROCESS, 90), ends("/bin/d", false, 100, UNWIND_ENDED_NO_TABLE, 80),
         ends("/bin/e", false, 99, UNWIND_ENDED_UNREADABLE, 99)};
-    const std::vector<std::string> said = advice(poor, none);
+    const std::vector<render::StackAdvice> said = advice_on(poor, none);
     REQUIRE(said.size() == 4); // of e nothing can be done
-    CHECK(said[0].find("in b end early: --depth") != std::string::npos);
-    CHECK(said[1].find("in c end early: with -p PID") != std::string::npos);
-    CHECK(said[2].find("in d end early: --unwind-memory") != std::string::npos);
-    CHECK(said[3] ==
+    CHECK(said[0].sentence().find("in b end early: --depth") != std::string::npos);
+    CHECK(said[1].sentence().find("in c end early: with -p PID") != std::string::npos);
+    CHECK(said[2].sentence().find("in d end early: --unwind-memory") != std::string::npos);
+    CHECK(said[3].sentence() ==
           "5 % of the stacks in a end early: compiled with -fasynchronous-unwind-tables it has all its tables; if it was "
           "compiled with -fno-omit-frame-pointer, --unwind fp walks it");
     const ModuleEnds both[] = {ends("//anon", true, 100, UNWIND_ENDED_STUCK, 90),
                                ends("/x/libjvm.so", false, 100, UNWIND_ENDED_STUCK, 20)};
     const std::string_view java[] = {"/x/libjvm.so"};
-    CHECK(advice(both, java).size() == 1); // a runtime is told of once
-    CHECK(advice({}, {}).empty());
+    CHECK(advice_on(both, java).size() == 1); // a runtime is told of once
+    CHECK(advice_on({}, {}).empty());
 }

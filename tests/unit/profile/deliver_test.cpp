@@ -201,9 +201,9 @@ TEST_CASE("ledger: why walks by tables ended, and where those did that ended ear
     CHECK(ends[UNWIND_ENDED_DEPTH] == std::pair<std::string, uint64_t>{"depth", 1});
     CHECK(reason(d, "stack_truncated") == 1);
     CHECK(reason(d, "user_stack_ended_early") == 2);
-    REQUIRE(d.ended_early().size() == 2);
-    const std::string module = d.ended_early()[0].first;
-    CHECK(d.ended_early()[1].first == module + " (no rule)");
+    REQUIRE(d.early_ends().list().size() == 2);
+    const std::string module = d.early_ends().list()[0].first;
+    CHECK(d.early_ends().list()[1].first == module + " (no rule)");
 }
 
 TEST_CASE("ledger: what is incomplete is counted by reason") {
@@ -262,8 +262,8 @@ TEST_CASE("ledger: stacks that end before a thread's first function are told by 
     d.add(s.sample(kNone, s.tree.intern_node(outer, s.tree.intern_place(inner))));
     REQUIRE(d.finish());
     CHECK(reason(d, "user_stack_ended_early") == 3);
-    REQUIRE(d.ended_early().size() == 1);
-    CHECK(d.ended_early()[0] == std::pair<std::string, uint64_t>{"/lib/libc.so.6", 3});
+    REQUIRE(d.early_ends().list().size() == 1);
+    CHECK(d.early_ends().list()[0] == std::pair<std::string, uint64_t>{"/lib/libc.so.6", 3});
 }
 
 TEST_CASE("names: where threads and processes begin") {

@@ -58,14 +58,14 @@ TEST_CASE("profile twin: every configuration builds with counting, too") {
         if (number % 3 == 0) options.unwind.emplace();
         auto spec = profile::program_spec(BpfSource::automatic, options); // clang's can't
         REQUIRE(spec);
-        const MapSpec *stacks = spec->find_map("profile_stacks");
+        const MapSpec *stacks = spec->find_map("counted_stacks");
         REQUIRE(stacks);
         REQUIRE(stacks->inner);
         CHECK(stacks->inner->max_entries == 100);
         CHECK(stacks->inner->key_size == sizeof(ProfileRecord::key));
         CHECK(stacks->inner->value_size == sizeof(StackCount));
     });
-    CHECK(map_names(profile_unit({})).count("profile_stacks") == 0);
+    CHECK(map_names(profile_unit({})).count("counted_stacks") == 0);
 }
 
 TEST_CASE("profile twin: what is switched off isn't there") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "programs/render/json_line.h"
+#include "programs/render/run_facts.h"
 #include "tests/support/test.h"
 #include "tests/unit/render/samples.h"
 
@@ -85,4 +86,39 @@ TEST_CASE("json lines: text is valid, and harmless on a terminal, whatever it is
     CHECK(json("\xc2\x9b") == R"("\u009b")"); // the C1 control sequence introducer
     CHECK(json("\xc3\xa9\xf0\x9f\x90\x9d") == R"("\u00e9\ud83d\udc1d")");
     CHECK(json("\xff\xe2\x82") == R"("\ufffd\ufffd")");
+}
+
+TEST_CASE("json ledgers: what would make stacks whole, in fields and as a sentence") {
+    if (!writes_json()) SKIP("this build writes no JSON");
+    const StackAdvice advice{"lib\"x.so", 200, 50, "--depth 255 shows more frames"};
+    CHECK(advice.sentence() == "25 % of the stacks in lib\"x.so end early: --depth 255 shows more frames");
+    set_ledger_cost({.advice = {advice}});
+    std::string text;
+    append_json_ledger(text, {});
+    set_ledger_cost({});
+    CHECK(text.ends_with(
+        R"("degraded":{},"advice":[{"where":"lib\"x.so","stacks":200,"early":50,"advice":"--depth 255 shows more frames"}]})"
+        "\n"));
+}
+
+TEST_CASE("json headers: a machine of which little is known, and why") {
+    if (!writes_json()) SKIP("this build writes no JSON");
+    describe_environment_by([] {
+        Environment out;
+        out.load = "0.52 1.50 2";
+        out.mitigations.emplace();
+        out.unread = {{"bpf_jit", "/proc/x: Permission denied (EACCES)"}};
+        return out;
+    });
+    std::string text;
+    append_json_header(text, {});
+    describe_environment_by([] { return Environment(); });
+    std::string unknown;
+    append_json_header(unknown, {});
+    describe_environment_by(nullptr);
+    CHECK(text.ends_with(
+        R"_("environment":{"cpu":null,"virtualization":null,"governor":null,"bpf_jit":null,"bpf_jit_harden":null,)_"
+        R"_("load":[0.52,1.50,2],"mitigations":{},"unread":{"bpf_jit":"/proc/x: Permission denied (EACCES)"}}})_"
+        "\n"));
+    CHECK(unknown.ends_with("\"load\":null,\"mitigations\":null,\"unread\":{}}}\n"));
 }

@@ -1,10 +1,19 @@
 // System calls as text, as a student reads them.
 #include "runtime/sys/describe.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "asm/insn.h"
+#include "runtime/sys/bpf_fields.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/perf.h"
 #include "tests/support/fake_kernel.h"
@@ -111,6 +120,8 @@ TEST_CASE("describe: opening a perf event, its ioctls, and mmap") {
                                     "   # a clock");
     sys::Call enable{__NR_ioctl, {7, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0}, {}};
     CHECK(sys::describe(enable, 0) == "ioctl(7, PERF_EVENT_IOC_ENABLE, 0) = 0");
+    const sys::Call width{__NR_ioctl, {2, TIOCGWINSZ, 0, 0, 0, 0}, {}};
+    CHECK(!sys::is_narrated(width));
     sys::Call set{__NR_ioctl, {7, PERF_EVENT_IOC_SET_BPF, 5, 0, 0, 0}, {}};
     CHECK(sys::describe(set, -EEXIST) == "ioctl(7, PERF_EVENT_IOC_SET_BPF, 5) = -1 EEXIST (File exists)");
     sys::Call map{__NR_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 4, 0}, "the consumer's page"};
@@ -154,7 +165,7 @@ TEST_CASE("describe: BPF_LINK_CREATE shows the members of its union that the att
     multi.kprobe_multi.cnt = 2;
     multi.kprobe_multi.addrs = sys::reg(addresses);
     (void)sys::link_create(multi);
-    CHECK(kernel.lines.back().find("kprobe_multi.cnt=2, kprobe_multi.addrs=0x") != std::string::npos);
+    CHECK(kernel.lines.back().find("kprobe_multi.cnt=2, kprobe_multi.addrs=[0x1, 0x2]") != std::string::npos);
     CHECK(kernel.lines.back().find("bpf_cookie") == std::string::npos);
     sys::LinkCreateAttr uprobes;
     uprobes.attach_type = uapi::BPF_TRACE_UPROBE_MULTI;
@@ -168,4 +179,175 @@ TEST_CASE("describe: BPF_LINK_CREATE shows the members of its union that the att
     filter.netfilter = {2, 1, -5, 0};
     (void)sys::link_create(filter);
     CHECK(kernel.lines.back().find("netfilter.pf=2, netfilter.hooknum=1, netfilter.priority=-5") != std::string::npos);
+}
+
+namespace {
+
+sys::Call bpf(uint32_t command, const void *attr, size_t size) {
+    return {__NR_bpf, {command, sys::reg(attr), size, 0, 0, 0}, {}};
+}
+bool has(const std::string &text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// One map "counts" of 4 and 8 bytes at 5, one of 3 bytes at 6, and a program at 7.
+sys::Descriptors some_descriptors() {
+    sys::Descriptors fds;
+    sys::MapCreateAttr map;
+    map.map_type = BPF_MAP_TYPE_HASH;
+    map.key_size = 4;
+    map.value_size = 8;
+    sys::legal_name("counts", map.map_name);
+    fds.see(bpf(BPF_MAP_CREATE, &map, sizeof map), 5);
+    map.value_size = 3;
+    sys::legal_name("", map.map_name);
+    fds.see(bpf(BPF_MAP_CREATE, &map, sizeof map), 6);
+    sys::ProgLoadAttr program;
+    sys::legal_name("on_exec", program.prog_name);
+    fds.see(bpf(BPF_PROG_LOAD, &program, sizeof program), 7);
+    return fds;
+}
+
+} // namespace
+
+TEST_CASE("describe: maps by name, keys and values as they are") {
+    sys::Descriptors fds = some_descriptors();
+    const sys::Detail detail{&fds};
+    const uint32_t key = 3, next = 4;
+    uint64_t value = 815;
+    sys::MapElemAttr attr{.map_fd = 5, .key = sys::reg(&key), .value = sys::reg(&value)};
+    CHECK(has(describe(bpf(BPF_MAP_UPDATE_ELEM, &attr, 32), 0, detail), "{map_fd=5<counts>, key=[3], value=[815]}"));
+    CHECK(has(describe(bpf(BPF_MAP_LOOKUP_ELEM, &attr, 32), 0, detail), "value=[815]}"));
+    CHECK(has(describe(bpf(BPF_MAP_LOOKUP_ELEM, &attr, 32), -ENOENT, detail), "key=[3], value=0x")); // nothing was written there
+    attr.value = sys::reg(&next);
+    CHECK(has(describe(bpf(BPF_MAP_GET_NEXT_KEY, &attr, 32), 0, detail), "key=[3], next_key=[4]}"));
+    attr.map_fd = 6;
+    attr.value = sys::reg("a\"\x1b");
+    CHECK(has(describe(bpf(BPF_MAP_UPDATE_ELEM, &attr, 32), 0, detail),
+              "map_fd=6<BPF_MAP_TYPE_HASH>, key=[3], value=\"a\\\"\\x1b\"}"));
+    attr.value = 8; // wrong on purpose
+    CHECK(has(describe(bpf(BPF_MAP_UPDATE_ELEM, &attr, 32), -EFAULT, detail), "value=0x8}"));
+    const uint32_t keys[6] = {1, 2, 3, 4, 5, 6};
+    sys::MapBatchAttr batch{.keys = sys::reg(keys), .count = 6, .map_fd = 5};
+    CHECK(has(describe(bpf(BPF_MAP_LOOKUP_BATCH, &batch, sizeof batch), 0, detail), "keys=[1, 2, 3, 4, ... 6 in all]"));
+    // A copy is the same, and a number that was closed is nobody's.
+    fds.see({__NR_fcntl, {5, F_DUPFD_CLOEXEC, 0, 0, 0, 0}, {}}, 9);
+    fds.see({__NR_close, {5, 0, 0, 0, 0, 0}, {}}, 0);
+    attr.map_fd = 9;
+    CHECK(has(describe(bpf(BPF_MAP_FREEZE, &attr, 4), 0, detail), "{map_fd=9<counts>}"));
+    attr.map_fd = 5;
+    CHECK(has(describe(bpf(BPF_MAP_DELETE_ELEM, &attr, 16), 0, detail), "{map_fd=5, key=0x"));
+    const sys::Call run_on{__NR_ioctl, {3, PERF_EVENT_IOC_SET_BPF, 7, 0, 0, 0}, {}};
+    CHECK(describe(run_on, 0, detail) == "ioctl(3, PERF_EVENT_IOC_SET_BPF, 7<on_exec>) = 0");
+}
+
+TEST_CASE("describe: a program's instructions, types and log") {
+    // A wide one, and five more.
+    const Insn insns[] = {{0x18, 1, 1, 0, 5}, {},    {0xb7, 0, 0, 0, 1}, {0x07, 0, 0, 0, 2}, {0x07, 0, 0, 0, 3},
+                          {0x07, 0, 0, 0, 4}, {0x95}};
+    const uint32_t functions[] = {0, 7, 3, 9};
+    const std::string log = "0: (b7) r0 = 1\nR1 is a pointer\n" + std::string(200, 'x');
+    sys::ProgLoadAttr attr;
+    attr.insns = sys::reg(insns);
+    attr.insn_cnt = std::size(insns);
+    attr.func_info = sys::reg(functions);
+    attr.func_info_cnt = 2;
+    attr.func_info_rec_size = 8;
+    attr.log_buf = sys::reg(log.c_str());
+    attr.log_size = static_cast<uint32_t>(log.size() + 1);
+    const sys::Call call = bpf(BPF_PROG_LOAD, &attr, sizeof attr);
+    const std::string few = describe(call, -EACCES);
+    CHECK(has(few, "insns=[r1 = map 5 ll; r0 = 1; r0 += 2; r0 += 3; ... 6 in all], "));
+    CHECK(has(few, "func_info=[{0, 7}, {3, 9}]"));
+    CHECK(has(few, "log_buf=\"0: (b7) r0 = 1\\x0aR1 is a pointer"));
+    CHECK(has(few, "xxx\"..., "));
+    const std::string all = describe(call, -EACCES, {nullptr, sys::kAll});
+    CHECK(has(all, "\n            0: r1 = map 5 ll\n            2: r0 = 1\n"));
+    CHECK(has(all, "\n            6: exit]"));
+    CHECK(has(all, "\n        R1 is a pointer\n"));
+    CHECK(has(all, std::string(200, 'x')));
+
+    const uint8_t types[24] = {0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 16, 0, 0, 0, 3};
+    sys::BtfLoadAttr btf;
+    btf.btf = sys::reg(types);
+    btf.btf_size = sizeof types;
+    CHECK(has(describe(bpf(BPF_BTF_LOAD, &btf, sizeof btf), 4), "btf={types=16 bytes, strings=3 bytes}, btf_size=24"));
+}
+
+TEST_CASE("describe: what the kernel told of an object, by what its descriptor is") {
+    sys::Descriptors fds = some_descriptors();
+    sys::ProgInfo program;
+    program.type = BPF_PROG_TYPE_XDP;
+    program.id = 12;
+    sys::legal_name("on_exec", program.name);
+    sys::InfoAttr attr;
+    attr.bpf_fd = 7;
+    attr.info_len = sizeof program;
+    attr.info = sys::reg(&program);
+    CHECK(has(describe(bpf(BPF_OBJ_GET_INFO_BY_FD, &attr, 16), 0, {&fds}), "info={type=BPF_PROG_TYPE_XDP, id=12, "));
+    CHECK(has(describe(bpf(BPF_OBJ_GET_INFO_BY_FD, &attr, 16), 0, {&fds}), "name=\"on_exec\", ...}"));
+    CHECK(has(describe(bpf(BPF_OBJ_GET_INFO_BY_FD, &attr, 16), -EFAULT, {&fds}), "info=0x"));
+}
+
+TEST_CASE("describe: names of functions for kprobe.multi, and what a uprobe is on") {
+    const char *names[] = {"vfs_read", "vfs_write"};
+    sys::LinkCreateAttr multi;
+    multi.attach_type = uapi::BPF_TRACE_KPROBE_MULTI;
+    multi.kprobe_multi.cnt = 2;
+    multi.kprobe_multi.syms = sys::reg(names);
+    CHECK(has(describe(bpf(BPF_LINK_CREATE, &multi, sizeof multi), 4), "kprobe_multi.syms=[\"vfs_read\", \"vfs_write\"]"));
+    multi.kprobe_multi.syms = 8; // as the feature probe does
+    CHECK(has(describe(bpf(BPF_LINK_CREATE, &multi, sizeof multi), -EFAULT), "kprobe_multi.syms=0x8"));
+    sys::PerfEventAttr event;
+    event.type = 8;
+    event.size = 112;
+    event.config1 = sys::reg("/bin/sh");
+    event.config2 = 0x1234;
+    const sys::Call open{__NR_perf_event_open, {sys::reg(&event), 0, 0, 0, 0, 0}, {}};
+    CHECK(has(describe(open, 7), "uprobe_path=\"/bin/sh\", probe_offset=0x1234}"));
+}
+
+TEST_CASE("describe: every field of every command's attributes has a name") {
+    struct Command {
+        uint32_t command;
+        size_t size;
+        std::vector<size_t> padding = {}; // words of nothing
+        uint32_t attach_type = 0;
+    };
+    const Command commands[] = {
+        {BPF_MAP_CREATE, sizeof(sys::MapCreateAttr)},
+        {BPF_MAP_LOOKUP_ELEM, sizeof(sys::MapElemAttr), {4}},
+        {BPF_MAP_UPDATE_ELEM, sizeof(sys::MapElemAttr), {4}},
+        {BPF_MAP_LOOKUP_BATCH, sizeof(sys::MapBatchAttr)},
+        {BPF_PROG_LOAD, sizeof(sys::ProgLoadAttr)},
+        {BPF_OBJ_GET, sizeof(sys::ObjAttr), {offsetof(sys::ObjAttr, pad)}},
+        {BPF_PROG_ATTACH, sizeof(sys::ProgAttachAttr)},
+        {BPF_PROG_TEST_RUN, sizeof(sys::ProgTestRunAttr), {offsetof(sys::ProgTestRunAttr, pad)}},
+        {BPF_MAP_GET_NEXT_ID, sizeof(sys::IdAttr)},
+        {BPF_OBJ_GET_INFO_BY_FD, sizeof(sys::InfoAttr)},
+        {BPF_PROG_QUERY, sizeof(sys::ProgQueryAttr), {offsetof(sys::ProgQueryAttr, pad)}},
+        {BPF_RAW_TRACEPOINT_OPEN, sizeof(sys::RawTracepointAttr), {12}},
+        {BPF_BTF_LOAD, sizeof(sys::BtfLoadAttr)},
+        {BPF_TASK_FD_QUERY, sizeof(sys::TaskFdQueryAttr)},
+        {BPF_LINK_UPDATE, sizeof(sys::LinkUpdateAttr)},
+        {BPF_LINK_CREATE, 64, {}, uapi::BPF_TRACE_UPROBE_MULTI},
+        {BPF_LINK_CREATE, 48, {}, uapi::BPF_TRACE_KPROBE_MULTI},
+        {BPF_LINK_CREATE, 36, {}, uapi::BPF_TRACE_FENTRY_MULTI},
+        {BPF_LINK_CREATE, 32, {20}, BPF_TRACE_FENTRY},
+        {BPF_LINK_CREATE, 28, {}, BPF_TRACE_ITER},
+        {BPF_LINK_CREATE, 32, {}, uapi::BPF_NETFILTER},
+        {BPF_LINK_CREATE, 32, {20}, uapi::BPF_TCX_INGRESS},
+        {BPF_LINK_CREATE, 32, {20}, uapi::BPF_NETKIT_PRIMARY},
+        {BPF_LINK_CREATE, 32, {20}, BPF_CGROUP_INET_INGRESS},
+    };
+    for (const Command &command : commands) {
+        std::vector<bool> named(command.size);
+        for (const size_t at : command.padding) std::fill_n(named.begin() + static_cast<std::ptrdiff_t>(at), 4, true);
+        for (const sys::Field &field : sys::fields_of(command.command, command.attach_type))
+            for (size_t i = 0; i < field.size; ++i) named[field.offset + i] = true;
+        for (size_t i = 0; i < command.size; ++i) {
+            CAPTURE(command.command);
+            CAPTURE(command.attach_type);
+            CAPTURE(i);
+            CHECK(named[i]);
+        }
+    }
 }

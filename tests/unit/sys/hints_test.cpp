@@ -17,7 +17,6 @@ sys::Facts with(std::initializer_list<Capability> own, bool first = true) {
     facts.own = sys::Capabilities{};
     for (Capability one : own) facts.own->effective |= uint64_t{1} << static_cast<unsigned>(one);
     facts.first_user_namespace = first;
-    facts.sysfs = true;
     return facts;
 }
 
@@ -75,9 +74,4 @@ TEST_CASE("hints: hidden addresses, and what isn't below /sys") {
     facts = with({});
     facts.kptr_restrict = 1;
     CHECK(has(sys::hidden_addresses_hint(facts), "lacks CAP_SYSLOG"));
-
-    CHECK(sys::absent_hint(kAll, "built without it") == "built without it");
-    facts.sysfs = false;
-    CHECK(has(sys::absent_hint(facts, "built without it"), "no sysfs is mounted"));
-    CHECK_FALSE(has(sys::absent_hint(facts, "built without it"), "built without it"));
 }

@@ -108,4 +108,15 @@ TEST_CASE("trace program: system calls by number share what is attached") {
         const Group &group = made->groups[entry.call];
         CHECK(std::count(group.places.begin(), group.places.end(), entry.place_and_one - 1) == 1);
     }
+    // Where they are only counted by their stacks no values are asked for, so all look alike.
+    options.stack = true;
+    options.counting.emplace();
+    made = trace_unit(unlike, options, nullptr);
+    REQUIRE_MESSAGE(made, made.error().message());
+    CHECK(made->groups.size() == 2);
+    CHECK(made->jumpers.empty());
+    for (const Group &group : made->groups) {
+        CHECK(group.layout.values() == 0);
+        CHECK(group.layout.key == sizeof(Header));
+    }
 }

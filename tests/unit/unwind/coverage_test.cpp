@@ -2,7 +2,9 @@
 #include "runtime/unwind/coverage.h"
 
 #include <algorithm>
+#include <initializer_list>
 
+#include "runtime/symbols/vdso.h"
 #include "tests/support/test.h"
 #include "tests/unit/unwind/cfi_elf.h"
 
@@ -39,4 +41,32 @@ TEST_CASE("unwind coverage: rows, holes with frame pointers, holes without, padd
     for (size_t at = 0x20000; at < 0x28000; at += 2048) app.code[at] = 0x53; // too few of them
     CHECK(of(app).by_neither == 0x10000);
     CHECK(of(CfiElf{}).all() == 0); // padding alone
+}
+
+TEST_CASE("unwind coverage: a hole that never saves the frame pointer has its caller's, where callers keep them") {
+    CfiElf app;
+    std::fill(app.code.begin(), app.code.end(), uint8_t{0x53});
+    const uint64_t cie = app.eh.cie();
+    app.eh.fde(cie, 0x10000, 0x10000, {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6}); // push rbp; mov rbp, rsp
+    app.eh.fde(cie, 0x20010, 0x0fff0, {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6});
+    CHECK(of(app).by_pointers == 0x10000);
+    CHECK(of(app).by_neither == 0);
+    const auto with = [&](std::initializer_list<uint8_t> code) {
+        CfiElf other = app;
+        std::copy(code.begin(), code.end(), other.code.begin() + 0x28000);
+        return of(other).by_neither;
+    };
+    CHECK(with({0x55}) == 0x10000);                         // push rbp
+    CHECK(with({0x48, 0x89, 0x6c, 0x24, 0x10}) == 0x10000); // mov [rsp + 16], rbp
+    CHECK(with({0x48, 0x89, 0x5c, 0x24, 0x10}) == 0);       // rbx
+    app.eh.fde(cie, 0x20000, 8, {0x41, 0x0e, 16});          // another keeps none
+    CHECK(of(app).by_neither > 0);
+}
+
+TEST_CASE("unwind coverage: stacks go through all of the vdso, as profiles show") {
+    const auto image = symbols::vdso_image();
+    if (!image) SKIP(image.error().message());
+    const auto file = elf::Elf::parse(*image, "[vdso]").value();
+    const unwind::Coverage code = unwind::coverage(file, unwind::build_table(file).value());
+    CHECK(code.percent(code.by_neither) < 5);
 }

@@ -1,0 +1,94 @@
+// Events that are only counted: the first of each kind goes into the ring, of the others one number grows.
+//
+//      trace_slots[thread] = blank --> record --> key --> counted before: count += 1
+//                                                    +--> not yet: into the ring
+//      delete trace_slots[thread]
+//
+// A record is made in a slot that is this thread's alone while the program runs: it may be preempted, so what each CPU has would
+// be somebody else's a moment later; and what is taken from the ring and given back is passed over by the reader like any other.
+// Who finds the slot in use (an interrupt within a program of the same thread) or none left (so many threads are in the middle
+// of a program at once) sends the record by itself: nothing is lost for that.
+#include <linux/bpf.h>
+
+#include "programs/trace/emit.h"
+
+namespace rawbpf::inline v0::trace {
+namespace {
+
+// What tells events apart: place and end, process, thread's name, addresses, and how complete they are.
+CountedRecord counted_record(const Emitting &e, const Layout &layout) {
+    static_assert(offsetof(Header, what) == offsetof(Header, cpu) + 4 && offsetof(Header, comm) % 8 == 0);
+    const auto stack = static_cast<int32_t>(layout.stack);
+    CountedRecord out;
+    out.key = static_cast<int32_t>(layout.key);
+    out.words = {{offsetof(Header, place), 4},
+                 {offsetof(Header, what), 4},
+                 {offsetof(Header, pid), 4},
+                 {offsetof(Header, comm), 8},
+                 {offsetof(Header, comm) + 8, 8},
+                 {stack + static_cast<int32_t>(offsetof(StackHead, kernel_bytes)), 8}, // and user_bytes
+                 {stack + static_cast<int32_t>(offsetof(StackHead, ending)), 4}};
+    if (e.shared.options.counting->by_thread) out.words.push_back({offsetof(Header, tid), 4});
+    const auto frames = [&](size_t bytes, size_t at, uint32_t most) {
+        const Mem size = r8 + runtime(stack + static_cast<int32_t>(bytes));
+        out.frames.push_back({stack + static_cast<int32_t>(at), most, [size, most](Code &f) {
+                                  f.load<uint32_t>(r1, size);
+                                  f.if_(r1 > runtime(most * 8), [&] { f.mov(r1, 0); }); // an error is a large number
+                              }});
+    };
+    frames(offsetof(StackHead, kernel_bytes), sizeof(StackHead), kMostFrames);
+    frames(offsetof(StackHead, user_bytes), sizeof(StackHead) + kMostFrames * 8, layout.user_frames);
+    return out;
+}
+
+} // namespace
+
+void count_record(const Emitting &e, const Layout &layout, Label done) {
+    Code &f = e.f;
+    Shared &s = e.shared;
+    const Slot zero = f.stack<uint32_t>("zero"), thread = f.stack<uint32_t>("thread"), counts = f.stack<uint64_t>("counts");
+    const Label in_use = f.label("slot in use"), finished = f.label("finished");
+    f.store<uint64_t>(counts, r8);
+    f.store<uint32_t>(zero, 0);
+    f.call(helper::get_current_pid_tgid);
+    f.store<uint32_t>(thread, r0);
+    f.load<uint32_t>(r1, thread);
+    f.if_(r1 == 0, [&] { // each CPU has an idle thread of that number
+        f.call(helper::get_smp_processor_id);
+        f.add(r0, 1);
+        f.neg(r0);
+        f.store<uint32_t>(thread, r0);
+    });
+    f.call(helper::map_lookup_elem, *s.blank, zero);
+    f.jump_if(r0 == 0, in_use);
+    f.mov(r3, r0);
+    f.call(helper::map_update_elem, *s.slots, thread, r3, BPF_NOEXIST);
+    f.jump_if(r0 != 0, in_use);
+    f.call(helper::map_lookup_elem, *s.slots, thread);
+    f.jump_if(r0 == 0, in_use);
+    f.mov(r9, r0);
+
+    Emitting in_slot = e;
+    const Label copying = f.label("copying");
+    if (e.size) in_slot.copying = copying; // there is no room for a copy
+    fill_record(in_slot, layout);
+    f.mov(r8, r9);
+    s.counting->count(f, zero, counted_record(e, layout), finished);
+    f.call(helper::ringbuf_output, *s.ring, r8, runtime(layout.size), 0);
+    s.counting->sent(f);
+    f.if_(r0 != 0, [&] {
+        f.load<uint64_t>(r8, counts);
+        bump(e, offsetof(Counts, lost));
+    });
+    f.bind(finished);
+    f.call(helper::map_delete_elem, *s.slots, thread);
+    f.jump(done);
+    if (e.size) {
+        f.bind(copying);
+        f.call(helper::map_delete_elem, *s.slots, thread);
+        f.load<uint64_t>(r8, counts);
+    }
+    f.bind(in_use);
+}
+
+} // namespace rawbpf::inline v0::trace

@@ -1,0 +1,41 @@
+// What is being done right now that may take long, for whoever tells somebody who waits (cli/starting.h). Costs a few stores;
+// nobody has to look.
+//
+//      LongStep step("attaching", "functions", functions.size());
+//      for (const Function &function : functions) {
+//          TRY(attach(function));
+//          step.advance();
+//      }
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rawbpf::inline v0 {
+
+class LongStep {
+  public:
+    /// What one who looks sees. Two threads: it may be half of a step and half of the next one, for one look.
+    struct State {
+        const char *doing = nullptr; ///< "attaching"; nullptr: nothing long
+        const char *of = "";         ///< "functions"
+        uint32_t done = 0, total = 0;
+    };
+    /// Until it is dropped; then the one around it goes on. Both texts must last: literals. `total` 0 or 1: not counted.
+    explicit LongStep(const char *doing, const char *of = "", size_t total = 0);
+    ~LongStep();
+    LongStep(const LongStep &) = delete;
+    LongStep &operator=(const LongStep &) = delete;
+    void advance(size_t more = 1);
+
+    /// From any thread. Steps are made by one.
+    [[nodiscard]] static State now();
+    /// Called by the thread that makes steps whenever one begins or advances, where no other thread can look; nullptr: nothing
+    /// is. Returns the one before.
+    static void (*listen(void (*listener)()))();
+
+  private:
+    State outer_;
+};
+
+} // namespace rawbpf::inline v0
