@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Batches: several source files compiled as one, so that the headers they share are read and instantiated once.
+
+    batches.py ROOT OUTPUT... -- SOURCE...
+
+Each OUTPUT becomes a file that includes up to BATCH of the sources, neighbours first; sources that aren't C++ are left out. A build
+with -Dbatches=true does this; it takes less than half the processor time of one without (the headers of the standard library and of
+fmt are most of what a small file costs). The release build doesn't: there each file is compiled by itself, and has to include what
+it uses.
+
+Two files can share a batch only when neither sees a name of the other's that is meant for one file: what an unnamed namespace holds,
+static functions, constants, types of a .cpp. So the files are read (a list of their tokens, no more), and a file goes to the first
+batch with room where
+
+  - no name that it declares for itself is declared there, or is called there, or is named as a type or constant there or in
+    the project's headers that it includes, and the other way round;
+  - all files have the same using-directives outside functions;
+  - no file defines macros before it includes (they would change what the others' headers say).
+
+What this reading misses shows as an error of the compiler ("redefinition of ..."), not as another program: mark a file `// Not batched:
+REASON` and it stays alone. An output is written only when its text changes, so an edit compiles one batch again.
+"""
+import os
+import re
+import sys
+
+BATCH = 8
+
+TOKEN = re.compile(r"""
+    (?P<comment>//[^\n]*|/\*.*?\*/)
+  | (?P<raw>(?:u8|u|U|L)?R"(?P<fence>[^()\\\s]*)\(.*?\)(?P=fence)")
+  | (?P<string>(?:u8|u|U|L)?"(?:[^"\\\n]|\\.)*")
+  | (?P<number>\d(?:[\w.]|'(?=\w)|[eEpP][+-])*)
+  | (?P<char>'(?:[^'\\\n]|\\.)*')
+  | (?P<directive>(?m:^)[ \t]*\#(?:[^\n\\]|\\\n|\\.)*)
+  | (?P<word>[A-Za-z_]\w*)
+  | (?P<mark>::|->|\S)
+""", re.X | re.S)
+
+KEYWORDS = set("if for while switch return sizeof alignof decltype static_assert requires noexcept alignas catch and or not "
+               "new delete co_await throw case else do const constexpr static inline auto void bool char int long short unsigned signed "
+               "float double struct class enum union using namespace template typename typedef extern operator explicit this true "
+               "false nullptr default break continue public private protected friend virtual override final mutable volatile".split())
+
+
+def without_attributes(words):
+    """The statement without [[...]], alignas(...) and __attribute__((...))."""
+    kept, at = [], 0
+    while at < len(words):
+        start = {"alignas": 1, "__attribute__": 1}.get(words[at])
+        if start is None and words[at:at + 2] == ["[", "["]:
+            start = 0
+        if start is None:
+            kept.append(words[at])
+            at += 1
+            continue
+        at += start
+        depth = 0
+        while at < len(words):
+            depth += (words[at] in "([") - (words[at] in ")]")
+            at += 1
+            if depth == 0:
+                break
+    return kept
+
+
+class File:
+    """What one source says of names, for the question whether it can share a batch."""
+
+    headers = {}  # path -> the names that it and what it includes use
+
+    def __init__(self, path, root):
+        self.path = path
+        self.root = root
+        self.own = set()      # names declared for this file alone
+        self.called = set()   # names before a "(", "<", "{" or "::", and names with a capital letter: what could resolve differently
+        self.using = set()    # using-directives outside functions
+        self.alone = False
+        with open(path, encoding="utf-8") as source:
+            self.read(source.read())
+
+    def read(self, text):
+        self.alone = "// Not batched:" in text
+        tokens, included = [], False
+        for found in TOKEN.finditer(text):
+            kind, value = found.lastgroup, found.group()
+            if kind == "fence":
+                kind = "raw"
+            if kind == "directive":
+                name = re.match(r"\s*#\s*define\s+(\w+)", value)
+                if name:
+                    self.own.add(name.group(1))
+                    # A macro that is defined before a header is meant for that header.
+                    self.alone |= not included or bool(re.search(r"^\s*#\s*include", text[found.end():], re.M))
+                include = re.match(r'\s*#\s*include\s+(?:"([^"]+)")?', value)
+                if include:
+                    included = True
+                    self.called |= self.header(include.group(1))
+            elif kind in ("word", "mark"):
+                tokens.append(value)
+            elif kind in ("string", "raw", "number", "char"):
+                tokens.append("0")
+        self.called |= self.uses(tokens)
+        self.declares(tokens)
+
+    def header(self, name):
+        """The names that a header of the project's uses, with what it includes; none of a system's."""
+        for path in (os.path.join(os.path.dirname(self.path), name or ""), os.path.join(self.root, name or "")):
+            if name and os.path.isfile(path):
+                break
+        else:
+            return set()
+        path = os.path.realpath(path)
+        if path not in File.headers:
+            File.headers[path] = set()
+            File.headers[path] = {used for used in File(path, self.root).called if re.match("k?[A-Z]", used)}
+        return File.headers[path]
+
+    @staticmethod
+    def uses(tokens):
+        called = set()
+        for i, token in enumerate(tokens):
+            if not (token[0].isalpha() or token[0] == "_") or token in KEYWORDS:
+                continue
+            if i and tokens[i - 1] in (".", "->", "::"):
+                continue
+            after = tokens[i + 1] if i + 1 < len(tokens) else ""
+            if after in ("(", "<", "{", "::") or token[0].isupper() or re.match("k[A-Z]", token):
+                called.add(token)
+        return called
+
+    def declares(self, tokens):
+        scopes = []  # of each open brace: "named", "own" or "inside" (a body, a type, an initializer)
+        statement = []
+        i = 0
+        while i < len(tokens):
+            token = tokens[i]
+            outside = not scopes or scopes[-1] != "inside"
+            if token == "}":
+                if scopes:
+                    scopes.pop()
+                if not scopes or scopes[-1] != "inside":
+                    statement = []
+                i += 1
+                continue
+            if not outside:
+                if token == "{":
+                    scopes.append("inside")
+                i += 1
+                continue
+            if token == "namespace" and (not statement or statement == ["inline"]):
+                end = i
+                while end < len(tokens) and tokens[end] not in ("{", ";", "="):
+                    end += 1
+                if end < len(tokens) and tokens[end] == "{":
+                    scopes.append("own" if end == i + 1 or "own" in scopes else "named")
+                    statement = []
+                    i = end + 1
+                    continue
+                if end < len(tokens) and tokens[end] == "=":
+                    self.own.add(tokens[i + 1])
+                while end < len(tokens) and tokens[end] != ";":
+                    end += 1
+                statement = []
+                i = end + 1
+                continue
+            if token == "{":
+                if statement[:1] == ["extern"] and len(statement) == 2:
+                    scopes.append("named")
+                else:
+                    self.declared(statement, "own" in scopes)
+                    scopes.append("inside")
+                statement = []
+            elif token == ";":
+                self.declared(statement, "own" in scopes)
+                statement = []
+            else:
+                statement.append(token)
+            i += 1
+
+    def declared(self, statement, own):
+        words = list(statement)
+        if words[:2] == ["using", "namespace"]:
+            self.using.add("".join(words[2:]))
+            return
+        while words[:1] == ["template"]:
+            depth, end = 0, 1
+            while end < len(words):
+                depth += (words[end] == "<") - (words[end] == ">")
+                end += 1
+                if depth == 0:
+                    break
+            words = words[end:]
+        words = without_attributes(words)
+        if not words:
+            return
+        if words[0] == "using":
+            if len(words) > 2 and words[2] == "=":
+                self.own.add(words[1])
+            elif len(words) > 1:
+                self.own.add(words[-1])  # using std::x
+            return
+        if words[0] in ("struct", "class", "enum", "union"):
+            rest = [word for word in words[1:] if word not in ("class", "struct")]
+            if rest and rest[0] != ":" and (len(rest) == 1 or rest[1] in (":", "final", "<")):
+                self.own.add(rest[0])
+                return
+        # A function's or a variable's name stands before the first of ( = [ { ; outside template arguments.
+        depth, name, before = 0, None, None
+        for at, word in enumerate(words):
+            if word == "<" and at and (words[at - 1][0].isalpha() or words[at - 1][0] == "_"):
+                depth += 1
+            elif word == ">" and depth:
+                depth -= 1
+            elif depth == 0 and word in ("(", "=", "["):
+                break
+            elif depth == 0 and (word[0].isalpha() or word[0] == "_"):
+                before, name = (words[at - 1] if at else None), word
+        if name is None or name in KEYWORDS or before == "::":
+            return
+        constant = "(" not in words and ("constexpr" in words or "const" in words or "constinit" in words)
+        if own or "static" in words or ("constexpr" in words) or ("extern" not in words and constant):
+            self.own.add(name)
+            self.own.update(after for at, after in zip(words, words[1:]) if constant and at == "," and re.match("k[A-Z]", after))
+
+    def fits(self, other):
+        return not (self.alone or other.alone or self.using != other.using or self.own & other.own or self.own & other.called or
+                    other.own & self.called)
+
+
+def batches(files, count):
+    """The files in so many batches; what fits into none with room goes to the emptiest, by itself as long as there is one."""
+    made = [[] for _ in range(count)]
+    homeless = []
+    for file in files:
+        for batch in made:
+            if len(batch) < BATCH and all(file.fits(other) for other in batch):
+                batch.append(file)
+                break
+        else:
+            homeless.append(file)
+    if homeless:
+        sys.exit("batches.py: no batch for %s: raise the number of batches" % " ".join(file.path for file in homeless))
+    return made
+
+
+def main():
+    root, rest = sys.argv[1], sys.argv[2:]
+    outputs, sources = rest[:rest.index("--")], rest[rest.index("--") + 1:]
+    files = [File(source, root) for source in sources if source.endswith(".cpp")]
+    for output, batch in zip(outputs, batches(files, len(outputs))):
+        text = "// Made by tests/support/batches.py.\n"
+        for file in batch:
+            path = os.path.abspath(file.path)
+            inside = os.path.relpath(path, root)
+            # Files that the build has made are named from the batch.
+            name = os.path.relpath(path, os.path.dirname(os.path.abspath(output))) if inside.startswith("..") or not os.path.exists(
+                os.path.join(root, inside)) or "/build" in "/" + inside else inside
+            text += '#include "%s"\n' % name
+        if not os.path.exists(output) or open(output, encoding="utf-8").read() != text:
+            with open(output, "w", encoding="utf-8") as out:
+                out.write(text)
+
+
+if __name__ == "__main__":
+    main()
