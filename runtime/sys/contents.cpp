@@ -2,7 +2,9 @@
 #include "runtime/sys/contents.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <span>
 #include <sys/syscall.h>
@@ -35,12 +37,8 @@ uint64_t number(Bytes bytes) {
     return value;
 }
 
-} // namespace
-
-std::vector<std::byte> own_memory(uint64_t address, size_t size) {
-    std::vector<std::byte> out(std::min(size, kMostRead));
-    if (address == 0) out.clear();
-    if (out.empty()) return out;
+// How many bytes it could read, or -errno.
+long by_process_vm_readv(uint64_t address, std::span<std::byte> out) {
     // A part for each page: those before the first that isn't there are read.
     constexpr size_t kMostParts = 1024; // IOV_MAX
     const size_t page = page_size();
@@ -52,9 +50,38 @@ std::vector<std::byte> own_memory(uint64_t address, size_t size) {
         at = next;
     }
     const long pid = direct(__NR_getpid);
-    const long n = direct(__NR_process_vm_readv, static_cast<uint64_t>(pid), reg(&to), 1, reg(from.data()), from.size(), 0);
+    return direct(__NR_process_vm_readv, static_cast<uint64_t>(pid), reg(&to), 1, reg(from.data()), from.size(), 0);
+}
+
+} // namespace
+
+std::vector<std::byte> own_memory(uint64_t address, size_t size) {
+    std::vector<std::byte> out(std::min(size, kMostRead));
+    if (address == 0) out.clear();
+    if (out.empty()) return out;
+    long n = by_process_vm_readv(address, out);
+    // Kept from it: containers of old Docker, and emulators of a processor, which don't have it.
+    if (n == -ENOSYS || n == -EPERM) n = own_memory_by_pipe(address, out);
     out.resize(n < 0 ? 0 : static_cast<size_t>(n));
     return out;
+}
+
+long own_memory_by_pipe(uint64_t address, std::span<std::byte> out) {
+    int ends[2];
+    if (const long failed = direct(__NR_pipe2, reg(ends), O_CLOEXEC | O_NONBLOCK); failed < 0) return failed;
+    const size_t page = page_size(); // what every pipe holds
+    size_t done = 0;
+    long error = 0;
+    while (done < out.size() && error == 0) {
+        const size_t part = std::min(out.size() - done, page - (address + done) % page);
+        const long n = direct(__NR_write, static_cast<uint64_t>(ends[1]), address + done, part);
+        const long back =
+            n <= 0 ? n : direct(__NR_read, static_cast<uint64_t>(ends[0]), reg(out.data() + done), static_cast<uint64_t>(n));
+        if (back > 0) done += static_cast<size_t>(back);
+        if (back < static_cast<long>(part)) error = back < 0 ? back : -EFAULT;
+    }
+    for (const int end : ends) direct(__NR_close, static_cast<uint64_t>(end));
+    return done ? static_cast<long>(done) : error;
 }
 
 std::string own_string(uint64_t address, size_t most) {

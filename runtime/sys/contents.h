@@ -1,11 +1,12 @@
 // What lies in this process's memory, as text: what system calls are given by address. Part of describe.cpp.
 //
 // An address may be wrong on purpose (probes give such), so nothing is read through a pointer: process_vm_readv(2) of this very
-// process says how much of it is there.
+// process says how much of it is there. Where that is forbidden or unknown, the bytes go through a pipe: write(2) says it, too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ inline constexpr Bounds kFew{}, kAll{1 << 20, 1 << 20, 1 << 20, true};
 
 /// So many of the bytes at `address` as can be read: all, or those up to the first page that can't.
 [[nodiscard]] std::vector<std::byte> own_memory(uint64_t address, size_t size);
+/// The same by write(2) to a pipe and read(2), for where process_vm_readv(2) can't be had: how many bytes, or -errno.
+[[nodiscard]] long own_memory_by_pipe(uint64_t address, std::span<std::byte> out);
 /// The text there, up to its NUL; `most` bytes of it at most.
 [[nodiscard]] std::string own_string(uint64_t address, size_t most);
 

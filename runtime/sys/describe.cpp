@@ -75,10 +75,13 @@ class Attributes {
     Attributes(const Call &call, long result, const Detail &detail) : done_(result >= 0), detail_(detail) {
         const std::vector<std::byte> given = own_memory(call.args[1], std::min<uint64_t>(call.args[2], sizeof attr_));
         std::copy(given.begin(), given.end(), attr_);
+        unread_ = given.empty() ? call.args[1] : 0;
         command_ = static_cast<uint32_t>(call.args[0]);
     }
 
+    // {map_type=..., ...}; their address, where they can't be read.
     [[nodiscard]] std::string text() const {
+        if (unread_) return pointer(unread_);
         std::string out;
         for (const Field &field : fields_of(command_, word(offsetof(LinkCreateAttr, attach_type)))) {
             uint64_t value = field.size == 8 ? load<uint64_t>(attr_ + field.offset) : word(field.offset);
@@ -86,7 +89,7 @@ class Attributes {
             if (!field.always && value == 0) continue;
             append(out, "{}{}={}", out.empty() ? "" : ", ", field.name, shown(field, value));
         }
-        return out;
+        return format("{{{}}}", out);
     }
 
   private:
@@ -190,13 +193,14 @@ class Attributes {
 
     alignas(8) std::byte attr_[256] = {};
     uint32_t command_ = 0;
+    uint64_t unread_ = 0; // where they are
     bool done_;
     const Detail &detail_;
 };
 
 std::string bpf_call(const Call &call, long result, const Detail &detail) {
-    return format("bpf({}, {{{}}}, {})", command_name(static_cast<uint32_t>(call.args[0])),
-                  Attributes(call, result, detail).text(), call.args[2]);
+    return format("bpf({}, {}, {})", command_name(static_cast<uint32_t>(call.args[0])), Attributes(call, result, detail).text(),
+                  call.args[2]);
 }
 
 // ---- perf_event_open(2)

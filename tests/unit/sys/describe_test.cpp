@@ -11,9 +11,12 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "asm/insn.h"
+#include "runtime/base/format.h"
 #include "runtime/sys/bpf_fields.h"
+#include "runtime/sys/contents.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/perf.h"
 #include "tests/support/fake_kernel.h"
@@ -350,4 +353,24 @@ TEST_CASE("describe: every field of every command's attributes has a name") {
             CHECK(named[i]);
         }
     }
+}
+
+TEST_CASE("describe: memory is read as far as it goes, by both ways") {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    auto *three = static_cast<std::byte *>(mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    REQUIRE(three != MAP_FAILED);
+    for (size_t i = 0; i < 3 * page; ++i) three[i] = static_cast<std::byte>(i * 7);
+    REQUIRE(munmap(three + 2 * page, page) == 0);
+    const uint64_t at = reinterpret_cast<uint64_t>(three) + 5;
+    const std::vector<std::byte> there(three + 5, three + 2 * page);
+    CHECK(sys::own_memory(at, 3 * page) == there);
+    std::vector<std::byte> piped(3 * page);
+    CHECK(sys::own_memory_by_pipe(at, piped) == static_cast<long>(2 * page - 5));
+    piped.resize(2 * page - 5);
+    CHECK(piped == there);
+    CHECK(sys::own_memory_by_pipe(at + 2 * page, piped) == -EFAULT);
+    CHECK(sys::own_memory(at + 2 * page, 1).empty());
+    REQUIRE(munmap(three, 2 * page) == 0);
+    CHECK(sys::describe({__NR_bpf, {BPF_MAP_CREATE, at, 36, 0, 0, 0}, ""}, -EFAULT) ==
+          format("bpf(BPF_MAP_CREATE, {:#x}, 36) = -1 EFAULT (Bad address)", at));
 }
