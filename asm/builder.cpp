@@ -72,10 +72,12 @@ Code &Builder::function(std::string name, int arguments, Where where) {
     return *codes_.back();
 }
 
-Code &Builder::global_function(std::string name, int arguments, Where where) {
+Code &Builder::global_function(std::string name, int arguments, uint32_t pointed, Where where) {
+    if (pointed != 0 && arguments == 0) complain(where, "function `" + name + "` has no argument that could be an address");
     Code &code = function(std::move(name), arguments, where);
     code.function_.global = true;
     code.function_.arguments = static_cast<uint8_t>(code.arguments_);
+    code.function_.pointed = pointed;
     return code;
 }
 

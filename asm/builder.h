@@ -83,8 +83,9 @@ class Builder {
     /// A function that programs call, or give to a helper; its arguments arrive in r1 and following.
     Code &function(std::string name, int arguments, Where where = Where::current());
     /// The same, verified once however often it is called (5.6): of its arguments nothing is known but that they are numbers, so
-    /// whatever it works on it looks up in maps; it returns a number.
-    Code &global_function(std::string name, int arguments, Where where = Where::current());
+    /// whatever it works on it looks up in maps; it returns a number. With `pointed`, r1 is an address where so many bytes are,
+    /// or 0, which it has to ask for (5.12).
+    Code &global_function(std::string name, int arguments, uint32_t pointed = 0, Where where = Where::current());
 
     MapRef ringbuf(std::string name, uint32_t bytes, Where where = Where::current());
     template <class K, class V> MapRef hash(std::string name, uint32_t entries, Where where = Where::current()) {

@@ -324,7 +324,7 @@ bool Assembler::directive(const char *at) {
         const char *name_at = p_;
         const std::string_view function_name = name();
         std::string section;
-        int64_t arguments = -1;
+        int64_t arguments = -1, pointed = 0;
         skip_space();
         if (word == ".program") {
             section = "socket";
@@ -338,12 +338,17 @@ bool Assembler::directive(const char *at) {
         if (word == ".function" && std::string_view(p_).starts_with("global")) {
             (void)name();
             if (!number(arguments, 0, 5, "the number of arguments")) return false;
+            skip_space();
+            if (arguments > 0 && *p_ >= '0' && *p_ <= '9' &&
+                !number(pointed, 1, INT32_MAX, "the number of bytes that the first argument points at"))
+                return false;
         }
         if (!new_name(function_name, name_at, "a function")) return false;
         begin_function(function_name, std::move(section));
         if (arguments >= 0) {
             out_.unit.functions.back().global = true;
             out_.unit.functions.back().arguments = static_cast<uint8_t>(arguments);
+            out_.unit.functions.back().pointed = static_cast<uint32_t>(pointed);
         }
         return true;
     }

@@ -222,7 +222,8 @@ std::string print(const Function &function, PrintStyle style) {
 
     std::string out = function.section.empty()
                           ? ".function " + plain_symbol(function.name) +
-                                (function.global ? " global " + std::to_string(function.arguments) : "") + "\n"
+                                (function.global ? " global " + std::to_string(function.arguments) : "") +
+                                (function.pointed != 0 ? " " + std::to_string(function.pointed) : "") + "\n"
                           : ".program " + plain_symbol(function.name) + " " + quoted(function.section) + "\n";
     Line line(function, style);
     size_t at_line = 0;

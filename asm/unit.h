@@ -50,6 +50,7 @@ struct Function {
     /// other). So it knows nothing of its arguments, which are numbers, nor of what it returns, which is a number, too.
     bool global = false;
     uint8_t arguments = 0; ///< of a global one
+    uint32_t pointed = 0;  ///< its first argument is an address where so many bytes are, or 0 (5.12); 0: a number, too
 };
 
 struct MapDef {

@@ -228,6 +228,44 @@ TEST_CASE("builder, run: globals, functions, a callback") {
     CHECK_FALSE(object->find_map("rounds")->put<uint32_t, uint32_t>(0, 1).has_value()); // frozen
 }
 
+TEST_CASE("builder, run: a global function is given an address, and reaches so far and no further") {
+    NEEDS_BPF();
+    if (!has_feature(Feature::bpf_loop)) SKIP("such addresses need 5.12; the next that is asked for is bpf_loop, 5.17");
+    const auto made = [](uint32_t pointed, int64_t reach) {
+        Builder b("pointed");
+        auto values = b.array<uint64_t[4]>("values", 1);
+        Code &f = b.program("socket", "p");
+        const Label none = f.label("none");
+        const Slot key = f.stack<uint32_t>("key");
+        Code &g = b.global_function("g", 1, pointed);
+        const Label null = g.label("null");
+        g.jump_if(r1 == 0, null);
+        g.store<uint64_t>(r1 + runtime(reach), 77);
+        g.ret(5);
+        g.bind(null);
+        g.ret(6);
+        f.store<uint32_t>(key, 0);
+        f.call(helper::map_lookup_elem, values, key);
+        f.jump_if(r0 == 0, none);
+        f.mov(r1, r0);
+        f.add(r1, 8);
+        f.call(g, {r1});
+        f.exit();
+        f.bind(none);
+        f.ret(0);
+        return loaded(b);
+    };
+    Result<LoadedObject> object = made(24, 16);
+    REQUIRE_MESSAGE(object, object.error().message());
+    CHECK(run(object->programs[0]).value() == 5);
+    struct Values {
+        uint64_t at[4];
+    };
+    CHECK(object->find_map("values")->get<uint32_t, Values>(0).value().at[3] == 77);
+    CHECK_FALSE(made(24, 24).has_value()); // beyond what the function says
+    CHECK_FALSE(made(32, 16).has_value()); // says more than it is given
+}
+
 TEST_CASE("builder, run: a kernel structure's field by its BTF name") {
     NEEDS_BPF();
     if (!has_feature(Feature::kernel_btf)) SKIP("needs the kernel's BTF (CONFIG_DEBUG_INFO_BTF)");

@@ -342,8 +342,26 @@ TEST_CASE("assemble: a global function says how many arguments it takes") {
     CHECK(made.unit.functions[1].global);
     CHECK(made.unit.functions[1].arguments == 2);
     CHECK_FALSE(made.unit.functions[0].global);
+    CHECK(made.unit.functions[1].pointed == 0);
     CHECK_FALSE(assemble(".function walk global 6\n r0 = 0\n exit\n"));
     CHECK_FALSE(assemble(".function walk global\n r0 = 0\n exit\n"));
+}
+
+TEST_CASE("assemble: a global function's first argument may be the address of so many bytes") {
+    const Assembled made = assemble(".program p\n call walk\n r0 = 0\n exit\n.function walk global 2 0x40\n r0 = 0\n exit\n");
+    INFO(made.report());
+    REQUIRE(made);
+    REQUIRE(made.unit.functions.size() == 2);
+    CHECK(made.unit.functions[1].arguments == 2);
+    CHECK(made.unit.functions[1].pointed == 64);
+    const std::string listing = print(made.unit);
+    CHECK(listing.find(".function walk global 2 64\n") != std::string::npos);
+    const Assembled again = assemble(listing);
+    INFO(again.report());
+    REQUIRE(again);
+    CHECK(again.unit.functions[1].pointed == 64);
+    for (const char *wrong : {"0 64", "1 0", "1 x", "1 4294967296", "1 8 8"})
+        CHECK_FALSE(assemble(".function walk global " + std::string(wrong) + "\n r0 = 0\n exit\n"));
 }
 
 TEST_CASE("assemble: included files have their own lines, and an end") {

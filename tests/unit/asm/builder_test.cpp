@@ -300,6 +300,14 @@ TEST_CASE("builder: a global function is told apart, in text as well") {
     exit
 )");
     CHECK(text(false).find(".function g\n") != std::string::npos);
+    CHECK(built([](Builder &b, Code &f) {
+              b.global_function("g", 1, 64).ret(0);
+              f.ret(0);
+          }).find(".function g global 1 64\n") != std::string::npos);
+    CHECK(built([](Builder &b, Code &f) {
+              b.global_function("g", 0, 64).ret(0);
+              f.ret(0);
+          }).find("no argument") != std::string::npos);
     CHECK(built([](Builder &b, Code &f) { // nobody knows what a global function's r0 would be
               b.global_function("g", 0).exit();
               f.ret(0);

@@ -118,6 +118,26 @@ TEST_CASE("unit: a global function says what it takes, so that it is verified on
     CHECK(types->type(types->type(prog.func_info[2].type)->size_or_type)->vlen == 0);
 }
 
+TEST_CASE("unit: a global function says how many bytes its first argument is the address of") {
+    Unit unit = sample_unit();
+    unit.functions[0].global = true;
+    unit.functions[0].arguments = 2;
+    unit.functions[0].pointed = 24;
+    auto spec = object_of(unit);
+    REQUIRE(spec);
+    auto types = btf::Btf::parse(spec->btf, "x");
+    REQUIRE(types);
+    const auto proto = types->type(types->type(spec->programs[0].func_info[1].type)->size_or_type);
+    REQUIRE(proto);
+    REQUIRE(proto->vlen == 2);
+    const auto pointer = types->type(types->param(*proto, 0)->type);
+    REQUIRE(pointer);
+    CHECK(pointer->kind == btf::Kind::ptr);
+    CHECK(types->type(pointer->size_or_type)->kind == btf::Kind::array);
+    CHECK(types->size_of(pointer->size_or_type).value() == 24);
+    CHECK(types->type(types->param(*proto, 1)->type)->name == "u64");
+}
+
 TEST_CASE("unit: fields are found by name in the target") {
     btf::Writer writer;
     const auto i32 = writer.add_int("int", 4, true);
