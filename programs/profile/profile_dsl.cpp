@@ -217,7 +217,10 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
             capture();
     }
     f.store<uint32_t>(RAWBPF_AT(r8, ProfileRecord, kernel_bytes), r9);
-    if (config.want_kernel) f.if_(as_signed(r9) < 0, [&] { f.mov(r9, 0); });
+    if (config.want_kernel) {
+        f.if_(as_signed(r9) < 0, [&] { f.mov(r9, 0); });
+        Unwinder::forget(f, r9, RAWBPF_AT(r8, ProfileRecord, key), PROFILE_STACK_BYTES); // whose place is still free
+    }
     // At a tracepoint the thread's registers have to be found; where this kernel doesn't say how, frame pointers it is.
     const bool walked = unwinder && (!config.tracepoint || unwind->has_task_pt_regs || unwind->registers_at != 0);
     if (config.want_user && walked) {

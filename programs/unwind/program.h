@@ -35,7 +35,7 @@ struct UnwindState {
     __u64 returns;    ///< return_probes.h: the next of the return addresses that the kernel has taken away
     __u64 trampoline; ///< and what it has put there
     __u64 entered;    ///< 1: the first frame's registers are those that the thread left when it entered the kernel
-    __u64 found;      ///< without bpf_loop: the address that this round adds; 0: none
+    __u64 found;      ///< the address that this round adds; 0: none
     __u64 window_at;  ///< UnwindScratch: the user's address of what lies in the window
     __u64 window_has; ///< and from how many of its first bytes on two words can be taken; 0: nothing was read
     __u64 words[16];  ///< what was read: registers, or words of the stack
@@ -70,7 +70,7 @@ struct UnwindProgramOptions {
     uint32_t depth = 127;          ///< most frames, 1 to UNWIND_MAX_FRAMES
     uint32_t pools = 64;           ///< entries of unwind_pools, 1 to 4096
     uint32_t processes = 4096;     ///< entries of unwind_processes
-    bool has_bpf_loop = false;     ///< else each round is the call of a global function (5.6)
+    bool has_bpf_loop = false;     ///< it makes the rounds, whose function is given the state (5.12); else a small loop
     bool has_task_pt_regs = false; ///< bpf_task_pt_regs (5.15): a thread's user registers, while the kernel works for it
     /// Without it they lie below the top of the kernel's stack: task_struct.stack + this. 0: not known, such stacks end with
     /// UNWIND_ENDED_NO_REGS.

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "asm/builder.h"
@@ -56,13 +57,18 @@ class Unwinder {
     /// Bytes behind the frames that a copy may take.
     static constexpr uint32_t kCopyBytes = sizeof(UnwindRegisters) + UNWIND_COPY_PAGES * UNWIND_COPY_PAGE;
 
+    /// Lets the verifier forget what it knows of a number but that it is `most` at the most, by way of a place in a map's value.
+    /// Wherever several ways meet with different numbers it would look at all that follows once for each.
+    static void forget(Code &f, WritableReg number, Mem by, uint32_t most);
+
   private:
     struct Emit;
     Builder &b_;
     UnwindProgramOptions options_;
     MapRef pools_, rules_, processes_;
-    std::optional<MapRef> state_; // where rounds are calls
-    Code *round_ = nullptr;       // what is called
+    const Code &round(const Place &place);
+    std::optional<MapRef> state_;       // without bpf_loop
+    std::map<uint32_t, Code *> rounds_; // by the window's bytes
     int walks_ = 0;
 };
 
