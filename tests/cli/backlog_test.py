@@ -104,9 +104,8 @@ def a_full_backlog_is_a_reason_of_its_own():
 @test
 def a_second_interrupt_leaves_out_what_waits():
     p = unread(150_000)
-    for _ in range(2):
-        p.send_signal(signal.SIGINT)
-        time.sleep(0.1)
+    interrupt(p)
+    p.send_signal(signal.SIGINT)
     led = rest_of(p)
     assert led["fired"] == 150_000 and led["lost"]["stopped_by_signal"] > 50_000, led
 

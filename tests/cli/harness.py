@@ -6,9 +6,11 @@ says `from harness import *`, and `@test` in front of each of its tests; its nam
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 RB = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[2:]
@@ -64,6 +66,14 @@ def read(name):
         return f.read()
 
 
+def test_program(name):
+    """What the build of the tests has made: the folder that RAWBPF_TEST_PROGRAMS names, or tests/ beside rawbpf."""
+    program = os.path.join(os.environ.get("RAWBPF_TEST_PROGRAMS") or os.path.join(os.path.dirname(RB), "tests"), name)
+    if not os.path.exists(program):
+        raise Skip(f"there is no {program} (RAWBPF_TEST_PROGRAMS)")
+    return program
+
+
 def compile_program(name, source, *flags):
     out = path(name)
     subprocess.run([CXX, "-O1", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-x", "c++", "-", "-o", out, *flags],
@@ -85,6 +95,18 @@ def ledger_of(objects):
 
 def stack_names(sample):
     return [f["symbol"] or "" for f in sample["user"]]
+
+
+def interrupt(process):
+    """Sends INT, and waits until it is taken: a second one that came before would be the same signal."""
+    process.send_signal(signal.SIGINT)
+    end = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < end:
+        with open(f"/proc/{process.pid}/status", encoding="ascii", errors="replace") as status:
+            pending = [int(line.split()[1], 16) for line in status if line.startswith(("SigPnd:", "ShdPnd:"))]
+        if not any(mask >> signal.SIGINT - 1 & 1 for mask in pending):
+            return
+        time.sleep(0.01)
 
 
 def has_json():

@@ -382,8 +382,7 @@ def a_second_interrupt_waits_for_no_receiver():
         r = Watched("trace", f"uprobe:{worker()}:work", "--otlp", f"http://127.0.0.1:{peer.port}", "-p", str(target.pid), "-o", path("peers.file"))
         r.until_said("spans go to")
         time.sleep(0.5)
-        r.p.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        interrupt(r.p)
         status, words = r.end(within=1)
         assert status == 1 and "spans were lost" in words, (status, words)
 
@@ -481,8 +480,7 @@ def an_interrupt_leaves_no_part_of_a_file():
                 time.sleep(0.02)
             assert begun(folder), (words[0], r.words())
             for _ in range(interrupts - 1):
-                r.p.send_signal(signal.SIGINT)
-                time.sleep(0.1)
+                interrupt(r.p)
             status, said = r.end()
             assert status == (-signal.SIGINT if words[0] == "report" else 0), (words[0], status, said)
             assert not begun(folder), begun(folder)
