@@ -310,7 +310,7 @@ class Run {
         cost.bpf_ns = tracer_->cost().ns;
         cost.table_bytes = names_.following().stats().pool_bytes;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
-        cost.advice = names_.advice();
+        cost.advice = names_.advice(unwind_.by);
         render::set_ledger_cost(cost);
         TRY(view_->finish(ledger));
         if (a_.has(option("quiet"))) return {};

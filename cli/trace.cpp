@@ -563,7 +563,7 @@ class Run {
         cost.bpf_ns = tracer_->cost().ns;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
         cost.table_bytes = view_->following().stats().pool_bytes;
-        cost.advice = view_->advice();
+        cost.advice = view_->advice(options_.unwind.by);
         render::set_ledger_cost(cost);
         TRY(view_->finish(counts, ledger));
         TRY(output_.writer().flush());

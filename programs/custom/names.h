@@ -59,7 +59,9 @@ class Names {
     /// `count` traces had that user stack, which wasn't cut at its most frames; before clear().
     void count_end(uint32_t user, uint8_t ending, uint64_t count) { early_.add(namer_, tree_, user, ending, count); }
     /// What would make more of those stacks whole, where many end early.
-    [[nodiscard]] std::vector<render::StackAdvice> advice() { return early_.advice(following_.table().modules()); }
+    [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) {
+        return early_.advice(following_.table().modules(), profile::remedy_of(chosen));
+    }
     /// How long the last pass over the kernel's symbols took.
     [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
     /// Whether so much is kept that clear() is due.

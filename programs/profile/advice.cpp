@@ -83,15 +83,22 @@ std::string_view by_reason(uint32_t reason) {
     }
 }
 
+std::string for_frame_pointers(std::string_view remedy) {
+    if (remedy.empty()) return "compiled with -fno-omit-frame-pointer it can be walked by frame pointers";
+    return format("{} walks it by its unwind tables; compiled with -fno-omit-frame-pointer it can be walked by frame pointers",
+                  remedy);
+}
+
 uint64_t sum(const ModuleEnds &module) {
-    uint64_t all = 0;
+    uint64_t all = module.by_frame_pointers;
     for (const uint64_t count : module.early) all += count;
     return all;
 }
 
 } // namespace
 
-std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, std::span<const std::string_view> mapped) {
+std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, std::span<const std::string_view> mapped,
+                                           std::string_view remedy) {
     std::vector<const ModuleEnds *> poor;
     for (const ModuleEnds &module : modules)
         if (const uint64_t early = sum(module); early >= kLeast && early * kTolerated > module.stacks) poor.push_back(&module);
@@ -108,6 +115,11 @@ std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, 
     for (const ModuleEnds *module : poor) {
         if (const Runtime *other = module->anonymous ? elsewhere(module->path) : nullptr) {
             say(*module, other->whole ? format("{} ({})", other->name, module->path) : std::string(module->path), other->advice);
+            continue;
+        }
+        const auto most = std::max_element(module->early.begin(), module->early.end());
+        if (!module->anonymous && module->by_frame_pointers > *most) {
+            say(*module, base_name(module->path), for_frame_pointers(remedy));
             continue;
         }
         bool known = false;
@@ -131,7 +143,6 @@ std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules, 
             say(*module, "code made at run time", "an option of what made it may keep frame pointers");
             continue;
         }
-        const auto most = std::max_element(module->early.begin(), module->early.end());
         say(*module, base_name(module->path), by_reason(static_cast<uint32_t>(most - module->early.begin())));
     }
     return out;

@@ -33,7 +33,10 @@ void EarlyEnds::add(Namer &namer, const StackTree &tree, std::span<const uint32_
     }
     count_ += count;
     const uint32_t module = known == kNone ? kNone : tree.places()[known].module;
-    if (known != kNone && ending < UNWIND_ENDINGS) of_module(module).early[ending] += count;
+    if (known != kNone) {
+        ModuleEnds &ends = of_module(module);
+        (ending < UNWIND_ENDINGS ? ends.early[ending] : ends.by_frame_pointers) += count;
+    }
     Where &where = where_[uint64_t{module} << 8 | ending];
     where.count += count;
     if (!where.name.empty()) return;
@@ -59,7 +62,7 @@ std::vector<std::pair<std::string, uint64_t>> EarlyEnds::list() const {
     return out;
 }
 
-std::vector<render::StackAdvice> EarlyEnds::advice(const ModuleTable &table) const {
+std::vector<render::StackAdvice> EarlyEnds::advice(const ModuleTable &table, std::string_view remedy) const {
     std::vector<ModuleEnds> modules = by_module_;
     std::vector<std::string_view> mapped;
     for (uint32_t i = 0; i < table.all().size(); ++i) {
@@ -68,7 +71,7 @@ std::vector<render::StackAdvice> EarlyEnds::advice(const ModuleTable &table) con
         modules[i].path = table[i].path;
         modules[i].anonymous = table[i].kind == ModuleKind::anonymous;
     }
-    return advice_on(modules, mapped);
+    return advice_on(modules, mapped, remedy);
 }
 
 } // namespace rawbpf::inline v0::profile

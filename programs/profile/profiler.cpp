@@ -888,6 +888,12 @@ class Run {
             if (n > 0) ledger.lost.emplace_back(reason, n);
     }
 
+    /// What would have the stacks walked by tables that weren't to be.
+    [[nodiscard]] std::string_view remedy() const {
+        const bool other_program = options_.unwind == UnwindBy::automatic && options_.bpf == BpfSource::clang;
+        return other_program ? "--bpf dsl" : remedy_of(options_.unwind);
+    }
+
     Result<void> finish() {
         links_.clear();
         if (options_.record_fd >= 0) record_names();
@@ -895,7 +901,7 @@ class Run {
         outcome_.ledger.degraded = deliverer_.degraded();
         outcome_.ledger.stack_ends = deliverer_.stack_ends();
         outcome_.ended_early = deliverer_.early_ends().list();
-        outcome_.advice = deliverer_.early_ends().advice(table_.modules());
+        outcome_.advice = deliverer_.early_ends().advice(table_.modules(), remedy());
         for (std::string &warning : unwinding_.warnings()) outcome_.warnings.push_back(std::move(warning));
         for (const std::string &warning : symbols_.warnings()) outcome_.warnings.push_back(warning);
         outcome_.unread = symbols_.unread();

@@ -200,7 +200,7 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     outcome.ended_early = deliverer.early_ends().list();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
     outcome.unread = files.unread();
-    outcome.advice = deliverer.early_ends().advice(reader.modules());
+    outcome.advice = deliverer.early_ends().advice(reader.modules(), remedy_of(UnwindBy::fp));
     if (options.debug_info)
         for (std::string &warning : options.debug_info->warnings()) outcome.warnings.push_back(std::move(warning));
     return outcome;

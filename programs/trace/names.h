@@ -62,8 +62,8 @@ class Names : public AddressNames {
     /// Names all that was interned, file by file.
     void name_all() { tables_->namer.name_all(); }
     /// What would make more of the named user stacks whole, where many end early.
-    [[nodiscard]] std::vector<render::StackAdvice> advice() const {
-        return tables_->early.advice(tables_->following.table().modules());
+    [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) const {
+        return tables_->early.advice(tables_->following.table().modules(), profile::remedy_of(chosen));
     }
     /// What was interned has grown too large: it should be named, and forgotten.
     [[nodiscard]] bool full() const;

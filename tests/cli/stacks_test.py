@@ -179,6 +179,26 @@ def every_ledger_has_the_advice():
             assert "of the stacks in holes end early" in r.err, (name, shape, r.err)
 
 
+@test
+def stacks_by_frame_pointers_have_advice_too():
+    """Each tool that takes stacks, walked by frame pointers through code that keeps none: what walks them is said."""
+    if os.uname().machine != "x86_64":
+        raise Skip("arm64's compilers keep frame pointers where a function calls")
+    program = path("holes")
+    subprocess.run([CXX, "-O1", "-fomit-frame-pointer", "-x", "c++", "-", "-o", program], input=HOLES.encode(), check=True)
+    tools = {"profile": ["profile", "-F", "499"], "trace": ["trace", f"uprobe:{program}:tick", "--stack"],
+             "custom": ["custom", f"{program}:tick"], "off-cpu": ["profile", "--off-cpu"]}
+    for name, tool in tools.items():
+        rests = ["rests"] if name != "profile" else []
+        r = good(*tool, "--json", "--unwind", "fp", "--", program, "data", *rests)
+        advice = json.loads(r.out.splitlines()[-1]).get("advice", [])
+        assert any("--unwind auto walks it" in a["advice"] and a["stacks"] >= a["early"] >= 20 for a in advice), (name, r.err)
+        assert "end early: --unwind auto walks it by its unwind tables" in r.err, (name, r.err)
+    good("profile", "-F", "499", "--unwind", "fp", "--record", path("fp.rec"), "-q", "--", program, "data")
+    r = good("report", "--json", path("fp.rec"))
+    assert "end early: --unwind auto walks it by its unwind tables" in r.err, r.err
+
+
 # CPython's trampoline for `-X perf`, in memory that no file is behind.
 TRAMPOLINE = r"""
 #include <cstring>

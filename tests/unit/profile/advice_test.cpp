@@ -57,6 +57,25 @@ TEST_CASE("advice: a runtime that runs somewhere hasn't written what lies in a p
     for (const render::StackAdvice &one : said) CHECK(one.sentence().find("Python") == std::string::npos);
 }
 
+TEST_CASE("advice: stacks that were walked by frame pointers, as the user chose or the kernel can't do better") {
+    ModuleEnds program{"/bin/a", false, 100, {}}, node{"/usr/bin/node", false, 90, {}}, java{"//anon", true, 80, {}};
+    program.by_frame_pointers = 90, node.by_frame_pointers = 80, java.by_frame_pointers = 70;
+    program.early[UNWIND_ENDED_NO_PROCESS] = 3;
+    const ModuleEnds modules[] = {program, node, java};
+    const std::string_view mapped[] = {"/x/libjvm.so"};
+    const std::vector<render::StackAdvice> said = advice_on(modules, mapped, remedy_of(UnwindBy::fp));
+    REQUIRE(said.size() == 3);
+    CHECK(said[0].sentence().starts_with("93 % of the stacks in a end early: --unwind auto walks it by its unwind tables"));
+    CHECK(said[1].sentence().find("in node end early: --unwind auto") != std::string::npos); // its file, not what it compiles
+    CHECK(said[2].sentence().find("-XX:+PreserveFramePointer") != std::string::npos);
+    for (const UnwindBy chosen : {UnwindBy::automatic, UnwindBy::tables}) {
+        const std::vector<render::StackAdvice> rest = advice_on(modules, mapped, remedy_of(chosen));
+        REQUIRE(rest.size() == 3);
+        CHECK(rest[0].sentence().find("--unwind") == std::string::npos);
+        CHECK(rest[0].sentence().find("-fno-omit-frame-pointer") != std::string::npos);
+    }
+}
+
 TEST_CASE("advice: only where more than one in twenty ends early") {
     const std::string_view none[] = {"/usr/bin/cat"};
     const ModuleEnds good[] = {ends("/bin/a", false, 1000, UNWIND_ENDED_NO_RULE, 50),
