@@ -269,10 +269,10 @@ class Builder {
             put(function.start, 0);
             return bad(frames, static_cast<uint64_t>(function.program.data() - frames.bytes.data()), problem);
         }
+        const bool ends = function.start == file_.entry() && end_at_entry();
         count();
         const uint64_t end = std::min(function.end, until);
-        if (arm64_) correct_arm64_function(file_, text(), {function.start, end}, changes_);
-        if (function.start == file_.entry()) end_at_entry();
+        if (arm64_ && !ends) correct_arm64_function(file_, text(), {function.start, end}, changes_);
         put_changes(end, until);
     }
 
@@ -284,10 +284,29 @@ class Builder {
         if (end < until || until == end_) gap(end, until);
     }
 
-    // Nobody calls the entry point. glibc's for arm64 says so behind its first instruction, a nop where a landing pad may be.
-    void end_at_entry() {
-        if (changes_.size() > 1 && changes_[1].rule.kind == UNWIND_END && changes_[1].address - changes_[0].address <= 4)
-            changes_[0].rule = changes_[1].rule;
+    // Nobody calls a program's entry point, whatever its entry says: one that a C compiler made claims a return address. (Of a
+    // library it may be whatever function came first.) glibc's for arm64 says so behind its first instruction, a nop where a
+    // landing pad may be.
+    bool end_at_entry() {
+        const bool late =
+            changes_.size() > 1 && changes_[1].rule.kind == UNWIND_END && changes_[1].address - changes_[0].address <= 4;
+        if (!late && !is_program()) return false;
+        if (!late) changes_.resize(1);
+        changes_[0].rule = {UNWIND_END, 0, 0, 0, 0};
+        return true;
+    }
+
+    [[nodiscard]] bool is_program() const {
+        if (file_.type() == ET_EXEC) return true;
+        const auto &all = file_.segments();
+        if (std::any_of(all.begin(), all.end(), [](const elf::Segment &s) { return s.type == PT_INTERP; })) return true;
+        const elf::Section *dynamic = file_.find_section(".dynamic");
+        const Bytes entries = dynamic ? file_.contents(*dynamic) : Bytes();
+        for (size_t at = 0; at + sizeof(Elf64_Dyn) <= entries.size(); at += sizeof(Elf64_Dyn)) {
+            const auto entry = load<Elf64_Dyn>(entries.data() + at);
+            if (entry.d_tag == DT_FLAGS_1) return (entry.d_un.d_val & DF_1_PIE) != 0; // static, at any address
+        }
+        return false;
     }
 
     // GCC on arm64 sets frame pointers up, but counts from sp: there, fp and lr lie behind each other. The PLT, _start and
@@ -328,6 +347,28 @@ class Builder {
         return {to, to};
     }
 
+    // Whether glibc's __start_context is there: makecontext() makes its first byte the return address of a context's function,
+    // and its entry doesn't say that stacks end in it. Behind a landing pad, or room for one:
+    //
+    //      x86_64:   mov rsp, rbx     mov rdi, [rsp]     test rdi, rdi
+    //      arm64:    mov x0, x19      cbnz x0, setcontext
+    [[nodiscard]] bool begins_contexts(uint64_t address) const {
+        constexpr std::string_view x86_64("\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff", 10), endbr64("\xf3\x0f\x1e\xfa", 4);
+        constexpr std::string_view arm64("\xe0\x03\x13\xaa", 4), bti_c("\x5f\x24\x03\xd5", 4), nop("\x1f\x20\x03\xd5", 4);
+        for (const elf::Section *section : searched_ ? text() : std::span<const elf::Section *const>()) {
+            const Bytes bytes = file_.contents(*section);
+            if (address < section->address || address - section->address >= bytes.size()) continue;
+            std::string_view code(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+            code.remove_prefix(address - section->address);
+            const bool padded = code.starts_with(endbr64) || (arm64_ && (code.starts_with(bti_c) || code.starts_with(nop)));
+            if (padded) code.remove_prefix(4);
+            if (!arm64_) return code.starts_with(x86_64);
+            return code.starts_with(arm64) && code.size() >= 8 &&
+                   (load<uint32_t>(reinterpret_cast<const std::byte *>(code.data()) + 4) & 0xff00001f) == 0xb5000000;
+        }
+        return false;
+    }
+
     // No function says anything about [from, to).
     void gap(uint64_t from, uint64_t to) {
         const Range trampoline = find_trampoline(from, to);
@@ -346,6 +387,8 @@ class Builder {
         put_until(trampoline.to);
         if (trampoline.to < to) put(trampoline.to, rule);
         put_until(to);
+        // Whoever looks for a return address looks one byte before it.
+        if (from < to && to < end_ && begins_contexts(to)) put(to - 1, number({UNWIND_END, UNWIND_ADDED, 0, 0, 0}));
     }
 
     // From address on, which is above all addresses put before.

@@ -199,6 +199,55 @@ def stacks_by_frame_pointers_have_advice_too():
     assert "end early: --unwind auto walks it by its unwind tables" in r.err, r.err
 
 
+SPIN = """
+#include <time.h>
+static long rounds = 0;
+__attribute__((noinline)) static void spin(void) {
+    for (volatile long i = 0; i < ROUNDS; i = i + 1) ++rounds;
+}
+__attribute__((noinline)) static void calls(void) { spin(), ++rounds; }
+"""
+
+
+@test
+def a_program_without_a_c_library_ends_at_its_entry_point():
+    """Its _start is a C compiler's, whose entry claims a caller. The doctor says whole stacks, and whole they are."""
+    leave = {"x86_64": 'asm volatile("mov $60, %eax; xor %edi, %edi; syscall");',
+             "aarch64": 'asm volatile("mov x8, #93; mov x0, #0; svc #0");'}[os.uname().machine]
+    source = SPIN.replace("#include <time.h>", "").replace("ROUNDS", "300000000") + "void _start(void) { calls(); %s }" % leave
+    for how in (["-static"], ["-static-pie"]):
+        program = compile_program("no_libc", 'extern "C" {' + source + "}", "-O1", "-nostdlib", "-fno-stack-protector",
+                                  "-fno-optimize-sibling-calls", *how)
+        found = stacks([program], "no_libc")
+        assert share(found) >= 0.99 and all(names[-1] == "_start" for names, _ in found if "spin" in str(names)), endings(found)
+        assert "A profile will show whole stacks through it" in good("doctor", program).out
+
+
+CONTEXTS = SPIN.replace("ROUNDS", "30000000") + """
+#include <ucontext.h>
+static ucontext_t top, inner;
+static char stack[65536];
+static void run(void) { calls(); }
+int main(void) {
+    for (int i = 0; i < 10; ++i) {
+        getcontext(&inner);
+        inner.uc_stack.ss_sp = stack, inner.uc_stack.ss_size = sizeof stack, inner.uc_link = &top;
+        makecontext(&inner, run, 0);
+        swapcontext(&top, &inner);
+    }
+}
+"""
+
+
+@test
+def contexts_of_makecontext_have_whole_stacks():
+    found = stacks([compile_program("contexts", CONTEXTS, "-O1", "-fno-optimize-sibling-calls")], "contexts")
+    inside = [(names, end) for names, end in found if any("spin" in name for name in names)]
+    assert len(inside) >= 20 and share(inside) >= 0.99, endings(inside)
+    # The frame pointer that getcontext() kept is main's: the context doesn't go on there.
+    assert all(any("run" in name for name in names) and "main" not in names for names, _ in inside), inside[:3]
+
+
 # CPython's trampoline for `-X perf`, in memory that no file is behind.
 TRAMPOLINE = r"""
 #include <cstring>

@@ -105,6 +105,8 @@ struct CfiElf {
 
     std::vector<uint32_t> plt = {};        ///< .plt, at 0x20000
     std::vector<elf::Symbol> symbols = {}; ///< of .text
+    std::vector<Elf64_Dyn> dynamic = {};
+    bool interpreter = false; ///< PT_INTERP
 
     [[nodiscard]] std::vector<std::byte> file() const {
         elf::Writer writer(target);
@@ -127,6 +129,8 @@ struct CfiElf {
             symbol.type = STT_FUNC;
             writer.add_symbol(symbol);
         }
+        if (!dynamic.empty()) add(".dynamic", SHF_ALLOC, 0x60000, std::as_bytes(std::span(dynamic)));
+        if (interpreter) writer.add_segment(PT_INTERP, PF_R, text);
         add(".got", SHF_ALLOC | SHF_WRITE, 0x70000, {});
         if (!eh.bytes.empty()) add(".eh_frame", SHF_ALLOC, eh.address, eh.bytes);
         if (!debug.bytes.empty()) add(debug_name, debug_flags, 0, debug.bytes);

@@ -227,6 +227,58 @@ TEST_CASE("unwind table: nor is the entry point's first instruction called, wher
     CHECK(text(app.table()) == "10000 sp+0, 10008 end, 10040 none");
 }
 
+TEST_CASE("unwind table: a program's entry point ends stacks whatever its entry says, a library's doesn't") {
+    CfiElf app;
+    app.eh.fde(app.eh.cie(), 0x10000, 64, {kAdvance | 1, 0x0e, 16, kOffset | 6, 2}); // a _start that a C compiler made
+    const std::string_view callable = "10000 sp+8 ra-8, 10001 sp+16 fp-16 ra-8, 10040 none";
+    app.target.entry = 0x10000;
+    CHECK(text(app.table()) == callable); // ld takes .text's first function for the entry point of a library
+    CHECK(app.table().stats.framed == 1);
+    app.target.type = ET_EXEC;
+    CHECK(text(app.table()) == "10000 end, 10040 none");
+    CHECK(app.table().stats.framed == 0);
+    app.target.entry = 0x10001; // not where it begins
+    CHECK(text(app.table()) == callable);
+    app.target.entry = 0x10000;
+    app.target.type = ET_DYN;
+    for (const uint64_t flags : {uint64_t{DF_1_NOW}, uint64_t{DF_1_NOW | DF_1_PIE}}) {
+        app.dynamic = {{.d_tag = DT_SONAME, .d_un = {1}}, {.d_tag = DT_FLAGS_1, .d_un = {flags}}};
+        CHECK(text(app.table()) == (flags & DF_1_PIE ? "10000 end, 10040 none" : callable));
+    }
+    app.dynamic = {};
+    app.interpreter = true;
+    CHECK(text(app.table()) == "10000 end, 10040 none");
+}
+
+TEST_CASE("unwind table: a context that makecontext() made ends before the code that it returns to") {
+    const Program mov = {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff}, endbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
+    const Program arm = {0xe0, 0x03, 0x13, 0xaa, 0xc0, 0xf9, 0xff, 0xb5}, nop = {0x1f, 0x20, 0x03, 0xd5};
+    for (const bool pad : {false, true}) {
+        CfiElf app;
+        const auto put = [&](size_t at, const Program &landing, const Program &code) {
+            if (pad) std::copy(landing.begin(), landing.end(), app.code.begin() + static_cast<ptrdiff_t>(at));
+            std::copy(code.begin(), code.end(), app.code.begin() + static_cast<ptrdiff_t>(at + (pad ? 4 : 0)));
+        };
+        put(0x60, endbr64, mov);
+        const uint64_t cie = app.eh.cie();
+        app.eh.fde(cie, 0x10000, 64);
+        app.eh.fde(cie, 0x10060, 32);
+        CHECK(text(app.table()) == "10000 sp+8 ra-8, 10040 none, 1005f end, 10060 sp+8 ra-8, 10080 none");
+        CHECK(app.table().find(0x1005f).flags == UNWIND_ADDED);
+        app.eh.fde(cie, 0x10050, 16); // whose last byte another function's call may be
+        CHECK(text(app.table()) == "10000 sp+8 ra-8, 10040 none, 10050 sp+8 ra-8, 10080 none");
+        app = {};
+        app.target.machine = EM_AARCH64;
+        put(0x60, nop, arm);
+        const uint64_t other = app.eh.cie();
+        app.eh.fde(other, 0x10000, 64, {0x0c, 31, 0, kRestore | 16});
+        app.eh.fde(other, 0x10060, 32);
+        CHECK(text(app.table()).find("1005f end, 10060 ") != std::string::npos);
+        app.code[0x60 + (pad ? 11 : 7)] = 0xb4; // cbz
+        CHECK(text(app.table()).find("end") == std::string::npos);
+    }
+}
+
 TEST_CASE("unwind table: the stubs of arm64's PLT") {
     CfiElf app;
     app.target.machine = EM_AARCH64;
