@@ -49,9 +49,7 @@ class AtSwitches final : public OffCpu {
         program.min_wait_ns = min_wait_ns_;
         program.threads = options.threads;
         program.wide_state = TRY_IN(has_wide_state(), "--off-cpu");
-        std::optional<UnwindProgramOptions> walk = options.unwind;
-        if (walk) walk->copies = false; // a slot has no room for one
-        const UnwindProgramOptions *unwind = walk ? &*walk : nullptr;
+        const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
         head_at_ = off_cpu_head_at(unwind);
         spec_ = TRY(object_of(off_cpu_unit(program, unwind)));
         complete_unwind_maps(spec_);
@@ -82,7 +80,7 @@ class AtSwitches final : public OffCpu {
         if (!sample) return std::nullopt;
         RawWait out;
         out.left_ns = sample->head.t_ns;
-        out.waited_ns = std::max<uint64_t>(head.waited_ns, 1);
+        if (head.waited_ns != OFF_CPU_STACK) out.waited_ns = std::max<uint64_t>(head.waited_ns, 1);
         out.sample = *sample;
         out.sample.head.t_ns = head.back_ns;
         return out;

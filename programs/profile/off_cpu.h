@@ -18,7 +18,7 @@ namespace rawbpf::inline v0::profile {
 struct RawWait {
     RawSample sample;
     uint64_t left_ns = 0;   ///< CLOCK_MONOTONIC
-    uint64_t waited_ns = 0; ///< 1 at least
+    uint64_t waited_ns = 0; ///< 1 at least; 0: it has only begun, and this is a copy of the stack that it has
 };
 
 class OffCpu {

@@ -18,6 +18,10 @@
 // "away" when its thread leaves again, which can't be. It came back after the last switch of this CPU that was seen: that is its
 // wait's end, and it is sent then.
 //
+// A process that has just begun is walked by frame pointers, since its tables aren't there yet, and its first wait may be its
+// longest: a shell's for what it runs. A slot has no room for a copy of the stack. So the copy goes into a ring at once, as a
+// record of its own that says whose wait it belongs to, and user space has the frames before the wait is over.
+//
 // Whose waits? A process in profile_pids, and (follow) all that it starts. The news of forks that user space reads come too late
 // for a child of a millisecond, so here the kernel's own tracepoints tell: at a fork the child's number goes into
 // profile_followed, at the last thread's exit out. Both are numbers of the kernel, while profile_pids has those of our pid
@@ -53,6 +57,7 @@ using Walk = UnwindScratch<128>;                               // a small window
 constexpr int kStateAt = kHeadAt - static_cast<int>(sizeof(Walk));
 constexpr int kFramesAt = sizeof(ProfileRecord);
 static_assert(sizeof(Walk) % 8 == 0 && sizeof(OffCpuHead) % 8 == 0);
+constexpr uint32_t kCopyValue = sizeof(Walk) + sizeof(OffCpuHead) + sizeof(ProfileRecord) + Unwinder::kCopyBytes;
 
 uint32_t user_frames(const UnwindProgramOptions *unwind) {
     return std::max<uint32_t>(PROFILE_MAX_FRAMES, unwind ? unwind->depth : 0);
@@ -73,7 +78,8 @@ struct Generator {
     uint32_t most_frames = PROFILE_MAX_FRAMES + user_frames(unwind);
     std::vector<MapRef> rings{};
     MapRef counts = b.percpu_array<OffCpuCounts>("profile_counts", 1);
-    std::optional<MapRef> pids{}, followed{}, cgroup{};
+    std::optional<MapRef> pids{}, followed{}, cgroup{}, copies{};
+    uint64_t half_of_ring = uint64_t{config.wakeup_bytes} * 2; // more than that is never filled with copies
     std::optional<Unwinder> unwinder{};
 
     void maps() {
@@ -82,6 +88,8 @@ struct Generator {
         if (options.follow) followed = b.hash<uint32_t, uint8_t>("profile_followed", kMostFollowed);
         if (config.filter_cgroup) cgroup = b.cgroup_array("profile_cgroup", 1);
         if (unwind) unwinder.emplace(b, *unwind);
+        if (unwind && unwind->copies && half_of_ring >= kCopyValue)
+            copies = b.map(BPF_MAP_TYPE_PERCPU_ARRAY, "profile_copies", 4, kCopyValue, 1);
     }
 
     static Mem record(size_t offset) { return r8 + runtime(static_cast<int64_t>(offset)); }
@@ -235,7 +243,8 @@ struct Generator {
         count(f, RAWBPF_AT(r7, OffCpuCounts, lost_no_room));
         f.jump(arrives);
         f.bind(ready);
-        capture(f, n);
+        capture(f, n, zero);
+        f.load<uint64_t>(r6, late.context);
 
         f.bind(arrives);
         f.argument(r8, r6, 3);
@@ -249,7 +258,7 @@ struct Generator {
         f.ret(0);
     }
 
-    void capture(Code &f, const Numbers &n) {
+    void capture(Code &f, const Numbers &n, const Slot &zero) {
         f.call(helper::ktime_get_ns);
         f.store<uint64_t>(record(offsetof(ProfileRecord, t_ns)), r0);
         f.load<uint32_t>(r1, n.pid);
@@ -278,6 +287,7 @@ struct Generator {
             f.store<uint32_t>(record(offsetof(ProfileRecord, user_bytes)), r0);
             f.load<uint32_t>(r1, r8 + runtime(kStateAt + static_cast<int>(offsetof(UnwindState, ending))));
             f.store<uint32_t>(record(offsetof(ProfileRecord, flags)), r1);
+            if (copies) send_copy(f, place, zero);
         } else if (config.want_user) {
             f.address(r2, frames);
             f.add(r2, r9);
@@ -286,6 +296,77 @@ struct Generator {
         } else {
             f.store<uint32_t>(record(offsetof(ProfileRecord, user_bytes)), 0);
         }
+    }
+
+    // Of a stack that no table was there for: the wait's numbers and the copy. r6 and r9 are gone, r8 is no longer the slot's.
+    void send_copy(Code &f, const Unwinder::Place &place, const Slot &zero) {
+        const Label none = f.label("no copy is sent");
+        unwinder->jump_if_walked(f, place, none);
+        f.mov(r9, r8);
+        f.call(helper::map_lookup_elem, *copies, zero);
+        f.jump_if(r0 == 0, none);
+        f.mov(r8, r0);
+        f.add(r8, runtime(-kStateAt));
+        const auto bring = [&](size_t at, size_t bytes, int64_t base) {
+            for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+                f.load<uint64_t>(r1, r9 + runtime(base + static_cast<int64_t>(at + i)));
+                f.store<uint64_t>(r8 + runtime(base + static_cast<int64_t>(at + i)), r1);
+            }
+        };
+        bring(0, sizeof(ProfileRecord), 0);
+        bring(offsetof(UnwindState, at), 2 * sizeof(uint32_t), kStateAt); // and the ending
+        bring(offsetof(UnwindState, guessed), sizeof(uint64_t), kStateAt);
+        bring(offsetof(UnwindState, entered), sizeof(uint64_t), kStateAt);
+        bring(offsetof(UnwindState, since_ns), sizeof(uint64_t), kStateAt);
+        bring(offsetof(UnwindState, leaf), sizeof(UnwindRegisters), kStateAt);
+        f.mov(r1, 0);
+        f.store<uint32_t>(record(offsetof(ProfileRecord, kernel_bytes)), r1);
+        f.store<uint32_t>(record(offsetof(ProfileRecord, user_bytes)), r1);
+        f.load<uint64_t>(r1, record(offsetof(ProfileRecord, t_ns)));
+        f.store<uint64_t>(head(offsetof(OffCpuHead, back_ns)), r1);
+        f.load_imm64(r1, OFF_CPU_STACK);
+        f.store<uint64_t>(head(offsetof(OffCpuHead, waited_ns)), r1);
+        f.mov(r0, 0);
+        f.mov(r9, 0);
+        unwinder->copy_stack(f, place, [&](Label full) {
+            each_ring(f, [&](MapRef ring) { f.call(helper::ringbuf_query, ring, BPF_RB_AVAIL_DATA); });
+            f.load_imm64(r1, half_of_ring);
+            f.jump_if(r0 > r1, full);
+        });
+        f.load<uint32_t>(r1, r8 + runtime(kStateAt + static_cast<int>(offsetof(UnwindState, ending))));
+        f.store<uint32_t>(record(offsetof(ProfileRecord, flags)), r1);
+        f.and_(r1, UNWIND_COPIED);
+        f.jump_if(r1 == 0, none);
+        f.add(r9, sizeof(OffCpuHead) + sizeof(ProfileRecord));
+        output(f);
+        f.bind(none);
+    }
+
+    // As in profile_dsl.cpp: a ring for each few CPUs, each case by itself. r1 is gone before.
+    template <class Use> void each_ring(Code &f, Use &&use) const {
+        const Label used = f.label("ring used");
+        f.call(helper::get_smp_processor_id);
+        f.mov(r1, r0);
+        f.and_(r1, PROFILE_RINGS - 1);
+        for (int i = 0; i + 1 < PROFILE_RINGS; ++i)
+            f.if_(r1 == runtime(i), [&] {
+                use(rings[static_cast<size_t>(i)]);
+                f.jump(used);
+            });
+        use(rings.back());
+        f.bind(used);
+    }
+    // The r9 bytes from the head on, into this CPU's ring; r0 = 0, or why not. r6 is gone.
+    void output(Code &f) const {
+        f.mov(r6, BPF_RB_NO_WAKEUP);
+        each_ring(f, [&](MapRef ring) {
+            f.call(helper::ringbuf_query, ring, BPF_RB_AVAIL_DATA);
+            f.load_imm64(r1, config.wakeup_bytes);
+            f.if_(r0 >= r1, [&] { f.mov(r6, BPF_RB_FORCE_WAKEUP); });
+            f.mov(r2, r8);
+            f.add(r2, runtime(kHeadAt));
+            f.call(helper::ringbuf_output, ring, r2, r9, r6);
+        });
     }
 
     void send(Code &f, const Late &late, Label done) {
@@ -317,27 +398,8 @@ struct Generator {
         add_frames(offsetof(ProfileRecord, kernel_bytes), PROFILE_MAX_FRAMES);
         add_frames(offsetof(ProfileRecord, user_bytes), user_frames(unwind));
 
-        // As in profile_dsl.cpp: a ring for each few CPUs, each case by itself.
-        f.mov(r6, BPF_RB_NO_WAKEUP);
-        f.call(helper::get_smp_processor_id);
-        f.mov(r1, r0);
-        f.and_(r1, PROFILE_RINGS - 1);
-        for (int i = 0; i < PROFILE_RINGS; ++i) {
-            const auto output = [&, ring = rings[static_cast<size_t>(i)]] {
-                f.call(helper::ringbuf_query, ring, BPF_RB_AVAIL_DATA);
-                f.load_imm64(r1, config.wakeup_bytes);
-                f.if_(r0 >= r1, [&] { f.mov(r6, BPF_RB_FORCE_WAKEUP); });
-                f.mov(r2, r8);
-                f.add(r2, runtime(kHeadAt));
-                f.call(helper::ringbuf_output, ring, r2, r9, r6);
-                f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, OffCpuCounts, lost_ring_full)); });
-                if (i + 1 < PROFILE_RINGS) f.jump(back);
-            };
-            if (i + 1 < PROFILE_RINGS)
-                f.if_(r1 == runtime(i), output);
-            else
-                output();
-        }
+        output(f);
+        f.if_(r0 != 0, [&] { count(f, RAWBPF_AT(r7, OffCpuCounts, lost_ring_full)); });
         f.bind(back);
         f.store<uint64_t>(left, 0);
         f.load<uint64_t>(r1, late.which);

@@ -15,8 +15,10 @@ inline constexpr uint32_t kMostFollowed = 8192;
 /// of `back_ns`.
 struct OffCpuHead {
     uint64_t back_ns;   ///< CLOCK_MONOTONIC: when it came back
-    uint64_t waited_ns; ///< between the two
+    uint64_t waited_ns; ///< between the two; OFF_CPU_STACK: it has just left
 };
+/// What follows isn't a wait, but a copy of the stack that one begins with: of the thread `tid`, which left at t_ns.
+#define OFF_CPU_STACK (~0ull)
 
 /// What happened on a CPU: begun = sent + too_short + lost_... + those that haven't come back.
 struct OffCpuCounts {
@@ -44,8 +46,8 @@ struct OffCpuProgram {
 
 /// Program "profile" at raw_tp/sched_switch, with maps profile_ring_0 to profile_ring_7, profile_counts (OffCpuCounts),
 /// profile_off (by the kernel's number of a thread; away while its record's t_ns isn't 0), profile_blank, and profile_pids and
-/// profile_cgroup as profile_unit() has them. With `follow` also "profile_fork" and "profile_exit", and
-/// profile_followed. All need the kernel's BTF. With `unwind` what Unwinder declares.
+/// profile_cgroup as profile_unit() has them. Where the walk makes copies also profile_copies. With `follow` also "profile_fork"
+/// and "profile_exit", and profile_followed. All need the kernel's BTF. With `unwind` what Unwinder declares.
 [[nodiscard]] Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind = nullptr);
 
 } // namespace rawbpf::inline v0

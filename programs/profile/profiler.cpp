@@ -32,6 +32,7 @@
 #include <linux/bpf.h>
 #include <signal.h>
 
+#include "programs/profile/begun_waits.h"
 #include "programs/profile/capture.h"
 #include "programs/profile/cpu_budget.h"
 #include "programs/profile/deliver.h"
@@ -629,12 +630,20 @@ class Run {
             return;
         }
         if (by_descent() && !table_.find_wanted(sample->head.pid, sample->head.t_ns)) {
+            if (wait && wait->waited_ns == 0) return; // the wait itself is counted
             ++filtered_here_;
             strangers_.insert(sample->head.pid);
             counting_.met(sample->head.key, nullptr);
             return;
         }
         walk(*sample);
+        if (wait && wait->waited_ns == 0) {
+            unwinding_.sampled(sample->head.pid, sample->head.t_ns);
+            begun_.keep(*sample);
+            return;
+        }
+        const BegunWaits::Stack *begun = wait ? begun_.take(sample->head.tid, wait->left_ns) : nullptr;
+        if (begun) take_stack(*sample, begun->frames, begun->flags);
         InternedSample interned = intern(*sample);
         interned.weight = period_ ? period_ : rates_.at(sample->head.cpu, sample->head.t_ns);
         if (wait) interned.t_ns = wait->left_ns, interned.weight = wait->waited_ns;
@@ -645,10 +654,12 @@ class Run {
 
     void walk(RawSample &sample) {
         UserStack stack{sample.head.pid, sample.head.t_ns, sample.head.flags, sample.user, sample.copy};
-        if (!unwinding_.walk(stack)) return;
-        sample.user = stack.frames;
-        sample.head.user_bytes = static_cast<int32_t>(stack.frames.size_bytes());
-        sample.head.flags = stack.ending;
+        if (unwinding_.walk(stack)) take_stack(sample, stack.frames, stack.ending);
+    }
+    static void take_stack(RawSample &sample, std::span<const uint64_t> frames, uint32_t ending) {
+        sample.user = frames;
+        sample.head.user_bytes = static_cast<int32_t>(frames.size_bytes());
+        sample.head.flags = ending;
     }
 
     /// So many samples like one that was taken. What it told of modules in use, and of code made at run time whose names were to
@@ -929,6 +940,7 @@ class Run {
     Deliverer deliverer_;
     CaptureWriter writer_;
     StackCounts counting_;
+    BegunWaits begun_;
     ProcessEvents events_;
 
     std::optional<RunStats> stats_;

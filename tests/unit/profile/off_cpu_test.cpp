@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/profile/begun_waits.h"
 #include "programs/profile/off_cpu_dsl.h"
 #include "programs/profile/stacks.h"
 #include "programs/render/json_line.h"
@@ -62,12 +63,14 @@ TEST_CASE("profile off-cpu: every configuration builds and becomes a spec") {
         options.follow = config.filter_pid == PROFILE_PIDS_LEFT_OUT;
         if (options.follow) options.config.filter_pid = PROFILE_PIDS_WANTED;
         options.wide_state = number % 2;
+        options.config.wakeup_bytes = number % 3 ? 64 << 10 : 0; // a ring that holds copies, or none
         options.min_wait_ns = number % 3 ? uint64_t{1} << 40 : 0;
         for (const bool unwind : {false, true}) {
             UnwindProgramOptions walk;
             walk.depth = number % 2 ? 255 : 100;
             walk.has_bpf_loop = number % 4 != 0;
             walk.has_task_pt_regs = number % 8 != 0;
+            walk.copies = number % 5 != 0;
             Unit unit = off_cpu_unit(options, unwind ? &walk : nullptr);
             auto spec = object_of(unit);
             REQUIRE(spec);
@@ -81,6 +84,7 @@ TEST_CASE("profile off-cpu: every configuration builds and becomes a spec") {
             CHECK((names.count("profile_pids") == 1) == (options.config.filter_pid != PROFILE_PIDS_ANY));
             CHECK((names.count("profile_cgroup") == 1) == (config.filter_cgroup != 0));
             CHECK((names.count("unwind_processes") == 1) == unwind);
+            CHECK((names.count("profile_copies") == 1) == (unwind && walk.copies && options.config.wakeup_bytes != 0));
             const MapSpec *off = spec->find_map("profile_off");
             REQUIRE(off);
             CHECK(off->max_entries == OffCpuProgram{}.threads);
@@ -113,6 +117,41 @@ TEST_CASE("profile off-cpu: a record is taken apart, and cut anywhere it is refu
     CHECK(wait->sample.kernel.size() == 1);
     CHECK(wait->sample.user.size() == 2);
     for (size_t size = 0; size < sizeof bytes; ++size) CHECK(!off_cpu->parse(Bytes(bytes, size)));
+}
+
+TEST_CASE("profile off-cpu: the stack of a wait that has only begun is kept until the wait is over") {
+    alignas(8) std::byte bytes[sizeof(OffCpuHead) + sizeof(ProfileRecord) + sizeof(UnwindRegisters) + 64] = {};
+    const OffCpuHead head{5000, OFF_CPU_STACK};
+    ProfileRecord record{};
+    record.t_ns = 5000;
+    record.tid = 8;
+    record.flags = UNWIND_ENDED_NO_PROCESS | UNWIND_COPIED;
+    std::memcpy(bytes, &head, sizeof head);
+    std::memcpy(bytes + sizeof head, &record, sizeof record);
+    const auto begun = profile::make_off_cpu(0)->parse(Bytes(bytes));
+    REQUIRE(begun);
+    CHECK(begun->waited_ns == 0);
+    CHECK(begun->left_ns == 5000);
+    REQUIRE(begun->sample.copy);
+    CHECK(begun->sample.copy->bytes.size() == 64);
+
+    profile::BegunWaits waits;
+    profile::RawSample sample = begun->sample;
+    waits.keep(sample); // nothing came of the copy
+    CHECK(!waits.take(8, 5000));
+    const uint64_t frames[] = {1, 2};
+    sample.user = frames;
+    sample.head.flags = UNWIND_ENDED_ROOT | UNWIND_TABLES;
+    waits.keep(sample);
+    CHECK(!waits.take(9, 5000)); // another thread's
+    const profile::BegunWaits::Stack *stack = waits.take(8, 5000);
+    REQUIRE(stack);
+    CHECK(stack->frames == std::vector<uint64_t>{1, 2});
+    CHECK(stack->flags == (UNWIND_ENDED_ROOT | UNWIND_TABLES));
+    CHECK(!waits.take(8, 5000)); // once
+    waits.keep(sample);
+    CHECK(!waits.take(8, 6000)); // another wait of the thread's, and that of 5000 is over
+    CHECK(!waits.take(8, 5000));
 }
 
 TEST_CASE("profile off-cpu: equal waits are counted, and their times added") {
