@@ -2,14 +2,14 @@
 //
 // The words of the command line are those of the conformance suites' plugins: the program as hex on standard input, memory as an
 // operand, r0 as hex on standard output, errors on standard error.
-#include <algorithm>
-
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/narrator.h"
+#include "cli/object_file.h"
 #include "cli/program_input.h"
 #include "programs/exec/run.h"
+#include "programs/exec/timing.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -25,7 +25,7 @@ constexpr Option kOptions[] = {
      .argument = "N",
      .help =
          "that many times, memory and maps staying as they are; says how long a run took, in 20 parts: their median, least and "
-         "most, and how much of it an empty program takes too",
+         "most, and the same without what an empty program takes, also of each instruction",
      .least = 1,
      .most = 1'000'000'000},
     {.name = "limit",
@@ -41,7 +41,9 @@ constexpr Option kOptions[] = {
     kPacketOption,
     kProgramOption,
     kBtfOption,
-    {.name = "verbose", .letter = 'v', .help = "memory afterwards and what it cost, on standard error", .section = "Output"},
+    format_option("text", "text json"),
+    kJsonOption,
+    verbose_option("memory afterwards and what it cost, on standard error; --json has them without it"),
     kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
@@ -55,40 +57,22 @@ constexpr Example kExamples[] = {
     {"rawbpf exec xdp.bpf.o --mem-file packet.bin", "an XDP program gets a packet"},
 };
 
-struct Spread {
-    double least = 0, median = 0, most = 0;
-};
-Spread spread_of(std::vector<double> batches) {
-    std::sort(batches.begin(), batches.end());
-    const size_t n = batches.size();
-    return {batches.front(), n % 2 ? batches[n / 2] : (batches[n / 2 - 1] + batches[n / 2]) / 2, batches.back()};
-}
-
-// "12.3 ns a run, 3 instructions, 4.10 ns each (median of 20 parts, 12.0 to 15.1, mean 12.4; an empty program 8.0, so 4.3 of its
-// own)"
-std::string timing(const exec::RunResult &result) {
-    const bool repeated = result.batches.size() >= 2;
-    const Spread own = repeated ? spread_of(result.batches) : Spread{result.ns, result.ns, result.ns};
-    std::string out = format("{:.1f} ns a run", own.median);
-    if (result.instructions)
-        append(out, ", {} instructions, {:.2f} ns each", result.instructions,
-               own.median / static_cast<double>(result.instructions));
-    if (!repeated) return out;
-    append(out, " (median of {} parts, {:.1f} to {:.1f}, mean {:.1f}", result.batches.size(), own.least, own.most, result.ns);
-    if (!result.empty.empty()) {
-        const double empty = spread_of(result.empty).median;
-        append(out, "; an empty program {:.1f}, so {:.1f} of its own", empty, std::max(own.median - empty, 0.0));
-    }
-    return out + ")";
-}
-
 void report(std::string_view engine, const exec::RunResult &result, bool verbose, bool timed) {
     if (!result.printed.empty()) say(result.printed);
-    if (timed || verbose) say(format("{}: {}: {}\n", kWho, engine, timing(result)));
+    if (timed || verbose) say(format("{}: {}: {}\n", kWho, engine, timing_text(timing_of(result))));
     if (!verbose || result.memory.empty()) return;
     std::string text = format("{}: {}: memory:", kWho, engine);
     for (std::byte b : result.memory) append(text, " {:02x}", static_cast<unsigned>(b));
     say(text + "\n");
+}
+
+void append_run(std::string &out, std::string_view engine, const exec::RunResult &result, uint32_t runs) {
+    render::JsonLine line(out, "run");
+    line.text("engine", engine).hex("r0", result.r0).number("runs", runs);
+    append_timing_json(line, timing_of(result));
+    std::string memory;
+    for (const std::byte b : result.memory) append(memory, "{:02x}", static_cast<unsigned>(b));
+    line.text("memory", memory);
 }
 
 int run_exec(const Arguments &a) {
@@ -106,6 +90,9 @@ int run_exec(const Arguments &a) {
     options.contents = diff;
     options.btf_path = a.text(option("btf"));
 
+    const bool json = a.text(option("format")) == "json";
+    std::string text;
+    if (json) append_json_header(text, a);
     exec::RunResult results[2]; // kernel, emulator
     for (int engine = 0; engine < 2; ++engine) {
         if (engine == 0 ? !kernel : kernel && !diff) continue;
@@ -118,13 +105,17 @@ int run_exec(const Arguments &a) {
                 result.error().hint = format("--limit N allows more; it is {} now", options.limit);
             return complain(format("{}: {}", kWho, name), result.error());
         }
-        report(name, *result, verbose, a.has(option("repeat")));
+        report(name, *result, verbose && !json, a.has(option("repeat")) && !json);
+        if (json) append_run(text, name, *result, options.repeat);
         results[engine] = std::move(*result);
     }
+    if (!json) text = format("{:x}\n", results[kernel ? 0 : 1].r0);
     if (diff)
-        if (const std::string difference = first_difference(results[0], results[1]); !difference.empty())
+        if (const std::string difference = first_difference(results[0], results[1]); !difference.empty()) {
+            if (json) (void)print(text);
             return complain(kWho, make_error(Errc::invalid_argument, difference), 4);
-    return print(format("{:x}\n", results[kernel ? 0 : 1].r0));
+        }
+    return print(text);
 }
 
 } // namespace

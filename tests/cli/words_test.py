@@ -96,8 +96,23 @@ def json_says_machine_and_cost():
 @test
 def repeated_runs_have_a_spread():
     program = b"b7 00 00 00 2a 00 00 00 95 00 00 00 00 00 00 00"
-    wanted = r"ns a run.*\(median of 20 parts, [0-9.]+ to [0-9.]+, mean [0-9.]+; an empty program [0-9.]+, so [0-9.]+ of its own\)"
+    wanted = (r"ns a run.*\(median of 20 parts, [0-9.]+ to [0-9.]+, mean [0-9.]+; an empty program [0-9.]+, "
+              r"so [0-9.]+ of its own, [0-9.]+ to [0-9.]+\)")
     assert re.search(wanted, good("exec", "--repeat", "2000", "-", input=program).err)
+    longer = b"b7 00 00 00 2a 00 00 00 " * 40 + b"95 00 00 00 00 00 00 00"
+    r = good("exec", "--repeat", "2000", "-", input=longer)
+    assert re.search(r"41 instructions .*own, [0-9.]+ to [0-9.]+: [0-9.]+ ns each instruction more, [0-9.]+ to [0-9.]+\)", r.err), r.err
+    if has_json():
+        for how in ([], ["--kernel"]):
+            r = run("exec", "--json", *how, "--repeat", "2000", "-", "0102", input=longer)
+            if how and r.code == 3:
+                continue
+            header, line = (json.loads(line) for line in r.out.splitlines())
+            assert header["type"] == "header" and line["r0"] == "0x2a" and line["runs"] == 2000 and line["memory"] == "0102", line
+            assert line["parts"] == 20 and line["ns"]["least"] <= line["ns"]["median"] <= line["ns"]["most"], line
+            assert line["own_ns"]["median"] <= line["ns"]["median"] and line["empty_ns"]["least"] > 0, line
+            assert bool(line["ns_per_instruction"]) == (not how), line
+            assert "ns a run" not in r.err
     kernel = run("exec", "--kernel", "--repeat", "2000", "-", input=program)
     assert kernel.code == 3 or re.search(wanted, kernel.err), kernel.err
     once = good("exec", "-v", "-", input=program).err
