@@ -16,6 +16,7 @@ constexpr Option kOptions[] = {
     {.name = "output",
      .letter = 'o',
      .kind = Kind::file,
+     .written = true,
      .argument = "FILE",
      .help = "write an object there; with --hex or --raw, those bytes",
      .section = "Output"},

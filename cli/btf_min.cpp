@@ -13,6 +13,7 @@ constexpr Option kOptions[] = {
     {.name = "output",
      .letter = 'o',
      .kind = Kind::file,
+     .written = true,
      .argument = "FILE",
      .help = "write the small BTF there instead of to standard output",
      .section = "Output"},

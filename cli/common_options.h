@@ -27,18 +27,22 @@ inline constexpr Option kJsonOption{.name = "json", .help = "short for --format 
 inline constexpr Option kOutputOption{.name = "output",
                                       .letter = 'o',
                                       .kind = Kind::file,
+                                      .written = true,
                                       .argument = "FILE",
                                       .help = "write there instead of standard output; tried before anything starts"};
-inline constexpr Option kPsOption{.name = "ps", .help = "table: print the frames under each sample, leaf first"};
-inline constexpr Option kDelimiterOption{.name = "delimiter", .help = "folded: put a - between user and kernel frames"};
+inline constexpr Option kPsOption{
+    .name = "ps", .help = "table: print the frames under each sample, leaf first", .only_with = "format=table"};
+inline constexpr Option kDelimiterOption{
+    .name = "delimiter", .help = "folded: put a - between user and kernel frames", .only_with = "format=folded folded-ext"};
 inline constexpr Option kPerThreadOption{
     .name = "per-thread",
     .letter = 't',
     .help =
         "folded, svg, top: stacks of different threads apart, below COMM-PID/TID. Other formats say the thread of each sample"};
 inline constexpr Option kTitleOption{
-    .name = "title", .kind = Kind::text, .argument = "TEXT", .help = "svg: the title of the graph"};
-inline constexpr Option kIcicleOption{.name = "icicle", .help = "svg: callees below their callers, the root at the top"};
+    .name = "title", .kind = Kind::text, .argument = "TEXT", .help = "svg: the title of the graph", .only_with = "format=svg"};
+inline constexpr Option kIcicleOption{
+    .name = "icicle", .help = "svg: callees below their callers, the root at the top", .only_with = "format=svg"};
 inline constexpr Option kColorOption{.name = "color",
                                      .kind = Kind::choice,
                                      .argument = "WHEN",
@@ -65,6 +69,7 @@ inline constexpr Option kAsRootOption{.name = "as-root",
 inline constexpr Option kCommandOutputOption{
     .name = "command-output",
     .kind = Kind::text,
+    .written = true,
     .argument = "WHERE",
     .help =
         "where COMMAND's standard output goes: stderr, stdout, null, or a file. By default to standard error where a format for "

@@ -22,7 +22,7 @@ constexpr Option kOptions[] = {
      .choices = "llvm kernel conformance"},
     {.name = "source", .help = "the lines of C that the instructions come from, as comments"},
     {.name = "bytes", .help = "numbers and bytes in front of the instructions"},
-    {.name = "hex", .help = "llvm: numbers in hexadecimal, as llvm-objdump has them"},
+    {.name = "hex", .help = "llvm: numbers in hexadecimal, as llvm-objdump has them", .only_with = "dialect=llvm"},
     {.name = "cfg",
      .kind = Kind::choice,
      .argument = "FORMAT",

@@ -14,6 +14,7 @@ constexpr Option kOptions[] = {
     {.name = "output",
      .letter = 'o',
      .kind = Kind::file,
+     .written = true,
      .argument = "FILE",
      .help = "the object to write; written only when everything went well",
      .section = "Output"},

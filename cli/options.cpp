@@ -7,7 +7,7 @@
 // A long name behind a single dash is the same option, as in Go's programs, so `-pid 7` is a process and not `-p id`. A value is
 // checked where it is taken, against its row: what comes out of here is valid, and a message can name the option as it was typed.
 // A word that starts with '-' is never taken as a value, because a forgotten value is far more common than a file called "-x";
-// `--output=-x` still says that.
+// `--output=-x` still says that. But for a number, which is refused as such.
 #include "cli/options.h"
 
 #include <algorithm>
@@ -37,6 +37,7 @@ std::string joined(std::string_view words, std::string_view between) {
     return out;
 }
 
+bool is_path(Kind kind) { return kind == Kind::file || kind == Kind::directory; }
 bool is_list(Kind kind) { return kind == Kind::pids || kind == Kind::tids || kind == Kind::users; }
 
 constexpr double kMostSeconds = 1e9; // 31 years: as nanoseconds, with a clock's reading added, it fits into 63 bits
@@ -125,6 +126,22 @@ Unexpected unknown_option(const Command &command, std::string_view word) {
     return usage(hint, "unknown option {}", word.substr(0, word.find('=')));
 }
 
+// "./a//b" and "a/b" are one file. What links lead to isn't asked: nothing here looks at files.
+std::string same_path(std::string_view path) {
+    std::string out = path.starts_with('/') ? "/" : "";
+    for (const std::string_view part : split(path, '/')) {
+        if (part == ".") continue;
+        if (!out.empty() && out.back() != '/') out += '/';
+        out += part;
+    }
+    return out;
+}
+
+// No option is a digit, so this is the value of the option before it: -d -1.
+bool is_negative(std::string_view word) {
+    return word.size() >= 2 && word[0] == '-' && ((word[1] >= '0' && word[1] <= '9') || word[1] == '.');
+}
+
 constexpr size_t kNone = SIZE_MAX;
 
 size_t with_name(std::span<const Option> options, std::string_view name) {
@@ -178,19 +195,72 @@ Result<void> Arguments::take(size_t option, const std::string &spelling, std::st
     if (!row.stands_for.empty()) { // --json is -f json
         size_t equals = row.stands_for.find('=');
         size_t target = with_name(command_->options, row.stands_for.substr(0, equals));
-        values_[target].push_back({spelling, row.stands_for.substr(equals + 1)});
+        values_[target].push_back({spelling, row.stands_for.substr(equals + 1), true});
     }
     TRY(check_value(row, shown(row, spelling), value));
     values_[option].push_back({spelling, value});
     return {};
 }
 
-Result<void> Arguments::check_groups() const {
+// What two options say together. The tables have all of it: each rule holds for every command.
+Result<void> Arguments::check_pairs() const {
     std::span<const Option> options = command_->options;
-    for (size_t i = 0; i < options.size(); ++i)
+    for (size_t i = 0; i < options.size(); ++i) {
+        if (!has({i})) continue;
         for (size_t j = i + 1; j < options.size(); ++j)
-            if (!options[i].excludes.empty() && options[i].excludes == options[j].excludes && has({i}) && has({j}))
+            if (!options[i].excludes.empty() && options[i].excludes == options[j].excludes && has({j}))
                 return usage("", "{} and {} exclude each other", values_[i].back().spelling, values_[j].back().spelling);
+        TRY(check_short_forms(i));
+        TRY(check_only_with(i));
+        TRY(check_written(i));
+    }
+    return {};
+}
+
+// --json -f top: given twice the last one counts, but who writes a short form and something else means both.
+Result<void> Arguments::check_short_forms(size_t option) const {
+    const auto typed = [](const Given &given) {
+        return given.implied ? given.spelling : format("{} {}", given.spelling, given.value);
+    };
+    for (const Given &one : values_[option])
+        for (const Given &other : values_[option])
+            if (one.implied && one.value != other.value)
+                return usage("leave one of them out", "{} and {} exclude each other", typed(one), typed(other));
+    return {};
+}
+
+Result<void> Arguments::check_only_with(size_t option) const {
+    const Option &row = command_->options[option];
+    if (row.only_with.empty()) return {};
+    const size_t equals = row.only_with.find('=');
+    const size_t about = with_name(command_->options, row.only_with.substr(0, equals));
+    const std::string_view now = text({about});
+    const std::vector<std::string_view> wanted = split(row.only_with.substr(equals + 1), ' ');
+    if (std::find(wanted.begin(), wanted.end(), now) != wanted.end()) return {};
+    const std::string_view name = command_->options[about].name;
+    return usage(format("--{} {}, or leave {} out", name, wanted[0], values_[option].back().spelling),
+                 "{} is about --{} {}, and not {}", values_[option].back().spelling, name,
+                 joined(row.only_with.substr(equals + 1), ", "), now);
+}
+
+// Two that write to one file, or one that writes to what another reads.
+Result<void> Arguments::check_written(size_t option) const {
+    const std::span<const Option> options = command_->options;
+    if (!options[option].written) return {};
+    const Given &out = values_[option].back();
+    const std::string place = same_path(out.value);
+    if (place == "-" || place.starts_with("/dev/")) return {}; // nothing that is there is lost in these
+    for (size_t i = 0; i < options.size(); ++i) {
+        if (i == option || (options[i].kind != Kind::file && !options[i].written)) continue;
+        for (const Given &other : values_[i])
+            if (same_path(other.value) == place)
+                return usage("one of them needs another name", "{} and {} name the same file, {}", out.spelling, other.spelling,
+                             out.value);
+    }
+    if (!command_->operand_is_file) return {};
+    for (const std::string_view operand : operands_)
+        if (same_path(operand) == place)
+            return usage("another name", "{}: {} is what is read, and would be written over", out.spelling, out.value);
     return {};
 }
 
@@ -232,7 +302,8 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
                 return out.take(option, spelling, "");
             }
             if (equals != word.npos) return out.take(option, spelling, word.substr(equals + 1));
-            bool present = at + 1 < words.size() && (words[at + 1].size() < 2 || words[at + 1].front() != '-');
+            bool present = at + 1 < words.size() && (words[at + 1].size() < 2 || words[at + 1].front() != '-' ||
+                                                     (!is_path(row.kind) && is_negative(words[at + 1])));
             if (!present && row.kind == Kind::choice)
                 return usage("", "{} needs a value: one of {}", shown(row, spelling), joined(row.choices, ", "));
             if (!present) return usage("", "{} needs a value: {}", shown(row, spelling), row.argument);
@@ -265,7 +336,7 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
             break;
         }
     }
-    TRY(out.check_groups());
+    TRY(out.check_pairs());
     size_t n = out.operands_.size();
     if (n > command.most_operands) {
         std::string_view extra = out.operands_[command.most_operands];

@@ -36,6 +36,7 @@ struct Option {
     Kind kind = Kind::flag;
     bool repeatable = false;          ///< all values count; else the last one does
     bool in_lab = false;              ///< rawbpf-lab does it; rawbpf passes the command line on
+    bool written = false;             ///< what is written to: no other file of the command line, an operand neither, may be it
     std::string_view argument = {};   ///< what the value is called in help: "HZ"
     std::string_view help = {};       ///< one or two sentences, no full stop at the end of one
     std::string_view section = {};    ///< heading in help; empty: that of the row above
@@ -43,6 +44,7 @@ struct Option {
     std::string_view choices = {};    ///< for Kind::choice, separated by spaces
     std::string_view excludes = {};   ///< name of a group; at most one option of a group may be given
     std::string_view stands_for = {}; ///< a flag that is short for another option with a value: "format=json"
+    std::string_view only_with = {};  ///< means something only with another option at one of these: "format=svg top"
     uint64_t least = 0, most = UINT64_MAX;
 };
 
@@ -111,13 +113,17 @@ class Arguments {
 
   private:
     [[nodiscard]] Result<void> take(size_t option, const std::string &spelling, std::string_view value);
-    [[nodiscard]] Result<void> check_groups() const;
+    [[nodiscard]] Result<void> check_pairs() const;
+    [[nodiscard]] Result<void> check_short_forms(size_t option) const;
+    [[nodiscard]] Result<void> check_only_with(size_t option) const;
+    [[nodiscard]] Result<void> check_written(size_t option) const;
 
     const Command *command_ = nullptr;
     bool wants_help_ = false;
     struct Given {
         std::string spelling; ///< as on the command line, for messages
         std::string_view value;
+        bool implied = false; ///< by a flag that stands for it, which is the spelling
     };
     std::vector<std::vector<Given>> values_; ///< by option
     std::vector<std::string_view> operands_;

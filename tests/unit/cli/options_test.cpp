@@ -1,9 +1,12 @@
 // Parsing from a table: every spelling, every refusal and the words of its message.
 #include "cli/options.h"
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "asm/nearest.h"
+#include "cli/commands.h"
 #include "cli/suggest.h"
 #include "cli/users.h"
 #include "tests/support/test.h"
@@ -98,7 +101,10 @@ TEST_CASE("options: lists, flags, groups and the command behind --") {
     CHECK(a->has(row("format")));
     CHECK(a->text(row("output")) == "-");
     CHECK(a->workload() == std::vector<std::string>{"sh", "-c", "--freq x"});
-    CHECK(parse({"--json", "-f", "folded"})->text(row("format")) == "folded");
+    CHECK(parse({"-f", "table", "-f", "folded"})->text(row("format")) == "folded");
+    CHECK(refusal({"--json", "-f", "folded"}) == "--json and -f folded exclude each other | leave one of them out");
+    CHECK(refusal({"--format=table", "-json"}) == "-json and --format table exclude each other | leave one of them out");
+    CHECK(parse({"--json", "-f", "json"})->text(row("format")) == "json");
     CHECK(parse({"--user"})->has(row("user")));
     CHECK(refusal({"--user", "-kernel"}) == "--user and -kernel exclude each other");
     CHECK(refusal({"--"}) == "a command to run is missing behind --");
@@ -116,7 +122,9 @@ TEST_CASE("options: a refusal names the option, the value and what was expected"
     CHECK(refusal({"-F="}) == "-F (--freq): '' isn't a whole number (HZ is expected)");
     CHECK(refusal({"--freq"}) == "--freq needs a value: HZ");
     CHECK(refusal({"--freq", "--hw"}) == "--freq needs a value: HZ");
-    CHECK(refusal({"--freq", "-5"}) == "--freq needs a value: HZ");
+    CHECK(refusal({"--freq", "-5"}) == "--freq: '-5' isn't a whole number (HZ is expected)");
+    CHECK(refusal({"-d", "-.5"}) == "-d (--duration): '-.5' isn't a time (expected: 3, 0.5, 10us, 200ms, 5s, 2m or 1h)");
+    CHECK(refusal({"-o", "-5"}).starts_with("-o (--output) needs a value"));
     CHECK(refusal({"-q", "-f"}) == "-f (--format) needs a value: one of table, folded, json");
     CHECK(refusal({"--hw=1"}) == "--hw takes no value, but was given '1'");
     CHECK(refusal({"-q=1"}) == "-q takes no value, but was given '1'");
@@ -135,6 +143,119 @@ TEST_CASE("options: a refusal names the option, the value and what was expected"
           "unexpected argument './split' | to run a command and profile it, put -- in front of it: rawbpf tool -- ./split");
     CHECK(refusal({}, kReader) == "FILE is missing");
     CHECK(refusal({"a", "b"}, kReader) == "unexpected argument 'b'");
+}
+
+namespace {
+
+Result<Arguments> given(const Command &command, std::vector<std::string> words) {
+    std::vector<std::string_view> views;
+    for (size_t i = 0; i < command.least_operands; ++i) words.push_back(format("operand{}", i));
+    for (const std::string &word : words) views.push_back(word);
+    return Arguments::parse(command, views);
+}
+// The rules come before what is wrong with operands.
+std::string said(const Command &command, const std::vector<std::string> &words) {
+    auto parsed = given(command, words);
+    return parsed ? std::string() : parsed.error().context;
+}
+const Option *row_of(const Command &command, std::string_view name) {
+    for (const Option &row : command.options)
+        if (row.name == name) return &row;
+    return nullptr;
+}
+std::string long_name(const Option &row) { return format("--{}", row.name); }
+// A value that its check takes.
+std::string any_value(const Option &row) {
+    switch (row.kind) {
+    case Kind::count: return format("{}", std::max<uint64_t>(row.least, 1));
+    case Kind::choice: return std::string(split(row.choices, ' ').back());
+    case Kind::users: return "0";
+    default: return "1";
+    }
+}
+
+} // namespace
+
+TEST_CASE("options: in every command no pair is taken silently of which one would have no effect") {
+    size_t short_forms = 0, bound = 0, written = 0, negative = 0;
+    for (const Command *command : all_commands()) {
+        CAPTURE(command->name);
+        for (const Option &row : command->options) {
+            CAPTURE(row.name);
+            const std::string name = long_name(row);
+            CHECK((row.letter < '0' || row.letter > '9')); // -1 is a number
+            if (!row.stands_for.empty()) {
+                const size_t equals = row.stands_for.find('=');
+                const Option *target = row_of(*command, row.stands_for.substr(0, equals));
+                REQUIRE(target);
+                const std::vector<std::string_view> choices = split(target->choices, ' ');
+                const std::string other = choices.empty() || choices[0] == row.stands_for.substr(equals + 1)
+                                              ? any_value(*target)
+                                              : std::string(choices[0]);
+                CHECK(said(*command, {name, long_name(*target), other}) ==
+                      format("{} and --{} {} exclude each other", name, target->name, other));
+                CHECK(said(*command, {long_name(*target) + "=" + other, name}).find("exclude each other") != std::string::npos);
+                ++short_forms;
+            }
+            if (!row.only_with.empty()) {
+                const size_t equals = row.only_with.find('=');
+                const Option *about = row_of(*command, row.only_with.substr(0, equals));
+                REQUIRE(about);
+                const std::vector<std::string_view> fits = split(row.only_with.substr(equals + 1), ' ');
+                std::vector<std::string> words = {name};
+                if (row.kind != Kind::flag) words.push_back(any_value(row));
+                words.push_back(long_name(*about));
+                for (const std::string_view choice : split(about->choices, ' ')) {
+                    std::vector<std::string> all = words;
+                    all.emplace_back(choice);
+                    const bool fit = std::find(fits.begin(), fits.end(), choice) != fits.end();
+                    CHECK((said(*command, all).find(" is about --") == std::string::npos) == fit);
+                }
+                for (const std::string_view choice : fits)
+                    CHECK((" " + std::string(about->choices) + " ").find(format(" {} ", choice)) != std::string::npos);
+                ++bound;
+            }
+            if (row.written) {
+                for (const Option &other : command->options) {
+                    if (&other == &row || (other.kind != Kind::file && !other.written)) continue;
+                    const std::string text = said(*command, {name, "there", long_name(other), ".//there"});
+                    CHECK(text.find("name the same file") != std::string::npos);
+                    CHECK(said(*command, {name, "there", long_name(other), "here"}).find("same file") == std::string::npos);
+                    CHECK(said(*command, {name, "/dev/null", long_name(other), "/dev/null"}).find("same file") ==
+                          std::string::npos);
+                    ++written;
+                }
+                if (command->operand_is_file && command->most_operands > 0) {
+                    std::vector<std::string> words = {name, "there"};
+                    for (size_t i = 0; i + 1 < command->least_operands; ++i) words.emplace_back("here");
+                    words.emplace_back("./there");
+                    std::vector<std::string_view> views(words.begin(), words.end());
+                    const auto parsed = Arguments::parse(*command, views);
+                    REQUIRE(!parsed);
+                    CHECK(parsed.error().context.find("would be written over") != std::string::npos);
+                    ++written;
+                }
+            }
+            if (row.kind == Kind::count || row.kind == Kind::seconds || row.kind == Kind::pid || row.kind == Kind::pids) {
+                const std::string text = said(*command, {name, "-1"});
+                CHECK(text.find("-1") != std::string::npos);
+                CHECK(text.find("needs a value") == std::string::npos);
+                ++negative;
+            }
+            // What help says of one format the parser knows.
+            const size_t colon = row.help.find(": ");
+            const Option *format_row = row_of(*command, "format");
+            if (format_row && colon != row.help.npos && row.name != "verbose") { // more words are asked for by habit
+                std::vector<std::string_view> choices = split(format_row->choices, ' ');
+                const bool named = std::find(choices.begin(), choices.end(), row.help.substr(0, colon)) != choices.end();
+                if (named) CHECK(row.only_with.starts_with("format="));
+            }
+        }
+    }
+    CHECK(short_forms >= 2);
+    CHECK(bound >= 8);
+    CHECK(written >= 2);
+    CHECK(negative >= 8);
 }
 
 TEST_CASE("options: an unknown one is answered with the nearest") {
