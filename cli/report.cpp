@@ -1,5 +1,7 @@
 // `rawbpf report`: names and shows a capture that `rawbpf profile --record` wrote, here or on another machine, without
 // privileges.
+#include <algorithm>
+
 #include <fcntl.h>
 
 #include "cli/commands.h"
@@ -144,8 +146,14 @@ int run_report(const Arguments &a) {
 
     Outcome outcome;
     if (auto status = show(*capture, path, options, **view, outcome)) return *status;
-    if (wanted.render.difference)
+    if (wanted.render.difference) {
+        Outcome before = std::move(outcome);
         if (auto status = show(*second, later, options, **view, outcome)) return *status;
+        outcome.unread |= before.unread;
+        for (std::string &warning : before.warnings)
+            if (std::find(outcome.warnings.begin(), outcome.warnings.end(), warning) == outcome.warnings.end())
+                outcome.warnings.push_back(std::move(warning));
+    }
     say_outcome(kWho, outcome, "the command", a.has(option("quiet")), a.has(option("verbose")));
     return outcome.unread ? 1 : 0;
 }
@@ -155,11 +163,13 @@ int run_report(const Arguments &a) {
 const Command kReport{
     .name = "report",
     .summary = "name and show a capture of rawbpf profile --record",
-    .description = "Names the addresses in a capture with the symbols of this machine, or of a folder that looks like the "
-                   "recording one's root, "
-                   "and shows it in any format of rawbpf profile. It needs no privileges, and not the machine that recorded. A "
-                   "file is used only "
-                   "where its build-id is the recorded one.",
+    .description =
+        "Names the addresses in a capture with the symbols of this machine, or of a folder that looks like the "
+        "recording one's root, "
+        "and shows it in any format of rawbpf profile. It needs no privileges, and not the machine that recorded. Of a capture "
+        "that ends early (a full disk, a profiler that was killed) what is whole is shown; the exit status is 1 then. A "
+        "file is used only "
+        "where its build-id is the recorded one.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

@@ -321,7 +321,22 @@ Result<void> CaptureReader::read_end(Cursor &in) {
     return {};
 }
 
+// `record_bytes`: of the record that isn't whole, with its head; 0: as far as can be told it has none.
+void CaptureReader::end_early(size_t record_at, uint64_t record_bytes) {
+    cut_ = format("{}: the capture ends early, at byte {}", name_, bytes_.size());
+    if (const uint64_t here = bytes_.size() - record_at; record_bytes != 0)
+        append(cut_, ": of its last record, which begins at byte {}, {} of {} bytes are missing", record_at, record_bytes - here,
+               record_bytes);
+    else if (here != 0)
+        append(cut_, ": of its last record, which begins at byte {}, only the beginning is there", record_at);
+    cut_ += ". Also missing is what came behind it: samples, if there were more, the kernel's names, the ledger";
+    outcome_ = {};
+    outcome_.ledger.fired = outcome_.ledger.shown = samples_;
+    outcome_.elapsed_ns = std::max(last_ns_, header_.start_ns) - header_.start_ns;
+}
+
 Result<void> CaptureReader::read(Visitor &visitor) {
+    cut_.clear();
     tree_.clear();
     modules_ = {};
     module_ids_.clear();
@@ -337,10 +352,15 @@ Result<void> CaptureReader::read(Visitor &visitor) {
     while (!file.in.done()) {
         const size_t at = file.in.offset();
         const uint8_t type = TRY(file.in.read<uint8_t>());
-        const uint64_t size = TRY(file.number());
+        auto size = file.number();
         const size_t payload_at = file.in.offset();
-        const auto payload = file.in.take(size);
-        if (!payload) return Unexpected(file.in.error_at(at, "the capture was cut: its last record isn't whole"));
+        if (!size && !file.in.done()) return Unexpected(std::move(size).error());
+        const auto payload = size ? file.in.take(*size) : Unexpected(size.error());
+        if (!payload) {
+            if (first || ended) return Unexpected(file.in.error_at(at, "the capture was cut: its last record isn't whole"));
+            end_early(at, size ? payload_at - at + *size : 0);
+            return visitor.part_ends();
+        }
         Cursor in{ByteReader(*payload, name_, payload_at)};
         if (ended) return Unexpected(file.in.error_at(at, "a record after the end"));
         if (first != (type == kHeader)) return Unexpected(file.in.error_at(at, first ? "no header" : "a second header"));
@@ -397,7 +417,11 @@ Result<void> CaptureReader::read(Visitor &visitor) {
         default: return Unexpected(file.in.error_at(at, format("a record of the unknown type {}", type)));
         }
     }
-    if (!ended) return Unexpected(file.in.error_at(file.in.offset(), "the capture was cut: its end record is missing"));
+    if (first) return Unexpected(file.in.error_at(file.in.offset(), "the capture was cut: its header is missing"));
+    if (!ended) {
+        end_early(file.in.offset(), 0);
+        return visitor.part_ends();
+    }
     if (samples_ != outcome_.ledger.shown)
         return fail(Errc::bad_input, "{}: its ledger says {} samples, it holds {}", name_, outcome_.ledger.shown, samples_);
     return {};

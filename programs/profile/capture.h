@@ -73,8 +73,11 @@ class CaptureReader {
     };
     CaptureReader(Bytes bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
 
-    /// Reads it all from the beginning; tree() and modules() grow along. Errors: bad_input, with the offset.
+    /// Reads it all from the beginning; tree() and modules() grow along. Errors: bad_input, with the offset. A file that ends
+    /// early (a full disk, a profiler that was killed) is read as far as its records are whole: see cut().
     Result<void> read(Visitor &visitor);
+    /// Where the file ends early, and what is missing: a sentence. Then the ledger has only what is here. Empty: it is whole.
+    [[nodiscard]] const std::string &cut() const { return cut_; }
 
     [[nodiscard]] const CaptureHeader &header() const { return header_; }
     /// Ledger, cost and warnings as they were recorded; after read().
@@ -89,9 +92,10 @@ class CaptureReader {
     Result<void> read_node(Cursor &in);
     Result<InternedSample> read_sample(Cursor &in);
     Result<void> read_end(Cursor &in);
+    void end_early(size_t record_at, uint64_t record_bytes);
 
     Bytes bytes_;
-    std::string name_;
+    std::string name_, cut_;
     CaptureHeader header_;
     Outcome outcome_;
     StackTree tree_;

@@ -142,7 +142,8 @@ struct Outcome {
     std::vector<render::StackAdvice> advice;    ///< what would make more of them whole; not in a capture, a report finds it anew
     std::optional<std::string> workload_status; ///< "exited with status 3", "was killed by SIGSEGV"; nullopt: no workload
     std::vector<std::string> warnings;          ///< sentences for stderr ("3 modules could not be read: ...")
-    bool unread = false;                        ///< names are missing because a file that is here could not be read (EIO, ENOMEM)
+    /// It isn't whole: names are missing because a file that is here could not be read (EIO, ENOMEM), or a capture ends early.
+    bool unread = false;
 };
 
 /// Captures, names and delivers. Errors: invalid_argument (a frequency above the limit, which is named; no such event), not_found

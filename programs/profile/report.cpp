@@ -195,11 +195,12 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
 
     Outcome outcome = reader.outcome();
     outcome.run = reader.header().run;
+    if (!reader.cut().empty()) outcome.warnings.push_back(reader.cut());
     outcome.ledger.degraded = deliverer.degraded();
     outcome.ledger.stack_ends = deliverer.stack_ends();
     outcome.ended_early = deliverer.early_ends().list();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
-    outcome.unread = files.unread();
+    outcome.unread = files.unread() || !reader.cut().empty();
     outcome.advice = deliverer.early_ends().advice(reader.modules(), remedy_of(UnwindBy::fp));
     if (options.debug_info)
         for (std::string &warning : options.debug_info->warnings()) outcome.warnings.push_back(std::move(warning));
