@@ -650,7 +650,7 @@ const Command kTrace{
         "tracepoint:CATEGORY:GLOB, raw_tp:NAME, syscall:GLOB or usdt:FILE:PROVIDER:NAME. A bare GLOB stands for functions of the "
         "kernel, by the best way "
         "that "
-        "this kernel has, and it says which.\n\n"
+        "this kernel has, and it says which. System calls of 32-bit programs have numbers of their own; they aren't shown.\n\n"
         "With -- COMMAND it traces that command and what it starts, from the first instruction on, and ends with it; with --pid "
         "it "
         "ends with the last of those processes.\n\n"
