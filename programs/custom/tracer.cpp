@@ -264,7 +264,7 @@ Result<void> CustomTracer::State::attach_external(External &external) {
                                    kind ? attachment_needs(kind->attachment) : "another section"));
             continue;
         }
-        Link link = TRY_IN(attach_program(external.spec, external.object, program, how), "attaching {}", program.name);
+        Link link = TRY_IN(attach_program(external.spec, external.object, program, how), "attaching");
         steps.push_back(format("attached {}", link.what()));
         for (const std::string &note : link.notes()) notes.push_back(note);
         links.push_back(std::move(link));
@@ -288,7 +288,7 @@ Result<void> CustomTracer::State::guard() {
 Result<void> CustomTracer::State::attach_own(const char *name) {
     const Program *program = object.find_program(name);
     if (!program) return {};
-    Link link = TRY_IN(attach_program(spec, object, *program), "attaching {}", name);
+    Link link = TRY_IN(attach_program(spec, object, *program), "attaching");
     steps.push_back(format("attached {}", link.what()));
     links.push_back(std::move(link));
     return {};

@@ -62,7 +62,7 @@ class AtSwitches final : public OffCpu {
         for (const char *name : {"profile_fork", "profile_exit", "profile"}) { // the first before the first fork
             const Program *program = object.find_program(name);
             if (!program) continue;
-            links_.push_back(TRY_IN(attach_program(spec_, object, *program), "attaching {}", name));
+            links_.push_back(TRY_IN(attach_program(spec_, object, *program), "attaching"));
         }
         return {};
     }

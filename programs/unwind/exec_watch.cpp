@@ -91,7 +91,7 @@ Result<ExecWatch> ExecWatch::start(const Map &processes) {
     const Program *program = watch.object_.find_program("unwind_exec");
     if (!when || !program) return fail(Errc::internal, "{} is without its program or its map", spec.name);
     watch.when_ = TRY(sys::map(when->fd(), 0, kPlaces * sizeof(uint64_t), PROT_READ, MAP_SHARED));
-    watch.link_ = TRY_IN(attach_program(spec, watch.object_, *program), "attaching {}", program->name);
+    watch.link_ = TRY_IN(attach_program(spec, watch.object_, *program), "attaching");
     return watch;
 }
 

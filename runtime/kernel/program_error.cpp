@@ -70,8 +70,9 @@ std::string refused_helper(const ProgramSpec &program, const VerifierReport &rep
     if (report.insn < 0 || static_cast<size_t>(report.insn) >= program.insns.size()) return {};
     const Insn &insn = program.insns[static_cast<size_t>(report.insn)];
     if (insn.code != (BPF_JMP | BPF_CALL) || insn.src != 0) return {};
+    if (report.poisoned() || helper_refusal(report.reason) == HelperRefusal::none) return {};
     const HelperInfo *helper = find_helper(insn.imm);
-    return helper ? explain_helper(report.reason, *helper, program.type) : std::string();
+    return helper ? explain_helper(report.reason, *helper, program.type) : no_helper_words(insn.imm);
 }
 
 // What helps, and the last steps that led there, where the kernel tells them (7.3).

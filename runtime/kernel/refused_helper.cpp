@@ -35,6 +35,16 @@ std::string helper_words(HelperRefusal refusal, const HelperInfo &helper, std::s
     }
 }
 
+std::string no_helper_words(int64_t number) {
+    if (find_helper(number)) return {};
+    if (number == 0) return "0 is no helper's number: nobody has filled in which function this calls";
+    const HelperInfo &last = all_helpers().back();
+    return format(
+        "no kernel has a helper {}: their numbers end with {}, bpf_{}() (Linux {}.{}); functions that came later (kfuncs) "
+        "are called by their names",
+        number, last.id, last.name, last.since.major, last.since.minor);
+}
+
 std::string explain_helper(std::string_view reason, const HelperInfo &helper, uint32_t program_type) {
     const HelperRefusal refusal = helper_refusal(reason);
     Probed elsewhere;

@@ -22,7 +22,9 @@ enum class HelperRefusal : uint8_t {
 /// nothing where the number is unknown. PURE.
 [[nodiscard]] std::string helper_words(HelperRefusal refusal, const HelperInfo &helper, std::string_view type, bool of_its_type,
                                        const Probed &elsewhere);
-/// The same; asks the kernel where the verifier's words leave a question. "" for none.
+/// Of a number that is no helper's in any kernel; empty where one has it. PURE.
+[[nodiscard]] std::string no_helper_words(int64_t number);
+/// The same as helper_words(); asks the kernel where the verifier's words leave a question. "" for none.
 [[nodiscard]] std::string explain_helper(std::string_view reason, const HelperInfo &helper, uint32_t program_type);
 
 } // namespace rawbpf::inline v0

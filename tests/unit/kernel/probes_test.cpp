@@ -160,3 +160,17 @@ TEST_CASE("probes: a refused helper is explained by what the kernel says of it, 
     CHECK(helper_words(HelperRefusal::not_here, helper, "T", false, no).find("none may call it") != std::string::npos);
     CHECK(helper_words(HelperRefusal::not_here, helper, "T", false, unasked).ends_with("wasn't found out: why"));
 }
+
+TEST_CASE("probes: a number that is no helper's in any kernel") {
+    CHECK(no_helper_words(0).starts_with("0 is no helper's number"));
+    const HelperInfo &last = all_helpers().back();
+    for (const HelperInfo &helper : all_helpers()) {
+        CHECK(helper.id <= last.id);
+        CHECK(no_helper_words(helper.id).empty());
+    }
+    for (const int64_t number : {int64_t{last.id} + 1, int64_t{99999}, int64_t{-7}}) {
+        const std::string words = no_helper_words(number);
+        CHECK(words.starts_with(format("no kernel has a helper {}: their numbers end with {}, ", number, last.id)));
+        CHECK(words.find("this kernel") == std::string::npos); // it isn't this kernel's fault
+    }
+}
