@@ -41,11 +41,12 @@ inline Compared compare_engines(uint64_t seed, bool newest, bool maps = false) {
     spec.name = "random";
     ProgramSpec &program = spec.programs.emplace_back();
     program.name = "main";
-    program.type = BPF_PROG_TYPE_SOCKET_FILTER;
+    program.type = maps ? BPF_PROG_TYPE_SCHED_CLS : BPF_PROG_TYPE_SOCKET_FILTER; // a socket's filter may use no lock
     RandomProgram random(seed, kMemory, newest, maps);
     program.insns = out.insns = random.make();
     program.fixups = random.fixups();
     if (maps) spec.maps = RandomProgram::maps();
+    if (maps) spec.btf = RandomProgram::btf();
     exec::RunOptions options;
     options.contents = maps;
     options.memory.resize(kMemory);

@@ -5,7 +5,7 @@
 //      r0 to r5, r7, r8: numbers, never addresses; at the end all of them are mixed into r0
 //
 // With maps: helpers on small maps of every kind whose answers are determined, with few keys, so that they collide and maps are
-// full. A key is at r10 - 72, a value at r10 - 80. Values are read and written through the address that a lookup gives, also
+// full; two have a lock in their values, which updates under BPF_F_LOCK write where they are. A key is at r10 - 72, a value at r10 - 80. Values are read and written through the address that a lookup gives, also
 // after they were replaced or deleted. What is left in queues and stacks goes into r0.
 //
 // The same seed gives the same program, on any machine.
@@ -17,6 +17,7 @@
 
 #include "asm/encode.h"
 #include "asm/helpers.h"
+#include "runtime/btf/btf.h"
 #include "runtime/object/spec.h"
 #include "runtime/sys/uapi.h"
 
@@ -50,7 +51,19 @@ class RandomProgram {
         map("stack", BPF_MAP_TYPE_STACK, 0, 3);
         map("bloom", uapi::BPF_MAP_TYPE_BLOOM_FILTER, 0, 3, BPF_F_ZERO_SEED);
         map("single", BPF_MAP_TYPE_ARRAY, 4, 1);
+        map("locked_array", BPF_MAP_TYPE_ARRAY, 4, 3);
+        map("locked_hash", BPF_MAP_TYPE_HASH, 4, 3);
+        for (size_t i = kLockedArray; i <= kLockedHash; ++i) out[i].key_type = kNumber, out[i].value_type = kLocked;
         return out;
+    }
+    /// The types of the last two maps' values, which have a lock in their first half.
+    static std::vector<std::byte> btf() {
+        btf::Writer types;
+        const btf::TypeId number = types.add_int("unsigned int", 4, false);
+        const btf::TypeId lock = types.add_struct("bpf_spin_lock", 4, {{"val", number, 0}});
+        const btf::TypeId locked = types.add_struct("locked", 8, {{"lock", lock, 0}, {"value", number, 32}});
+        if (number != kNumber || locked != kLocked) std::abort();
+        return types.finish();
     }
     /// Of make(): which instructions load which map.
     [[nodiscard]] const std::vector<Fixup> &fixups() const { return fixups_; }
@@ -100,7 +113,22 @@ class RandomProgram {
     }
 
   private:
-    enum MapAt { kArray, kHash, kHashAlloc, kCpuArray, kCpuHash, kTrie, kQueue, kStack, kBloom, kSingle };
+    enum MapAt {
+        kArray,
+        kHash,
+        kHashAlloc,
+        kCpuArray,
+        kCpuHash,
+        kTrie,
+        kQueue,
+        kStack,
+        kBloom,
+        kSingle,
+        kLockedArray,
+        kLockedHash
+    };
+    enum : btf::TypeId { kNumber = 1, kLocked = 3 };
+    static bool has_lock(MapAt map) { return map >= kLockedArray; }
     static constexpr int kKeyAt = -72, kValueAt = -80;
 
     uint64_t next() { // splitmix64, Steele and others 2014
@@ -239,16 +267,29 @@ class RandomProgram {
     void make_value() { add("stxdw", {.dst = 10, .src = number(), .off = kValueAt}); }
     int64_t update_flags() { return below(8) == 0 ? below(6) == 0 ? small() : 3 : below(3); }
     MapAt table() {
-        static constexpr MapAt kTables[] = {kArray, kHash, kHash, kHashAlloc, kCpuArray, kCpuHash, kTrie, kTrie};
-        return kTables[below(8)];
+        static constexpr MapAt kTables[] = {kArray,   kHash, kHash, kHashAlloc,   kCpuArray,
+                                            kCpuHash, kTrie, kTrie, kLockedArray, kLockedHash};
+        return kTables[below(sizeof kTables / sizeof *kTables)];
     }
-    void change(MapAt map) {
-        make_key(map);
+    void change(MapAt map, bool same_key = false) {
+        if (!same_key) make_key(map);
         if (below(3) == 0) return call_on(map, helper::map_delete_elem.id, kKeyAt);
         make_value();
         int64_t flags = update_flags();
-        if (flags & 4) flags = 0; // BPF_F_LOCK, which depends on the types of the map
+        if (below(has_lock(map) ? 2 : 8) == 0) flags |= BPF_F_LOCK;
         call_on(map, helper::map_update_elem.id, kKeyAt, kValueAt, flags);
+    }
+    /// Of the half of the value at r[reg] that isn't its lock, which only the helpers may touch.
+    void use_half(int reg) {
+        for (int n = 1 + below(3); n > 0; --n) {
+            const int kept = 7 + below(2);
+            switch (below(4)) {
+            case 0: add("ldxw", {.dst = kept, .src = reg, .off = 4}); break;
+            case 1: add("ldxsh", {.dst = kept, .src = reg, .off = 4 + below(3)}); break;
+            case 2: add("stxw", {.dst = reg, .src = kept, .off = 4}); break;
+            default: add(below(2) ? "atomic_add32" : "atomic_fetch_xor32", {.dst = reg, .src = kept, .off = 4});
+            }
+        }
     }
     /// Of the value at r[reg].
     void use_value(int reg) {
@@ -269,7 +310,7 @@ class RandomProgram {
         call_on(map, helper::map_lookup_elem.id, kKeyAt);
         const size_t at = code_.size();
         add("jeq", {.dst = 0});
-        use_value(0);
+        has_lock(map) ? use_half(0) : use_value(0);
         code_[at].off = static_cast<int16_t>(code_.size() - at - 1);
         constant(0);
     }
@@ -304,16 +345,17 @@ class RandomProgram {
     /// An address that is used after what was there has been replaced or deleted, and perhaps is somebody else's. Only where that
     /// is determined: in a map whose elements are there from the start, in the order in which they are freed.
     void through_old_address() {
-        change(kHash);
-        make_key(kHash);
-        call_on(kHash, helper::map_lookup_elem.id, kKeyAt);
+        const MapAt map = below(2) ? kHash : kLockedHash; // an update under the lock replaces nothing
+        change(map);
+        if (!has_lock(map) || below(2)) make_key(map);
+        call_on(map, helper::map_lookup_elem.id, kKeyAt);
         const size_t at = code_.size();
         add("jeq", {.dst = 0});
         add("mov_reg", {.dst = 9, .src = 0});
         constant(0);
         for (int n = 1 + below(3); n > 0; --n) {
-            change(kHash);
-            use_value(9);
+            change(map, has_lock(map) && below(2));
+            has_lock(map) ? use_half(9) : use_value(9);
         }
         code_[at].off = static_cast<int16_t>(code_.size() - at - 1);
         constant(0);
