@@ -71,12 +71,6 @@ std::string what_says_where(const LoadedObject &object) {
     return out;
 }
 
-std::string printable(std::string_view text) {
-    std::string out;
-    render::append_printable(out, text);
-    return out;
-}
-
 void link_line(std::string &out, const Link &link) {
     std::string notes = "[";
     for (const std::string &note : link.notes()) {
@@ -139,7 +133,7 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
     // Signals first: one that comes while attaching ends the waiting, and everything is taken away as it should be.
     sys::SignalFd signals = TRY(sys::SignalFd::open(sys::kEndingSignals));
     Attached attached = TRY(attach_object(spec, object, request.places));
-    for (const std::string &note : attached.notes) say(format("{}: {}\n", who, printable(note)));
+    for (const std::string &note : attached.notes) say(format("{}: {}\n", who, render::printable(note)));
     if (attached.links.empty()) {
         if (object.programs.empty() && object.struct_ops.empty())
             return fail(Errc::not_found, "{}: has nothing to attach", spec.name);
@@ -149,9 +143,9 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
     std::string text;
     for (const Link &link : attached.links) {
         if (json) link_line(text, link);
-        say(format("{}: attached: {}{}\n", who, printable(link.what()),
+        say(format("{}: attached: {}{}\n", who, render::printable(link.what()),
                    link.places() == 1 ? "" : format(", {} places", render::grouped(link.places()))));
-        for (const std::string &note : link.notes()) say(format("{}:   {}\n", who, printable(note)));
+        for (const std::string &note : link.notes()) say(format("{}:   {}\n", who, render::printable(note)));
     }
     out.write(text);
     TRY(out.flush());

@@ -159,8 +159,8 @@ class Report {
     void write(std::string_view text) { out_.writer().write(text); }
     void line(std::string_view text) {
         std::string clean;
-        render::append_printable(clean, text);
-        write(clean + "\n");
+        render::append_line(clean, text);
+        write(clean);
     }
     void program_json(std::string_view object, const Outcome &outcome) {
         const ProgramSpec &p = *outcome.program;

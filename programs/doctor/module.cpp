@@ -24,11 +24,6 @@ std::string size_text(size_t bytes) {
 
 std::string_view plural(size_t count) { return count == 1 ? "" : "s"; }
 
-void add_line(std::string &out, std::string_view line) {
-    render::append_printable(out, line);
-    out += '\n';
-}
-
 bool has_debug_info(const elf::Elf &file) {
     const elf::Section *info = file.find_section(".debug_info");
     if (!info) info = file.find_section(".zdebug_info");
@@ -120,9 +115,12 @@ Module examine_module(const elf::Elf &file, const std::string &path, const symbo
 
 void append_module_text(std::string &out, const Module &module) {
     const unwind::TableStats &stats = module.unwinding;
-    add_line(out, format("{}: {}, {}", module.path, module.machine,
-                         module.build_id.empty() ? std::string("no build-id") : format("build-id {}", module.build_id)));
-    const auto line = [&](std::string_view name, std::string_view value) { add_line(out, format("  {:<16} {}", name, value)); };
+    render::append_line(out,
+                        format("{}: {}, {}", module.path, module.machine,
+                               module.build_id.empty() ? std::string("no build-id") : format("build-id {}", module.build_id)));
+    const auto line = [&](std::string_view name, std::string_view value) {
+        render::append_line(out, format("  {:<16} {}", name, value));
+    };
     const unwind::Coverage &code = module.code;
     const bool outside = code.percent(code.by_pointers) != 0; // then its tables say little of it
     line("frame pointers", module.frame_pointers() >= 0 && outside
@@ -151,7 +149,7 @@ void append_module_text(std::string &out, const Module &module) {
                                                    : format("none here; {} would have it", module.debug_link));
     line("USDT probes", module.probes_bad.empty() ? format("{}", module.probes)
                                                   : format("{}; damaged notes: {}", module.probes, module.probes_bad));
-    add_line(out, "  " + module.outlook());
+    render::append_line(out, "  " + module.outlook());
 }
 
 void append_module_json(std::string &out, const Module &module, int pid) {
@@ -172,9 +170,9 @@ void append_module_json(std::string &out, const Module &module, int pid) {
 }
 
 void append_process_text(std::string &out, int pid, std::span<const Module> modules, size_t anonymous) {
-    add_line(out, format("process {}", pid));
+    render::append_line(out, format("process {}", pid));
     const auto row = [&](const auto &...cells) {
-        add_line(out, format("  {:>4} {:>8} {:>10} {:>4} {:>8} {:>5} {:>6}  {}", cells...));
+        render::append_line(out, format("  {:>4} {:>8} {:>10} {:>4} {:>8} {:>5} {:>6}  {}", cells...));
     };
     if (!modules.empty()) row("fp %", "rows", "bytes", "odd", "symbols", "debug", "probes", "module");
     size_t neither = 0, nameless = 0;
@@ -195,18 +193,18 @@ void append_process_text(std::string &out, int pid, std::span<const Module> modu
         nameless += module.symbols_from.empty();
     }
     if (anonymous != 0)
-        add_line(
+        render::append_line(
             out,
             format("  and {} region{} of code that no file is behind (made at run time): stacks go through by frame pointers, "
                    "names come from /tmp/perf-{}.map where the program writes it",
                    anonymous, plural(anonymous), pid));
-    if (modules.empty()) return add_line(out, "  No file's code is mapped: a kernel thread, or it has ended.");
+    if (modules.empty()) return render::append_line(out, "  No file's code is mapped: a kernel thread, or it has ended.");
     std::string outlook = format("  A profile will show whole stacks through {} of {} module{}", modules.size() - neither,
                                  modules.size(), plural(modules.size()));
     if (neither > kMostNamed) append(ends, " and {} more", neither - kMostNamed);
     if (neither != 0) append(outlook, ", stacks that end in {}", ends);
     append(outlook, "; {}.", nameless == 0 ? std::string("all have names") : format("{} without any name", nameless));
-    add_line(out, outlook);
+    render::append_line(out, outlook);
 }
 
 } // namespace rawbpf::inline v0::doctor

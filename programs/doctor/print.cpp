@@ -29,8 +29,7 @@ void line(std::string &out, std::string_view ok, std::string_view name, size_t w
           std::string_view rest) {
     std::string text = format("  {:<4} {:<{}}  {:<6} {}", ok, name, width, since, rest);
     text.erase(text.find_last_not_of(' ') + 1);
-    render::append_printable(out, text);
-    out += '\n';
+    render::append_line(out, text);
 }
 
 std::string remark(const Check &check) {

@@ -114,9 +114,7 @@ void rows(Screen &screen, const Walk &walk, std::string_view title, const uint8_
 // What the object has in it is anybody's: a tab is one blank, of what a terminal would obey nothing is left.
 static std::string printable(std::string text) {
     std::replace(text.begin(), text.end(), '\t', ' ');
-    std::string out;
-    render::append_printable(out, text);
-    return out;
+    return render::printable(text);
 }
 
 std::string screen_text(const Walk &walk, const ScreenOptions &options) {

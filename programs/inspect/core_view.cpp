@@ -18,11 +18,6 @@ using render::JsonLine;
 
 namespace {
 
-void line(std::string &out, std::string_view text) {
-    render::append_printable(out, text);
-    out += '\n';
-}
-
 std::string number(uint64_t value) { return format("{}", static_cast<int64_t>(value)); }
 
 void candidates_json(std::string &out, const std::vector<CoreCandidate> &list) {
@@ -73,22 +68,24 @@ Result<CoreView> view_core(const ObjectSpec &spec, const CoreTargets &targets, s
 }
 
 void append_relocs_text(std::string &out, const CoreView &view) {
-    line(out, format("against {}: {} resolved, {} missing but guarded, {} missing", view.target, view.resolved, view.guarded,
-                     view.unresolved));
+    render::append_line(out, format("against {}: {} resolved, {} missing but guarded, {} missing", view.target, view.resolved,
+                                    view.guarded, view.unresolved));
     std::string_view program;
     for (const CoreResultLine &entry : view.lines) {
         const CoreOutcome &o = entry.outcome;
-        if (program != o.program) line(out, format("program {}", o.program));
+        if (program != o.program) render::append_line(out, format("program {}", o.program));
         program = o.program;
         std::string text = format("  {:5}: {:<14} {}  {} -> ", o.insn, core_kind_name(o.kind), o.what, number(o.before));
         if (o.poisoned)
             append(text, "{}: {}", entry.reachable ? "missing" : "missing, guarded", o.why);
         else
             append(text, "{}{}{}", number(o.after), o.why.empty() ? "" : ": ", o.why);
-        line(out, text);
+        render::append_line(out, text);
         for (const CoreCandidate &c : o.candidates) {
             const bool only = c.fits && o.candidates.size() == 1;
-            if (!only) line(out, format("         {} [{}] {} of {}: {}", c.fits ? "took" : "not ", c.type, c.name, c.btf, c.why));
+            if (!only)
+                render::append_line(
+                    out, format("         {} [{}] {} of {}: {}", c.fits ? "took" : "not ", c.type, c.name, c.btf, c.why));
         }
     }
 }
@@ -98,13 +95,13 @@ void append_relocs_json(std::string &out, const CoreView &view, std::string_view
 }
 
 void append_check_text(std::string &out, const CoreView &view, bool all) {
-    line(out, format("{}: {}, {} relocations resolved, {} missing but guarded, {} missing", view.target,
-                     view.unresolved ? "no" : "ok", view.resolved, view.guarded, view.unresolved));
+    render::append_line(out, format("{}: {}, {} relocations resolved, {} missing but guarded, {} missing", view.target,
+                                    view.unresolved ? "no" : "ok", view.resolved, view.guarded, view.unresolved));
     for (const CoreResultLine &entry : view.lines) {
         const CoreOutcome &o = entry.outcome;
         if (!o.poisoned || (!entry.reachable && !all)) continue;
-        line(out, format("  {}{}: instruction {}: {} of {}: {}", entry.reachable ? "" : "guarded: ", o.program, o.insn,
-                         core_kind_name(o.kind), o.what, o.why));
+        render::append_line(out, format("  {}{}: instruction {}: {} of {}: {}", entry.reachable ? "" : "guarded: ", o.program,
+                                        o.insn, core_kind_name(o.kind), o.what, o.why));
     }
 }
 

@@ -156,8 +156,7 @@ Result<View> gather(const ObjectSpec &spec, Bytes bytes) {
 
 void line(std::string &out, std::string text) {
     text.erase(text.find_last_not_of(' ') + 1);
-    render::append_printable(out, text);
-    out += '\n';
+    render::append_line(out, text);
 }
 
 std::string attach_name(const ProgramSpec &p) {

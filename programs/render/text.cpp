@@ -164,6 +164,17 @@ size_t plain_start(std::string_view text) {
     return n;
 }
 
+std::string printable(std::string_view text) {
+    std::string out;
+    append_printable(out, text);
+    return out;
+}
+
+void append_line(std::string &out, std::string_view text) {
+    append_printable(out, text);
+    out += '\n';
+}
+
 void append_printable(std::string &out, std::string_view text) {
     while (!text.empty()) {
         const size_t plain = plain_start(text);

@@ -36,6 +36,9 @@ void append_quoted(std::string &out, std::string_view text);
 /// Text for a terminal: control characters (escape sequences among them), those that change the order of
 /// text (U+202E and its like), and bytes that aren't UTF-8 replaced by U+FFFD.
 void append_printable(std::string &out, std::string_view text);
+[[nodiscard]] std::string printable(std::string_view text);
+/// The same with an end of line behind it.
+void append_line(std::string &out, std::string_view text);
 
 /// Text as it is, but for bytes that aren't UTF-8: replaced by U+FFFD.
 void append_utf8(std::string &out, std::string_view text);

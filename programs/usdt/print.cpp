@@ -16,11 +16,6 @@ using render::JsonObject;
 
 constexpr size_t kWidestName = 44;
 
-void line(std::string &out, std::string_view text) {
-    render::append_printable(out, text);
-    out += '\n';
-}
-
 void heading(std::string &out, const Binary &binary, const std::vector<Probe> &probes) {
     std::vector<const Site *> sites;
     sites.reserve(probes.size());
@@ -31,8 +26,9 @@ void heading(std::string &out, const Binary &binary, const std::vector<Probe> &p
     size_t distinct = 0;
     for (size_t i = 0; i < sites.size(); ++i)
         distinct += i == 0 || sites[i - 1]->name != sites[i]->name || sites[i - 1]->provider != sites[i]->provider;
-    line(out, format("{}: {} at {} site{}, {}", binary.name(), distinct == 1 ? "1 probe" : format("{} probes", distinct),
-                     probes.size(), probes.size() == 1 ? "" : "s", machine_name(binary.elf().machine(), binary.elf().is_64())));
+    render::append_line(out, format("{}: {} at {} site{}, {}", binary.name(),
+                                    distinct == 1 ? "1 probe" : format("{} probes", distinct), probes.size(),
+                                    probes.size() == 1 ? "" : "s", machine_name(binary.elf().machine(), binary.elf().is_64())));
 }
 
 size_t name_width(const std::vector<Probe> &probes) {
@@ -119,8 +115,8 @@ void append_explanation(std::string &out, std::span<const Argument> arguments, E
             append_argument(head, argument);
         else
             append(head, "can't be fetched: {}", argument.problem);
-        line(out, head);
-        for (const std::string &insn : explain(argument)) line(out, "            " + insn);
+        render::append_line(out, head);
+        for (const std::string &insn : explain(argument)) render::append_line(out, "            " + insn);
     }
 }
 
@@ -132,7 +128,7 @@ void append_list_text(std::string &out, const Binary &binary, const std::vector<
         append_name(text, probe, width);
         if (probe.site.semaphore != 0) append(text, "  semaphore {:#x}", probe.site.semaphore);
         append_arguments(text, probe);
-        line(out, text);
+        render::append_line(out, text);
         if (explain) append_explanation(out, probe.arguments, explain);
     }
 }
@@ -163,8 +159,8 @@ void append_check_text(std::string &out, const Binary &binary, const std::vector
         if (!probe.arguments.empty())
             append(text, ", {} of {} argument{} in {} instruction{}", fetched, probe.arguments.size(),
                    probe.arguments.size() == 1 ? "" : "s", instructions, instructions == 1 ? "" : "s");
-        line(out, text);
-        for (const std::string &problem : verdict.problems) line(out, "         " + problem);
+        render::append_line(out, text);
+        for (const std::string &problem : verdict.problems) render::append_line(out, "         " + problem);
         if (explain) append_explanation(out, probe.arguments, explain);
     }
 }
