@@ -9,8 +9,9 @@
 // frozen, which ld_imm64 refers to as to any map's value. The verifier writes into it where these places ended up.
 //
 // A program is loaded without a log first, which is faster for the verifier and can't fail for want of room; only a refusal is
-// asked once more, with a log. Descriptors differ from run to run, so for comparing, the hash of the instructions is taken over
-// a copy in which maps are numbered.
+// asked once more, with a log, and with room for all of it at once: the verifier takes seconds for a long loop, each time.
+// Descriptors differ from run to run, so for comparing, the hash of the instructions is taken over a copy in which maps are
+// numbered.
 #include <algorithm>
 #include <cerrno>
 #include <optional>
@@ -203,7 +204,9 @@ Result<std::optional<Fd>> retry_with_context_types(Loading &loading, ProgramSpec
     if (!types) return std::optional<Fd>();
     program.func_info = std::move(typed->func_info);
     std::string new_log;
-    Result<Fd> again = sys::prog_load(TRY(attributes(loading, program, types.get())), uapi::BPF_LOG_LEVEL1, new_log);
+    const sys::ProgLoadAttr attr = TRY(attributes(loading, program, types.get()));
+    Result<Fd> again = sys::prog_load(attr);
+    if (!again) again = sys::prog_load_refused(attr, uapi::BPF_LOG_LEVEL1, new_log);
     if (again) return std::optional(std::move(*again));
     log = std::move(new_log);
     return std::optional<Fd>();
@@ -239,7 +242,7 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
     if (!fd) {
         Why why(format("program {} once more, with a log: why was it refused?", program.name));
         std::string log;
-        Result<Fd> again = sys::prog_load(attr, uapi::BPF_LOG_LEVEL1, log);
+        Result<Fd> again = sys::prog_load_refused(attr, uapi::BPF_LOG_LEVEL1, log);
         // Function and line information must match in every detail; without them a program still runs.
         if (!again && attr.prog_btf_fd != 0 && complains_of_btf(log)) {
             sys::Because because("and without its line information, which seems to be the reason");

@@ -14,6 +14,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <type_traits>
@@ -193,6 +194,30 @@ Result<Fd> prog_load(const ProgLoadAttr &attr, uint32_t level, std::string &log)
         return r;
     });
     if (result == -ENOSPC) return prog_load(attr); // 16 MiB were not enough for the log; the program may be fine
+    return descriptor(BPF_PROG_LOAD, result);
+}
+
+Result<Fd> prog_load_refused(const ProgLoadAttr &attr, uint32_t level, std::string &log) {
+    ProgLoadAttr copy = attr;
+    const std::unique_ptr<char[]> buffer(new char[kLogLimit]); // pages that the log doesn't reach stay untouched
+    const auto load = [&](uint32_t at_level) {
+        buffer[0] = 0;
+        copy.log_level = at_level;
+        copy.log_buf = reg(buffer.get());
+        copy.log_size = kLogLimit;
+        copy.log_true_size = 0;
+        const long result = with_memlock([&] {
+            return command(BPF_PROG_LOAD, &copy,
+                           used_size(copy, offsetof(ProgLoadAttr, log_true_size) + sizeof copy.log_true_size));
+        });
+        log.assign(buffer.get(), strnlen(buffer.get(), kLogLimit));
+        return result;
+    };
+    long result = load(level);
+    if (result == -ENOSPC && copy.log_true_size == 0) { // before 6.4 the start is kept, and the reason stands at the end
+        Because why("the log was full before it came to the reason: now the reason alone");
+        result = load(uapi::BPF_LOG_STATS);
+    }
     return descriptor(BPF_PROG_LOAD, result);
 }
 

@@ -318,6 +318,33 @@ def judged(name, file, source, kind, words, marks, options=()):
 
 
 @test
+def refused_with_a_long_log():
+    """The verifier takes seconds for a long loop: it is asked for the verdict, and once more for the reason, which is megabytes long."""
+    write("long.asm", """.program p "tracepoint/syscalls/sys_enter_openat"
+    call bpf_get_prandom_u32
+    r6 = 0
+again:
+    r6 += 1
+    r1 = r0
+    r1 &= 1
+    if r1 == 0 goto even
+    r0 *= 3
+    goto next
+even:
+    r0 >>= 1
+next:
+    if r0 != 1 goto again
+    exit
+""")
+    r = run("load", "--syscalls", path("long.asm"))
+    if "(EPERM)" in r.err:
+        raise Skip("programs can't be loaded here")
+    assert r.code in (1, 3) and "long.asm:14:5: the loop goes back from here" in r.err, r.err[-800:]
+    loads = [line for line in r.err.splitlines() if "bpf(BPF_PROG_LOAD" in line]
+    assert len(loads) == 2 and "log_level" not in loads[0] and "log_level=BPF_LOG_LEVEL1" in loads[1], r.err
+
+
+@test
 def refused_programs_in_c():
     if run("load", "--json", "-", input=b"r0 = 0\nexit\n").code == 3:
         raise Skip("programs can't be loaded here")

@@ -368,6 +368,47 @@ TEST_CASE("loader: a verifier's refusal carries the log, the place and a hint") 
     CHECK(kernel.leaks() == "");
 }
 
+// A loop that the verifier follows to its limit: a log of many megabytes, and seconds for each time that it is asked.
+TEST_CASE("loader: a refusal asks the verifier twice, however long its log") {
+    const std::string_view reason = "BPF program is too large. Processed 1000001 insn\n";
+    for (const bool keeps_end : {true, false}) { // 6.4 keeps the log's end and tells its size, older ones keep its start
+        CAPTURE(keeps_end);
+        std::vector<std::pair<uint32_t, uint32_t>> asked; // level, size
+        FakeKernel kernel;
+        kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+            if (c.number != __NR_bpf || c.args[0] != BPF_PROG_LOAD) return {};
+            auto *attr = reinterpret_cast<sys::ProgLoadAttr *>(c.args[1]);
+            const bool logs = c.args[2] > offsetof(sys::ProgLoadAttr, log_true_size);
+            asked.emplace_back(logs ? attr->log_level : 0, logs ? attr->log_size : 0);
+            if (!logs) return -E2BIG;
+            std::string log;
+            while ((attr->log_level & uapi::BPF_LOG_LEVEL1) != 0 && log.size() < attr->log_size)
+                log += "3: (07) r6 += 1\n4: (05) goto pc-2\n";
+            const bool fits = log.empty();
+            log += reason;
+            const std::string_view kept =
+                std::string_view(log).substr(fits || !keeps_end ? 0 : log.size() - attr->log_size + 1, attr->log_size - 1);
+            char *to = reinterpret_cast<char *>(attr->log_buf);
+            to[kept.copy(to, kept.size())] = 0;
+            if (keeps_end) attr->log_true_size = static_cast<uint32_t>(log.size());
+            return fits ? -E2BIG : -ENOSPC;
+        };
+        const Error error = load(example()).error();
+        CHECK(error.kind == Errc::rejected);
+        CHECK(error.os == E2BIG);
+        CHECK_MESSAGE(error.message().find("BPF program is too large") != std::string::npos, error.message());
+        REQUIRE(asked.size() == (keeps_end ? 2 : 3));
+        CHECK(asked[0].first == 0);
+        CHECK(asked[1].first == uapi::BPF_LOG_LEVEL1);
+        CHECK(asked[1].second >= 16'000'000);
+        if (!keeps_end) CHECK(asked[2].first == uapi::BPF_LOG_STATS); // the reason, without the way there
+        CHECK(kernel.leaks() == "");
+        const auto shown = std::count_if(kernel.lines.begin(), kernel.lines.end(),
+                                         [](const std::string &line) { return line.find("BPF_PROG_LOAD") != std::string::npos; });
+        CHECK(shown == static_cast<std::ptrdiff_t>(asked.size()));
+    }
+}
+
 TEST_CASE("loader: a program that a slot of a map doesn't take") {
     FakeKernel kernel;
     kernel.script = [&](const sys::Call &c) -> std::optional<long> {
