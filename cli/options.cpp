@@ -15,6 +15,7 @@
 
 #include "cli/suggest.h"
 #include "cli/users.h"
+#include "runtime/base/hex.h"
 #include "runtime/sys/cpus.h"
 
 namespace rawbpf::inline v0::cli {
@@ -58,7 +59,7 @@ Result<void> check_value(const Option &option, std::string_view spelling, std::s
         break;
     case Kind::count: {
         uint64_t n = 0;
-        const bool fits = parse_whole(value, n), digits = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
+        const bool fits = parse_whole(value, n), digits = is_number(value);
         if (!fits && !digits)
             return usage("", "{}: '{}' isn't a whole number ({} is expected)", spelling, value, option.argument);
         if (fits && n < option.least) return usage("", "{}: {} is below {}, the least that works", spelling, value, option.least);

@@ -8,12 +8,11 @@
 
 #include "cli/options.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
-
-bool is_number(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
 
 std::optional<uint32_t> user_number(std::string_view text) {
     uint32_t number = 0;

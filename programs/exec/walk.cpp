@@ -9,6 +9,7 @@
 #include "asm/helpers.h"
 #include "asm/opcodes.h"
 #include "asm/print.h"
+#include "runtime/base/hex.h"
 #include "runtime/emulator/source.h"
 
 namespace rawbpf::inline v0::exec {
@@ -119,7 +120,7 @@ void Walk::next_line() {
 Result<void> Walk::break_at(std::string_view where) {
     const ProgramSpec &program = machine_->program();
     const size_t colon = where.rfind(':');
-    const bool number = !where.empty() && where.find_first_not_of("0123456789") == std::string_view::npos && where.size() < 8;
+    const bool number = is_number(where) && where.size() < 8;
     if (number) {
         const size_t insn = std::stoul(std::string(where));
         if (insn >= program.insns.size())

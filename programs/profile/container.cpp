@@ -17,6 +17,7 @@
 
 #include <sys/stat.h>
 
+#include "runtime/base/hex.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/file.h"
 
@@ -28,7 +29,6 @@ constexpr size_t kPidDigits = 7; // pid_max is 4194304 at most
 constexpr int kDeepest = 32;
 
 bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
-bool is_number(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos; }
 bool is_id(std::string_view text) { return text.size() == kIdDigits && is_hex(text); }
 
 bool take_prefix(std::string_view &text, std::string_view prefix) {

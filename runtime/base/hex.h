@@ -1,7 +1,14 @@
-// Hexadecimal digits, as people type them and as symbol tables have them.
+// Digits, as people type them and as symbol tables have them.
 #pragma once
 
+#include <string_view>
+
 namespace rawbpf::inline v0 {
+
+/// Whether the text is a number: decimal digits, and nothing else.
+[[nodiscard]] constexpr bool is_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
 
 /// The value of a hex digit, or -1.
 [[nodiscard]] constexpr int hex_digit(char c) {
