@@ -18,16 +18,12 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/uapi.h"
+#include "tests/kernel/traced.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
 using namespace rawbpf::trace;
 
-#if defined(__clang__)
-#define TRACED extern "C" [[gnu::noinline, gnu::used]]
-#else
-#define TRACED extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
-#endif
 TRACED long rawbpf_counted_leaf(long number) {
     __asm__ volatile("" : "+r"(number) : : "memory");
     return number;

@@ -22,18 +22,13 @@
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/provider/provider.h"
+#include "tests/kernel/traced.h"
 #include "tests/kernel/usdt_programs.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
 using namespace rawbpf::trace;
 
-#if defined(__clang__)
-#define TRACED extern "C" [[gnu::noinline, gnu::used]]
-#else
-#define TRACED extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
-#endif
-// With names that no other function has. Not inlined, not merged, not cloned for constants.
 TRACED long rawbpf_traced_leaf(long number, const char *text) {
     __asm__ volatile("" : : "r"(text) : "memory");
     return number - 3;
