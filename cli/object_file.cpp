@@ -24,18 +24,18 @@ std::string_view advice_on(Bytes bytes) {
 }
 } // namespace
 
-Result<InputFile> InputFile::open(std::string_view path) {
+Result<InputFile> InputFile::open(std::string_view path, size_t most) {
     InputFile out;
     out.name_ = path == "-" ? "standard input" : std::string(path);
     if (path == "-") {
-        *out.text_ = TRY_IN(sys::read_file("/dev/stdin"), "standard input");
+        *out.text_ = TRY_IN(sys::read_file("/dev/stdin", most), "standard input");
         return out;
     }
     struct stat st = TRY(sys::stat_file(out.name_));
     if (S_ISREG(st.st_mode))
         out.mapping_ = TRY(sys::map_file(out.name_));
     else
-        *out.text_ = TRY(sys::read_file(out.name_));
+        *out.text_ = TRY(sys::read_file(out.name_, most));
     return out;
 }
 

@@ -12,13 +12,15 @@
 #include "runtime/kernel/module_btf.h"
 #include "runtime/object/core.h"
 #include "runtime/object/spec.h"
+#include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
 
 /// A file's bytes: mapped, or read where it is a pipe ("-": standard input).
 class InputFile {
   public:
-    [[nodiscard]] static Result<InputFile> open(std::string_view path);
+    /// `most`: so many bytes a pipe may give.
+    [[nodiscard]] static Result<InputFile> open(std::string_view path, size_t most = sys::kReadLimit);
     [[nodiscard]] Bytes bytes() const { return mapping_ ? mapping_.bytes() : bytes_of(*text_); }
     [[nodiscard]] const std::string &name() const { return name_; }
 

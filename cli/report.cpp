@@ -2,12 +2,11 @@
 // privileges.
 #include <algorithm>
 
-#include <fcntl.h>
-
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/lines.h"
+#include "cli/object_file.h"
 #include "cli/running.h"
 #include "cli/view.h"
 #include "runtime/sys/file.h"
@@ -57,45 +56,21 @@ constexpr Example kExamples[] = {
 
 constexpr size_t kMostPiped = size_t{256} << 20;
 
-// The whole capture: a file is mapped, a pipe is read.
-struct Capture {
-    sys::Mapping mapping;
-    std::string text;
-    [[nodiscard]] Bytes bytes() const { return mapping ? mapping.bytes() : bytes_of(text); }
-};
-
-Result<Capture> read_capture(const std::string &path) {
-    Capture capture;
-    if (path == "-") {
-        capture.text = TRY_IN(sys::read_file("/dev/stdin", kMostPiped), "standard input");
-    } else {
-        struct stat st = TRY(sys::stat_file(path));
-        if (S_ISREG(st.st_mode))
-            capture.mapping = TRY(sys::map_file(path));
-        else
-            capture.text = TRY(sys::read_file(path, kMostPiped));
-    }
-    return capture;
-}
-
-std::string name_of(const std::string &path) { return path == "-" ? "standard input" : path; }
-
 // What one capture has more than the other is known only where both have counted the same.
-Result<void> check_comparable(const Capture &before, const std::string &path, const Capture &after, const std::string &later) {
-    const RunInfo a = TRY(captured_run(before.bytes(), name_of(path))), b = TRY(captured_run(after.bytes(), name_of(later)));
+Result<void> check_comparable(const InputFile &before, const InputFile &after) {
+    const RunInfo a = TRY(captured_run(before.bytes(), before.name())), b = TRY(captured_run(after.bytes(), after.name()));
     if (!a.counts_events() && !b.counts_events()) return {}; // time, by whatever clock
     if (a.event == b.event) return {};
     const auto what = [](const RunInfo &run) { return run.event.empty() ? std::string("CPU time") : run.event; };
     return Unexpected(make_error(
         Errc::invalid_argument,
-        format("{} has {} and {} has {}: one can't be compared with the other", name_of(path), what(a), name_of(later), what(b)),
+        format("{} has {} and {} has {}: one can't be compared with the other", before.name(), what(a), after.name(), what(b)),
         "record both with the same --event"));
 }
 
 // Hands a capture to the view, from its begin to its end. The exit status, where it went wrong.
-std::optional<int> show(const Capture &capture, const std::string &path, const ReportOptions &options, View &view,
-                        Outcome &outcome) {
-    Result<Outcome> done = report_capture(capture.bytes(), name_of(path), options, view);
+std::optional<int> show(const InputFile &capture, const ReportOptions &options, View &view, Outcome &outcome) {
+    Result<Outcome> done = report_capture(capture.bytes(), capture.name(), options, view);
     if (!done) return reader_gone(done.error()) ? 0 : complain(kWho, done.error(), 1);
     Result<void> written = view.finish(*done);
     if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
@@ -119,7 +94,7 @@ int run_report(const Arguments &a) {
         if (path == "-" && later == "-")
             return complain(kWho, wrong_usage("both captures want standard input", "name one of them").error(), 2);
     }
-    Result<Capture> capture = read_capture(path);
+    Result<InputFile> capture = InputFile::open(path, kMostPiped);
     if (!capture) return complain(kWho, capture.error(), 1);
     ReportOptions options;
     options.symfs = a.text(option("symfs"));
@@ -133,11 +108,11 @@ int run_report(const Arguments &a) {
     options.per_thread = a.has(option("per-thread"));
     options.lines = a.has(option("lines"));
     options.inlined = a.has(option("inline"));
-    Result<Capture> second = Capture();
-    if (wanted.render.difference) second = read_capture(later);
+    Result<InputFile> second = InputFile();
+    if (wanted.render.difference) second = InputFile::open(later, kMostPiped);
     if (!second) return complain(kWho, second.error(), 1);
     if (wanted.render.difference)
-        if (Result<void> same = check_comparable(*capture, path, *second, later); !same) return complain(kWho, same.error(), 1);
+        if (Result<void> same = check_comparable(*capture, *second); !same) return complain(kWho, same.error(), 1);
 
     Result<std::unique_ptr<View>> view = View::open(wanted);
     if (!view) return complain(kWho, view.error(), view.error().kind == Errc::unsupported ? 3 : 1);
@@ -145,10 +120,10 @@ int run_report(const Arguments &a) {
     options.names = (*view)->wants_names();
 
     Outcome outcome;
-    if (auto status = show(*capture, path, options, **view, outcome)) return *status;
+    if (auto status = show(*capture, options, **view, outcome)) return *status;
     if (wanted.render.difference) {
         Outcome before = std::move(outcome);
-        if (auto status = show(*second, later, options, **view, outcome)) return *status;
+        if (auto status = show(*second, options, **view, outcome)) return *status;
         outcome.unread |= before.unread;
         for (std::string &warning : before.warnings)
             if (std::find(outcome.warnings.begin(), outcome.warnings.end(), warning) == outcome.warnings.end())

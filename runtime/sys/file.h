@@ -29,8 +29,9 @@ Result<size_t> read(int fd, void *into, size_t size);
 Result<size_t> pread(int fd, void *into, size_t size, uint64_t offset);
 /// Writes all of it; EINTR and short writes are continued.
 Result<void> write_all(int fd, const void *from, size_t size);
+inline constexpr size_t kReadLimit = 64 << 20;
 /// The whole file, also from /proc and /sys where st_size lies; refuses to go over `limit` bytes.
-Result<std::string> read_file(const std::string &path, size_t limit = 64 << 20);
+Result<std::string> read_file(const std::string &path, size_t limit = kReadLimit);
 /// The first line of a file of /proc or /sys, without its newline; empty when it can't be read.
 [[nodiscard]] std::string first_line(const std::string &path);
 /// ftruncate(2).
