@@ -5,8 +5,9 @@
 //      r0 to r5, r7, r8: numbers, never addresses; at the end all of them are mixed into r0
 //
 // With maps: helpers on small maps of every kind whose answers are determined, with few keys, so that they collide and maps are
-// full; two have a lock in their values, which updates under BPF_F_LOCK write where they are. A key is at r10 - 72, a value at r10 - 80. Values are read and written through the address that a lookup gives, also
-// after they were replaced or deleted. What is left in queues and stacks goes into r0.
+// full; two have a lock in their values, which updates under BPF_F_LOCK write where they are. A key is at r10 - 72, a value at
+// r10 - 80. Values are read and written through the address that a lookup gives, also after they were replaced or deleted. What
+// is left in queues and stacks goes into r0.
 //
 // The same seed gives the same program, on any machine.
 #pragma once
