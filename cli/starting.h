@@ -1,4 +1,4 @@
-// A start that takes over a second says what it is at.
+// A start that takes over a second says what it is at, and so does an end.
 //
 //      Starting starting(who, quiet);
 //      ...                                    LongStep everywhere below

@@ -413,7 +413,10 @@ class Run {
         TRY(view_->stop_counting());
         see_open_calls();                                      // before the command is ended with them
         if (child_.pid() >= 0) status_ = end_workload(child_); // else of the processes that were traced
-        return outcome();
+        TRY(outcome());
+        const Starting ending(who_, a_.has(option("quiet")));
+        tracer_->detach();
+        return {};
     }
 
   private:

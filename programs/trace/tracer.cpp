@@ -1,6 +1,7 @@
 // The order of things, which makes the ledger exact: programs are loaded and the ring is mapped before anything is attached; at
 // the end everything is detached first, which waits until no CPU runs a program any more, then the ring is drained and the
-// counters are read. So each firing is in exactly one of them.
+// counters are read. So each firing is in exactly one of them. What else the kernel has to take down waits until all that is
+// told.
 #include "programs/trace/tracer.h"
 
 #include <algorithm>
@@ -570,7 +571,7 @@ Result<void> Tracer::finish(const std::function<void(const Event &)> &see, const
     State &s = *state_;
     {
         sys::Because why("no more events: when this returns, no CPU runs the programs any more");
-        Link::drop_together(std::exchange(s.links, {}));
+        Link::stop_together(s.links);
     }
     if (s.ring) s.ring->stop();
     while (poll(see, kBetweenQuestions) > 0)
@@ -578,6 +579,11 @@ Result<void> Tracer::finish(const std::function<void(const Event &)> &see, const
     s.cost = run_cost(s.object);
     s.stats.reset();
     return {};
+}
+
+void Tracer::detach() {
+    sys::Because why("tracepoints are taken down one after the other, each after a grace period");
+    Link::drop_together(std::exchange(state_->links, {}));
 }
 
 Result<std::vector<PlaceCounts>> Tracer::counts() const {

@@ -3,7 +3,8 @@
 //      TraceOptions --> Tracer::open()   places found, programs made and verified, rings mapped; nothing runs yet
 //                       attach()         from here on the kernel counts
 //                       poll()           events, to a function of the caller's
-//                       finish()         detached, the rest of the events, the ledger
+//                       finish()         no program runs any more: the rest of the events, the ledger
+//                       detach()         what takes the kernel its time, for many tracepoints
 //
 // It prints nothing and leaves nothing behind: dropping it detaches. Threads it has only while it does, and one while it is
 // attached where TraceOptions::thread allows that.
@@ -124,9 +125,12 @@ class Tracer {
     [[nodiscard]] uint64_t waiting() const;
     /// The time of the oldest of them; 0: none waits.
     [[nodiscard]] uint64_t oldest_ns() const;
-    /// Detaches, hands over the rest, reads the counters. `go_on` is asked after each few thousand events (there may be many):
-    /// false leaves the others out, which counts() tells.
+    /// The programs run no more: hands over the rest, reads the counters. `go_on` is asked after each few thousand events (there
+    /// may be many): false leaves the others out, which counts() tells.
     [[nodiscard]] Result<void> finish(const std::function<void(const Event &)> &see, const std::function<bool()> &go_on = {});
+    /// What finish() has left attached, though nothing runs there: it may take seconds (LongStep). Dropping the tracer does it,
+    /// too.
+    void detach();
     /// For each place, in their order: live, or final after finish().
     [[nodiscard]] Result<std::vector<PlaceCounts>> counts() const;
     /// Of all programs together: of the first few thousand runs (BPF_ENABLE_STATS). Known after finish().

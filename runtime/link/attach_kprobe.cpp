@@ -94,7 +94,7 @@ Result<void> add_kprobe(Link &link, const Attaching &a, const ProbePlace &place,
     if (!event) return Unexpected(explain_kprobe(std::move(event).error(), place));
     Fd on = TRY(run_on_event(event->get(), a.program_fd(), cookie));
     TRY(sys::perf_event_enable(event->get()));
-    link.add(std::move(on), std::move(*event));
+    link.add(std::move(on), std::move(*event), true);
     return {};
 }
 

@@ -103,7 +103,7 @@ Result<Link> attach_tracepoint(const Attaching &a) {
     }
     TRY_IN(sys::perf_event_enable(event.get()), "{}", a.what());
     Link out;
-    out.add(std::move(*link), std::move(event));
+    out.add(std::move(*link), std::move(event), true);
     return out;
 }
 

@@ -52,8 +52,11 @@ class [[nodiscard]] Link {
     [[nodiscard]] Result<void> unpin();
     /// Detaches now, pin included, and says whether that worked; dropping can't.
     [[nodiscard]] Result<void> detach();
-    /// Drops them all, pinned ones excepted, and waits for the kernel once rather than for each.
+    /// Drops them all, pinned ones excepted, and waits for the kernel once rather than for each, where it can do that.
     static void drop_together(std::vector<Link> links);
+    /// The first, short half of it: when this returns, none of their programs runs any more. What takes the kernel its time with
+    /// each, though nobody sees it, stays in `links` for drop_together().
+    static void stop_together(std::vector<Link> &links);
     /// BPF_OBJ_GET_INFO_BY_FD (5.8). Errors: unsupported without a BPF link.
     [[nodiscard]] Result<LinkInfo> info() const;
     /// Adopts what somebody pinned. Errors: not_found, permission.
@@ -61,8 +64,9 @@ class [[nodiscard]] Link {
 
     // For those who attach.
     Link(std::string what, Fd link);
-    /// One more place: a BPF link, or an event that the program was given to by ioctl, or both.
-    void add(Fd link, Fd event = {});
+    /// One more place: a BPF link, or an event that the program was given to by ioctl, or both. `runs_by_link`: closing the link
+    /// is enough for the program to run no more, once wait_for_programs() has returned; the event may go later.
+    void add(Fd link, Fd event = {}, bool runs_by_link = false);
     /// Attached without a descriptor: how it is undone.
     void undo_by(std::function<Result<void>()> undo) { undo_ = std::move(undo); }
     /// Something that has to live as long as the attachment, and is let go of after it; not when a pin outlives this Link.
@@ -77,6 +81,7 @@ class [[nodiscard]] Link {
   private:
     struct Part {
         Fd link, event;
+        bool runs_by_link = false;
     };
     std::string what_, pin_;
     size_t places_ = 1;

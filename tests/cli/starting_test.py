@@ -1,4 +1,4 @@
-"""A start that takes over a second says what it is at. This one is made so slow: it is stopped for a second in the middle."""
+"""A start or an end that takes over a second says what it is at. These are made so slow: they are stopped for a second in the middle."""
 import pty
 import signal
 import time
@@ -58,3 +58,45 @@ def a_slow_start_is_a_line_that_goes_on_a_terminal():
     lines = re.findall(f"\r{PROGRESS}\x1b\\[K", err)
     assert lines and err.count("\r\x1b[K") == 1, repr(err)
     assert re.search(f"{re.escape(lines[-1])}\r\x1b\\[K(?!\r?{PROGRESS})", err), repr(err)
+
+
+def held(pid, what):
+    """How many descriptors of that kind a process has."""
+    n = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            n += what in os.readlink(f"/proc/{pid}/fd/{fd}")
+        except OSError:  # closed a moment ago
+            pass
+    return n
+
+
+@test
+def a_slow_end_counts_no_more_and_says_what_it_is_at():
+    """The kernel takes down one tracepoint after the other: 35 ms each. Counting has ended, and the ledger is out, long before."""
+    if run("trace", "tracepoint:sched:sched_switch", "-d", "0.05", "-o", "/dev/null").code == 3:
+        raise Skip("no tracing here")
+    for _ in range(5):
+        p = subprocess.Popen([RB, "trace", "tracepoint:syscalls:sys_enter_s*", "--count", "-d", "0.3", "-o", "/dev/null"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        err = b""
+        while line := p.stderr.readline():
+            err += line
+            if b" fired" in line:
+                break
+        try:
+            events, links = held(p.pid, "perf_event"), held(p.pid, "bpf_link") + held(p.pid, "bpf-link")
+        except OSError:
+            events = 0
+        if events < 5:  # it was over before anybody could look
+            p.communicate(timeout=60)
+            continue
+        p.send_signal(signal.SIGSTOP)
+        time.sleep(1.1)
+        p.send_signal(signal.SIGCONT)
+        err += p.communicate(timeout=60)[1]
+        err = err.decode()
+        assert p.returncode == 0 and links == 0, (links, err)
+        assert re.search(r"^rawbpf trace: detaching: \d+ of \d+ places, \d+ s$", err, re.M), err
+        return
+    raise Skip("this kernel is done with it in no time")

@@ -8,12 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/long_step.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/link/attach.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
 #include "runtime/link/names.h"
+#include "runtime/link/tracefs.h"
 #include "runtime/sys/perf.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/test.h"
@@ -381,4 +383,59 @@ TEST_CASE("link: every section name has a way to be attached, or a reason why no
         const bool needs = !attachment_needs(kind.attachment).empty();
         CHECK_MESSAGE(alone != (needs || kind.attachment == Attachment::struct_ops), kind.name);
     }
+}
+
+// Events of tracepoints take the kernel 35 ms each, one after the other; their programs must not run on meanwhile.
+TEST_CASE("link: many tracepoints are stopped at once, and taken down later, step by step") {
+    FakeKernel kernel;
+    int waited = 0;
+    std::string open_then;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number != __NR_membarrier) return {};
+        ++waited;
+        open_then = kernel.leaks();
+        return 0;
+    };
+    const auto event = [] { return sys::perf_event_open({}, -1, 0).value(); };
+    const auto link = [] { return sys::link_create({}).value(); };
+    constexpr uint32_t kMany = 3;
+    std::vector<Link> links(kMany + 2);
+    for (uint32_t i = 0; i < kMany; ++i) links[i].add(link(), event(), true);
+    links[kMany].add(Fd(), event()); // before 5.15: the event holds the program
+    links[kMany + 1].add(link());    // all functions that match a pattern
+    Link::stop_together(links);
+    CHECK(waited == 1);
+    CHECK(open_then.find("(link)") == std::string::npos); // what is waited for can't begin again
+    const std::string open_now = kernel.leaks();
+    size_t events = 0;
+    for (size_t at = 0; (at = open_now.find("(perf event)", at)) != std::string::npos; ++at) ++events;
+    CHECK_MESSAGE(events == kMany, open_now);
+    CHECK(open_now.find("(link)") == std::string::npos);
+
+    static std::vector<LongStep::State> seen;
+    seen.clear();
+    LongStep::listen([] { seen.push_back(LongStep::now()); });
+    Link::drop_together(std::move(links));
+    LongStep::listen(nullptr);
+    CHECK(kernel.leaks() == "");
+    REQUIRE(seen.size() == 1 + kMany);
+    for (uint32_t i = 0; i <= kMany; ++i) {
+        CHECK(std::string_view(seen[i].doing) == "detaching");
+        CHECK(seen[i].done == i);
+        CHECK(seen[i].total == kMany);
+    }
+}
+
+TEST_CASE("link: a tracepoint's program runs by its link") {
+    if (!tracepoint_id("sched/sched_switch")) SKIP("tracefs can't be read");
+    FakeKernel kernel;
+    {
+        One one("tracepoint/sched/sched_switch");
+        std::vector<Link> links;
+        links.push_back(one.attach().value());
+        Link::stop_together(links);
+        CHECK(kernel.leaks().find("(perf event)") != std::string::npos);
+        CHECK(kernel.leaks().find("(link)") == std::string::npos);
+    }
+    CHECK(kernel.leaks() == "");
 }
