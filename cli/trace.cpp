@@ -275,6 +275,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
         program.results = false; // calls are counted, not their ends
     program.calls = both || !program.results;
     program.pair = program.results && !both;
+    program.execs = true;
     program.stack = wants_stacks(a);
     if (counts_stacks(a)) o.stack_counts = kStackCounts;
     o.threads_apart = trace::keeps_threads(format_of(a));
@@ -463,6 +464,7 @@ class Run {
     }
 
     void show(const trace::Event &event) {
+        if (event.header.what == trace::What::exec) return view_->event(event); // nothing that was asked for
         if (most_ != 0 && events_ >= most_) return;
         ++events_;
         view_->event(event);
@@ -551,11 +553,12 @@ class Run {
         if (view_->unreadable()) ledger.degraded.emplace_back("argument_unreadable", view_->unreadable());
         if (view_->stacks_unreadable()) ledger.degraded.emplace_back("user_stack_unreadable", view_->stacks_unreadable());
         const std::pair<const char *, uint64_t> incomplete[] = {
-            {"return_missed", view_->calls().missed_returns()}, // left by longjmp() or an exception, or its record was lost
-            {"call_goes_on", goes_on_},                         // when the trace ends
-            {"thread_ended_in_call", ended_},                   // exit(), execve(), a signal
-            {"nested_too_deep", view_->calls().too_deep()},     // the kernel watches 64 returns of a thread
-            {"call_missed", view_->calls().missed_calls()},     // it began before the trace, or in the parent of a fork
+            {"return_missed", view_->calls().missed_returns()},   // left by longjmp() or an exception, or its record was lost
+            {"call_goes_on", goes_on_},                           // when the trace ends
+            {"thread_ended_in_call", ended_},                     // exit(), a signal
+            {"began_another_program", view_->calls().replaced()}, // execve()
+            {"nested_too_deep", view_->calls().too_deep()},       // the kernel watches 64 returns of a thread
+            {"call_missed", view_->calls().missed_calls()},       // it began before the trace, or in the parent of a fork
         };
         for (const auto &[reason, n] : incomplete)
             if (n) ledger.degraded.emplace_back(reason, n);

@@ -76,6 +76,13 @@ Calls::Returned Calls::returned(uint64_t caller, uint32_t place, uint64_t time, 
     return out;
 }
 
+void Calls::began_program(uint64_t caller, bool goroutine) {
+    const auto thread = threads_.find(caller);
+    if (thread == threads_.end()) return;
+    replaced_ += std::erase_if(thread->second, [&](const Open &call) { return call.user || goroutine; });
+    if (thread->second.empty()) threads_.erase(thread);
+}
+
 std::span<const Calls::Open> Calls::open(uint64_t caller) const {
     const auto thread = threads_.find(caller);
     return thread == threads_.end() ? std::span<const Open>() : thread->second;

@@ -51,6 +51,10 @@ class Calls {
     };
     Returned returned(uint64_t caller, uint32_t place, uint64_t time, bool user = false);
 
+    /// Another program runs in that thread: the calls of the old one's functions are gone, the kernel's go on. Of a goroutine:
+    /// all.
+    void began_program(uint64_t caller, bool goroutine = false);
+
     /// The thread's calls that haven't returned, outermost first.
     [[nodiscard]] std::span<const Open> open(uint64_t caller) const;
     /// How many calls haven't returned, by thread or goroutine.
@@ -59,6 +63,8 @@ class Calls {
     [[nodiscard]] uint64_t missed_returns() const { return missed_returns_; }
     /// Calls whose returns the kernel didn't watch, as 64 were open already.
     [[nodiscard]] uint64_t too_deep() const { return too_deep_; }
+    /// Calls whose thread has begun another program.
+    [[nodiscard]] uint64_t replaced() const { return replaced_; }
     /// Returns from calls that weren't seen.
     [[nodiscard]] uint64_t missed_calls() const { return missed_calls_; }
 
@@ -70,7 +76,7 @@ class Calls {
     std::unordered_map<uint64_t, std::vector<Open>> threads_;
     void drop(std::vector<Open> &open);
     void drop_unwatched(std::vector<Open> &open);
-    uint64_t missed_returns_ = 0, missed_calls_ = 0, too_deep_ = 0;
+    uint64_t missed_returns_ = 0, missed_calls_ = 0, too_deep_ = 0, replaced_ = 0;
 };
 
 } // namespace rawbpf::inline v0::trace

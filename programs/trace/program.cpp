@@ -99,6 +99,7 @@ class Maker {
         TRY(group_places());
         prepare_system_calls();
         for (Group &group : out_.groups) TRY(program(group));
+        if (tells_execs()) tell_execs();
         Built built = s_.b.finish();
         if (!built) return fail(Errc::internal, "the trace program: {}", built.report());
         out_.unit = std::move(*built);
@@ -712,6 +713,37 @@ class Maker {
         f.call(helper::get_current_pid_tgid);
         f.store<uint32_t>(key, r0);
         f.call(helper::map_delete_elem, *s_.tracees, key);
+        f.ret(0);
+    }
+
+    // --- Calls that no return will come of, as their program is gone
+
+    [[nodiscard]] bool tells_execs() const {
+        return o_.execs && s_.ring && o_.calls && o_.results && !o_.pair && !o_.counting &&
+               std::any_of(places_.begin(), places_.end(),
+                           [](const Place &p) { return is_user_function(p.kind) && has_two_ends(p.kind); });
+    }
+
+    // struct trace_event_raw_sched_process_exec: the text's place, pid, old_pid. A thread that isn't its process's first takes
+    // that one's number.
+    void tell_execs() {
+        constexpr int64_t kOldPid = 16;
+        Code &f = s_.b.program("tracepoint/sched/sched_process_exec", "trace_exec");
+        const Slot header = f.stack(sizeof(Header), 8, "header"), ids = f.stack<uint64_t>("ids");
+        const Label out = f.label("out");
+        f.mov(r6, r1);
+        bool rejects = false;
+        load_ids(f, ids, out, rejects);
+        for (uint32_t at = 0; at < sizeof(Header); at += 8) f.store<uint64_t>(header + runtime(at), 0);
+        f.load<uint64_t>(r1, ids);
+        f.store<uint64_t>(header + offsetof(Header, tid), r1);
+        f.load<uint32_t>(r1, r6 + runtime(kOldPid));
+        f.store<uint32_t>(header + offsetof(Header, place), r1);
+        f.store<uint32_t>(header + offsetof(Header, what), runtime(What::exec));
+        f.call(helper::ktime_get_ns);
+        f.store<uint64_t>(header + offsetof(Header, time), r0);
+        f.call(helper::ringbuf_output, *s_.ring, header, sizeof(Header), 0);
+        f.bind(out);
         f.ret(0);
     }
 

@@ -51,6 +51,7 @@ struct ProgramOptions {
     /// With `stack`: events are only counted, by their stacks. The first of each kind is sent, into maps that are then there
     /// (profile::StackCounts) how many followed; no record has values.
     std::optional<StackCountingOptions> counting;
+    bool execs = false;            ///< with calls and results of programs' functions that aren't paired: What::exec, too
     bool goroutines = false;       ///< a column more for Go's USDT probes: which goroutine it is
     std::vector<Expression> shows; ///< more columns; where a place has no such thing, it has no such column
     bool cookies = true;           ///< the kernel has bpf_get_attach_cookie here: many places share a program

@@ -25,7 +25,7 @@ namespace rawbpf::inline v0::trace {
 struct Header {
     uint64_t time = 0; ///< CLOCK_MONOTONIC, ns
     uint32_t tid = 0, pid = 0;
-    uint32_t place = 0; ///< index among the places
+    uint32_t place = 0; ///< index among the places; of an exec: the number that the thread had before, on the machine
     uint32_t cpu = 0;
     uint32_t what = 0;       ///< What
     uint32_t unreadable = 0; ///< a bit for each column whose value couldn't be read (USDT arguments in memory)
@@ -35,7 +35,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 64);
 
-enum What : uint32_t { call = 0, result = 1 };
+/// exec: a thread, and with it its process, has begun another program; a header, and no place.
+enum What : uint32_t { call = 0, result = 1, exec = 2 };
 
 /// The counters of a place, for each CPU; the ledger is made of them.
 struct Counts {

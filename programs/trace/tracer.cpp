@@ -458,6 +458,10 @@ void Tracer::State::take(Bytes record, const std::function<void(const Event &)> 
         return;
     }
     event.header = load<Header>(record.data());
+    if (event.header.what == What::exec) {
+        if (options.program.execs) see(event);
+        return;
+    }
     if (event.header.place >= places.size()) {
         ++malformed;
         return;
@@ -521,6 +525,8 @@ Result<void> Tracer::attach() {
         for (int pid : sys::descendants({filters.pids.begin(), filters.pids.end()}))
             TRY(map->put(static_cast<uint32_t>(pid), uint8_t{1}));
     }
+    if (const Program *program = s.object.find_program("trace_exec")) // what it tells is a word in the ledger
+        if (Result<Link> link = attach_program(s.spec, s.object, *program)) s.links.push_back(std::move(*link));
     LongStep step("attaching", "programs", s.made.groups.size());
     const size_t before = s.links.size();
     std::vector<State::PassedOverPlace> failed;

@@ -48,7 +48,7 @@ struct TraceOptions {
 /// One record, as it comes; its bytes are gone when the function returns.
 struct Event {
     Header header;
-    const Place *place = nullptr;
+    const Place *place = nullptr; ///< of What::exec, which comes with ProgramOptions::execs alone, as the layout: none
     const Layout *layout = nullptr;
     Bytes record;
     /// Of a column, or with index = columns.size() of a result what was returned.

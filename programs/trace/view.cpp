@@ -107,6 +107,7 @@ Result<void> View::flush(uint64_t now_ns) {
 
 void View::event(const Event &event) {
     last_event_ns_ = event.header.time;
+    if (event.header.what == What::exec) return began_program(event.header);
     if (stacks_) return stacks_->add(event);
     if (!options_.stack) {
         show(event, nullptr);
@@ -124,6 +125,14 @@ void View::event(const Event &event) {
     if (out_.size() < kWriteAt) return;
     writer_.write(out_); // an error stays, and the next flush() tells it
     out_.clear();
+}
+
+void View::began_program(const Header &header) {
+    if (!waiting_.empty()) show_waiting(); // the calls among them come first
+    calls_.began_program(header.tid);
+    calls_.began_program(header.place);
+    for (const auto &[caller, open] : calls_.still_open())
+        if (caller >> 63 && Event::thread_of(caller) == header.pid) calls_.began_program(caller, true);
 }
 
 void View::show_waiting() {

@@ -67,6 +67,7 @@ class View {
         Names::Located stack;
     };
     void show(const Event &event, const NamedStack *stack);
+    void began_program(const Header &header);
     void show_waiting();
     void counts_table(std::string &out, const std::vector<PlaceCounts> &counts, size_t most_rows);
     void latency_tables();

@@ -37,6 +37,32 @@ def returns_of_a_deep_recursion_are_their_own_calls():
         assert ledger_of(objects)["degraded"] == ({"nested_too_deep": unseen} if unseen else {}), objects[-1]
 
 
+REPLACED = r"""
+#include <thread>
+#include <unistd.h>
+extern "C" __attribute__((noinline)) int leap(const char *to) { return execl("/bin/sh", "sh", "-c", to, nullptr) + 1; }
+int main(int, char **words) {
+    if (words[2]) std::thread([&] { leap(words[1]); }).join();
+    leap(words[1]);
+}
+"""
+
+
+@test
+def calls_that_begin_another_program_say_so():
+    """Whether that one has ended when the trace does, or goes on; also from a thread, which takes the process's number then."""
+    program = compile_program("leap", REPLACED, "-pthread")
+    for arguments in (["exit 0"], ["exit 0", "in a thread"]):
+        r = good("trace", "-r", f"uprobe:{program}:leap", "--json", "--allow-unwind-risk", "--", program, *arguments)
+        assert ledger_of([json.loads(line) for line in r.out.splitlines()])["degraded"] == {"began_another_program": 1}, r.out
+    p = subprocess.Popen([RB, "trace", "-r", f"uprobe:{program}:leap", "--json", "--allow-unwind-risk", "--", program,
+                          "echo here >&2; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert p.stderr.readline() == b"here\n"
+    p.send_signal(signal.SIGINT)
+    rows = [json.loads(line) for line in p.communicate(timeout=30)[0].splitlines()]
+    assert ledger_of(rows)["degraded"] == {"began_another_program": 1}, rows
+
+
 @test
 def calls_without_a_return_say_why():
     program = path("deep") if os.path.exists(path("deep")) else compile_program("deep", DEEP, "-fno-optimize-sibling-calls")

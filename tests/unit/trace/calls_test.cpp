@@ -37,6 +37,26 @@ TEST_CASE("trace calls: missed returns and calls are counted, and don't shift th
     CHECK(calls.call(1, 1, 70) == 0);
 }
 
+TEST_CASE("trace calls: another program's beginning ends the calls of the one before, in that thread") {
+    Calls calls;
+    (void)calls.call(1, 1, 10, 0, true);
+    (void)calls.call(1, 2, 20, 0, true);
+    (void)calls.call(1, 3, 30); // the kernel's execve: that one returns
+    (void)calls.call(2, 1, 15, 0, true);
+    (void)calls.call(uint64_t{1} << 63 | 1, 1, 15); // a goroutine
+    calls.began_program(1);
+    calls.began_program(7); // of which nothing is known
+    CHECK(calls.replaced() == 2);
+    REQUIRE(calls.open(1).size() == 1);
+    CHECK(calls.returned(1, 3, 40).depth == 0);
+    CHECK(calls.call(1, 4, 50, 0, true) == 0);
+    CHECK(calls.open(2).size() == 1);
+    calls.began_program(uint64_t{1} << 63 | 1, true);
+    CHECK(calls.replaced() == 3);
+    CHECK(calls.still_open().size() == 2);
+    CHECK(calls.missed_returns() == 0);
+}
+
 TEST_CASE("trace calls: a lost return doesn't leave its call open, where the frames tell") {
     Calls calls;
     CHECK(calls.call(1, 1, 10, 0x7ff0) == 0);
