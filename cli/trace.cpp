@@ -313,7 +313,8 @@ std::string prototype(const trace::Place &place) {
     for (size_t i = 0; i < signature.parameters.size(); ++i) {
         const trace::Parameter &p = signature.parameters[i];
         if (place.go_call && p.is_length) continue; // a word of the value before it
-        append(out, "{}{}{}{}", i ? ", " : "", p.type.name, p.name.empty() || p.type.name.ends_with('*') ? "" : " ", p.name);
+        const std::string &first = place.go_call ? p.name : p.type.name, &second = place.go_call ? p.type.name : p.name;
+        append(out, "{}{}{}{}", i ? ", " : "", first, second.empty() || first.ends_with('*') ? "" : " ", second);
     }
     out += signature.variadic ? ", ...)" : ")";
     return out;

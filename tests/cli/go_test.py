@@ -289,6 +289,17 @@ def go_functions_are_paired_by_goroutine():
 
 
 @test
+def go_functions_are_listed_in_gos_order():
+    """The name before its type; C's functions have it the other way round."""
+    program = build_go("go-plain", SOURCE)
+    listed = good("trace", "--list", f"uprobe:{program}:main.mixed").out
+    assert ":main.mixed(a int8, f float64, b bool, it.I int32, it.S string, buf []uint8, xs []int32, u uint16, names []string)\n" in listed, listed
+    listed = good("trace", "--list", f"uprobe:{program}:main.(*srv).Handle", "--sig", "(id int, key string) (int, error)").out
+    assert ":main.(*srv).Handle(id int, key string)\n" in listed, listed
+    assert "int fd, const char *" in good("trace", "--list", "uprobe:libc.so.6:openat", "--sig", "int (int fd, const char *path)").out
+
+
+@test
 def go_functions_of_stripped_programs():
     handle = "main.(*srv).Handle"
     for name, flags in (("go-stripped", ["-ldflags=-s -w"]), ("go-stripped-pie", ["-ldflags=-s -w", "-buildmode=pie"])):
