@@ -172,6 +172,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace uprobe:./prog:'work_*' --graph -- ./prog", "who calls whom in a program, and how long it takes"},
     {"sudo rawbpf trace 'uprobe:./svc:main.Handle' --sig '(id int, key string)'", "a Go function, by Go's convention"},
     {"sudo rawbpf trace 'uprobe:./service:main.(*srv).*' -r", "functions of a Go program, and what they return"},
+    {"sudo rawbpf trace uprobe:./prog:parse+0x42 --stack", "a place inside a function, and who came there"},
     {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "what is opened, by everybody, for five seconds"},
     {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
@@ -657,7 +658,9 @@ const Command kTrace{
         "tracepoint:CATEGORY:GLOB, raw_tp:NAME, syscall:GLOB or usdt:FILE:PROVIDER:NAME. A bare GLOB stands for functions of the "
         "kernel, by the best way "
         "that "
-        "this kernel has, and it says which. System calls of 32-bit programs have numbers of their own; they aren't shown.\n\n"
+        "this kernel has, and it says which. kprobe:NAME+OFFSET and uprobe:PATH:NAME+OFFSET stand inside a function, so many "
+        "bytes (16, 0x10) from its beginning, where an instruction begins; what is shown as arguments are the registers that the "
+        "function's came in, as they are there. System calls of 32-bit programs have numbers of their own; they aren't shown.\n\n"
         "With -- COMMAND it traces that command and what it starts, from the first instruction on, and ends with it; with --pid "
         "it "
         "ends with the last of those processes.\n\n"

@@ -25,6 +25,7 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/link/kernel_functions.h"
 #include "runtime/link/names.h"
+#include "runtime/link/return_instructions.h"
 #include "runtime/link/tracefs.h"
 #include "runtime/link/user_functions.h"
 #include "runtime/sys/file.h"
@@ -35,6 +36,38 @@ namespace {
 
 constexpr size_t kMostTrampolines = 16; // a program each
 constexpr size_t kFormatBytes = 64 << 10;
+
+// --- Places inside of functions
+
+// What is wanted of it that it doesn't have.
+Result<void> check_offset(const ProbeSpec &spec, const MatchOptions &options) {
+    if (spec.offset == 0 || !options.results) return {};
+    return Unexpected(make_error(Errc::invalid_argument,
+                                 format("{}: a place inside a function has no return, and no duration", spec.text),
+                                 "without --returns, --graph, --latency, --min-duration, --errors and -f folded"));
+}
+
+std::string name_inside(const std::string &function, uint64_t offset) { return format("{}+{:#x}", function, offset); }
+
+// The kernel looks at a kprobe's place itself; a uprobe it puts where it is told to, and what is inside of an instruction then is
+// another instruction. Returns what is to be told, or nothing.
+Result<std::string> check_instruction(const ProbeSpec &spec, const UserFunctions &file, const UserFunction &function) {
+    if (function.size != 0 && spec.offset >= function.size)
+        return fail(Errc::invalid_argument, "{}: {} has {} bytes", spec.text, function.name, function.size);
+    const Bytes image = file.image();
+    if (function.offset >= image.size()) return std::string();
+    const size_t there = image.size() - function.offset;
+    const Bytes code = image.subspan(function.offset, function.size == 0 ? there : std::min<size_t>(there, function.size));
+    const std::optional<uint64_t> begins = instruction_with(code, spec.offset, file.elf().machine());
+    if (!begins)
+        return format("{}: whether an instruction begins there can't be told; where none does, the program breaks", spec.text);
+    if (*begins == spec.offset) return std::string();
+    uint64_t next = spec.offset + 1;
+    while (next < code.size() && instruction_with(code, next, file.elf().machine()) == begins) ++next;
+    return Unexpected(make_error(Errc::invalid_argument, format("{}: no instruction begins there", spec.text),
+                                 format("the one that is there begins at {}, the next at {}", name_inside(function.name, *begins),
+                                        name_inside(function.name, next))));
+}
 
 // --- Kernel functions
 
@@ -63,6 +96,7 @@ Result<void> add_signatures(std::vector<Place> &places, const btf::Btf &btf) {
 
 Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options) {
     Matched out;
+    TRY(check_offset(spec, options));
     MatchedFunctions found;
     if (is_pattern(spec.pattern) || spec.kind != ProbeKind::kprobe) {
         found = TRY(match_kernel_functions(spec.pattern));
@@ -84,6 +118,16 @@ Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options)
         place.module = std::move(function.module);
         place.address = function.address;
         out.places.push_back(std::move(place));
+    }
+    if (spec.offset != 0) { // arguments were what the function began with
+        if (out.places.size() > 1)
+            return fail(Errc::invalid_argument, "{}: {} functions have that name, so an offset from it says nothing", spec.text,
+                        out.places.size());
+        Place &place = out.places.front();
+        place.function = name_inside(place.function, spec.offset);
+        place.offset = spec.offset;
+        if (place.address) place.address += spec.offset;
+        return out;
     }
     bool typed = false;
     const bool trampolines = spec.kind == ProbeKind::fentry || spec.kind == ProbeKind::fexit;
@@ -143,6 +187,7 @@ const char *return_risk(const std::string &path) {
 
 Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
     Matched out;
+    TRY(check_offset(spec, options));
     const std::string path = TRY(find_binary(spec.file, options.pid));
     const UserFunctions file = TRY_IN(UserFunctions::open(path), "{}", spec.text);
     const bool returns = options.results || spec.kind == ProbeKind::uretprobe;
@@ -163,9 +208,14 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
     } else {
         functions.push_back(TRY_IN(file.find(spec.pattern), "{}", spec.text));
     }
+    if (spec.offset != 0)
+        if (std::string note = TRY(check_instruction(spec, file, functions.front())); !note.empty())
+            out.notes.push_back(std::move(note));
     Signature signature;
     std::optional<GoProgram> go;
-    if (file.is_go())
+    if (file.is_go() && spec.offset != 0)
+        signature.known = true; // of no arguments: their registers have other values by then, or none that is known
+    else if (file.is_go())
         go = TRY(GoProgram::open(file, options.signature));
     else if (!options.signature.empty())
         signature = TRY_IN(parse_signature(options.signature), "--sig");
@@ -183,13 +233,14 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
         Place place;
         place.kind = spec.kind;
         place.file = path;
-        place.address = function.offset;
+        place.address = function.offset + spec.offset;
+        place.offset = spec.offset;
         place.signature = signature;
         if (go && !go->describe(function, returns, place)) {
             if (passed_go++ < 8) append(names, "{}{}", names.empty() ? "" : ", ", function.name);
             continue;
         }
-        place.function = std::move(function.name);
+        place.function = spec.offset ? name_inside(function.name, spec.offset) : std::move(function.name);
         out.places.push_back(std::move(place));
     }
     if (copies)

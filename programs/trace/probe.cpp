@@ -3,6 +3,7 @@
 #include "programs/trace/probe.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace rawbpf::inline v0::trace {
 namespace {
@@ -64,6 +65,37 @@ size_t last_colon(std::string_view text) {
     return std::string_view::npos;
 }
 
+// "f+16", "f+0x10": the name stays. "operator+" is one, and so is what has no number behind it.
+bool take_offset(std::string &pattern, uint64_t &offset) {
+    const size_t plus = pattern.rfind('+');
+    if (plus == std::string::npos || plus == 0) return false;
+    std::string_view digits = std::string_view(pattern).substr(plus + 1);
+    const int base = digits.starts_with("0x") ? 16 : 10;
+    if (base == 16) digits.remove_prefix(2);
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return false;
+    pattern.resize(plus);
+    offset = value;
+    return true;
+}
+
+// Inside a function: by kprobe or uprobe alone.
+Result<void> read_offset(ProbeSpec &spec) {
+    if (!is_kernel_function(spec.kind) && !is_user_function(spec.kind)) return {};
+    if (!take_offset(spec.pattern, spec.offset)) return {};
+    if (spec.kind == ProbeKind::function) spec.kind = ProbeKind::kprobe;
+    if (spec.pattern.find_first_of("*?") != std::string::npos)
+        return Unexpected(make_error(Errc::invalid_argument,
+                                     format("probe \"{}\": an offset counts from the beginning of one function", spec.text),
+                                     "give its name, without * and ?"));
+    if (spec.kind != ProbeKind::kprobe && spec.kind != ProbeKind::uprobe)
+        return Unexpected(make_error(Errc::invalid_argument,
+                                     format("probe \"{}\": {} has no offsets", spec.text, probe_kind_name(spec.kind)),
+                                     "kprobe:NAME+OFFSET and uprobe:PATH:NAME+OFFSET stand inside a function"));
+    return {};
+}
+
 } // namespace
 
 std::string_view probe_kind_name(ProbeKind kind) { return row_of(kind).name; }
@@ -78,6 +110,7 @@ Result<ProbeSpec> parse_probe(std::string_view text) {
             return Unexpected(make_error(Errc::invalid_argument, format("probe \"{}\": a path alone", text),
                                          format("did you mean uprobe:{}:FUNCTION?", text)));
         out.pattern = text;
+        TRY(read_offset(out));
         return out;
     }
     const std::string_view word = text.substr(0, colon), rest = text.substr(colon + 1);
@@ -106,6 +139,7 @@ Result<ProbeSpec> parse_probe(std::string_view text) {
         out.pattern = rest.substr(split + 1);
     }
     if (out.pattern.empty()) return Unexpected(wrong(text, row->form));
+    TRY(read_offset(out));
     if (!is_user_function(out.kind) && out.pattern.find_first_of(":/ ") != std::string::npos)
         return Unexpected(wrong(text, row->form));
     return out;

@@ -52,11 +52,12 @@ struct ProbeSpec {
     std::string file;                     ///< uprobes: path or name of a program or library
     std::string category;                 ///< tracepoints, the provider of USDT probes; may be a glob
     std::string pattern;                  ///< a name or a glob
+    uint64_t offset = 0;                  ///< kprobe, uprobe: so many bytes behind the beginning of the function, which is a name
     std::string text;                     ///< as the user wrote it
 };
 
-/// Reads "kprobe:GLOB", "uprobe:PATH:GLOB", "tracepoint:CATEGORY:GLOB", "syscall:GLOB", a bare "GLOB" ... Errors:
-/// invalid_argument with what was expected and the nearest kind.
+/// Reads "kprobe:GLOB", "kprobe:NAME+OFFSET", "uprobe:PATH:GLOB", "tracepoint:CATEGORY:GLOB", "syscall:GLOB", a bare "GLOB" ...
+/// Errors: invalid_argument with what was expected and the nearest kind.
 [[nodiscard]] Result<ProbeSpec> parse_probe(std::string_view text);
 
 /// One place where a probe stands: a function, a tracepoint, a system call.
@@ -74,6 +75,7 @@ struct Place {
     std::shared_ptr<const void> owner = {};     ///< what keeps their text
     bool go = false;                            ///< USDT: a Go program's, whose goroutine is in a register
     std::shared_ptr<const GoCall> go_call = {}; ///< functions of Go programs: where arguments and results are
+    uint64_t offset = 0;                        ///< a place inside a function: from its beginning on; it is in the name, too
     int32_t number = -1;                        ///< system calls; -1: not known, then its own tracepoint is probed
 
     /// "uprobe:/usr/bin/bash:readline", "tracepoint:sched:sched_switch".

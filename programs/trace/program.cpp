@@ -219,7 +219,7 @@ class Maker {
             if (place.by_number()) return is_result ? "raw_tp/sys_exit" : "raw_tp/sys_enter";
             return shares(place) ? "tracepoint"
                                  : format("tracepoint/syscalls/sys_{}_{}", is_result ? "exit" : "enter", place.function);
-        default: return format("{}{}", is_result ? "kretprobe" : "kprobe", multi);
+        default: return format("{}{}", is_result ? "kretprobe" : "kprobe", place.offset ? "" : multi);
         }
     }
 
@@ -275,7 +275,8 @@ class Maker {
     [[nodiscard]] uint32_t arguments(const Place &place) const {
         if (place.go_call) return go_arguments(place);
         auto count = place.signature.known ? static_cast<uint32_t>(place.signature.parameters.size()) : kRawArguments;
-        const bool on_stack = place.kind == ProbeKind::uprobe && !o_.pair; // of a call that is kept there is room for some
+        // Of a call that is kept there is room for some, and inside of a function nobody knows where they lie.
+        const bool on_stack = place.kind == ProbeKind::uprobe && !o_.pair && place.offset == 0;
         if (has_registers(place.kind) || o_.pair) count = std::min(count, on_stack ? kMostArguments : kRawArguments);
         return count;
     }

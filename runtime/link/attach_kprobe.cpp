@@ -84,7 +84,7 @@ Error explain_kprobe(Error error, const ProbePlace &place) {
         error.hint = sys::refusal_hint({sys::Capability::perfmon});
         return error;
     default:
-        if (place.offset != 0) error.hint = "the offset may lie outside of the function";
+        if (place.offset != 0 && error.os != 0) error.hint = "the offset may lie outside of the function";
         return error;
     }
 }

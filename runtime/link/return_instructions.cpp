@@ -228,6 +228,18 @@ std::optional<std::vector<uint64_t>> return_instructions(Bytes code, uint16_t ma
     return out;
 }
 
+std::optional<uint64_t> instruction_with(Bytes code, uint64_t offset, uint16_t machine) {
+    if (offset >= code.size()) return std::nullopt;
+    if (machine == EM_AARCH64) return offset & ~uint64_t{3};
+    if (machine != EM_X86_64) return std::nullopt;
+    for (uint64_t at = 0;;) {
+        const size_t length = x86_instruction_length(code.subspan(at));
+        if (length == 0) return std::nullopt;
+        if (offset < at + length) return at;
+        at += length;
+    }
+}
+
 size_t go_stack_check(Bytes code, uint16_t machine) {
     return machine == EM_X86_64 ? x86_stack_check(code) : machine == EM_AARCH64 ? arm64_stack_check(code) : 0;
 }

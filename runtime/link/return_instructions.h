@@ -1,4 +1,4 @@
-// Where a function's code returns, for probes at each such instruction where the return address must not be touched. PURE.
+// Where a function's instructions begin, and which of them return, for probes there. PURE.
 // Private to the room, and programs/trace.
 #pragma once
 
@@ -17,6 +17,10 @@ namespace rawbpf::inline v0 {
 /// Distances of a whole function's return instructions from its start; nullopt where its code can't be told apart.
 /// `machine`: EM_X86_64 or EM_AARCH64.
 [[nodiscard]] std::optional<std::vector<uint64_t>> return_instructions(Bytes code, uint16_t machine);
+
+/// Where the instruction begins that the byte at `offset` belongs to, by going through the code from its first byte; nullopt
+/// where that can't be told.
+[[nodiscard]] std::optional<uint64_t> instruction_with(Bytes code, uint64_t offset, uint16_t machine);
 
 /// Bytes of what Go's functions begin with: whether the stack has room. Where it hasn't, or the scheduler wants the processor,
 /// the runtime sees to it and the function begins again. 0: this one doesn't ask.

@@ -69,6 +69,16 @@ TEST_CASE("return instructions: a c3 inside of an instruction is none") {
     CHECK(return_instructions(arm, EM_AARCH64) == std::vector<uint64_t>{0, 8});
 }
 
+TEST_CASE("return instructions: where the instruction begins that a byte belongs to") {
+    const auto function = code({0x55, 0x48, 0x89, 0xe5, 0xb8, 0xc3, 0x00, 0x00, 0x00, 0x06, 0xc3}); // 06: none of 64-bit mode
+    const uint64_t begins[] = {0, 1, 1, 1, 4, 4, 4, 4, 4};
+    for (uint64_t at = 0; at < std::size(begins); ++at) CHECK(instruction_with(function, at, EM_X86_64) == begins[at]);
+    for (uint64_t at : {9u, 10u, 11u, 100u}) CHECK(instruction_with(function, at, EM_X86_64) == std::nullopt);
+    CHECK(instruction_with(function, 5, EM_AARCH64) == 4u);
+    CHECK(instruction_with(function, 1, EM_RISCV) == std::nullopt);
+    CHECK(instruction_with({}, 0, EM_X86_64) == std::nullopt);
+}
+
 TEST_CASE("return instructions: Go's stack check") {
     CHECK(go_stack_check(code({0x49, 0x3b, 0x66, 0x10, 0x0f, 0x86, 1, 2, 3, 4}), EM_X86_64) == 10);
     CHECK(go_stack_check(code({0x49, 0x3b, 0x66, 0x10, 0x76, 0x20}), EM_X86_64) == 6);

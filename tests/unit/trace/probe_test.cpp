@@ -30,6 +30,25 @@ TEST_CASE("trace probe: kinds and their parts") {
     CHECK(read("syscall:open*") == "syscall|||open*");
 }
 
+TEST_CASE("trace probe: places inside of functions") {
+    const auto offset = [](std::string_view text) {
+        const Result<ProbeSpec> spec = parse_probe(text);
+        return spec ? format("{} {}+{}", probe_kind_name(spec->kind), spec->pattern, spec->offset) : spec.error().context;
+    };
+    CHECK(offset("uprobe:./p:f+16") == "uprobe f+16");
+    CHECK(offset("uprobe:./p:f+0x10") == "uprobe f+16");
+    CHECK(offset("uprobe:./p:ns::f(int)+4") == "uprobe ns::f(int)+4");
+    CHECK(offset("kprobe:vfs_read+8") == "kprobe vfs_read+8");
+    CHECK(offset("vfs_read+8") == "kprobe vfs_read+8"); // what other way there is has none
+    CHECK(offset("vfs_read+0") == "kprobe vfs_read+0");
+    for (const char *name : {"A::operator+", "operator++", "operator+=", "f+", "f+0x", "f+1g", "f+99999999999999999999"})
+        CHECK(offset(format("uprobe:./p:{}", name)) == format("uprobe {}+0", name));
+    CHECK(offset("kprobe:vfs_*+4").find("beginning of one function") != std::string::npos);
+    CHECK(offset("kretprobe:vfs_read+4") == "probe \"kretprobe:vfs_read+4\": kretprobe has no offsets");
+    CHECK(offset("fentry:vfs_read+4") == "probe \"fentry:vfs_read+4\": fentry has no offsets");
+    CHECK(offset("uretprobe:./p:f+4") == "probe \"uretprobe:./p:f+4\": uretprobe has no offsets");
+}
+
 TEST_CASE("trace probe: what is wrong is said") {
     CHECK(read("") == "a probe without a name");
     CHECK(read("/bin/bash") == "probe \"/bin/bash\": a path alone");

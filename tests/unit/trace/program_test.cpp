@@ -70,6 +70,40 @@ TEST_CASE("trace program: stacks by frame pointers have no tables") {
     CHECK(made->groups.at(0).layout.user_frames == kMostFrames);
 }
 
+TEST_CASE("trace program: a kprobe inside a function is one by itself, as the kernel's way to many takes beginnings only") {
+    Place inside = place(ProbeKind::kprobe, "vfs_read+0x8");
+    inside.offset = 8;
+    ProgramOptions options;
+    options.filters.own_pid = 1;
+    const Result<TraceUnit> made = trace_unit({place(ProbeKind::kprobe, "vfs_read"), inside}, options, nullptr);
+    REQUIRE_MESSAGE(made, made.error().message());
+    REQUIRE(made->groups.size() == 2);
+    CHECK(made->groups[0].section == "kprobe.multi");
+    CHECK(made->groups[1].section == "kprobe");
+    Place user = place(ProbeKind::uprobe, "f+0x8");
+    user.offset = 8;
+    user.signature.parameters.resize(8, {"n", {"long", Show::integer, 8, true}});
+    const Result<TraceUnit> of_user = trace_unit({user}, options, nullptr);
+    REQUIRE_MESSAGE(of_user, of_user.error().message());
+    CHECK(of_user->groups.at(0).layout.columns.size() == kRawArguments); // none from the stack
+}
+
+TEST_CASE("trace program: execs are told where a function of a program may not return for them") {
+    const auto tells = [](ProbeKind kind, bool returns, bool asked) {
+        ProgramOptions options;
+        options.filters.own_pid = 1;
+        options.results = returns;
+        options.execs = asked;
+        const TraceUnit made = trace_unit({place(kind, "f")}, options, nullptr).value();
+        return std::any_of(made.unit.functions.begin(), made.unit.functions.end(),
+                           [](const Function &f) { return f.name == "trace_exec"; });
+    };
+    CHECK(tells(ProbeKind::uprobe, true, true));
+    CHECK_FALSE(tells(ProbeKind::uprobe, true, false));
+    CHECK_FALSE(tells(ProbeKind::uprobe, false, true));
+    CHECK_FALSE(tells(ProbeKind::fentry, true, true));
+}
+
 TEST_CASE("trace program: system calls by number share what is attached") {
     const auto call = [](std::string name, std::vector<Show> shows) {
         Place out = place(ProbeKind::syscall, name);
