@@ -5,10 +5,12 @@
 //
 // The file is the right one when its inode is the mapped one; /proc/PID/map_files leads to it even when it was deleted. Some file
 // systems (overlayfs, btrfs) tell another inode there than stat does: then the path is believed, unless it was said to be
-// deleted.
+// deleted. A program may lie in a file that never had a path (memfd_create, fexecve): then only map_files and exe lead to it.
 #include "programs/profile/live_symbols.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include <fcntl.h>
 
@@ -81,6 +83,18 @@ bool LiveSymbols::met_jit(uint32_t pid) {
     return true;
 }
 
+std::optional<bool> LiveSymbols::is_program(uint32_t pid, const symbols::Region &region) {
+    sys::Because why("a file in memory: a program, or what a runtime has written?");
+    Module module;
+    module.path = region.path;
+    module.inode = region.inode;
+    auto opened = open_mapped(module, {pid}, region.start, region.end);
+    if (!opened) return std::nullopt;
+    std::array<std::byte, 4> magic{};
+    auto n = sys::pread(opened->file.get(), magic.data(), magic.size(), 0);
+    return n && *n == magic.size() && std::memcmp(magic.data(), "\177ELF", magic.size()) == 0;
+}
+
 Result<MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
     symbols::Region region;
     region.path = module.path;
@@ -91,8 +105,11 @@ Result<MappedFile> open_mapped(const Module &module, const std::vector<uint32_t>
     };
     std::vector<Way> ways{{"", format("/proc/{}/map_files/{:x}-{:x}", pids.front(), start, end)}};
     for (uint32_t pid : pids)
-        if (pid != 0) ways.push_back({format("/proc/{}/root", pid), path});
-    ways.push_back({"", path});
+        if (pid != 0 && !path.empty()) ways.push_back({format("/proc/{}/root", pid), path});
+    if (!path.empty()) ways.push_back({"", path});
+    if (deleted) // for who may not look into map_files (CAP_CHECKPOINT_RESTORE), though into the process
+        for (uint32_t pid : pids)
+            if (pid != 0) ways.push_back({"", format("/proc/{}/exe", pid)});
     for (bool exact : {true, false}) {
         if (!exact && deleted) break;
         for (const Way &way : ways) {

@@ -34,6 +34,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     uint32_t parent(uint32_t pid) override;
     void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) override;
     bool met_jit(uint32_t pid) override;
+    std::optional<bool> is_program(uint32_t pid, const symbols::Region &region) override;
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;
     std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;

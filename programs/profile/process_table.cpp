@@ -27,6 +27,8 @@ constexpr uint8_t kJitLooks = 10;
 constexpr uint64_t kJitLookAgainNs = 100'000'000;
 constexpr uint8_t kSweepsKept = 2;
 constexpr int kAncestors = 8;
+constexpr size_t kMostMemoryFiles = 4096;
+constexpr std::string_view kMemoryFile = "/memfd:";
 constexpr uint64_t kLastMomentsNs = 100'000'000; // a thread may still run this long after the kernel told of its end
 
 } // namespace
@@ -35,7 +37,7 @@ ModuleKind kind_of_path(std::string_view path) {
     if (path == "[vdso]") return ModuleKind::vdso;
     // perf writes "//anon", /proc leaves the name empty or gives the one that prctl(PR_SET_VMA_ANON_NAME) set.
     if (path.empty() || path.starts_with("//anon") || path[0] == '[') return ModuleKind::anonymous;
-    if (path.starts_with("/memfd:") || path.starts_with("/dev/zero") || path.starts_with("/SYSV")) return ModuleKind::anonymous;
+    if (path.starts_with(kMemoryFile) || path.starts_with("/dev/zero") || path.starts_with("/SYSV")) return ModuleKind::anonymous;
     return ModuleKind::file;
 }
 
@@ -47,10 +49,24 @@ ProcessTable::Image &ProcessTable::own_image(Process &process) {
     return *process.image;
 }
 
-bool ProcessTable::insert(Image &image, const symbols::Region &region) {
+ModuleKind ProcessTable::kind_of(uint32_t pid, const symbols::Region &region) {
+    const ModuleKind kind = kind_of_path(region.path);
+    if (region.inode == 0 || !region.path.starts_with(kMemoryFile)) return kind;
+    const std::pair key(region.device, region.inode);
+    auto known = memory_files_.find(key);
+    if (known == memory_files_.end()) {
+        const std::optional<bool> program = source_.is_program(pid, region);
+        if (!program) return kind; // another process may tell
+        if (memory_files_.size() >= kMostMemoryFiles) memory_files_.clear();
+        known = memory_files_.emplace(key, *program).first;
+    }
+    return known->second ? ModuleKind::file : kind;
+}
+
+bool ProcessTable::insert(uint32_t pid, Image &image, const symbols::Region &region) {
     if (region.end <= region.start) return false;
     Module module;
-    module.kind = kind_of_path(region.path);
+    module.kind = kind_of(pid, region);
     module.path = region.path.empty() ? "//anon" : region.path;
     if (module.kind == ModuleKind::file) {
         module.device = region.device;
@@ -87,7 +103,7 @@ void ProcessTable::map(uint32_t pid, const symbols::Region &region) {
     auto found = processes_.find(pid);
     // A process that nobody has looked at yet gets its maps from /proc when it is sampled, this mapping included.
     if (found == processes_.end() || !found->second.looked) return;
-    if (insert(own_image(found->second), region) && found->second.sampled) ++remaps_;
+    if (insert(pid, own_image(found->second), region) && found->second.sampled) ++remaps_;
     mark(pid, found->second);
 }
 
@@ -240,7 +256,7 @@ void ProcessTable::look(uint32_t pid, Process &process, uint64_t now_ns) {
             if (!parent.looked) {
                 if (auto inherited = source_.maps(process.parent)) {
                     Image &image = own_image(parent);
-                    for (const symbols::Region &region : inherited->regions) insert(image, region);
+                    for (const symbols::Region &region : inherited->regions) insert(process.parent, image, region);
                     parent.looked = true;
                     parent.looked_ns = now_ns;
                 }
@@ -253,7 +269,7 @@ void ProcessTable::look(uint32_t pid, Process &process, uint64_t now_ns) {
     process.looked = true;
     if (maps->regions.empty() && process.image) return; // a zombie: it had some
     process.image = std::make_shared<Image>();
-    for (const symbols::Region &region : maps->regions) insert(*process.image, region);
+    for (const symbols::Region &region : maps->regions) insert(pid, *process.image, region);
     process.no_user_memory = process.image->empty();
 }
 

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "programs/profile/stacks.h"
@@ -29,6 +32,9 @@ class MapsSource {
     /// A module that a sample lies in, met for the first time, while the process (or the ones it was forked from, nearest first)
     /// may still be alive: the chance to get hold of its file. [start, end) is where the first of `pids` has it mapped.
     virtual void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) = 0;
+    /// Whether a file in memory (memfd_create) that the process has mapped there is a program or a library, which one can be
+    /// started from; else it is code that was made at run time. nullopt: it is gone.
+    virtual std::optional<bool> is_program(uint32_t /*pid*/, const symbols::Region & /*region*/) { return false; }
     /// A process was sampled in code made at run time: the chance to get hold of its names. False: there are none yet.
     virtual bool met_jit(uint32_t pid) = 0;
 };
@@ -141,14 +147,16 @@ class ProcessTable {
     Process &known(uint32_t pid, uint64_t now_ns);
     Image &own_image(Process &process);
     /// True: some address means something else now.
-    bool insert(Image &image, const symbols::Region &region);
+    bool insert(uint32_t pid, Image &image, const symbols::Region &region);
+    [[nodiscard]] ModuleKind kind_of(uint32_t pid, const symbols::Region &region);
     void look(uint32_t pid, Process &process, uint64_t now_ns);
     void mark(uint32_t pid, Process &process);
     void meet(const Mapping &mapping, uint32_t pid, const Process &process);
 
     MapsSource &source_;
     ModuleTable modules_;
-    std::vector<bool> met_; // by module
+    std::map<std::pair<uint64_t, uint64_t>, bool> memory_files_; // by device and inode: MapsSource::is_program()
+    std::vector<bool> met_;                                      // by module
     std::unordered_map<uint32_t, Process> processes_;
     size_t sampled_ = 0;
     uint64_t remaps_ = 0;
@@ -158,7 +166,7 @@ class ProcessTable {
     std::vector<uint32_t> changed_;
 };
 
-/// What a mapping's path says about where its code comes from.
+/// What a mapping's path says about where its code comes from. A file in memory may be a program, which the path doesn't tell.
 [[nodiscard]] ModuleKind kind_of_path(std::string_view path);
 
 } // namespace rawbpf::inline v0::profile

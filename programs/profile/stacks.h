@@ -25,9 +25,9 @@ inline constexpr uint32_t kNone = IdIndex::kNone;
 
 /// What a piece of executable memory comes from.
 enum class ModuleKind : uint8_t {
-    file,      ///< a file: names come from its symbol tables
+    file,      ///< a file, or a program in memory (memfd): names come from its symbol tables
     vdso,      ///< the kernel's page of user code
-    anonymous, ///< made at run time (a JIT's code, a memfd): names come from perf-PID.map
+    anonymous, ///< made at run time (a JIT's code, perhaps in a memfd): names come from perf-PID.map
 };
 
 struct Module {

@@ -420,3 +420,37 @@ def doctor_promises_what_a_profile_shows():
             broken.append(f"{name}: {module['outlook']} But of {len(found)} stacks {roots:.0%} are whole.")
     assert not broken, "\n".join(broken)
     assert looked >= min(30, len(commands) - 4), f"only {looked} of {len(commands)} programs ran long enough"
+
+
+SPINNING = r"""
+#include <cstdlib>
+#include <ctime>
+#include <sys/prctl.h>
+#include <unistd.h>
+extern "C" __attribute__((noinline)) int spin(int n) { volatile int x = 0; for (int i = 0; i < n; ++i) x = x + i; return x; }
+extern "C" __attribute__((noinline)) int middle(int n) { return spin(n) + 1; }
+extern "C" __attribute__((noinline)) int outer(int n) { return middle(n) + 1; }
+int main(int count, char **words) {
+    if (count > 2) unlink(words[0]);
+    prctl(PR_SET_NAME, "pathless"); // of a file in memory kernels make different ones
+    timespec now, end;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    do {
+        outer(100000);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    } while (now.tv_sec + now.tv_nsec * 1e-9 < end.tv_sec + end.tv_nsec * 1e-9 + std::atof(words[1]));
+}
+"""
+
+
+@test
+def programs_that_no_path_leads_to():
+    """A file that is deleted while it runs, and one that was in memory only: both have tables and names."""
+    program = compile_program("pathless", SPINNING, "-fomit-frame-pointer", "-fno-optimize-sibling-calls")
+    in_memory = ("import os, sys; f = os.memfd_create('pathless'); os.write(f, open(sys.argv[1], 'rb').read()); "
+                 "os.execve(f, sys.argv[1:], os.environ)")
+    shutil.copy(program, path("unlinked"))
+    for args in ([path("unlinked"), "1", "unlink"], ["python3", "-c", in_memory, program, "1"]):
+        found = stacks(args, "pathless")
+        whole = [names for names, end in found if end == "root" and names[:3] == ["spin", "middle", "outer"] and "main" in names]
+        assert len(whole) >= 0.9 * len(found), (args, endings(found), found[:3])

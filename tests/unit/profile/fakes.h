@@ -48,6 +48,13 @@ struct FakeMaps : MapsSource {
     }
     bool met_jit(uint32_t) override { return ++jit_looks >= jit_there_at; }
     int jit_looks = 0, jit_there_at = 1;
+    std::map<uint64_t, bool> memory_programs; // by inode; others can't be looked into
+    int memory_looks = 0;
+    std::optional<bool> is_program(uint32_t, const symbols::Region &region) override {
+        ++memory_looks;
+        auto found = memory_programs.find(region.inode);
+        return found == memory_programs.end() ? std::nullopt : std::optional(found->second);
+    }
 };
 
 /// Every 0x100 bytes of a file begin a function "NAME_xx"; kernel addresses likewise.

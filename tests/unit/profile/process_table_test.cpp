@@ -174,6 +174,34 @@ TEST_CASE("processes: memory made at run time belongs to its process") {
     }
 }
 
+TEST_CASE("processes: a program in memory is a file, and each such file is looked into once") {
+    FakeMaps proc;
+    const auto memory = [](uint64_t start, uint64_t inode) {
+        symbols::Region out = region(start, start + 0x1000, "/memfd:x (deleted)", 0x100);
+        out.device = 1;
+        out.inode = inode;
+        return out;
+    };
+    proc.processes[9] = {memory(0x1000, 7), memory(0x2000, 7), memory(0x3000, 8), memory(0x4000, 9)};
+    proc.processes[10] = {memory(0x1000, 7), memory(0x4000, 9)};
+    proc.memory_programs = {{7, true}, {8, false}};
+    ProcessTable table(proc);
+    const auto kind = [&](uint32_t pid, uint64_t address) {
+        return table.modules()[table.locate(pid, address, false, 0).module].kind;
+    };
+    CHECK(kind(9, 0x1010) == ModuleKind::file);
+    CHECK(kind(9, 0x2010) == ModuleKind::file);
+    CHECK(kind(9, 0x3010) == ModuleKind::anonymous);
+    CHECK(kind(9, 0x4010) == ModuleKind::anonymous); // its process can't be asked
+    CHECK(proc.memory_looks == 3);
+    CHECK(table.locate(9, 0x1010, false, 0).file_offset == 0x110);
+    CHECK(kind(10, 0x1010) == ModuleKind::file);
+    CHECK(proc.memory_looks == 4); // about 9, once more
+    table.exec(10, 0);             // told by the kernel's events, too
+    table.map(10, memory(0x5000, 7));
+    CHECK(kind(10, 0x5010) == ModuleKind::file);
+}
+
 TEST_CASE("processes: the names of code made at run time are looked for until they are there, within reason") {
     constexpr uint64_t kMilli = 1'000'000;
     FakeMaps proc;
