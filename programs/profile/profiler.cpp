@@ -292,6 +292,17 @@ class Run {
         program.counting = counting;
     }
 
+    /// Whether the kernel has run a probed instruction in one of --pid: what follows it into such a page takes the kernel's BTF,
+    /// which costs more than all else that is looked up for a start.
+    [[nodiscard]] bool any_probed() const {
+        sys::Because why("is it probed? Then its stacks begin in the kernel's page of probed instructions");
+        return std::any_of(options_.pids.begin(), options_.pids.end(), [](int pid) {
+            const Result<symbols::ProcessMaps> maps = symbols::read_maps(pid);
+            return maps && std::any_of(maps->regions.begin(), maps->regions.end(),
+                                       [](const symbols::Region &region) { return region.path == "[uprobes]"; });
+        });
+    }
+
     /// With unwinding where it is wanted and the kernel takes it. What it lacks is seen by trying.
     Result<void> load_object(ProgramOptions &program) {
         choose_counting(program);
@@ -306,7 +317,9 @@ class Run {
                 // Of events too many may come before the tables are there, as all of a process's first faults.
                 program.unwind->copies = !event_.counts();
                 size_ring(program);
+                program.unwind->probed_code = any_probed();
                 auto loaded = load_as(program);
+                if (!loaded && std::exchange(program.unwind->probed_code, false)) loaded = load_as(program); // without BTF
                 if (loaded) {
                     object_ = std::move(*loaded);
                     return unwinding_.start(object_, options_.unwind_memory, *program.unwind);

@@ -70,4 +70,11 @@ bool has_return_instances(const btf::Btf &kernel) {
                        [&](const auto &one) { return member_offset(kernel, one.first, one.second).has_value(); });
 }
 
+bool has_probed_instructions(const btf::Btf &kernel) {
+    constexpr std::pair<std::string_view, std::string_view> kMembers[] = {
+        {"task_struct", "utask"}, {"uprobe_task", "active_uprobe"}, {"uprobe_task", "xol_vaddr"}, {"uprobe_task", "vaddr"}};
+    return std::all_of(std::begin(kMembers), std::end(kMembers),
+                       [&](const auto &one) { return member_offset(kernel, one.first, one.second).has_value(); });
+}
+
 } // namespace rawbpf::inline v0::trace

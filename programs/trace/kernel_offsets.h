@@ -39,7 +39,8 @@ struct NamespaceOffsets {
 };
 [[nodiscard]] Result<NamespaceOffsets> namespace_offsets(const btf::Btf &kernel);
 
-/// Whether the kernel has the members that programs/unwind/return_probes.h follows.
+/// Whether the kernel has the members that programs/unwind/return_probes.h follows: probes at returns, probed instructions.
 [[nodiscard]] bool has_return_instances(const btf::Btf &kernel);
+[[nodiscard]] bool has_probed_instructions(const btf::Btf &kernel);
 
 } // namespace rawbpf::inline v0::trace

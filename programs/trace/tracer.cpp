@@ -252,6 +252,9 @@ Result<void> Tracer::State::load_programs() {
         program.unwind = unwind_options(options.unwind, by_frame_pointers);
         if (program.unwind) {
             program.unwind->return_probes = kernel && has_return_instances(*kernel);
+            const bool elsewhere =
+                std::any_of(places.begin(), places.end(), [](const Place &p) { return !is_user_function(p.kind); });
+            program.unwind->probed_code = elsewhere && kernel && has_probed_instructions(*kernel);
             // From a copy nobody could tell what stood there.
             program.unwind->copies = options.copies && !probes_returns(places, program);
         }

@@ -76,6 +76,7 @@ struct UnwindProgramOptions {
     /// UNWIND_ENDED_NO_REGS.
     uint32_t registers_at = 0;
     bool return_probes = false; ///< goes on through functions whose return is probed; where the kernel's BTF has what that needs
+    bool probed_code = false;   ///< begins where a probe stands, not in the page where the kernel runs the instruction; needs BTF
     bool copies = false;        ///< copy_stack() may follow a walk (ktime_get_ns, probe_read_user)
     uint64_t address_mask = ~0ull; ///< arm64: which bits of a return address are not its signature (PAC)
 #if defined(__aarch64__)

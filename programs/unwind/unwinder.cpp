@@ -161,10 +161,15 @@ struct Unwinder::Emit {
     }
 
     void start_registers(Label none) const {
-        if (place.context == UnwindContext::other) return task_registers(none);
-        g.load<uint64_t>(r1, r6 + runtime(machine.mode));
-        g.and_(r1, runtime(machine.mode_mask));
-        g.if_(r1 == runtime(machine.user_mode), [&] { first_registers(true); }).else_([&] { task_registers(none); });
+        if (place.context == UnwindContext::other) {
+            task_registers(none);
+        } else {
+            g.load<uint64_t>(r1, r6 + runtime(machine.mode));
+            g.and_(r1, runtime(machine.mode_mask));
+            g.if_(r1 == runtime(machine.user_mode), [&] { first_registers(true); }).else_([&] { task_registers(none); });
+        }
+        if (u.options_.probed_code)
+            leave_probed_instruction(g, at(offsetof(UnwindState, pc)), at(offsetof(UnwindState, address)), word(0));
     }
 
     // For copy_stack(), as a round changes them.

@@ -454,3 +454,68 @@ def programs_that_no_path_leads_to():
         found = stacks(args, "pathless")
         whole = [names for names, end in found if end == "root" and names[:3] == ["spin", "middle", "outer"] and "main" in names]
         assert len(whole) >= 0.9 * len(found), (args, endings(found), found[:3])
+
+
+PROBED = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+extern "C" long stepped(long);
+#if defined(__x86_64__)
+asm(R"(.text
+.globl stepped
+.type stepped, @function
+stepped: .cfi_startproc
+ mov %rdi, %rax
+ add $1, %rax
+ ret
+ .cfi_endproc
+.size stepped, .-stepped
+)");
+#else
+asm(R"(.text
+.globl stepped
+.type stepped, %function
+stepped: .cfi_startproc
+ add x0, x0, #1
+ ret
+ .cfi_endproc
+.size stepped, .-stepped
+)");
+#endif
+extern "C" __attribute__((noinline)) long outer(long n) { for (long i = 0; i < n; ++i) n += stepped(i) & 1; return n; }
+int main() {
+    std::puts("runs");
+    std::fflush(stdout);
+    for (const std::time_t end = std::time(nullptr) + 60; std::time(nullptr) < end;) outer(1000);
+}
+"""
+
+
+@test
+def stacks_that_begin_in_a_probed_instruction():
+    """The kernel runs it elsewhere, in a page without tables, and most of the time goes there."""
+    program = compile_program("stepped", PROBED, "-fomit-frame-pointer")
+    spins = subprocess.Popen([program], stdout=subprocess.PIPE)
+    tracer = None
+    try:
+        spins.stdout.readline()
+        ready, told = os.pipe()
+        tracer = subprocess.Popen([RB, "trace", f"uprobe:{program}:stepped", "--count", "-q", "-p", str(spins.pid), "-o", "/dev/null",
+                                   "--ready-fd", str(told)], pass_fds=(told,), stderr=subprocess.PIPE)
+        os.close(told)
+        if os.read(ready, 1) != b"\0":
+            raise Skip(tracer.stderr.read().decode())
+        while "[uprobes]" not in open(f"/proc/{spins.pid}/maps").read():
+            assert tracer.poll() is None, tracer.stderr.read()
+            if spins.poll() is not None:
+                raise Skip("this kernel does itself what the instruction does")
+        good("profile", "-F", "499", "--json", "-q", "-o", path("stepped.json"), "-p", str(spins.pid), "-d", "1")
+    finally:
+        for p in (tracer, spins):
+            if p:
+                p.terminate()
+                p.wait()
+    found = [(stack_names(r), r["user_end"]) for r in rows("stepped.json") if r["type"] == "sample" and r.get("user_end")]
+    whole = [names for names, end in found if end == "root" and names[0] in ("stepped", "outer") and "main" in names]
+    assert len(found) >= 20 and len(whole) >= 0.95 * len(found), (endings(found), found[:3])

@@ -44,12 +44,14 @@ TEST_CASE("trace program: stacks by tables, in every kind of program, for every 
                 options.unwind->has_task_pt_regs = bpf_loop;
                 options.unwind->registers_at = return_probes ? 16000 : 0; // 0: not known on this kernel
                 options.unwind->return_probes = return_probes;
+                options.unwind->probed_code = bpf_loop;
                 options.unwind->depth = 255;
                 const Result<TraceUnit> made = trace_unit(places, options, nullptr);
                 REQUIRE_MESSAGE(made, made.error().message());
                 const auto &maps = made->unit.maps;
                 CHECK(std::count_if(maps.begin(), maps.end(), [](const MapDef &m) { return m.name == "unwind_pools"; }) == 1);
                 CHECK(mentions_field(made->unit, "return_instance.orig_ret_vaddr") == return_probes);
+                CHECK(mentions_field(made->unit, "task_struct.utask.xol_vaddr") == bpf_loop);
                 for (const Group &group : made->groups) {
                     CHECK(group.layout.user_frames == 255);
                     CHECK(group.layout.size == group.layout.stack + sizeof(StackHead) + 8 * (kMostFrames + 255));
