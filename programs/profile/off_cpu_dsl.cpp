@@ -88,8 +88,10 @@ struct Generator {
         if (options.follow) followed = b.hash<uint32_t, uint8_t>("profile_followed", kMostFollowed);
         if (config.filter_cgroup) cgroup = b.cgroup_array("profile_cgroup", 1);
         if (unwind) unwinder.emplace(b, *unwind);
-        if (unwind && unwind->copies && half_of_ring >= kCopyValue)
-            copies = b.map(BPF_MAP_TYPE_PERCPU_ARRAY, "profile_copies", 4, kCopyValue, 1);
+        // Room for frames before the copy, too: none are sent, but the verifier is told of them by copy_stack().
+        const uint32_t copy = kCopyValue + most_frames * static_cast<uint32_t>(sizeof(uint64_t));
+        if (unwind && unwind->copies && half_of_ring >= copy)
+            copies = b.map(BPF_MAP_TYPE_PERCPU_ARRAY, "profile_copies", 4, copy, 1);
     }
 
     static Mem record(size_t offset) { return r8 + runtime(static_cast<int64_t>(offset)); }
