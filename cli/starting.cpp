@@ -38,7 +38,7 @@ std::string StartLine::away() { return std::exchange(shown_, false) && terminal_
 Starting::Starting(std::string who, bool quiet) {
     if (quiet) return;
     line_ = std::make_unique<StartLine>(std::move(who), is_terminal(2), sys::monotonic_ns());
-    ticker_ = sys::Ticker::start([this] { return look(); });
+    ticker_ = sys::Ticker::start([this] { return look(); }, sys::Ticker::Turn::ordinary);
     if (ticker_) return;
     listening = this;
     LongStep::listen([] { (void)listening->look(); });
@@ -47,11 +47,9 @@ Starting::Starting(std::string who, bool quiet) {
 // How long until it has to look again.
 uint64_t Starting::look() {
     const uint64_t now = sys::monotonic_ns();
-    if (now < line_->next_ns()) return line_->next_ns() == UINT64_MAX ? 0 : line_->next_ns() - now;
-    const std::string text = line_->at(now, LongStep::now(), static_cast<uint32_t>(sys::terminal_size(2).columns));
-    if (!text.empty()) say_as_is(text);
+    if (now >= line_->next_ns()) say_as_is(line_->at(now, LongStep::now(), static_cast<uint32_t>(sys::terminal_size(2).columns)));
     const uint64_t next = line_->next_ns();
-    return next == UINT64_MAX ? 0 : std::max(next, now + 1) - now;
+    return next == UINT64_MAX ? 0 : next - now;
 }
 
 void Starting::over() {

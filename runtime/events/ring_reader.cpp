@@ -43,7 +43,7 @@ RingReader::RingReader(std::vector<RingBuffer> rings, uint64_t backlog, Refused 
 RingReader::~RingReader() { ticker_.reset(); }
 
 void RingReader::keep_up() {
-    if (!ticker_) ticker_ = sys::Ticker::start([this] { return tick(); });
+    if (!ticker_) ticker_ = sys::Ticker::start([this] { return tick(); }, sys::Ticker::Turn::first);
 }
 
 void RingReader::stop() {

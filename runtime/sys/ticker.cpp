@@ -13,6 +13,7 @@
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <optional>
 #include <pthread.h>
 
 #include "runtime/sys/together.h"
@@ -32,7 +33,7 @@ void Lock::give() {}
 struct Ticker::State {};
 Ticker::Ticker(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Ticker::~Ticker() = default;
-std::unique_ptr<Ticker> Ticker::start(std::function<uint64_t()>) { return nullptr; }
+std::unique_ptr<Ticker> Ticker::start(std::function<uint64_t()>, Turn) { return nullptr; }
 void Ticker::wake() {}
 
 #else
@@ -47,6 +48,7 @@ void Lock::give() { pthread_mutex_unlock(&state_->mutex); }
 
 struct Ticker::State {
     std::function<uint64_t()> tick;
+    Turn turn = Turn::ordinary;
     pthread_t thread{};
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t changed{};
@@ -66,7 +68,8 @@ struct Ticker::State {
     }
 
     void run() {
-        Urgent urgent("what has come is moved out of the way before others have their turn");
+        std::optional<Urgent> urgent;
+        if (turn == Turn::first) urgent.emplace("what has come is moved out of the way before others have their turn");
         pthread_mutex_lock(&mutex);
         while (!ends) {
             woken = false;
@@ -93,10 +96,11 @@ struct Ticker::State {
 
 Ticker::Ticker(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-std::unique_ptr<Ticker> Ticker::start(std::function<uint64_t()> tick) {
+std::unique_ptr<Ticker> Ticker::start(std::function<uint64_t()> tick, Turn turn) {
     if (is_watched()) return nullptr;
     auto state = std::make_unique<State>();
     state->tick = std::move(tick);
+    state->turn = turn;
     const auto body = [](void *argument) -> void * {
         static_cast<State *>(argument)->run();
         return nullptr;

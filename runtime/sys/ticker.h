@@ -34,12 +34,14 @@ class Locked {
     Lock &lock_;
 };
 
-/// The thread. It runs before ordinary ones where it may (Urgent), so what it does has to be short; signals are for others.
+/// The thread. Signals are for others.
 class Ticker {
   public:
+    /// first: it runs before ordinary threads where it may (Urgent), so what it does has to be short.
+    enum class Turn : uint8_t { ordinary, first };
     /// `tick` says after how many nanoseconds it wants to be called again; 0: not before wake(). nullptr where there can be no
     /// thread: in builds of one thread, where somebody watches the system calls (is_watched()), when the machine has no room.
-    [[nodiscard]] static std::unique_ptr<Ticker> start(std::function<uint64_t()> tick);
+    [[nodiscard]] static std::unique_ptr<Ticker> start(std::function<uint64_t()> tick, Turn turn);
     /// Ends the thread and waits for it.
     ~Ticker();
     Ticker(const Ticker &) = delete;
