@@ -23,14 +23,6 @@ namespace {
 constexpr size_t kMostRead = 16 << 20; // a program of a million instructions is half of it
 constexpr std::string_view kNewLine = "\n        ";
 
-// `item(i)` as text, for each of `count` or for the first ones.
-std::string list(size_t count, std::string_view between, const Bounds &bounds, const std::function<std::string(size_t)> &item) {
-    std::string out = "[";
-    for (size_t i = 0; i < count && i < bounds.items; ++i) append(out, "{}{}", i ? between : "", item(i));
-    if (count > bounds.items) append(out, "{}... {} in all", between, count);
-    return out + "]";
-}
-
 uint64_t number(Bytes bytes) {
     uint64_t value = 0;
     std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof value)); // little-endian, as all that rawbpf runs on
@@ -54,6 +46,14 @@ long by_process_vm_readv(uint64_t address, std::span<std::byte> out) {
 }
 
 } // namespace
+
+std::string list_text(size_t count, std::string_view between, const Bounds &bounds,
+                      const std::function<std::string(size_t)> &item) {
+    std::string out = "[";
+    for (size_t i = 0; i < count && i < bounds.items; ++i) append(out, "{}{}", i ? between : "", item(i));
+    if (count > bounds.items) append(out, "{}... {} in all", between, count);
+    return out + "]";
+}
 
 std::vector<std::byte> own_memory(uint64_t address, size_t size) {
     std::vector<std::byte> out(std::min(size, kMostRead));
@@ -115,14 +115,14 @@ std::string bytes_text(Bytes bytes, const Bounds &bounds) {
 }
 
 std::string numbers_text(Bytes bytes, size_t size, bool hex, const Bounds &bounds) {
-    return list(bytes.size() / size, ", ", bounds, [&](size_t i) {
+    return list_text(bytes.size() / size, ", ", bounds, [&](size_t i) {
         const uint64_t value = number(bytes.subspan(i * size, size));
         return hex ? format("{:#x}", value) : format("{}", value);
     });
 }
 
 std::string records_text(Bytes bytes, size_t record, const Bounds &bounds) {
-    return list(record == 0 ? 0 : bytes.size() / record, ", ", bounds, [&](size_t i) {
+    return list_text(record == 0 ? 0 : bytes.size() / record, ", ", bounds, [&](size_t i) {
         std::string text = numbers_text(bytes.subspan(i * record, record), sizeof(uint32_t), false, kAll);
         text.front() = '{', text.back() = '}';
         return text;
@@ -145,7 +145,7 @@ std::string instructions_text(Bytes bytes, const Bounds &bounds) {
         append_insn(out, std::span(insns).subspan(begins[i]), {}, names);
         return out;
     };
-    if (!bounds.lines) return list(begins.size(), "; ", bounds, text);
+    if (!bounds.lines) return list_text(begins.size(), "; ", bounds, text);
     std::string out = "[";
     for (size_t i = 0; i < begins.size(); ++i) append(out, "{}{:>5}: {}", kNewLine, begins[i], text(i));
     return out + "]";

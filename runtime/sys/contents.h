@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ inline constexpr Bounds kFew{}, kAll{1 << 20, 1 << 20, 1 << 20, true};
 /// The text there, up to its NUL; `most` bytes of it at most.
 [[nodiscard]] std::string own_string(uint64_t address, size_t most);
 
+/// [a, b, ... 8 in all]: `item(i)` for each of `count`, or for the first ones. PURE, as `item` is.
+[[nodiscard]] std::string list_text(size_t count, std::string_view between, const Bounds &bounds,
+                                    const std::function<std::string(size_t)> &item);
 /// Without anything that would disturb a terminal, and at most `most` bytes of it: x\"y\x1b. PURE.
 [[nodiscard]] std::string escaped(std::string_view text, size_t most);
 /// The same in quotes; behind them "..." where it was cut. PURE.

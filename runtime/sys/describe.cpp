@@ -122,10 +122,7 @@ class Attributes {
     }
     [[nodiscard]] std::string strings(uint64_t address, size_t count) const {
         return contents(address, count * 8, [&](Bytes b) {
-            std::string out = "[";
-            for (size_t i = 0; i < count && i < detail_.bounds.items; ++i)
-                append(out, "{}{}", i ? ", " : "", string(load<uint64_t>(b.data() + i * 8)));
-            return out + (count > detail_.bounds.items ? format(", ... {} in all]", count) : "]");
+            return list_text(count, ", ", detail_.bounds, [&](size_t i) { return string(load<uint64_t>(b.data() + i * 8)); });
         });
     }
     [[nodiscard]] std::string string(uint64_t address) const {
