@@ -14,14 +14,8 @@
 #include "programs/custom/names.h"
 #include "programs/custom/tracer.h"
 #include "programs/profile/stack_ends.h"
+#include "tests/kernel/traced.h"
 #include "tests/support/test.h"
-
-/// A function of the test that a probe finds by its name, as often called as the source says.
-#if defined(__clang__)
-#define TRACED extern "C" [[gnu::noinline, gnu::used]]
-#else
-#define TRACED extern "C" [[gnu::noinline, gnu::noclone, gnu::used]]
-#endif
 
 namespace rawbpf::test {
 

@@ -55,16 +55,22 @@ std::vector<std::byte> kernel_types(uint32_t shift) {
     return w.finish();
 }
 
+/// The unit as an object, and that as it is read; never an error.
+Result<ObjectSpec> read_back(const Unit &unit, const btf::Btf *kernel) {
+    auto object = write_object(unit, kernel);
+    if (!object) FAIL(object.error().context);
+    auto spec = parse_object(*object, "asm");
+    if (!spec) FAIL(spec.error().context);
+    return spec;
+}
+
 } // namespace
 
 TEST_CASE("unit to ELF: read back, the programs are what the unit becomes directly") {
     const Assembled made = assemble(kSource);
     INFO(made.report());
     REQUIRE(made);
-    auto object = write_object(made.unit, nullptr);
-    REQUIRE(object);
-    auto spec = parse_object(*object, "asm");
-    if (!spec) FAIL(spec.error().context);
+    auto spec = read_back(made.unit, nullptr);
     auto direct = object_of(made.unit);
     REQUIRE(direct);
     CHECK(spec->license == "GPL");
@@ -114,10 +120,7 @@ TEST_CASE("unit to ELF: members of kernel structs are relocated from where they 
     auto before = btf::Btf::parse(old_types, "before"), after = btf::Btf::parse(new_types, "after");
     REQUIRE(before);
     REQUIRE(after);
-    auto object = write_object(made.unit, &*before);
-    if (!object) FAIL(object.error().context);
-    auto spec = parse_object(*object, "asm");
-    if (!spec) FAIL(spec.error().context);
+    auto spec = read_back(made.unit, &*before);
     const std::vector<Insn> &insns = spec->programs[0].insns;
     CHECK(insns[0].off == 8);
     CHECK(insns[1].imm == 0);
@@ -157,10 +160,7 @@ TEST_CASE("unit to ELF: kernel functions are declared with their prototypes, var
     INFO(made.report());
     REQUIRE(made);
     CHECK_FALSE(write_object(made.unit, nullptr));
-    auto object = write_object(made.unit, &*kernel);
-    if (!object) FAIL(object.error().context);
-    auto spec = parse_object(*object, "asm");
-    if (!spec) FAIL(spec.error().context);
+    auto spec = read_back(made.unit, &*kernel);
     REQUIRE(spec->externs.size() == 2);
     const ProgramSpec &program = spec->programs[0];
     REQUIRE(program.fixups.size() == 3);
@@ -214,11 +214,7 @@ ObjectSpec again(const ObjectSpec &spec) {
     const Assembled made = assemble(listing);
     INFO(listing << made.report());
     REQUIRE(made);
-    auto object = write_object(made.unit, nullptr);
-    REQUIRE(object);
-    auto read = parse_object(*object, "again");
-    if (!read) FAIL(read.error().context);
-    return std::move(*read);
+    return std::move(*read_back(made.unit, nullptr));
 }
 
 ProgramSpec::Subprogram &part(ObjectSpec &spec, const char *program, size_t n) {
@@ -323,10 +319,7 @@ TEST_CASE("unit to ELF: data sections of any name are read back") {
         const Assembled made = assemble(source);
         INFO(made.report());
         REQUIRE(made);
-        auto object = write_object(made.unit, nullptr);
-        REQUIRE(object);
-        auto spec = parse_object(*object, "asm");
-        if (!spec) FAIL(spec.error().context);
+        auto spec = read_back(made.unit, nullptr);
         REQUIRE(spec->maps.size() == 1);
         CHECK(spec->maps[0].data_section == name);
         CHECK(spec->maps[0].value_size == 8);
