@@ -229,7 +229,7 @@ class File:
 
 
 def batches(files, count):
-    """The files in so many batches; what fits into none with room goes to the emptiest, by itself as long as there is one."""
+    """The files in so many batches, each in the first that has room and that it fits into."""
     made = [[] for _ in range(count)]
     homeless = []
     for file in files:
@@ -251,11 +251,9 @@ def main():
     for output, batch in zip(outputs, batches(files, len(outputs))):
         text = "// Made by tests/support/batches.py.\n"
         for file in batch:
-            path = os.path.abspath(file.path)
-            inside = os.path.relpath(path, root)
-            # Files that the build has made are named from the batch.
-            name = os.path.relpath(path, os.path.dirname(os.path.abspath(output))) if inside.startswith("..") or not os.path.exists(
-                os.path.join(root, inside)) or "/build" in "/" + inside else inside
+            # Sources are named from the root, what the build has made (this runs in its folder) from the batch.
+            made = os.path.abspath(file.path).startswith(os.getcwd() + os.sep)
+            name = os.path.relpath(file.path, os.path.dirname(output) if made else root)
             text += '#include "%s"\n' % name
         if not os.path.exists(output) or open(output, encoding="utf-8").read() != text:
             with open(output, "w", encoding="utf-8") as out:
