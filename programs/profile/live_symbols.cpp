@@ -2,10 +2,6 @@
 // held by descriptor: then it doesn't matter that the process ends, its container is removed, or a package upgrade replaces the
 // file. Reading the symbols waits until a name is asked for. For outputs made at the end that keeps the capture small (a
 // descriptor a module), and one module's symbols are in memory at a time.
-//
-// The file is the right one when its inode is the mapped one; /proc/PID/map_files leads to it even when it was deleted. Some file
-// systems (overlayfs, btrfs) tell another inode there than stat does: then the path is believed, unless it was said to be
-// deleted. A program may lie in a file that never had a path (memfd_create, fexecve): then only map_files and exe lead to it.
 #include "programs/profile/live_symbols.h"
 
 #include <algorithm>
@@ -31,13 +27,6 @@ constexpr size_t kMostHeld = 400; // descriptors; the usual limit of a process i
 constexpr uint64_t kReadAgainNs = 1'000'000'000;
 constexpr size_t kMostWarnings = 20;
 constexpr size_t kMostJits = 64; // perf maps in memory
-
-/// True when a process's root directory is ours: then its path works as well after its end.
-bool same_root(const std::string &root) {
-    if (root.empty()) return true;
-    auto its = sys::stat_file(root + "/"), ours = sys::stat_file("/");
-    return its && ours && its->st_ino == ours->st_ino && its->st_dev == ours->st_dev;
-}
 
 } // namespace
 
@@ -95,34 +84,14 @@ std::optional<bool> LiveSymbols::is_program(uint32_t pid, const symbols::Region 
     return n && *n == magic.size() && std::memcmp(magic.data(), "\177ELF", magic.size()) == 0;
 }
 
-Result<MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
+Result<symbols::MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
     symbols::Region region;
+    region.start = start;
+    region.end = end;
     region.path = module.path;
-    const bool deleted = region.kind() != symbols::RegionKind::file;
-    const std::string path = region.file();
-    struct Way {
-        std::string root, path;
-    };
-    std::vector<Way> ways{{"", format("/proc/{}/map_files/{:x}-{:x}", pids.front(), start, end)}};
-    for (uint32_t pid : pids)
-        if (pid != 0 && !path.empty()) ways.push_back({format("/proc/{}/root", pid), path});
-    if (!path.empty()) ways.push_back({"", path});
-    if (deleted) // for who may not look into map_files (CAP_CHECKPOINT_RESTORE), though into the process
-        for (uint32_t pid : pids)
-            if (pid != 0) ways.push_back({"", format("/proc/{}/exe", pid)});
-    for (bool exact : {true, false}) {
-        if (!exact && deleted) break;
-        for (const Way &way : ways) {
-            auto file = sys::open_under(way.root, way.path, O_RDONLY | O_NONBLOCK);
-            if (!file) continue;
-            auto st = sys::stat_fd(file->get());
-            if (!st || !S_ISREG(st->st_mode) || (exact && st->st_ino != module.inode)) continue;
-            MappedFile out{std::move(*file), &way == &ways.front() ? format("/proc/{}/root", pids.front()) : way.root};
-            if (same_root(out.root)) out.root.clear();
-            return out;
-        }
-    }
-    return fail(Errc::not_found, "{}: it is gone, and so is the process that had it mapped", module.path);
+    region.device = module.device;
+    region.inode = module.inode;
+    return symbols::open_mapped(region, pids);
 }
 
 void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
@@ -137,7 +106,8 @@ void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uin
 
 // The table keeps its descriptor: symbols may be dropped and loaded again.
 Result<Fd> LiveSymbols::open_again(const Table &table, const Module &module) {
-    return table.file ? sys::open(format("/proc/self/fd/{}", table.file.get()), O_RDONLY) : sys::open(module.path, O_RDONLY);
+    if (table.file) return sys::open(format("/proc/self/fd/{}", table.file.get()), O_RDONLY);
+    return std::move(TRY(open_mapped(module, {}, 0, 0)).file);
 }
 
 void LiveSymbols::load(Table &table, const Module &module) {

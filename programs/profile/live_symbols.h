@@ -8,18 +8,14 @@
 #include "programs/profile/namer.h"
 #include "programs/profile/process_table.h"
 #include "runtime/base/fd.h"
+#include "runtime/symbols/mapped_file.h"
 
 namespace rawbpf::inline v0::profile {
 
-/// The file behind a mapping.
-struct MappedFile {
-    Fd file;          ///< the very file
-    std::string root; ///< the file system it came from, for its separate debug file; empty: ours
-};
-/// [start, end) is where the first of `pids` (then those it was forked from) has it mapped; 0 is nobody. Errors: not_found when
-/// none of them can say any more, or another file is there now.
-[[nodiscard]] Result<MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start,
-                                             uint64_t end);
+/// A module's file (runtime/symbols/mapped_file.h). [start, end) is where the first of `pids` (then those it was forked from) has
+/// it mapped; 0 is nobody. Errors: not_found when none of them can say any more, and its path is another file's.
+[[nodiscard]] Result<symbols::MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start,
+                                                      uint64_t end);
 
 class LiveSymbols : public MapsSource, public SymbolSource {
   public:

@@ -1,8 +1,5 @@
 // Opening what has probes. A process's files are found by what it has mapped for execution, and opened through /proc/PID/root: a
-// container's libraries are its own. The path may lead to another file by now (an upgrade, while the process runs on); which one
-// is meant is told by the inode, and /proc/PID/map_files leads to it even when it has no name any more. Some file systems
-// (overlayfs, btrfs) tell another inode in the maps than stat(2) does: then the path is believed, unless it was said to be
-// deleted.
+// container's libraries are its own (runtime/symbols/mapped_file.h).
 #include "programs/usdt/binary.h"
 
 #include <algorithm>
@@ -10,6 +7,7 @@
 #include <fcntl.h>
 
 #include "runtime/link/names.h"
+#include "runtime/symbols/mapped_file.h"
 #include "runtime/sys/choke.h"
 
 namespace rawbpf::inline v0::usdt {
@@ -124,29 +122,9 @@ std::vector<symbols::Region> mapped_files(const symbols::ProcessMaps &maps) {
 
 Result<MappedBinary> open_mapped(int pid, const symbols::Region &region) {
     sys::Because why("a file that the process has mapped, as it sees it");
-    const std::string file = region.file(), root = format("/proc/{}/root", pid),
-                      itself = format("/proc/{}/map_files/{:x}-{:x}", pid, region.start, region.end);
-    const auto open = [&](const std::string &under, const std::string &path) -> Result<Fd> {
-        return sys::open_under(under, path, O_RDONLY | O_NONBLOCK);
-    };
-    const auto is_mapped = [&](const Result<Fd> &fd) {
-        if (!fd) return false;
-        Result<struct stat> st = sys::stat_fd(fd->get());
-        return st && S_ISREG(st->st_mode) && st->st_ino == region.inode;
-    };
-    const auto opened = [&](const Fd &fd, std::string path) -> Result<MappedBinary> {
-        return MappedBinary{TRY(Binary::open(fd, region.path)), std::move(path)};
-    };
-    if (is_memory_file(region)) return opened(TRY(open({}, itself)), itself); // it has no name elsewhere
-    Result<Fd> as_it_sees = open(root, file);
-    if (is_mapped(as_it_sees)) return opened(*as_it_sees, root + file);
-    // The maps of a process in a chroot have its paths as we see them.
-    if (Result<Fd> as_we_see = open({}, file); is_mapped(as_we_see)) return opened(*as_we_see, file);
-    Result<Fd> mapped = open({}, itself);
-    if (mapped) return opened(*mapped, itself);
-    if (region.kind() == symbols::RegionKind::deleted) return std::move(mapped).failure();
-    if (!as_it_sees) return std::move(as_it_sees).failure();
-    return opened(*as_it_sees, root + file);
+    const uint32_t pids[] = {static_cast<uint32_t>(pid)};
+    symbols::MappedFile mapped = TRY(symbols::open_mapped(region, pids));
+    return MappedBinary{TRY(Binary::open(mapped.file, region.path)), std::move(mapped.path)};
 }
 
 } // namespace rawbpf::inline v0::usdt

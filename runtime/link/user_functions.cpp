@@ -22,6 +22,7 @@
 #include "runtime/link/function_names.h"
 #include "runtime/link/names.h"
 #include "runtime/symbols/debug_files.h"
+#include "runtime/symbols/mapped_file.h"
 #include "runtime/symbols/maps.h"
 #include "runtime/sys/file.h"
 
@@ -76,7 +77,9 @@ Result<std::string> in_process(const std::string &name, int pid) {
     for (const symbols::Region &region : maps.regions) {
         std::string file = region.file();
         std::string_view base = std::string_view(file).substr(file.rfind('/') + 1);
-        if (!file.empty() && is_library_called(base, name)) return root + file;
+        if (file.empty() || !is_library_called(base, name)) continue;
+        const uint32_t pids[] = {static_cast<uint32_t>(pid)};
+        return std::move(TRY(symbols::open_mapped(region, pids)).path);
     }
     return fail(Errc::not_found, "process {} has mapped no file called {}", pid, name);
 }

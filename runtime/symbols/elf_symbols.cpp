@@ -33,6 +33,7 @@
 #include "runtime/symbols/function_table.h"
 #include "runtime/symbols/go_pclntab.h"
 #include "runtime/symbols/long_names.h"
+#include "runtime/symbols/mapped_file.h"
 #include "runtime/symbols/name_strings.h"
 #include "runtime/symbols/plt.h"
 #include "runtime/sys/choke.h"
@@ -235,35 +236,12 @@ Result<ElfSymbols> ElfSymbols::load(Fd file, const std::string &path, const std:
 Result<ElfSymbols> ElfSymbols::load(int pid, const Region &region, const std::string &root, Decompress decompress) {
     sys::Because why("a module's symbols, to name its frames");
     RegionKind kind = region.kind();
-    std::string path = region.file(), own_root = format("/proc/{}/root", pid);
-    std::string mapped = format("/proc/{}/map_files/{:x}-{:x}", pid, region.start, region.end);
     if (kind == RegionKind::anonymous || kind == RegionKind::vdso || kind == RegionKind::vsyscall)
         return fail(Errc::not_found, "no file is behind {:#x}-{:#x} ({})", region.start, region.end, region.path);
-
-    struct Place {
-        std::string root, path;
-    };
-    std::vector<Place> places = {{"", mapped}};
-    if (!path.empty()) places.insert(places.end(), {{own_root, path}, {root, path}});
-    // First only the very inode. Some file systems (overlayfs) show another number in maps than in stat, so then the path is
-    // believed, unless the kernel said that the path is not the file's any more.
-    std::optional<Error> first;
-    for (bool exact : {true, false}) {
-        if (!exact && kind != RegionKind::file) break;
-        for (const Place &place : places) {
-            Result<Fd> fd = sys::open_under(place.root, place.path, O_RDONLY | O_NONBLOCK);
-            if (!fd) {
-                if (!first && &place != &places[0]) first = fd.error();
-                continue;
-            }
-            Result<struct stat> st = sys::stat_fd(fd->get());
-            if (!st || (exact && st->st_ino != region.inode)) continue;
-            return load(std::move(*fd), path.empty() ? region.path : path, place.root.empty() ? own_root : place.root,
-                        decompress);
-        }
-    }
-    if (first) return Unexpected(std::move(*first));
-    return fail(Errc::not_found, "{}: the file that was mapped is gone", region.path);
+    const uint32_t pids[] = {static_cast<uint32_t>(pid)};
+    MappedFile mapped = TRY(open_mapped(region, pids, root));
+    const std::string path = region.file();
+    return load(std::move(mapped.file), path.empty() ? region.path : path, mapped.root, decompress);
 }
 
 Result<ElfSymbols> ElfSymbols::parse(Bytes image, std::string_view name) {

@@ -41,10 +41,8 @@ class ElfSymbols {
     /// none here (nullptr: nobody is).
     [[nodiscard]] static Result<ElfSymbols> load(Fd file, const std::string &path, const std::string &root = {},
                                                  Decompress decompress = nullptr, DebugFetcher *fetcher = nullptr);
-    /// The file behind a region of a process, found as surely as can be: the very file that is mapped (/proc/PID/map_files, needs
-    /// CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE and works for deleted files too), else its path in the process's root, else its
-    /// path in `root`, each only if it is the inode that was mapped (as far as the file system tells the truth). not_found when
-    /// none is.
+    /// The file behind a region of a process, which may have ended, and that very file only (mapped_file.h). not_found when
+    /// nothing leads to it any more.
     [[nodiscard]] static Result<ElfSymbols> load(int pid, const Region &region, const std::string &root = {},
                                                  Decompress decompress = nullptr);
     /// From an image in memory (vdso), which must outlive it.

@@ -30,13 +30,15 @@ namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";
 
-std::optional<Region> parse_line(std::string_view line) {
+enum class Lines { code, all };
+
+std::optional<Region> parse_line(std::string_view line, Lines which) {
     Region r;
     TextCursor at(line);
     std::string_view permissions;
     uint64_t major = 0, minor = 0;
     if (!at.hex(r.start) || !at.skip('-') || !at.hex(r.end) || !at.skip(' ')) return std::nullopt;
-    if (!at.take(4, permissions) || !at.skip(' ') || permissions[2] != 'x') return std::nullopt;
+    if (!at.take(4, permissions) || !at.skip(' ') || (which == Lines::code && permissions[2] != 'x')) return std::nullopt;
     if (!at.hex(r.file_offset) || !at.skip(' ')) return std::nullopt;
     if (!at.hex(major) || !at.skip(':') || !at.hex(minor) || !at.skip(' ') || !at.decimal(r.inode)) return std::nullopt;
     if (r.start >= r.end) return std::nullopt;
@@ -85,7 +87,7 @@ ProcessMaps parse_maps(int pid, std::string_view text) {
     ProcessMaps maps;
     maps.pid = pid;
     while (!text.empty()) {
-        if (std::optional<Region> region = parse_line(take_line(text))) maps.regions.push_back(std::move(*region));
+        if (std::optional<Region> region = parse_line(take_line(text), Lines::code)) maps.regions.push_back(std::move(*region));
     }
     stable_sort(maps.regions,
                 [](const Region &a, const Region &b) { return a.start != b.start ? a.start < b.start : a.end < b.end; });
@@ -106,6 +108,16 @@ Result<ProcessMaps> read_maps(int pid) {
         return Unexpected(std::move(error));
     }
     return parse_maps(pid, *text);
+}
+
+Result<Region> own_region(const void *address) {
+    const uint64_t wanted = reinterpret_cast<uintptr_t>(address);
+    const std::string whole = TRY(sys::read_file("/proc/self/maps"));
+    for (std::string_view text = whole; !text.empty();) {
+        std::optional<Region> region = parse_line(take_line(text), Lines::all);
+        if (region && region->start <= wanted && wanted < region->end) return std::move(*region);
+    }
+    return fail(Errc::not_found, "/proc/self/maps has no line for {:#x}", wanted);
 }
 
 } // namespace rawbpf::inline v0::symbols

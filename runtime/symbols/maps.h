@@ -49,5 +49,7 @@ struct ProcessMaps {
 
 /// Reads /proc/PID/maps; not_found when the process is gone. A kernel thread or a zombie has no regions, which is no error.
 [[nodiscard]] Result<ProcessMaps> read_maps(int pid);
+/// What the kernel shows of the caller's own mapping at `address`, code or not. Errors: not_found, and those of reading /proc.
+[[nodiscard]] Result<Region> own_region(const void *address);
 
 } // namespace rawbpf::inline v0::symbols
