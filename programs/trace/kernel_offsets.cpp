@@ -39,6 +39,8 @@ Result<PathOffsets> path_offsets(const btf::Btf &kernel) {
     out.mnt_parent = TRY(member_offset(kernel, "mount", "mnt_parent"));
     out.mnt_mountpoint = TRY(member_offset(kernel, "mount", "mnt_mountpoint"));
     out.s_type = TRY(member_offset(kernel, "super_block", "s_type"));
+    out.task_fs = TRY(member_offset(kernel, "task_struct", "fs"));
+    out.fs_root = TRY(member_offset(kernel, "fs_struct", "root"));
     out.type_name = TRY(member_offset(kernel, "file_system_type", "name"));
     return out;
 }

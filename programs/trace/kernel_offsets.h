@@ -18,6 +18,7 @@ struct PathOffsets {
     uint32_t path_mnt = 0, path_dentry = 0;                                   ///< struct path
     uint32_t d_parent = 0, d_name = 0, d_sb = 0;                              ///< struct dentry; d_name: of the name's pointer
     uint32_t mnt_root = 0, mount_mnt = 0, mnt_parent = 0, mnt_mountpoint = 0; ///< struct vfsmount, struct mount
+    uint32_t task_fs = 0, fs_root = 0;                                        ///< struct task_struct, struct fs_struct
     uint32_t s_type = 0, type_name = 0;                                       ///< struct super_block, struct file_system_type
 };
 /// Errors: not_found when this kernel's BTF lacks one of them.

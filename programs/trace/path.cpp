@@ -1,13 +1,15 @@
-// From a dentry up to the root, as the kernel's d_path() goes, but from any probe: bpf_d_path() may only be called from a few.
+// From a dentry up to the process's root, as the kernel's d_path() goes, but from any probe: bpf_d_path() may only be called from
+// a few.
 //
 //      dentry "passwd" --d_parent--> "etc" --d_parent--> "/"  is the root of this mount
 //                                                         |   mount --mnt_parent--> the mount below, mnt_mountpoint in it
 //                                                         v
-//      written:  passwd\0 etc\0                           ... on from there, until a mount is its own parent
+//      written:  passwd\0 etc\0                           ... on from there, until task->fs->root, or a mount is its own parent
 //
 // Renames and unmounts may happen meanwhile: then a name is old, as it may be with any other tool. Every pointer is read by
 // bpf_probe_read_kernel(), so nothing worse can happen. Names go leaf first, since that is how they are met; user space turns
-// them round. A process in a chroot sees a shorter path than this one.
+// them round. A file that lies outside of the process's root (a descriptor from before its chroot) has its path from the
+// namespace's root, where the kernel's own would say "(unreachable)".
 #include "programs/trace/path.h"
 
 #include <algorithm>
@@ -19,6 +21,35 @@ namespace {
 
 constexpr int kMostSteps = 32;
 
+// r1 = *(u64 *)(base + offset), or away
+void read_or(Code &f, Slot got, Reg base, uint32_t offset, Label away) {
+    f.mov(r3, base);
+    if (offset) f.add(r3, runtime(offset));
+    f.address(r1, got);
+    f.mov(r2, 8);
+    f.call(helper::probe_read_kernel);
+    f.jump_if(r0 != 0, away);
+    f.load<uint64_t>(r1, got);
+}
+
+// The root directory of the process that runs, as a dentry and a mount; both 0 where it has none any more.
+void find_root(Code &f, const PathOffsets &o, Slot got, Mem dentry, Mem mount) {
+    const Label none = f.label("no root");
+    f.store<uint64_t>(dentry, 0);
+    f.store<uint64_t>(mount, 0);
+    f.call(helper::get_current_task);
+    read_or(f, got, r0, o.task_fs, none);
+    f.jump_if(r1 == 0, none);
+    f.add(r1, runtime(o.fs_root));
+    f.store<uint64_t>(dentry, r1);
+    read_or(f, got, r1, o.path_mnt, none);
+    f.store<uint64_t>(mount, r1);
+    f.load<uint64_t>(r1, dentry);
+    read_or(f, got, r1, o.path_dentry, none);
+    f.store<uint64_t>(dentry, r1);
+    f.bind(none);
+}
+
 // One step of the walk, in a function where r6 is the dentry, r7 the vfsmount, r8 where to write, and r9 how many bytes have
 // been.
 struct Step {
@@ -27,16 +58,7 @@ struct Step {
     Slot got;
     Label more, done, longer, unread; // where it goes on: r9 is the result, the last two add to it
 
-    // r1 = *(u64 *)(base + offset), or away
-    void read(WritableReg base, uint32_t offset) const {
-        f.mov(r3, base);
-        if (offset) f.add(r3, runtime(offset));
-        f.address(r1, got);
-        f.mov(r2, 8);
-        f.call(helper::probe_read_kernel);
-        f.jump_if(r0 != 0, unread);
-        f.load<uint64_t>(r1, got);
-    }
+    void read(WritableReg base, uint32_t offset) const { read_or(f, got, base, offset, unread); }
     // the text at r1, behind what has been written
     void write_name() const {
         f.mov(r3, r1);
@@ -49,6 +71,13 @@ struct Step {
         f.add(r9, r0);
     }
 
+    // r1 and r2 are the root's dentry and mount: no further than there
+    void end_at_root() const {
+        const Label below = f.label("below");
+        f.jump_if(r6 != r1, below);
+        f.jump_if(r7 == r2, done);
+        f.bind(below);
+    }
     void emit(Slot parent) const {
         const Label inside = f.label("inside"), detached = f.label("detached");
         f.jump_if(r9 >= kPathBytes, longer);
@@ -94,6 +123,7 @@ struct Step {
 struct Walk {
     uint64_t dentry, mount, where, written;
     uint64_t over; // written is the result
+    uint64_t root_dentry, root_mount;
 };
 
 // The verifier looks at a round once: 0.3 ms in place of 45 for all the ways that 32 rounds can go.
@@ -104,6 +134,7 @@ void walk_by_helper(Code &f, const PathOffsets &o) {
     f.store<uint64_t>(walk + offsetof(Walk, where), r3);
     f.store<uint64_t>(walk + offsetof(Walk, written), 0);
     f.store<uint64_t>(walk + offsetof(Walk, over), 0);
+    find_root(f, o, f.stack<uint64_t>("got"), walk + offsetof(Walk, root_dentry), walk + offsetof(Walk, root_mount));
     f.bpf_loop(kMostSteps, walk, [&](Code &g) {
         const Slot shared = g.stack<uint64_t>("walk"), parent = g.stack<uint64_t>("parent");
         const Label end = g.label("end");
@@ -113,6 +144,9 @@ void walk_by_helper(Code &f, const PathOffsets &o) {
         g.load<uint64_t>(r7, r2 + offsetof(Walk, mount));
         g.load<uint64_t>(r8, r2 + offsetof(Walk, where));
         g.load<uint64_t>(r9, r2 + offsetof(Walk, written));
+        g.load<uint64_t>(r1, r2 + offsetof(Walk, root_dentry));
+        g.load<uint64_t>(r2, r2 + offsetof(Walk, root_mount));
+        step.end_at_root();
         step.emit(parent);
         g.bind(step.more);
         g.load<uint64_t>(r1, shared);
@@ -127,6 +161,7 @@ void walk_by_helper(Code &f, const PathOffsets &o) {
         g.mov(r9, -EFAULT);
         g.jump(end);
         g.bind(step.done);
+        g.if_(r9 == 0, [&] { g.mov(r9, kRoot); });
         g.bind(end);
         g.load<uint64_t>(r1, shared);
         g.store<uint64_t>(r1 + offsetof(Walk, written), r9);
@@ -142,11 +177,13 @@ void walk_by_helper(Code &f, const PathOffsets &o) {
 
 void walk_by_jumps(Code &f, const PathOffsets &o) {
     const Slot steps = f.stack<uint64_t>("steps"), parent = f.stack<uint64_t>("parent");
+    const Slot root_dentry = f.stack<uint64_t>("root"), root_mount = f.stack<uint64_t>("root mount");
     const Step step{f, o, f.stack<uint64_t>("got"), f.label("more"), f.label("done"), f.label("longer"), f.label("unread")};
     f.mov(r6, r1);
     f.mov(r7, r2);
     f.mov(r8, r3);
     f.mov(r9, 0);
+    find_root(f, o, step.got, root_dentry, root_mount);
     f.mov(r1, 0);
     f.store<uint64_t>(steps, r1);
 
@@ -155,9 +192,13 @@ void walk_by_jumps(Code &f, const PathOffsets &o) {
     f.jump_if(r1 >= kMostSteps, step.longer);
     f.add(r1, 1);
     f.store<uint64_t>(steps, r1);
+    f.load<uint64_t>(r1, root_dentry);
+    f.load<uint64_t>(r2, root_mount);
+    step.end_at_root();
     step.emit(parent);
 
     f.bind(step.done);
+    f.if_(r9 == 0, [&] { f.mov(r9, kRoot); });
     f.mov(r0, r9);
     f.exit();
     f.bind(step.longer);
@@ -179,7 +220,7 @@ Code &path_walk(Builder &builder, const PathOffsets &offsets, bool by_helper) {
 
 std::string path_text(Bytes names, int32_t length) {
     std::vector<std::string_view> parts;
-    const auto bytes = static_cast<size_t>(length & (kLonger - 1));
+    const auto bytes = static_cast<size_t>(length & (kRoot - 1));
     std::string_view rest(reinterpret_cast<const char *>(names.data()), std::min(bytes, names.size()));
     while (!rest.empty()) {
         const size_t end = rest.find('\0');

@@ -95,3 +95,18 @@ def system_call_numbers_are_those_of_the_headers():
         known = {row[0] for row in rows_ if int(row[column]) >= 0}
         unknown = [n[10:] for n in os.listdir(CALLS) if n.startswith("sys_enter_") and n[10:] not in known]
         assert len(unknown) < 20, unknown
+
+
+@test
+def paths_end_at_the_root_of_the_process():
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    os.makedirs(path("a-root/etc"))
+    with open(path("a-root/etc/inside"), "w") as f:
+        f.write("x" * 100)
+    script = (f"import os; os.read(os.open('{path('a-root/etc/inside')}', 0), 71); os.chroot('{path('a-root')}'); os.chdir('/');"
+              "fd = os.open('/etc/inside', 0); os.read(fd, 72); os.fchdir(os.open('/', os.O_RDONLY))")
+    seen, _ = events_of("syscall:read", "syscall:fchdir", "--", sys.executable, "-c", script)
+    found = {e["args"][2]["value"]: e["args"][0].get("target") for e in seen if e["function"] == "read"}
+    assert found.get(71) == path("a-root/etc/inside") and found.get(72) == "/etc/inside", found
+    assert [e["args"][0].get("target") for e in seen if e["function"] == "fchdir"] == ["/"], seen
