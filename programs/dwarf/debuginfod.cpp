@@ -10,26 +10,36 @@
 //
 // What is longer, or larger than was said, ends it: nobody is asked again in this run, and a sentence at the end says so. A file
 // that is said to be larger than most debug files are isn't fetched, and the next one is asked for. Ctrl-C leaves all of them one
-// second. libdebuginfod calls back at each piece of data, and about once a second. It writes into a file of another name and
-// takes that away when it fails, but not when the process ends: so the process doesn't, before.
+// second. libdebuginfod calls back at each piece of data; while none comes, older ones do so once a second and newer ones (0.196)
+// don't. So a thread keeps the time, too, and where a request is to end, it shuts the library's connections down. The library
+// writes into a file of another name and takes that away when it fails, but not when the process ends: so the process doesn't,
+// before.
 #include "programs/dwarf/debuginfod.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
@@ -42,6 +52,7 @@ namespace {
 constexpr const char *kLibrary = "libdebuginfod.so.1";
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kPatience = 5, kLongest = 300, kInVain = 30; // s
+constexpr int kMostDescriptors = 1024;                          // curl's are among the first that are free
 constexpr uint64_t kAfterSignalNs = kSecond;
 constexpr uint64_t kSlowest = 64 << 10;                                     // bytes a second
 constexpr uint64_t kMostBytes = uint64_t{256} << 20, kMostUnsaid = 8 << 20; // of a file; of one whose size wasn't said
@@ -67,10 +78,12 @@ struct Wait {
     uint64_t began_ns = 0, patience_ns = 0, longest_ns = 0, most_bytes = 0;
     uint64_t before_bytes = 0, left_in_all = 0; ///< of all files: had before, and still to be had
     uint64_t bytes = 0, said = 0;               ///< received, and to be received
+    uint64_t unsaid_bytes = 0;                  ///< received, as long as nobody has said how many there will be
     const volatile std::sig_atomic_t *signals = nullptr;
     uint64_t *last_end_ns = nullptr;
     bool too_large = false; ///< as its size was said to be
     std::string given_up;
+    std::mutex lock; ///< of all of these
 };
 
 // While it lives, a signal that would end the process is kept; then it ends it.
@@ -97,16 +110,9 @@ class Held {
     std::vector<int> mine_;
 };
 
-// Ends the request when it returns 1. Until the library counts bytes `so_far` are its waits, and `size` is 0; so it is, too, as
-// long as the server hasn't said it.
-int progress(debuginfod_client *client, long so_far, long size) {
-    Wait &wait = *static_cast<Wait *>(functions.get_user_data(client));
+// Whether the request is to end, and why.
+bool is_over(Wait &wait) {
     const uint64_t now = sys::monotonic_ns(), took = now - wait.began_ns;
-    const uint64_t came = so_far > 0 ? static_cast<uint64_t>(so_far) : 0;
-    if (size > 0) { // the most that was ever so: the library begins again where a transfer broke
-        wait.bytes = std::max(wait.bytes, came);
-        wait.said = std::max(wait.said, static_cast<uint64_t>(size));
-    }
     const uint64_t bytes = wait.bytes, said = wait.said;
     if (Held::kept != 0) wait.given_up = "the run was ended";
     if (wait.signals && *wait.signals > 0) {
@@ -120,9 +126,80 @@ int progress(debuginfod_client *client, long so_far, long size) {
     if (said > std::min(wait.most_bytes, wait.left_in_all)) wait.too_large = true;
     if (bytes > wait.most_bytes) wait.given_up = format("a file of more than {} bytes", wait.most_bytes);
     if (bytes > wait.left_in_all) wait.given_up = format("more than {} bytes in one run", wait.left_in_all + wait.before_bytes);
-    if (!said && came > kMostUnsaid) wait.given_up = format("more than {} bytes of a file whose size wasn't said", kMostUnsaid);
-    return wait.given_up.empty() && !wait.too_large ? 0 : 1;
+    if (!said && wait.unsaid_bytes > kMostUnsaid)
+        wait.given_up = format("more than {} bytes of a file whose size wasn't said", kMostUnsaid);
+    return !wait.given_up.empty() || wait.too_large;
 }
+
+// Ends the request when it returns 1. Until the library counts bytes `so_far` are its waits, and `size` is 0; so it is, too, as
+// long as the server hasn't said it.
+int progress(debuginfod_client *client, long so_far, long size) {
+    Wait &wait = *static_cast<Wait *>(functions.get_user_data(client));
+    const std::lock_guard guard(wait.lock);
+    const uint64_t came = so_far > 0 ? static_cast<uint64_t>(so_far) : 0;
+    wait.unsaid_bytes = size > 0 ? 0 : came;
+    if (size > 0) { // the most that was ever so: the library begins again where a transfer broke
+        wait.bytes = std::max(wait.bytes, came);
+        wait.said = std::max(wait.said, static_cast<uint64_t>(size));
+    }
+    return is_over(wait) ? 1 : 0;
+}
+
+// Descriptors of this process's sockets over IP that don't listen, each with its inode.
+std::vector<std::pair<int, uint64_t>> connections() {
+    const auto option = [](int fd, int name) {
+        int value = -1;
+        socklen_t size = sizeof value;
+        return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+    };
+    std::vector<std::pair<int, uint64_t>> out;
+    for (int fd = 3; fd < kMostDescriptors; ++fd) {
+        const int family = option(fd, SO_DOMAIN);
+        struct stat st {};
+        if ((family == AF_INET || family == AF_INET6) && option(fd, SO_ACCEPTCONN) == 0 && fstat(fd, &st) == 0)
+            out.emplace_back(fd, st.st_ino);
+    }
+    return out;
+}
+
+// Keeps the time of one request, while the library waits for a server that says nothing.
+class Watch {
+  public:
+    /// `its`: inodes of connections that the library has kept; those that it makes from now on are added.
+    Watch(Wait &wait, std::set<uint64_t> &its) : wait_(wait), its_(its) {
+        for (const auto &[fd, inode] : connections()) others_.insert(inode);
+        for (const uint64_t inode : its) others_.erase(inode);
+        thread_ = std::thread([this] { keep_time(); });
+    }
+    ~Watch() {
+        {
+            const std::lock_guard guard(wait_.lock);
+            done_ = true;
+        }
+        wake_.notify_one();
+        thread_.join();
+        for (const auto &[fd, inode] : connections())
+            if (!others_.contains(inode)) its_.insert(inode);
+    }
+    Watch(const Watch &) = delete;
+    Watch &operator=(const Watch &) = delete;
+
+  private:
+    void keep_time() {
+        std::unique_lock guard(wait_.lock);
+        while (!wake_.wait_for(guard, std::chrono::milliseconds(100), [this] { return done_; })) {
+            if (!is_over(wait_)) continue;
+            for (const auto &[fd, inode] : connections())
+                if (!others_.contains(inode)) shutdown(fd, SHUT_RDWR);
+        }
+    }
+
+    Wait &wait_;
+    std::set<uint64_t> &its_, others_;
+    std::condition_variable wake_;
+    bool done_ = false;
+    std::thread thread_;
+};
 
 std::string_view variable(const char *name);
 
@@ -177,6 +254,7 @@ struct Debuginfod::Requests {
     size_t too_large = 0;                           ///< files
     uint64_t largest = 0;                           ///< of these, in bytes; 0: its size isn't known
     uint64_t last_end_ns = 0;                       ///< since the first signal: when the last request ends; 0: there was none
+    std::set<uint64_t> connections;                 ///< by inode: what the library has kept open
     std::unordered_map<std::string, bool> answered; // build-ids asked for, and whether there was a file
 };
 
@@ -233,8 +311,11 @@ std::optional<Fd> Debuginfod::fetch(const std::string &build_id) {
     int fd = -1;
     {
         Held held;
-        // A length of 0 says that it is text.
-        fd = functions.find(client, reinterpret_cast<const unsigned char *>(build_id.c_str()), 0, nullptr);
+        {
+            Watch watch(wait, all.connections);
+            // A length of 0 says that it is text.
+            fd = functions.find(client, reinterpret_cast<const unsigned char *>(build_id.c_str()), 0, nullptr);
+        }
         if (fd < 0 && (wait.too_large || !wait.given_up.empty())) forget_answer(build_id);
     }
     functions.set_user_data(client, nullptr);
