@@ -316,7 +316,7 @@ TEST_CASE("trace: descriptors lead to their files") {
     if (!seen) SKIP("needs tracepoints of system calls: " + missing);
     if (!kernel_btf()) SKIP("needs the kernel's BTF");
     REQUIRE(seen->lines.size() == kCalls);
-    CHECK(seen->lines[0].find("</proc/version>") != std::string::npos);
+    CHECK_MESSAGE(seen->lines[0].find("</proc/version>") != std::string::npos, seen->lines[0]);
 }
 
 TEST_CASE("trace: with each event the stack of the program") {

@@ -123,7 +123,8 @@ TEST_CASE("link: bpftool sees the same links, pins and updates") {
     if (OwnBpffs bpffs; bpffs.fd) {
         REQUIRE(link.pin(bpffs.path + "/p"));
         seen = bpftool(format("link show pinned {}/p", bpffs.path));
-        CHECK_MESSAGE(seen.starts_with(format("{}: perf_event", info.id)), seen);
+        // bpftool 7.8 shows a pinned link and ends with 255 all the same.
+        CHECK_MESSAGE(seen.find(format("{}: perf_event", info.id)) != std::string::npos, seen);
         REQUIRE(link.detach());
     } else {
         REQUIRE(link.detach());
