@@ -13,54 +13,34 @@
 #include "asm/print.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 
 #include "asm/encode.h"
 #include "asm/helpers.h"
+#include "asm/map_types.h"
 
 namespace rawbpf::inline v0 {
 
 namespace {
 
-// enum bpf_map_type of the kernel's uapi/linux/bpf.h; the last one came with 6.19.
-constexpr std::string_view kMapKinds[] = {
-    "unspec",
-    "hash",
-    "array",
-    "prog_array",
-    "perf_event_array",
-    "percpu_hash",
-    "percpu_array",
-    "stack_trace",
-    "cgroup_array",
-    "lru_hash",
-    "lru_percpu_hash",
-    "lpm_trie",
-    "array_of_maps",
-    "hash_of_maps",
-    "devmap",
-    "sockmap",
-    "cpumap",
-    "xskmap",
-    "sockhash",
-    "cgroup_storage",
-    "reuseport_sockarray",
-    "percpu_cgroup_storage",
-    "queue",
-    "stack",
-    "sk_storage",
-    "devmap_hash",
-    "struct_ops",
-    "ringbuf",
-    "inode_storage",
-    "task_storage",
-    "bloom_filter",
-    "user_ringbuf",
-    "cgrp_storage",
-    "arena",
-    "insn_array",
+// The names of map_types.h in small letters.
+struct MapWord {
+    char text[24] = {};
+    uint8_t size = 0;
 };
+constexpr auto kMapWords = [] {
+    std::array<MapWord, kMapTypeCount> out{};
+    for (uint32_t type = 0; type < kMapTypeCount; ++type)
+        for (char c : kMapTypes[type].name) out[type].text[out[type].size++] = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+    return out;
+}();
+constexpr auto kMapKinds = [] {
+    std::array<std::string_view, kMapTypeCount> out;
+    for (uint32_t type = 0; type < kMapTypeCount; ++type) out[type] = {kMapWords[type].text, kMapWords[type].size};
+    return out;
+}();
 
 std::string hex(uint64_t value) {
     std::string out;

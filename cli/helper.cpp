@@ -1,10 +1,10 @@
 // `rawbpf helper`: the kernel's helpers, from the one table, and what this kernel says of them.
 #include "asm/helpers.h"
+#include "asm/kinds.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/suggest.h"
 #include "runtime/kernel/probes.h"
-#include "runtime/object/kinds.h"
 #include "runtime/sys/shortage.h"
 
 namespace rawbpf::inline v0::cli {

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <optional>
 
+#include "asm/kinds.h"
+#include "asm/map_types.h"
 #include "cli/attached.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
@@ -20,7 +22,6 @@
 #include "runtime/kernel/pin.h"
 #include "runtime/kernel/refusal.h"
 #include "runtime/kernel/target_program.h"
-#include "runtime/object/kinds.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/uapi.h"
 
@@ -127,7 +128,7 @@ class Report {
     /// `defined`: as the object and the command line have it. A ring buffer has whole pages, a power of two of them, and at least
     /// one.
     void map(const Map &map, const MapSpec &defined) {
-        const bool ring = map.type() == BPF_MAP_TYPE_RINGBUF || map.type() == uapi::BPF_MAP_TYPE_USER_RINGBUF;
+        const bool ring = is_ring_buffer(map.type());
         if (json_) {
             render::JsonLine out(text(), "map");
             out.text("map", map.name())

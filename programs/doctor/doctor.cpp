@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "asm/helpers.h"
+#include "asm/kinds.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
-#include "runtime/object/kinds.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/privileges.h"

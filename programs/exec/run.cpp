@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "asm/map_types.h"
 #include "runtime/base/bytes.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/events/ring_buffer.h"
@@ -25,16 +26,15 @@ std::string text_of(const void *bytes, size_t size) { return {static_cast<const 
 MapContents contents_of(emulator::EmulatedMap &map) {
     MapContents out;
     out.name = map.name();
-    using emulator::MapKind;
-    out.known =
-        map.kind() == MapKind::array || map.kind() == MapKind::hash || map.kind() == MapKind::trie || map.kind() == MapKind::ring;
+    out.known = map.kind() == MapEngine::array || map.kind() == MapEngine::hash || map.kind() == MapEngine::trie ||
+                map.kind() == MapEngine::ring;
     for (uint32_t place = map.next_entry(0); place < map.max_entries(); place = map.next_entry(place + 1)) {
         uint32_t index = 0;
         out.entries.emplace_back(text_of(map.key_at(place, index), map.key_size()),
                                  text_of(map.value_at(place), map.value_size()));
     }
     std::sort(out.entries.begin(), out.entries.end());
-    if (map.kind() == MapKind::ring)
+    if (map.kind() == MapEngine::ring)
         map.each_record([&](std::string_view record) { out.entries.emplace_back(std::string(), record); });
     return out;
 }
@@ -50,15 +50,11 @@ std::string one_cpus_value(std::string_view all, size_t size) {
 MapContents contents_of(const Map &map) {
     MapContents out;
     out.name = map.name();
-    switch (map.type()) {
-    case BPF_MAP_TYPE_ARRAY:
-    case BPF_MAP_TYPE_HASH:
-    case BPF_MAP_TYPE_LRU_HASH:
-    case BPF_MAP_TYPE_PERCPU_ARRAY:
-    case BPF_MAP_TYPE_PERCPU_HASH:
-    case BPF_MAP_TYPE_LRU_PERCPU_HASH:
-    case BPF_MAP_TYPE_LPM_TRIE: break;
-    case BPF_MAP_TYPE_RINGBUF: {
+    switch (map_type_row(map.type()).engine) {
+    case MapEngine::array:
+    case MapEngine::hash:
+    case MapEngine::trie: break;
+    case MapEngine::ring: {
         Result<RingBuffer> ring = RingBuffer::open(map.fd(), map.max_entries());
         if (!ring) return out;
         out.known = true;

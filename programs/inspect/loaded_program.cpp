@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <map>
 
+#include "asm/kinds.h"
 #include "programs/inspect/btf_source.h"
-#include "runtime/object/kinds.h"
 #include "runtime/object/spec.h"
 #include "runtime/symbols/kallsyms.h"
 #include "runtime/sys/bpf.h"

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "asm/kinds.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/stable_sort.h"
@@ -16,7 +17,6 @@
 #include "runtime/btf/print_value.h"
 #include "runtime/elf/elf.h"
 #include "runtime/object/core_describe.h"
-#include "runtime/object/kinds.h"
 
 namespace rawbpf::inline v0::inspect {
 

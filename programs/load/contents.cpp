@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 
+#include "asm/map_types.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/stable_sort.h"
@@ -28,24 +29,16 @@ using render::JsonLine;
 
 // Why a map's entries aren't looked at, or empty.
 std::string_view unreadable(uint32_t type) {
-    switch (type) {
-    case BPF_MAP_TYPE_RINGBUF:
-    case uapi::BPF_MAP_TYPE_USER_RINGBUF:
-    case BPF_MAP_TYPE_PERF_EVENT_ARRAY: return "a ring is read by its reader, as records come";
-    case BPF_MAP_TYPE_QUEUE:
-    case BPF_MAP_TYPE_STACK: return "reading it would take out what is in it";
-    case uapi::BPF_MAP_TYPE_BLOOM_FILTER: return "a bloom filter can be asked, not listed";
-    case BPF_MAP_TYPE_SK_STORAGE:
-    case BPF_MAP_TYPE_INODE_STORAGE:
-    case BPF_MAP_TYPE_TASK_STORAGE:
-    case uapi::BPF_MAP_TYPE_CGRP_STORAGE:
-    case BPF_MAP_TYPE_CGROUP_STORAGE:
-    case BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE:
-        return "its values belong to sockets, inodes, tasks or cgroups, and are found by those only";
-    case BPF_MAP_TYPE_STRUCT_OPS: return "a struct of the kernel's, registered by its link";
-    case uapi::BPF_MAP_TYPE_ARENA: return "an arena is memory, without entries";
-    default: return {};
+    switch (map_type_row(type).contents) {
+    case MapContents::entries: break;
+    case MapContents::ring: return "a ring is read by its reader, as records come";
+    case MapContents::taken: return "reading it would take out what is in it";
+    case MapContents::asked: return "a bloom filter can be asked, not listed";
+    case MapContents::owned: return "its values belong to sockets, inodes, tasks or cgroups, and are found by those only";
+    case MapContents::kernels: return "a struct of the kernel's, registered by its link";
+    case MapContents::memory: return "an arena is memory, without entries";
     }
+    return {};
 }
 
 bool is_array(uint32_t type) { return type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_PERCPU_ARRAY; }

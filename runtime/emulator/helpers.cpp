@@ -28,21 +28,21 @@ constexpr size_t kPrintBuffer = 1024;        // MAX_BPRINTF_BUF
 uint64_t errno_of(int64_t result) { return static_cast<uint64_t>(result); }
 
 /// The map in r[reg], if it is of a kind that can do this.
-EmulatedMap *map_of(Machine &m, int reg, std::initializer_list<MapKind> kinds) {
+EmulatedMap *map_of(Machine &m, int reg, std::initializer_list<MapEngine> kinds) {
     EmulatedMap *map = m.map_in(reg);
     if (!map) return nullptr;
-    for (MapKind kind : kinds)
+    for (MapEngine kind : kinds)
         if (map->kind() == kind) return map;
     m.fault(format("map {} is a {}: {}", map->name(), map_kind_name(map->type()),
-                   map->kind() == MapKind::unknown ? "the emulator doesn't have those" : "this helper isn't for those"));
+                   map->kind() == MapEngine::unknown ? "the emulator doesn't have those" : "this helper isn't for those"));
     return nullptr;
 }
-EmulatedMap *table_of(Machine &m, int reg) { return map_of(m, reg, {MapKind::array, MapKind::hash, MapKind::trie}); }
+EmulatedMap *table_of(Machine &m, int reg) { return map_of(m, reg, {MapEngine::array, MapEngine::hash, MapEngine::trie}); }
 
 // ---- maps
 
 uint64_t map_lookup_elem(Machine &m, R) {
-    EmulatedMap *map = map_of(m, 1, {MapKind::array, MapKind::hash, MapKind::trie, MapKind::maps, MapKind::map_set});
+    EmulatedMap *map = map_of(m, 1, {MapEngine::array, MapEngine::hash, MapEngine::trie, MapEngine::maps, MapEngine::map_set});
     const uint8_t *key = map ? m.buffer(2, map->key_size(), false, "the key") : nullptr;
     return key ? map->lookup(key) : 0;
 }
@@ -59,26 +59,26 @@ uint64_t map_delete_elem(Machine &m, R) {
     return key ? errno_of(map->erase(key)) : 0;
 }
 uint64_t map_push_elem(Machine &m, R r) {
-    EmulatedMap *map = map_of(m, 1, {MapKind::queue, MapKind::stack, MapKind::bloom});
+    EmulatedMap *map = map_of(m, 1, {MapEngine::queue, MapEngine::stack, MapEngine::bloom});
     const uint8_t *value = map ? m.buffer(2, map->value_size(), false, "the value") : nullptr;
     if (!value) return 0;
-    return errno_of(map->kind() == MapKind::bloom ? map->add(value, r[3]) : map->push(value, r[3]));
+    return errno_of(map->kind() == MapEngine::bloom ? map->add(value, r[3]) : map->push(value, r[3]));
 }
 uint64_t take_elem(Machine &m, bool remove) {
-    EmulatedMap *map = map_of(m, 1, {MapKind::queue, MapKind::stack});
+    EmulatedMap *map = map_of(m, 1, {MapEngine::queue, MapEngine::stack});
     uint8_t *value = map ? m.buffer(2, map->value_size(), true, "the value") : nullptr;
     return value ? errno_of(map->pop(value, remove)) : 0;
 }
 uint64_t map_pop_elem(Machine &m, R) { return take_elem(m, true); }
 uint64_t map_peek_elem(Machine &m, R) {
     EmulatedMap *map = m.map_in(1);
-    if (!map || map->kind() != MapKind::bloom) return map ? take_elem(m, false) : 0;
+    if (!map || map->kind() != MapEngine::bloom) return map ? take_elem(m, false) : 0;
     const uint8_t *value = m.buffer(2, map->value_size(), false, "the value"); // which is asked for, not given
     return value ? errno_of(map->may_contain(value)) : 0;
 }
 
 uint64_t for_each_map_elem(Machine &m, R r) {
-    EmulatedMap *map = map_of(m, 1, {MapKind::array, MapKind::hash});
+    EmulatedMap *map = map_of(m, 1, {MapEngine::array, MapEngine::hash});
     if (!map) return 0;
     return r[4] ? errno_of(-EINVAL) : m.call_back(Callback::entries, 2, r[3], 0, map);
 }
@@ -88,7 +88,7 @@ uint64_t loop(Machine &m, R r) {
     return m.call_back(Callback::loop, 2, r[3], static_cast<uint32_t>(r[1]), nullptr);
 }
 uint64_t tail_call(Machine &m, R r) {
-    EmulatedMap *map = map_of(m, 2, {MapKind::programs});
+    EmulatedMap *map = map_of(m, 2, {MapEngine::programs});
     if (map && m.tail_call(*map, static_cast<uint32_t>(r[3]))) return 0;
     return errno_of(-ENOENT);
 }
@@ -96,13 +96,13 @@ uint64_t tail_call(Machine &m, R r) {
 // ---- out of the program
 
 uint64_t ringbuf_output(Machine &m, R r) {
-    EmulatedMap *map = map_of(m, 1, {MapKind::ring});
+    EmulatedMap *map = map_of(m, 1, {MapEngine::ring});
     const uint8_t *data = map ? m.buffer(2, r[3], false, "the record") : nullptr;
     if (!data) return 0;
     return errno_of(r[4] & ~uint64_t{BPF_RB_NO_WAKEUP | BPF_RB_FORCE_WAKEUP} ? -EINVAL : map->output(data, r[3]));
 }
 uint64_t ringbuf_reserve(Machine &m, R r) {
-    EmulatedMap *map = map_of(m, 1, {MapKind::ring});
+    EmulatedMap *map = map_of(m, 1, {MapEngine::ring});
     if (map && map->records_held() == kMostOpenRecords)
         return m.fault(
             format("{} records of map {} are reserved at once, as many as the emulator keeps", kMostOpenRecords, map->name()));
@@ -110,17 +110,17 @@ uint64_t ringbuf_reserve(Machine &m, R r) {
 }
 uint64_t release(Machine &m, R r, bool discard) {
     for (const auto &map : m.maps())
-        if (map->kind() == MapKind::ring && map->release(r[1], discard)) return 0;
+        if (map->kind() == MapEngine::ring && map->release(r[1], discard)) return 0;
     return m.fault(format("r1 = {:#x} is no record that is reserved", r[1]));
 }
 uint64_t ringbuf_submit(Machine &m, R r) { return release(m, r, false); }
 uint64_t ringbuf_discard(Machine &m, R r) { return release(m, r, true); }
 uint64_t ringbuf_query(Machine &m, R r) {
-    EmulatedMap *map = map_of(m, 1, {MapKind::ring});
+    EmulatedMap *map = map_of(m, 1, {MapEngine::ring});
     return map ? map->query(r[2]) : 0;
 }
 uint64_t perf_event_output(Machine &m, R r) {
-    EmulatedMap *map = map_of(m, 2, {MapKind::records});
+    EmulatedMap *map = map_of(m, 2, {MapEngine::records});
     const uint8_t *data = map ? m.buffer(4, r[5], false, "the record") : nullptr;
     if (!data) return 0;
     const uint64_t index = r[3] & BPF_F_INDEX_MASK;

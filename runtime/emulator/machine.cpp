@@ -60,7 +60,7 @@ Result<std::unique_ptr<Machine>> Machine::create(const ObjectSpec &spec, Machine
 /// Maps of maps hold the others' addresses, as their static initialisers say.
 Result<void> Machine::fill_outer_maps() {
     for (size_t n = 0; n < maps_.size(); ++n) {
-        if (maps_[n]->kind() != MapKind::maps && maps_[n]->kind() != MapKind::map_set) continue;
+        if (maps_[n]->kind() != MapEngine::maps && maps_[n]->kind() != MapEngine::map_set) continue;
         for (const MapSpec::Slot &slot : spec_->maps[n].slots) {
             size_t inner = 0;
             while (inner < maps_.size() && maps_[inner]->name() != slot.target) ++inner;

@@ -23,6 +23,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "asm/map_types.h"
 #include "asm/print.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/uapi.h"
@@ -34,29 +35,6 @@ namespace {
 constexpr uint32_t kTrieHeader = 4; // struct bpf_lpm_trie_key: the number of bits, then the data, most significant bit first
 constexpr uint32_t kMostTrieBytes = 256;
 constexpr uint32_t kTarget = 16; // struct bpf_insn_array_value (6.19); a program sees eight bytes of it, the address
-
-MapKind kind_of(uint32_t type) {
-    switch (type) {
-    case BPF_MAP_TYPE_ARRAY:
-    case BPF_MAP_TYPE_PERCPU_ARRAY: return MapKind::array;
-    case BPF_MAP_TYPE_HASH:
-    case BPF_MAP_TYPE_PERCPU_HASH:
-    case BPF_MAP_TYPE_LRU_HASH:
-    case BPF_MAP_TYPE_LRU_PERCPU_HASH: return MapKind::hash;
-    case BPF_MAP_TYPE_LPM_TRIE: return MapKind::trie;
-    case uapi::BPF_MAP_TYPE_BLOOM_FILTER: return MapKind::bloom;
-    case BPF_MAP_TYPE_ARRAY_OF_MAPS: return MapKind::maps;
-    case BPF_MAP_TYPE_HASH_OF_MAPS: return MapKind::map_set;
-    case BPF_MAP_TYPE_PROG_ARRAY: return MapKind::programs;
-    case BPF_MAP_TYPE_QUEUE: return MapKind::queue;
-    case BPF_MAP_TYPE_STACK: return MapKind::stack;
-    case BPF_MAP_TYPE_RINGBUF: return MapKind::ring;
-    case BPF_MAP_TYPE_PERF_EVENT_ARRAY: return MapKind::records;
-    case uapi::BPF_MAP_TYPE_ARENA: return MapKind::arena;
-    case uapi::BPF_MAP_TYPE_INSN_ARRAY: return MapKind::targets;
-    default: return MapKind::unknown;
-    }
-}
 
 uint64_t padded(uint64_t n) { return (n + 7) / 8 * 8; }
 
@@ -72,40 +50,40 @@ uint32_t prefix_bits(const uint8_t *key) {
 Result<void> EmulatedMap::check(const MapSpec &spec) {
     auto refuse = [&](std::string_view why) { return fail(Errc::invalid_argument, "map {}: {}", spec.name, why); };
     const uint64_t n = spec.max_entries;
-    const bool valued = kind_ == MapKind::array || kind_ == MapKind::hash || kind_ == MapKind::trie || kind_ == MapKind::queue ||
-                        kind_ == MapKind::stack;
+    const bool valued = kind_ == MapEngine::array || kind_ == MapEngine::hash || kind_ == MapEngine::trie ||
+                        kind_ == MapEngine::queue || kind_ == MapEngine::stack;
     if (valued && spec.value_size == 0) return refuse("its values have 0 bytes; the kernel wants 1 at least");
-    if ((kind_ == MapKind::queue || kind_ == MapKind::stack || kind_ == MapKind::ring) && spec.key_size != 0)
+    if ((kind_ == MapEngine::queue || kind_ == MapEngine::stack || kind_ == MapEngine::ring) && spec.key_size != 0)
         return refuse(format("a {} has no keys, and these have {} bytes", map_kind_name(type_), spec.key_size));
-    if (kind_ == MapKind::ring && spec.value_size != 0)
+    if (kind_ == MapEngine::ring && spec.value_size != 0)
         return refuse(format("a ring buffer has no values of its own, and these have {} bytes", spec.value_size));
-    if (kind_ == MapKind::hash && lru_ && !preallocated_) return refuse("an LRU hash can't have the flag BPF_F_NO_PREALLOC, 1");
-    if (n == 0 && kind_ != MapKind::unknown && kind_ != MapKind::records) return refuse("max_entries is 0");
+    if (kind_ == MapEngine::hash && lru_ && !preallocated_) return refuse("an LRU hash can't have the flag BPF_F_NO_PREALLOC, 1");
+    if (n == 0 && kind_ != MapEngine::unknown && kind_ != MapEngine::records) return refuse("max_entries is 0");
     switch (kind_) {
-    case MapKind::array:
-    case MapKind::programs:
-    case MapKind::maps:
-    case MapKind::targets:
+    case MapEngine::array:
+    case MapEngine::programs:
+    case MapEngine::maps:
+    case MapEngine::targets:
         if (spec.key_size != 4) return refuse(format("an array's key has 4 bytes, not {}", spec.key_size));
         break;
-    case MapKind::hash:
-    case MapKind::map_set:
+    case MapEngine::hash:
+    case MapEngine::map_set:
         if (spec.key_size == 0) return refuse("a hash's key has no bytes");
         break;
-    case MapKind::trie:
+    case MapEngine::trie:
         if (spec.key_size <= kTrieHeader || spec.key_size > kTrieHeader + kMostTrieBytes)
             return refuse(format("a trie's key has 4 bytes and 1 to 256 of data, not {}", spec.key_size));
         if (!(spec.flags & BPF_F_NO_PREALLOC)) return refuse("a trie needs the flag BPF_F_NO_PREALLOC, 1");
         break;
-    case MapKind::bloom:
+    case MapEngine::bloom:
         if (spec.key_size != 0 || spec.value_size == 0) return refuse("a bloom filter has values and no keys");
         if (spec.map_extra > 15) return refuse(format("1 to 15 hash functions, not {}", spec.map_extra));
         break;
-    case MapKind::ring:
+    case MapEngine::ring:
         if (n & (n - 1) || n < 4096)
             return refuse(format("a ring buffer's size is a power of two and at least a page, not {}", n));
         break;
-    case MapKind::arena:
+    case MapEngine::arena:
         if (spec.key_size || spec.value_size) return refuse("an arena has pages, no keys and values");
         if (spec.contents.size() > n * page_)
             return refuse(format("{} bytes of variables, and {} pages", spec.contents.size(), n));
@@ -119,7 +97,7 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
                                                          std::optional<uint32_t> lock) {
     std::unique_ptr<EmulatedMap> map(new EmulatedMap); // NOLINT: the constructor is private
     map->journal_ = &journal;
-    map->kind_ = kind_of(spec.type);
+    map->kind_ = map_type_row(spec.type).engine;
     map->name_ = spec.name;
     map->type_ = spec.type;
     map->key_size_ = spec.key_size;
@@ -127,20 +105,19 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
     map->max_entries_ = spec.max_entries;
     if (lock && uint64_t{*lock} + sizeof(bpf_spin_lock) <= spec.value_size) map->lock_ = lock;
     map->lru_ = spec.type == BPF_MAP_TYPE_LRU_HASH || spec.type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
-    map->per_cpu_ = spec.type == BPF_MAP_TYPE_PERCPU_ARRAY || spec.type == BPF_MAP_TYPE_PERCPU_HASH ||
-                    spec.type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+    map->per_cpu_ = map_type_row(spec.type).values == MapValues::per_cpu;
     map->preallocated_ = !(spec.flags & BPF_F_NO_PREALLOC);
     map->page_ = static_cast<uint32_t>(sys::page_size());
-    const MapKind kind = map->kind_;
+    const MapEngine kind = map->kind_;
     TRY(map->check(spec));
     const bool hash = map->hashed(), spare = hash && !map->per_cpu_;
-    const uint64_t n = kind == MapKind::unknown || kind == MapKind::records ? 0 : spec.max_entries;
+    const uint64_t n = kind == MapEngine::unknown || kind == MapEngine::records ? 0 : spec.max_entries;
 
-    if (kind == MapKind::programs) map->value_size_ = 4;
-    if (kind == MapKind::maps || kind == MapKind::map_set || kind == MapKind::targets) map->value_size_ = 8; // an address
-    map->stride_ = static_cast<uint32_t>(kind == MapKind::ring    ? 1
-                                         : kind == MapKind::arena ? map->page_
-                                                                  : padded(map->value_size_));
+    if (kind == MapEngine::programs) map->value_size_ = 4;
+    if (kind == MapEngine::maps || kind == MapEngine::map_set || kind == MapEngine::targets) map->value_size_ = 8; // an address
+    map->stride_ = static_cast<uint32_t>(kind == MapEngine::ring    ? 1
+                                         : kind == MapEngine::arena ? map->page_
+                                                                    : padded(map->value_size_));
     constexpr uint64_t kAll = uint64_t{kSlots} << kSlotBits;
     if (spec.value_size > UINT32_MAX - 7 || (map->stride_ && n >= kAll / map->stride_) || (hash && n > kAll / 16))
         return fail(Errc::no_memory, "map {}: {} values of {} bytes; the emulator has 4 GiB for all maps", spec.name, n,
@@ -151,16 +128,16 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
     map->key_stride_ = static_cast<uint32_t>(padded(spec.key_size));
 
     const uint64_t numbers = padded((map->buckets_ + 3 * n + 1) * sizeof(uint32_t)); // of a hash
-    uint64_t index = hash                     ? numbers + padded(n)
-                     : kind == MapKind::arena ? padded(n)
-                     : kind == MapKind::ring  ? kMostOpenRecords * sizeof(Open)
-                                              : 0;
+    uint64_t index = hash                       ? numbers + padded(n)
+                     : kind == MapEngine::arena ? padded(n)
+                     : kind == MapEngine::ring  ? kMostOpenRecords * sizeof(Open)
+                                                : 0;
     const uint64_t keys = hash ? uint64_t{map->key_stride_} * n : 8;
     uint64_t values = (n + spare) * map->stride_;
-    const bool pieces = kind == MapKind::array || (hash && kind != MapKind::map_set);
+    const bool pieces = kind == MapEngine::array || (hash && kind != MapEngine::map_set);
     map->spread_ = pieces && n + spare > 1 ? map->spread_of(map->stride_, n + spare) : map->stride_;
     map->key_spread_ = hash ? map->spread_of(map->key_stride_, n) : 0;
-    if (kind == MapKind::bloom) { // seven bits for five hashes, then the next power of two
+    if (kind == MapEngine::bloom) { // seven bits for five hashes, then the next power of two
         map->bloom_functions_ = spec.map_extra ? static_cast<uint32_t>(spec.map_extra) : 5;
         uint64_t bits = n * map->bloom_functions_ / 5 * 7;
         bool beyond = n * map->bloom_functions_ > UINT32_MAX || bits > UINT32_MAX || bits > uint64_t{1} << 31;
@@ -187,7 +164,7 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
         map->owners_ = map->slots_ + n;
         at += numbers;
     }
-    if (kind == MapKind::ring) map->open_ = reinterpret_cast<Open *>(at);
+    if (kind == MapEngine::ring) map->open_ = reinterpret_cast<Open *>(at);
     map->used_ = at;
     map->keys_ = map->block_.get() + sizeof(Head) + index;
     map->values_ = map->keys_ + keys;
@@ -210,13 +187,13 @@ void EmulatedMap::set_slot(uint32_t place, uint32_t slot) {
 
 /// The values that the object brings along.
 void EmulatedMap::fill(const MapSpec &spec) {
-    if (kind_ == MapKind::array && !spec.contents.empty())
+    if (kind_ == MapEngine::array && !spec.contents.empty())
         std::memcpy(values_, spec.contents.data(), std::min<uint64_t>(spec.contents.size(), uint64_t{max_entries_} * stride_));
-    if (kind_ == MapKind::arena && !spec.contents.empty()) {
+    if (kind_ == MapEngine::arena && !spec.contents.empty()) {
         std::memcpy(values_, spec.contents.data(), spec.contents.size());
         std::memset(used_, 1, (spec.contents.size() + page_ - 1) / page_);
     }
-    if (kind_ == MapKind::targets)
+    if (kind_ == MapEngine::targets)
         for (uint32_t n = 0; n < max_entries_ && (uint64_t{n} + 1) * kTarget <= spec.contents.size(); ++n) {
             uint32_t insn;
             std::memcpy(&insn, spec.contents.data() + uint64_t{n} * kTarget, sizeof insn);
@@ -229,12 +206,12 @@ void EmulatedMap::fill(const MapSpec &spec) {
 Result<void> EmulatedMap::expose(const MapSpec &spec, Memory &memory, uint64_t values, uint64_t keys) {
     const uint64_t n = max_entries_;
     switch (kind_) {
-    case MapKind::array:
-    case MapKind::hash:
-    case MapKind::trie:
-    case MapKind::ring:
-    case MapKind::arena:
-    case MapKind::targets: break;
+    case MapEngine::array:
+    case MapEngine::hash:
+    case MapEngine::trie:
+    case MapEngine::ring:
+    case MapEngine::arena:
+    case MapEngine::targets: break;
     default: return {}; // values are only ever copied, or stand for something else
     }
     if (values) {
@@ -242,8 +219,8 @@ Result<void> EmulatedMap::expose(const MapSpec &spec, Memory &memory, uint64_t v
         object.name = spec.data_section.empty() ? format("map {}", spec.name) : spec.data_section;
         object.size = values;
         object.bytes = values_;
-        object.writable = !(spec.flags & BPF_F_RDONLY_PROG) && kind_ != MapKind::targets;
-        const bool whole = kind_ == MapKind::ring || kind_ == MapKind::arena || kind_ == MapKind::targets;
+        object.writable = !(spec.flags & BPF_F_RDONLY_PROG) && kind_ != MapEngine::targets;
+        const bool whole = kind_ == MapEngine::ring || kind_ == MapEngine::arena || kind_ == MapEngine::targets;
         if (!whole && (n > 1 || hashed())) {
             object.stride = stride_;
             object.spread = spread_;
@@ -251,11 +228,11 @@ Result<void> EmulatedMap::expose(const MapSpec &spec, Memory &memory, uint64_t v
             object.size = values / stride_ * spread_;
         }
         if (!whole && n == 1 && !hashed()) object.size = value_size_;
-        if (kind_ == MapKind::ring) object.part = record_part, object.context = this;
-        if (kind_ == MapKind::arena) object.part = pages_part, object.context = this;
+        if (kind_ == MapEngine::ring) object.part = record_part, object.context = this;
+        if (kind_ == MapEngine::arena) object.part = pages_part, object.context = this;
         address_ = TRY(memory.add(std::move(object)));
     }
-    if (kind_ != MapKind::array && kind_ != MapKind::hash && kind_ != MapKind::trie) return {};
+    if (kind_ != MapEngine::array && kind_ != MapEngine::hash && kind_ != MapEngine::trie) return {};
     Object key;
     key.name = format("a key of map {}", spec.name);
     key.size = keys;
@@ -274,7 +251,7 @@ Result<void> EmulatedMap::expose(const MapSpec &spec, Memory &memory, uint64_t v
 // ---- tables
 
 bool EmulatedMap::same_key(const uint8_t *a, const uint8_t *b) const {
-    if (kind_ != MapKind::trie) return std::memcmp(a, b, key_size_) == 0;
+    if (kind_ != MapEngine::trie) return std::memcmp(a, b, key_size_) == 0;
     const uint32_t bits = prefix_bits(a), bytes = bits / 8;
     if (prefix_bits(b) != bits || std::memcmp(a + kTrieHeader, b + kTrieHeader, bytes) != 0) return false;
     const int over = static_cast<int>(bits % 8);
@@ -285,7 +262,7 @@ uint32_t EmulatedMap::bucket_of(const uint8_t *key) const {
     uint64_t h = 0xcbf29ce484222325; // FNV-1a
     *work_ += 1 + key_size_ / kBytesPerWork;
     auto take = [&](uint8_t byte) { h = (h ^ byte) * 0x100000001b3; };
-    if (kind_ == MapKind::trie) {
+    if (kind_ == MapEngine::trie) {
         const uint32_t bits = prefix_bits(key);
         take(static_cast<uint8_t>(bits));
         take(static_cast<uint8_t>(bits >> 8));
@@ -356,18 +333,18 @@ void EmulatedMap::replace_value(uint32_t place) {
 }
 
 uint64_t EmulatedMap::lookup(const uint8_t *key) {
-    if (kind_ == MapKind::array || kind_ == MapKind::maps || kind_ == MapKind::targets) {
+    if (kind_ == MapEngine::array || kind_ == MapEngine::maps || kind_ == MapEngine::targets) {
         uint32_t index;
         std::memcpy(&index, key, sizeof index);
         if (index >= max_entries_) return 0;
-        if (kind_ != MapKind::maps) return value_address(index);
+        if (kind_ != MapEngine::maps) return value_address(index);
         uint64_t handle;
         std::memcpy(&handle, value_at(index), sizeof handle);
         return handle;
     }
-    const uint32_t at = kind_ == MapKind::trie ? longest_prefix(key) : find(key, bucket_of(key));
+    const uint32_t at = kind_ == MapEngine::trie ? longest_prefix(key) : find(key, bucket_of(key));
     if (!at) return 0;
-    if (kind_ == MapKind::map_set) {
+    if (kind_ == MapEngine::map_set) {
         uint64_t handle;
         std::memcpy(&handle, value_at(at - 1), sizeof handle);
         return handle;
@@ -384,10 +361,10 @@ void EmulatedMap::write(uint32_t place, const uint8_t *value) {
 }
 
 int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t flags) {
-    const bool may_lock = kind_ == MapKind::array || (!per_cpu_ && !lru_ && kind_ != MapKind::trie);
+    const bool may_lock = kind_ == MapEngine::array || (!per_cpu_ && !lru_ && kind_ != MapEngine::trie);
     if ((may_lock ? flags & ~uint64_t{BPF_F_LOCK} : flags) > BPF_EXIST) return -EINVAL;
     const uint64_t how = flags & 3;
-    if (kind_ == MapKind::array) {
+    if (kind_ == MapEngine::array) {
         uint32_t index;
         std::memcpy(&index, key, sizeof index);
         if (index >= max_entries_) return -E2BIG;
@@ -398,14 +375,14 @@ int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t f
         return 0;
     }
     if (flags & BPF_F_LOCK && !lock_) return -EINVAL;
-    if (kind_ == MapKind::trie && prefix_bits(key) > 8 * (key_size_ - kTrieHeader)) return -EINVAL;
+    if (kind_ == MapEngine::trie && prefix_bits(key) > 8 * (key_size_ - kTrieHeader)) return -EINVAL;
     const uint32_t bucket = bucket_of(key);
     uint32_t at = find(key, bucket);
     if (at && how == BPF_NOEXIST) return -EEXIST;
     if (!at && how == BPF_EXIST) return -ENOENT;
     if (!at) {
         if (head_->count == max_entries_) {
-            if (!lru_) return kind_ == MapKind::trie ? -ENOSPC : -E2BIG;
+            if (!lru_) return kind_ == MapEngine::trie ? -ENOSPC : -E2BIG;
             evict();
         }
         journal_->note(head_, sizeof *head_);
@@ -431,8 +408,8 @@ int64_t EmulatedMap::update(const uint8_t *key, const uint8_t *value, uint64_t f
 }
 
 int64_t EmulatedMap::erase(const uint8_t *key) {
-    if (kind_ == MapKind::array) return -EINVAL;
-    if (kind_ == MapKind::trie && prefix_bits(key) > 8 * (key_size_ - kTrieHeader)) return -EINVAL;
+    if (kind_ == MapEngine::array) return -EINVAL;
+    if (kind_ == MapEngine::trie && prefix_bits(key) > 8 * (key_size_ - kTrieHeader)) return -EINVAL;
     const uint32_t bucket = bucket_of(key), at = find(key, bucket);
     if (!at) return -ENOENT;
     unlink(at - 1, bucket);
@@ -440,7 +417,7 @@ int64_t EmulatedMap::erase(const uint8_t *key) {
 }
 
 bool EmulatedMap::set_inner(uint32_t index, uint64_t handle) {
-    if (kind_ == MapKind::map_set) {
+    if (kind_ == MapEngine::map_set) {
         std::vector<uint8_t> key(std::max<size_t>(key_size_, sizeof index));
         std::memcpy(key.data(), &index, sizeof index);
         return update(key.data(), reinterpret_cast<const uint8_t *>(&handle), BPF_ANY) == 0;
@@ -451,8 +428,8 @@ bool EmulatedMap::set_inner(uint32_t index, uint64_t handle) {
 }
 
 uint32_t EmulatedMap::next_entry(uint32_t place) const {
-    if (kind_ == MapKind::array) return place < max_entries_ ? place : max_entries_;
-    if (kind_ != MapKind::hash && kind_ != MapKind::trie) return max_entries_;
+    if (kind_ == MapEngine::array) return place < max_entries_ ? place : max_entries_;
+    if (kind_ != MapEngine::hash && kind_ != MapEngine::trie) return max_entries_;
     for (const uint32_t begin = place; place < head_->fresh; ++place)
         if (used_[place]) {
             *work_ += (place - begin) / kBytesPerWork;
@@ -462,7 +439,7 @@ uint32_t EmulatedMap::next_entry(uint32_t place) const {
 }
 
 uint32_t EmulatedMap::place_of(uint64_t address, uint64_t size) const {
-    if (address < address_ || spread_ == 0 || (kind_ != MapKind::array && kind_ != MapKind::hash)) return max_entries_;
+    if (address < address_ || spread_ == 0 || (kind_ != MapEngine::array && kind_ != MapEngine::hash)) return max_entries_;
     const uint64_t slot = (address - address_) / spread_, at = (address - address_) % spread_;
     if (slot > max_entries_ || (!hashed() && slot == max_entries_) || at + size > value_size_) return max_entries_;
     const uint32_t place = owner_of(static_cast<uint32_t>(slot));

@@ -6,29 +6,13 @@
 #include <memory>
 #include <optional>
 
+#include "asm/map_types.h"
 #include "runtime/emulator/journal.h"
 #include "runtime/emulator/limits.h"
 #include "runtime/emulator/memory.h"
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0::emulator {
-
-enum class MapKind : uint8_t {
-    array,
-    hash,
-    trie,    ///< longest prefix match
-    bloom,   ///< push adds, peek asks
-    maps,    ///< an array of other maps
-    map_set, ///< a hash of other maps
-    programs,
-    queue,
-    stack,
-    ring,
-    records,
-    arena,
-    targets, ///< addresses of instructions, for gotox
-    unknown
-};
 
 /// What arena pointers have above their 32 bits outside of the kernel; addr_space_cast(r, 0, 1) takes it off.
 inline constexpr uint64_t kArenaUser = uint64_t{1} << 32;
@@ -42,14 +26,14 @@ class EmulatedMap {
     [[nodiscard]] static Result<std::unique_ptr<EmulatedMap>> create(const MapSpec &spec, Memory &memory, Journal &journal,
                                                                      std::optional<uint32_t> lock = {});
 
-    [[nodiscard]] MapKind kind() const { return kind_; }
+    [[nodiscard]] MapEngine kind() const { return kind_; }
     [[nodiscard]] const std::string &name() const { return name_; }
     [[nodiscard]] uint32_t type() const { return type_; }
     [[nodiscard]] uint32_t key_size() const { return key_size_; }
     [[nodiscard]] uint32_t value_size() const { return value_size_; }
     [[nodiscard]] uint32_t max_entries() const { return max_entries_; }
     /// Of the first value, in the program's address space; of an arena as user space has it.
-    [[nodiscard]] uint64_t address() const { return address_ && kind_ == MapKind::arena ? address_ | kArenaUser : address_; }
+    [[nodiscard]] uint64_t address() const { return address_ && kind_ == MapEngine::arena ? address_ | kArenaUser : address_; }
     [[nodiscard]] bool per_cpu() const { return per_cpu_; }
 
     // The helpers' results: an address or 0; 0 or a negative errno.
@@ -114,7 +98,9 @@ class EmulatedMap {
     [[nodiscard]] Result<void> check(const MapSpec &spec);
     void fill(const MapSpec &spec);
     [[nodiscard]] Result<void> expose(const MapSpec &spec, Memory &memory, uint64_t values, uint64_t keys);
-    [[nodiscard]] bool hashed() const { return kind_ == MapKind::hash || kind_ == MapKind::trie || kind_ == MapKind::map_set; }
+    [[nodiscard]] bool hashed() const {
+        return kind_ == MapEngine::hash || kind_ == MapEngine::trie || kind_ == MapEngine::map_set;
+    }
     [[nodiscard]] uint8_t *own_key(uint32_t place) const { return keys_ + uint64_t{place} * key_stride_; }
     [[nodiscard]] uint32_t slot_of(uint32_t place) const { return slots_ ? slots_[place] ^ place : place; }
     [[nodiscard]] uint32_t owner_of(uint32_t slot) const { return owners_ ? owners_[slot] ^ slot : slot; }
@@ -143,7 +129,7 @@ class EmulatedMap {
     Journal *journal_ = nullptr;
     void (*gone_)(void *, uint64_t, uint32_t) = nullptr;
     void *gone_context_ = nullptr;
-    MapKind kind_ = MapKind::unknown;
+    MapEngine kind_ = MapEngine::unknown;
     std::string name_;
     uint32_t type_ = 0, key_size_ = 0, value_size_ = 0, max_entries_ = 0, stride_ = 0, key_stride_ = 0, buckets_ = 0;
     uint32_t spread_ = 0, key_spread_ = 0; // between the addresses of two values, or keys

@@ -40,11 +40,11 @@ int64_t EmulatedMap::pop(uint8_t *value, bool remove) {
         return -ENOENT;
     }
     const uint64_t newest = uint64_t{head_->hand} + head_->count - 1;
-    const uint32_t place = kind_ == MapKind::queue ? head_->hand : static_cast<uint32_t>(newest % max_entries_);
+    const uint32_t place = kind_ == MapEngine::queue ? head_->hand : static_cast<uint32_t>(newest % max_entries_);
     std::memcpy(value, value_at(place), value_size_);
     if (!remove) return 0;
     journal_->note(head_, sizeof *head_);
-    if (kind_ == MapKind::queue) head_->hand = (head_->hand + 1) % max_entries_;
+    if (kind_ == MapEngine::queue) head_->hand = (head_->hand + 1) % max_entries_;
     --head_->count;
     return 0;
 }
@@ -118,12 +118,12 @@ uint64_t EmulatedMap::query(uint64_t what) const {
 }
 
 void EmulatedMap::each_record(const std::function<void(std::string_view)> &take) const {
-    if (kind_ == MapKind::queue || kind_ == MapKind::stack)
+    if (kind_ == MapEngine::queue || kind_ == MapEngine::stack)
         for (uint32_t n = 0; n < head_->count; ++n) {
             const uint64_t place = (uint64_t{head_->hand} + n) % max_entries_;
             take({reinterpret_cast<const char *>(values_ + place * stride_), value_size_});
         }
-    if (kind_ != MapKind::ring) return;
+    if (kind_ != MapEngine::ring) return;
     for (uint64_t at = 0; at < head_->produced;) {
         uint32_t length;
         std::memcpy(&length, values_ + at, sizeof length);

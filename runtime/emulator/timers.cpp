@@ -63,7 +63,7 @@ bool Machine::arm_timer(Timer &timer, bool armed, uint64_t due) {
 }
 
 Timer *Machine::make_timer(uint64_t address, const EmulatedMap &map) {
-    if ((map.kind() != MapKind::array && map.kind() != MapKind::hash) || map.per_cpu() ||
+    if ((map.kind() != MapEngine::array && map.kind() != MapEngine::hash) || map.per_cpu() ||
         map.place_of(address, kTimerBytes) == map.max_entries()) {
         fault(format("r1 = {:#x} is in no value of map {}", address, map.name()));
         return nullptr;

@@ -15,8 +15,8 @@
 #include <algorithm>
 #include <map>
 
+#include "asm/kinds.h"
 #include "runtime/btf/btf.h"
-#include "runtime/object/kinds.h"
 
 namespace rawbpf::inline v0 {
 namespace {

@@ -16,6 +16,7 @@
 
 #include <sys/mman.h>
 
+#include "asm/map_types.h"
 #include "runtime/kernel/kconfig.h"
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/probes.h"
@@ -30,17 +31,8 @@ namespace {
 
 std::string purpose(const MapSpec &spec) {
     if (!spec.data_section.empty()) return format("map {}: the global variables of section {}", spec.name, spec.data_section);
-    switch (spec.type) {
-    case BPF_MAP_TYPE_RINGBUF: return format("map {}: the ring that records come out of", spec.name);
-    case BPF_MAP_TYPE_PERF_EVENT_ARRAY: return format("map {}: rings, one for each CPU, that records come out of", spec.name);
-    case BPF_MAP_TYPE_PROG_ARRAY: return format("map {}: programs to go on with (tail calls)", spec.name);
-    case BPF_MAP_TYPE_PERCPU_ARRAY: return format("map {}: slots that each CPU has for itself", spec.name);
-    case BPF_MAP_TYPE_CGROUP_ARRAY: return format("map {}: cgroups to compare with", spec.name);
-    case BPF_MAP_TYPE_STACK_TRACE: return format("map {}: stacks, found by number", spec.name);
-    case BPF_MAP_TYPE_STRUCT_OPS: return format("map {}: functions for the kernel to call", spec.name);
-    case uapi::BPF_MAP_TYPE_ARENA: return format("map {}: memory with pointers, shared with us at one address", spec.name);
-    default: return format("map {}: memory that the programs and we share", spec.name);
-    }
+    const std::string_view known = map_type_row(spec.type).purpose;
+    return format("map {}: {}", spec.name, known.empty() ? "memory that the programs and we share" : known);
 }
 
 // A map of somebody else's must be what the programs were compiled for: the verifier has no other idea of it, but the loader's
@@ -62,7 +54,7 @@ Result<Map> adopt(const MapSpec &spec, Fd fd) {
     compare(map.value_size(), rings ? 4 : spec.value_size, [](uint32_t n) { return format("values of {} bytes", n); });
     // The kernel adds a flag of its own to these; a ring's size was rounded up when it was made.
     const bool device = spec.type == BPF_MAP_TYPE_DEVMAP || spec.type == BPF_MAP_TYPE_DEVMAP_HASH;
-    const bool ring = spec.type == BPF_MAP_TYPE_RINGBUF || spec.type == uapi::BPF_MAP_TYPE_USER_RINGBUF;
+    const bool ring = is_ring_buffer(spec.type);
     const bool open_size = ring || (rings && spec.max_entries == 0);
     if (!open_size) compare(map.max_entries(), spec.max_entries, [](uint32_t n) { return format("{} entries", n); });
     compare(map.flags() & ~(device ? uint32_t{BPF_F_RDONLY_PROG} : 0u), spec.flags,

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "asm/map_types.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
@@ -28,36 +29,14 @@ namespace {
 
 // What the checks of the map types (map_alloc_check) complain of most, none of which comes with a word.
 std::string_view why_invalid(const sys::MapCreateAttr &map) {
-    bool keyless = false, valueless = false, indexed = false;
-    switch (map.map_type) {
-    case BPF_MAP_TYPE_STRUCT_OPS:
-    case BPF_MAP_TYPE_CGROUP_STORAGE:
-    case BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE: return {};
-    case BPF_MAP_TYPE_SK_STORAGE:
-    case BPF_MAP_TYPE_INODE_STORAGE:
-    case BPF_MAP_TYPE_TASK_STORAGE:
-    case uapi::BPF_MAP_TYPE_CGRP_STORAGE:
+    const MapTypeRow &row = map_type_row(map.map_type);
+    const bool keyless = row.keys == MapKeys::none, valueless = row.values == MapValues::none,
+               indexed = row.keys == MapKeys::index;
+    if (row.keys == MapKeys::unasked) return {};
+    if (row.keys == MapKeys::object)
         return map.max_entries == 0 && map.key_size == 4 && (map.map_flags & BPF_F_NO_PREALLOC)
                    ? std::string_view()
                    : "storage maps have int keys, BPF_F_NO_PREALLOC, and no max_entries";
-    case BPF_MAP_TYPE_RINGBUF:
-    case uapi::BPF_MAP_TYPE_USER_RINGBUF:
-    case uapi::BPF_MAP_TYPE_ARENA: valueless = true; [[fallthrough]];
-    case BPF_MAP_TYPE_QUEUE:
-    case BPF_MAP_TYPE_STACK:
-    case uapi::BPF_MAP_TYPE_BLOOM_FILTER: keyless = true; break;
-    case BPF_MAP_TYPE_ARRAY:
-    case BPF_MAP_TYPE_PERCPU_ARRAY:
-    case BPF_MAP_TYPE_PROG_ARRAY:
-    case BPF_MAP_TYPE_PERF_EVENT_ARRAY:
-    case BPF_MAP_TYPE_ARRAY_OF_MAPS:
-    case BPF_MAP_TYPE_CGROUP_ARRAY:
-    case BPF_MAP_TYPE_DEVMAP:
-    case BPF_MAP_TYPE_CPUMAP:
-    case BPF_MAP_TYPE_XSKMAP:
-    case BPF_MAP_TYPE_SOCKMAP: indexed = true; break;
-    default: break;
-    }
     if (map.max_entries == 0)
         return "max_entries is 0, and a map of this type has at least one: an object may leave it to its own loader; "
                "`rawbpf load --map NAME:entries=N` sets it";
@@ -66,35 +45,12 @@ std::string_view why_invalid(const sys::MapCreateAttr &map) {
     if (indexed && map.key_size != 4) return "keys of this type of map are of 4 bytes";
     if (valueless && map.value_size != 0) return "maps of this type have no values";
     if (!valueless && map.value_size == 0) return "maps of this type have values: __type(value, ...)";
-    if (map.map_type == BPF_MAP_TYPE_LPM_TRIE && !(map.map_flags & BPF_F_NO_PREALLOC))
-        return "tries take the flag BPF_F_NO_PREALLOC";
+    if (row.keys == MapKeys::prefix && !(map.map_flags & BPF_F_NO_PREALLOC)) return "tries take the flag BPF_F_NO_PREALLOC";
     return {};
 }
 
-// These have a map_check_btf that says no: their values are references to kernel objects, not data.
-bool takes_btf(uint32_t type) {
-    switch (type) {
-    case BPF_MAP_TYPE_PROG_ARRAY:
-    case BPF_MAP_TYPE_PERF_EVENT_ARRAY:
-    case BPF_MAP_TYPE_STACK_TRACE:
-    case BPF_MAP_TYPE_CGROUP_ARRAY:
-    case BPF_MAP_TYPE_ARRAY_OF_MAPS:
-    case BPF_MAP_TYPE_HASH_OF_MAPS:
-    case BPF_MAP_TYPE_DEVMAP:
-    case BPF_MAP_TYPE_DEVMAP_HASH:
-    case BPF_MAP_TYPE_CPUMAP:
-    case BPF_MAP_TYPE_XSKMAP:
-    case BPF_MAP_TYPE_SOCKMAP:
-    case BPF_MAP_TYPE_SOCKHASH:
-    case BPF_MAP_TYPE_QUEUE:
-    case BPF_MAP_TYPE_STACK:
-    case BPF_MAP_TYPE_RINGBUF:
-    case uapi::BPF_MAP_TYPE_USER_RINGBUF:
-    case uapi::BPF_MAP_TYPE_ARENA:
-    case BPF_MAP_TYPE_STRUCT_OPS: return false; // that one has its type from the kernel
-    default: return true;
-    }
-}
+// The others have a map_check_btf that says no: their values are references to kernel objects, not data.
+bool takes_btf(MapValues values) { return values == MapValues::typed || values == MapValues::per_cpu; }
 
 // A ring must be a power of two and whole pages, and pages are 64 KiB on some arm64 kernels: rounded up here, so that one
 // program fits all.
@@ -102,11 +58,6 @@ Result<uint32_t> ring_size(uint32_t wanted, std::string_view name) {
     uint64_t size = std::bit_ceil(std::max<uint64_t>(wanted, sys::page_size()));
     if (size > 1U << 31) return fail(Errc::invalid_argument, "map {}: a ring of {} bytes is too large", name, wanted);
     return static_cast<uint32_t>(size);
-}
-
-bool per_cpu_type(uint32_t type) {
-    return type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_LRU_PERCPU_HASH ||
-           type == BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE;
 }
 
 constexpr uint32_t kLink = 1u << 13; // BPF_F_LINK, 6.4
@@ -146,8 +97,7 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
     map.value_size_ = spec.value_size;
     map.max_entries_ = spec.max_entries;
     map.flags_ = spec.flags;
-    if (spec.type == BPF_MAP_TYPE_RINGBUF || spec.type == uapi::BPF_MAP_TYPE_USER_RINGBUF)
-        map.max_entries_ = TRY(ring_size(spec.max_entries, spec.name));
+    if (is_ring_buffer(spec.type)) map.max_entries_ = TRY(ring_size(spec.max_entries, spec.name));
     if (spec.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY) {
         map.key_size_ = map.value_size_ = 4;
         if (map.max_entries_ == 0) map.max_entries_ = static_cast<uint32_t>(TRY(possible_cpu_count()));
@@ -175,7 +125,7 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
         }
     }
     sys::legal_name(spec.name, attr.map_name);
-    if (btf_fd >= 0 && spec.value_type != 0 && takes_btf(spec.type)) {
+    if (btf_fd >= 0 && spec.value_type != 0 && takes_btf(map_type_row(spec.type).values)) {
         attr.btf_fd = static_cast<uint32_t>(btf_fd);
         attr.btf_key_type_id = spec.key_type;
         attr.btf_value_type_id = spec.value_type;
@@ -218,7 +168,7 @@ Result<Map> Map::from_fd(Fd fd) {
     return map;
 }
 
-bool Map::per_cpu() const { return per_cpu_type(type_); }
+bool Map::per_cpu() const { return map_type_row(type_).values == MapValues::per_cpu; }
 
 size_t Map::lookup_size() const {
     if (!per_cpu()) return value_size_;

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "asm/insn.h"
+#include "asm/kinds.h"
 #include "runtime/base/fd.h"
 #include "runtime/kernel/probes.h"
-#include "runtime/object/kinds.h"
 
 namespace rawbpf::inline v0 {
 

@@ -2,6 +2,7 @@
 //
 // The types differ in what they want: local storage wants BTF for its key, maps of maps a map, struct_ops a type of the
 // kernel's (any: the kernel that knows struct_ops answers ENOTSUPP for a type that isn't one, where others say EINVAL).
+#include "asm/map_types.h"
 #include "runtime/kernel/probe_load.h"
 
 #include <cerrno>
@@ -74,22 +75,6 @@ int try_map_type(MapType type) {
     }
 }
 
-// What to call a type in "needs ...".
-struct Words {
-    MapType type;
-    std::string_view text;
-};
-constexpr Words kWords[] = {
-    {MapType::RINGBUF, "ring buffers"},
-    {MapType::INODE_STORAGE, "inode storage"},
-    {MapType::TASK_STORAGE, "task storage"},
-    {MapType::BLOOM_FILTER, "Bloom filters"},
-    {MapType::USER_RINGBUF, "user ring buffers"},
-    {MapType::CGRP_STORAGE, "cgroup storage"},
-    {MapType::ARENA, "arenas"},
-    {MapType::INSN_ARRAY, "instruction arrays"},
-};
-
 std::map<uint32_t, Probed> answers;
 
 } // namespace
@@ -125,8 +110,8 @@ Probed probe_map_type(uint32_t type) {
 bool has_map_type(uint32_t type) { return probe_map_type(type).support == Support::yes; }
 
 std::string map_type_needs(uint32_t type) {
-    for (const Words &words : kWords)
-        if (words.type == MapType{type}) return format("{}, {}", words.text, map_type_since(type));
+    const MapTypeRow &row = map_type_row(type);
+    if (!row.called.empty()) return format("{}, {}", row.called, row.since);
     return format("a kernel with map type {}", sys::map_type_name(type));
 }
 

@@ -1,9 +1,9 @@
 // Maps that probes make. Private to the room.
 #pragma once
 
+#include "asm/kinds.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
-#include "runtime/object/kinds.h"
 #include "runtime/sys/bpf.h"
 
 namespace rawbpf::inline v0 {

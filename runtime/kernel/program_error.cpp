@@ -10,6 +10,7 @@
 #include <linux/bpf.h>
 
 #include "asm/helpers.h"
+#include "asm/kinds.h"
 #include "runtime/kernel/near_names.h"
 #include "runtime/kernel/permission_error.h"
 #include "runtime/kernel/probes.h"
@@ -17,7 +18,6 @@
 #include "runtime/kernel/refused_helper.h"
 #include "runtime/kernel/system_state.h"
 #include "runtime/kernel/verifier_log.h"
-#include "runtime/object/kinds.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/privileges.h"

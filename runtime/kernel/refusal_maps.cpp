@@ -1,13 +1,13 @@
 // Advice on maps that a helper doesn't take: which types it takes, which helpers are for the map.
 //
-// The pairs are those of the kernel's check_map_func_compatibility(), 6.18. Types that aren't in the table take every helper for
-// maps that isn't in it either.
+// asm/map_types.h has the helpers of each type. A type without any takes every helper for maps that no other type has.
 #include <linux/bpf.h>
 
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "asm/map_types.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/refusal_parts.h"
 #include "runtime/sys/names.h"
@@ -16,91 +16,38 @@
 namespace rawbpf::inline v0::refusal {
 namespace {
 
-struct Pair {
-    uint32_t type;
-    std::string_view helper;
-};
-
-constexpr Pair kPairs[] = {
-    {BPF_MAP_TYPE_PROG_ARRAY, "bpf_tail_call"},
-    {BPF_MAP_TYPE_PERF_EVENT_ARRAY, "bpf_perf_event_output"},
-    {BPF_MAP_TYPE_PERF_EVENT_ARRAY, "bpf_perf_event_read_value"},
-    {BPF_MAP_TYPE_PERF_EVENT_ARRAY, "bpf_perf_event_read"},
-    {BPF_MAP_TYPE_PERF_EVENT_ARRAY, "bpf_skb_output"},
-    {BPF_MAP_TYPE_PERF_EVENT_ARRAY, "bpf_xdp_output"},
-    {BPF_MAP_TYPE_RINGBUF, "bpf_ringbuf_output"},
-    {BPF_MAP_TYPE_RINGBUF, "bpf_ringbuf_reserve"},
-    {BPF_MAP_TYPE_RINGBUF, "bpf_ringbuf_reserve_dynptr"},
-    {BPF_MAP_TYPE_RINGBUF, "bpf_ringbuf_query"},
-    {uapi::BPF_MAP_TYPE_USER_RINGBUF, "bpf_user_ringbuf_drain"},
-    {BPF_MAP_TYPE_STACK_TRACE, "bpf_get_stackid"},
-    {BPF_MAP_TYPE_CGROUP_ARRAY, "bpf_skb_under_cgroup"},
-    {BPF_MAP_TYPE_CGROUP_ARRAY, "bpf_current_task_under_cgroup"},
-    {BPF_MAP_TYPE_CGROUP_STORAGE, "bpf_get_local_storage"},
-    {BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE, "bpf_get_local_storage"},
-    {BPF_MAP_TYPE_DEVMAP, "bpf_redirect_map"},
-    {BPF_MAP_TYPE_DEVMAP, "bpf_map_lookup_elem"},
-    {BPF_MAP_TYPE_DEVMAP_HASH, "bpf_redirect_map"},
-    {BPF_MAP_TYPE_DEVMAP_HASH, "bpf_map_lookup_elem"},
-    {BPF_MAP_TYPE_CPUMAP, "bpf_redirect_map"},
-    {BPF_MAP_TYPE_XSKMAP, "bpf_redirect_map"},
-    {BPF_MAP_TYPE_XSKMAP, "bpf_map_lookup_elem"},
-    {BPF_MAP_TYPE_ARRAY_OF_MAPS, "bpf_map_lookup_elem"},
-    {BPF_MAP_TYPE_HASH_OF_MAPS, "bpf_map_lookup_elem"},
-    {BPF_MAP_TYPE_SOCKMAP, "bpf_sk_redirect_map"},
-    {BPF_MAP_TYPE_SOCKMAP, "bpf_msg_redirect_map"},
-    {BPF_MAP_TYPE_SOCKMAP, "bpf_sock_map_update"},
-    {BPF_MAP_TYPE_SOCKMAP, "bpf_sk_select_reuseport"},
-    {BPF_MAP_TYPE_SOCKMAP, "bpf_map_lookup_elem"},
-    {BPF_MAP_TYPE_SOCKMAP, "bpf_map_delete_elem"},
-    {BPF_MAP_TYPE_SOCKHASH, "bpf_sk_redirect_hash"},
-    {BPF_MAP_TYPE_SOCKHASH, "bpf_msg_redirect_hash"},
-    {BPF_MAP_TYPE_SOCKHASH, "bpf_sock_hash_update"},
-    {BPF_MAP_TYPE_SOCKHASH, "bpf_sk_select_reuseport"},
-    {BPF_MAP_TYPE_SOCKHASH, "bpf_map_lookup_elem"},
-    {BPF_MAP_TYPE_SOCKHASH, "bpf_map_delete_elem"},
-    {BPF_MAP_TYPE_REUSEPORT_SOCKARRAY, "bpf_sk_select_reuseport"},
-    {BPF_MAP_TYPE_QUEUE, "bpf_map_push_elem"},
-    {BPF_MAP_TYPE_QUEUE, "bpf_map_pop_elem"},
-    {BPF_MAP_TYPE_QUEUE, "bpf_map_peek_elem"},
-    {BPF_MAP_TYPE_STACK, "bpf_map_push_elem"},
-    {BPF_MAP_TYPE_STACK, "bpf_map_pop_elem"},
-    {BPF_MAP_TYPE_STACK, "bpf_map_peek_elem"},
-    {uapi::BPF_MAP_TYPE_BLOOM_FILTER, "bpf_map_push_elem"},
-    {uapi::BPF_MAP_TYPE_BLOOM_FILTER, "bpf_map_peek_elem"},
-    {BPF_MAP_TYPE_SK_STORAGE, "bpf_sk_storage_get"},
-    {BPF_MAP_TYPE_SK_STORAGE, "bpf_sk_storage_delete"},
-    {BPF_MAP_TYPE_INODE_STORAGE, "bpf_inode_storage_get"},
-    {BPF_MAP_TYPE_INODE_STORAGE, "bpf_inode_storage_delete"},
-    {BPF_MAP_TYPE_TASK_STORAGE, "bpf_task_storage_get"},
-    {BPF_MAP_TYPE_TASK_STORAGE, "bpf_task_storage_delete"},
-    {uapi::BPF_MAP_TYPE_CGRP_STORAGE, "bpf_cgrp_storage_get"},
-    {uapi::BPF_MAP_TYPE_CGRP_STORAGE, "bpf_cgrp_storage_delete"},
-    {BPF_MAP_TYPE_PERCPU_ARRAY, "bpf_map_lookup_percpu_elem"},
-    {BPF_MAP_TYPE_PERCPU_HASH, "bpf_map_lookup_percpu_elem"},
-    {BPF_MAP_TYPE_LRU_PERCPU_HASH, "bpf_map_lookup_percpu_elem"},
-};
-
-// Helpers that are for more types than those of the table.
-bool is_general(std::string_view helper) { return helper == "bpf_map_lookup_elem" || helper == "bpf_map_delete_elem"; }
-// Maps that have more helpers than those of the table.
-bool has_more(uint32_t type) {
-    return type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+// Each helper of a row, without the plus.
+template <class See> void each_helper(const MapTypeRow &row, See &&see) {
+    std::string_view rest = row.helpers;
+    if (rest.starts_with('+')) rest.remove_prefix(1);
+    while (!rest.empty()) {
+        const size_t blank = rest.find(' ');
+        see(rest.substr(0, blank));
+        rest.remove_prefix(blank == std::string_view::npos ? rest.size() : blank + 1);
+    }
 }
+
+// Helpers that are for more types than those that name them.
+bool is_general(std::string_view helper) { return helper == "bpf_map_lookup_elem" || helper == "bpf_map_delete_elem"; }
 
 // "BPF_MAP_TYPE_QUEUE or BPF_MAP_TYPE_STACK"; empty: the table has none.
 std::string types_of(std::string_view helper) {
     std::string out;
-    for (const Pair &pair : kPairs)
-        if (pair.helper == helper && !is_general(helper))
-            append(out, "{}{}", out.empty() ? "" : " or ", sys::map_type_name(pair.type));
+    if (is_general(helper) || !helper.starts_with("bpf_")) return out;
+    helper.remove_prefix(4);
+    for (uint32_t type = 0; type < kMapTypeCount; ++type)
+        each_helper(kMapTypes[type], [&](std::string_view name) {
+            if (helper == name) append(out, "{}{}", out.empty() ? "" : " or ", sys::map_type_name(type));
+        });
     return out;
 }
 
+// Those that are for this type; empty where general ones are, too.
 std::string helpers_of(uint32_t type) {
     std::string out;
-    for (const Pair &pair : kPairs)
-        if (pair.type == type && !has_more(type)) append(out, "{}{}()", out.empty() ? "" : ", ", pair.helper);
+    const MapTypeRow &row = map_type_row(type);
+    if (row.helpers.starts_with('+')) return out;
+    each_helper(row, [&](std::string_view name) { append(out, "{}bpf_{}()", out.empty() ? "" : ", ", name); });
     return out;
 }
 

@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "asm/kinds.h"
 #include "runtime/kernel/map.h"
 #include "runtime/object/harness.h"
-#include "runtime/object/kinds.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"

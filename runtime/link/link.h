@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "asm/kinds.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
-#include "runtime/object/kinds.h"
 
 namespace rawbpf::inline v0 {
 

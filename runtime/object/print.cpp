@@ -1,6 +1,6 @@
 // A spec as text. What is printed is what the kernel will be asked for, and nothing that changes from run to run: the same
 // object gives the same text, so that two specs can be compared with diff and tests can hold a whole one.
-#include "runtime/object/kinds.h"
+#include "asm/kinds.h"
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0 {

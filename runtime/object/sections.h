@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/object/kinds.h"
+#include "asm/kinds.h"
 
 namespace rawbpf::inline v0 {
 

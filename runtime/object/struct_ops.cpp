@@ -15,9 +15,9 @@
 
 #include <algorithm>
 
+#include "asm/kinds.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/image.h"
-#include "runtime/object/kinds.h"
 
 namespace rawbpf::inline v0::object {
 

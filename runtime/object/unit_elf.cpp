@@ -21,9 +21,9 @@
 #include <cstring>
 #include <map>
 
+#include "asm/kinds.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/elf/writer.h"
-#include "runtime/object/kinds.h"
 #include "runtime/object/unit_types.h"
 
 namespace rawbpf::inline v0 {

@@ -15,9 +15,9 @@
 #include <algorithm>
 #include <map>
 
+#include "asm/kinds.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/code.h"
-#include "runtime/object/kinds.h"
 #include "runtime/object/unit_types.h"
 
 namespace rawbpf::inline v0 {

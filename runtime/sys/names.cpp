@@ -1,10 +1,11 @@
 // Names of the kernel's numbers.
 //
-// A table is one text, names in the kernel's order separated by blanks, without their common prefix: an array of pointers
-// would cost a relocation a name in a position-independent binary, and nobody looks names up in a hurry. The order is that of
-// the enums in include/uapi/linux/bpf.h of Linux 7.2; a new name is added at the end of its list.
+// Types of maps, programs, attachments and links are those of asm/map_types.h and asm/kinds.h. The commands are one text, in the
+// kernel's order, separated by blanks: an array of pointers would cost a relocation a name in a position-independent binary, and
+// nobody looks them up in a hurry. The order is that of include/uapi/linux/bpf.h of Linux 7.2; a new name is added at the end.
 #include "runtime/sys/names.h"
 
+#include "asm/kinds.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/uapi.h"
 
@@ -18,31 +19,10 @@ constexpr std::string_view kCommands =
     "MAP_LOOKUP_AND_DELETE_ELEM MAP_FREEZE BTF_GET_NEXT_ID MAP_LOOKUP_BATCH MAP_LOOKUP_AND_DELETE_BATCH "
     "MAP_UPDATE_BATCH MAP_DELETE_BATCH LINK_CREATE LINK_UPDATE LINK_GET_FD_BY_ID LINK_GET_NEXT_ID ENABLE_STATS "
     "ITER_CREATE LINK_DETACH PROG_BIND_MAP TOKEN_CREATE PROG_STREAM_READ_BY_FD PROG_ASSOC_STRUCT_OPS";
-constexpr std::string_view kMapTypes =
-    "UNSPEC HASH ARRAY PROG_ARRAY PERF_EVENT_ARRAY PERCPU_HASH PERCPU_ARRAY STACK_TRACE CGROUP_ARRAY LRU_HASH "
-    "LRU_PERCPU_HASH LPM_TRIE ARRAY_OF_MAPS HASH_OF_MAPS DEVMAP SOCKMAP CPUMAP XSKMAP SOCKHASH CGROUP_STORAGE "
-    "REUSEPORT_SOCKARRAY PERCPU_CGROUP_STORAGE QUEUE STACK SK_STORAGE DEVMAP_HASH STRUCT_OPS RINGBUF INODE_STORAGE "
-    "TASK_STORAGE BLOOM_FILTER USER_RINGBUF CGRP_STORAGE ARENA INSN_ARRAY RHASH";
-constexpr std::string_view kProgTypes =
-    "UNSPEC SOCKET_FILTER KPROBE SCHED_CLS SCHED_ACT TRACEPOINT XDP PERF_EVENT CGROUP_SKB CGROUP_SOCK LWT_IN LWT_OUT "
-    "LWT_XMIT SOCK_OPS SK_SKB CGROUP_DEVICE SK_MSG RAW_TRACEPOINT CGROUP_SOCK_ADDR LWT_SEG6LOCAL LIRC_MODE2 "
-    "SK_REUSEPORT FLOW_DISSECTOR CGROUP_SYSCTL RAW_TRACEPOINT_WRITABLE CGROUP_SOCKOPT TRACING STRUCT_OPS EXT LSM "
-    "SK_LOOKUP SYSCALL NETFILTER";
-constexpr std::string_view kAttachTypes =
-    "CGROUP_INET_INGRESS CGROUP_INET_EGRESS CGROUP_INET_SOCK_CREATE CGROUP_SOCK_OPS SK_SKB_STREAM_PARSER "
-    "SK_SKB_STREAM_VERDICT CGROUP_DEVICE SK_MSG_VERDICT CGROUP_INET4_BIND CGROUP_INET6_BIND CGROUP_INET4_CONNECT "
-    "CGROUP_INET6_CONNECT CGROUP_INET4_POST_BIND CGROUP_INET6_POST_BIND CGROUP_UDP4_SENDMSG CGROUP_UDP6_SENDMSG "
-    "LIRC_MODE2 FLOW_DISSECTOR CGROUP_SYSCTL CGROUP_UDP4_RECVMSG CGROUP_UDP6_RECVMSG CGROUP_GETSOCKOPT "
-    "CGROUP_SETSOCKOPT TRACE_RAW_TP TRACE_FENTRY TRACE_FEXIT MODIFY_RETURN LSM_MAC TRACE_ITER "
-    "CGROUP_INET4_GETPEERNAME CGROUP_INET6_GETPEERNAME CGROUP_INET4_GETSOCKNAME CGROUP_INET6_GETSOCKNAME XDP_DEVMAP "
-    "CGROUP_INET_SOCK_RELEASE XDP_CPUMAP SK_LOOKUP XDP SK_SKB_VERDICT SK_REUSEPORT_SELECT "
-    "SK_REUSEPORT_SELECT_OR_MIGRATE PERF_EVENT TRACE_KPROBE_MULTI LSM_CGROUP STRUCT_OPS NETFILTER TCX_INGRESS "
-    "TCX_EGRESS TRACE_UPROBE_MULTI CGROUP_UNIX_CONNECT CGROUP_UNIX_SENDMSG CGROUP_UNIX_RECVMSG "
-    "CGROUP_UNIX_GETPEERNAME CGROUP_UNIX_GETSOCKNAME NETKIT_PRIMARY NETKIT_PEER TRACE_KPROBE_SESSION "
-    "TRACE_UPROBE_SESSION TRACE_FSESSION TRACE_FENTRY_MULTI TRACE_FEXIT_MULTI TRACE_FSESSION_MULTI";
-constexpr std::string_view kLinkTypes =
-    "UNSPEC RAW_TRACEPOINT TRACING CGROUP ITER NETNS XDP PERF_EVENT KPROBE_MULTI STRUCT_OPS NETFILTER TCX "
-    "UPROBE_MULTI NETKIT SOCKMAP TRACING_MULTI";
+// A number that the table doesn't have is shown as it is.
+std::string named(std::string_view prefix, std::string_view name, uint32_t number) {
+    return name == "?" ? format("{}", number) : format("{}{}", prefix, name);
+}
 
 std::string nth(std::string_view prefix, std::string_view words, uint32_t n) {
     std::string_view rest = words;
@@ -80,10 +60,10 @@ constexpr FlagName kProgFlags[] = {
 } // namespace
 
 std::string command_name(uint32_t command) { return nth("BPF_", kCommands, command); }
-std::string map_type_name(uint32_t type) { return nth("BPF_MAP_TYPE_", kMapTypes, type); }
-std::string prog_type_name(uint32_t type) { return nth("BPF_PROG_TYPE_", kProgTypes, type); }
-std::string attach_type_name(uint32_t type) { return nth("BPF_", kAttachTypes, type); }
-std::string link_type_name(uint32_t type) { return nth("BPF_LINK_TYPE_", kLinkTypes, type); }
+std::string map_type_name(uint32_t type) { return named("BPF_MAP_TYPE_", v0::map_type_name(type), type); }
+std::string prog_type_name(uint32_t type) { return named("BPF_PROG_TYPE_", v0::program_type_name(type), type); }
+std::string attach_type_name(uint32_t type) { return named("BPF_", v0::attach_type_name(type), type); }
+std::string link_type_name(uint32_t type) { return named("BPF_LINK_TYPE_", v0::link_type_name(type), type); }
 
 std::string flag_names(uint64_t flags, std::span<const FlagName> names) {
     if (flags == 0) return "0";

@@ -92,7 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     while (w.back()) --steps;
     if (steps != 0 || w.pc() != 0 || stepped != before || w.cpu().depth != 0) std::abort();
     for (const auto &map : w.maps()) {
-        if (map->kind() == emulator::MapKind::hash && map->next_entry(0) != map->max_entries()) std::abort();
+        if (map->kind() == MapEngine::hash && map->next_entry(0) != map->max_entries()) std::abort();
         map->each_record([](std::string_view) { std::abort(); });
     }
     return 0;

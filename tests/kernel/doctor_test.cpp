@@ -11,9 +11,9 @@
 #include <set>
 
 #include "asm/helpers.h"
+#include "asm/kinds.h"
 #include "programs/doctor/doctor.h"
 #include "runtime/kernel/probes.h"
-#include "runtime/object/kinds.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 #include "tests/support/fds.h"

@@ -1,8 +1,8 @@
 // Objects without a kernel: what two compilers made of golden.bpf.c, and files that aren't whole.
 #include "programs/inspect/object_view.h"
 
+#include "asm/kinds.h"
 #include "runtime/object/elf_object.h"
-#include "runtime/object/kinds.h"
 #include "tests/support/test.h"
 
 namespace rawbpf::inline v0 {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/object/kinds.h"
+#include "asm/kinds.h"
 #include "runtime/object/sections.h"
 #include "tests/support/test.h"
 #include "tests/unit/object/sample.h"

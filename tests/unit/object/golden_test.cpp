@@ -1,9 +1,9 @@
 // Objects as compilers emit them: golden/golden.bpf.c by clang 14 and clang 19.
 #include <algorithm>
 
+#include "asm/kinds.h"
 #include "runtime/object/core.h"
 #include "runtime/object/elf_object.h"
-#include "runtime/object/kinds.h"
 #include "tests/support/test.h"
 
 namespace rawbpf::inline v0 {

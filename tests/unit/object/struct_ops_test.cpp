@@ -1,6 +1,6 @@
 // struct_ops maps, arenas and exception callbacks, out of a synthetic object; and the calls that gcc's assembler writes.
+#include "asm/kinds.h"
 #include "runtime/object/elf_object.h"
-#include "runtime/object/kinds.h"
 #include "tests/support/test.h"
 #include "tests/unit/object/sample.h"
 

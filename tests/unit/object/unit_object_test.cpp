@@ -1,8 +1,8 @@
 // DSL units into specs.
 #include "runtime/object/unit_object.h"
 
+#include "asm/kinds.h"
 #include "runtime/object/core.h"
-#include "runtime/object/kinds.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

@@ -1,4 +1,5 @@
-// The kernel's lists of program, attach, link and map types: number, name, and the version that brought each.
+// The kernel's lists of program, attach and link types: number, name, and the version that brought each. Map types, of which
+// more is known, have map_types.h.
 //
 // A list a place: the enum, the name and the "since" of a type all come from one line here. The numbers are positions, as in
 // include/uapi/linux/bpf.h (they only ever grow at the end); the headers of an old system don't have the newer names, so the
@@ -7,6 +8,8 @@
 
 #include <cstdint>
 #include <string_view>
+
+#include "asm/map_types.h"
 
 namespace rawbpf::inline v0 {
 
@@ -52,17 +55,6 @@ namespace rawbpf::inline v0 {
     X(STRUCT_OPS, "6.4")                     X(NETFILTER, "6.4")                      X(TCX, "6.6") \
     X(UPROBE_MULTI, "6.6")                   X(NETKIT, "6.7")                         X(SOCKMAP, "6.10") \
     X(TRACING_MULTI, "")
-
-#define RAWBPF_MAP_TYPES(X) \
-    X(UNSPEC, "")                 X(HASH, "3.19")               X(ARRAY, "3.19")              X(PROG_ARRAY, "4.2") \
-    X(PERF_EVENT_ARRAY, "4.3")    X(PERCPU_HASH, "4.6")         X(PERCPU_ARRAY, "4.6")        X(STACK_TRACE, "4.6") \
-    X(CGROUP_ARRAY, "4.8")        X(LRU_HASH, "4.10")           X(LRU_PERCPU_HASH, "4.10")    X(LPM_TRIE, "4.11") \
-    X(ARRAY_OF_MAPS, "4.12")      X(HASH_OF_MAPS, "4.12")       X(DEVMAP, "4.14")             X(SOCKMAP, "4.14") \
-    X(CPUMAP, "4.15")             X(XSKMAP, "4.18")             X(SOCKHASH, "4.18")           X(CGROUP_STORAGE, "4.19") \
-    X(REUSEPORT_SOCKARRAY, "4.19") X(PERCPU_CGROUP_STORAGE, "4.20") X(QUEUE, "4.20")          X(STACK, "4.20") \
-    X(SK_STORAGE, "5.2")          X(DEVMAP_HASH, "5.4")         X(STRUCT_OPS, "5.6")          X(RINGBUF, "5.8") \
-    X(INODE_STORAGE, "5.10")      X(TASK_STORAGE, "5.11")       X(BLOOM_FILTER, "5.16")       X(USER_RINGBUF, "6.1") \
-    X(CGRP_STORAGE, "6.2")        X(ARENA, "6.9")               X(INSN_ARRAY, "6.19")         X(RHASH, "7.2")
 // clang-format on
 
 #define RAWBPF_ENUMERATOR(name, ...) name,
@@ -70,8 +62,6 @@ namespace rawbpf::inline v0 {
 enum class ProgramType : uint32_t { RAWBPF_PROGRAM_TYPES(RAWBPF_ENUMERATOR) };
 /// BPF_CGROUP_*, BPF_TRACE_* ...: the kernel's names have BPF_ in front.
 enum class AttachType : uint32_t { RAWBPF_ATTACH_TYPES(RAWBPF_ENUMERATOR) };
-/// BPF_MAP_TYPE_*
-enum class MapType : uint32_t { RAWBPF_MAP_TYPES(RAWBPF_ENUMERATOR) };
 /// BPF_LINK_TYPE_*
 enum class LinkType : uint32_t { RAWBPF_LINK_TYPES(RAWBPF_ENUMERATOR) };
 #undef RAWBPF_ENUMERATOR
@@ -80,7 +70,6 @@ enum class LinkType : uint32_t { RAWBPF_LINK_TYPES(RAWBPF_ENUMERATOR) };
 inline constexpr uint32_t kProgramTypeCount = RAWBPF_PROGRAM_TYPES(RAWBPF_COUNT);
 inline constexpr uint32_t kAttachTypeCount = RAWBPF_ATTACH_TYPES(RAWBPF_COUNT);
 inline constexpr uint32_t kLinkTypeCount = RAWBPF_LINK_TYPES(RAWBPF_COUNT);
-inline constexpr uint32_t kMapTypeCount = RAWBPF_MAP_TYPES(RAWBPF_COUNT);
 #undef RAWBPF_COUNT
 
 /// "PERF_EVENT" for 7; "?" for a number that isn't in the list.

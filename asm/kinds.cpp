@@ -1,5 +1,5 @@
 // The names of the lists in kinds.h, as arrays: position = number.
-#include "runtime/object/kinds.h"
+#include "asm/kinds.h"
 
 #include <array>
 #include <cstddef>
@@ -13,7 +13,6 @@ struct Entry {
 };
 #define RAWBPF_ENTRY(name, since) Entry{#name, since},
 constexpr Entry kPrograms[] = {RAWBPF_PROGRAM_TYPES(RAWBPF_ENTRY)};
-constexpr Entry kMaps[] = {RAWBPF_MAP_TYPES(RAWBPF_ENTRY)};
 constexpr Entry kAttaches[] = {RAWBPF_ATTACH_TYPES(RAWBPF_ENTRY)};
 constexpr Entry kLinks[] = {RAWBPF_LINK_TYPES(RAWBPF_ENTRY)};
 #undef RAWBPF_ENTRY
@@ -21,7 +20,6 @@ constexpr Entry kLinks[] = {RAWBPF_LINK_TYPES(RAWBPF_ENTRY)};
 // Anchors: a line dropped or doubled in a list would shift every number after it.
 static_assert(uint32_t(ProgramType::PERF_EVENT) == 7 && uint32_t(ProgramType::NETFILTER) == 32);
 static_assert(uint32_t(AttachType::XDP) == 37 && uint32_t(AttachType::TRACE_UPROBE_SESSION) == 57);
-static_assert(uint32_t(MapType::RINGBUF) == 27 && uint32_t(MapType::ARENA) == 33);
 static_assert(uint32_t(LinkType::PERF_EVENT) == 7 && uint32_t(LinkType::NETKIT) == 13);
 
 template <size_t N> Entry at(const Entry (&list)[N], uint32_t index) { return index < N ? list[index] : Entry{"?", ""}; }
@@ -30,8 +28,8 @@ template <size_t N> Entry at(const Entry (&list)[N], uint32_t index) { return in
 
 std::string_view program_type_name(uint32_t type) { return at(kPrograms, type).name; }
 std::string_view program_type_since(uint32_t type) { return at(kPrograms, type).since; }
-std::string_view map_type_name(uint32_t type) { return at(kMaps, type).name; }
-std::string_view map_type_since(uint32_t type) { return at(kMaps, type).since; }
+std::string_view map_type_name(uint32_t type) { return map_type_row(type).name; }
+std::string_view map_type_since(uint32_t type) { return map_type_row(type).since; }
 std::string_view attach_type_name(uint32_t type) { return at(kAttaches, type).name; }
 std::string_view attach_type_since(uint32_t type) { return at(kAttaches, type).since; }
 std::string_view link_type_name(uint32_t type) { return at(kLinks, type).name; }

@@ -1,0 +1,146 @@
+// The kernel's map types, a row each: everything that rawbpf knows of a type, for the assembler, the loader, `load` and its
+// messages, `doctor`, the emulator and all listings. A new type is a new last row.
+//
+//      X(name, since, keys, values, contents, engine, called, purpose, helpers)
+//
+//      name       BPF_MAP_TYPE_ in front of it; the assembler's word is the same in small letters. The number is the position
+//      since      the kernel that brought it
+//      keys       what map_alloc_check() wants of them (MapKeys)
+//      values     likewise, and whether they have types (MapValues)
+//      contents   how user space sees what is in it (MapContents)
+//      engine     what it is in the emulator (MapEngine)
+//      called     in "needs ring buffers, 5.8"; empty: "a kernel with map type BPF_MAP_TYPE_X"
+//      purpose    what it is for, in `--syscalls`; empty: "memory that the programs and we share"
+//      helpers    those for this type alone, which no other helper is for (the kernel's check_map_func_compatibility(), 6.18). With a
+//                 plus in front it takes the general ones, too. Empty: the general ones
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rawbpf::inline v0 {
+
+enum class MapKeys : uint8_t {
+    unasked, ///< the kernel sets them, or checks them later
+    any,
+    index, ///< a number of 4 bytes below max_entries
+    none,
+    prefix, ///< a number of bits, then the bits: struct bpf_lpm_trie_key
+    object, ///< the 4 bytes of a descriptor; values lie at the object itself, without a max_entries
+};
+enum class MapValues : uint8_t {
+    none,
+    typed,     ///< the programs' own; their BTF is taken
+    per_cpu,   ///< the same, one for each possible CPU
+    reference, ///< to an object of the kernel, or bytes in the kernel's form: no BTF is taken
+};
+enum class MapContents : uint8_t {
+    entries, ///< keys and values, which BPF_MAP_GET_NEXT_KEY and BPF_MAP_LOOKUP_ELEM read
+    ring,    ///< records that a reader takes as they come
+    taken,   ///< reading takes out what is read
+    asked,   ///< whether something is in it can be asked
+    owned,   ///< values found by the socket, inode, task or cgroup that they belong to
+    kernels, ///< a struct that the kernel calls, registered by a link
+    memory,  ///< mapped, without entries
+};
+/// What does its work in the emulator.
+enum class MapEngine : uint8_t {
+    array,
+    hash,
+    trie,    ///< longest prefix match
+    bloom,   ///< push adds, peek asks
+    maps,    ///< an array of other maps
+    map_set, ///< a hash of other maps
+    programs,
+    queue,
+    stack,
+    ring,
+    records,
+    arena,
+    targets, ///< addresses of instructions, for gotox
+    unknown, ///< it is refused
+};
+
+// clang-format off
+#define RAWBPF_MAP_TYPES(X) \
+    X(UNSPEC, "", unasked, none, entries, unknown, "", "", "") \
+    X(HASH, "3.19", any, typed, entries, hash, "", "", "") \
+    X(ARRAY, "3.19", index, typed, entries, array, "", "", "") \
+    X(PROG_ARRAY, "4.2", index, reference, entries, programs, "", "programs to go on with (tail calls)", "tail_call") \
+    X(PERF_EVENT_ARRAY, "4.3", index, reference, ring, records, "", "rings, one for each CPU, that records come out of", \
+      "perf_event_output perf_event_read_value perf_event_read skb_output xdp_output") \
+    X(PERCPU_HASH, "4.6", any, per_cpu, entries, hash, "", "", "+map_lookup_percpu_elem") \
+    X(PERCPU_ARRAY, "4.6", index, per_cpu, entries, array, "", "slots that each CPU has for itself", "+map_lookup_percpu_elem") \
+    X(STACK_TRACE, "4.6", any, reference, entries, unknown, "", "stacks, found by number", "get_stackid") \
+    X(CGROUP_ARRAY, "4.8", index, reference, entries, unknown, "", "cgroups to compare with", "skb_under_cgroup current_task_under_cgroup") \
+    X(LRU_HASH, "4.10", any, typed, entries, hash, "", "", "") \
+    X(LRU_PERCPU_HASH, "4.10", any, per_cpu, entries, hash, "", "", "+map_lookup_percpu_elem") \
+    X(LPM_TRIE, "4.11", prefix, typed, entries, trie, "", "", "") \
+    X(ARRAY_OF_MAPS, "4.12", index, reference, entries, maps, "", "", "map_lookup_elem") \
+    X(HASH_OF_MAPS, "4.12", any, reference, entries, map_set, "", "", "map_lookup_elem") \
+    X(DEVMAP, "4.14", index, reference, entries, unknown, "", "", "redirect_map map_lookup_elem") \
+    X(SOCKMAP, "4.14", index, reference, entries, unknown, "", "", \
+      "sk_redirect_map msg_redirect_map sock_map_update sk_select_reuseport map_lookup_elem map_delete_elem") \
+    X(CPUMAP, "4.15", index, reference, entries, unknown, "", "", "redirect_map") \
+    X(XSKMAP, "4.18", index, reference, entries, unknown, "", "", "redirect_map map_lookup_elem") \
+    X(SOCKHASH, "4.18", any, reference, entries, unknown, "", "", \
+      "sk_redirect_hash msg_redirect_hash sock_hash_update sk_select_reuseport map_lookup_elem map_delete_elem") \
+    X(CGROUP_STORAGE, "4.19", unasked, typed, owned, unknown, "", "", "get_local_storage") \
+    X(REUSEPORT_SOCKARRAY, "4.19", any, typed, entries, unknown, "", "", "sk_select_reuseport") \
+    X(PERCPU_CGROUP_STORAGE, "4.20", unasked, per_cpu, owned, unknown, "", "", "get_local_storage") \
+    X(QUEUE, "4.20", none, reference, taken, queue, "", "", "map_push_elem map_pop_elem map_peek_elem") \
+    X(STACK, "4.20", none, reference, taken, stack, "", "", "map_push_elem map_pop_elem map_peek_elem") \
+    X(SK_STORAGE, "5.2", object, typed, owned, unknown, "", "", "sk_storage_get sk_storage_delete") \
+    X(DEVMAP_HASH, "5.4", any, reference, entries, unknown, "", "", "redirect_map map_lookup_elem") \
+    X(STRUCT_OPS, "5.6", unasked, reference, kernels, unknown, "", "functions for the kernel to call", "") \
+    X(RINGBUF, "5.8", none, none, ring, ring, "ring buffers", "the ring that records come out of", \
+      "ringbuf_output ringbuf_reserve ringbuf_reserve_dynptr ringbuf_query") \
+    X(INODE_STORAGE, "5.10", object, typed, owned, unknown, "inode storage", "", "inode_storage_get inode_storage_delete") \
+    X(TASK_STORAGE, "5.11", object, typed, owned, unknown, "task storage", "", "task_storage_get task_storage_delete") \
+    X(BLOOM_FILTER, "5.16", none, typed, asked, bloom, "Bloom filters", "", "map_push_elem map_peek_elem") \
+    X(USER_RINGBUF, "6.1", none, none, ring, unknown, "user ring buffers", "", "user_ringbuf_drain") \
+    X(CGRP_STORAGE, "6.2", object, typed, owned, unknown, "cgroup storage", "", "cgrp_storage_get cgrp_storage_delete") \
+    X(ARENA, "6.9", none, none, memory, arena, "arenas", "memory with pointers, shared with us at one address", "") \
+    X(INSN_ARRAY, "6.19", any, typed, entries, targets, "instruction arrays", "", "") \
+    X(RHASH, "7.2", any, typed, entries, unknown, "", "", "")
+// clang-format on
+
+/// BPF_MAP_TYPE_*
+enum class MapType : uint32_t {
+#define RAWBPF_ENUMERATOR(name, ...) name,
+    RAWBPF_MAP_TYPES(RAWBPF_ENUMERATOR)
+#undef RAWBPF_ENUMERATOR
+};
+
+struct MapTypeRow {
+    std::string_view name, since;
+    MapKeys keys;
+    MapValues values;
+    MapContents contents;
+    MapEngine engine;
+    std::string_view called, purpose, helpers;
+};
+
+inline constexpr MapTypeRow kMapTypes[] = {
+#define RAWBPF_ROW(name, since, keys, values, contents, engine, called, purpose, helpers)                                        \
+    {#name, since, MapKeys::keys, MapValues::values, MapContents::contents, MapEngine::engine, called, purpose, helpers},
+    RAWBPF_MAP_TYPES(RAWBPF_ROW)
+#undef RAWBPF_ROW
+};
+inline constexpr uint32_t kMapTypeCount = sizeof kMapTypes / sizeof *kMapTypes;
+static_assert(uint32_t(MapType::RINGBUF) == 27 &&
+              uint32_t(MapType::ARENA) == 33); // a row dropped or doubled would shift the others
+
+/// Of a type that isn't in the table yet, what is most likely.
+inline constexpr MapTypeRow kNewMapType{"?", "", MapKeys::any, MapValues::typed, MapContents::entries, MapEngine::unknown, "",
+                                        "",  ""};
+/// The row of a BPF_MAP_TYPE_ number.
+[[nodiscard]] constexpr const MapTypeRow &map_type_row(uint32_t type) {
+    return type < kMapTypeCount ? kMapTypes[type] : kNewMapType;
+}
+/// A ring of records of its own, whose max_entries is a number of bytes: whole pages, a power of two of them.
+[[nodiscard]] constexpr bool is_ring_buffer(uint32_t type) {
+    return map_type_row(type).contents == MapContents::ring && map_type_row(type).values == MapValues::none;
+}
+
+} // namespace rawbpf::inline v0
