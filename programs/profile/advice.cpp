@@ -59,8 +59,9 @@ bool is_of(const Runtime &runtime, std::string_view path) {
 
 // Code in no file on disk that no runtime wrote; nullptr: it may have been one.
 const Runtime *elsewhere(std::string_view path) {
-    static constexpr Runtime kSlots{"[uprobes]", true, "probed instructions, which the kernel runs elsewhere",
-                                    "profile -p PID, begun while the process is probed, walks on from there"};
+    static constexpr Runtime kSlots{"[uprobes]", true, "the page where the kernel runs probed instructions, and returns to",
+                                    "a profile of the whole machine, or with -p PID begun while the process is probed, walks on "
+                                    "from there"};
     static constexpr Runtime kMemory{"/memfd:", false, "",
                                      "it is a file in memory: a program started from a file on disk has unwind tables and names; "
                                      "code made at run time may have an option that keeps frame pointers"};

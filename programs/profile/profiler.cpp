@@ -24,6 +24,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <unordered_set>
 #include <utility>
@@ -45,6 +46,8 @@
 #include "programs/profile/sample.h"
 #include "programs/profile/stack_counting.h"
 #include "programs/profile/unwinding.h"
+#include "programs/unwind/kernel_members.h"
+#include "programs/unwind/probes_about.h"
 #include "runtime/events/ring_reader.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/stats.h"
@@ -292,15 +295,34 @@ class Run {
         program.counting = counting;
     }
 
-    /// Whether the kernel has run a probed instruction in one of --pid: what follows it into such a page takes the kernel's BTF,
-    /// which costs more than all else that is looked up for a start.
-    [[nodiscard]] bool any_probed() const {
-        sys::Because why("is it probed? Then its stacks begin in the kernel's page of probed instructions");
+    /// Whether stacks may lead to what the kernel puts into processes for probes: a page of probed instructions, and in the place
+    /// of return addresses its own. What walks on from there takes the kernel's BTF, which costs as much as half of all else that
+    /// is looked up for a start. So it is asked whether anybody has probes, and of processes given whether they have that page; a
+    /// command's process has none yet.
+    [[nodiscard]] bool any_probed(const ProgramOptions &program) const {
+        if (options_.off_cpu || program.counting) return true; // such programs take the BTF anyway
+        if (!options_.workload.empty()) return false;
+        if (options_.pids.empty()) return probes_may_be_about();
+        sys::Because why("is it probed? Then its stacks begin in the kernel's page of probed instructions, or lead there");
         return std::any_of(options_.pids.begin(), options_.pids.end(), [](int pid) {
             const Result<symbols::ProcessMaps> maps = symbols::read_maps(pid);
             return maps && std::any_of(maps->regions.begin(), maps->regions.end(),
                                        [](const symbols::Region &region) { return region.path == "[uprobes]"; });
         });
+    }
+
+    /// What was read for it, which whoever loads the program would have to read again.
+    static std::shared_ptr<const btf::Btf> go_through_probes(UnwindProgramOptions &walk) {
+        std::shared_ptr<const btf::Btf> kernel = kernel_btf().value_or(nullptr);
+        walk.return_probes = kernel && has_return_instances(*kernel);
+        walk.probed_code = kernel && has_probed_instructions(*kernel);
+        return kernel;
+    }
+    /// Whether that makes a difference.
+    static bool leave_probes_out(UnwindProgramOptions &walk) {
+        const bool either = walk.return_probes || walk.probed_code;
+        walk.return_probes = walk.probed_code = false;
+        return either;
     }
 
     /// With unwinding where it is wanted and the kernel takes it. What it lacks is seen by trying.
@@ -317,9 +339,17 @@ class Run {
                 // Of events too many may come before the tables are there, as all of a process's first faults.
                 program.unwind->copies = !event_.counts();
                 size_ring(program);
-                program.unwind->probed_code = any_probed();
+                std::shared_ptr<const btf::Btf> kernel;
+                if (any_probed(program)) kernel = go_through_probes(*program.unwind);
                 auto loaded = load_as(program);
-                if (!loaded && std::exchange(program.unwind->probed_code, false)) loaded = load_as(program); // without BTF
+                if (!loaded && leave_probes_out(*program.unwind)) {
+                    const Error refused = std::move(loaded).error();
+                    loaded = load_as(program);
+                    if (loaded)
+                        outcome_.warnings.push_back(format("stacks end where somebody's probes have taken return addresses "
+                                                           "([uprobes]): {}",
+                                                           refused.message()));
+                }
                 if (loaded) {
                     object_ = std::move(*loaded);
                     return unwinding_.start(object_, options_.unwind_memory, *program.unwind);

@@ -2,15 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
+#include "programs/unwind/kernel_members.h"
 #include "runtime/base/result.h"
 #include "runtime/btf/btf.h"
 
 namespace rawbpf::inline v0::trace {
-
-/// Bytes from the structure's start to the member, also in anonymous members. Errors: not_found.
-[[nodiscard]] Result<uint32_t> member_offset(const btf::Btf &kernel, std::string_view type_name, std::string_view member_name);
 
 /// From a file to its path.
 struct PathOffsets {
@@ -39,9 +36,5 @@ struct NamespaceOffsets {
     uint32_t number = 0;       ///< struct mnt_namespace: ns.inum
 };
 [[nodiscard]] Result<NamespaceOffsets> namespace_offsets(const btf::Btf &kernel);
-
-/// Whether the kernel has the members that programs/unwind/return_probes.h follows: probes at returns, probed instructions.
-[[nodiscard]] bool has_return_instances(const btf::Btf &kernel);
-[[nodiscard]] bool has_probed_instructions(const btf::Btf &kernel);
 
 } // namespace rawbpf::inline v0::trace

@@ -51,7 +51,7 @@ TEST_CASE("advice: a runtime that runs somewhere hasn't written what lies in a p
     const std::vector<render::StackAdvice> said = advice_on(modules, mapped);
     REQUIRE(said.size() == 2);
     CHECK(said[0].sentence().find(
-              "in probed instructions, which the kernel runs elsewhere ([uprobes]) end early: profile -p PID") !=
+              "in the page where the kernel runs probed instructions, and returns to ([uprobes]) end early: a profile of") !=
           std::string::npos);
     CHECK(said[1].sentence().find("in /memfd:runc (deleted) end early: it is a file in memory") != std::string::npos);
     for (const render::StackAdvice &one : said) CHECK(one.sentence().find("Python") == std::string::npos);
