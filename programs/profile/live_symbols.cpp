@@ -180,6 +180,17 @@ std::vector<SourceFrame> LiveSymbols::in_source(uint32_t module_id, const Module
     return table.lines ? table.lines->find(*address) : std::vector<SourceFrame>();
 }
 
+bool LiveSymbols::unlinked(uint32_t module_id, const Module &module) const {
+    if (module.kind != ModuleKind::file) return false;
+    if (const auto table = tables_.find(module_id); table != tables_.end() && table->second.file) {
+        sys::Because why("does a path still lead to this file? A report can't find another one's names");
+        if (const auto st = sys::stat_fd(table->second.file.get())) return st->st_nlink == 0;
+    }
+    symbols::Region region;
+    region.path = module.path;
+    return region.kind() != symbols::RegionKind::file;
+}
+
 void LiveSymbols::done_with(uint32_t module_id) {
     Table &table = tables_[module_id];
     table.lines.reset();

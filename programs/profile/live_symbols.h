@@ -39,6 +39,8 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     std::string build_id(uint32_t module_id, const Module &module) override;
     std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;
     void done_with(uint32_t module_id) override;
+    /// Whether a report can't find the module's file: it was in memory only (memfd_create), or has been deleted.
+    [[nodiscard]] bool unlinked(uint32_t module_id, const Module &module) const;
     /// What could not be named, and why; one sentence each.
     [[nodiscard]] const std::vector<std::string> &warnings() const { return warnings_; }
     /// Some of it is missing because a file could not be read (EIO, ENOMEM).

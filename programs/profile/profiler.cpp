@@ -816,16 +816,20 @@ class Run {
         return count;
     }
 
-    /// Names that no other machine can find: of the kernel, of the vdso, of code made at run time.
+    /// Names that no report can find: of the kernel, of the vdso, of code made at run time, of files that no path leads to.
     void record_names() {
         std::vector<uint32_t> kernel;
         for (uint32_t i = 0; i < tree_.places().size(); ++i)
             if (tree_.places()[i].kernel && !namer_.named(i)) kernel.push_back(i);
         namer_.name_kernel(kernel);
+        std::vector<uint8_t> by_module; // whether a report can't name it
+        for (uint32_t id = 0; id < table_.modules().all().size(); ++id) {
+            const Module &module = table_.modules()[id];
+            by_module.push_back(module.kind != ModuleKind::file || symbols_.unlinked(id, module));
+        }
         for (uint32_t i = 0; i < tree_.places().size(); ++i) {
             const Place &place = tree_.places()[i];
-            const bool file = place.module == kNone || table_.modules()[place.module].kind == ModuleKind::file;
-            if (place.kernel || !file) writer_.name(i, *namer_.frame(i));
+            if (place.kernel || (place.module != kNone && by_module[place.module])) writer_.name(i, *namer_.frame(i));
         }
     }
 

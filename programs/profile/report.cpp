@@ -73,7 +73,10 @@ FileSymbols::Table FileSymbols::find(const Module &module) {
         warnings_.push_back(
             format("{} has another build-id than the {} that was captured: not named from it", other, module.path));
     else
-        warnings_.push_back(format("{} isn't here: its functions have no names", module.path));
+        warnings_.push_back(format("{} {}: its functions have no names", module.path,
+                                   module.path.starts_with("/memfd:")
+                                       ? "was a file in memory, and the capture ends before the names that it would bring along"
+                                       : "isn't here"));
     return {};
 }
 

@@ -456,6 +456,29 @@ def programs_that_no_path_leads_to():
         assert len(whole) >= 0.9 * len(found), (args, endings(found), found[:3])
 
 
+@test
+def captures_of_programs_that_no_path_leads_to():
+    """A report finds neither file: the capture brings their names along. Cut off before them, the report says why it has none."""
+    program = compile_program("pathless", SPINNING, "-fomit-frame-pointer", "-fno-optimize-sibling-calls")
+    in_memory = ("import os, sys; f = os.memfd_create('pathless'); os.write(f, open(sys.argv[1], 'rb').read()); "
+                 "os.execve(f, sys.argv[1:], os.environ)")
+    shutil.copy(program, path("unlinked-captured"))
+    for args in ([path("unlinked-captured"), "1", "unlink"], ["python3", "-c", in_memory, program, "1"]):
+        capture = path("pathless.rbpf")
+        good("profile", "-F", "499", "-q", "--record", capture, "--", *args, timeout=60)
+        r = run("report", capture, "-f", "folded")
+        assert r.code == 0 and "isn't here" not in r.err and "in memory" not in r.err, r.err
+        counts = [(line.rpartition(" ")[0], int(line.rpartition(" ")[2])) for line in r.out.splitlines()]
+        whole = sum(n for stack, n in counts if re.search(r";main;(.*;)?outer;middle;spin(;|$)", stack))
+        others = sum(n for stack, n in counts if stack.startswith("python3;"))
+        assert whole >= 20 and whole >= 0.9 * (sum(n for _, n in counts) - others), (whole, others, r.out[:2000])
+    data = open(capture, "rb").read()
+    with open(capture, "wb") as f:
+        f.write(data[:len(data) * 2 // 3])  # the names stand at the end
+    r = run("report", capture, "-f", "folded")
+    assert "/memfd:pathless (deleted) was a file in memory, and the capture ends before the names" in r.err, r.err
+
+
 PROBED = r"""
 #include <cstdio>
 #include <cstdlib>
