@@ -17,6 +17,13 @@ namespace {
 
 constexpr std::string_view kWho = "rawbpf doctor";
 
+/// How many of a process's mappings are of that one's file.
+size_t regions_of(const symbols::ProcessMaps &maps, const symbols::Region &file) {
+    return static_cast<size_t>(std::count_if(maps.regions.begin(), maps.regions.end(), [&](const symbols::Region &region) {
+        return region.device == file.device && region.inode == file.inode && region.path == file.path;
+    }));
+}
+
 struct Examination {
     bool json;
     std::string text = {};
@@ -44,7 +51,9 @@ struct Examination {
         std::vector<doctor::Module> modules;
         size_t anonymous = 0;
         for (const symbols::Region &region : maps.regions) {
-            anonymous += region.kind() == symbols::RegionKind::anonymous || region.kind() == symbols::RegionKind::memfd;
+            // Of a file in memory it is seen below whether it is a program, as profile sees it.
+            const bool memory = region.kind() == symbols::RegionKind::memfd && !usdt::is_memory_file(region);
+            anonymous += memory || region.kind() == symbols::RegionKind::anonymous;
             if (region.kind() != symbols::RegionKind::vdso) continue;
             Result<Bytes> image = symbols::vdso_image(); // the same in every process of this machine
             Result<elf::Elf> elf = image ? elf::Elf::parse(*image, "[vdso]") : std::move(image).failure();
@@ -52,14 +61,16 @@ struct Examination {
             if (elf) modules.push_back(doctor::examine_module(*elf, "[vdso]", names ? &*names : nullptr, root));
         }
         for (const symbols::Region &region : usdt::mapped_files(maps)) {
-            if (usdt::is_memory_file(region)) continue; // counted
+            const bool memory = usdt::is_memory_file(region);
             Result<usdt::MappedBinary> mapped = usdt::open_mapped(pid, region);
             if (!mapped) {
                 if (mapped.error().kind != Errc::bad_input) complain_of(mapped.error()); // else: no ELF file
+                if (memory) anonymous += regions_of(maps, region);
                 continue;
             }
             Result<symbols::ElfSymbols> names = symbols::ElfSymbols::load(pid, region, {}, unpack_xz);
-            modules.push_back(doctor::examine_module(mapped->binary.elf(), region.file(), names ? &*names : nullptr, root));
+            modules.push_back(doctor::examine_module(mapped->binary.elf(), memory ? region.path : region.file(),
+                                                     names ? &*names : nullptr, root));
         }
         if (!json) {
             if (!text.empty()) text += '\n';
