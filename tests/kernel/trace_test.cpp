@@ -21,7 +21,10 @@
 #include "programs/trace/tracer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/link/attach.h"
+#include "runtime/object/unit_object.h"
 #include "runtime/provider/provider.h"
+#include "runtime/sys/file.h"
 #include "tests/kernel/traced.h"
 #include "tests/kernel/usdt_programs.h"
 #include "tests/support/test.h"
@@ -615,6 +618,65 @@ TEST_CASE("trace: kernel functions, by whatever way this kernel has, right to th
     const std::optional<Seen> seen = traced(options, work, missing);
     if (!seen) SKIP("needs kprobes or fentry: " + missing);
     CHECK(count_of(*seen, function) == kCalls);
+}
+
+// Where an instruction begins is the kernel's to say: it decodes the function and refuses what lies between two.
+TEST_CASE("trace: kprobes inside a kernel function, right to the call, at the first places where an instruction begins") {
+#if defined(__x86_64__)
+    const std::string function = "__x64_sys_getpgid";
+    constexpr int kStep = 1;
+#else
+    const std::string function = "__arm64_sys_getpgid";
+    constexpr int kStep = 4;
+#endif
+    if (!sys::exists("/sys/bus/event_source/devices/kprobe/type")) SKIP("needs kprobes (CONFIG_KPROBE_EVENTS)");
+    const auto inside = [&](int offset) { return format("{}+{:#x}", function, offset); };
+    const auto open = [](std::vector<std::string> probes, int workload) {
+        TraceOptions options = of(std::move(probes));
+        options.program.mode = Mode::count;
+        options.workload = workload;
+        options.program.filters.children = true;
+        Result<std::unique_ptr<Tracer>> tracer = Tracer::open(options);
+        REQUIRE_MESSAGE(tracer, tracer.error().message(), " ", tracer.error().log);
+        return std::move(*tracer);
+    };
+    constexpr int kWanted = 2, kFurthest = 64; // behind the first one or two nothing branches yet
+    std::vector<int> found;
+    size_t refused = 0;
+    {
+        const auto any = open({"kprobe:" + inside(kStep)}, getpid());
+        const ObjectSpec spec = object_of(any->unit()).value();
+        const Program *program = any->object().find_program("trace_0");
+        REQUIRE(program);
+        for (int offset = kStep; offset < kFurthest && found.size() < kWanted; offset += kStep) {
+            AttachOptions how;
+            how.target = inside(offset);
+            const Result<Link> link = attach_program(spec, any->object(), *program, how);
+            if (link) {
+                found.push_back(offset);
+                continue;
+            }
+            ++refused; // arm64's kernels refuse what ftrace may change, too
+            INFO(link.error().message(), " ", link.error().hint);
+            CHECK((link.error().os == EILSEQ || link.error().os == EINVAL));
+            CHECK(link.error().hint.find("instruction") != std::string::npos);
+        }
+    }
+    INFO(refused);
+    REQUIRE(found.size() == kWanted);
+    Child child([](int) { (void)syscall(SYS_getpgid, 0); });
+    const auto tracer = open({"kprobe:" + function, "kprobe:" + inside(found[0]), "kprobe:" + inside(found[1])}, child.pid);
+    const Result<void> attached = tracer->attach();
+    REQUIRE_MESSAGE(attached, attached.error().message(), " ", attached.error().hint);
+    child.run();
+    REQUIRE(tracer->finish([](const Event &) {}).has_value());
+    const Result<std::vector<PlaceCounts>> counts = tracer->counts();
+    REQUIRE(counts);
+    REQUIRE(tracer->places().size() == 3);
+    for (size_t i = 0; i < 3; ++i) {
+        CHECK(tracer->places()[i].function == (i == 0 ? function : inside(found[i - 1])));
+        CHECK(counts->at(i).shown == kCalls);
+    }
 }
 
 TEST_CASE("trace: a kernel function by its bare name, with its arguments and result") {
