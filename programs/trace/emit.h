@@ -89,9 +89,9 @@ void load_address(const Emitting &e, const Value &value);
 /// r0 = probe_read_{user,kernel}{,_str}(dst, size, r3), by what kind of address r3 is; negative where it can't be read.
 void read_memory(const Emitting &e, Mem dst, uint32_t size, bool text);
 
-/// At sys_enter or sys_exit, whose context is in r6: r0 = what trace_system_calls has of this call. On to `other` where it isn't
-/// traced. `key`: u32.
-void find_system_call(Shared &shared, Code &f, bool is_result, Slot key, Label other);
+/// At sys_enter or sys_exit, whose context is in r6: r0 = what trace_system_calls has of this end of this call, r1 =
+/// place_and_one. On to `other` where it isn't traced. `key`: u32.
+void find_system_call(Shared &shared, Code &f, bool at_exit, Slot key, Label other);
 /// On to `other` where the call has come from a 32-bit program, whose calls have other numbers. Everything but r6 to r9 is gone.
 void pass_compat_over(Shared &shared, Code &f, Label other);
 

@@ -1,7 +1,8 @@
 // System calls by number. All of them pass two tracepoints, sys_enter and sys_exit, and one program at each serves any number of
-// calls; a tracepoint for each call (syscalls:sys_enter_openat ...) costs the kernel up to 40 ms to attach.
+// calls; a tracepoint for each call (syscalls:sys_enter_openat ...) costs the kernel up to 40 ms to attach, and as much to take
+// down. So who asks for those tracepoints gets the same programs: the fields of their records are arguments and result.
 //
-//      sys_enter(struct pt_regs *, long number)      trace_system_calls[number] = {place, program at the call, at the return}
+//      sys_enter(struct pt_regs *, long number)      trace_system_calls[number] = {place, program} at the call, and at the return
 //      sys_exit(struct pt_regs *, long result)       the number is in the registers still
 //
 //      |  number --> place, program --> counters, filters, record                    where all calls' records look alike
@@ -25,8 +26,8 @@ constexpr int64_t kCompat = 2;                  // TS_COMPAT
 
 } // namespace
 
-void find_system_call(Shared &shared, Code &f, bool is_result, Slot key, Label other) {
-    if (!is_result) {
+void find_system_call(Shared &shared, Code &f, bool at_exit, Slot key, Label other) {
+    if (!at_exit) {
         f.load<uint64_t>(r1, r6 + 8);
         f.store<uint32_t>(key, r1);
     } else {
@@ -36,7 +37,8 @@ void find_system_call(Shared &shared, Code &f, bool is_result, Slot key, Label o
     }
     f.call(helper::map_lookup_elem, *shared.system_calls, key);
     f.jump_if(r0 == 0, other);
-    f.load<uint32_t>(r1, r0 + offsetof(SystemCall, place_and_one));
+    if (at_exit) f.add(r0, offsetof(SystemCall, exit));
+    f.load<uint32_t>(r1, r0 + offsetof(SystemCall::End, place_and_one));
     f.jump_if(r1 == 0, other);
 }
 

@@ -75,6 +75,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index) {
     if (e.place.go_call) return load_go_word(e, dst, e.place.go_call->arguments[index]);
     if (is_on_stack(e.place, index)) return load_stack_word(e, dst, kReturnAddress + 8 * (index - kInRegisters), 8);
     if (has_registers(e.place.kind)) return e.f.argument(dst, r6, static_cast<int>(index) + 1);
+    if (e.place.by_number() && e.place.at_sys_exit(e.is_result)) return load_result(e, dst); // a tracepoint's only field
     if (e.place.by_number()) return e.f.syscall_argument(dst, r6, static_cast<int>(index) + 1);
     if (!has_record(e.place.kind)) return load_word(e, dst, index);
     const Mem field = r6 + runtime(e.place.offsets[index]);

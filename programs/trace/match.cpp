@@ -265,6 +265,21 @@ Result<Fields> read_fields(const std::string &category, const std::string &name)
     return parse_format(TRY(sys::read_file(path, kFormatBytes)), format("{}:{}", category, name));
 }
 
+// The call that sys_enter_NAME or sys_exit_NAME is about.
+std::string_view call_of(std::string_view event) {
+    for (const std::string_view end : {"sys_enter_", "sys_exit_"})
+        if (event.starts_with(end)) return event.substr(end.size());
+    return {};
+}
+
+// Whether the record has what the registers have, in their order, a word each: then it needn't be made.
+bool fields_are_arguments(const Place &place) {
+    constexpr size_t kFirst = 16, kMost = 6;
+    for (size_t i = 0; i < place.offsets.size(); ++i)
+        if (place.offsets[i] != kFirst + 8 * i) return false;
+    return place.offsets.size() <= kMost;
+}
+
 Result<Place> tracepoint_place(ProbeKind kind, const std::string &category, const std::string &event, std::string function) {
     Place place;
     place.kind = kind;
@@ -282,6 +297,7 @@ Result<Place> tracepoint_place(ProbeKind kind, const std::string &category, cons
             all.pop_back();
             place.offsets.pop_back();
         }
+        if (fields_are_arguments(place)) place.number = system_call_number(call_of(event));
     }
     return place;
 }
@@ -334,9 +350,7 @@ Result<Matched> match_syscalls(const ProbeSpec &spec) {
             near.see(call);
             continue;
         }
-        const int32_t number = system_call_number(call);
         out.places.push_back(TRY(tracepoint_place(ProbeKind::syscall, "syscalls", name, std::move(call))));
-        out.places.back().number = number;
     }
     if (out.places.empty())
         return Unexpected(make_error(Errc::not_found, format("{}: no such system call in this kernel", spec.text), near.hint()));

@@ -40,6 +40,17 @@ bool is_cut(uint8_t ending, size_t frames) {
     return profile::by_tables(ending) ? ending == UNWIND_ENDED_DEPTH : frames >= kMostFrames;
 }
 
+// At raw tracepoints, fentry and fexit the kernel's walk begins in the program that asks for it, and comes to what is traced
+// through the kernel's way there, which depends on the kind of probe.
+void begin_at_what_is_traced(std::vector<FramePtr> &frames) {
+    constexpr std::string_view kWay[] = {"bpf_prog_", "bpf_trampoline_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"};
+    if (frames.empty() || !frames.front()->symbol.starts_with(kWay[0])) return;
+    frames.erase(frames.begin(), std::find_if(frames.begin(), frames.end(), [&](const FramePtr &frame) {
+                     return std::none_of(std::begin(kWay), std::end(kWay),
+                                         [&](std::string_view way) { return frame->symbol.starts_with(way); });
+                 }));
+}
+
 std::string with_offset(const std::string &symbol, uint64_t offset) {
     return offset ? format("{}+{:#x}", symbol, offset) : symbol;
 }
@@ -115,6 +126,7 @@ void Names::prepare(const std::vector<const Located *> &stacks) {
 NamedStack Names::name(const Located &stack) {
     NamedStack out;
     for (uint32_t place : stack.kernel) out.kernel.push_back(tables_->namer.frame(place));
+    begin_at_what_is_traced(out.kernel);
     for (uint32_t place : stack.user) tables_->namer.add_frames(place, out.user);
     if (!is_cut(stack.ending, stack.user.size())) tables_->early.add(tables_->namer, tables_->tree, stack.user, stack.ending, 1);
     out.user_error = stack.user_error;
@@ -140,6 +152,7 @@ profile::InternedSample Names::intern(const Located &stack) {
 NamedStack Names::name(const profile::InternedSample &sample, uint64_t count) {
     NamedStack out;
     tables_->tree.walk(sample.kernel, [&](uint32_t place) { out.kernel.push_back(tables_->namer.frame(place)); });
+    begin_at_what_is_traced(out.kernel);
     size_t frames = 0;
     tables_->tree.walk(sample.user, [&](uint32_t place) {
         tables_->namer.add_frames(place, out.user);

@@ -76,14 +76,20 @@ struct Place {
     bool go = false;                            ///< USDT: a Go program's, whose goroutine is in a register
     std::shared_ptr<const GoCall> go_call = {}; ///< functions of Go programs: where arguments and results are
     uint64_t offset = 0;                        ///< a place inside a function: from its beginning on; it is in the name, too
-    int32_t number = -1;                        ///< system calls; -1: not known, then its own tracepoint is probed
+    /// System calls, and the tracepoints syscalls:sys_enter_NAME and sys_exit_NAME; -1: not known, then its own tracepoint is
+    /// probed.
+    int32_t number = -1;
 
     /// "uprobe:/usr/bin/bash:readline", "tracepoint:sched:sched_switch".
     [[nodiscard]] std::string describe() const;
     /// "readline", "sched_switch"; of USDT probes "python:gc__start".
     [[nodiscard]] std::string label() const;
     /// A system call that is told from the others by its number, at the tracepoints that all of them share.
-    [[nodiscard]] bool by_number() const { return kind == ProbeKind::syscall && number >= 0; }
+    [[nodiscard]] bool by_number() const { return number >= 0; }
+    /// Whether that is at sys_exit; `is_result`: the end of it that is meant, where it has two.
+    [[nodiscard]] bool at_sys_exit(bool is_result) const {
+        return kind == ProbeKind::tracepoint ? function.starts_with("sys_exit_") : is_result;
+    }
 };
 
 } // namespace rawbpf::inline v0::trace

@@ -169,6 +169,7 @@ class Maker {
         group.layout = layout(place, is_result);
         std::string key = shares(place) ? group.section : format("{} {}", group.section, index);
         key += is_result ? " return" : " call";
+        if (place.by_number()) append(key, " {}", probe_kind_name(place.kind));
         if (o_.goroutines && place.go) key += " go";
         const bool by_columns = (o_.mode == Mode::events && !o_.counting) || keep_;
         if (by_columns || o_.filters.expression) {
@@ -203,6 +204,7 @@ class Maker {
     }
 
     [[nodiscard]] std::string section(const Place &place, bool is_result) const {
+        if (place.by_number()) return raw_section(place.at_sys_exit(is_result));
         const std::string_view multi = o_.multi && o_.cookies ? ".multi" : "";
         switch (place.kind) {
         case ProbeKind::uprobe:
@@ -216,7 +218,6 @@ class Maker {
             return shares(place) ? "tracepoint" : format("tracepoint/{}/{}", place.category, place.function);
         case ProbeKind::raw_tp: return format("raw_tp/{}", place.function);
         case ProbeKind::syscall:
-            if (place.by_number()) return is_result ? "raw_tp/sys_exit" : "raw_tp/sys_enter";
             return shares(place) ? "tracepoint"
                                  : format("tracepoint/syscalls/sys_{}_{}", is_result ? "exit" : "enter", place.function);
         default: return format("{}{}", is_result ? "kretprobe" : "kprobe", place.offset ? "" : multi);
@@ -225,11 +226,16 @@ class Maker {
 
     // --- System calls by number
 
+    static const char *raw_section(bool at_exit) { return at_exit ? "raw_tp/sys_exit" : "raw_tp/sys_enter"; }
+    [[nodiscard]] bool at_sys_exit(const Group &group) const {
+        return places_[group.places.front()].at_sys_exit(group.is_result);
+    }
+
     void prepare_system_calls() {
-        std::vector<uint32_t> ends[2]; // groups: of calls, of results
+        std::vector<uint32_t> ends[2]; // groups: at sys_enter, at sys_exit
         for (uint32_t i = 0; i < out_.groups.size(); ++i)
             if (const Group &group = out_.groups[i]; places_[group.places.front()].by_number())
-                ends[group.is_result].push_back(i);
+                ends[at_sys_exit(group)].push_back(i);
         if (ends[0].empty() && ends[1].empty()) return;
         s_.system_calls = s_.b.array<SystemCall>("trace_system_calls", system_call_numbers());
         if (s_.kernel && kHostArch == Arch::x86_64) {
@@ -238,29 +244,28 @@ class Maker {
             if (info && status) s_.task_status = *info + *status;
         }
         std::map<int32_t, SystemCall> calls;
-        for (const bool is_result : {false, true})
-            for (const uint32_t group : ends[is_result])
+        for (const bool at_exit : {false, true})
+            for (const uint32_t group : ends[at_exit])
                 for (const uint32_t place : out_.groups[group].places) {
                     SystemCall &call = calls[places_[place].number];
-                    call.place_and_one = place + 1;
-                    (is_result ? call.result : call.call) = static_cast<uint16_t>(group);
+                    (at_exit ? call.exit : call.enter) = {place + 1, group};
                 }
         out_.system_calls.assign(calls.begin(), calls.end());
         if (ends[0].size() <= 1 && ends[1].size() <= 1) return;
         s_.programs = s_.b.prog_array("trace_programs", static_cast<uint32_t>(out_.groups.size()));
-        for (const bool is_result : {false, true})
-            if (ends[is_result].size() > 1) jump_by_number(is_result, ends[is_result]);
+        for (const bool at_exit : {false, true})
+            if (ends[at_exit].size() > 1) jump_by_number(at_exit, ends[at_exit]);
     }
 
-    void jump_by_number(bool is_result, const std::vector<uint32_t> &groups) {
+    void jump_by_number(bool at_exit, const std::vector<uint32_t> &groups) {
         for (const uint32_t group : groups) out_.groups[group].jumped_to = true;
-        const char *name = is_result ? "trace_returns" : "trace_calls";
-        Code &f = s_.b.program(is_result ? "raw_tp/sys_exit" : "raw_tp/sys_enter", name);
+        const char *name = at_exit ? "trace_returns" : "trace_calls";
+        Code &f = s_.b.program(raw_section(at_exit), name);
         const Slot key = f.stack<uint32_t>("number"), slot = f.stack<uint64_t>("slot");
         const Label out = f.label("out");
         f.mov(r6, r1);
-        find_system_call(s_, f, is_result, key, out);
-        f.load<uint16_t>(r1, r0 + runtime(is_result ? offsetof(SystemCall, result) : offsetof(SystemCall, call)));
+        find_system_call(s_, f, at_exit, key, out);
+        f.load<uint32_t>(r1, r0 + offsetof(SystemCall::End, program));
         f.store<uint64_t>(slot, r1);
         pass_compat_over(s_, f, out);
         f.load<uint64_t>(r3, slot);
@@ -439,7 +444,7 @@ class Maker {
         f.mov(r6, r1);
         stay_on_own_stack(e);
         if (place.by_number() && !(group.jumped_to && group.places.size() == 1)) {
-            find_system_call(s_, f, group.is_result, key, out);
+            find_system_call(s_, f, at_sys_exit(group), key, out);
             f.mov(r7, r1);
             f.sub(r7, 1);
             if (!group.jumped_to) pass_compat_over(s_, f, out);

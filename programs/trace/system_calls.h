@@ -20,8 +20,10 @@ inline constexpr bool kNumbersOfArm64 = false;
 
 /// What the programs at sys_enter and sys_exit find under a number, in the map trace_system_calls.
 struct SystemCall {
-    uint32_t place_and_one = 0;    ///< index among the places, and one; 0: this call isn't traced
-    uint16_t call = 0, result = 0; ///< which program goes on: slots of trace_programs
+    struct End {
+        uint32_t place_and_one = 0; ///< index among the places, and one; 0: this end of this call isn't traced
+        uint32_t program = 0;       ///< which one goes on: a slot of trace_programs
+    } enter, exit;
 };
 
 } // namespace rawbpf::inline v0::trace

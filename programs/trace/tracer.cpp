@@ -67,6 +67,15 @@ void share_semaphores(std::vector<Place> &places) {
     }
 }
 
+// A number leads to one place at each end of a call. What `syscall:NAME` doesn't leave to its tracepoints they see by themselves.
+void share_numbers(std::vector<Place> &places) {
+    std::set<int32_t> taken;
+    for (const Place &place : places)
+        if (place.kind == ProbeKind::syscall) taken.insert(place.number);
+    for (Place &place : places)
+        if (place.kind == ProbeKind::tracepoint && taken.contains(place.number)) place.number = -1;
+}
+
 // Other texts than the thread's name, which is no memory of the user's.
 bool asks_for_texts(const Expression &expression) {
     const auto is_name = [](const Node &node) { return node.kind == Node::Kind::name && node.text == "comm"; };
@@ -206,6 +215,7 @@ Result<void> Tracer::State::find_places() {
     }
     if (places.empty()) return fail(Errc::not_found, "nothing to trace");
     share_semaphores(places);
+    share_numbers(places);
     return {};
 }
 

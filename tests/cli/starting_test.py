@@ -77,7 +77,7 @@ def a_slow_end_counts_no_more_and_says_what_it_is_at():
     if run("trace", "tracepoint:sched:sched_switch", "-d", "0.05", "-o", "/dev/null").code == 3:
         raise Skip("no tracing here")
     for _ in range(5):
-        p = subprocess.Popen([RB, "trace", "tracepoint:syscalls:sys_enter_s*", "--count", "-d", "0.3", "-o", "/dev/null"],
+        p = subprocess.Popen([RB, "trace", "tracepoint:writeback:*", "--count", "-d", "0.3", "-o", "/dev/null"],
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         err = b""
         while line := p.stderr.readline():

@@ -26,6 +26,53 @@ def system_calls_by_number_need_two_attachments_for_all_of_them():
 
 
 @test
+def tracepoints_of_system_calls_need_two_attachments_for_all_of_them():
+    """One for each would be taken down one after the other by the kernel, 35 ms each, whatever the trace was about."""
+    if not os.path.isdir(CALLS):
+        raise Skip("needs tracefs with system calls")
+    unknown = 20  # calls that are newer than the table
+    for pattern, most in ("sys_enter_*", 1), ("sys_exit_*", 1), ("*", 2):
+        for how in ["--count"], ["--stack", "-f", "folded"], []:
+            r = good("trace", f"tracepoint:syscalls:{pattern}", *how, "--syscalls", "-o", "/dev/null", "--", "true")
+            shared = r.err.count('BPF_RAW_TRACEPOINT_OPEN, {name="sys_')
+            assert 1 <= shared <= most, (pattern, how, shared)
+            own = r.err.count("perf_event_open({type=PERF_TYPE_TRACEPOINT")
+            assert own < 2 * unknown + 2, (pattern, how, own)  # and the two that follow forks
+
+
+@test
+def tracepoints_of_system_calls_show_the_same_by_number_and_by_their_own():
+    """Beside `syscall:NAME` the tracepoints of that call are attached by themselves: both ways show names, types and values alike."""
+    if not os.path.isdir(CALLS):
+        raise Skip("needs tracefs with system calls")
+    script = ("import os; fd = os.open('/etc/passwd', os.O_RDONLY | os.O_CLOEXEC); os.pread(fd, 3, 4); os.lseek(fd, 5, 1);"
+              "os.umask(0o22)\ntry: os.rmdir('/nonexistent/xyz')\nexcept OSError: pass")
+    calls = ["pread64", "umask", "rmdir", "openat", "lseek"]
+    tracepoints = [f"tracepoint:syscalls:sys_{end}_{call}" for call in calls for end in ("enter", "exit")]
+    ways = {}
+    for way, also in ("by number", []), ("by their own", [f"syscall:{call}" for call in calls]):
+        r = good("trace", *tracepoints, *also, "--json", "-q", "--stack", "--syscalls", "-o", path("calls"), "--", sys.executable, "-S",
+                 "-c", script)
+        own = r.err.count("perf_event_open({type=PERF_TYPE_TRACEPOINT")
+        assert own <= 2 if not also else own >= len(tracepoints), (way, own)  # two follow forks
+        seen = [e for e in rows("calls") if e["type"] == "call" and e["probe"].startswith("tracepoint:")]
+        last = {e["function"]: e for e in seen}
+        arguments = {name: [(a["name"], a["type"], a["value"], a.get("text")) for a in e["args"]] for name, e in last.items()}
+        opened = [[(a["name"], a["value"], a.get("text")) for a in e["args"]] for e in seen if e["function"] == "sys_enter_openat"]
+        opened = [args for args in opened if args[1][1] == "/etc/passwd"]
+        assert opened[0][0] == ("dfd", -100, "AT_FDCWD") and opened[0][2][2] == "O_RDONLY|O_CLOEXEC", (way, opened)
+        assert [a[0] for a in arguments["sys_enter_lseek"]] == ["fd", "offset", "whence"], (way, arguments["sys_enter_lseek"])
+        assert arguments["sys_exit_rmdir"][0][2] == -2 and arguments["sys_enter_umask"][0][2] == 0o22, (way, arguments)
+        assert arguments["sys_exit_pread64"][0][2] == 3, (way, arguments["sys_exit_pread64"])
+        event = last["sys_exit_umask"]
+        assert event["ret"] is None and event["depth"] is None and event["stack"]["user"], event
+        stack = [f["symbol"] for f in event["stack"]["kernel"] if not (f["symbol"] or "").startswith("perf_")]
+        assert not any("bpf_" in (symbol or "") for symbol in stack), (way, stack)
+        ways[way] = [arguments[f"sys_{end}_{call}"] for call in ("umask", "rmdir") for end in ("enter", "exit")], opened, stack
+    assert ways["by number"] == ways["by their own"], ways
+
+
+@test
 def system_calls_by_number_have_their_own_names_arguments_and_results():
     script = ("import os; fd = os.open('/etc/passwd', os.O_RDONLY | os.O_CLOEXEC); os.read(fd, 77); os.lseek(fd, 5, 1);"
               "os.getppid(); os.umask(0o22)\ntry: os.rmdir('/nonexistent/xyz')\nexcept OSError: pass")

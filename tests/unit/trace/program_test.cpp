@@ -140,9 +140,38 @@ TEST_CASE("trace program: system calls by number share what is attached") {
         CHECK(group.section == (group.is_result ? "raw_tp/sys_exit" : "raw_tp/sys_enter"));
     }
     for (const auto &[number, entry] : made->system_calls) {
-        CHECK(unlike[entry.place_and_one - 1].number == number);
-        const Group &group = made->groups[entry.call];
-        CHECK(std::count(group.places.begin(), group.places.end(), entry.place_and_one - 1) == 1);
+        for (const SystemCall::End &end : {entry.enter, entry.exit}) {
+            CHECK(unlike[end.place_and_one - 1].number == number);
+            const Group &group = made->groups[end.program];
+            CHECK(std::count(group.places.begin(), group.places.end(), end.place_and_one - 1) == 1);
+        }
+    }
+    // A tracepoint is one end of a call.
+    const auto tracepoint = [&](const std::string &end, const std::string &name) {
+        Place out = place(ProbeKind::tracepoint, end + name);
+        out.category = "syscalls";
+        out.number = system_call_number(name);
+        out.signature.parameters.push_back({"x", {"long", Show::integer, 8, true}});
+        out.offsets = {16};
+        return out;
+    };
+    const std::vector<Place> ends = {tracepoint("sys_enter_", "close"), tracepoint("sys_exit_", "close"),
+                                     tracepoint("sys_exit_", "umask"), call("getpid", {Show::integer})};
+    ProgramOptions once = options;
+    once.results = false;
+    made = trace_unit(ends, once, nullptr);
+    REQUIRE_MESSAGE(made, made.error().message());
+    REQUIRE(made->groups.size() == 3); // getpid isn't like a tracepoint, which has one end
+    CHECK(made->jumpers == std::vector<std::string>{"trace_calls"});
+    for (const Group &group : made->groups) {
+        const bool exit = ends[group.places.front()].function.starts_with("sys_exit_");
+        CHECK(group.section == (exit ? "raw_tp/sys_exit" : "raw_tp/sys_enter"));
+        CHECK(group.places.size() == (exit ? 2 : 1));
+        CHECK_FALSE(group.is_result);
+    }
+    for (const auto &[number, entry] : made->system_calls) {
+        CHECK((entry.enter.place_and_one != 0) == (int32_t(number) != system_call_number("umask")));
+        CHECK((entry.exit.place_and_one != 0) == (int32_t(number) != system_call_number("getpid")));
     }
     // Where they are only counted by their stacks no values are asked for, so all look alike.
     options.stack = true;
