@@ -24,24 +24,24 @@ void load_source(const Emitting &e, const Column &column) {
 }
 
 // r0 = what path_walk() says of the struct path in e.path.
-void walk(const Emitting &e, Mem bytes) {
+void walk(const Emitting &e, Mem length) {
     Shared &s = e.shared;
     if (!s.walk) s.walk = &path_walk(s.b, *s.paths, s.options.bpf_loop);
     e.f.load<uint64_t>(r2, e.path + runtime(s.paths->path_mnt));
     e.f.load<uint64_t>(r0, e.path + runtime(s.paths->path_dentry));
-    e.f.if_(r0 != 0, [&] { e.f.call(*s.walk, {Reg(r0), Reg(r2), bytes}); });
+    e.f.if_(r0 != 0, [&] { e.f.call(*s.walk, {length, Reg(r0), Reg(r2)}); });
 }
 
 // The same for the path at r3; 0 where there is no dentry yet, as in a file that is being opened.
-void copy_path(const Emitting &e, Mem bytes) {
+void copy_path(const Emitting &e, Mem length) {
     e.f.address(r1, e.path);
     e.f.mov(r2, 16);
     e.f.call(helper::probe_read_kernel);
-    walk(e, bytes);
+    walk(e, length);
 }
 
 // The file behind a descriptor of this process: r0 = as above, 0 where there is none.
-void copy_descriptor(const Emitting &e, const Column &column, Mem bytes) {
+void copy_descriptor(const Emitting &e, const Column &column, Mem length) {
     Code &f = e.f;
     const FileOffsets &o = *e.shared.files;
     const Label none = f.label("none");
@@ -79,7 +79,7 @@ void copy_descriptor(const Emitting &e, const Column &column, Mem bytes) {
     f.mov(r0, 0);
     f.jump_if(r3 == 0, none);
     f.add(r3, runtime(e.shared.paths->file_path));
-    copy_path(e, bytes);
+    copy_path(e, length);
     f.bind(none);
 }
 
@@ -134,18 +134,18 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
     case Show::file:
         load_source(e, column);
         f.add(r3, runtime(e.shared.paths->file_path));
-        copy_path(e, bytes);
+        copy_path(e, length);
         break;
     case Show::path:
         load_source(e, column);
-        copy_path(e, bytes);
+        copy_path(e, length);
         break;
     case Show::dentry: // without its mount: the path below that
         load_source(e, column);
         f.mov(r1, 0);
         f.store<uint64_t>(e.path + runtime(e.shared.paths->path_mnt), r1);
         f.store<uint64_t>(e.path + runtime(e.shared.paths->path_dentry), r3);
-        walk(e, bytes);
+        walk(e, length);
         break;
     case Show::counted: copy_counted(e, column, bytes, blob.capacity); break;
     case Show::go_slice:
@@ -156,7 +156,7 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
         break;
     case Show::go_interface:
     case Show::go_any: copy_go_interface(e, column.value, bytes, blob.capacity); break;
-    case Show::descriptor: copy_descriptor(e, column, bytes); break;
+    case Show::descriptor: copy_descriptor(e, column, length); break;
     default: load_source(e, column); read_memory(e, bytes, blob.capacity, blob.show == Show::text);
     }
     f.store<uint32_t>(length, r0);

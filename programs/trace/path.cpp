@@ -20,6 +20,9 @@ namespace rawbpf::inline v0::trace {
 namespace {
 
 constexpr int kMostSteps = 32;
+constexpr int kNamesAt = 4;                  // behind the length
+constexpr int kWritten = 2 * kPathBytes - 1; // bits of the length that are a number, while there is more to come
+static_assert(kPathCapacity <= kWritten);
 
 // r1 = *(u64 *)(base + offset), or away
 void read_or(Code &f, Slot got, Reg base, uint32_t offset, Label away) {
@@ -50,8 +53,8 @@ void find_root(Code &f, const PathOffsets &o, Slot got, Mem dentry, Mem mount) {
     f.bind(none);
 }
 
-// One step of the walk, in a function where r6 is the dentry, r7 the vfsmount, r8 where to write, and r9 how many bytes have
-// been.
+// One step of the walk, in a function where r6 is the dentry, r7 the vfsmount, r8 where to write (the length, and behind it the
+// names), and r9 how many bytes have been.
 struct Step {
     Code &f;
     const PathOffsets &o;
@@ -63,6 +66,7 @@ struct Step {
     void write_name() const {
         f.mov(r3, r1);
         f.mov(r1, r8);
+        f.add(r1, kNamesAt);
         f.add(r1, r9);
         f.mov(r2, kComponentBytes);
         f.call(helper::probe_read_kernel_str);
@@ -119,21 +123,24 @@ struct Step {
     }
 };
 
-// What the rounds of bpf_loop share.
+// What the rounds of bpf_loop share. How many bytes have been written is in the length, in front of the names: from there the
+// verifier reads any number, so that each round is to it as the first one was.
 struct Walk {
-    uint64_t dentry, mount, where, written;
-    uint64_t over; // written is the result
+    uint64_t dentry, mount, where;
     uint64_t root_dentry, root_mount;
 };
 
-// The verifier looks at a round once: 0.3 ms in place of 45 for all the ways that 32 rounds can go.
+// The verifier looks at a round once, whoever calls the walk, and however often: 0.1 ms in place of 45 for all the ways that 32
+// rounds can go.
 void walk_by_helper(Code &f, const PathOffsets &o) {
     const SlotOf<Walk> walk = f.stack<Walk>("walk");
-    f.store<uint64_t>(walk + offsetof(Walk, dentry), r1);
-    f.store<uint64_t>(walk + offsetof(Walk, mount), r2);
-    f.store<uint64_t>(walk + offsetof(Walk, where), r3);
-    f.store<uint64_t>(walk + offsetof(Walk, written), 0);
-    f.store<uint64_t>(walk + offsetof(Walk, over), 0);
+    const Label nowhere = f.label("nowhere");
+    f.jump_if(r1 == 0, nowhere); // as far as the verifier knows
+    f.mov(r6, r1);
+    f.store<uint64_t>(walk + offsetof(Walk, dentry), r2);
+    f.store<uint64_t>(walk + offsetof(Walk, mount), r3);
+    f.store<uint64_t>(walk + offsetof(Walk, where), r6);
+    f.store<uint32_t>(r6 + 0, 0);
     find_root(f, o, f.stack<uint64_t>("got"), walk + offsetof(Walk, root_dentry), walk + offsetof(Walk, root_mount));
     f.bpf_loop(kMostSteps, walk, [&](Code &g) {
         const Slot shared = g.stack<uint64_t>("walk"), parent = g.stack<uint64_t>("parent");
@@ -143,7 +150,8 @@ void walk_by_helper(Code &f, const PathOffsets &o) {
         g.load<uint64_t>(r6, r2 + offsetof(Walk, dentry));
         g.load<uint64_t>(r7, r2 + offsetof(Walk, mount));
         g.load<uint64_t>(r8, r2 + offsetof(Walk, where));
-        g.load<uint64_t>(r9, r2 + offsetof(Walk, written));
+        g.load<uint32_t>(r9, r8 + 0);
+        g.and_(r9, kWritten);
         g.load<uint64_t>(r1, r2 + offsetof(Walk, root_dentry));
         g.load<uint64_t>(r2, r2 + offsetof(Walk, root_mount));
         step.end_at_root();
@@ -152,7 +160,8 @@ void walk_by_helper(Code &f, const PathOffsets &o) {
         g.load<uint64_t>(r1, shared);
         g.store<uint64_t>(r1 + offsetof(Walk, dentry), r6);
         g.store<uint64_t>(r1 + offsetof(Walk, mount), r7);
-        g.store<uint64_t>(r1 + offsetof(Walk, written), r9);
+        g.or_(r9, kLonger); // if this was the last round
+        g.store<uint32_t>(r8 + 0, r9);
         g.ret(0);
         g.bind(step.longer);
         g.or_(r9, kLonger);
@@ -163,25 +172,22 @@ void walk_by_helper(Code &f, const PathOffsets &o) {
         g.bind(step.done);
         g.if_(r9 == 0, [&] { g.mov(r9, kRoot); });
         g.bind(end);
-        g.load<uint64_t>(r1, shared);
-        g.store<uint64_t>(r1 + offsetof(Walk, written), r9);
-        g.mov(r2, 1);
-        g.store<uint64_t>(r1 + offsetof(Walk, over), r2);
+        g.store<uint32_t>(r8 + 0, r9);
         g.ret(1);
     });
-    f.load<uint64_t>(r0, walk + offsetof(Walk, written));
-    f.load<uint64_t>(r1, walk + offsetof(Walk, over));
-    f.if_(r1 == 0, [&] { f.or_(r0, kLonger); });
+    f.load<uint32_t>(r0, r6 + 0);
     f.exit();
+    f.bind(nowhere);
+    f.ret(0);
 }
 
 void walk_by_jumps(Code &f, const PathOffsets &o) {
     const Slot steps = f.stack<uint64_t>("steps"), parent = f.stack<uint64_t>("parent");
     const Slot root_dentry = f.stack<uint64_t>("root"), root_mount = f.stack<uint64_t>("root mount");
     const Step step{f, o, f.stack<uint64_t>("got"), f.label("more"), f.label("done"), f.label("longer"), f.label("unread")};
-    f.mov(r6, r1);
-    f.mov(r7, r2);
-    f.mov(r8, r3);
+    f.mov(r6, r2);
+    f.mov(r7, r3);
+    f.mov(r8, r1);
     f.mov(r9, 0);
     find_root(f, o, step.got, root_dentry, root_mount);
     f.mov(r1, 0);
@@ -213,7 +219,7 @@ void walk_by_jumps(Code &f, const PathOffsets &o) {
 } // namespace
 
 Code &path_walk(Builder &builder, const PathOffsets &offsets, bool by_helper) {
-    Code &f = builder.function("trace_path", 3);
+    Code &f = by_helper ? builder.global_function("trace_path", 3, kNamesAt + kPathCapacity) : builder.function("trace_path", 3);
     by_helper ? walk_by_helper(f, offsets) : walk_by_jumps(f, offsets);
     return f;
 }

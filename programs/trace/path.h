@@ -13,10 +13,11 @@ inline constexpr uint16_t kPathBytes = 256;      ///< of names, before the last 
 inline constexpr uint16_t kComponentBytes = 128; ///< of each name
 inline constexpr uint16_t kPathCapacity = kPathBytes + kComponentBytes;
 
-/// The function walk(dentry, vfsmount or 0, where to write): r0 = bytes written, with kDetached where the walk ended at something
-/// that no path leads to (a pipe, a socket), kLonger where there was more, kRoot for "/"; negative where memory couldn't be read.
-/// `where` must have kPathCapacity bytes. The names stand leaf first, each with its zero. `by_helper`: the kernel has bpf_loop
-/// (5.17), which makes the verifier's work a hundredth.
+/// The function walk(where to write, dentry, vfsmount or 0): r0 = bytes written, with kDetached where the walk ended at something
+/// that no path leads to (a pipe, a socket), kLonger where there was more, kRoot for "/"; as an int negative where memory
+/// couldn't be read. `where` must have 4 bytes, which are the caller's to fill with r0, and kPathCapacity behind them. The names
+/// stand leaf first, each with its zero. `by_helper`: the kernel has bpf_loop (5.17), which makes the verifier's work a
+/// hundredth.
 [[nodiscard]] Code &path_walk(Builder &builder, const PathOffsets &offsets, bool by_helper);
 
 inline constexpr int32_t kDetached = 1 << 29, kLonger = 1 << 28, kRoot = 1 << 27;

@@ -95,6 +95,25 @@ def system_calls_by_number_have_their_own_names_arguments_and_results():
 
 
 @test
+def paths_behind_descriptors_end_where_there_is_no_more_room():
+    if not os.path.isdir(CALLS):
+        raise Skip("needs tracefs with system calls")
+    deep = [f"x{i}" for i in range(40)]  # more than the walk has steps
+    long = ["a" * 200, "b" * 100, "c" * 200]  # more than there is room for, and than a name may have
+    files = [os.path.join(path("folders"), *names, "f") for names in (["near"], deep, long)]
+    for file in files:
+        os.makedirs(os.path.dirname(file))
+        open(file, "w").close()
+    script = f"import os\nfor f in {files!r}: os.pread(os.open(f, os.O_RDONLY), 77, 0)\nr, w = os.pipe()\ntry: os.pread(r, 77, 0)\nexcept OSError: pass"
+    seen, _ = events_of("syscall:pread64", "--filter", "count == 77", "--", sys.executable, "-S", "-c", script)
+    targets = [e["args"][0].get("target") for e in seen]
+    assert targets[0] == os.path.realpath(files[0]), targets
+    assert targets[1] == ".../" + "/".join([*deep[-31:], "f"]), targets
+    assert targets[2] == ".../" + "/".join(["a" * 127, "b" * 100, "c" * 127, "f"]), targets
+    assert targets[3].startswith("pipefs:"), targets
+
+
+@test
 def system_calls_by_number_are_filtered_paired_and_counted():
     script = "import os\nfor i in range(50):\n  os.umask(i)\nfor i in range(7):\n  try: os.rmdir('/nonexistent/%d' % i)\n  except OSError: pass"
     command = ["--", sys.executable, "-c", script]

@@ -24,6 +24,7 @@
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/provider/provider.h"
+#include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/traced.h"
 #include "tests/kernel/usdt_programs.h"
@@ -746,6 +747,33 @@ TEST_CASE("trace: a struct file * is shown as its path, mounts crossed") {
     }
     CHECK(files == 10);
     CHECK(pipes >= 10);
+}
+
+// How many instructions the verifier takes is the same on any machine. There is a program for each form that the records of
+// system calls have, fifty, and walks from dentry to dentry, and from frame to frame, in most of them.
+TEST_CASE("trace: the verifier goes through the programs of all system calls not much more than once") {
+    if (!has_feature(Feature::bpf_loop)) SKIP("needs bpf_loop, 5.17");
+    if (!kernel_btf()) SKIP("needs the kernel's BTF, 5.4");
+    for (const bool stack : {false, true}) {
+        INFO(stack);
+        TraceOptions options = of({"syscall:*"});
+        options.program.stack = stack;
+        options.copies = true;
+        const Result<std::unique_ptr<Tracer>> tracer = Tracer::open(options);
+        if (!tracer && tracer.error().kind == Errc::unsupported) SKIP("needs tracepoints of system calls");
+        REQUIRE_MESSAGE(tracer, tracer.error().message() << tracer.error().log);
+        uint64_t verified = 0, insns = 0, walk_paths = 0;
+        for (const Program &program : (*tracer)->object().programs) {
+            const auto info = sys::prog_info(program.fd.get());
+            REQUIRE(info);
+            verified += info->verified_insns;
+            insns += info->xlated_prog_len / 8;
+        }
+        for (const Function &function : (*tracer)->unit().functions) walk_paths += function.name == "trace_path";
+        CHECK(walk_paths == 1);
+        CHECK(verified >= insns / 2); // 5.16
+        CHECK(verified <= 2 * insns);
+    }
 }
 
 TEST_CASE("trace: what a filter can read through a kernel structure") {
