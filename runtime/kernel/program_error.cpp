@@ -18,6 +18,7 @@
 #include "runtime/kernel/refused_helper.h"
 #include "runtime/kernel/system_state.h"
 #include "runtime/kernel/verifier_log.h"
+#include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/privileges.h"
@@ -196,11 +197,12 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, const 
     r.registers = registers;
     r.hint = hint_with_path(report);
     const std::string lockdown = lockdown_for(report);
-    if (!report.structured) advise(program, places, log, {spec.license, lockdown, report.registers}, r);
+    const bool cut = log.size() + 1 >= sys::kLogLimit;
+    if (!report.structured) advise(program, places, log, {spec.license, lockdown, report.registers, cut}, r);
     if (r.kind != "policy")
         if (std::string words = refused_helper(program, report); !words.empty()) r.hint = std::move(words);
     const bool named = r.at.insn >= 0 && report.insn < 0; // by the path, not by the verifier
-    std::string where = with_source(place_text(r, true), r.at);
+    std::string where = r.loop.empty() ? with_source(place_text(r, true), r.at) : r.loop;
     for (const ProgramSpec::Poison &poison : program.poisoned)
         if (report.poisoned() && static_cast<int>(poison.insn) == report.insn) {
             name_poison(poison, places, kernel, r);
@@ -209,7 +211,10 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, const 
         }
     const bool ours = r.kind == "core" || r.kind == "kfunc";
     r.headline = ours ? format("{}: {} needs what this kernel doesn't have", who, place_text(r, false))
-                      : format("{}: the verifier refused {}", who, named ? "it" : place_text(r, true));
+                      : format("{}: the verifier refused {}", who,
+                               !r.loop.empty() ? r.loop
+                               : named         ? "it"
+                                               : place_text(r, true));
     r.sentence = ours ? format("{}: {}: {}", who, where, r.reason)
                       : format("{}: the verifier refused {}: {}{}", who, where, r.reason,
                                registers.empty() ? "" : format(" [{}]", registers));

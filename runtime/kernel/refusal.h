@@ -31,6 +31,7 @@ struct Refusal {
     std::string_view kind = "other";
     std::string function;  ///< of the instruction; empty: unknown
     ProgramPlace at;       ///< where it was refused
+    std::string loop;      ///< of a loop without an end: "the loop of instructions 3 to 9 (p.bpf.c:7 to 9)"; else empty
     std::string reason;    ///< in the verifier's words: what people search for
     std::string registers; ///< those that matter: "R0=map_value_or_null(id=1,map=counts,ks=4,vs=8)"
     std::vector<RefusalNote> notes;

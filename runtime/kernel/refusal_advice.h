@@ -31,6 +31,7 @@ struct RefusalContext {
     std::string_view license;   ///< the object's; empty: it has none
     std::string_view lockdown;  ///< "none", "integrity", "confidentiality"; empty: unknown
     std::string_view registers; ///< all that the log says of them: "R1=ctx() R10=fp0"
+    bool log_is_cut = false;    ///< it has the end of the way alone
 };
 
 /// Adds notes and, where more can be said than the table of hints says, replaces the hint. `refusal` has reason, place and

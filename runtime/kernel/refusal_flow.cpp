@@ -76,6 +76,31 @@ bool never_set_in_function(Case &c, int reg, const Origin &from) {
     return true;
 }
 
+// From the first to the last instruction of the loop's last round, but for what functions do that are called from there; and
+// their lines, with that which says that there is a loop.
+std::string loop_text(const Case &c, const PathLoop &loop, const ProgramPlace &head) {
+    const std::string_view function = c.places.function(loop.head);
+    uint32_t first = std::min(loop.head, loop.back), last = std::max(loop.head, loop.back);
+    uint32_t first_line = head.line, last_line = head.line;
+    for (size_t i = loop.begin; i < loop.end; ++i) {
+        const uint32_t insn = c.path[i].insn;
+        if (c.places.function(insn) != function) continue;
+        first = std::min(first, insn);
+        last = std::max(last, insn);
+        const ProgramPlace place = c.places.at(insn);
+        if (place.line == 0 || place.file != head.file) continue;
+        first_line = std::min(first_line, place.line);
+        last_line = std::max(last_line, place.line);
+    }
+    const auto range = [](uint32_t from, uint32_t to) {
+        return from == to ? std::to_string(from) : format("{} to {}", from, to);
+    };
+    std::string out = format("the loop of instruction{} {}", first == last ? "" : "s", range(first, last));
+    if (!function.empty() && function != c.refusal.program) append(out, " in function {}", function);
+    if (head.line != 0) append(out, " ({}:{})", head.file, range(first_line, last_line));
+    return out;
+}
+
 // A call in that function of itself.
 std::optional<uint32_t> calls_itself(const Case &c, uint32_t insn) {
     uint32_t start = 0, end = static_cast<uint32_t>(c.program.insns.size());
@@ -148,9 +173,10 @@ bool endless(Case &c) {
     if (moved) c.refusal.at = head;
     c.refusal.function = c.places.function(loop.head);
     c.refusal.registers.clear();
-    c.note_at(loop.back,
-              certain ? "the loop goes back from here, and nothing that the verifier knows of changed in a round"
-                      : format("the loop goes back from here; the verifier followed it {} times and saw no end", loop.rounds));
+    c.refusal.loop = loop_text(c, loop, head);
+    c.note_at(loop.back, certain ? "the loop goes back from here, and nothing that the verifier knows of changed in a round"
+                                 : format("the loop goes back from here; the verifier followed it {}{} times and saw no end",
+                                          c.context.log_is_cut ? "at least " : "", loop.rounds));
     c.refusal.hint = "give the loop an end that the verifier can see, a constant: `for (int i = 0; i < 100 && more; i++)`; or "
                      "use bpf_loop() (5.17) or "
                      "bpf_for() (6.4)";

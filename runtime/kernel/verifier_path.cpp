@@ -136,7 +136,7 @@ Origin origin_of(std::span<const PathStep> path, size_t end, std::span<const Ins
 
 PathLoop busiest_loop(std::span<const PathStep> path, size_t least_rounds) {
     struct Edge {
-        size_t times = 0, last = 0, before = 0;
+        size_t times = 0, last = 0;
     };
     std::map<std::pair<uint32_t, uint32_t>, Edge> edges; // (back, head)
     for (size_t i = 1; i < path.size(); ++i) {
@@ -144,12 +144,13 @@ PathLoop busiest_loop(std::span<const PathStep> path, size_t least_rounds) {
         if (to > from || path[i - 1].text.starts_with("exit") || path[i - 1].text.starts_with("call")) continue;
         Edge &edge = edges[{from, to}];
         ++edge.times;
-        edge.before = std::exchange(edge.last, i);
+        edge.last = i;
     }
     PathLoop out;
     for (const auto &[jump, edge] : edges)
-        if (edge.times >= least_rounds && edge.times > out.rounds)
-            out = {edge.times, edge.before, edge.last, jump.second, jump.first};
+        if (edge.times >= least_rounds && edge.times > out.rounds) out = {edge.times, 0, edge.last, jump.second, jump.first};
+    for (out.begin = out.end; out.begin > 0;)
+        if (path[--out.begin].insn == out.head) break;
     return out;
 }
 

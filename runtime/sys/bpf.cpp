@@ -28,7 +28,6 @@ namespace rawbpf::inline v0::sys {
 namespace {
 
 constexpr size_t kLogStart = 64 << 10;
-constexpr size_t kLogLimit = (16 << 20) - 1; // UINT_MAX >> 8, what every kernel takes
 
 template <class Attr> size_t used_size(const Attr &attr, size_t at_least = 4) {
     static_assert(std::has_unique_object_representations_v<Attr> || std::is_same_v<Attr, LinkCreateAttr>);

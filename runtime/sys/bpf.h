@@ -375,8 +375,10 @@ struct Batch {
 /// ENOSPC. `log` is what the verifier said, also on success. A program that is valid but whose log doesn't fit is loaded
 /// without one.
 [[nodiscard]] Result<Fd> prog_load(const ProgLoadAttr &attr, uint32_t level, std::string &log);
+inline constexpr size_t kLogLimit = (16 << 20) - 1; ///< the buffer: UINT_MAX >> 8, what every kernel takes
 /// The same of a program that was refused without a log, for the reason: the verifier is asked once, whatever the log's size.
-/// Of a log of more than 16 MiB, `log` is the end (6.4), or the reason alone, for which the verifier is asked once more.
+/// Of a log that has no room in kLogLimit bytes, `log` is the end (6.4), or the reason alone, for which the verifier is asked
+/// once more.
 [[nodiscard]] Result<Fd> prog_load_refused(const ProgLoadAttr &attr, uint32_t level, std::string &log);
 /// BPF_BTF_LOAD (4.18); with a log when `log` is given.
 [[nodiscard]] Result<Fd> btf_load(Bytes btf, std::string *log = nullptr, uint32_t level = 1);

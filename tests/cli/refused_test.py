@@ -31,7 +31,15 @@ IN_C = [
         n = n & 1 ? 3 * n + 1 : n / 2;
         steps++;
     }
-    return steps;""", "loop", ["followed it [0-9]+ times", "bpf_loop"]),
+    return steps;""", "loop", ["followed it [0-9]+ times", "bpf_loop",
+                                       r"the verifier refused the loop of instructions [0-9]+ to [0-9]+ \(loop\.bpf\.c:[0-9]+ to [0-9]+\)\n"]),
+    ("counter", TRACE, """
+    volatile __u64 total = 0;
+    while (1) {
+        total++; //!
+        if (total == 7) bpf_get_prandom_u32(); //n
+    }
+    return total;""", "loop", ["followed it at least [0-9]+ times", r"the loop of instructions [0-9]+ to [0-9]+ \(counter\.bpf\.c:[0-9]+ to [0-9]+\)\n"]),
     ("unset", TRACE, """
     int result;
     asm volatile("%0 = r7" : "=r"(result)); //!
@@ -273,6 +281,13 @@ out:
     r0 = 0
     exit
 """, "license", ['license is "Proprietary"', "only for programs under the GPL"]),
+    ("same", """.program p "socket"
+    call bpf_get_prandom_u32
+again:
+    r0 += 1 #!
+    if r0 != 7 goto again #n
+    exit
+""", "loop", ["infinite loop", r"the verifier refused the loop of instructions 1 to 2 \(same\.asm:4 to 5\)\n"]),
     ("unreachable", """.program p "socket"
     r0 = 0
     exit #n

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <linux/bpf.h>
+
 #include "asm/assemble.h"
 #include "runtime/kernel/program_error.h"
 #include "runtime/kernel/refusal.h"
@@ -26,7 +28,9 @@ Refusal refused(std::string_view program, std::string_view path, std::string_vie
         const std::string_view step = path.substr(0, path.find(' '));
         path.remove_prefix(std::min(step.size() + 1, path.size()));
         const std::string_view insn = step.substr(0, step.find(';'));
-        log += format("{}: (00) instruction {} ; {}\n", insn, insn, step.substr(std::min(insn.size() + 1, step.size())));
+        const bool exit = spec->programs[0].insns.at(std::stoul(std::string(insn))).code == (BPF_JMP | BPF_EXIT);
+        log += format("{}: (00) {} {} ; {}\n", insn, exit ? "exit" : "instruction", insn,
+                      step.substr(std::min(insn.size() + 1, step.size())));
     }
     log += format("{}\nprocessed 1 insns\n", reason);
     Refusal out;
@@ -284,6 +288,48 @@ TEST_CASE("refusal advice: registers that a function is given, or not") {
     r = refused(".program p \"socket\"\nr2 = 1\ncall f\nexit\n.function f\ncall bpf_ktime_get_ns\nr0 = r2\nexit\n", "0 1 3 4",
                 "R2 !read_ok");
     CHECK(has(note_at(r, 6), "cleared r1 to r5"));
+}
+
+TEST_CASE("refusal advice: the loop that the verifier was in, from its first to its last instruction") {
+    constexpr std::string_view kProgram = ".program p \"socket\"\n" // 1
+                                          "r6 = 0\n"                // 2: 0
+                                          "outer:\n"                // 3
+                                          "r6 += 1\n"               // 4: 1
+                                          "inner:\n"                // 5
+                                          "call f\n"                // 6: 2
+                                          "if r0 == 1 goto next\n"  // 7: 3
+                                          "r6 += 2\n"               // 8: 4
+                                          "if r0 != 7 goto inner\n" // 9: 5
+                                          "next:\n"                 // 10
+                                          "if r6 != 3 goto outer\n" // 11: 6
+                                          "r0 = 0\n"                // 12: 7
+                                          "exit\n"                  // 13: 8
+                                          ".function f\n"           // 14
+                                          "r0 = r1\n"               // 15: 9
+                                          "exit\n";                 // 16: 10
+    const auto rounds = [](std::string path, std::string_view round, int times) {
+        for (int i = 0; i < times; ++i) path += round;
+        return path;
+    };
+    constexpr std::string_view kLarge = "BPF program is too large. Processed 1000001 insn";
+    Refusal r = refused(kProgram, rounds("0 1", " 2 9 10 3 4 5", 30), kLarge);
+    CHECK(r.kind == "loop");
+    CHECK(r.headline == "program p (socket): the verifier refused the loop of instructions 2 to 5 (p.asm:6 to 9)");
+    CHECK(has(r.sentence, "the loop of instructions 2 to 5 (p.asm:6 to 9): BPF program is too large"));
+    CHECK(has(note_at(r, 9), "the verifier followed it 29 times and saw"));
+    // The outer one, whose rounds have few of the inner one's.
+    r = refused(kProgram, rounds("0", " 1 2 9 10 3 4 5 6", 30), kLarge);
+    CHECK(has(r.headline, "the loop of instructions 1 to 6 (p.asm:4 to 11)"));
+    // The verifier names the instruction that it came back to.
+    r = refused(kProgram, "0 1 2 9 10 3 4 5 2", "infinite loop detected at insn 2");
+    CHECK(has(r.headline, "the loop of instructions 2 to 5 (p.asm:6 to 9)"));
+    CHECK(!has(note_at(r, 9), "times"));
+    r = refused(".program p \"socket\"\nr0 = 0\nagain:\nif r0 != 1 goto again\nexit\n", "0 1 1",
+                "infinite loop detected at insn 1");
+    CHECK(has(r.headline, "the loop of instruction 1 (p.asm:4)"));
+    r = refused(".program p \"socket\"\ncall f\nexit\n.function f\nr0 = 0\nagain:\nr0 += 1\nif r0 != 0 goto again\nexit\n",
+                rounds("0 2", " 3 4", 20), kLarge);
+    CHECK(has(r.headline, "the loop of instructions 3 to 4 in function f (p.asm:7 to 8)"));
 }
 
 TEST_CASE("refusal advice: another map, recursion, half a pointer") {
