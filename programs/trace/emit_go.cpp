@@ -31,7 +31,8 @@ void load_go_word(const Emitting &e, WritableReg dst, const GoWord &word) {
     Code &f = e.f;
     switch (word.in) {
     case GoWord::In::integer_register: return f.load<uint64_t>(dst, r6 + runtime(place_of(word.at)));
-    case GoWord::In::float_register: return f.mov(dst, 0);
+    case GoWord::In::float_register:
+    case GoWord::In::unknown: return f.mov(dst, 0);
     case GoWord::In::stack: break;
     }
     load_stack_word(e, dst, kBehindReturnAddress + word.at, word.size);

@@ -79,15 +79,19 @@ class Assigner {
         for (const GoLeaf &leaf : out.leaves) floats += leaf.is_float;
         const auto integers = static_cast<uint32_t>(out.leaves.size()) - floats;
         if (variable.known) pass_over_hidden(*variable.known, out.leaves);
-        if (integer_ + integers <= abi_.integers && float_ + floats <= abi_.floats && !has_long_array(variable.type)) {
+        const bool found = variable.known && variable.known->word.in == GoWord::In::stack;
+        if (!(found && !variable.known->whole) && integer_ + integers <= abi_.integers && float_ + floats <= abi_.floats &&
+            !has_long_array(variable.type)) {
             for (const GoLeaf &leaf : out.leaves)
                 out.words.push_back({leaf.is_float ? GoWord::In::float_register : GoWord::In::integer_register, leaf.size,
                                      leaf.is_float ? float_++ : integer_++});
             return out;
         }
         stack_ = align_up(stack_, go_alignment(variable.type));
+        const bool there = !found || pass_over_hidden_on_stack(*variable.known, out.leaves);
         for (const GoLeaf &leaf : out.leaves)
-            out.words.push_back({GoWord::In::stack, leaf.size, static_cast<uint32_t>(stack_ + leaf.offset)});
+            out.words.push_back(
+                {there ? GoWord::In::stack : GoWord::In::unknown, leaf.size, static_cast<uint32_t>(stack_ + leaf.offset)});
         stack_ += variable.type.size;
         return out;
     }
@@ -115,13 +119,29 @@ class Assigner {
         }
     }
 
+    // The same of what lies on the stack. False: it is not known which of its words was found.
+    bool pass_over_hidden_on_stack(const GoVariable::Known &known, const std::vector<GoLeaf> &leaves) {
+        const uint64_t at = known.word.at;
+        const auto begins = [&](const GoLeaf &leaf) { return stack_ + leaf.offset == at; };
+        if (!known.whole && std::any_of(leaves.begin(), leaves.end(), begins)) return true;
+        stack_ = std::max(stack_, at);
+        return known.whole || leaves.size() == 1;
+    }
+
     GoAbi abi_;
     uint32_t integer_ = 0, float_ = 0;
     uint64_t stack_ = 0;
 };
 
 // One word as a parameter of a Signature. Names: "key" and "key_len", "item.S".
+Parameter readable(const GoLeaf &leaf, const GoWord &word, const std::string &variable);
 Parameter parameter_of(const GoLeaf &leaf, const GoWord &word, const std::string &variable) {
+    Parameter out = readable(leaf, word, variable);
+    if (word.in == GoWord::In::unknown) out.type.show = Show::unavailable;
+    return out;
+}
+
+Parameter readable(const GoLeaf &leaf, const GoWord &word, const std::string &variable) {
     const GoType &type = *leaf.type;
     Parameter out;
     out.name = variable + leaf.path;

@@ -29,7 +29,7 @@ class GoTypeNames;
 
 /// Where one word of a value is: eight bytes at most.
 struct GoWord {
-    enum class In : uint8_t { integer_register, float_register, stack };
+    enum class In : uint8_t { integer_register, float_register, stack, unknown };
     In in = In::integer_register;
     uint8_t size = 8;
     uint32_t at = 0; ///< the register, as the convention counts them; on the stack: bytes behind the return address
@@ -65,11 +65,11 @@ struct GoVariable {
     std::string name; ///< may be empty
     GoType type;
     uint64_t offset = 0; ///< in a structure, bytes
-    /// Which register one word of a parameter is in, if that is known: there may be parameters before it that nobody named.
+    /// Where one word of a parameter is, if that is known: there may be parameters before it that nobody named.
     struct Known {
         GoWord word;
-        uint64_t offset = 0; ///< of the word in the variable, bytes
-        bool whole = false;  ///< all of the variable is in it
+        uint64_t offset = 0; ///< of the word in the variable, bytes; on the stack unknown, unless `whole`
+        bool whole = false;  ///< all of the variable is there
     };
     std::optional<Known> known = {};
 };

@@ -453,9 +453,12 @@ class Reader {
     [[nodiscard]] std::optional<GoVariable::Known> known_at(const Unit &unit, const Entry &parameter, uint64_t address) const {
         if (!parameter.has_location) return std::nullopt;
         Bytes expression = parameter.expression;
-        if (expression.data() == nullptr)
+        const bool always = expression.data() != nullptr;
+        if (!always)
             expression =
                 location_at(unit.version >= 5 ? loclists_ : loc_, parameter.location, address, unit.address, unit.version >= 5);
+        if (const std::optional<uint32_t> at = place_on_stack(expression, elf_.machine()))
+            return GoVariable::Known{{GoWord::In::stack, 8, *at}, 0, always};
         return first_register(expression, elf_.machine());
     }
 

@@ -40,6 +40,7 @@ class Cursor {
         return out;
     }
     [[nodiscard]] bool bad() const { return bad_; }
+    [[nodiscard]] bool ended() const { return at_ == bytes_.size(); }
 
   private:
     uint64_t fail() {
@@ -103,7 +104,24 @@ Bytes location_at(Bytes lists, uint64_t offset, uint64_t address, uint64_t base,
     return version5 ? in_debug_loclists(list, address, base) : in_debug_loc(list, address, base);
 }
 
-// On the stack Go's compiler describes a part as if it were the whole, so only registers are believed.
+// The frame's base is where the stack pointer was before the call; on arm64 the return address is kept behind it
+// (cmd/compile/internal/ssagen, StackOffset()).
+std::optional<uint32_t> place_on_stack(Bytes expression, uint16_t machine) {
+    constexpr int64_t kFarthest = 1 << 20;
+    const int64_t from = machine == EM_AARCH64 ? 8 : 0;
+    Cursor at(expression, 0);
+    const uint64_t op = at.fixed(1);
+    int64_t offset = 0;
+    if (op == 0x91) // DW_OP_fbreg
+        offset = static_cast<int64_t>(at.leb(true));
+    else if (op != 0x9c) // DW_OP_call_frame_cfa
+        return std::nullopt;
+    if (at.bad() || !at.ended() || offset < from || offset > kFarthest) return std::nullopt;
+    return static_cast<uint32_t>(offset - from);
+}
+
+// On the stack Go's compiler describes a part as if it were the whole, so in a list of places only registers are believed to be
+// where a value begins.
 std::optional<GoVariable::Known> first_register(Bytes expression, uint16_t machine) {
     Cursor at(expression, 0);
     std::optional<GoWord> found;

@@ -167,6 +167,21 @@ func main() {
 """
 
 
+ON_STACK = r"""
+package main
+
+//go:noinline
+func onArray(_ [3]int, b [2]int, c int) int { return b[0] + c }
+
+//go:noinline
+func onWords(_, _, _, _, _, _, _, _, _, _ int, b int, c string) int { return b + len(c) }
+
+func main() {
+	println(onArray([3]int{1, 2, 3}, [2]int{4, 5}, 6), onWords(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "twelve"))
+}
+"""
+
+
 @test
 def arguments_of_go_functions_by_dwarf():
     check_arguments(build_go("go-plain", SOURCE), lambda text: [])
@@ -179,6 +194,13 @@ def arguments_of_go_functions_by_dwarf():
     assert [re.sub(r"\[go\.shape[^()]*\]|main\.main\.func\d+", "F", line) for line in lines] == [
         'main.blank(s="two", n=4)', 'main.genericF(k="key", v=?, n=7)', 'main.genericF(k=5, v="val", n=8)',
         'main.T.Val(t._=0, t.A=2, t.B="three", x=?, m=0x0, r=120)', 'F(a="closure")'], lines
+    # And places on the stack: registers are used up, or are too few.
+    for flags in [], ["-gcflags=-N -l"]:
+        lines = [re.sub(r"\b(?:_|arg\d+)(?:\[\d\])?=[^,)]*(?:, )?", "", line)
+                 for line in calls_of(build_go(f"go-on-stack{len(flags)}", ON_STACK, *flags), "main.on*")]
+        assert lines[0] == "main.onArray(b[0]=4, b[1]=5, c=6)", lines
+        if not flags:
+            assert lines[1] == 'main.onWords(b=11, c="twelve")', lines
     # Strings of a slice: the first four, each as far as there is room.
     program = build_go("go-hidden", HIDDEN)
     lines = calls_of(program, "main.join", "-r", "--string", "16")

@@ -24,7 +24,8 @@ std::string text_of(const std::vector<GoAssigned> &variables) {
         if (&one != variables.data()) out += " | ";
         for (size_t i = 0; i < one.words.size(); ++i) {
             const GoWord &word = one.words[i];
-            const char kind = word.in == GoWord::In::stack ? 's' : word.in == GoWord::In::float_register ? 'f' : 'i';
+            constexpr std::string_view kKinds = "ifs?"; // as GoWord::In has them
+            const char kind = kKinds[static_cast<size_t>(word.in)];
             out += (i ? " " : "") + std::string(1, kind) + std::to_string(word.at);
         }
     }
@@ -81,6 +82,31 @@ TEST_CASE("go abi: sixteen floats more than there are registers") {
     const GoSignature signature = read("(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p float64, q int)");
     const auto places = assign_go(signature, go_register_abi(Arch::x86_64)).parameters;
     CHECK(text_of({places[14], places[15], places[16]}) == "f14 | s0 | i0");
+}
+
+// As DWARF of Go before 1.25 has it, without those that are called `_`.
+TEST_CASE("go abi: parameters on the stack behind others that nobody named") {
+    const auto found = [](std::string_view text, std::vector<std::optional<GoVariable::Known>> known, const GoAbi &abi) {
+        GoSignature signature = read(text);
+        for (size_t i = 0; i < known.size(); ++i) signature.parameters[i].known = known[i];
+        return text_of(assign_go(signature, abi).parameters);
+    };
+    const auto at = [](uint32_t bytes, bool whole) { return GoVariable::Known{{GoWord::In::stack, 8, bytes}, 0, whole}; };
+    const GoAbi registers = go_register_abi(Arch::x86_64);
+    CHECK(found("(b [2]int, c int)", {at(24, true), {}}, registers) == "s24 s32 | i0");
+    CHECK(found("(b int, c int)", {at(8, false), at(16, false)}, registers) == "s8 | s16");
+    CHECK(found("(b, c int)", {at(8, true), {}}, registers) == "i0 | i1"); // where it is kept, not where it came
+    CHECK(found("(b, c int)", {at(8, true), at(24, true)}, {}) == "s8 | s24");
+    // Of a text one word was found: it begins where what is before it ends, or nobody knows.
+    CHECK(found("(b int, c string)", {at(8, false), at(24, false)}, registers) == "s8 | s16 s24");
+    CHECK(found("(b int, c string)", {at(8, false), at(40, false)}, registers) == "s8 | ?40 ?48");
+    GoSignature signature = read("(c string)");
+    signature.parameters[0].known = at(16, false);
+    Signature shown;
+    (void)describe_go_call(signature, registers, shown);
+    REQUIRE(shown.parameters.size() == 2);
+    CHECK(shown.parameters[0].type.show == Show::unavailable);
+    CHECK(shown.parameters[1].is_length);
 }
 
 TEST_CASE("go abi: by the version of Go") {
