@@ -140,7 +140,7 @@ Result<void> check(const Arguments &a) {
 
 class Run {
   public:
-    Run(const Arguments &a, Output &output, profile::DebugInfo *debug_info)
+    Run(const Arguments &a, Output &output, processes::DebugInfo *debug_info)
         : a_(a), output_(output), debug_info_(debug_info), names_({a.has(option("lines")), a.has(option("inline"))}, debug_info) {
     }
 
@@ -153,7 +153,7 @@ class Run {
         cpu_before_ns_ = sys::process_cpu_ns();
         Starting starting(std::string(kWho), a_.has(option("quiet")));
         TRY(open());
-        profile::Following &following = names_.following();
+        processes::Following &following = names_.following();
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following.unwind(tracer_->generic_object(), unwind_.memory, *program));
         if (following.unwinds() && !a_.workload().empty()) following.prepare(a_.workload());
@@ -198,7 +198,7 @@ class Run {
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
         if (!a_.workload().empty()) {
-            following.hurry(sys::monotonic_ns() + profile::kFirstStepsNs);
+            following.hurry(sys::monotonic_ns() + processes::kFirstStepsNs);
             if (following.unwinds()) urgent_.emplace();
             TRY_IN(child_.start(), "{}", a_.workload()[0]);
         }
@@ -282,7 +282,7 @@ class Run {
                 wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
             }
             if (stop_wanted) return {};
-            if (urgent_ && now - armed_ns_ >= profile::kFirstStepsNs) urgent_.reset();
+            if (urgent_ && now - armed_ns_ >= processes::kFirstStepsNs) urgent_.reset();
             (void)tracer_->may_sleep(); // gives back what was read; what lies in the ring already can wait for the tick
             const size_t count = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->waiting() ? 0 : wait_ms));
             for (size_t i = 0; i < count; ++i)
@@ -336,7 +336,7 @@ class Run {
     const Arguments &a_;
     Output &output_;
     sys::Child child_;
-    profile::DebugInfo *debug_info_;
+    processes::DebugInfo *debug_info_;
     UnwindChoice unwind_;
     std::unique_ptr<custom::CustomTracer> tracer_; // whose maps the names' tables are put into
     custom::Names names_;
@@ -353,7 +353,7 @@ int run_custom_command(const Arguments &a) {
     const std::optional<render::Format> rendered = render::format_named(a.text(option("format")));
     if (rendered && render::is_json(*rendered) && !render::writes_json())
         return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));
-    Result<std::unique_ptr<profile::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
+    Result<std::unique_ptr<processes::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(kWho, debug_info.error(), 3);
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);

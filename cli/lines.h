@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/options.h"
-#include "programs/profile/source_lines.h"
+#include "programs/processes/source_lines.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -29,11 +29,11 @@ template <size_t N> consteval LinesIds lines_ids(const Option (&table)[N]) {
 
 /// Where debug info comes from, if it is asked for, by an option or by DEBUGINFOD_URLS; else nullptr. Errors: unsupported where
 /// an option asks and this build, or this executable, has no such thing.
-[[nodiscard]] Result<std::unique_ptr<profile::DebugInfo>> debug_info_for(const Arguments &a, const LinesIds &ids);
+[[nodiscard]] Result<std::unique_ptr<processes::DebugInfo>> debug_info_for(const Arguments &a, const LinesIds &ids);
 
 /// The module that reads it; nullptr in an executable that has no such thing (command_list.cpp).
-using OpenDebugInfo = Result<std::unique_ptr<profile::DebugInfo>> (*)();
-[[nodiscard]] Result<std::unique_ptr<profile::DebugInfo>> open_debug_info();
+using OpenDebugInfo = Result<std::unique_ptr<processes::DebugInfo>> (*)();
+[[nodiscard]] Result<std::unique_ptr<processes::DebugInfo>> open_debug_info();
 extern const OpenDebugInfo kOpenDebugInfo;
 
 } // namespace rawbpf::inline v0::cli

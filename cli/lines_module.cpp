@@ -5,7 +5,7 @@
 
 namespace rawbpf::inline v0::cli {
 
-Result<std::unique_ptr<profile::DebugInfo>> open_debug_info() {
+Result<std::unique_ptr<processes::DebugInfo>> open_debug_info() {
     const std::string self = own_path();
     const dwarf::Lines *lines = TRY(dwarf::load_lines(self.substr(0, self.rfind('/')), RAWBPF_VERSION));
     return lines->make_debug_info();

@@ -14,7 +14,7 @@
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "cli/view.h"
-#include "programs/profile/container.h"
+#include "programs/processes/container.h"
 #include "programs/profile/event.h"
 #include "runtime/sys/cpus.h"
 
@@ -375,7 +375,7 @@ int run_profile_command(const Arguments &a) {
     if (!options) return complain(kWho, options.error(), 2);
 
     if (a.has(option("container"))) {
-        Result<std::string> found = profile::find_container(profile::cgroup_root(), a.text(option("container")));
+        Result<std::string> found = processes::find_container(processes::cgroup_root(), a.text(option("container")));
         if (!found) return complain(kWho, in_context(std::move(found).error(), "--container"), 1);
         options->cgroup = std::move(*found);
     }
@@ -409,7 +409,7 @@ int run_profile_command(const Arguments &a) {
         options->delivery = Delivery::each;
         options->names = true;
     }
-    Result<std::unique_ptr<profile::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
+    Result<std::unique_ptr<processes::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(kWho, debug_info.error(), 3);
     options->debug_info = debug_info->get();
     options->lines = a.has(option("lines"));

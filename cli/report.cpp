@@ -102,7 +102,7 @@ int run_report(const Arguments &a) {
         if (Result<struct stat> st = sys::stat_file(options.symfs); !st)
             return complain(kWho, in_context(std::move(st).error(), "--symfs"), 1);
 
-    Result<std::unique_ptr<profile::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
+    Result<std::unique_ptr<processes::DebugInfo>> debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(kWho, debug_info.error(), 3);
     options.debug_info = debug_info->get();
     options.per_thread = a.has(option("per-thread"));

@@ -341,7 +341,7 @@ int list_probes(const std::string &who, const trace::TraceOptions &o, Output &ou
 class Run {
   public:
     /// `spans`: nullptr for events.
-    Run(const Arguments &a, trace::TraceOptions options, Output &output, SpanRun *spans, profile::DebugInfo *debug_info)
+    Run(const Arguments &a, trace::TraceOptions options, Output &output, SpanRun *spans, processes::DebugInfo *debug_info)
         : a_(a), options_(std::move(options)), output_(output), spans_(spans), debug_info_(debug_info) {}
 
     Result<void> run() {
@@ -386,7 +386,7 @@ class Run {
         TRY(output_.empty());
         output_.keep();
         TRY(view_->start());
-        profile::Following &following = view_->following();
+        processes::Following &following = view_->following();
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following.unwind(tracer_->object(), options_.unwind.memory, *program));
         if (view_->wants_watch(child_.pid()))
@@ -404,7 +404,7 @@ class Run {
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
         if (child_.pid() >= 0 && following.unwinds()) {
-            following.hurry(armed_ns_ + profile::kFirstStepsNs);
+            following.hurry(armed_ns_ + processes::kFirstStepsNs);
             urgent_.emplace();
         }
         if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
@@ -477,7 +477,7 @@ class Run {
         Fd epoll = TRY(sys::epoll_create());
         if (tracer_->poll_fd() >= 0) TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
         if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
-        profile::Following &following = view_->following();
+        processes::Following &following = view_->following();
         TRY(following.add_to(epoll.get(), 2));
         for (size_t i = 0; i < targets_.size(); ++i)
             TRY(sys::epoll_add(epoll.get(), targets_[i].get(), EPOLLIN | EPOLLET, kTarget + i));
@@ -497,7 +497,7 @@ class Run {
             const size_t n = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->may_sleep() ? wait_ms : 0));
             for (size_t i = 0; i < n; ++i)
                 if (ready[i].data.u64 >= kTarget) --alive;
-            if (sys::monotonic_ns() > armed_ns_ + profile::kFirstStepsNs) urgent_.reset();
+            if (sys::monotonic_ns() > armed_ns_ + processes::kFirstStepsNs) urgent_.reset();
             TRY(following.tick([&] {
                 tracer_->poll([&](const trace::Event &event) { show(event); }, kAtOnce);
                 following.behind(tracer_->oldest_ns());
@@ -601,7 +601,7 @@ class Run {
     trace::TraceOptions options_;
     Output &output_;
     SpanRun *spans_;
-    profile::DebugInfo *debug_info_;
+    processes::DebugInfo *debug_info_;
     std::unique_ptr<render::Renderer> renderer_;
     std::optional<sys::Urgent> urgent_;
     sys::Child child_;
@@ -631,7 +631,7 @@ int run_trace_command(const Arguments &a) {
         if (!prepared) return complain(who(a), prepared.error(), prepared.error().kind == Errc::invalid_argument ? 2 : 0);
         spans = std::move(*prepared);
     }
-    Result<std::unique_ptr<profile::DebugInfo>> debug_info = nullptr;
+    Result<std::unique_ptr<processes::DebugInfo>> debug_info = nullptr;
     if (wants_stacks(a)) debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(who(a), debug_info.error(), 3);
     stop_on_signals();

@@ -14,8 +14,7 @@
 
 #include <algorithm>
 
-#include "programs/profile/record.h"
-#include "programs/profile/stack_ends.h"
+#include "programs/processes/stack_ends.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 
@@ -70,7 +69,7 @@ std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<Fr
 
 uint8_t ending_of(const Record &head) {
     const bool has = head.user_bytes > 0 && head.walked != 0; // the root, reached by tables, has UNWIND_TABLES beside it
-    return has ? static_cast<uint8_t>(PROFILE_ENDING(head.walked)) : profile::kNoEnding;
+    return has ? static_cast<uint8_t>(head.walked) : processes::kNoEnding;
 }
 
 bool lacks_caller(std::span<const uint64_t> frames, uint64_t caller, bool never) {
@@ -90,7 +89,7 @@ bool Names::begins_function(uint32_t place) {
 
 // The trace of a process without tables, by the copy of its stack.
 void Names::walk(CustomTrace &trace) {
-    profile::UserStack stack{trace.head.pid, trace.head.t_ns, trace.head.walked, trace.user, unwind::read_copy(trace.copy)};
+    processes::UserStack stack{trace.head.pid, trace.head.t_ns, trace.head.walked, trace.user, unwind::read_copy(trace.copy)};
     if (!following_.walk(stack)) return;
     trace.user = stack.frames;
     trace.head.user_bytes = static_cast<int32_t>(stack.frames.size_bytes());
@@ -105,7 +104,7 @@ LocatedTrace Names::locate(CustomTrace trace) {
     const uint64_t t_ns = trace.head.t_ns;
     places_.clear();
     for (size_t i = 0; i < trace.kernel.size(); ++i) {
-        profile::Place place;
+        processes::Place place;
         place.address = trace.kernel[i];
         place.kernel = true;
         place.caller = i > 0;
@@ -115,25 +114,25 @@ LocatedTrace Names::locate(CustomTrace trace) {
 
     places_.clear();
     out.ending = ending_of(trace.head);
-    if (out.ending != profile::kNoEnding) following_.sampled(pid, t_ns);
-    const bool by_tables = profile::by_tables(out.ending);
-    uint32_t module = profile::kNone;
+    if (out.ending != processes::kNoEnding) following_.sampled(pid, t_ns);
+    const bool by_tables = processes::by_tables(out.ending);
+    uint32_t module = processes::kNone;
     size_t sane = 0; // frames up to the last that is code
     const auto add = [&](uint64_t address, bool caller) {
-        const profile::Place place = following_.table().locate(pid, address, caller, t_ns);
+        const processes::Place place = following_.table().locate(pid, address, caller, t_ns);
         places_.push_back(tree_.intern_place(place));
-        if (place.module != profile::kNone) sane = places_.size();
+        if (place.module != processes::kNone) sane = places_.size();
         if (place.module != module) following_.used(pid, module = place.module, t_ns);
         return place;
     };
     for (size_t i = 0; i < trace.user.size(); ++i) {
         const bool exact = (trace.user[i] & UNWIND_EXACT_PC) != 0;
-        const profile::Place place = add(trace.user[i] & ~UNWIND_EXACT_PC, i > 0 && !exact);
+        const processes::Place place = add(trace.user[i] & ~UNWIND_EXACT_PC, i > 0 && !exact);
         if (by_tables) continue;
-        if (i > 0 || trace.head.caller == 0 || place.module == profile::kNone || !begins_function(places_[0])) continue;
+        if (i > 0 || trace.head.caller == 0 || place.module == processes::kNone || !begins_function(places_[0])) continue;
         const std::pair<uint32_t, uint64_t> where(place.module, place.file_offset);
         if (!lacks_caller(trace.user, trace.head.caller, without_caller_.count(where) != 0)) continue;
-        if (following_.table().locate(pid, trace.head.caller, true, t_ns).module == profile::kNone)
+        if (following_.table().locate(pid, trace.head.caller, true, t_ns).module == processes::kNone)
             continue; // no code: no caller
         without_caller_.insert(where);
         (void)add(trace.head.caller, true);

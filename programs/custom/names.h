@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "programs/custom/tracer.h"
-#include "programs/profile/early_ends.h"
-#include "programs/profile/following.h"
-#include "programs/profile/namer.h"
+#include "programs/processes/early_ends.h"
+#include "programs/processes/following.h"
+#include "programs/processes/namer.h"
 #include "programs/render/frame.h"
 
 namespace rawbpf::inline v0::custom {
@@ -18,8 +18,8 @@ namespace rawbpf::inline v0::custom {
 /// A trace whose stacks are numbers.
 struct LocatedTrace {
     Record head{};
-    uint32_t kernel = profile::kNone, user = profile::kNone; ///< nodes of the stack tree
-    uint8_t ending = profile::kNoEnding;                     ///< UNWIND_ENDED_..., where the programs walk by tables
+    uint32_t kernel = processes::kNone, user = processes::kNone; ///< nodes of the stack tree
+    uint8_t ending = processes::kNoEnding;                       ///< UNWIND_ENDED_..., where the programs walk by tables
     bool unknown =
         false; ///< none of its user addresses is in a mapping that is known of: the process ended before it was looked at
 };
@@ -40,11 +40,11 @@ struct LocatedTrace {
 class Names {
   public:
     /// `detail`, from `debug_info`: lines, and inlined functions as frames of their own.
-    explicit Names(profile::SourceDetail detail = {}, profile::DebugInfo *debug_info = nullptr) : detail_(detail) {
+    explicit Names(processes::SourceDetail detail = {}, processes::DebugInfo *debug_info = nullptr) : detail_(detail) {
         following_.symbols().set_debug_info(debug_info);
     }
     /// Whose processes these are, and their unwind tables: watch() and tick() are for whoever reads the traces.
-    [[nodiscard]] profile::Following &following() { return following_; }
+    [[nodiscard]] processes::Following &following() { return following_; }
     /// Whether a trace is of the workload.
     [[nodiscard]] bool wanted(const Record &head);
     [[nodiscard]] LocatedTrace locate(CustomTrace trace);
@@ -60,7 +60,7 @@ class Names {
     void count_end(uint32_t user, uint8_t ending, uint64_t count) { early_.add(namer_, tree_, user, ending, count); }
     /// What would make more of those stacks whole, where many end early.
     [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) {
-        return early_.advice(following_.table().modules(), profile::remedy_of(chosen));
+        return early_.advice(following_.table().modules(), processes::remedy_of(chosen));
     }
     /// How long the last pass over the kernel's symbols took.
     [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
@@ -73,11 +73,11 @@ class Names {
     void walk(CustomTrace &trace);
     [[nodiscard]] bool begins_function(uint32_t place);
 
-    profile::SourceDetail detail_;
-    profile::Following following_{true};
-    profile::StackTree tree_;
-    profile::Namer namer_{tree_, following_.table().modules(), following_.symbols(), detail_};
-    profile::EarlyEnds early_;
+    processes::SourceDetail detail_;
+    processes::Following following_{true};
+    processes::StackTree tree_;
+    processes::Namer namer_{tree_, following_.table().modules(), following_.symbols(), detail_};
+    processes::EarlyEnds early_;
     std::set<std::pair<uint32_t, uint64_t>> without_caller_; ///< module and offset of instructions whose walks lack the caller
     std::vector<uint32_t> places_;
     uint64_t pass_ns_ = 0;

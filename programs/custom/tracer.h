@@ -47,7 +47,7 @@ struct CustomOptions {
     bool follow_only = false;                ///< off_cpu: only the process given to follow(), and what it starts
     /// How user stacks are walked; where the kernel doesn't take the walk by unwind tables (.eh_frame), `automatic` goes without,
     /// and notes() says so. Whoever chooses tables has to put those of the processes into the maps of generic_object(), as
-    /// rawbpf's command does (programs/profile/following.h, which is no part of this library): until then, and of processes
+    /// rawbpf's command does (programs/processes/following.h, which is no part of this library): until then, and of processes
     /// without, stacks are walked by frame pointers.
     UnwindChoice unwind = {UnwindBy::fp};
     bool copies = false; ///< of processes without tables the stack's bytes come with the trace: CustomTrace::copy

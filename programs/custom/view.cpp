@@ -67,9 +67,9 @@ void View::trace(const CustomTrace &trace) {
     const LocatedTrace located = names_.locate(trace);
     const Record &head = located.head;
     const auto most = static_cast<int32_t>(kStackBytes), most_user = static_cast<int32_t>(8 * options_.depth);
-    const bool cut = profile::by_tables(located.ending) ? located.ending == UNWIND_ENDED_DEPTH : head.user_bytes >= most_user;
+    const bool cut = processes::by_tables(located.ending) ? located.ending == UNWIND_ENDED_DEPTH : head.user_bytes >= most_user;
     ends_.add(located.ending);
-    if (!cut && located.user != profile::kNone) ++user_ends_[uint64_t{located.user} << 8 | located.ending];
+    if (!cut && located.user != processes::kNone) ++user_ends_[uint64_t{located.user} << 8 | located.ending];
     if (missed(head) && !(head.kernel_bytes > 0 && head.origin == Origin::sampling)) ++unreadable_;
     if (head.kernel_bytes == most || cut || (head.flags & kTruncated)) ++truncated_;
     if ((head.flags & kPerCpu) && !options_.guarded) ++unchecked_;
@@ -189,7 +189,7 @@ void View::json(const LocatedTrace &trace, const Names::Named &named) {
     line.text("comm", head.comm).number("pid", head.pid).number("tid", head.tid).number("cpu", head.cpu);
     render::append_json_frames(line.raw("kernel"), named.kernel);
     render::append_json_frames(line.raw("user"), named.user);
-    if (const std::string_view end = profile::user_end(trace.ending); !end.empty()) line.text("user_end", end);
+    if (const std::string_view end = processes::user_end(trace.ending); !end.empty()) line.text("user_end", end);
 }
 
 // Names each distinct stack, and forgets the numbers.

@@ -10,7 +10,7 @@
 
 #include "programs/custom/names.h"
 #include "programs/custom/tracer.h"
-#include "programs/profile/stack_ends.h"
+#include "programs/processes/stack_ends.h"
 #include "programs/render/frame.h"
 #include "programs/render/lab_formats.h"
 #include "programs/render/writer.h"
@@ -93,7 +93,7 @@ class View {
     uint64_t shown_ = 0, by_origin_[4] = {}, passed_at_ = 0;
     uint64_t numbered_[4] = {}; ///< by origin, in text
     uint64_t unreadable_ = 0, truncated_ = 0, unchecked_ = 0, unknown_ = 0;
-    profile::StackEnds ends_;
+    processes::StackEnds ends_;
 };
 
 /// fired = shown + filtered + lost. `filtered`: those that were left out here, beside the programs'.

@@ -21,9 +21,9 @@ bool has_debug_info(const elf::Elf &elf) {
     return false;
 }
 
-class Found final : public profile::DebugInfo {
+class Found final : public processes::DebugInfo {
   public:
-    Result<std::unique_ptr<profile::ModuleLines>> open(Fd file, const std::string &path, const std::string &root) override {
+    Result<std::unique_ptr<processes::ModuleLines>> open(Fd file, const std::string &path, const std::string &root) override {
         const auto complain = [this](std::string sentence) { warnings_.push_back(std::move(sentence)); };
         std::string build_id;
         std::optional<symbols::DebugLink> link;
@@ -71,6 +71,6 @@ class Found final : public profile::DebugInfo {
 
 } // namespace
 
-std::unique_ptr<profile::DebugInfo> make_debug_info() { return std::make_unique<Found>(); }
+std::unique_ptr<processes::DebugInfo> make_debug_info() { return std::make_unique<Found>(); }
 
 } // namespace rawbpf::inline v0::dwarf

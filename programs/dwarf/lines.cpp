@@ -41,7 +41,7 @@
 namespace rawbpf::inline v0::dwarf {
 namespace {
 
-using profile::SourceFrame;
+using processes::SourceFrame;
 
 constexpr uint64_t kLowest = 4096;          // what begins below was dropped by the linker
 constexpr int kMostLooked = 32;             // ranges around an address
@@ -109,7 +109,7 @@ struct Unit {
     std::vector<Dwarf_Die> functions;
 };
 
-class Lines final : public profile::ModuleLines {
+class Lines final : public processes::ModuleLines {
   public:
     Lines(Fd file, Elf *elf, Dwarf *dwarf) : file_(std::move(file)), elf_(elf), dwarf_(dwarf) {}
     Lines(const Lines &) = delete;
@@ -321,8 +321,8 @@ void find_shared(Dwarf *dwarf, Lines &lines, const std::string &path, const std:
 
 } // namespace
 
-Result<std::unique_ptr<profile::ModuleLines>> open_lines(Fd file, const std::string &path, const std::string &root,
-                                                         const std::function<void(std::string)> &complain) {
+Result<std::unique_ptr<processes::ModuleLines>> open_lines(Fd file, const std::string &path, const std::string &root,
+                                                           const std::function<void(std::string)> &complain) {
     elf_version(EV_CURRENT);
     const struct stat st = TRY(sys::stat_fd(file.get()));
     const bool steady = st.st_uid == 0 && (st.st_mode & 022) == 0;

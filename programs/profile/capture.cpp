@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "programs/profile/cpu_budget.h"
 #include "runtime/symbols/long_names.h"
 #include "runtime/sys/file.h"
 #include "runtime/unwind/layout.h"
@@ -49,7 +50,7 @@ void put(std::string &out, std::string_view text) {
     put(out, uint64_t{text.size()});
     out.append(text);
 }
-void put_reference(std::string &out, uint32_t id) { put(out, id == kNone ? 0 : uint64_t{id} + 1); }
+void put_reference(std::string &out, uint32_t id) { put(out, id == processes::kNone ? 0 : uint64_t{id} + 1); }
 void put_counts(std::string &out, const std::vector<std::pair<std::string, uint64_t>> &counts) {
     put(out, uint64_t{counts.size()});
     for (const auto &[name, count] : counts) {
@@ -83,11 +84,11 @@ void CaptureWriter::begin(const CaptureHeader &header) {
     last_ns_ = header.start_ns;
 }
 
-uint32_t CaptureWriter::module(uint32_t id, const ModuleTable &modules) {
-    if (id == kNone) return kNone;
-    if (module_ids_.size() <= id) module_ids_.resize(id + 1, kNone);
-    if (module_ids_[id] == kNone) {
-        const Module &module = modules[id];
+uint32_t CaptureWriter::module(uint32_t id, const processes::ModuleTable &modules) {
+    if (id == processes::kNone) return processes::kNone;
+    if (module_ids_.size() <= id) module_ids_.resize(id + 1, processes::kNone);
+    if (module_ids_[id] == processes::kNone) {
+        const processes::Module &module = modules[id];
         std::string p;
         put(p, uint64_t{static_cast<uint8_t>(module.kind)});
         put(p, module.device);
@@ -100,9 +101,10 @@ uint32_t CaptureWriter::module(uint32_t id, const ModuleTable &modules) {
     return module_ids_[id];
 }
 
-void CaptureWriter::sample(const InternedSample &sample, const StackTree &tree, const ModuleTable &modules) {
+void CaptureWriter::sample(const processes::InternedSample &sample, const processes::StackTree &tree,
+                           const processes::ModuleTable &modules) {
     for (; places_ < tree.places().size(); ++places_) {
-        const Place &place = tree.places()[places_];
+        const processes::Place &place = tree.places()[places_];
         const uint32_t in_file = module(place.module, modules);
         std::string p;
         put(p, (place.kernel ? kIsKernel : 0) | (place.caller ? kIsCaller : 0));
@@ -113,7 +115,7 @@ void CaptureWriter::sample(const InternedSample &sample, const StackTree &tree, 
         record(kPlace, p);
     }
     for (; nodes_ < tree.nodes().size(); ++nodes_) {
-        const StackTree::Node &node = tree.nodes()[nodes_];
+        const processes::StackTree::Node &node = tree.nodes()[nodes_];
         std::string p;
         put_reference(p, node.caller);
         put(p, uint64_t{node.place});
@@ -140,7 +142,7 @@ void CaptureWriter::sample(const InternedSample &sample, const StackTree &tree, 
     put_reference(p, sample.user);
     put(p, uint64_t{sample.kernel_thread});
     put(p, uint64_t{at->second});
-    if (sample.ending != kNoEnding) put(p, uint64_t{sample.ending});
+    if (sample.ending != processes::kNoEnding) put(p, uint64_t{sample.ending});
     record(kSample, p);
 }
 
@@ -228,7 +230,7 @@ struct CaptureReader::Cursor {
     }
     Result<uint32_t> reference(size_t count, std::string_view what) {
         const uint32_t value = TRY(id(count + 1, what));
-        return value == 0 ? kNone : value - 1;
+        return value == 0 ? processes::kNone : value - 1;
     }
     Result<std::vector<std::pair<std::string, uint64_t>>> counts() {
         std::vector<std::pair<std::string, uint64_t>> out;
@@ -262,12 +264,12 @@ Result<void> CaptureReader::read_header(Cursor &in) {
 }
 
 Result<void> CaptureReader::read_place(Cursor &in) {
-    Place place;
+    processes::Place place;
     const uint32_t flags = TRY(in.number_32());
     place.kernel = flags & kIsKernel;
     place.caller = flags & kIsCaller;
     const uint32_t module = TRY(in.reference(module_ids_.size(), "module"));
-    place.module = module == kNone ? kNone : module_ids_[module];
+    place.module = module == processes::kNone ? processes::kNone : module_ids_[module];
     place.file_offset = TRY(in.number());
     place.address = TRY(in.number());
     place.pid = TRY(in.number_32());
@@ -276,19 +278,19 @@ Result<void> CaptureReader::read_place(Cursor &in) {
 }
 
 Result<void> CaptureReader::read_node(Cursor &in) {
-    StackTree::Node node;
+    processes::StackTree::Node node;
     const size_t at = in.in.offset();
     node.caller = TRY(in.reference(tree_.nodes().size(), "caller"));
     node.place = TRY(in.id(tree_.places().size(), "place"));
-    const uint16_t depth = static_cast<uint16_t>(node.caller == kNone ? 1 : depths_[node.caller] + 1);
+    const uint16_t depth = static_cast<uint16_t>(node.caller == processes::kNone ? 1 : depths_[node.caller] + 1);
     if (depth > kDeepest) return Unexpected(in.in.error_at(at, format("a stack of more than {} frames", kDeepest)));
     tree_.append_node(node);
     depths_.push_back(depth);
     return {};
 }
 
-Result<InternedSample> CaptureReader::read_sample(Cursor &in) {
-    InternedSample sample;
+Result<processes::InternedSample> CaptureReader::read_sample(Cursor &in) {
+    processes::InternedSample sample;
     last_ns_ += static_cast<uint64_t>(TRY(in.signed_number()));
     sample.t_ns = last_ns_;
     sample.pid = TRY(in.number_32());
@@ -368,9 +370,9 @@ Result<void> CaptureReader::read(Visitor &visitor) {
         switch (type) {
         case kHeader: TRY(read_header(in)); break;
         case kModule: {
-            Module module;
+            processes::Module module;
             const uint32_t kind = TRY(in.id(3, "module kind"));
-            module.kind = static_cast<ModuleKind>(kind);
+            module.kind = static_cast<processes::ModuleKind>(kind);
             module.device = TRY(in.number());
             module.inode = TRY(in.number());
             module.path = TRY(in.text());
@@ -382,7 +384,7 @@ Result<void> CaptureReader::read(Visitor &visitor) {
         case kNode: TRY(read_node(in)); break;
         case kComm: comms_.emplace_back(reinterpret_cast<const char *>(in.in.all().data()), in.in.all().size()); break;
         case kSample: {
-            const InternedSample sample = TRY(read_sample(in));
+            const processes::InternedSample sample = TRY(read_sample(in));
             ++samples_;
             TRY(visitor.sample(sample));
             break;

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "programs/profile/namer.h"
+#include "programs/processes/namer.h"
+#include "programs/processes/stacks.h"
 #include "programs/profile/profiler.h"
-#include "programs/profile/stacks.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
 
@@ -32,7 +32,7 @@ class CaptureWriter {
 
     void begin(const CaptureHeader &header);
     /// Writes the sample and whatever of its stacks and modules isn't in the file yet.
-    void sample(const InternedSample &sample, const StackTree &tree, const ModuleTable &modules);
+    void sample(const processes::InternedSample &sample, const processes::StackTree &tree, const processes::ModuleTable &modules);
     /// The name of a place that the reader can't look up.
     void name(uint32_t place, const Frame &frame);
     /// The tree was cleared: numbers start at zero again.
@@ -46,7 +46,7 @@ class CaptureWriter {
 
   private:
     void record(uint8_t type, const std::string &payload);
-    uint32_t module(uint32_t id, const ModuleTable &modules);
+    uint32_t module(uint32_t id, const processes::ModuleTable &modules);
 
     int fd_;
     std::string out_;
@@ -65,7 +65,7 @@ class CaptureReader {
     class Visitor {
       public:
         virtual ~Visitor() = default;
-        virtual Result<void> sample(const InternedSample &) { return {}; }
+        virtual Result<void> sample(const processes::InternedSample &) { return {}; }
         /// A place's name; symbol, symbol_offset and module are set.
         virtual void name(uint32_t /*place*/, Frame &&) {}
         /// The tree is about to be cleared, or the end has come: names of this part are complete.
@@ -82,15 +82,15 @@ class CaptureReader {
     [[nodiscard]] const CaptureHeader &header() const { return header_; }
     /// Ledger, cost and warnings as they were recorded; after read().
     [[nodiscard]] const Outcome &outcome() const { return outcome_; }
-    [[nodiscard]] StackTree &tree() { return tree_; }
-    [[nodiscard]] ModuleTable &modules() { return modules_; }
+    [[nodiscard]] processes::StackTree &tree() { return tree_; }
+    [[nodiscard]] processes::ModuleTable &modules() { return modules_; }
 
   private:
     struct Cursor;
     Result<void> read_header(Cursor &in);
     Result<void> read_place(Cursor &in);
     Result<void> read_node(Cursor &in);
-    Result<InternedSample> read_sample(Cursor &in);
+    Result<processes::InternedSample> read_sample(Cursor &in);
     Result<void> read_end(Cursor &in);
     void end_early(size_t record_at, uint64_t record_bytes);
 
@@ -98,8 +98,8 @@ class CaptureReader {
     std::string name_, cut_;
     CaptureHeader header_;
     Outcome outcome_;
-    StackTree tree_;
-    ModuleTable modules_;
+    processes::StackTree tree_;
+    processes::ModuleTable modules_;
     std::vector<uint32_t> module_ids_; // in the file -> in modules_
     std::vector<uint16_t> depths_;     // of the nodes
     std::vector<std::string> comms_;

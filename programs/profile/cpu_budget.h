@@ -8,6 +8,9 @@
 
 namespace rawbpf::inline v0::profile {
 
+/// The most that a clock's sample stands for.
+inline constexpr uint32_t kMostWeight = 64;
+
 /// How much slower than asked for the clock should tick, so that the profile stays within its share of a CPU. A pure function of
 /// what it is told: no clock, no kernel.
 class CpuBudget {

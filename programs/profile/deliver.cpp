@@ -37,12 +37,12 @@ bool Deliverer::truncated(int32_t bytes, uint32_t node) const {
     return kept == 0 || kept >= most_bytes_; // 0: nobody wanted the frames
 }
 
-bool Deliverer::user_truncated(const InternedSample &sample) const {
-    if (by_tables(sample.ending)) return sample.ending == UNWIND_ENDED_DEPTH;
+bool Deliverer::user_truncated(const processes::InternedSample &sample) const {
+    if (processes::by_tables(sample.ending)) return sample.ending == UNWIND_ENDED_DEPTH;
     return truncated(sample.user_bytes, sample.user);
 }
 
-void Deliverer::add(const InternedSample &sample, uint64_t count) {
+void Deliverer::add(const processes::InternedSample &sample, uint64_t count) {
     switch (delivery_) {
     case Delivery::each: pending_.push_back(sample); break;
     case Delivery::counted: counts_.add(sample, count); break;
@@ -57,7 +57,7 @@ void Deliverer::add(const InternedSample &sample, uint64_t count) {
 
 std::vector<uint32_t> Deliverer::unnamed_kernel_places() {
     std::vector<uint32_t> places;
-    for (const InternedSample &sample : pending_) {
+    for (const processes::InternedSample &sample : pending_) {
         tree_.walk(sample.kernel, [&](uint32_t place) {
             if (!namer_.named(place)) places.push_back(place);
         });
@@ -124,7 +124,7 @@ Result<void> Deliverer::emit_counted() {
     return {};
 }
 
-NamedSample Deliverer::name(const InternedSample &sample) {
+NamedSample Deliverer::name(const processes::InternedSample &sample) {
     NamedSample out;
     out.t_ns = sample.t_ns > clock_.start_ns ? sample.t_ns - clock_.start_ns : 0;
     out.wall_ns = clock_.start_wall_ns + out.t_ns;
@@ -137,7 +137,7 @@ NamedSample Deliverer::name(const InternedSample &sample) {
     out.user_bytes = static_cast<uint32_t>(std::max(sample.user_bytes, 0));
     out.kernel_missed = sample.kernel_bytes < 0;
     out.user_missed = sample.user_bytes < 0 && !sample.kernel_thread;
-    out.user_end = user_end(sample.ending);
+    out.user_end = processes::user_end(sample.ending);
     if (!names_) return out;
     out.kernel.reserve(out.kernel_bytes / 8);
     out.user.reserve(out.user_bytes / 8);
@@ -147,7 +147,7 @@ NamedSample Deliverer::name(const InternedSample &sample) {
     return out;
 }
 
-void Deliverer::count_incomplete(const InternedSample &sample, uint64_t count) {
+void Deliverer::count_incomplete(const processes::InternedSample &sample, uint64_t count) {
     if (names_ && !user_truncated(sample)) early_.add(namer_, tree_, sample.user, sample.ending, count);
 }
 

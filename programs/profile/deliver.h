@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "programs/profile/early_ends.h"
-#include "programs/profile/namer.h"
+#include "programs/processes/early_ends.h"
+#include "programs/processes/namer.h"
+#include "programs/processes/stack_ends.h"
+#include "programs/processes/stacks.h"
 #include "programs/profile/profiler.h"
 #include "programs/profile/record.h"
-#include "programs/profile/stack_ends.h"
-#include "programs/profile/stacks.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -20,7 +20,7 @@ class Deliverer {
         uint64_t start_ns = 0;      ///< CLOCK_MONOTONIC when the run began
         uint64_t start_wall_ns = 0; ///< CLOCK_REALTIME at the same moment
     };
-    Deliverer(StackTree &tree, Namer &namer, Delivery delivery, bool names, Sink &sink)
+    Deliverer(processes::StackTree &tree, processes::Namer &namer, Delivery delivery, bool names, Sink &sink)
         : tree_(tree), namer_(namer), delivery_(delivery), names_(names), sink_(sink) {}
     void set_clock(const Clock &clock) { clock_ = clock; }
     /// Stacks of this many frames count as truncated, unless the walk only went astray and was cut to less.
@@ -32,7 +32,7 @@ class Deliverer {
     void expect_waits() { waits_ = true; }
 
     /// `count` of them: more than one only with Delivery::counted.
-    void add(const InternedSample &sample, uint64_t count = 1);
+    void add(const processes::InternedSample &sample, uint64_t count = 1);
     /// Delivery::each: hands on what can be named without a new pass over the kernel's symbols, or everything that is old enough
     /// to be worth one. `now_ns` is CLOCK_MONOTONIC.
     Result<void> flush(uint64_t now_ns);
@@ -42,34 +42,34 @@ class Deliverer {
     [[nodiscard]] uint64_t shown() const { return shown_; }
     [[nodiscard]] size_t pending() const { return pending_.size(); }
     [[nodiscard]] size_t distinct() const { return counts_.entries().size(); }
-    [[nodiscard]] size_t memory() const { return counts_.memory() + pending_.capacity() * sizeof(InternedSample); }
+    [[nodiscard]] size_t memory() const { return counts_.memory() + pending_.capacity() * sizeof(processes::InternedSample); }
     /// Shown but incomplete, by reason.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> degraded() const;
-    [[nodiscard]] const EarlyEnds &early_ends() const { return early_; }
+    [[nodiscard]] const processes::EarlyEnds &early_ends() const { return early_; }
     /// Why user stacks that were looked at for tables ended, by reason; empty when none was.
     [[nodiscard]] std::vector<std::pair<std::string, uint64_t>> stack_ends() const { return ends_.list(); }
 
   private:
     Result<void> emit();
     Result<void> emit_counted();
-    [[nodiscard]] NamedSample name(const InternedSample &sample);
-    void count_incomplete(const InternedSample &sample, uint64_t count);
+    [[nodiscard]] NamedSample name(const processes::InternedSample &sample);
+    void count_incomplete(const processes::InternedSample &sample, uint64_t count);
     [[nodiscard]] std::vector<uint32_t> unnamed_kernel_places();
     [[nodiscard]] bool truncated(int32_t bytes, uint32_t node) const;
-    [[nodiscard]] bool user_truncated(const InternedSample &sample) const;
+    [[nodiscard]] bool user_truncated(const processes::InternedSample &sample) const;
 
-    StackTree &tree_;
-    Namer &namer_;
+    processes::StackTree &tree_;
+    processes::Namer &namer_;
     Delivery delivery_;
     bool names_, waits_ = false;
     Sink &sink_;
     Clock clock_;
     int32_t most_bytes_ = PROFILE_STACK_BYTES;
-    std::vector<InternedSample> pending_;
-    CountTable counts_;
+    std::vector<processes::InternedSample> pending_;
+    processes::CountTable counts_;
     uint64_t shown_ = 0, truncated_ = 0, user_unreadable_ = 0, kernel_unreadable_ = 0;
-    StackEnds ends_;
-    EarlyEnds early_;
+    processes::StackEnds ends_;
+    processes::EarlyEnds early_;
     uint64_t kernel_pass_ns_ = 0, kernel_passed_at_ = 0; // what the last pass cost, and when it was
 };
 

@@ -33,19 +33,19 @@
 #include <linux/bpf.h>
 #include <signal.h>
 
+#include "programs/processes/live_symbols.h"
+#include "programs/processes/process_events.h"
+#include "programs/processes/unwinding.h"
 #include "programs/profile/begun_waits.h"
 #include "programs/profile/capture.h"
 #include "programs/profile/cpu_budget.h"
 #include "programs/profile/deliver.h"
 #include "programs/profile/event.h"
-#include "programs/profile/live_symbols.h"
 #include "programs/profile/off_cpu.h"
-#include "programs/profile/process_events.h"
 #include "programs/profile/program.h"
 #include "programs/profile/run_info.h"
 #include "programs/profile/sample.h"
 #include "programs/profile/stack_counting.h"
-#include "programs/profile/unwinding.h"
 #include "programs/unwind/kernel_members.h"
 #include "programs/unwind/probes_about.h"
 #include "runtime/events/ring_reader.h"
@@ -68,6 +68,7 @@ namespace rawbpf::inline v0 {
 
 namespace {
 
+using namespace processes;
 using namespace profile;
 
 constexpr int kTickMs = 100, kFirstTickMs = 5;

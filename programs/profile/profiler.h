@@ -24,9 +24,11 @@
 
 namespace rawbpf::inline v0 {
 
-namespace profile {
+namespace processes {
 class DebugInfo; // source_lines.h
-class OffCpu;    // off_cpu.h
+} // namespace processes
+namespace profile {
+class OffCpu; // off_cpu.h
 } // namespace profile
 
 /// What the renderer wants to be given.
@@ -70,8 +72,8 @@ struct ProfileOptions {
     int record_fd = -1;                ///< a capture file is written here
     Delivery delivery = Delivery::each;
     bool names = true; ///< name the frames; false: samples carry only sizes, no frames (table without --ps)
-    profile::DebugInfo *debug_info = nullptr; ///< where lines, inlined functions and missing debug files come from
-    bool lines = false, inlined = false;      ///< frames know their lines; functions inlined are frames of their own
+    processes::DebugInfo *debug_info = nullptr; ///< where lines, inlined functions and missing debug files come from
+    bool lines = false, inlined = false;        ///< frames know their lines; functions inlined are frames of their own
     BpfSource bpf = BpfSource::automatic;
     /// With Delivery::counted: room for so many different stacks that are counted in the kernel; 0: each sample is sent.
     uint32_t stack_counts = 8192;
@@ -156,7 +158,7 @@ struct ReportOptions {
     std::string symfs;       ///< files are looked for under this directory first: by path, then as .build-id/xx/yyyy.debug
     Delivery delivery = Delivery::each;
     bool names = true;
-    profile::DebugInfo *debug_info = nullptr; ///< as in ProfileOptions
+    processes::DebugInfo *debug_info = nullptr; ///< as in ProfileOptions
     bool lines = false, inlined = false;
 };
 

@@ -22,8 +22,8 @@ namespace rawbpf::inline v0 {
 
 namespace profile {
 
-FileSymbols::Table FileSymbols::find(const Module &module) {
-    if (module.kind != ModuleKind::file) return {};
+FileSymbols::Table FileSymbols::find(const processes::Module &module) {
+    if (module.kind != processes::ModuleKind::file) return {};
     struct Candidate {
         std::string path, root;
     };
@@ -80,13 +80,13 @@ FileSymbols::Table FileSymbols::find(const Module &module) {
     return {};
 }
 
-FileSymbols::Table &FileSymbols::table(uint32_t module_id, const Module &module) {
+FileSymbols::Table &FileSymbols::table(uint32_t module_id, const processes::Module &module) {
     auto at = tables_.find(module_id);
     if (at == tables_.end()) at = tables_.emplace(module_id, find(module)).first;
     return at->second;
 }
 
-std::optional<symbols::Name> FileSymbols::in_module(uint32_t module_id, const Module &module, uint64_t file_offset) {
+std::optional<symbols::Name> FileSymbols::in_module(uint32_t module_id, const processes::Module &module, uint64_t file_offset) {
     Table &its = table(module_id, module);
     std::optional<symbols::Name> name = its.symbols ? its.symbols->find(file_offset) : std::nullopt;
     if (const std::optional<Error> failed = symbols::read_failure(); failed && !its.told) {
@@ -96,12 +96,12 @@ std::optional<symbols::Name> FileSymbols::in_module(uint32_t module_id, const Mo
     return name;
 }
 
-std::optional<uint64_t> FileSymbols::begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) {
+std::optional<uint64_t> FileSymbols::begin_of(uint32_t module_id, const processes::Module &module, uint64_t file_offset) {
     const Table &its = table(module_id, module);
     return its.symbols ? its.symbols->begin_of(file_offset) : std::nullopt;
 }
 
-void FileSymbols::open_lines(Table &table, const Module &module) {
+void FileSymbols::open_lines(Table &table, const processes::Module &module) {
     table.lines_sought = true;
     auto file = sys::open_under(table.root, table.path, O_RDONLY | O_NONBLOCK);
     auto lines = file ? debug_info_->open(std::move(*file), table.path, table.root) : Unexpected(std::move(file).error());
@@ -113,12 +113,13 @@ void FileSymbols::open_lines(Table &table, const Module &module) {
     }
 }
 
-std::vector<SourceFrame> FileSymbols::in_source(uint32_t module_id, const Module &module, uint64_t file_offset) {
+std::vector<processes::SourceFrame> FileSymbols::in_source(uint32_t module_id, const processes::Module &module,
+                                                           uint64_t file_offset) {
     Table &its = table(module_id, module);
     const std::optional<uint64_t> address = its.symbols ? its.symbols->address_of(file_offset) : std::nullopt;
     if (!debug_info_ || !address) return {};
     if (!its.lines_sought) open_lines(its, module);
-    return its.lines ? its.lines->find(*address) : std::vector<SourceFrame>();
+    return its.lines ? its.lines->find(*address) : std::vector<processes::SourceFrame>();
 }
 
 namespace {
@@ -141,9 +142,9 @@ class Collect : public CaptureReader::Visitor {
 
 class Deliver : public CaptureReader::Visitor {
   public:
-    Deliver(CaptureReader &reader, Names &names, Namer &namer, Deliverer &deliverer)
+    Deliver(CaptureReader &reader, Names &names, processes::Namer &namer, Deliverer &deliverer)
         : reader_(reader), names_(names), namer_(namer), deliverer_(deliverer) {}
-    Result<void> sample(const InternedSample &sample) override {
+    Result<void> sample(const processes::InternedSample &sample) override {
         give_names(sample.kernel);
         give_names(sample.user);
         deliverer_.add(sample);
@@ -165,7 +166,7 @@ class Deliver : public CaptureReader::Visitor {
     }
     CaptureReader &reader_;
     Names &names_;
-    Namer &namer_;
+    processes::Namer &namer_;
     Deliverer &deliverer_;
     size_t part_ = 0;
 };
@@ -188,7 +189,7 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     TRY(reader.read(collect));
 
     FileSymbols files(options.symfs, options.debug_info);
-    Namer namer(reader.tree(), reader.modules(), files, {options.lines, options.inlined});
+    processes::Namer namer(reader.tree(), reader.modules(), files, {options.lines, options.inlined});
     Deliverer deliverer(reader.tree(), namer, options.delivery, options.names, sink);
     if (options.per_thread) deliverer.keep_threads_apart();
     deliverer.set_clock({reader.header().start_ns, reader.header().run.start_wall_ns});
@@ -204,7 +205,7 @@ Result<Outcome> report_capture(Bytes capture, const std::string &name, const Rep
     outcome.ended_early = deliverer.early_ends().list();
     for (const std::string &warning : files.warnings()) outcome.warnings.push_back(warning);
     outcome.unread = files.unread() || !reader.cut().empty();
-    outcome.advice = deliverer.early_ends().advice(reader.modules(), remedy_of(UnwindBy::fp));
+    outcome.advice = deliverer.early_ends().advice(reader.modules(), processes::remedy_of(UnwindBy::fp));
     if (options.debug_info)
         for (std::string &warning : options.debug_info->warnings()) outcome.warnings.push_back(std::move(warning));
     return outcome;

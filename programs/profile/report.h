@@ -5,25 +5,26 @@
 #include <unordered_map>
 #include <vector>
 
-#include "programs/profile/namer.h"
+#include "programs/processes/namer.h"
 
 namespace rawbpf::inline v0::profile {
 
 /// Symbols of files found by path and build-id. What only the capturing machine knew (kernel, JIT, vdso) is in the capture
 /// itself.
-class FileSymbols : public SymbolSource {
+class FileSymbols : public processes::SymbolSource {
   public:
     /// `symfs`: looked into first, by path and then as .build-id/xx/yyyy.debug; empty: this machine's root only.
     /// `debug_info`: where lines, inlined functions and missing debug files come from; nullptr: nowhere.
-    explicit FileSymbols(std::string symfs, DebugInfo *debug_info = nullptr)
+    explicit FileSymbols(std::string symfs, processes::DebugInfo *debug_info = nullptr)
         : symfs_(std::move(symfs)), debug_info_(debug_info) {}
 
     std::vector<symbols::KernelName> kernel(std::vector<uint64_t>) override { return {}; }
-    std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
-    std::optional<uint64_t> begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) override;
+    std::optional<symbols::Name> in_module(uint32_t module_id, const processes::Module &module, uint64_t file_offset) override;
+    std::optional<uint64_t> begin_of(uint32_t module_id, const processes::Module &module, uint64_t file_offset) override;
     std::optional<symbols::Name> in_memory(uint32_t, uint64_t) override { return std::nullopt; }
-    std::string build_id(uint32_t, const Module &module) override { return module.build_id; }
-    std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;
+    std::string build_id(uint32_t, const processes::Module &module) override { return module.build_id; }
+    std::vector<processes::SourceFrame> in_source(uint32_t module_id, const processes::Module &module,
+                                                  uint64_t file_offset) override;
     void done_with(uint32_t module_id) override { tables_.erase(module_id); }
     /// What could not be named, and why; one sentence a module.
     [[nodiscard]] const std::vector<std::string> &warnings() const { return warnings_; }
@@ -35,15 +36,15 @@ class FileSymbols : public SymbolSource {
         std::optional<symbols::ElfSymbols> symbols;
         std::string path, root; // of the file that they are from
         bool lines_sought = false;
-        std::unique_ptr<ModuleLines> lines;
+        std::unique_ptr<processes::ModuleLines> lines;
         bool told = false; // that a name could not be read
     };
-    Table find(const Module &module);
-    Table &table(uint32_t module_id, const Module &module);
-    void open_lines(Table &table, const Module &module);
+    Table find(const processes::Module &module);
+    Table &table(uint32_t module_id, const processes::Module &module);
+    void open_lines(Table &table, const processes::Module &module);
 
     std::string symfs_;
-    DebugInfo *debug_info_;
+    processes::DebugInfo *debug_info_;
     std::unordered_map<uint32_t, Table> tables_;
     std::vector<std::string> warnings_;
     bool unread_ = false;

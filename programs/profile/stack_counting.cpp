@@ -80,7 +80,7 @@ Result<void> StackCounts::end() {
 }
 
 uint32_t StackCounts::find(uint64_t key) const {
-    return index_.find(mix(key), [&](uint32_t id) { return known_[id].key == key; });
+    return index_.find(processes::mix(key), [&](uint32_t id) { return known_[id].key == key; });
 }
 
 void StackCounts::add(const Known &known, uint64_t more) {
@@ -89,7 +89,7 @@ void StackCounts::add(const Known &known, uint64_t more) {
     receive_(known.wanted ? &known.sample : nullptr, more);
 }
 
-void StackCounts::met(uint64_t key, const InternedSample *sample) {
+void StackCounts::met(uint64_t key, const processes::InternedSample *sample) {
     if (!outer_) return;
     ++records_;
     if (key == 0) return;
@@ -103,12 +103,13 @@ void StackCounts::met(uint64_t key, const InternedSample *sample) {
     }
     if (!current_) return;
     const uint32_t id = find(key);
-    if (id != IdIndex::kNone) { // two CPUs met it at the same time, or it is of another map
+    if (id != processes::IdIndex::kNone) { // two CPUs met it at the same time, or it is of another map
         known.seen = known_[id].seen;
         known_[id] = known;
         return;
     }
-    index_.add(mix(key), static_cast<uint32_t>(known_.size()), [&](uint32_t other) { return mix(known_[other].key); });
+    index_.add(processes::mix(key), static_cast<uint32_t>(known_.size()),
+               [&](uint32_t other) { return processes::mix(known_[other].key); });
     known_.push_back(known);
 }
 
@@ -120,7 +121,7 @@ Result<void> StackCounts::read(const Map &counts, bool last) {
         const auto value = load<StackCount>(entries.values.data() + i * sizeof(StackCount));
         if (value.count == 0) continue;
         const uint32_t id = find(key);
-        if (id == IdIndex::kNone) {
+        if (id == processes::IdIndex::kNone) {
             if (last) early_[key] += value.count;
             continue;
         }

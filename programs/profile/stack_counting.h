@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "programs/profile/id_index.h"
-#include "programs/profile/stacks.h"
+#include "programs/processes/id_index.h"
+#include "programs/processes/stacks.h"
 #include "runtime/kernel/loader.h"
 
 namespace rawbpf::inline v0 {
@@ -44,7 +44,7 @@ namespace profile {
 class StackCounts {
   public:
     /// Takes what was counted: `more` samples like `sample`; nullptr: of processes that nobody wants.
-    using Receive = std::function<void(const InternedSample *sample, uint64_t more)>;
+    using Receive = std::function<void(const processes::InternedSample *sample, uint64_t more)>;
     explicit StackCounts(Receive receive) : receive_(std::move(receive)) {}
 
     /// Counting begins. The object must outlive this. Nothing happens where its program doesn't have the stage. `always`: also
@@ -52,7 +52,7 @@ class StackCounts {
     [[nodiscard]] Result<void> start(LoadedObject &object, uint32_t stacks, bool always = false);
     [[nodiscard]] bool on() const { return outer_ != nullptr; }
     /// A record came. `key` 0: it was sent because nothing is counted, or there was no room. nullptr: nobody wants it.
-    void met(uint64_t key, const InternedSample *sample);
+    void met(uint64_t key, const processes::InternedSample *sample);
     /// Takes what was counted, about once a second; makes room; stops for a while when nearly all stacks are new.
     [[nodiscard]] Result<void> tick(uint64_t now_ns);
     /// What was met means something else from here on: takes what was counted and forgets all of it. Every stack's next sample is
@@ -71,7 +71,7 @@ class StackCounts {
   private:
     struct Known {
         uint64_t key = 0, seen = 0; // of its count, in the current map
-        InternedSample sample;
+        processes::InternedSample sample;
         bool wanted = true;
     };
     [[nodiscard]] uint32_t find(uint64_t key) const;
@@ -87,7 +87,7 @@ class StackCounts {
     uint32_t stacks_ = 0;
     bool always_ = false;
     std::vector<Known> known_; // of the current map
-    IdIndex index_;
+    processes::IdIndex index_;
     std::unordered_map<uint64_t, uint64_t> early_; // counts of an old map, whose records are still in the rings
     uint64_t counted_ = 0, pauses_ = 0;
     uint64_t repeats_ = 0, records_ = 0; // since they were last judged

@@ -37,7 +37,7 @@ constexpr uint64_t kKernel = uint64_t{1} << 63;
 
 // A walk that was stopped at its most frames says nothing of where the stack ends.
 bool is_cut(uint8_t ending, size_t frames) {
-    return profile::by_tables(ending) ? ending == UNWIND_ENDED_DEPTH : frames >= kMostFrames;
+    return processes::by_tables(ending) ? ending == UNWIND_ENDED_DEPTH : frames >= kMostFrames;
 }
 
 // At raw tracepoints, fentry and fexit the kernel's walk begins in the program that asks for it, and comes to what is traced
@@ -68,16 +68,16 @@ Names::Located Names::locate(const Event &event) {
     const Event::Stack kernel = event.kernel_stack();
     Event::Stack user = event.user_stack();
     const Header &header = event.header;
-    profile::Following &following = tables_->following;
+    processes::Following &following = tables_->following;
     following.apply(header.time);
-    profile::UserStack sent{header.pid, header.time, user.ending, user.frames, unwind::read_copy(event.copied_stack())};
+    processes::UserStack sent{header.pid, header.time, user.ending, user.frames, unwind::read_copy(event.copied_stack())};
     if (following.walk(sent)) {
         user.frames.assign(sent.frames.begin(), sent.frames.end());
         user.ending = sent.ending;
         user.error = 0;
     }
     for (size_t i = 0; i < kernel.frames.size(); ++i) {
-        profile::Place place;
+        processes::Place place;
         place.address = kernel.frames[i];
         place.kernel = true;
         place.caller = i > 0;
@@ -90,12 +90,12 @@ Names::Located Names::locate(const Event &event) {
         following.sampled(header.pid, header.time);
     }
     size_t sane = 0; // frames up to the last that is code
-    uint32_t module = profile::kNone;
+    uint32_t module = processes::kNone;
     for (size_t i = 0; i < user.frames.size(); ++i) {
         const uint64_t address = user.frames[i] & ~UNWIND_EXACT_PC;
         const bool caller = i > 0 && address == user.frames[i]; // but what a signal interrupted
-        const profile::Place place = following.table().locate(header.pid, address, caller, header.time);
-        if (place.module != profile::kNone) sane = i + 1;
+        const processes::Place place = following.table().locate(header.pid, address, caller, header.time);
+        if (place.module != processes::kNone) sane = i + 1;
         if (place.module != module) following.used(header.pid, module = place.module, header.time);
         out.user.push_back(tables_->tree.intern_place(place));
     }
@@ -130,17 +130,17 @@ NamedStack Names::name(const Located &stack) {
     for (uint32_t place : stack.user) tables_->namer.add_frames(place, out.user);
     if (!is_cut(stack.ending, stack.user.size())) tables_->early.add(tables_->namer, tables_->tree, stack.user, stack.ending, 1);
     out.user_error = stack.user_error;
-    out.user_end = profile::user_end(stack.ending);
+    out.user_end = processes::user_end(stack.ending);
     return out;
 }
 
-profile::InternedSample Names::intern(const Located &stack) {
+processes::InternedSample Names::intern(const Located &stack) {
     const auto nodes = [&](const std::vector<uint32_t> &places) { // innermost first
-        uint32_t node = profile::kNone;
+        uint32_t node = processes::kNone;
         for (size_t i = places.size(); i-- > 0;) node = tables_->tree.intern_node(node, places[i]);
         return node;
     };
-    profile::InternedSample out;
+    processes::InternedSample out;
     out.kernel = nodes(stack.kernel);
     out.user = nodes(stack.user);
     out.kernel_bytes = static_cast<int32_t>(stack.kernel.size() * 8);
@@ -149,7 +149,7 @@ profile::InternedSample Names::intern(const Located &stack) {
     return out;
 }
 
-NamedStack Names::name(const profile::InternedSample &sample, uint64_t count) {
+NamedStack Names::name(const processes::InternedSample &sample, uint64_t count) {
     NamedStack out;
     tables_->tree.walk(sample.kernel, [&](uint32_t place) { out.kernel.push_back(tables_->namer.frame(place)); });
     begin_at_what_is_traced(out.kernel);
@@ -160,19 +160,19 @@ NamedStack Names::name(const profile::InternedSample &sample, uint64_t count) {
     });
     if (!is_cut(sample.ending, frames)) tables_->early.add(tables_->namer, tables_->tree, sample.user, sample.ending, count);
     out.user_error = std::min(sample.user_bytes, 0);
-    out.user_end = profile::user_end(sample.ending);
+    out.user_end = processes::user_end(sample.ending);
     return out;
 }
 
-void Names::seen_again(const profile::InternedSample &sample, uint64_t more) {
-    profile::Following &following = tables_->following;
-    if (following.unwinds() && sample.user != profile::kNone) ends_.add(sample.ending, more);
+void Names::seen_again(const processes::InternedSample &sample, uint64_t more) {
+    processes::Following &following = tables_->following;
+    if (following.unwinds() && sample.user != processes::kNone) ends_.add(sample.ending, more);
     if (!following.table().image(sample.pid)) return;
     const uint64_t now = sys::monotonic_ns();
-    uint32_t module = profile::kNone;
+    uint32_t module = processes::kNone;
     tables_->tree.walk(sample.user, [&](uint32_t number) {
-        const profile::Place place = tables_->tree.places()[number];
-        if (place.module == module || place.module == profile::kNone) return;
+        const processes::Place place = tables_->tree.places()[number];
+        if (place.module == module || place.module == processes::kNone) return;
         following.used(sample.pid, module = place.module, now);
         if (place.pid != 0)
             (void)following.table().locate(place.pid, place.address, place.caller, now); // names of what a JIT makes
@@ -188,7 +188,7 @@ void Names::forget() {
 
 void Names::trim() {
     // Who isn't told of processes' ends keeps them all.
-    profile::Following &following = tables_->following;
+    processes::Following &following = tables_->following;
     if (!following.watching() && !following.unwinds() && following.table().sampled() >= kMostProcesses)
         tables_ = std::make_unique<Tables>(*this), user_.clear();
     if (tables_->tree.places().size() < kMostPlaces) return;
@@ -211,11 +211,12 @@ std::string_view Names::kernel_symbol(uint64_t address) {
 
 // `lasts`: the answer is the same until the process changes. Code that is made at run time gets its names as it goes.
 std::string Names::user_symbol(uint32_t pid, uint64_t address, uint64_t t_ns, bool &lasts) {
-    profile::Following &following = tables_->following;
+    processes::Following &following = tables_->following;
     // Without news /proc tells what is there now, and is asked at times of now.
-    const profile::Place place = following.table().locate(pid, address, false, following.watching() ? t_ns : sys::monotonic_ns());
+    const processes::Place place =
+        following.table().locate(pid, address, false, following.watching() ? t_ns : sys::monotonic_ns());
     lasts = place.pid == 0;
-    if (place.module == profile::kNone) return {};
+    if (place.module == processes::kNone) return {};
     const Frame &frame = *tables_->namer.frame(tables_->tree.intern_place(place));
     return frame.symbol.empty() ? std::string() : frame_name(frame);
 }
@@ -223,7 +224,7 @@ std::string Names::user_symbol(uint32_t pid, uint64_t address, uint64_t t_ns, bo
 std::string_view Names::symbol(uint32_t pid, uint64_t address, uint64_t t_ns) {
     if (address >= kKernel) return kernel_symbol(address);
     if (address < kLowest) return {};
-    profile::Following &following = tables_->following;
+    processes::Following &following = tables_->following;
     following.apply(t_ns);
     if (user_.empty()) user_.resize(kKnown);
     Known &known = user_[((address ^ uint64_t{pid} << 32) * 0x9e3779b97f4a7c15) >> (64 - kKnownBits)];

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "programs/profile/early_ends.h"
-#include "programs/profile/following.h"
-#include "programs/profile/namer.h"
-#include "programs/profile/stack_ends.h"
-#include "programs/profile/stacks.h"
+#include "programs/processes/early_ends.h"
+#include "programs/processes/following.h"
+#include "programs/processes/namer.h"
+#include "programs/processes/stack_ends.h"
+#include "programs/processes/stacks.h"
 #include "programs/render/frame.h"
 #include "programs/trace/decode.h"
 
@@ -30,23 +30,23 @@ struct NamedStack {
 class Names : public AddressNames {
   public:
     /// `debug_info`: where lines and inlined functions come from, which `detail` asks for; nullptr: nowhere.
-    explicit Names(profile::DebugInfo *debug_info = nullptr, profile::SourceDetail detail = {})
+    explicit Names(processes::DebugInfo *debug_info = nullptr, processes::SourceDetail detail = {})
         : debug_info_(debug_info), detail_(detail), tables_(std::make_unique<Tables>(*this)) {}
 
     /// A stack whose frames are numbers of places.
     struct Located {
         std::vector<uint32_t> kernel, user;
         int32_t user_error = 0;
-        uint8_t ending = profile::kNoEnding; ///< UNWIND_ENDED_...
+        uint8_t ending = processes::kNoEnding; ///< UNWIND_ENDED_...
     };
 
     /// The processes whose stacks these are: to be watched, so that the stacks of one that lives for a millisecond have names,
     /// too; and ticked.
-    [[nodiscard]] profile::Following &following() { return tables_->following; }
+    [[nodiscard]] processes::Following &following() { return tables_->following; }
     /// Of an event whose stack hasn't been located before.
     [[nodiscard]] Located locate(const Event &event);
     /// Why user stacks ended that were walked by tables.
-    [[nodiscard]] const profile::StackEnds &ends() const { return ends_; }
+    [[nodiscard]] const processes::StackEnds &ends() const { return ends_; }
     /// Whether all frames have names already, so that name() costs no pass over the kernel's symbols.
     [[nodiscard]] bool known(const Located &stack) const;
     /// Names the kernel's frames of all of them in one pass.
@@ -54,16 +54,16 @@ class Names : public AddressNames {
     /// Of one event: where its user stack ended is counted.
     [[nodiscard]] NamedStack name(const Located &stack);
     /// What is the same of a stack, as numbers: of places, and why it is incomplete.
-    [[nodiscard]] profile::InternedSample intern(const Located &stack);
+    [[nodiscard]] processes::InternedSample intern(const Located &stack);
     /// Of `count` events.
-    [[nodiscard]] NamedStack name(const profile::InternedSample &sample, uint64_t count);
+    [[nodiscard]] NamedStack name(const processes::InternedSample &sample, uint64_t count);
     /// So many events more had that stack, and it wasn't located again.
-    void seen_again(const profile::InternedSample &sample, uint64_t more);
+    void seen_again(const processes::InternedSample &sample, uint64_t more);
     /// Names all that was interned, file by file.
     void name_all() { tables_->namer.name_all(); }
     /// What would make more of the named user stacks whole, where many end early.
     [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) const {
-        return tables_->early.advice(tables_->following.table().modules(), profile::remedy_of(chosen));
+        return tables_->early.advice(tables_->following.table().modules(), processes::remedy_of(chosen));
     }
     /// What was interned has grown too large: it should be named, and forgotten.
     [[nodiscard]] bool full() const;
@@ -91,15 +91,15 @@ class Names : public AddressNames {
         explicit Tables(const Names &names) : namer(tree, following.table().modules(), following.symbols(), names.detail_) {
             following.symbols().set_debug_info(names.debug_info_);
         }
-        profile::Following following;
-        profile::StackTree tree;
-        profile::Namer namer;
-        profile::EarlyEnds early;
+        processes::Following following;
+        processes::StackTree tree;
+        processes::Namer namer;
+        processes::EarlyEnds early;
     };
-    profile::DebugInfo *debug_info_;
-    profile::SourceDetail detail_;
+    processes::DebugInfo *debug_info_;
+    processes::SourceDetail detail_;
     std::unique_ptr<Tables> tables_;
-    profile::StackEnds ends_;
+    processes::StackEnds ends_;
     std::unordered_map<uint64_t, std::string> kernel_; ///< of addresses in arguments
     std::vector<Known> user_;                          ///< of addresses in arguments; each has one place, by its hash
     std::string last_;                                 ///< a name that isn't kept

@@ -36,18 +36,18 @@ struct SpanOptions; // spans.h
 
 struct ViewOptions {
     Format format = Format::text;
-    bool graph = false;                       ///< calls indented by depth, with durations
-    bool latency = false;                     ///< a histogram and percentiles for each function, at the end
-    bool count = false;                       ///< no events, only how often
-    bool calls = true;                        ///< calls are seen: not only their returns
-    bool returns = false;                     ///< returns are seen too, so that calls have a depth
-    bool stack = false;                       ///< records bring stacks along
-    bool quiet = false;                       ///< no statistics at the end
-    bool verbose = false;                     ///< the ledger for each function
-    const SpanOptions *spans = nullptr;       ///< not events, but the spans they make: text and json
-    render::Renderer *stacks = nullptr;       ///< not events, but how often each stack: svg, top, pprof, and folded with `stack`
-    profile::DebugInfo *debug_info = nullptr; ///< where lines and inlined functions of stacks come from
-    profile::SourceDetail source = {};        ///< which of these
+    bool graph = false;                 ///< calls indented by depth, with durations
+    bool latency = false;               ///< a histogram and percentiles for each function, at the end
+    bool count = false;                 ///< no events, only how often
+    bool calls = true;                  ///< calls are seen: not only their returns
+    bool returns = false;               ///< returns are seen too, so that calls have a depth
+    bool stack = false;                 ///< records bring stacks along
+    bool quiet = false;                 ///< no statistics at the end
+    bool verbose = false;               ///< the ledger for each function
+    const SpanOptions *spans = nullptr; ///< not events, but the spans they make: text and json
+    render::Renderer *stacks = nullptr; ///< not events, but how often each stack: svg, top, pprof, and folded with `stack`
+    processes::DebugInfo *debug_info = nullptr; ///< where lines and inlined functions of stacks come from
+    processes::SourceDetail source = {};        ///< which of these
 };
 
 /// An event with what is known of it beside its record.

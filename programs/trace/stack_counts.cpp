@@ -7,7 +7,7 @@ namespace rawbpf::inline v0::trace {
 
 StackCounts::StackCounts(Names &names, render::Renderer &to, RunInfo run, uint64_t start_ns)
     : names_(names), to_(to), run_(std::move(run)), start_ns_(start_ns),
-      counts_([this](const profile::InternedSample *sample, uint64_t more) {
+      counts_([this](const processes::InternedSample *sample, uint64_t more) {
           if (sample) take_counted(*sample, more);
       }) {
     run_.event = "events";
@@ -26,7 +26,7 @@ Result<void> StackCounts::count_in_kernel(Tracer &tracer) {
 
 void StackCounts::add(const Event &event) {
     const Header &header = event.header;
-    profile::InternedSample sample = names_.intern(names_.locate(event));
+    processes::InternedSample sample = names_.intern(names_.locate(event));
     sample.t_ns = header.time;
     sample.pid = header.pid;
     sample.tid = header.tid;
@@ -38,12 +38,12 @@ void StackCounts::add(const Event &event) {
     take(sample, 1);
 }
 
-void StackCounts::take(const profile::InternedSample &sample, uint64_t count) {
+void StackCounts::take(const processes::InternedSample &sample, uint64_t count) {
     if (sample.user_bytes < 0) unreadable_ += count;
     table_.add(sample, count);
 }
 
-void StackCounts::take_counted(const profile::InternedSample &sample, uint64_t more) {
+void StackCounts::take_counted(const processes::InternedSample &sample, uint64_t more) {
     tracer_->counted(sample.origin, more);
     take(sample, more);
     names_.seen_again(sample, more);
@@ -69,8 +69,8 @@ Result<void> StackCounts::stop() {
 
 void StackCounts::draw() {
     names_.name_all();
-    for (const profile::CountTable::Entry &entry : table_.entries()) {
-        const profile::InternedSample &first = entry.first;
+    for (const processes::CountTable::Entry &entry : table_.entries()) {
+        const processes::InternedSample &first = entry.first;
         NamedStack stack = names_.name(first, entry.count);
         NamedSample sample;
         sample.t_ns = first.t_ns > start_ns_ ? first.t_ns - start_ns_ : 0;

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "programs/processes/stacks.h"
 #include "programs/profile/stack_counting.h"
-#include "programs/profile/stacks.h"
 #include "programs/render/renderer.h"
 #include "programs/trace/names.h"
 #include "programs/trace/tracer.h"
@@ -42,8 +42,8 @@ class StackCounts {
     [[nodiscard]] uint64_t unreadable() const { return unreadable_; }
 
   private:
-    void take(const profile::InternedSample &sample, uint64_t count);
-    void take_counted(const profile::InternedSample &sample, uint64_t more);
+    void take(const processes::InternedSample &sample, uint64_t count);
+    void take_counted(const processes::InternedSample &sample, uint64_t more);
     void draw();
 
     Names &names_;
@@ -52,7 +52,7 @@ class StackCounts {
     uint64_t start_ns_;
     Tracer *tracer_ = nullptr;
     profile::StackCounts counts_;
-    profile::CountTable table_;
+    processes::CountTable table_;
     uint64_t remaps_ = 0, last_ns_ = 0, unreadable_ = 0;
 };
 

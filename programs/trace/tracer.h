@@ -103,7 +103,7 @@ class Tracer {
     [[nodiscard]] const std::vector<Place> &places() const;
     /// The programs with their maps.
     [[nodiscard]] LoadedObject &object() const;
-    /// Where they walk user stacks by tables, which profile::Following puts into the maps: what they were made with; else
+    /// Where they walk user stacks by tables, which processes::Following puts into the maps: what they were made with; else
     /// nullptr.
     [[nodiscard]] const UnwindProgramOptions *unwinds() const;
     /// What counts equal stacks (TraceOptions::stack_counts): with StackCounts::start() it begins; else nullptr.

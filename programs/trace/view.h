@@ -30,7 +30,7 @@ class View {
     [[nodiscard]] Result<void> start();
     /// The processes that events come from. To be watched before anything is attached where wants_watch() says so, and ticked
     /// often, with the reading of events inside.
-    [[nodiscard]] profile::Following &following() { return names_.following(); }
+    [[nodiscard]] processes::Following &following() { return names_.following(); }
     /// Whether names() of short-lived processes would be asked for: stacks, or arguments of programs that may be addresses.
     [[nodiscard]] bool wants_watch(int workload) const;
     /// Stacks that are only counted (ViewOptions::stacks) are counted in the kernel from here on, where it can: before the tracer
@@ -54,7 +54,7 @@ class View {
     [[nodiscard]] const Calls &calls() const { return calls_; }
     [[nodiscard]] std::vector<std::string> warnings() const { return names_.warnings(); }
     /// Why user stacks ended that were walked by tables.
-    [[nodiscard]] const profile::StackEnds &stack_ends() const { return names_.ends(); }
+    [[nodiscard]] const processes::StackEnds &stack_ends() const { return names_.ends(); }
     /// What would make more of the user stacks whole; after drain() and stop_counting().
     [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) const { return names_.advice(chosen); }
     /// A place's function, or where several have that name, the whole probe.

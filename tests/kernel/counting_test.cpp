@@ -277,13 +277,13 @@ TEST_CASE("counting: of a count only what is new is taken, also before its recor
     };
     std::map<uint32_t, uint64_t> shown; // by pid; 0: nobody's
     profile::StackCounts counts(
-        [&](const profile::InternedSample *sample, uint64_t more) { shown[sample ? sample->pid : 0] += more; });
+        [&](const processes::InternedSample *sample, uint64_t more) { shown[sample ? sample->pid : 0] += more; });
     const auto sample = [](uint32_t pid) {
-        profile::InternedSample out;
+        processes::InternedSample out;
         out.pid = pid;
         return out;
     };
-    const profile::InternedSample one = sample(1), two = sample(2), three = sample(3);
+    const processes::InternedSample one = sample(1), two = sample(2), three = sample(3);
     constexpr uint64_t kSecond = 1'000'000'000;
     CHECK_FALSE(counts.on());
     REQUIRE(counts.start(*object, 64));

@@ -13,7 +13,7 @@
 
 #include "programs/custom/names.h"
 #include "programs/custom/tracer.h"
-#include "programs/profile/stack_ends.h"
+#include "programs/processes/stack_ends.h"
 #include "tests/kernel/traced.h"
 #include "tests/support/test.h"
 
@@ -84,7 +84,7 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
     Names names;
     if (const UnwindProgramOptions *program = tracer.unwinds())
         REQUIRE(names.following().unwind(tracer.generic_object(), 64 << 20, *program).has_value());
-    profile::StackEnds ends;
+    processes::StackEnds ends;
     if (how.know_processes) {
         if (Result<void> watched = names.following().watch(-1); !watched) why = watched.error().message();
         REQUIRE(names.following().want(static_cast<uint32_t>(child.pid)).has_value());

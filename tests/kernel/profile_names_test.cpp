@@ -11,6 +11,7 @@
 #include "tests/support/test.h"
 
 using namespace rawbpf;
+using namespace rawbpf::processes;
 using namespace rawbpf::profile;
 
 [[gnu::noinline]] void hot_a(long n); // profile_workload.cpp

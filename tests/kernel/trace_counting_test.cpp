@@ -121,7 +121,7 @@ std::optional<Outcome> count(uint32_t room, bool threads_apart, std::string &mis
     Names names;
     StackCounts stacks(names, out.sums, {}, sys::monotonic_ns());
     if (threads_apart) stacks.keep_threads_apart();
-    profile::Following &following = names.following();
+    processes::Following &following = names.following();
     if (const UnwindProgramOptions *program = (*tracer)->unwinds())
         REQUIRE(following.unwind((*tracer)->object(), options.unwind.memory, *program));
     REQUIRE(following.watch(-1));

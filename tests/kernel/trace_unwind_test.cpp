@@ -5,7 +5,7 @@
 #include <set>
 #include <unistd.h>
 
-#include "programs/profile/following.h"
+#include "programs/processes/following.h"
 #include "programs/trace/tracer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/clock.h"
@@ -66,7 +66,7 @@ Result<void> see(Stacks &out, const std::string &what, const std::vector<std::st
     }
     ProcessFiles files;
     TRY(files.read(pid));
-    profile::Following following;
+    processes::Following following;
     TRY(following.unwind((*tracer)->object(), 64 << 20, *(*tracer)->unwinds()));
     TRY(following.watch(-1));
     TRY(following.want(pid));

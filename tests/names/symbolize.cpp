@@ -40,7 +40,7 @@ int show_lines(const char *path) {
     if (!lines) return say(lines.error());
     for (uint64_t address = 0; std::scanf("%" SCNx64, &address) == 1;) {
         std::printf("%" PRIx64 "\n", address);
-        for (const profile::SourceFrame &frame : (*lines)->find(address))
+        for (const processes::SourceFrame &frame : (*lines)->find(address))
             std::printf("\t%s\t%s\t%u\t%u\n", frame.function.c_str(), frame.file.c_str(), frame.line, frame.column);
     }
     for (const std::string &warning : debug_info->warnings()) std::fprintf(stderr, "%s\n", warning.c_str());

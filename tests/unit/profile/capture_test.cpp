@@ -1,9 +1,10 @@
 // The capture file: what is written comes back, and nothing that is cut or forged gets far.
 #include "programs/profile/capture.h"
 
+#include "programs/profile/cpu_budget.h"
 #include "programs/profile/deliver.h"
 #include "tests/support/test.h"
-#include "tests/unit/profile/fakes.h"
+#include "tests/unit/profile/keep.h"
 
 using namespace rawbpf;
 using namespace rawbpf::test;

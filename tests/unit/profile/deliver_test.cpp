@@ -5,7 +5,7 @@
 
 #include "programs/profile/sample.h"
 #include "tests/support/test.h"
-#include "tests/unit/profile/fakes.h"
+#include "tests/unit/profile/keep.h"
 
 using namespace rawbpf;
 using namespace rawbpf::test;

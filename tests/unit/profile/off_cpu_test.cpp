@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "programs/processes/stacks.h"
 #include "programs/profile/begun_waits.h"
 #include "programs/profile/off_cpu_dsl.h"
-#include "programs/profile/stacks.h"
 #include "programs/render/json_line.h"
 #include "programs/render/lab_formats.h"
 #include "programs/render/ledger.h"
@@ -155,8 +155,8 @@ TEST_CASE("profile off-cpu: the stack of a wait that has only begun is kept unti
 }
 
 TEST_CASE("profile off-cpu: equal waits are counted, and their times added") {
-    profile::CountTable table;
-    profile::InternedSample sample;
+    processes::CountTable table;
+    processes::InternedSample sample;
     sample.pid = 3;
     for (const uint64_t ns : {5, 7, 11}) {
         sample.weight = ns;

@@ -1,0 +1,35 @@
+// What would make stacks whole that end early.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "programs/render/ledger.h"
+#include "programs/unwind/choice.h"
+#include "runtime/unwind/layout.h"
+
+namespace rawbpf::inline v0::processes {
+
+/// The user stacks that come through a module.
+struct ModuleEnds {
+    std::string_view path;  ///< of its file; "//anon" and the like: memory that code was written to
+    bool anonymous = false; ///< the latter
+    uint64_t stacks = 0;    ///< that have a frame in it
+    std::array<uint64_t, UNWIND_ENDINGS>
+        early{};                    ///< those that ended in it before a thread's first function, by UNWIND_ENDED_...
+    uint64_t by_frame_pointers = 0; ///< likewise, of stacks that weren't to be walked by tables, so no reason is known
+};
+
+/// What makes the same stacks be walked by tables, as the user chose otherwise; empty: by the kernel they can't be.
+[[nodiscard]] constexpr std::string_view remedy_of(UnwindBy chosen) { return chosen == UnwindBy::fp ? "--unwind auto" : ""; }
+
+/// For each module of whose stacks more than a twentieth ends early: how many, and what would help, the largest first. `mapped`:
+/// the files that the sampled processes have mapped, which tell what wrote the code that is in no file. `remedy`: see
+/// remedy_of(). PURE.
+[[nodiscard]] std::vector<render::StackAdvice> advice_on(std::span<const ModuleEnds> modules,
+                                                         std::span<const std::string_view> mapped, std::string_view remedy = {});
+
+} // namespace rawbpf::inline v0::processes

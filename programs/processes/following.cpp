@@ -1,0 +1,119 @@
+// What the profiler does with its samples, for records of any kind. The order in tick() makes it exact: news is taken before the
+// records are read, so a record that was sent before its process went on to another program has been read by the time that the
+// news of it is acted upon.
+//
+// News of one process can come through two rings, one a CPU, and what is taken from the second may be older than what was taken
+// from the first. So what is a millisecond old is acted upon, and what is fresher waits: but not in a command's first steps,
+// where a millisecond is the difference between its first calls with tables and without.
+#include "programs/processes/following.h"
+
+#include <algorithm>
+
+#include "runtime/sys/choke.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/epoll.h"
+
+namespace rawbpf::inline v0::processes {
+namespace {
+
+constexpr uint64_t kInFlightNs = 20'000'000; // records of that age may still be on their way to us
+constexpr uint64_t kFreshNs = 1'000'000;     // the same, where the next stack waits for it
+constexpr uint64_t kSweepNs = 1'000'000'000;
+constexpr uint64_t kLeastTickNs = 1'000'000;
+
+} // namespace
+
+Result<void> Following::watch(int workload) {
+    chooses_ = workload >= 0;
+    if (chooses_) table_.want(static_cast<uint32_t>(workload));
+    return open(workload);
+}
+
+Result<void> Following::watch(const std::vector<int> &pids, bool children) {
+    chooses_ = true;
+    TRY(open(-1));
+    want_family(table_, pids, children);
+    return {};
+}
+
+Result<void> Following::open(int workload) {
+    ProcessEvents::Options options;
+    options.follow = workload;
+    options.at_once = chooses_ && unwinds();
+    sys::Because why("what processes map, fork and exec: names for the stacks of short-lived ones");
+    TRY(events_.open(options));
+    if (options.at_once) pause_ = TRY(sys::epoll_create());
+    table_.all_changes_are_told();
+    watching_ = true;
+    return {};
+}
+
+Result<void> Following::want(uint32_t pid) {
+    const uint64_t now = sys::monotonic_ns();
+    table_.look_at(pid, now);
+    return unwinding_.want(pid, now);
+}
+
+Result<void> Following::add_to(int epoll, uint64_t data) const {
+    for (const SidebandRing &ring : events_.rings()) TRY(sys::epoll_add(epoll, ring.poll_fd(), EPOLLIN | EPOLLET, data));
+    return {};
+}
+
+int Following::wait_ms(int usual) const {
+    return unwinds() && (events_.waiting() || unwinding_.waiting()) ? std::min(usual, 1) : usual;
+}
+
+uint64_t Following::in_flight_ns(uint64_t now_ns) const {
+    return now_ns < hurry_until_ns_ ? 0 : unwinds() ? kFreshNs : kInFlightNs;
+}
+
+void Following::gather() {
+    if (watching_) events_.gather();
+}
+
+void Following::apply(uint64_t t_ns) {
+    if (!watching_) return;
+    if (t_ns > events_.gathered_ns()) events_.gather();
+    if (!events_.due(t_ns)) { // as nearly always: it is asked for each address of each event
+        table_.told_until(t_ns);
+        return;
+    }
+    ++changes_;
+    events_.apply(t_ns, table_);
+}
+
+Result<bool> Following::settle() {
+    if (watching_) {
+        const uint64_t now = events_.gathered_ns(), fresh = in_flight_ns(now);
+        const uint64_t until = behind_ns_ == 0 ? now : std::min(now, behind_ns_);
+        if (until > fresh) {
+            changes_ += events_.due(until - fresh);
+            events_.apply(until - fresh, table_);
+        }
+    }
+    return unwinding_.update(sys::monotonic_ns());
+}
+
+// A storm of processes wakes us with each of their mappings.
+Result<void> Following::pace() {
+    const uint64_t now = sys::monotonic_ns();
+    if (!pause_ || now < hurry_until_ns_ || now - ticked_ns_ >= kLeastTickNs) return {};
+    std::vector<epoll_event> none(1);
+    (void)TRY(sys::epoll_wait(pause_.get(), none, 1));
+    return {};
+}
+
+void Following::end_tick() {
+    const uint64_t now = ticked_ns_ = sys::monotonic_ns();
+    if (now < swept_ns_ + kSweepNs) return;
+    table_.sweep();
+    swept_ns_ = now;
+}
+
+std::vector<std::string> Following::warnings() const {
+    std::vector<std::string> out = unwinding_.warnings();
+    out.insert(out.end(), symbols_.warnings().begin(), symbols_.warnings().end());
+    return out;
+}
+
+} // namespace rawbpf::inline v0::processes

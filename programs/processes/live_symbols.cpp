@@ -1,0 +1,223 @@
+// Naming while processes come and go. A mapped file is opened at the first sample in it, while its process most likely lives, and
+// held by descriptor: then it doesn't matter that the process ends, its container is removed, or a package upgrade replaces the
+// file. Reading the symbols waits until a name is asked for. For outputs made at the end that keeps the capture small (a
+// descriptor a module), and one module's symbols are in memory at a time.
+#include "programs/processes/live_symbols.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fcntl.h>
+
+#include "programs/xz.h"
+#include "runtime/elf/elf.h"
+#include "runtime/symbols/name_strings.h"
+#include "runtime/sys/choke.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+#include "runtime/sys/unread.h"
+
+namespace rawbpf::inline v0::processes {
+
+namespace {
+
+constexpr size_t kMostHeld = 400; // descriptors; the usual limit of a process is 1024
+constexpr uint64_t kReadAgainNs = 1'000'000'000;
+constexpr size_t kMostWarnings = 20;
+constexpr size_t kMostJits = 64; // perf maps in memory
+
+} // namespace
+
+void LiveSymbols::missed(const std::string &what, const Error &error) {
+    if (warnings_.size() < kMostWarnings) warnings_.push_back(format("{}: {}", what, error.message()));
+    unread_ = unread_ || sys::is_unread(error);
+}
+
+Result<symbols::ProcessMaps> LiveSymbols::maps(uint32_t pid) {
+    sys::Because why("the code that a process has mapped, to find the file behind an address");
+    return symbols::read_maps(static_cast<int>(pid));
+}
+
+uint32_t LiveSymbols::parent(uint32_t pid) {
+    sys::Because why("whose child a process is that we weren't told of, as events were lost");
+    return static_cast<uint32_t>(sys::status_number(static_cast<int>(pid), "PPid").value_or(0));
+}
+
+void LiveSymbols::met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
+    if (module.kind != ModuleKind::file) return;
+    Table &table = tables_[module_id];
+    hold(table, module, pids, start, end);
+    if (!build_ids_ || !table.file) return;
+    if (auto image = sys::map_file(table.file, module.path)) {
+        if (auto elf = elf::Elf::parse(image->bytes(), module.path)) module.build_id = elf->build_id().value_or("");
+    } else {
+        missed(format("{}: its build-id isn't known", module.path), image.error());
+    }
+    table.build_id = module.build_id;
+}
+
+bool LiveSymbols::met_jit(uint32_t pid) {
+    if (jit_files_.size() >= kMostJits) return true; // the others are read by name, while their process or its /tmp is there
+    sys::Because why("held open, so that the names of just-in-time compiled code outlive the process");
+    auto file = symbols::PerfMap::open(static_cast<int>(pid), {}, owner_);
+    if (!file) {
+        if (sys::is_unread(file.error())) missed(format("process {}: its compiled code has no names", pid), file.error());
+        jit_files_.erase(pid); // of an earlier process with this number
+        return false;
+    }
+    jit_files_[pid] = std::move(*file);
+    jits_.erase(pid);
+    return true;
+}
+
+std::optional<bool> LiveSymbols::is_program(uint32_t pid, const symbols::Region &region) {
+    sys::Because why("a file in memory: a program, or what a runtime has written?");
+    Module module;
+    module.path = region.path;
+    module.inode = region.inode;
+    auto opened = open_mapped(module, {pid}, region.start, region.end);
+    if (!opened) return std::nullopt;
+    std::array<std::byte, 4> magic{};
+    auto n = sys::pread(opened->file.get(), magic.data(), magic.size(), 0);
+    return n && *n == magic.size() && std::memcmp(magic.data(), "\177ELF", magic.size()) == 0;
+}
+
+Result<symbols::MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
+    symbols::Region region;
+    region.start = start;
+    region.end = end;
+    region.path = module.path;
+    region.device = module.device;
+    region.inode = module.inode;
+    return symbols::open_mapped(region, pids);
+}
+
+void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
+    if (held_ >= kMostHeld) return;
+    sys::Because why("held open, so that its symbols can be read after the process has ended");
+    auto opened = open_mapped(module, pids, start, end);
+    if (!opened) return;
+    table.file = std::move(opened->file);
+    table.root = std::move(opened->root);
+    ++held_;
+}
+
+// The table keeps its descriptor: symbols may be dropped and loaded again.
+Result<Fd> LiveSymbols::open_again(const Table &table, const Module &module) {
+    if (table.file) return sys::open(format("/proc/self/fd/{}", table.file.get()), O_RDONLY);
+    return std::move(TRY(open_mapped(module, {}, 0, 0)).file);
+}
+
+void LiveSymbols::load(Table &table, const Module &module) {
+    table.loaded = true;
+    if (module.kind == ModuleKind::vdso) {
+        if (auto symbols = symbols::load_vdso())
+            table.symbols = std::move(*symbols);
+        else if (sys::is_unread(symbols.error()))
+            missed(format("{}: its functions have no names", module.path), symbols.error());
+        return;
+    }
+    Result<Fd> again = open_again(table, module);
+    Result<symbols::ElfSymbols> symbols =
+        again ? symbols::ElfSymbols::load(std::move(*again), module.path, table.root, unpack_xz, debug_info_)
+              : Unexpected(std::move(again).error());
+    if (!symbols) {
+        missed(format("{}: its functions have no names", module.path), symbols.error());
+        return;
+    }
+    table.build_id = symbols->build_id();
+    table.symbols = std::move(*symbols);
+}
+
+std::vector<symbols::KernelName> LiveSymbols::kernel(std::vector<uint64_t> addresses) {
+    sys::Because why("names of kernel functions, in one pass");
+    auto names = symbols::name_kernel_addresses(std::move(addresses));
+    if (names) return std::move(*names);
+    if (!kernel_warned_) missed("kernel functions have no names", names.error());
+    kernel_warned_ = true;
+    return {};
+}
+
+std::optional<symbols::Name> LiveSymbols::in_module(uint32_t module_id, const Module &module, uint64_t file_offset) {
+    Table &table = tables_[module_id];
+    if (!table.loaded) load(table, module);
+    std::optional<symbols::Name> name = table.symbols ? table.symbols->find(file_offset) : std::nullopt;
+    if (const std::optional<Error> failed = symbols::read_failure(); failed && !table.told) {
+        missed(format("{}: some of its functions have no names", module.path), *failed);
+        table.told = true;
+    }
+    return name;
+}
+
+std::optional<uint64_t> LiveSymbols::begin_of(uint32_t module_id, const Module &, uint64_t file_offset) {
+    const Table &table = tables_[module_id];
+    return table.symbols ? table.symbols->begin_of(file_offset) : std::nullopt;
+}
+
+std::string LiveSymbols::build_id(uint32_t module_id, const Module &) { return tables_[module_id].build_id; }
+
+std::vector<SourceFrame> LiveSymbols::in_source(uint32_t module_id, const Module &module, uint64_t file_offset) {
+    Table &table = tables_[module_id];
+    if (!debug_info_ || table.lines_missed) return {};
+    if (!table.loaded) load(table, module);
+    const std::optional<uint64_t> address = table.symbols ? table.symbols->address_of(file_offset) : std::nullopt;
+    if (!address) return {};
+    if (!table.lines_sought) {
+        table.lines_sought = true;
+        sys::Because why("a module's debug info, for lines and inlined functions");
+        Result<Fd> again = open_again(table, module);
+        Result<std::unique_ptr<ModuleLines>> lines =
+            again ? debug_info_->open(std::move(*again), module.path, table.root) : Unexpected(std::move(again).error());
+        if (lines) {
+            table.lines = std::move(*lines);
+        } else {
+            table.lines_missed = true;
+            missed(format("no lines for {}", module.path), lines.error());
+        }
+    }
+    return table.lines ? table.lines->find(*address) : std::vector<SourceFrame>();
+}
+
+bool LiveSymbols::unlinked(uint32_t module_id, const Module &module) const {
+    if (module.kind != ModuleKind::file) return false;
+    if (const auto table = tables_.find(module_id); table != tables_.end() && table->second.file) {
+        sys::Because why("does a path still lead to this file? A report can't find another one's names");
+        if (const auto st = sys::stat_fd(table->second.file.get())) return st->st_nlink == 0;
+    }
+    symbols::Region region;
+    region.path = module.path;
+    return region.kind() != symbols::RegionKind::file;
+}
+
+void LiveSymbols::done_with(uint32_t module_id) {
+    Table &table = tables_[module_id];
+    table.lines.reset();
+    table.lines_sought = false;
+    table.symbols.reset();
+    table.loaded = false;
+}
+
+std::optional<symbols::Name> LiveSymbols::in_memory(uint32_t pid, uint64_t address) {
+    if (jits_.size() > kMostJits) jits_.clear();
+    Jit &jit = jits_[pid];
+    if (jit.map) {
+        if (auto name = jit.map->find(address)) return name;
+    }
+    // A JIT appends to its map as it compiles.
+    const uint64_t now = sys::monotonic_ns();
+    if (jit.read_ns != 0 && now - jit.read_ns < kReadAgainNs) return std::nullopt;
+    jit.read_ns = now;
+    sys::Because why("the names that a just-in-time compiler wrote down for its code");
+    const auto held = jit_files_.find(pid);
+    auto map = held != jit_files_.end() ? symbols::PerfMap::read(held->second)
+                                        : symbols::PerfMap::load(static_cast<int>(pid), {}, owner_);
+    if (map)
+        jit.map = std::move(*map);
+    else if (sys::is_unread(map.error()))
+        missed(format("process {}: its compiled code has no names", pid), map.error());
+    return jit.map ? jit.map->find(address) : std::nullopt;
+}
+
+} // namespace rawbpf::inline v0::processes

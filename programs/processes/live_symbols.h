@@ -1,0 +1,81 @@
+// Names on the machine where the samples are taken, from processes that may end at any moment.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "programs/processes/namer.h"
+#include "programs/processes/process_table.h"
+#include "runtime/base/fd.h"
+#include "runtime/symbols/mapped_file.h"
+
+namespace rawbpf::inline v0::processes {
+
+/// A module's file (runtime/symbols/mapped_file.h). [start, end) is where the first of `pids` (then those it was forked from) has
+/// it mapped; 0 is nobody. Errors: not_found when none of them can say any more, and its path is another file's.
+[[nodiscard]] Result<symbols::MappedFile> open_mapped(const Module &module, const std::vector<uint32_t> &pids, uint64_t start,
+                                                      uint64_t end);
+
+class LiveSymbols : public MapsSource, public SymbolSource {
+  public:
+    /// `build_ids`: read each module's build-id when it is met (for a capture file).
+    explicit LiveSymbols(bool build_ids = false) : build_ids_(build_ids) {}
+    /// Where lines and inlined functions come from, and debug files that aren't here; nullptr: nowhere.
+    void set_debug_info(DebugInfo *debug_info) { debug_info_ = debug_info; }
+    /// Whose perf-PID.map is believed after a process has gone (the workload's user), beside root's and our own.
+    void set_owner(uint32_t uid) { owner_ = uid; }
+
+    Result<symbols::ProcessMaps> maps(uint32_t pid) override;
+    uint32_t parent(uint32_t pid) override;
+    void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) override;
+    bool met_jit(uint32_t pid) override;
+    std::optional<bool> is_program(uint32_t pid, const symbols::Region &region) override;
+
+    std::vector<symbols::KernelName> kernel(std::vector<uint64_t> addresses) override;
+    std::optional<symbols::Name> in_module(uint32_t module_id, const Module &module, uint64_t file_offset) override;
+    std::optional<uint64_t> begin_of(uint32_t module_id, const Module &module, uint64_t file_offset) override;
+    std::optional<symbols::Name> in_memory(uint32_t pid, uint64_t address) override;
+    std::string build_id(uint32_t module_id, const Module &module) override;
+    std::vector<SourceFrame> in_source(uint32_t module_id, const Module &module, uint64_t file_offset) override;
+    void done_with(uint32_t module_id) override;
+    /// Whether a report can't find the module's file: it was in memory only (memfd_create), or has been deleted.
+    [[nodiscard]] bool unlinked(uint32_t module_id, const Module &module) const;
+    /// What could not be named, and why; one sentence each.
+    [[nodiscard]] const std::vector<std::string> &warnings() const { return warnings_; }
+    /// Some of it is missing because a file could not be read (EIO, ENOMEM).
+    [[nodiscard]] bool unread() const { return unread_; }
+
+  private:
+    struct Table {
+        Fd file;          // the very file, held open since a process was seen to run it
+        std::string root; // the file system it came from, for its separate debug file
+        bool loaded = false;
+        bool told = false; // that a name could not be read
+        std::optional<symbols::ElfSymbols> symbols;
+        std::string build_id;
+        bool lines_sought = false, lines_missed = false;
+        std::unique_ptr<ModuleLines> lines;
+    };
+    struct Jit {
+        std::optional<symbols::PerfMap> map;
+        uint64_t read_ns = 0;
+    };
+    void missed(const std::string &what, const Error &error);
+    void hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end);
+    void load(Table &table, const Module &module);
+
+    [[nodiscard]] static Result<Fd> open_again(const Table &table, const Module &module);
+
+    bool build_ids_;
+    DebugInfo *debug_info_ = nullptr;
+    std::optional<uint32_t> owner_;
+    std::unordered_map<uint32_t, Table> tables_; // by module
+    std::unordered_map<uint32_t, Jit> jits_;     // by pid
+    std::unordered_map<uint32_t, Fd> jit_files_; // by pid: perf maps, held open since a process was seen to run such code
+    size_t held_ = 0;
+    bool kernel_warned_ = false, unread_ = false;
+    std::vector<std::string> warnings_;
+};
+
+} // namespace rawbpf::inline v0::processes

@@ -1,0 +1,128 @@
+// Which processes? The command's from their exec on, those given with --pid from the start (the tables of both are there before
+// the clocks), and of all others those that are sampled: their first samples come with copies of their stacks, and an idle
+// process costs nothing. Of a whole machine those that run when the profile starts come first, as far as a third of a second
+// goes: making a compiler's table takes longer than its next ticks would wait, the more so beside compilers on every CPU.
+// Whatever the kernel tells of their mappings afterwards (dlopen, a compiler at run time, exec) comes through the process table,
+// in one go after each reading of the rings; of an exec when it has ended, as the kernel's side forgets the process then
+// (programs/unwind/exec_watch.h).
+#include "programs/processes/unwinding.h"
+
+#include "programs/unwind/closure.h"
+#include "runtime/base/long_step.h"
+#include "runtime/sys/clock.h"
+
+namespace rawbpf::inline v0::processes {
+
+constexpr int kMostTurns = 1000;
+constexpr uint64_t kExecNs = 100'000'000; // an exec takes no longer, but where it fails half-way, or isn't ours to notice
+
+Result<void> Unwinding::start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program) {
+    unwind::LiveTablesOptions options;
+    options.memory = memory;
+    options.program = program;
+    start(TRY(unwind::LiveTables::create(object, *this, options)));
+    return {};
+}
+
+void Unwinding::start(std::unique_ptr<unwind::LiveTables> tables) {
+    tables_ = std::move(tables);
+    table_.note_changes();
+}
+
+Result<void> Unwinding::want(uint32_t pid, uint64_t now_ns) {
+    if (!on()) return {};
+    LongStep step("reading unwind tables");
+    table_.follow(pid, now_ns);
+    // Each turn makes a table or is the last; but a process that maps one file after the other doesn't keep us here.
+    for (int turn = 0; turn < kMostTurns && !TRY(update(sys::monotonic_ns())); ++turn) {
+    }
+    return {};
+}
+
+void Unwinding::prepare(const std::vector<std::string> &command) {
+    if (!on()) return;
+    LongStep step("reading unwind tables");
+    unwind::files_of_command(command, unwind::CommandEnvironment::own(), [&](const std::string &path, const Fd &file) {
+        tables_->prepare(file, path);
+        return true;
+    });
+}
+
+/// mappings_ = what a process has mapped. False: nothing.
+bool Unwinding::list_mappings(const ProcessTable::Image *image) {
+    mappings_.clear();
+    if (!image) return false;
+    for (const ProcessTable::Mapping &mapping : *image) {
+        unwind::CodeMapping code;
+        switch (table_.modules()[mapping.module].kind) {
+        case ModuleKind::file: code.kind = unwind::CodeMapping::Kind::file; break;
+        case ModuleKind::vdso: code.kind = unwind::CodeMapping::Kind::vdso; break;
+        case ModuleKind::anonymous: code.kind = unwind::CodeMapping::Kind::other; break;
+        }
+        code.start = mapping.start;
+        code.end = mapping.end;
+        code.file_offset = mapping.file_offset;
+        code.module = mapping.module;
+        mappings_.push_back(code);
+    }
+    return !mappings_.empty();
+}
+
+/// Whether it is in the middle of an exec, or has executed something that we haven't heard of, as we may soon.
+bool Unwinding::executes(uint32_t pid, uint64_t as_of_ns, uint64_t now_ns) const {
+    const uint64_t began_ns = table_.exec_ns(pid);
+    const bool goes_on = began_ns != 0 && !tables_->executed_after(pid, began_ns) && now_ns < began_ns + kExecNs;
+    return goes_on || (tables_->executed_after(pid, as_of_ns) && now_ns < as_of_ns + kExecNs);
+}
+
+Result<bool> Unwinding::update(uint64_t now_ns) {
+    if (!on()) return true;
+    bool all = true;
+    waiting_ = false;
+    for (uint32_t pid : table_.take_changed()) {
+        if (!list_mappings(table_.image(pid))) {
+            TRY(tables_->ended(pid));
+            continue;
+        }
+        const uint64_t as_of_ns = table_.as_of_ns(pid);
+        if (executes(pid, as_of_ns, now_ns)) {
+            table_.tell_again(pid);
+            waiting_ = true;
+            continue;
+        }
+        if (TRY(tables_->update(pid, mappings_, as_of_ns, now_ns))) continue;
+        table_.follow(pid, now_ns);
+        all = false;
+    }
+    return all;
+}
+
+bool Unwinding::walk(UserStack &stack) {
+    if (!on()) return false;
+    // An exec took away what was told, and perhaps nothing else will tell of it.
+    if ((stack.ending & ~UNWIND_COPIED) == UNWIND_ENDED_NO_PROCESS && tables_->published(stack.pid))
+        table_.follow_anew(stack.pid, stack.t_ns);
+    if (!stack.copy) return false;
+    table_.look_unless_known(stack.pid, stack.t_ns);
+    if (!list_mappings(table_.last_image(stack.pid))) return false;
+    auto walked = tables_->walk(stack.pid, mappings_, *stack.copy, stack.t_ns);
+    if (!walked) return false; // whatever it is, update() will meet it, too
+    // By frame pointers more addresses are found than there are frames; of a walk by tables each was right. What only a copy
+    // doesn't reach, as a frame of more than 16 KiB, frame pointers may.
+    const bool by_tables = (stack.ending & UNWIND_TABLES) != 0;
+    const bool whole = walked->ending == UNWIND_ENDED_ROOT || walked->ending == UNWIND_ENDED_DEPTH;
+    const bool too_short = walked->ending == UNWIND_ENDED_UNREADABLE && walked->frames.size() <= 1;
+    if (!whole && (by_tables ? walked->frames.size() <= stack.frames.size() : too_short)) return false;
+    walked_ = std::move(*walked);
+    stack.frames = walked_.frames;
+    stack.ending = walked_.ending | UNWIND_TABLES;
+    return true;
+}
+
+Result<Fd> Unwinding::open(uint32_t pid, const unwind::CodeMapping &mapping) {
+    auto opened = open_mapped(table_.modules()[mapping.module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
+    if (!opened) return Unexpected(std::move(opened).error());
+    return std::move(opened->file);
+}
+
+} // namespace rawbpf::inline v0::processes

@@ -1,0 +1,79 @@
+// Keeps the unwind tables of the processes that are profiled up to date: what the process table knows, for programs/unwind.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "programs/processes/live_symbols.h"
+#include "programs/processes/process_table.h"
+#include "programs/unwind/live_tables.h"
+
+namespace rawbpf::inline v0::processes {
+
+/// Of a command: its exec, its libraries. Until its mappings are known its stacks go by frame pointers, so for that long whoever
+/// reads the news goes first (sys::Urgent).
+inline constexpr uint64_t kFirstStepsNs = 20'000'000;
+
+/// A user stack as a program has sent it.
+struct UserStack {
+    uint32_t pid;
+    uint64_t t_ns;
+    uint32_t ending;                  ///< UNWIND_ENDED_..., UNWIND_TABLES, UNWIND_COPIED
+    std::span<const uint64_t> frames; ///< leaf first
+    std::optional<unwind::StackCopy> copy;
+};
+
+class Unwinding final : private unwind::ModuleFiles {
+  public:
+    explicit Unwinding(ProcessTable &table) : table_(table) {}
+
+    /// From here on the object's program unwinds by what is put into its maps. The object must outlive this. `program`: what it
+    /// was made with, for walk().
+    [[nodiscard]] Result<void> start(LoadedObject &object, uint64_t memory, const UnwindProgramOptions &program);
+    /// The same, with tables of the caller's: for tests.
+    void start(std::unique_ptr<unwind::LiveTables> tables);
+    [[nodiscard]] bool on() const { return tables_ != nullptr; }
+    /// Makes the tables of what a command will run, before it does: then its first samples are walked by them.
+    void prepare(const std::vector<std::string> &command);
+    /// A process that is wanted from the start: when this returns, its stacks are walked by tables.
+    [[nodiscard]] Result<void> want(uint32_t pid, uint64_t now_ns);
+    /// Whether the next stack of that process is walked by tables, or by those that are there: others may still be made.
+    [[nodiscard]] bool published(uint32_t pid) const { return on() && tables_->published(pid); }
+    /// A sample of the process came; whoever is sampled is wanted from then on.
+    void sampled(uint32_t pid, uint64_t now_ns) {
+        if (on() && !tables_->published(pid)) table_.follow(pid, now_ns);
+    }
+    /// One of its frames.
+    void used(uint32_t pid, uint32_t module, uint64_t now_ns) {
+        if (on() && module != kNone) tables_->used(pid, module, now_ns);
+    }
+    /// Makes the frames of a stack that came with a copy of it, by what its process had mapped: the news up to its time must be
+    /// in the process table, and no later. They are good until the next call. False: other stacks stay as they are, and those of
+    /// which no more can be made. To be called with each stack: it also notices what programs don't know though it was told.
+    bool walk(UserStack &stack);
+    /// Tells the program what has changed. To be called after samples and events were read. False: it took some time, and there
+    /// may be news of the processes that it was done for: read on, and call again.
+    [[nodiscard]] Result<bool> update(uint64_t now_ns);
+    /// A process is in the middle of an exec, or is ahead of the news: it should be told of with an update() soon.
+    [[nodiscard]] bool waiting() const { return waiting_; }
+
+    [[nodiscard]] unwind::LiveTables::Stats stats() const { return on() ? tables_->stats() : unwind::LiveTables::Stats{}; }
+    [[nodiscard]] std::vector<std::string> warnings() const { return on() ? tables_->warnings() : std::vector<std::string>{}; }
+
+  private:
+    bool list_mappings(const ProcessTable::Image *image);
+    [[nodiscard]] bool executes(uint32_t pid, uint64_t as_of_ns, uint64_t now_ns) const;
+    Result<Fd> open(uint32_t pid, const unwind::CodeMapping &mapping) override;
+    [[nodiscard]] std::string name(uint32_t module) const override { return table_.modules()[module].path; }
+
+    ProcessTable &table_;
+    std::unique_ptr<unwind::LiveTables> tables_;
+    bool waiting_ = false;
+    std::vector<unwind::CodeMapping> mappings_; // of one process, while they are handed on
+    unwind::Walked walked_;                     // the sample's that walk() was last called for
+};
+
+} // namespace rawbpf::inline v0::processes
