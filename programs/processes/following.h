@@ -94,6 +94,10 @@ class Following {
     [[nodiscard]] bool published(uint32_t pid) const { return unwinding_.published(pid); }
     /// One of its frames lies in that module: its table is of use.
     void used(uint32_t pid, uint32_t module, uint64_t t_ns) { unwinding_.used(pid, module, t_ns); }
+    /// A stack that was located before came again, only counted.
+    void seen_again(const StackTree &tree, uint32_t node, uint32_t pid, uint64_t now_ns) {
+        unwinding_.seen_again(tree, node, pid, now_ns);
+    }
 
     [[nodiscard]] LiveSymbols &symbols() { return symbols_; }
     [[nodiscard]] ProcessTable &table() { return table_; }

@@ -97,6 +97,17 @@ Result<bool> Unwinding::update(uint64_t now_ns) {
     return all;
 }
 
+void Unwinding::seen_again(const StackTree &tree, uint32_t node, uint32_t pid, uint64_t now_ns) {
+    if (!table_.image(pid)) return;
+    uint32_t module = kNone;
+    tree.walk(node, [&](uint32_t number) {
+        const Place place = tree.places()[number];
+        if (place.module == module || place.module == kNone) return;
+        used(pid, module = place.module, now_ns);
+        if (place.pid != 0) (void)table_.locate(place.pid, place.address, place.caller, now_ns);
+    });
+}
+
 bool Unwinding::walk(UserStack &stack) {
     if (!on()) return false;
     // An exec took away what was told, and perhaps nothing else will tell of it.

@@ -50,6 +50,9 @@ class Unwinding final : private unwind::ModuleFiles {
     void used(uint32_t pid, uint32_t module, uint64_t now_ns) {
         if (on() && module != kNone) tables_->used(pid, module, now_ns);
     }
+    /// A stack of the process that was located before came again. What it told of modules in use, and of code made at run time
+    /// whose names were to be looked for, is said again.
+    void seen_again(const StackTree &tree, uint32_t node, uint32_t pid, uint64_t now_ns);
     /// Makes the frames of a stack that came with a copy of it, by what its process had mapped: the news up to its time must be
     /// in the process table, and no later. They are good until the next call. False: other stacks stay as they are, and those of
     /// which no more can be made. To be called with each stack: it also notices what programs don't know though it was told.

@@ -706,23 +706,14 @@ class Run {
         sample.head.flags = ending;
     }
 
-    /// So many samples like one that was taken. What it told of modules in use, and of code made at run time whose names were to
-    /// be looked for, is said again.
+    /// So many samples like one that was taken.
     void take_counted(const InternedSample *sample, uint64_t more) {
         if (!sample) {
             filtered_here_ += more;
             return;
         }
         deliverer_.add(*sample, more);
-        if (!table_.image(sample->pid)) return;
-        uint32_t module = kNone;
-        tree_.walk(sample->user, [&](uint32_t number) {
-            const Place place = tree_.places()[number];
-            if (place.module == module || place.module == kNone) return;
-            module = place.module;
-            unwinding_.used(sample->pid, module, ticked_ns_);
-            if (place.pid != 0) (void)table_.locate(place.pid, place.address, place.caller, ticked_ns_);
-        });
+        unwinding_.seen_again(tree_, sample->user, sample->pid, ticked_ns_);
     }
 
     /// A tracepoint's program runs on all CPUs.

@@ -167,16 +167,7 @@ NamedStack Names::name(const processes::InternedSample &sample, uint64_t count) 
 void Names::seen_again(const processes::InternedSample &sample, uint64_t more) {
     processes::Following &following = tables_->following;
     if (following.unwinds() && sample.user != processes::kNone) ends_.add(sample.ending, more);
-    if (!following.table().image(sample.pid)) return;
-    const uint64_t now = sys::monotonic_ns();
-    uint32_t module = processes::kNone;
-    tables_->tree.walk(sample.user, [&](uint32_t number) {
-        const processes::Place place = tables_->tree.places()[number];
-        if (place.module == module || place.module == processes::kNone) return;
-        following.used(sample.pid, module = place.module, now);
-        if (place.pid != 0)
-            (void)following.table().locate(place.pid, place.address, place.caller, now); // names of what a JIT makes
-    });
+    following.seen_again(tables_->tree, sample.user, sample.pid, sys::monotonic_ns());
 }
 
 bool Names::full() const { return tables_->tree.nodes().size() > kMostNodes; }

@@ -41,7 +41,7 @@ struct FakeTables final : unwind::LiveTables {
         known.erase(pid);
         return {};
     }
-    void used(uint32_t, uint32_t, uint64_t) override {}
+    void used(uint32_t pid, uint32_t module, uint64_t now_ns) override { append(log, "{} uses {} at {};", pid, module, now_ns); }
     bool published(uint32_t pid) const override { return known.count(pid) != 0; }
     Stats stats() const override { return {}; }
     std::vector<std::string> warnings() const override { return {}; }
@@ -136,4 +136,32 @@ TEST_CASE("unwinding: where no changes are told, a process that is forgotten is 
     f.stack(10, 2 * kSecond, UNWIND_ENDED_NO_PROCESS | UNWIND_COPIED);
     CHECK(f.update(2 * kSecond) == "tell 10 of 2 as of 2000000000;");
     CHECK(f.proc.read.size() == 2);
+}
+
+TEST_CASE("unwinding: a stack that is only counted says again which modules it is in, and asks again for a JIT's names") {
+    Followed f;
+    f.table.all_changes_are_told();
+    f.table.exec(10, 100);
+    for (const auto &mapped : {region(0x1000, 0x2000, "/bin/a"), region(0x5000, 0x6000, "/lib/b"), region(0x9000, 0xa000, "")})
+        f.table.map(10, mapped);
+    f.proc.jit_there_at = 3;
+    StackTree tree;
+    uint32_t node = kNone;
+    for (const uint64_t address : {0x1010, 0xf000, 0x1020, 0x5010, 0x9010}) // the outermost first; one is no code
+        node = tree.intern_node(node, tree.intern_place(f.table.locate(10, address, false, kSecond)));
+    CHECK(f.proc.jit_looks == 1);
+    CHECK(f.tables.log.empty());
+    const auto jit = f.table.locate(10, 0x9010, false, kSecond).module, b = f.table.locate(10, 0x5010, false, kSecond).module,
+               a = f.table.locate(10, 0x1010, false, kSecond).module;
+    f.unwinding.seen_again(tree, node, 10, 2 * kSecond);
+    CHECK(std::exchange(f.tables.log, {}) ==
+          format("10 uses {} at 2000000000;10 uses {} at 2000000000;10 uses {} at 2000000000;", jit, b, a));
+    CHECK(f.proc.jit_looks == 2);
+    f.unwinding.seen_again(tree, kNone, 10, 3 * kSecond); // it had no user stack
+    f.unwinding.seen_again(tree, node, 11, 3 * kSecond);  // nothing is known of that one
+    f.table.exit(10, true, 3 * kSecond);
+    f.unwinding.seen_again(tree, node, 10, 3 * kSecond); // it has ended
+    CHECK(f.tables.log.empty());
+    CHECK(f.proc.jit_looks == 2);
+    CHECK(f.proc.read.empty()); // nobody was looked at for it
 }
