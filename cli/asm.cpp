@@ -18,7 +18,7 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .written = true,
      .argument = "FILE",
-     .help = "write an object there; with --hex or --raw, those bytes",
+     .help = "write an object to this file; with --hex or --raw, those bytes",
      .section = "Output"},
     {.name = "hex",
      .help = "the instructions as hexadecimal digits on one line, as `rawbpf exec -` takes them",
@@ -27,12 +27,12 @@ constexpr Option kOptions[] = {
     {.name = "btf",
      .kind = Kind::file,
      .argument = "FILE",
-     .help = "types of a kernel, for @struct.member and kernel functions; the running kernel's where it isn't given"},
+     .help = "a kernel's types, for @struct.member and kernel functions, instead of the running kernel's"},
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"rawbpf asm prog.asm", "assemble it, and show what became of each line"},
+    {"rawbpf asm prog.asm", "assemble it, and show the instructions of each line"},
     {"rawbpf asm prog.asm -o prog.o", "an object for rawbpf load, bpftool or libbpf"},
     {"rawbpf asm prog.asm --hex | rawbpf exec -", "run it"},
 };
@@ -90,27 +90,20 @@ const Command kAsm{
     .summary = "assemble a BPF program from text",
     .description =
         "Reads BPF assembly and makes an object file of it, with BTF and with source lines, so that the verifier's messages name "
-        "the line. Without -o, --hex or --raw it shows what it made: bytes and instructions, line by line."
-        "\n\n"
+        "the line. Without -o, --hex or --raw it shows what it made: bytes and instructions, line by line.\n\n"
         "An instruction is written as LLVM writes it: `r1 += 5`, `r0 = *(u32 *)(r10 - 4)`, `if r0 == 0 goto out`, `call "
-        "bpf_ktime_get_ns`, `lock *(u64 *)(r1 + 0) += r2`, `exit`. What the kernel's verifier, bpftool, llvm-objdump and the "
-        "conformance suite print is read too. `NAME:` is a label, ; separates statements, # and // begin a comment. `rawbpf isa` "
-        "lists the instructions, "
-        "`rawbpf helper` what can be called."
-        "\n\n"
-        "A name's address is loaded by `r1 = NAME ll`; numbers may be expressions, as in C. @task_struct.mm is the place of a "
-        "member "
-        "in the running kernel (CO-RE). Everything that doesn't fit where it stands is a mistake; nothing is cut to size. What "
-        "can be written and no verifier takes (a jump "
-        "out of its function, an end without an exit, a place outside of the stack, an unknown section) is a warning."
-        "\n\n"
+        "bpf_ktime_get_ns`, `lock *(u64 *)(r1 + 0) += r2`, `exit`. The assembler also reads what the kernel's verifier, bpftool, "
+        "llvm-objdump and the conformance suite print. `NAME:` is a label, ; separates statements, # and // begin a comment. "
+        "`rawbpf isa` lists the instructions, `rawbpf helper` lists the functions that they can call.\n\n"
+        "`r1 = NAME ll` loads the address of NAME. Numbers may be expressions, as in C. @task_struct.mm is the offset of a "
+        "member in the running kernel (CO-RE). A number that doesn't fit is an error; the assembler never truncates. Code that "
+        "assembles but that no verifier accepts (a jump out of its function, an end without an exit, an address outside of the "
+        "stack, an unknown section) gets a warning.\n\n"
         ".program NAME \"SECTION\" begins a program (without it: one socket filter), .function NAME a function that programs "
-        "call; "
-        ".map NAME TYPE [key TYPE] [value TYPE] [entries N] [flags N] is a map; .data, .rodata and .bss NAME TYPE [= VALUE, ...] "
-        "are variables, TYPE being u8 to u64, s8 to s64, char, ptr, a struct, or an array of them; .rodata NAME \"TEXT\" is a "
-        "text; "
-        ".struct NAME, lines of `member type`, .end is a struct; .const NAME = N (or NAME = N), .license \"GPL\", .kfunc NAME, "
-        ".include \"FILE\", .8byte N.",
+        "call; .map NAME TYPE [key TYPE] [value TYPE] [entries N] [flags N] defines a map; .data, .rodata and .bss NAME TYPE [= "
+        "VALUE, ...] are variables, TYPE being u8 to u64, s8 to s64, char, ptr, a struct, or an array of them; .rodata NAME "
+        "\"TEXT\" is a text; .struct NAME, lines of `member type`, .end is a struct; .const NAME = N (or NAME = N), .license "
+        "\"GPL\", .kfunc NAME, .include \"FILE\", .8byte N.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

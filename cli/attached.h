@@ -13,8 +13,8 @@ namespace rawbpf::inline v0::cli {
 // Rows for the table of a command that attaches.
 inline constexpr Option kAttachOption{
     .name = "attach",
-    .help = "attach every program whose section says where, and every struct_ops map; keep them for "
-            "the duration, then show what the maps hold",
+    .help =
+        "attach every program whose section says where, and every struct_ops map, for the duration; then show what the maps hold",
     .section = "Attaching"};
 inline constexpr Option kAttachDurationOption{.name = "duration",
                                               .letter = 'd',
@@ -34,19 +34,18 @@ inline constexpr Option kAttachCgroupOption{.name = "cgroup",
                                             .argument = "DIR",
                                             .help =
                                                 "with --attach: the cgroup (v2) for cgroup/..., sockops and lsm_cgroup programs"};
-inline constexpr Option kAttachNetnsOption{.name = "netns",
-                                           .kind = Kind::file,
-                                           .argument = "FILE",
-                                           .help =
-                                               "with --attach: the network namespace for sk_lookup and flow_dissector programs; "
-                                               "/proc/self/ns/net is one's own"};
+inline constexpr Option kAttachNetnsOption{
+    .name = "netns",
+    .kind = Kind::file,
+    .argument = "FILE",
+    .help = "with --attach: the network namespace for sk_lookup and flow_dissector programs; /proc/self/ns/net is rawbpf's own"};
 inline constexpr Option kAttachPidOption{
     .name = "pid", .letter = 'p', .kind = Kind::pid, .argument = "PID", .help = "with --attach: uprobes in this process only"};
 inline constexpr Option kAttachFreqOption{.name = "freq",
                                           .letter = 'F',
                                           .kind = Kind::count,
                                           .argument = "HZ",
-                                          .help = "with --attach: perf_event programs run so many times a second on each CPU",
+                                          .help = "with --attach: how many times per second perf_event programs run on each CPU",
                                           .least = 1};
 
 struct AttachIds {

@@ -25,7 +25,7 @@ constexpr Option kOptions[] = {
      .letter = 'B',
      .kind = Kind::file,
      .argument = "FILE",
-     .help = "what a file of split BTF builds on; otherwise the running kernel's types",
+     .help = "the base of a file of split BTF, instead of the running kernel's types",
      .section = "What"},
     {.name = "no-kfuncs",
      .help = "c: leave out the prototypes of the kernel's functions for BPF programs",
@@ -141,14 +141,13 @@ const Command kBtfDump{
     .summary = "print types: as C (vmlinux.h), by number, as JSON",
     .description =
         "Prints the types in BTF: those of the running kernel (vmlinux, the default), of one of its modules, of a file (.btf, or "
-        "an ELF file with a section .BTF: a BPF object, a vmlinux), or of something loaded, by its BTF id. With names or numbers "
-        "behind it, only those types."
-        "\n\n"
+        "an ELF file with a section .BTF: a BPF object, a vmlinux), or of a loaded object, by its BTF id. If names or numbers of "
+        "types follow, it prints only those.\n\n"
         "Format c is a header that clang compiles for BPF, with every struct laid out as the kernel has it: what `bpftool btf "
-        "dump ... format c` calls vmlinux.h. Access to it is relocated to the kernel that runs the program (CO-RE); define "
-        "BPF_NO_PRESERVE_ACCESS_INDEX to switch that off, BPF_NO_KFUNC_PROTOTYPES to leave the functions out. With names, it has "
-        "these types and what they need. Two types that share a name become NAME and NAME___2; CO-RE takes the flavour off. "
-        "Format raw is bpftool's listing, type by type; json has the same, one object a type.",
+        "dump ... format c` calls vmlinux.h. Accesses through it are relocated to the kernel that runs the program (CO-RE); "
+        "define BPF_NO_PRESERVE_ACCESS_INDEX to switch that off, BPF_NO_KFUNC_PROTOTYPES to leave the functions out. If types "
+        "are named, the header has these and the types that they need. Two types of the same name become NAME and NAME___2; "
+        "CO-RE ignores the suffix. Format raw is bpftool's listing, type by type; json has the same, one object per type.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE | ID | vmlinux | module NAME [TYPE]...",

@@ -15,7 +15,7 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .written = true,
      .argument = "FILE",
-     .help = "write the small BTF there instead of to standard output",
+     .help = "write the small BTF to this file instead of standard output",
      .section = "Output"},
     kQuietOption,
 };
@@ -55,11 +55,10 @@ int run_btf_min(const Arguments &a) {
 const Command kBtfMin{
     .name = "btf min",
     .summary = "cut out of a kernel's types what some objects need",
-    .description = "Writes BTF with only those types, members and enumerators of a kernel that the CO-RE relocations of these "
-                   "objects look for. "
-                   "With it (rawbpf load --btf FILE, libbpf's btf_custom_path) they are relocated as with the whole BTF, on a "
-                   "kernel that has "
-                   "none of its own. A kernel's BTF is a raw file or a vmlinux.",
+    .description =
+        "Writes BTF with only those types, members and enumerators of a kernel that the CO-RE relocations of these objects look "
+        "for. On a kernel without BTF of its own, a loader (rawbpf load --btf FILE, libbpf's btf_custom_path) relocates the "
+        "objects with it exactly as with the whole BTF. KERNEL is a raw BTF file or a vmlinux.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "KERNEL OBJECT...",

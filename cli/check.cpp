@@ -16,7 +16,7 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .repeatable = true,
      .argument = "FILE",
-     .help = "types of a kernel: BTF, or a vmlinux; otherwise the running one's",
+     .help = "a kernel's types, as BTF or a vmlinux, instead of the running kernel's",
      .section = "What"},
     format_option("text", "text json"),
     kJsonOption,
@@ -27,7 +27,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf check prog.bpf.o", "will its types be found on this kernel"},
-    {"rawbpf check prog.bpf.o --btf 5.10.btf --btf 6.1.btf --btf 6.12.btf", "on which of these; status 1 when not on all"},
+    {"rawbpf check prog.bpf.o --btf 5.10.btf --btf 6.1.btf --btf 6.12.btf", "on which of these kernels; status 1 if not on all"},
 };
 
 /// One kernel's answer, added to `text`; whether everything resolves there.
@@ -74,15 +74,12 @@ int run_check(const Arguments &a) {
 const Command kCheck{
     .name = "check",
     .summary = "tell on which kernels an object's relocations resolve",
-    .description =
-        "Relocates an object to each of the kernels whose types are given, and tells for which of its CO-RE relocations "
-        "something "
-        "is missing there. Where a program asks first whether a field, type or value exists and leaves it alone otherwise, the "
-        "access is guarded and no fault. The exit status is 1 when on some kernel something is missing that a verifier gets to."
-        "\n\n"
-        "What depends on numbers that are only known when the object is loaded (constants in .rodata, .kconfig) counts as "
-        "reachable. "
-        "Nothing is loaded and no privileges are needed.",
+    .description = "Relocates an object to each of the kernels whose types are given, and lists the CO-RE relocations for which "
+                   "something is missing there. If a program first asks whether a field, type or value exists, and uses it only "
+                   "then, the access is guarded: that is no error. The exit status is 1 if on some kernel something is missing "
+                   "in code that the verifier reaches.\n\n"
+                   "Code that depends on numbers which are only known when the object is loaded (constants in .rodata, .kconfig) "
+                   "counts as reachable. The command loads nothing and needs no privileges.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "OBJECT",

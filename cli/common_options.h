@@ -24,21 +24,21 @@ constexpr Option format_option(std::string_view fallback, std::string_view choic
 inline constexpr Option kFormatOption =
     format_option("table", "table folded folded-ext json svg top pprof perf-script speedscope firefox");
 inline constexpr Option kJsonOption{.name = "json", .help = "short for --format json", .stands_for = "format=json"};
-inline constexpr Option kOutputOption{.name = "output",
-                                      .letter = 'o',
-                                      .kind = Kind::file,
-                                      .written = true,
-                                      .argument = "FILE",
-                                      .help = "write there instead of standard output; tried before anything starts"};
+inline constexpr Option kOutputOption{
+    .name = "output",
+    .letter = 'o',
+    .kind = Kind::file,
+    .written = true,
+    .argument = "FILE",
+    .help = "write to this file instead of standard output; rawbpf opens it before anything starts"};
 inline constexpr Option kPsOption{
     .name = "ps", .help = "table: print the frames under each sample, leaf first", .only_with = "format=table"};
 inline constexpr Option kDelimiterOption{
     .name = "delimiter", .help = "folded: put a - between user and kernel frames", .only_with = "format=folded folded-ext"};
-inline constexpr Option kPerThreadOption{
-    .name = "per-thread",
-    .letter = 't',
-    .help =
-        "folded, svg, top: stacks of different threads apart, below COMM-PID/TID. Other formats say the thread of each sample"};
+inline constexpr Option kPerThreadOption{.name = "per-thread",
+                                         .letter = 't',
+                                         .help = "folded, svg, top: keep the stacks of each thread apart, below COMM-PID/TID. "
+                                                 "Other formats name the thread of each sample"};
 inline constexpr Option kTitleOption{
     .name = "title", .kind = Kind::text, .argument = "TEXT", .help = "svg: the title of the graph", .only_with = "format=svg"};
 inline constexpr Option kIcicleOption{
@@ -56,10 +56,10 @@ inline constexpr Option kQuietOption{.name = "quiet", .letter = 'q', .help = "no
 /// `whole`: the command has -v, and gives it to its Narrator.
 constexpr Option syscalls_option(bool whole) {
     return {.name = "syscalls",
-            .help = whole ? "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) as it is made, decoded, on standard "
-                            "error; -v shows what they point at whole, not only its beginning"
-                          : "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) as it is made, decoded, on standard "
-                            "error, with the beginning of what they point at",
+            .help = whole ? "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) call as it is made, decoded, on standard "
+                            "error; -v shows all of the data that a call points at, not only its beginning"
+                          : "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) call as it is made, decoded, on standard "
+                            "error, with the beginning of the data that it points at",
             .section = "Other"};
 }
 inline constexpr Option kSyscallsOption = syscalls_option(true);
@@ -72,8 +72,8 @@ inline constexpr Option kCommandOutputOption{
     .written = true,
     .argument = "WHERE",
     .help =
-        "where COMMAND's standard output goes: stderr, stdout, null, or a file. By default to standard error where a format for "
-        "machines goes to standard output, so that nothing of COMMAND's stands between its lines; else where ours goes"};
+        "where COMMAND's standard output goes: stderr, stdout, null, or a file. By default it goes to rawbpf's standard output, "
+        "except when rawbpf writes a format for machines there: then it goes to standard error, so that the two don't mix"};
 /// Whom it is about, beside --pid.
 inline constexpr Option kNoChildrenOption{
     .name = "no-children", .help = "with -p: only these processes, without those that they have started or will start"};
@@ -81,8 +81,8 @@ inline constexpr Option kNoChildrenOption{
 inline constexpr Option kRingOption{.name = "ring",
                                     .kind = Kind::text,
                                     .argument = "SIZE",
-                                    .help = "so much memory for what waits to be read, rounded up to a power of two: 8M, 65536K; "
-                                            "from 1M to 4G. The ledger counts what found no room (ring full)"};
+                                    .help = "size of the ring buffer, rounded up to a power of two: 8M, 65536K; from 1M to 4G. "
+                                            "The ledger counts what was lost because the buffer was full (ring full)"};
 inline constexpr Option kReadyFdOption{.name = "ready-fd",
                                        .kind = Kind::count,
                                        .argument = "N",
@@ -94,21 +94,21 @@ inline constexpr Option kUnwindOption{
     .name = "unwind",
     .kind = Kind::choice,
     .argument = "HOW",
-    .help = "how user stacks are walked: by the tables that compilers write for exceptions (dwarf), which need no frame "
-            "pointers, or by frame pointers (fp). auto: by tables where this kernel can, else by frame pointers, with a warning",
+    .help = "how to walk user stacks. dwarf: by the unwind tables that compilers write for exceptions, which needs no frame "
+            "pointers. fp: by frame pointers. auto: by tables if this kernel can, otherwise by frame pointers, with a warning",
     .section = "Stacks",
     .fallback = "auto",
     .choices = "auto fp dwarf"};
-inline constexpr Option kUnwindMemoryOption{
-    .name = "unwind-memory",
-    .kind = Kind::text,
-    .argument = "SIZE",
-    .help = "at most so much memory for tables: 64M, 65536K; from 1M to 4G. The least used make room for others",
-    .fallback = "64M"};
+inline constexpr Option kUnwindMemoryOption{.name = "unwind-memory",
+                                            .kind = Kind::text,
+                                            .argument = "SIZE",
+                                            .help = "the most memory that unwind tables may take: 64M, 65536K; from 1M to 4G. "
+                                                    "When it is full, rawbpf drops the least used tables",
+                                            .fallback = "64M"};
 inline constexpr Option kDepthOption{.name = "depth",
                                      .kind = Kind::count,
                                      .argument = "N",
-                                     .help = "most frames of a user stack, with tables",
+                                     .help = "the most frames of a user stack that is walked by tables",
                                      .fallback = "127",
                                      .least = 1,
                                      .most = 255};

@@ -40,7 +40,7 @@ constexpr Option kOptions[] = {
      .letter = 'a',
      .kind = Kind::count,
      .argument = "N",
-     .help = "which of the function's arguments is the context, the first one being 0",
+     .help = "which argument of the function is the context; the first one is 0",
      .section = "What to trace",
      .fallback = "0",
      .excludes = "external",
@@ -48,24 +48,25 @@ constexpr Option kOptions[] = {
     {.name = "object",
      .kind = Kind::file,
      .argument = "OBJ",
-     .help =
-         "your own programs, compiled to BPF, instead of the one that is brought along: they store a context and jump through a "
-         "prog array",
+     .help = "use your own BPF programs, from this object file, instead of the built-in one: they store a context and jump "
+             "through a prog array",
      .excludes = "external"},
     {.name = "pin",
      .kind = Kind::directory,
      .argument = "DIR",
-     .help = "for programs of another loader: DIR/custom__generic, custom_context_by_thread and so on, on a bpf file system, "
-             "until the end"},
-    {.name = "sample", .kind = Kind::count, .argument = "HZ", .help = "beside it, sample every CPU so often", .least = 1},
+     .help = "for programs of another loader: pin custom__generic, custom_context_by_thread and so on in DIR, on a bpf file "
+             "system, until rawbpf ends"},
+    {.name = "sample", .kind = Kind::count, .argument = "HZ", .help = "also sample every CPU at this rate", .least = 1},
     {.name = "off-cpu",
-     .help = "beside it, what threads waited for, and how long: those of COMMAND and what it starts, else all"},
+     .help =
+         "also show what threads wait for, and how long: the threads of COMMAND and of what it starts, otherwise all threads"},
     {.name = "pid",
      .letter = 'p',
      .kind = Kind::pids,
      .repeatable = true,
      .argument = "PID",
-     .help = "only this process, or a list 1,2,3, and all that these have started or start; ends with the last of those given"},
+     .help =
+         "only this process, or a list 1,2,3, and all that they started or will start; ends when the last of those given ends"},
     kNoChildrenOption,
     kUnwindOption,
     kUnwindMemoryOption,
@@ -88,12 +89,12 @@ constexpr Option kOptions[] = {
     {.name = "weight",
      .kind = Kind::choice,
      .argument = "WHAT",
-     .help = "folded, svg, top: how often a stack came, the sum of its contexts, or the nanoseconds off its CPU",
+     .help = "folded, svg, top: what to add up for each stack: how often it came, its contexts, or its nanoseconds off the CPU",
      .fallback = "count",
      .choices = "count context off-cpu"},
     kOutputOption,
     kColorOption,
-    verbose_option("say what is set up, step by step, and what a tail call takes"),
+    verbose_option("show each step of the setup, and how long a tail call takes"),
     kQuietOption,
     kSyscallsOption,
 };
@@ -101,7 +102,8 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf custom ./server:handle -- ./server", "the stack at each call, with the first argument as its context"},
-    {"sudo rawbpf custom ./server:handle --arg 1 --sample 99 -d 10 -f json", "the second argument; samples in the same stream"},
+    {"sudo rawbpf custom ./server:handle --arg 1 --sample 99 -d 10 -f json",
+     "the second argument as context; samples in the same stream"},
     {"sudo rawbpf custom --object mine.bpf.o ./server:handle -v", "your own program decides what the context is"},
     {"sudo rawbpf custom --pin /sys/fs/bpf/rawbpf", "programs that libbpf, cilium/ebpf or aya load can join"},
     {"sudo rawbpf custom ./server:handle -f pprof -o x.pb.gz -d 10", "for pprof -tagfocus context=0x2a and its like"},
@@ -375,26 +377,20 @@ const Command kCustom{
     .name = "custom",
     .summary = "stacks with a context of your own: any BPF program can jump into the profiler",
     .description =
-        "An external BPF program stores a number, the context, and jumps (bpf_tail_call) to a generic program that captures the "
-        "stack "
-        "and sends it together with the context: a request's id, a size, whatever tells one call from another.\n\n"
-        "Without more words the external program is one that comes along: it runs at FUNCTION of the file TARGET, and the "
-        "context "
-        "is "
-        "the function's argument --arg. With --object it is yours: each of its empty prog arrays gets the generic program, and "
-        "its "
-        "maps custom_context_by_thread (hash, u64 pid_tgid -> u64, 10240 entries) and custom_context_map (per-CPU array of one "
-        "u64) "
-        "become ours; TARGET:FUNCTION is for programs whose sections don't say where they belong. With --pin, programs of any "
-        "loader "
-        "can join as long as it runs.\n\n"
-        "A context by thread is always its thread's. One in the per-CPU map could be another's when a thread is preempted before "
-        "it "
-        "jumps; such contexts are taken away at the context switch, and the trace is counted as lost.\n\n"
-        "User stacks are walked by unwind tables (--unwind), so code without frame pointers has whole stacks.\n\n"
-        "The hash is over the files and the offsets of all frames up to main(): the same stack has the same hash in every run. "
-        "With -- COMMAND, only that command and what it starts are shown.\n\n"
-        "The formats: text and json are a trace at a time; folded, svg and top count equal stacks; pprof has the contexts as "
+        "An external BPF program stores a number, the context, and jumps (bpf_tail_call) to a generic program, which captures "
+        "the stack and sends both. The context is whatever tells one call from another: a request's id, a size.\n\n"
+        "By default rawbpf uses a built-in external program: it runs at FUNCTION of the file TARGET, and the context is the "
+        "function's argument --arg. With --object it uses yours: rawbpf puts the generic program into each of its empty prog "
+        "arrays, and replaces its maps custom_context_by_thread (hash, u64 pid_tgid -> u64, 10240 entries) and "
+        "custom_context_map (per-CPU array of one u64) by its own; programs whose sections don't say where to attach are "
+        "attached at TARGET:FUNCTION. With --pin, programs of any loader can join while rawbpf runs.\n\n"
+        "A context in the map by thread always belongs to its thread. A context in the per-CPU map could be another thread's, if "
+        "a thread is preempted before it jumps; rawbpf removes such contexts at the context switch and counts the trace as "
+        "lost.\n\n"
+        "rawbpf walks user stacks by unwind tables (--unwind), so code without frame pointers has complete stacks.\n\n"
+        "The hash is made from the files and offsets of all frames up to main(): the same stack has the same hash in every run. "
+        "With -- COMMAND, rawbpf shows only that command and what it starts.\n\n"
+        "Formats: text and json show one trace at a time; folded, svg and top count equal stacks; pprof has the contexts as "
         "labels; perf-script, speedscope and firefox are for other tools.",
     .options = kOptions,
     .examples = kExamples,

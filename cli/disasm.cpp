@@ -15,7 +15,7 @@ constexpr Option kOptions[] = {
     {.name = "dialect",
      .kind = Kind::choice,
      .argument = "NAME",
-     .help = "whose way of writing: LLVM's, which rawbpf asm reads back to the same bytes; the verifier's and bpftool's; the "
+     .help = "the syntax: LLVM's, which rawbpf asm assembles to the same bytes; that of the verifier and bpftool; or the "
              "conformance suite's",
      .section = "Output",
      .fallback = "llvm",
@@ -32,7 +32,7 @@ constexpr Option kOptions[] = {
     {.name = "prog",
      .kind = Kind::count,
      .argument = "ID",
-     .help = "a program that is loaded, by its id, instead of a file",
+     .help = "show a loaded program, by its id, instead of a file",
      .section = "Input",
      .least = 1,
      .most = UINT32_MAX},
@@ -74,14 +74,11 @@ const Command kDisasm{
     .name = "disasm",
     .summary = "show a BPF program's instructions",
     .description =
-        "Takes an object file, assembly text, hexadecimal digits or, with --prog, what the kernel has loaded, and prints the "
-        "instructions with the names of maps, variables, functions, helpers and kernel functions; what CO-RE will change is a "
-        "comment."
-        "\n\n"
-        "What it prints in LLVM's dialect is a source that rawbpf asm assembles to the same bytes. Bytes that the assembler "
-        "would "
-        "refuse (no instruction, or one that writes r10 or shifts too far) are written as .8byte, with what they say as a "
-        "comment.",
+        "Prints the instructions of an object file, of assembly text, of hexadecimal digits or, with --prog, of a loaded "
+        "program. It shows the names of maps, variables, functions, helpers and kernel functions; comments show what CO-RE will "
+        "change.\n\n"
+        "rawbpf asm assembles the output in LLVM's dialect to the same bytes. Bytes that the assembler would refuse (no "
+        "instruction, or one that writes r10 or shifts too far) are printed as .8byte, with their meaning as a comment.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

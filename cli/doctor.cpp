@@ -22,7 +22,7 @@ constexpr Option kOptions[] = {
      .repeatable = true,
      .in_lab = true,
      .argument = "PID",
-     .help = "what a profile of this process will show: of each module that it has mapped, as it sees them",
+     .help = "what a profile of this process will show, for each module that it has mapped, as the process sees them",
      .section = "What to look at"},
     format_option("text", "text json"),
     kJsonOption,
@@ -38,7 +38,7 @@ constexpr Example kExamples[] = {
     {"rawbpf doctor --json", "one JSON object a check, for scripts"},
     {"rawbpf doctor /usr/bin/python3",
      "frame pointers, unwind tables, symbols, debug info, probes: what a profile of it will show"},
-    {"sudo rawbpf doctor -p 1234", "the same of a process and of its libraries"},
+    {"sudo rawbpf doctor -p 1234", "the same for a process and its libraries"},
 };
 
 int answer(const Arguments &a) {
@@ -80,20 +80,15 @@ const Command kDoctor{
     .summary = "tell what this kernel and these privileges allow, or what a profile of a program will show",
     .description =
         "Asks the running kernel for everything that the tools may want: BTF, ring buffers, every type of program, map, "
-        "attachment "
-        "and link, every helper function, performance counters; and looks at privileges, sysctls, lockdown, security modules and "
-        "mounts. Nothing is guessed from the version: each answer is a system call's. What is missing comes with what would help."
-        "\n\n"
-        "It needs no privileges: a question that these privileges can't ask is answered with a question mark (null in JSON). The "
-        "exit status is 0 whatever is found."
-        "\n\n"
-        "With FILE or -p it looks at programs instead: how many functions set up a frame pointer (told by the unwind tables), "
-        "the "
-        "tables and how much memory they take, where names come from, debug info, USDT probes, and in one sentence what a "
-        "profile "
-        "will show. A FILE without a slash is looked for as the dynamic linker or the shell would. The exit status is then 1 "
-        "when "
-        "one couldn't be read, 3 when privileges are missing. rawbpf-lab does this.",
+        "attachment and link, every helper function, performance counters. It also looks at privileges, sysctls, lockdown, "
+        "security modules and mounts. doctor asks the kernel; it never guesses from the version. If something is missing, doctor "
+        "says what would help.\n\n"
+        "doctor needs no privileges; where it lacks the privileges to ask, it answers with a question mark (null in JSON). The "
+        "exit status is 0 whatever it finds.\n\n"
+        "With FILE or -p, doctor examines programs instead: how many functions set up a frame pointer (according to the unwind "
+        "tables), the tables and their memory, where names come from, debug info, USDT probes, and in one sentence what a "
+        "profile will show. doctor looks for a FILE without a slash as the dynamic linker or the shell would. The exit status is "
+        "then 1 if a file couldn't be read, 3 if privileges are missing. This part is in rawbpf-lab.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE...",

@@ -17,23 +17,22 @@ namespace {
 constexpr std::string_view kWho = "rawbpf exec";
 
 constexpr Option kOptions[] = {
-    {.name = "emulate", .help = "in user space; this is the default", .section = "Where", .excludes = "engine"},
-    {.name = "kernel", .help = "in the kernel, with BPF_PROG_TEST_RUN (4.12)", .excludes = "engine"},
-    {.name = "diff", .help = "in both; the first difference in r0, memory and maps is an error (status 4)", .excludes = "engine"},
+    {.name = "emulate", .help = "run in user space; this is the default", .section = "Where", .excludes = "engine"},
+    {.name = "kernel", .help = "run in the kernel, with BPF_PROG_TEST_RUN (4.12)", .excludes = "engine"},
+    {.name = "diff",
+     .help = "run in both; the first difference in r0, memory and maps is an error (status 4)",
+     .excludes = "engine"},
     {.name = "repeat",
      .kind = Kind::count,
      .argument = "N",
-     .help =
-         "that many times, memory and maps staying as they are; says how long a run took, in 20 parts: their median, least and "
-         "most, and the same without what an empty program takes, also of each instruction",
+     .help = "run it N times; memory and maps keep their values between runs. Prints how long a run took, measured in 20 parts: "
+             "the median, the least and the most, and the same minus the time of an empty program, also per instruction",
      .least = 1,
      .most = 1'000'000'000},
     {.name = "limit",
      .kind = Kind::count,
      .argument = "N",
-     .help =
-         "emulator: stop after about that many instructions, or when helpers copied, searched and printed as much: 8 bytes are "
-         "one",
+     .help = "emulator: stop after about N instructions; 8 bytes that helpers copy, search or print count as one",
      .fallback = "1000000000",
      .least = 1},
     kMemoryOption,
@@ -43,7 +42,7 @@ constexpr Option kOptions[] = {
     kBtfOption,
     format_option("text", "text json"),
     kJsonOption,
-    verbose_option("memory afterwards and what it cost, on standard error; --json has them without it"),
+    verbose_option("print memory afterwards and the cost, on standard error; --json always has them"),
     kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
@@ -53,7 +52,7 @@ constexpr Example kExamples[] = {
     {"rawbpf exec sum.bpf.o 01020304", "r1 points to these four bytes, r2 is 4"},
     {"sudo rawbpf exec --kernel --repeat 1000000 sum.bpf.o 01020304",
      "the same after the verifier and the JIT, and how long it takes"},
-    {"sudo rawbpf exec --diff --prog count counter.bpf.o", "do the two agree, maps included"},
+    {"sudo rawbpf exec --diff --prog count counter.bpf.o", "do emulator and kernel agree, maps included"},
     {"rawbpf exec xdp.bpf.o --mem-file packet.bin", "an XDP program gets a packet"},
 };
 
@@ -124,21 +123,17 @@ const Command kExec{
     .name = "exec",
     .summary = "run one program once and print r0",
     .description =
-        "Runs a program and prints r0, all 64 bits, in hex. Programs are object files, instructions in hex, or source text for "
-        "the assembler, in a file or "
-        "on standard input (-); memory is given in hex. At entry r1 is the memory's address (0 when there is none) and r2 its "
-        "length."
-        "\n\n"
-        "The emulator needs no privileges. It doesn't verify: a program runs until it ends, faults or has run too many "
-        "instructions; a fault names the instruction, the register and what it missed. It has the instructions of RFC 9669 and "
-        "the "
-        "kernel's newer ones, arrays, hashes, queues, program arrays and ring buffers, and the common helpers; what it lacks it "
-        "names when it gets there."
-        "\n\n"
-        "The kernel verifies first. So that r0 comes back whole and r1 is memory, the program runs in a harness of a few "
-        "instructions; kprobe, tracepoint and perf_event programs, which the kernel doesn't run on request, run as raw "
-        "tracepoint "
-        "programs. bpf_trace_printk() goes to standard error from the emulator, to the trace pipe from the kernel.",
+        "Runs a program and prints r0, all 64 bits, in hex. A program is an object file, instructions in hex, or source text for "
+        "the assembler, in a file or on standard input (-); memory is given in hex. At the start, r1 is the address of the "
+        "memory (0 if there is none) and r2 its length.\n\n"
+        "The emulator needs no privileges. It doesn't verify: a program runs until it ends, faults, or has run too many "
+        "instructions. A fault names the instruction, the register and the memory that it missed. The emulator has the "
+        "instructions of RFC 9669 and the kernel's newer ones, arrays, hashes, queues, program arrays and ring buffers, and the "
+        "common helpers; when a program needs something else, the emulator stops there and names it.\n\n"
+        "The kernel verifies the program first. rawbpf wraps the program in a few instructions, so that all 64 bits of r0 come "
+        "back and r1 points to memory. The kernel doesn't run kprobe, tracepoint and perf_event programs on request; rawbpf runs "
+        "these as raw tracepoint programs. bpf_trace_printk() goes to standard error from the emulator, to the trace pipe from "
+        "the kernel.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "[FILE|-] [HEX]",

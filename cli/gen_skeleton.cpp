@@ -14,7 +14,7 @@ constexpr Option kOptions[] = {
      .letter = 'n',
      .kind = Kind::text,
      .argument = "NAME",
-     .help = "the namespace; otherwise the file's name without .bpf.o",
+     .help = "the namespace, instead of the file's name without .bpf.o",
      .section = "Output"},
     kOutputOption,
 };
@@ -43,11 +43,9 @@ const Command kGenSkeleton{
     .summary = "make a C++ header of an object: variables, maps, programs",
     .description =
         "Writes one header that holds an object and a class for it: open() parses it, load() has the kernel verify it, attach() "
-        "attaches it. Sections of global variables are structs with the program's own layout, mapped once loaded, so that both "
-        "sides "
-        "see each other's writes; maps whose keys and values have types get and put those. It is built against the installed "
-        "library "
-        "(pkg-config --cflags --libs rawbpf), with or without exceptions.",
+        "attaches it. Each section of global variables is a struct with the program's own layout; after load() it is mapped, so "
+        "that program and user space see each other's writes. If the keys and values of a map have types, get and put use them. "
+        "Build it against the installed library (pkg-config --cflags --libs rawbpf), with or without exceptions.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "OBJECT",

@@ -106,7 +106,7 @@ std::string help_text(std::span<const Command *const> commands, bool bold) {
         if (!command->hidden) append(out, "  {:<14}{}\n", command->name, wrapped(command->summary, kWidth, 16));
     append(out, "\n{}", heading("Exit status", bold));
     for (const ExitStatus &s : kExitStatuses) append(out, "  {}  {}\n", s.status, wrapped(s.meaning, kWidth, 5));
-    out += "\nrawbpf COMMAND --help tells more about each; rawbpf --version prints the version.\n";
+    out += "\nrawbpf COMMAND --help explains a command; rawbpf --version prints the version.\n";
     return out;
 }
 

@@ -84,12 +84,9 @@ int run_helper(const Arguments &a) {
 const Command kHelper{
     .name = "helper",
     .summary = "show what BPF programs can call",
-    .description = "Lists the kernel's helper functions with their numbers and prototypes, or tells of one: since when it is "
-                   "there, whether it "
-                   "is for GPL-compatible programs only, and which types of program may call it. The last is asked of the "
-                   "running kernel, with "
-                   "small programs that are never attached; without privileges it can't be asked."
-                   "\n\n"
+    .description = "Lists the kernel's helper functions with their numbers and prototypes, or describes one: the first kernel "
+                   "that has it, whether it is for GPL-compatible programs only, and which types of program may call it. rawbpf "
+                   "asks the running kernel for the last, with small programs that it never attaches; this needs privileges.\n\n"
                    "The list ends with Linux 6.2: since then the kernel adds functions that BTF describes (kfuncs) instead.",
     .examples = kExamples,
     .operand = "NAME",

@@ -42,10 +42,9 @@ int run_inspect(const Arguments &a) {
 const Command kInspect{
     .name = "inspect",
     .summary = "show what a BPF object holds, without a kernel",
-    .description =
-        "Shows what is in a BPF object file: its sections, programs with their types, maps, global variables with their "
-        "places and first values, what it expects the kernel to have, and every relocation. Nothing is loaded, no "
-        "kernel is asked, and no privileges are needed.",
+    .description = "Shows what is in a BPF object file: its sections, programs with their types, maps, global variables with "
+                   "their offsets and first values, what it expects the kernel to have, and every relocation. The command loads "
+                   "nothing, asks no kernel and needs no privileges.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "OBJECT",

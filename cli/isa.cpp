@@ -10,7 +10,7 @@ constexpr std::string_view kWho = "rawbpf isa";
 
 constexpr Example kExamples[] = {
     {"rawbpf isa", "every instruction in a line"},
-    {"rawbpf isa jslt", "what it does, its bytes, since when; all its kinds"},
+    {"rawbpf isa jslt", "what it does, its bytes, since when; all its forms"},
     {"rawbpf isa 's>>='", "by the operator"},
     {"rawbpf isa 0xdb", "by the opcode"},
 };
@@ -34,11 +34,10 @@ int run_isa(const Arguments &a) {
 const Command kIsa{
     .name = "isa",
     .summary = "show the instruction set",
-    .description = "Lists the instructions of BPF (RFC 9669, and what the kernel has added since), or tells of one: what it "
-                   "does, how its bytes "
-                   "are laid out, how LLVM, the kernel's verifier and the conformance suite write it, and the first kernel whose "
-                   "verifier takes "
-                   "it. In a picture, dst, src, off and imm are operands; a number is what the field must be.",
+    .description =
+        "Lists the instructions of BPF (RFC 9669, and what the kernel has added since), or describes one: what it does, how its "
+        "bytes are laid out, how LLVM, the kernel's verifier and the conformance suite write it, and the first kernel whose "
+        "verifier accepts it. In the layout, dst, src, off and imm are operands; a number is a fixed value.",
     .examples = kExamples,
     .operand = "MNEMONIC",
     .least_operands = 0,

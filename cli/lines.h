@@ -11,13 +11,13 @@ namespace rawbpf::inline v0::cli {
 inline constexpr Option kLinesOption{
     .name = "lines",
     .in_lab = true,
-    .help = "file and line of each frame, from debug info (DWARF): in the file, in its debug file, or from the servers that "
-            "DEBUGINFOD_URLS names (a file of 256 MB at most; DEBUGINFOD_MAXSIZE=BYTES sets another bound). In json and pprof, "
-            "and in the table with --ps"};
+    .help = "show file and line of each frame, in json and pprof, and in the table with --ps. They come from debug info (DWARF) "
+            "in the file, in its debug file, or from the servers that DEBUGINFOD_URLS names (files of at most 256 MB; "
+            "DEBUGINFOD_MAXSIZE=BYTES sets another limit)"};
 inline constexpr Option kInlineOption{
     .name = "inline",
     .in_lab = true,
-    .help = "functions that were inlined are frames of their own, from debug info; folded, svg and top mark them _[i]"};
+    .help = "show inlined functions as frames of their own, from debug info; folded, svg and top mark them with _[i]"};
 
 /// Where a command's table has these rows.
 struct LinesIds {

@@ -16,7 +16,7 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .written = true,
      .argument = "FILE",
-     .help = "the object to write; written only when everything went well",
+     .help = "the object to write; it is written only if everything went well",
      .section = "Output"},
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
@@ -27,7 +27,7 @@ constexpr Example kExamples[] = {
 
 int run_link(const Arguments &a) {
     if (a.text(option("output")).empty())
-        return complain(kWho, make_error(Errc::invalid_argument, "where to? An output is needed", "-o FILE"), 2);
+        return complain(kWho, make_error(Errc::invalid_argument, "no output is given", "-o FILE"), 2);
     std::vector<InputFile> files;
     std::vector<LinkInput> inputs;
     for (std::string_view path : a.operands()) {
@@ -48,15 +48,12 @@ int run_link(const Arguments &a) {
 const Command kLink{
     .name = "link",
     .summary = "link several BPF objects into one",
-    .description =
-        "Joins objects that were compiled one by one: sections of one name behind each other, in the files' order; functions, "
-        "variables and maps that one file declares extern and another defines become one; each type is kept once; relocations "
-        "and "
-        "source lines move along. The result is an object as a compiler would have made it of all sources, for rawbpf or libbpf "
-        "to load."
-        "\n\n"
-        "A name may have one strong definition; it wins over weak ones. What no file defines stays extern. Licenses have to "
-        "agree. When two files contradict each other, both are named.",
+    .description = "Joins objects that were compiled one by one. Sections of the same name are appended in the order of the "
+                   "files; a function, variable or map that one file declares extern and another defines becomes one; each type "
+                   "is kept once; relocations and source lines are adjusted. The result is like an object that a compiler made "
+                   "from all sources; rawbpf or libbpf can load it.\n\n"
+                   "A name may have one strong definition, which wins over weak ones. A name that no file defines stays extern. "
+                   "Licenses must agree. If two files contradict each other, the message names both.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "OBJECT...",

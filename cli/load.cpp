@@ -32,8 +32,8 @@ constexpr std::string_view kWho = "rawbpf load";
 
 constexpr Option kOptions[] = {
     {.name = "each",
-     .help = "load every program alone, with the maps that it needs, also those that aren't loaded by default; "
-             "a line each. Nothing is pinned",
+     .help = "load each program alone, with the maps that it needs, also programs that aren't loaded by default; print one line "
+             "for each. Nothing is pinned",
      .section = "What to load"},
     {.name = "prog",
      .kind = Kind::text,
@@ -48,23 +48,21 @@ constexpr Option kOptions[] = {
      .kind = Kind::text,
      .repeatable = true,
      .argument = "NAME=VALUE",
-     .help =
-         "the value that a global variable begins with, as the object's own loader would set it; NAME.member and NAME[2] too"},
+     .help = "the first value of a global variable, as the object's own loader would set it; NAME.member and NAME[2] work too"},
     {.name = "map",
      .kind = Kind::text,
      .repeatable = true,
      .argument = "NAME:entries=N",
-     .help = "how many entries a map has; of a ring buffer, its bytes"},
+     .help = "how many entries a map has; for a ring buffer, how many bytes"},
     {.name = "target",
      .kind = Kind::text,
      .argument = "PROGRAM",
-     .help = "the loaded program that freplace programs replace a function of, and that fentry and fexit programs of a function "
-             "of it watch: its id, its name, or the path of its pin"},
+     .help = "the loaded program to which freplace, fentry and fexit programs attach: its id, its name, or the path of its pin"},
     {.name = "pin",
      .kind = Kind::directory,
      .argument = "DIR",
-     .help = "pin every program as DIR/NAME and every map as DIR/maps/NAME, so that they outlive the command; DIR is made, in "
-             "a bpf file system",
+     .help = "pin every program as DIR/NAME and every map as DIR/maps/NAME, so that they stay when the command ends; rawbpf "
+             "makes DIR, in a bpf file system",
      .section = "What to do with it"},
     kAttachOption,
     kAttachDurationOption,
@@ -77,14 +75,14 @@ constexpr Option kOptions[] = {
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    verbose_option("the verifier's whole log; in JSON also the hash of what was refused"),
+    verbose_option("show the verifier's whole log; in JSON also the hash of a refused program"),
     kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"sudo rawbpf load tool.bpf.o", "load it, say what was loaded, and let go of it again"},
-    {"sudo rawbpf load prog.asm", "assemble it and load it: does the verifier take it?"},
+    {"sudo rawbpf load tool.bpf.o", "load it, say what was loaded, unload it"},
+    {"sudo rawbpf load prog.asm", "assemble it and load it: does the verifier accept it?"},
     {"sudo rawbpf load --each --json tool.bpf.o", "which programs load on this kernel, and why not the others"},
     {"sudo rawbpf load --prog on_exec --pin /sys/fs/bpf/tool tool.bpf.o", "one program, to stay"},
     {"sudo rawbpf load --attach -d 5 tool.bpf.o", "attach it for five seconds, then show what its maps hold"},
@@ -92,7 +90,7 @@ constexpr Example kExamples[] = {
      "an XDP or tc program on an interface until Ctrl-C; maps as JSON lines"},
     {"sudo rawbpf load --attach --target xdp_main patch.bpf.o", "functions of a running program, replaced until Ctrl-C"},
     {"sudo rawbpf load --btf 5.10.btf tool.bpf.o", "on a kernel without BTF of its own"},
-    {"sudo rawbpf load --set wanted_pid=1234 --map counts:entries=1024 tool.bpf.o", "what the tool's own loader would decide"},
+    {"sudo rawbpf load --set wanted_pid=1234 --map counts:entries=1024 tool.bpf.o", "set what the tool's own loader would set"},
 };
 
 std::string type_name(uint32_t type) {
@@ -392,23 +390,19 @@ int run_load(const Arguments &a) {
 const Command kLoad{
     .name = "load",
     .summary = "load a BPF object file, whole or program by program",
-    .description =
-        "Loads BPF programs, compiled (ELF objects of clang or gcc) or as source text for the assembler (rawbpf asm), into the "
-        "kernel: makes their maps, relocates their accesses "
-        "to the kernel's types (CO-RE), and has each program verified. Unless --pin is given, everything is let go of again when "
-        "the command ends, but for maps whose definition says that they are pinned by name: those stay, in /sys/fs/bpf."
-        "\n\n"
-        "With --attach, programs are attached where their sections say, or where -i, --cgroup, --netns and -F say, for a time "
-        "or until Ctrl-C; then what iterators print and what the maps hold is shown, with the types that the object has for it. "
-        "What multi attachments pass over is said on standard error. With --pin as well, links are pinned as DIR/links/NAME, and "
-        "the "
-        "command doesn't wait unless -d says so."
-        "\n\n"
-        "Where the kernel refuses a program, the reason names the instruction with its source line and what would help; -v adds "
-        "the verifier's whole log."
-        "\n\n"
-        "In JSON there is one object a program. Its insn_hash is FNV-1a 64 over the final instructions, with descriptors "
-        "replaced: a map's by its position in the object, others by 0. Equal hashes mean equal programs, whoever loaded them.",
+    .description = "Loads BPF programs into the kernel. OBJECT is compiled (an ELF object of clang or gcc) or source text for "
+                   "the assembler (rawbpf asm). rawbpf makes the maps, relocates accesses to the kernel's types (CO-RE), and has "
+                   "the kernel verify each program. When the command ends, the kernel frees everything, unless --pin is given; "
+                   "maps whose definition says that they are pinned by name stay in /sys/fs/bpf.\n\n"
+                   "With --attach, rawbpf attaches programs where their sections say, or where -i, --cgroup, --netns and -F say, "
+                   "for the duration or until Ctrl-C. Then it shows what iterators print and what the maps hold, with the "
+                   "object's types. If a program for many functions skips some of them, rawbpf says so on standard error. With "
+                   "--pin as well, rawbpf pins links as DIR/links/NAME, and waits only if -d is given.\n\n"
+                   "If the kernel refuses a program, the message names the instruction, its source line, the reason and what "
+                   "would help; -v adds the verifier's whole log.\n\n"
+                   "JSON output has one object per program. Its insn_hash is FNV-1a 64 over the final instructions, in which a "
+                   "map's descriptor is replaced by the map's position in the object, other descriptors by 0. Equal hashes mean "
+                   "equal programs, whichever tool loaded them.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "OBJECT",

@@ -12,11 +12,12 @@
 
 namespace rawbpf::inline v0::cli {
 
-inline constexpr Option kOtlpEncodingOption{.name = "otlp-encoding",
-                                            .kind = Kind::choice,
-                                            .argument = "NAME",
-                                            .help = "how they are sent; else as OTEL_EXPORTER_OTLP_PROTOCOL says, or protobuf",
-                                            .choices = "protobuf json"};
+inline constexpr Option kOtlpEncodingOption{
+    .name = "otlp-encoding",
+    .kind = Kind::choice,
+    .argument = "NAME",
+    .help = "the encoding of the spans; otherwise the one that OTEL_EXPORTER_OTLP_PROTOCOL names, or protobuf",
+    .choices = "protobuf json"};
 
 /// Where a command's table has these rows.
 struct OtlpIds {

@@ -28,16 +28,16 @@ constexpr Option kOptions[] = {
      .letter = 'e',
      .kind = Kind::text,
      .argument = "EVENT",
-     .help =
-         "what a sample is taken of: cpu-clock or cycles, which tick while code runs; page-faults, minor-faults, major-faults, "
-         "context-switches, cpu-migrations, or tracepoint:CATEGORY:NAME, which happen",
+     .help = "what triggers a sample: a clock that ticks while code runs (cpu-clock, cycles), or an event (page-faults, "
+             "minor-faults, major-faults, context-switches, cpu-migrations, tracepoint:CATEGORY:NAME)",
      .section = "What to sample",
      .fallback = "cpu-clock"},
     {.name = "count",
      .letter = 'c',
      .kind = Kind::count,
      .argument = "N",
-     .help = "a sample at each N-th event, which stands for N of them; otherwise at each. Of cycles, instead of --freq",
+     .help = "take a sample at each N-th event; the sample counts as N events. Without it, each event is a sample. With cycles, "
+             "instead of --freq",
      .excludes = "rates",
      .least = 1,
      .most = INT32_MAX},
@@ -45,13 +45,12 @@ constexpr Option kOptions[] = {
      .letter = 'F',
      .kind = Kind::count,
      .argument = "HZ",
-     .help = "samples a second on each CPU, up to the kernel's "
-             "perf_event_max_sample_rate: of cpu-clock and cycles",
+     .help = "samples per second on each CPU, up to the kernel's perf_event_max_sample_rate; for cpu-clock and cycles",
      .fallback = "99",
      .excludes = "rates",
      .least = 1},
     {.name = "hw",
-     .help = "short for -e cycles: the CPU's cycle counter is the clock; needs a PMU, which many virtual machines lack",
+     .help = "short for -e cycles: use the CPU's cycle counter as the clock. It needs a PMU, which many virtual machines lack",
      .stands_for = "event=cycles"},
     kOffCpuOption,
     kMinWaitOption,
@@ -60,9 +59,10 @@ constexpr Option kOptions[] = {
      .kind = Kind::pids,
      .repeatable = true,
      .argument = "PID",
-     .help = "only this process, or a list 1,2,3, and all that these have started or start; ends with the last of those given"},
+     .help =
+         "only this process, or a list 1,2,3, and all that they started or will start; ends when the last of those given ends"},
     kNoChildrenOption,
-    {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name, of 15 bytes at most"},
+    {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name; a name has at most 15 bytes"},
     {.name = "cpu", .letter = 'C', .kind = Kind::cpus, .argument = "LIST", .help = "only these CPUs: 0-3,8"},
     {.name = "cgroup",
      .kind = Kind::directory,
@@ -72,19 +72,17 @@ constexpr Option kOptions[] = {
     {.name = "container",
      .kind = Kind::text,
      .argument = "WHICH",
-     .help =
-         "only tasks of this container: the beginning of its id (docker, podman, kubernetes), its name (systemd-nspawn, lxc), or "
-         "the number of a process in it",
+     .help = "only tasks of this container, given by the beginning of its id (docker, podman, kubernetes), its name "
+             "(systemd-nspawn, lxc), or the number of a process in it",
      .excludes = "cgroups"},
     {.name = "user", .letter = 'U', .help = "only user stacks", .excludes = "stacks"},
     {.name = "kernel", .letter = 'K', .help = "only kernel stacks", .excludes = "stacks"},
-    {.name = "idle", .letter = 'I', .help = "show samples of idle CPUs too; otherwise they are filtered, and counted"},
+    {.name = "idle", .letter = 'I', .help = "show samples of idle CPUs too; otherwise they are only counted, as filtered"},
     {.name = "max-cpu",
      .kind = Kind::text,
      .argument = "PERCENT",
-     .help =
-         "what the profile itself may use of one CPU: when it is more, the clock ticks slower, down to a 64th, and faster again "
-         "later. Counts are as if it had ticked as asked"},
+     .help = "how much of one CPU the profile itself may use. When it uses more, rawbpf slows the clock down (to a 64th of the "
+             "rate at least) and speeds it up again later. Counts are scaled as if the clock had kept its rate"},
     kUnwindOption,
     kUnwindMemoryOption,
     kDepthOption,
@@ -114,21 +112,20 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .written = true,
      .argument = "FILE",
-     .help = "write the capture, for rawbpf report here or on another machine; - is "
-             "standard output. Nothing else is shown unless -f asks"},
+     .help = "write a capture, for rawbpf report on this or another machine; - is standard output. Nothing else is shown unless "
+             "-f is given"},
     {.name = "otlp",
      .kind = Kind::text,
      .in_lab = true,
      .argument = "URL",
-     .help =
-         "send spans to this OpenTelemetry receiver, as http://localhost:4318: what stays on a thread's stack from one "
-         "sample to the next is one. env: the one that OTEL_EXPORTER_OTLP_ENDPOINT names. Nothing else is shown unless -f asks"},
+     .help = "send spans to this OpenTelemetry receiver, such as http://localhost:4318. A function that stays on a thread's "
+             "stack from one sample to the next is a span. env: the receiver that OTEL_EXPORTER_OTLP_ENDPOINT names. Nothing "
+             "else is shown unless -f is given"},
     kOtlpEncodingOption,
     {.name = "live",
      .in_lab = true,
-     .help =
-         "the hottest functions of the last ten seconds, redrawn every second on the terminal; the whole run's at the end, as -f "
-         "top shows them"},
+     .help = "show the hottest functions of the last ten seconds on the terminal, redrawn every second; at the end those of the "
+             "whole run, as -f top does"},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -136,27 +133,29 @@ constexpr Option kOptions[] = {
     {.name = "bpf",
      .kind = Kind::choice,
      .argument = "SOURCE",
-     .help = "which BPF program: the one compiled from C, or its twin in the C++ DSL",
+     .help = "which BPF program to use: the one compiled from C, or its equivalent in the C++ DSL",
      .fallback = "auto",
      .choices = "auto clang dsl"},
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"sudo rawbpf profile", "the whole machine at 99 Hz, a line a sample, until Ctrl-C"},
+    {"sudo rawbpf profile", "the whole machine at 99 Hz, one line per sample, until Ctrl-C"},
     {"sudo rawbpf profile -f svg -o flame.svg -d 10", "ten seconds of it as a flame graph; open the file in a browser"},
     {"sudo rawbpf profile -F 999 -f top -- ./server --port 80", "run a command and show its hottest functions"},
-    {"sudo rawbpf profile -e page-faults -f svg -o faults.svg -- ./server", "who touches new memory, in place of who computes"},
+    {"sudo rawbpf profile -e page-faults -f svg -o faults.svg -- ./server",
+     "which code touches new memory, instead of which code computes"},
     {"sudo rawbpf profile -e tracepoint:block:block_rq_issue -c 10 -f folded -d 60",
      "the stacks that one disk request in ten comes from"},
-    {"sudo rawbpf profile --off-cpu --min-wait 1ms -f svg -o waits.svg -- make", "what a command and all it starts wait for"},
+    {"sudo rawbpf profile --off-cpu --min-wait 1ms -f svg -o waits.svg -- make",
+     "what a command and everything that it starts wait for"},
     {"sudo rawbpf profile --live", "what the machine does, as it does it"},
     {"sudo rawbpf profile --ps -p 1234", "one process, with the stack under each sample"},
     {"sudo rawbpf profile --inline --lines -f json -d 5 -p 1234", "with lines, and inlined functions as frames of their own"},
     {"sudo rawbpf profile --json -d 5 | jq -r 'select(.comm).comm' | sort | uniq -c", "who was on the CPU, counted"},
     {"sudo rawbpf profile --record board.rbpf -d 30",
      "capture on one machine; rawbpf report board.rbpf names and shows it on another"},
-    {"sudo rawbpf profile --syscalls -d 1 -o /dev/null", "see how it is done, call by call"},
+    {"sudo rawbpf profile --syscalls -d 1 -o /dev/null", "see each system call"},
 };
 
 // Whether results are shown: a capture, or spans, are enough of a result.
@@ -460,24 +459,25 @@ const Command kProfile{
     .name = "profile",
     .summary = "sample what runs on the CPUs, with kernel and user stacks",
     .description =
-        "Samples what runs: on each CPU a clock interrupts so many times a second, and a BPF program notes the process, the "
-        "thread "
-        "and both stacks. Idle CPUs are filtered unless --idle asks for them. Of a whole machine the unwind tables of what runs "
-        "already are made first, which takes 0.3 s at most (a file's table that was begun is finished), and nothing where "
-        "nothing "
-        "runs; stacks of what has none yet are copied, and walked later.\n\n"
-        "With --event it samples what happens instead of what takes time: page faults, context switches, hits of a tracepoint. "
-        "Counts are of events then: a sample taken at each N-th counts N times.\n\n"
-        "With -- COMMAND it runs a command, samples it and its children from the first instruction on, and ends with it. "
-        "At the end a ledger on standard error accounts for every sample, and says what the profile itself cost.\n\n"
-        "--off-cpu shows the other half: where threads wait, by the time that they waited. Folded stacks then count "
-        "microseconds, the graph and the top table show time, pprof's values are off-cpu nanoseconds. A wait that isn't over at "
-        "the end counts up to there.\n\n"
-        "The formats: table is a line a sample as it comes; folded has equal stacks counted, one a line, for flame "
-        "graph tools; folded-ext is a line a sample with time, comm, pid, tid, CPU and frames; json is an object a "
-        "line; svg is a flame graph for a browser; top lists the hottest functions and stacks. For other tools: pprof is "
-        "profile.proto, gzip'd; perf-script is what perf script prints; speedscope is JSON for speedscope.app; firefox for "
-        "profiler.firefox.com.",
+        "Samples the code that runs. On each CPU a clock interrupts at a given rate, and a BPF program records the process, the "
+        "thread, the kernel stack and the user stack. Samples of idle CPUs are left out unless --idle is given. Before it "
+        "profiles a whole machine, rawbpf makes the unwind tables of the running programs, for at most 0.3 s (it finishes the "
+        "table of a file that it has begun). If a program has no table yet, its stack is copied and walked later.\n\n"
+        "With "
+        "--event, events trigger samples instead of a clock: page faults, context switches, hits of a tracepoint. Counts are "
+        "then numbers of events: with --count N, each sample counts as N.\n\n"
+        "With -- COMMAND, rawbpf runs the command, samples "
+        "it and its children from the first instruction on, and ends when the command ends. At the end it prints a ledger on "
+        "standard error, which accounts for every sample and says what the profile itself cost.\n\n"
+        "--off-cpu measures waiting "
+        "instead of running: where threads wait, and for how long. Folded stacks then count microseconds, the flame graph and "
+        "the top table show time, and values in pprof are nanoseconds off the CPU. A wait that hasn't ended counts until the end "
+        "of the profile.\n\n"
+        "Formats: table prints one line per sample as it comes; folded counts equal stacks, one per line, for "
+        "flame graph tools; folded-ext prints one line per sample with time, comm, pid, tid, CPU and frames; json prints one "
+        "object per line; svg is a flame graph for a browser; top lists the hottest functions and stacks. For other tools: pprof "
+        "is a gzip-compressed profile.proto; perf-script is what perf script prints; speedscope is JSON for speedscope.app; "
+        "firefox is for profiler.firefox.com.",
     .options = kOptions,
     .examples = kExamples,
     .workload = true,

@@ -13,7 +13,7 @@ constexpr Option kOptions[] = {
     {.name = "btf",
      .kind = Kind::file,
      .argument = "FILE",
-     .help = "relocate to the kernel whose types these are (BTF, or a vmlinux), not to the running one",
+     .help = "relocate to the kernel with these types (BTF or a vmlinux) instead of the running one",
      .section = "What"},
     format_option("text", "text json"),
     kJsonOption,
@@ -23,7 +23,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf relocs prog.bpf.o", "how the running kernel's types differ from those it was compiled with"},
-    {"rawbpf relocs prog.bpf.o --btf 5.10.btf --json", "the same for another kernel, a JSON object a relocation"},
+    {"rawbpf relocs prog.bpf.o --btf 5.10.btf --json", "the same for another kernel, one JSON object per relocation"},
 };
 
 int run_relocs(const Arguments &a) {
@@ -49,13 +49,11 @@ const Command kRelocs{
     .name = "relocs",
     .summary = "show how an object's CO-RE relocations come out",
     .description = "Shows every CO-RE relocation of an object: the instruction, what it depends on, its value in the types that "
-                   "the object was "
-                   "compiled with and in the kernel's, and the types of that name that were looked at but didn't fit, each with "
-                   "why not. What "
-                   "can't be found is \"missing\"; \"guarded\" where the program asks first, so that a verifier never gets there."
-                   "\n\n"
-                   "Nothing is loaded. The running kernel's types and its modules' are read from /sys/kernel/btf, which needs no "
-                   "privileges.",
+                   "the object was compiled with and in the kernel's types, and each type of that name that didn't match, with "
+                   "the reason. A relocation is \"missing\" if the kernel has no match; it is \"guarded\" if the program asks "
+                   "first, so that the verifier never reaches the access.\n\n"
+                   "The command loads nothing. It reads the types of the running kernel and its modules from /sys/kernel/btf, "
+                   "which needs no privileges.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "OBJECT",

@@ -37,9 +37,8 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .in_lab = true,
      .argument = "AFTER",
-     .help = "folded, svg: this capture beside FILE, which is the earlier one: lines with two counts, or the later one's flame "
-             "graph, "
-             "red where its share of all samples grew, blue where it shrank"},
+     .help = "compare this later capture with FILE, the earlier one. folded: lines with two counts. svg: the later one's flame "
+             "graph, red where its share of all samples grew, blue where it shrank"},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -48,10 +47,12 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf report run.rbpf -f svg -o flame.svg", "a flame graph of a capture"},
-    {"rawbpf report run.rbpf --inline -f folded", "with inlined functions as frames of their own, if there is debug info"},
-    {"rawbpf report board.rbpf --symfs ~/board/rootfs -f top", "a board's capture, named with the files it was built from"},
+    {"rawbpf report run.rbpf --inline -f folded", "inlined functions as frames of their own, if there is debug info"},
+    {"rawbpf report board.rbpf --symfs ~/board/rootfs -f top",
+     "a board's capture, with names from the files that the board was built from"},
     {"rawbpf report before.rbpf --diff after.rbpf -f svg -o diff.svg", "what became slower, in red, and what faster, in blue"},
-    {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded", "capture there, name and show here"},
+    {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded",
+     "capture on the board, name and show on this machine"},
 };
 
 constexpr size_t kMostPiped = size_t{256} << 20;
@@ -138,13 +139,10 @@ int run_report(const Arguments &a) {
 const Command kReport{
     .name = "report",
     .summary = "name and show a capture of rawbpf profile --record",
-    .description =
-        "Names the addresses in a capture with the symbols of this machine, or of a folder that looks like the "
-        "recording one's root, "
-        "and shows it in any format of rawbpf profile. It needs no privileges, and not the machine that recorded. Of a capture "
-        "that ends early (a full disk, a profiler that was killed) what is whole is shown; the exit status is 1 then. A "
-        "file is used only "
-        "where its build-id is the recorded one.",
+    .description = "Shows a capture in any format of rawbpf profile. Names of addresses come from the files of this machine, or "
+                   "from a folder that is laid out like the root of the machine that recorded. rawbpf uses a file only if its "
+                   "build-id is the recorded one. report needs no privileges, and runs on any machine. If a capture ends early "
+                   "(a full disk, a profiler that was killed), report shows the complete part, and the exit status is 1.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

@@ -53,8 +53,8 @@ inline constexpr Option kBacklogOption{
     .name = "backlog",
     .kind = Kind::text,
     .argument = "SIZE",
-    .help = "at most so much memory for what came faster than it could be written, and waits: "
-            "64M, 2G; from 1M on. By default an eighth of the machine's memory, or of the container's"};
+    .help = "the most memory for events that come faster than rawbpf can write them and therefore wait: 64M, 2G; at least 1M. By "
+            "default an eighth of the memory of the machine or of the container"};
 /// It in bytes, or the default that its help states. Errors: invalid_argument.
 [[nodiscard]] Result<uint64_t> backlog_bytes(const Arguments &a, Id backlog);
 /// --ring in bytes, a power of two; 0: it isn't given. Errors: invalid_argument, for a size that is none.

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kWho = "rawbpf step";
 
 constexpr Option kOptions[] = {
-    {.name = "trace", .help = "no keys: print every instruction and what it changed", .section = "How"},
+    {.name = "trace", .help = "use no keys: print every instruction and what it changed", .section = "How"},
     {.name = "break",
      .kind = Kind::text,
      .repeatable = true,
@@ -196,14 +196,11 @@ const Command kStep{
     .summary = "walk through a program, forwards and backwards",
     .description =
         "Runs a program in the emulator one instruction at a time and shows registers, stack, memory and code, with what the "
-        "last "
-        "step changed and the source line. Steps can be taken back, maps and memory included; some 200,000 are remembered. "
-        "Programs and memory are given as to rawbpf exec; no privileges are needed."
-        "\n\n"
+        "last step changed and the source line. Steps can be undone, maps and memory included; rawbpf remembers some 200,000 of "
+        "them. Programs and memory are given as for rawbpf exec. The command needs no privileges.\n\n"
         "Keys: n, space or right: next. b or left: back. o: over a call. l: to another source line. c: run on to a breakpoint or "
-        "the "
-        "end, C: back to one or the beginning. up, down and t: move a cursor and set or remove a breakpoint there. h: home, the "
-        "beginning. q: quit.",
+        "the end, C: back to one or the beginning. up, down and t: move a cursor and set or remove a breakpoint there. h: home, "
+        "the beginning. q: quit.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "[FILE|-] [HEX]",

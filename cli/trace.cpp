@@ -39,9 +39,9 @@ constexpr int kTickMs = 50;
 constexpr uint64_t kTarget = 16;         // among what epoll tells: a process that is traced has ended
 constexpr size_t kAtOnce = 8192;         // events that are shown before anything else is looked at
 constexpr uint32_t kStackCounts = 16384; // different stacks: 1.5 MB
-constexpr std::string_view kNoRoomForStacks = "events were lost whose stacks couldn't be counted in the kernel, as most of them "
-                                              "were new, and came faster than they could be "
-                                              "read: --ring SIZE gives them more room, --filter and --sample leave some out";
+constexpr std::string_view kNoRoomForStacks =
+    "the kernel couldn't count the stacks of some events, as most stacks were new, and they came faster than rawbpf could read "
+    "them: --ring SIZE gives them more room, --filter and --sample leave some out";
 constexpr uint64_t kRedrawNs = 1'000'000'000;
 
 constexpr Option without_section(Option option) {
@@ -57,27 +57,26 @@ constexpr Option kOptions[] = {
     {.name = "sig",
      .kind = Kind::text,
      .argument = "TYPES",
-     .help = "types of a program's function, as C writes them: 'int,const char*', 'long (int fd, const char *path)'; of a Go "
-             "program as Go does: '(id int, key string) error'"},
+     .help = "the argument types of a program's function, in C: 'int,const char*', 'long (int fd, const char *path)'; of a Go "
+             "function in Go: '(id int, key string) error'"},
     {.name = "types",
      .kind = Kind::file,
      .repeatable = true,
      .argument = "FILE",
-     .help = "names and types of USDT probes' arguments, a line each: python:gc__start(int generation)"},
-    {.name = "returns", .letter = 'r', .help = "returns too: what came back, and after how long"},
+     .help = "a file with names and types of the arguments of USDT probes, one probe per line: python:gc__start(int generation)"},
+    {.name = "returns", .letter = 'r', .help = "show returns too: the result, and how long the call took"},
     {.name = "allow-unwind-risk",
-     .help = "returns also in programs that unwind (C++) or change their stacks: a return probe may end them"},
+     .help = "probe returns also in programs that unwind (C++) or change their stacks; a return probe may crash them"},
     {.name = "pid",
      .letter = 'p',
      .kind = Kind::pids,
      .repeatable = true,
      .argument = "PID",
-     .help = "only this process, or a list 1,2,3, and all that these have started or start",
+     .help = "only this process, or a list 1,2,3, and all that they started or will start",
      .section = "What to keep"},
     {.name = "no-children",
-     .help = "with -p, or COMMAND: only these processes, without those that they have started or will start. The probes of one "
-             "process "
-             "slow no other one that uses the same library"},
+     .help = "with -p, or COMMAND: only these processes, without those that they started or will start. Probes in one process "
+             "then don't slow others that use the same library"},
     {.name = "tid", .kind = Kind::tids, .repeatable = true, .argument = "TID", .help = "only this thread, or a list"},
     {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name"},
     {.name = "uid",
@@ -91,14 +90,18 @@ constexpr Option kOptions[] = {
     {.name = "filter",
      .kind = Kind::text,
      .argument = "EXPRESSION",
-     .help =
-         "only where this holds, compiled into the BPF program: 'arg2 > 4096 && comm == \"cat\"', 'file->f_inode->i_size > 1m'"},
-    {.name = "errors", .letter = 'e', .help = "only returns that are errors (negative)"},
+     .help = "only events for which this expression is true; it is compiled into the BPF program: 'arg2 > 4096 && comm == "
+             "\"cat\"', 'file->f_inode->i_size > 1m'"},
+    {.name = "errors", .letter = 'e', .help = "only calls that return an error (a negative number)"},
     {.name = "min-duration",
      .kind = Kind::seconds,
      .argument = "TIME",
-     .help = "only calls that took at least so long: 10us, 5ms, 1.5; one line a call, when it returns"},
-    {.name = "sample", .kind = Kind::count, .argument = "N", .help = "1 in N of what is left, at each place", .least = 1},
+     .help = "only calls that took at least this long: 10us, 5ms, 1.5; prints one line per call, when it returns"},
+    {.name = "sample",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "keep 1 in N of the remaining events, at each probe",
+     .least = 1},
     {.name = "max-events", .letter = 'n', .kind = Kind::count, .argument = "N", .help = "end after so many events", .least = 1},
     {.name = "duration",
      .letter = 'd',
@@ -112,7 +115,7 @@ constexpr Option kOptions[] = {
     kBacklogOption,
     {.name = "stack",
      .letter = 's',
-     .help = "with each event the stacks of the kernel and of the program; -f folded, svg, top and pprof count equal ones",
+     .help = "capture the kernel stack and the user stack with each event; -f folded, svg, top and pprof count equal stacks",
      .section = "Stacks"},
     without_section(kUnwindOption),
     kUnwindMemoryOption,
@@ -122,19 +125,19 @@ constexpr Option kOptions[] = {
     kInlineOption,
     {.name = "count",
      .letter = 'c',
-     .help = "no events: how often each function is called, counted in the kernel",
+     .help = "show no events, but how often each function is called, counted in the kernel",
      .section = "Output",
      .excludes = "view"},
     {.name = "show",
      .kind = Kind::text,
      .repeatable = true,
      .argument = "FIELD",
-     .help = "this as well, through the kernel's types: 'file->f_inode->i_size'"},
+     .help = "show this field too; follows pointers by the kernel's types: 'file->f_inode->i_size'"},
     {.name = "graph",
      .letter = 'g',
-     .help = "calls indented by depth, with what they returned and how long they took",
+     .help = "indent calls by depth, with their results and how long they took",
      .excludes = "view"},
-    {.name = "latency", .letter = 'L', .help = "at the end a table of times for each function"},
+    {.name = "latency", .letter = 'L', .help = "print a table of times for each function at the end"},
     {.name = "format",
      .letter = 'f',
      .kind = Kind::choice,
@@ -152,7 +155,8 @@ constexpr Option kOptions[] = {
      .least = 16,
      .most = 4096},
     {.name = "explain",
-     .help = "first of USDT probes, on standard error: each argument's spec, what it means, the instructions that fetch it"},
+     .help = "first print, on standard error, for each argument of a USDT probe: its specification, what it means, and the "
+             "instructions that fetch it"},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -172,8 +176,8 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace uprobe:./prog:'work_*' --graph -- ./prog", "who calls whom in a program, and how long it takes"},
     {"sudo rawbpf trace 'uprobe:./svc:main.Handle' --sig '(id int, key string)'", "a Go function, by Go's convention"},
     {"sudo rawbpf trace 'uprobe:./service:main.(*srv).*' -r", "functions of a Go program, and what they return"},
-    {"sudo rawbpf trace uprobe:./prog:parse+0x42 --stack", "a place inside a function, and who came there"},
-    {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "what is opened, by everybody, for five seconds"},
+    {"sudo rawbpf trace uprobe:./prog:parse+0x42 --stack", "an instruction inside a function, with the stacks that reach it"},
+    {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "the files that all processes open, for five seconds"},
     {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
     {"sudo rawbpf trace 'uprobe:./prog:*' -r -f chrome -o prog.json -- ./prog", "a timeline for ui.perfetto.dev"},
@@ -652,31 +656,25 @@ const Command kTrace{
     .name = "trace",
     .summary = "trace calls of functions, system calls and tracepoints, with their arguments",
     .description =
-        "Attaches to functions of the kernel and of programs, to tracepoints and system calls, and shows each call with its "
-        "arguments, typed and named where the kernel's BTF or --sig knows them. What isn't wanted is filtered in the kernel.\n\n"
+        "Attaches to functions of the kernel and of programs, to tracepoints and to system calls, and shows each call with its "
+        "arguments. Their names and types come from the kernel's BTF or from --sig. Filters run in the kernel.\n\n"
         "A PROBE is kprobe:GLOB, kretprobe:GLOB, fentry:GLOB, fexit:GLOB, uprobe:PATH:GLOB, uretprobe:PATH:GLOB, "
-        "tracepoint:CATEGORY:GLOB, raw_tp:NAME, syscall:GLOB or usdt:FILE:PROVIDER:NAME. A bare GLOB stands for functions of the "
-        "kernel, by the best way "
-        "that "
-        "this kernel has, and it says which. kprobe:NAME+OFFSET and uprobe:PATH:NAME+OFFSET stand inside a function, so many "
-        "bytes (16, 0x10) from its beginning, where an instruction begins; what is shown as arguments are the registers that the "
-        "function's came in, as they are there. System calls of 32-bit programs have numbers of their own; they aren't shown.\n\n"
-        "With -- COMMAND it traces that command and what it starts, from the first instruction on, and ends with it; with --pid "
-        "it "
-        "ends with the last of those processes.\n\n"
-        "-f chrome is for ui.perfetto.dev and chrome://tracing (with --returns each call is a bar), folded has each function's "
-        "own "
-        "time in nanoseconds by call path, for flame graph tools, protobuf is a series of length-delimited records whose schema "
-        "is "
-        "installed as share/rawbpf/trace.proto. With --stack, folded has how often each stack was there; so have svg, a flame "
-        "graph, top, a table, and pprof, which turn it on by themselves."
-        "\n\n"
-        "With --spans, --otlp or --prometheus the events make spans: a call and its return, a probe that begins something and "
-        "the one "
-        "that ends it. --otlp sends them by OTLP/HTTP and reads OpenTelemetry's variables (OTEL_SERVICE_NAME, "
-        "OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _PROTOCOL, _ENDPOINT), which sudo passes on with -E "
-        "only. "
-        "While nobody takes them they wait in a bounded queue; when spans were lost, the exit status is 1.",
+        "tracepoint:CATEGORY:GLOB, raw_tp:NAME, syscall:GLOB or usdt:FILE:PROVIDER:NAME. A GLOB alone means functions of the "
+        "kernel; rawbpf attaches in the best way that this kernel has, and says which. kprobe:NAME+OFFSET and "
+        "uprobe:PATH:NAME+OFFSET attach inside a function, at the instruction OFFSET bytes (16, 0x10) behind its beginning; the "
+        "arguments shown are then the current values of the registers in which the function got its arguments. System calls of "
+        "32-bit programs have numbers of their own and aren't shown.\n\n"
+        "With -- COMMAND, rawbpf runs the command, traces it and everything that it starts, from the first instruction on, and "
+        "ends when the command ends. With --pid it ends when the last of those processes ends.\n\n"
+        "Formats: chrome is for ui.perfetto.dev and chrome://tracing (with --returns each call is a bar); folded has each "
+        "function's own time in nanoseconds by call path, for flame graph tools; protobuf is a series of length-delimited "
+        "records, whose schema is installed as share/rawbpf/trace.proto. With --stack, folded counts how often each stack came. "
+        "svg (a flame graph), top (a table) and pprof count stacks too; they turn on --stack by themselves.\n\n"
+        "With --spans, --otlp or --prometheus rawbpf makes spans of events: a call and its return are a span, and so are a probe "
+        "that begins something and the probe that ends it. --otlp sends spans by OTLP/HTTP and reads OpenTelemetry's variables "
+        "(OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _PROTOCOL, _ENDPOINT), which sudo "
+        "passes on with -E only. While the receiver takes no spans, they wait in a bounded queue; if spans were lost, the exit "
+        "status is 1.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "PROBE",
@@ -690,23 +688,17 @@ const Command kUsdtTrace{
     .name = "usdt trace",
     .summary = "trace the USDT probes of programs and libraries, with their arguments",
     .description =
-        "Attaches to the probes that a program or library brings along and shows each time that one is reached, with its "
-        "arguments. "
-        "TARGET is FILE, FILE:PROVIDER or FILE:PROVIDER:NAME, with * and ? as in a shell; a FILE without a slash is looked for "
-        "as "
-        "the dynamic linker or the shell would. With -p PID, FILE may be left out: all that the process has mapped is looked "
-        "through. It is rawbpf trace usdt:TARGET.\n\n"
-        "The kernel raises the semaphores of probes that have one, and drops them again however this ends. What arguments mean "
-        "is "
-        "known of PostgreSQL, Python, Ruby, PHP, HotSpot, libstdc++, libvirt and the Go fork that has such probes; --types "
-        "teaches it others. An "
-        "argument that no program can fetch is shown as ?."
-        "\n\n"
-        "With --spans, --otlp or --prometheus probes make spans: X__start or X_start with X__done, X_end and the like, and the "
-        "known "
-        "ones as they belong together, by thread, or in Go by goroutine. OpenTelemetry's variables (OTEL_SERVICE_NAME, "
-        "OTEL_EXPORTER_OTLP_HEADERS ...) are read, which sudo passes on with -E only. While nobody takes spans they wait in a "
-        "bounded queue; when some were lost, the exit status is 1.",
+        "Attaches to the USDT probes of a program or library and shows each hit of a probe with its arguments. TARGET is FILE, "
+        "FILE:PROVIDER or FILE:PROVIDER:NAME, with * and ? as in a shell; a FILE without a slash is looked for as the dynamic "
+        "linker or the shell would. With -p PID, FILE may be left out: rawbpf then searches all files that the process has "
+        "mapped. The command is short for rawbpf trace usdt:TARGET.\n\n"
+        "If a probe has a semaphore, the kernel raises it, and drops it again however the command ends. rawbpf knows the names "
+        "and types of the arguments of PostgreSQL, Python, Ruby, PHP, HotSpot, libstdc++, libvirt and the Go fork that has such "
+        "probes; --types adds others. An argument that no BPF program can fetch is shown as ?.\n\n"
+        "With --spans, --otlp or --prometheus rawbpf makes spans of pairs of probes: X__start or X_start with X__done, X_end and "
+        "the like, and the known pairs of the programs above. It matches them by thread or, in Go, by goroutine. It reads "
+        "OpenTelemetry's variables (OTEL_SERVICE_NAME, OTEL_EXPORTER_OTLP_HEADERS ...), which sudo passes on with -E only. While "
+        "the receiver takes no spans, they wait in a bounded queue; if some were lost, the exit status is 1.",
     .options = kOptions,
     .examples = kUsdtExamples,
     .operand = "TARGET",

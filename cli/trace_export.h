@@ -12,28 +12,27 @@
 namespace rawbpf::inline v0::cli {
 
 inline constexpr Option kSpansOption{.name = "spans",
-                                     .help = "no events, but the spans they make: a start and its end in the same thread (of Go: "
-                                             "goroutine), a function and its return",
+                                     .help = "show spans instead of events. A span is a start and its end in the same thread (in "
+                                             "Go: goroutine), or a function and its return",
                                      .section = "Spans"};
-inline constexpr Option kSpanTimeoutOption{.name = "span-timeout",
-                                           .kind = Kind::seconds,
-                                           .argument = "TIME",
-                                           .help = "a start whose end hasn't come by then is a span without a length",
-                                           .fallback = "60"};
-inline constexpr Option kKeepLiteralsOption{.name = "keep-literals",
-                                            .help = "leave SQL's literals and URLs' queries in spans; else they are replaced"};
+inline constexpr Option kSpanTimeoutOption{
+    .name = "span-timeout",
+    .kind = Kind::seconds,
+    .argument = "TIME",
+    .help = "if the end of a span hasn't come after this time, the span is shown without a duration",
+    .fallback = "60"};
+inline constexpr Option kKeepLiteralsOption{
+    .name = "keep-literals", .help = "keep the literals of SQL and the queries of URLs in spans; otherwise they are replaced"};
 inline constexpr Option kOtlpOption{.name = "otlp",
                                     .kind = Kind::text,
                                     .argument = "URL",
-                                    .help =
-                                        "send spans to this OpenTelemetry receiver, as http://localhost:4318; env: the one that "
-                                        "OTEL_EXPORTER_OTLP_ENDPOINT names. With --spans they are shown, too"};
+                                    .help = "send spans to this OpenTelemetry receiver, such as http://localhost:4318; env: the "
+                                            "one that OTEL_EXPORTER_OTLP_ENDPOINT names. Add --spans to show them as well"};
 inline constexpr Option kPrometheusOption{.name = "prometheus",
                                           .kind = Kind::text,
                                           .argument = "ADDR",
-                                          .help =
-                                              "calls, errors and durations by span's name, to be scraped at http://ADDR/metrics: "
-                                              "PORT (this machine only), HOST:PORT, or :PORT"};
+                                          .help = "serve calls, errors and durations by the name of the span, for Prometheus to "
+                                                  "scrape at http://ADDR/metrics: PORT (this machine only), HOST:PORT, or :PORT"};
 
 /// Where a command's table has these rows, and those that they don't go with.
 struct SpanIds {

@@ -24,7 +24,8 @@ constexpr Option kOptions[] = {
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    {.name = "explain", .help = "each argument's spec, what it means, and the BPF instructions that fetch it (by rawbpf-lab)"},
+    {.name = "explain",
+     .help = "show each argument's specification, what it means, and the BPF instructions that fetch it (by rawbpf-lab)"},
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
@@ -123,11 +124,11 @@ constexpr Example kListExamples[] = {
     {"rawbpf usdt list /usr/lib/postgresql/15/bin/postgres", "its probes, their addresses, and where their arguments are"},
     {"rawbpf usdt list libstdc++.so.6:libstdcxx:throw --explain", "one probe, with the instructions that fetch its arguments"},
     {"sudo rawbpf usdt list -p 1234", "all probes of a process and of its libraries"},
-    {"rawbpf usdt list './postgres:postgresql:query__*' --json", "those that a pattern describes, a JSON object a site"},
+    {"rawbpf usdt list './postgres:postgresql:query__*' --json", "the probes that match a pattern, one JSON object per site"},
 };
 constexpr Example kValidateExamples[] = {
     {"rawbpf usdt validate ./server", "whether every probe can be traced; exit status 1 when one can't"},
-    {"rawbpf usdt validate ./server --json | jq -c 'select(.ok == false)'", "only those that can't, with why"},
+    {"rawbpf usdt validate ./server --json | jq -c 'select(.ok == false)'", "only those that can't be traced, and why"},
 };
 
 } // namespace
@@ -135,20 +136,14 @@ constexpr Example kValidateExamples[] = {
 const Command kUsdtList{
     .name = "usdt list",
     .summary = "list the USDT probes of a file or a process",
-    .description =
-        "Lists the probes that a program or library brings along (USDT: <sys/sdt.h>, dtrace, Go's and others'): provider and "
-        "name, "
-        "the address of each site, its semaphore, and where its arguments are, with their types. TARGET is FILE, FILE:PROVIDER "
-        "or "
-        "FILE:PROVIDER:NAME, with * and ? as in a shell; a FILE without a slash is looked for as the dynamic linker or the shell "
-        "would. With -p, TARGET may be left out, or its FILE (:PROVIDER:NAME)."
-        "\n\n"
-        "Files may be for any machine, 32- or 64-bit, of either byte order; arguments are decoded for x86_64, i386, arm64, "
-        "riscv64 "
-        "and s390x. "
-        "One that no program can fetch, in a floating point register for one, is shown with a question mark, or in JSON with a "
-        "null "
-        "location and a problem; its neighbours keep their places. Damaged notes are named, and make the exit status 1.",
+    .description = "Lists the USDT probes of a program or library (made with <sys/sdt.h>, dtrace, Go and others): provider and "
+                   "name, the address of each site, its semaphore, and the places and types of its arguments. TARGET is FILE, "
+                   "FILE:PROVIDER or FILE:PROVIDER:NAME, with * and ? as in a shell; a FILE without a slash is looked for as the "
+                   "dynamic linker or the shell would. With -p, TARGET may be left out, or its FILE (:PROVIDER:NAME).\n\n"
+                   "Files may be for any machine, 32- or 64-bit, of either byte order; arguments are decoded for x86_64, i386, "
+                   "arm64, riscv64 and s390x. An argument that no BPF program can fetch (in a floating point register, for "
+                   "example) is shown with a question mark, or in JSON with a null location and a problem; the other arguments "
+                   "keep their places. If a note is damaged, the command says which, and the exit status is 1.",
     .options = kOptions,
     .examples = kListExamples,
     .operand = "TARGET...",
@@ -162,12 +157,10 @@ const Command kUsdtValidate{
     .name = "usdt validate",
     .summary = "check that every USDT probe can be traced",
     .description =
-        "Checks each probe of a file: that a nop stands at its site (and says which kind), that the site is in an executable "
-        "segment and its semaphore in a writable one, that its names can be written as PROVIDER:NAME, and that each argument can "
-        "be "
-        "fetched, in how many BPF instructions; --explain shows which. TARGET is as in rawbpf usdt list."
-        "\n\n"
-        "The exit status is 1 when a probe isn't sound. Nothing is traced, and no privileges are needed.",
+        "Checks each probe of a file: that a nop stands at its site (and which kind), that the site is in an executable segment "
+        "and its semaphore in a writable one, that its names can be written as PROVIDER:NAME, and that each argument can be "
+        "fetched, and in how many BPF instructions; --explain shows them. TARGET is as in rawbpf usdt list.\n\n"
+        "The exit status is 1 if a probe fails a check. The command traces nothing and needs no privileges.",
     .options = kOptions,
     .examples = kValidateExamples,
     .operand = "TARGET...",
