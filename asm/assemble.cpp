@@ -2,12 +2,12 @@
 //
 //      text --line by line--> instructions --end of function--> labels --end of text--> names of maps, functions ... --> Unit
 //
-// Nothing is allocated for a token: a cursor walks over the bytes, operators and mnemonics are looked up in tables made from
-// opcodes.h at compile time, and only names that have to wait for their definition are remembered. A statement that fails says
-// where and what, and the next line is tried, so that one run shows many mistakes; the numbers of lines and columns are counted
-// only then.
+// Nothing is allocated for a token: a cursor moves over the bytes, operators and mnemonics are looked up in tables that are
+// made from opcodes.h at compile time, and only names that wait for their definition are stored. When a statement fails, the
+// assembler reports where and why and goes on with the next line, so that one run shows many mistakes. It counts lines and
+// columns only then.
 //
-// Every function here that returns bool returns false when it has complained.
+// Every function here that returns bool returns false after it reported an error.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2") // -Os, as releases are built, takes three times as long
 #endif

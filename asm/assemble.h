@@ -7,8 +7,8 @@
 //      out:
 //          exit
 //
-// The main dialect is LLVM's pseudo-C. What the kernel's verifier, bpftool, llvm-objdump and the conformance suite print is read
-// too, instruction by instruction, mixed as you like. asm/README.md has the grammar and the directives.
+// The main dialect is LLVM's pseudo-C. The assembler also reads what the kernel's verifier, bpftool, llvm-objdump and the
+// conformance suite print; one text may mix them. asm/README.md has the grammar and the directives.
 #pragma once
 
 #include <string>

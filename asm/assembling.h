@@ -1,5 +1,6 @@
-// The assembler at work. Private to the room: assemble.cpp has the loop over lines, names and labels; statements*.cpp
-// LLVM's pseudo-C and the kernel's prints; mnemonics.cpp the conformance dialect; directives.cpp what begins with a dot.
+// The parts of the assembler. Private to this folder. assemble.cpp has the loop over lines, names and labels; statements*.cpp
+// read LLVM's pseudo-C and what the kernel prints; mnemonics.cpp reads the conformance dialect; directives.cpp reads lines
+// that begin with a dot.
 #pragma once
 
 #include <map>

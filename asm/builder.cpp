@@ -1,7 +1,7 @@
-// The unit: maps, globals, and the functions' names; what each function holds is in code.cpp.
+// The unit: maps, globals, and the names of functions. code.cpp has the contents of each function.
 //
-// Nothing here stops at the first mistake. Complaints collect, the building goes on with the best guess, and finish() gives them
-// all, so that one compile-run round shows every one of them.
+// Nothing here stops at the first mistake. Errors are collected, building goes on with the best guess, and finish() returns
+// all of them, so that one compile-and-run round shows every mistake.
 #include "asm/builder.h"
 
 #include <cstring>

@@ -18,11 +18,11 @@
 //     Built built = b.finish();                     // a Unit, or everything that is wrong with it
 //     if (!built) puts(built.report().c_str());
 //
-// A method is one instruction unless it says otherwise. What C++ can know is checked when it compiles (writing r10, mixing r and
-// w registers, a helper's number of arguments, constants that don't fit: numbers.h); the rest when the program is put together:
-// other numbers, which runtime() marks, labels unbound or out of reach, the stack used up, registers that are read without having
-// been set or after a call has taken them, code that is never reached, ring buffer records that leak. A complaint carries the
-// file and line of the C++ statement, and so does every instruction: that is its line info, which the verifier shows.
+// A method is one instruction unless its comment says otherwise. The C++ compiler checks what it can (writing r10, mixing r
+// and w registers, a helper's number of arguments, constants that don't fit: numbers.h). finish() checks the rest: numbers
+// marked by runtime(), labels that are unbound or out of reach, stack that is used up, registers that are read before they are
+// set or after a call has overwritten them, unreachable code, ring buffer records that leak. An error has the file and line of
+// the C++ statement, and so does every instruction, as line info, which the verifier shows.
 //
 //      registers.h     r0 .. r10, w0 .. w9            instructions.h   mov, add, load, store ...: the words for one instruction
 //      numbers.h       constants and runtime()        code.h           one function: blocks, loops, calls, patterns

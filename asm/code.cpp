@@ -1,6 +1,6 @@
 // One function under construction.
 //
-// Beside the instructions it keeps what the verifier will ask about, as far as it can be known in one pass from top to bottom:
+// Beside the instructions it keeps what the verifier will check, as far as one pass from top to bottom can know it:
 //
 //      live_         the registers that may have been set on some way to here. A call takes r1 to r5. At a label the ways that
 //                    jump to it are joined. A register outside the set is unset on every way, so a complaint about it is never
@@ -9,7 +9,7 @@
 //      reservation_  which ring buffer record is held; a jump may not leave the block that holds it
 //
 // Calls, and the patterns made of them, are in code_call.cpp.
-// Jumps are written with distance 0 and filled in by finish(), when all labels have their places.
+// Jumps are written with distance 0; finish() fills in the distances when all labels have their positions.
 #include "asm/builder.h"
 
 namespace rawbpf::inline v0 {

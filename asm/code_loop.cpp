@@ -1,4 +1,4 @@
-// Loops. Three machines are behind them, and each has its price:
+// Loops. There are three implementations, each with its cost:
 //
 //      while_, loop    jumps backwards; the verifier walks through every round                       5.3
 //      bpf_loop        the body becomes a function, called by a helper; verified once                5.17

@@ -1,4 +1,4 @@
-// Patterns: what programs do over and over, with what is easily forgotten built in.
+// Patterns: what programs often do, including the steps that are easily forgotten.
 //
 //      reserve     a ring buffer's record; every way out of its block submits or discards it
 //

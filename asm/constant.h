@@ -1,4 +1,4 @@
-// Programs that are finished when the compiler is: arrays of instructions that live in .rodata, and mistakes that don't compile.
+// Programs that the C++ compiler finishes: arrays of instructions in .rodata, whose mistakes don't compile.
 //
 //      constexpr auto kProgram = constant_program([](ConstantCode &f) {
 //          f.load<uint32_t>(r0, r1 + 0);                   // struct __sk_buff: the packet's length
@@ -8,8 +8,8 @@
 //      static_assert(kProgram[0] == Insn{.code = 0x61, .dst = 0, .src = 1, .off = 0, .imm = 0});
 //      Unit unit = constant_unit("short", "socket", kProgram); // and the loader's road from there
 //
-// The words are Code's, without what only the loader knows: no maps, no fields, no other functions. The body is a lambda that
-// captures nothing; it runs twice, the first time to find out how many instructions there are.
+// The methods are those of Code, without what only the loader knows: no maps, no fields, no other functions. The body is a
+// lambda without captures. It runs twice; the first time counts the instructions.
 #pragma once
 
 #include <array>

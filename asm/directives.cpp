@@ -1,4 +1,4 @@
-// What begins with a dot: everything of a unit that isn't an instruction.
+// Lines that begin with a dot: everything of a unit that isn't an instruction.
 //
 //      .license "GPL"
 //      .const LIMIT = 4 * 1024

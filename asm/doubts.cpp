@@ -1,12 +1,12 @@
-// What is written down as it stands, and can't be meant: warnings.
+// Warnings: code that can be assembled, but that can't be meant.
 //
 //      goto +100            where the function has 6 instructions
 //      r0 = 1               and nothing behind it: no exit, no jump
 //      r1 = *(u64 *)(r10 - 520)
 //      r3 = r7              and nothing has written r7 (unset.cpp)
 //
-// Each of these is refused by every verifier, whatever the rest of the program does; the text can still be assembled, because a
-// program that a verifier refuses is something to look at, too.
+// Every verifier refuses each of these, whatever the rest of the program does. The text can still be assembled, because you
+// may want to examine a program that a verifier refuses.
 #include "asm/assembling.h"
 #include "asm/lookup.h"
 

@@ -1,5 +1,5 @@
-// The words for what the encoder refuses. They name the number, the form and the range, and where there is another way to say
-// what was probably meant, that way.
+// Error messages of the encoder. They name the number, the form and the range, and, if there is one, another way to write what
+// was probably meant.
 #include "asm/encode.h"
 
 namespace rawbpf::inline v0 {

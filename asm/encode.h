@@ -1,9 +1,9 @@
-// Operands in, an instruction out; nothing is cut to size silently.
+// Makes an instruction of operands. It never truncates silently.
 //
-// The ranges are those of the fields: a register 0..10, an offset 16 bits, an immediate 32 bits. An immediate of a 64-bit
-// operation is sign-extended by the machine, so `r1 &= 0xffffffff` can't be said (it would keep all 64 bits); one of a 32-bit
-// operation may be written signed or unsigned, its bits are the same. What the verifier refuses whatever the program does is
-// refused here too: writing r10, dividing by a constant zero, shifting by the width or more.
+// The ranges are those of the fields: a register 0..10, an offset 16 bits, an immediate 32 bits. The machine sign-extends an
+// immediate of a 64-bit operation, so `r1 &= 0xffffffff` can't be encoded (it would keep all 64 bits); an immediate of a
+// 32-bit operation may be written signed or unsigned, its bits are the same. The encoder also refuses what the verifier
+// refuses in every program: writing r10, dividing by a constant zero, shifting by the width or more.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// Functions, labels and names: what can be said only when the text has been read to the end of a function, or to its own.
+// Functions, labels and names: what can be resolved only at the end of a function, or of the text.
 //
 //      goto out          a label: looked for at the function's end, its distance checked by the encoder
 //      call walk         a label of this function, a function, a helper, a kernel function: in this order
 //      r1 = counts ll    a variable, a map, a function
 //
-// A label that is called is a function that was written without saying so, and so is what `call +5` leads to: at the end the text
-// is cut there, because the kernel wants to know each function of a program.
+// A label that is called is a function without a directive, and so is the target of `call +5`: at the end the text is split
+// there, because the kernel needs to know each function of a program.
 #include <algorithm>
 #include <set>
 

@@ -1,7 +1,7 @@
 // A function as a graph of basic blocks, in the language of Graphviz: `rawbpf disasm --cfg dot prog.o | dot -Tsvg`.
 //
-// A block begins where a jump leads and behind every jump and exit. An edge that is taken when a condition holds is green, the
-// one past it red; gotox, whose targets are in a map, ends a block without edges.
+// A block begins at the target of a jump and after every jump and exit. The edge for a true condition is green, the one for a
+// false condition red. gotox, whose targets are in a map, ends a block without edges.
 #include <algorithm>
 
 #include "asm/encode.h"

@@ -1,5 +1,5 @@
-// What the builder hands out: maps, variables, labels, stack slots, and the arguments of a call that they are good for. All are
-// small values that belong to the Builder or the Code that made them, and are no good for another.
+// What the builder returns: maps, variables, labels, stack slots, and the arguments that calls take. All are small values that
+// belong to the Builder or the Code that made them; don't use them with another.
 #pragma once
 
 #include <cstddef>

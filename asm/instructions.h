@@ -1,8 +1,8 @@
-// The words for single instructions, shared by the two places where programs are written: Code, which builds a unit while the
-// program that contains it runs, and ConstantCode, whose programs are finished when the compiler is.
+// The methods for single instructions, shared by two classes: Code, which builds a unit at run time, and ConstantCode, whose
+// programs the C++ compiler finishes.
 //
-// Each method is one instruction. What is common to both is the words and what C++ can check of their operands; putting the
-// instruction together is left to Self: operate(), memory() and their kin.
+// Each method is one instruction. Both classes share the names of the methods and the checks at compile time; each class
+// (Self) puts the instruction together itself: operate(), memory() and similar.
 #pragma once
 
 #include <type_traits>

@@ -1,10 +1,11 @@
-// The instruction set for people, from the rows of opcodes.h and the printers: nothing here knows an opcode by itself.
+// The instruction set as text for people, made from the rows of opcodes.h and the printers: nothing here depends on a single
+// opcode.
 //
 //      add          r1 += 5
 //      does         r1 = r1 + 5, 64 bits
 //      bytes        [ 07 | 0:dst | off 0 | imm number ]          07 01 00 00 05 00 00 00
 //
-// What an instruction does is said by its shape, with the row's symbol in it.
+// The text for what an instruction does comes from its shape, with the row's symbol in it.
 #include "asm/isa_text.h"
 
 #include <cstring>

@@ -1,9 +1,9 @@
 // The kernel's lists of program, attach and link types: number, name, and the version that brought each. Map types, of which
 // more is known, have map_types.h.
 //
-// A list a place: the enum, the name and the "since" of a type all come from one line here. The numbers are positions, as in
-// include/uapi/linux/bpf.h (they only ever grow at the end); the headers of an old system don't have the newer names, so the
-// lists are ours. An empty version means that no release had it yet when this was written.
+// Each list is in one place: the enum, the name and the "since" of a type come from one line here. The numbers are positions,
+// as in include/uapi/linux/bpf.h (types are only added at the end). The headers of an old system lack the newer names, so the
+// lists are our own. An empty version means that no release had the type when this was written.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// From what stands in the text to the row of the instruction set: a hash table over (shape, width, symbol), made from the rows
-// when this compiles. Private to the room.
+// Finds the row of the instruction set for a statement: a hash table over (shape, width, symbol), made from the rows at
+// compile time. Private to this folder.
 #pragma once
 
 #include <string_view>

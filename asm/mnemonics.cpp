@@ -2,9 +2,9 @@
 //
 //      mov32 %r1, 5        ldxdw %r0, [%r1+8]        jeq %r1, 0, label        lock fetch add [%r1], %r2        call helper 5
 //
-// It is the one of the bpf_conformance project, whose tests are written in it, and near to that of ubpf's tools. A mnemonic is
-// the name of a row in opcodes.h, but for those that are put together here. As its assembler does, this one takes a hexadecimal
-// number as the 32 bits of the field; a decimal one that doesn't fit is refused.
+// It is the dialect of the bpf_conformance project's tests, and similar to that of ubpf's tools. A mnemonic is the name of a
+// row in opcodes.h, except for those that are put together here. Like the project's assembler, this one reads a hexadecimal
+// number as the 32 bits of the field; it refuses a decimal number that doesn't fit.
 #include "asm/assembling.h"
 #include "asm/lookup.h"
 #include "asm/nearest.h"

@@ -4,8 +4,8 @@
 //      f.lsh(r1, 64)                 doesn't compile
 //      f.mov(r1, runtime(n))         n is known only when the program is put together, and is checked then
 //
-// So a number that isn't a constant has to be marked by runtime(): what isn't, was checked. The way to a message is an old one:
-// in a constant expression a call of a function that isn't constexpr is an error, and compilers show the call.
+// So a number that isn't a constant has to be marked by runtime(); an unmarked number was checked. The message works like
+// this: in a constant expression, a call of a function that isn't constexpr is an error, and compilers show the call.
 #pragma once
 
 #include <cstdint>

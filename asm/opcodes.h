@@ -1,9 +1,9 @@
 // The instruction set, as one table.
 //
-// Everything that knows an opcode knows it from here: the builder's encoder, the printer, and later the assembler, the
-// disassembler, the emulator and `rawbpf isa`. One row is one *form*: an opcode together with whatever else in the instruction
-// decides what it does. The opcode byte alone doesn't say it: `r1 /= r2` and `r1 s/= r2` share 0x3f and differ in `off`, all
-// atomics of one width share an opcode and differ in `imm`, the kinds of call differ in the source register.
+// All code that deals with opcodes uses this table: the builder's encoder, the printer, the assembler, the disassembler, the
+// emulator and `rawbpf isa`. One row is one *form*: an opcode together with the other fields that decide what the instruction
+// does. The opcode byte alone isn't enough: `r1 /= r2` and `r1 s/= r2` share 0x3f and differ in `off`, all atomics of one
+// width share an opcode and differ in `imm`, the kinds of call differ in the source register.
 //
 //      byte     0          1            2..3     4..7
 //            [ code | src : dst |     off    |   imm   ]      a field is an operand of the form, or has a fixed value (mostly 0)
@@ -12,9 +12,9 @@
 //                  alu and jmp: bit 3 = operand is a register, bits 4..7 = operation
 //                  memory:      bits 3..4 = size (0x00 w, 0x08 h, 0x10 b, 0x18 dw), bits 5..7 = mode
 //
-// Sources: RFC 9669 (the standard, "v1" to "v4" in LLVM's counting), and for what came later the kernel's uapi/linux/bpf.h and
+// Sources: RFC 9669 (the standard, "v1" to "v4" in LLVM's counting). For later instructions the kernel's uapi/linux/bpf.h and
 // Documentation/bpf/standardization/instruction-set.rst: may_goto and addr_space_cast (6.9), load_acquire and store_release
-// (6.15), gotox (6.19). The kernels named are the first whose verifier takes the form.
+// (6.15), gotox (6.19). A kernel version is the first whose verifier accepts the form.
 #pragma once
 
 #include <cstddef>

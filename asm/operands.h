@@ -1,4 +1,4 @@
-// What instructions are written with, beside registers and numbers: places in memory, and conditions.
+// Operands beside registers and numbers: places in memory, and conditions.
 //
 //      r6 + 8        a place in memory                    f.load<uint32_t>(r1, r6 + 8)
 //      r0 == 0       a condition                          f.jump_if(r0 == 0, out)

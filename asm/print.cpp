@@ -4,7 +4,8 @@
 //      15 00 03 00 00 00 00 00      if r0 == 0 goto +3
 //      63 6a fc ff 00 00 00 00      *(u32 *)(r10 - 4) = r6
 //
-// One pattern a shape and dialect, in which capital letters stand for what the instruction and its row in opcodes.h say:
+// There is one pattern per shape and dialect. Capital letters in it stand for parts of the instruction and of its row in
+// opcodes.h:
 //
 //      D S    its registers, wN where the operation has 32 bits      A B    the same as rN        R    r0 or w0
 //      I U X  imm: signed, unsigned, as the kernel's %x              Y Z    the row's symbol; without "atomic" in front
@@ -14,8 +15,8 @@
 //      H G    imm >> 16 and imm & 0xffff                             V      " + 4", or nothing, of packet loads
 //      M      the conformance dialect's mnemonic                     @      "64" where the operation has 64 bits
 //
-// The main dialect is the one llvm-objdump 19 prints and llvm-mc reads (llvm/lib/Target/BPF/BPFInstrInfo.td tells it), so that
-// what a student sees here can be looked up there. The kernel's is that of kernel/bpf/disasm.c (6.18), the third that of the
+// The main dialect is what llvm-objdump 19 prints and llvm-mc reads (llvm/lib/Target/BPF/BPFInstrInfo.td defines it), so that
+// a student can look up there what he sees here. The kernel's is that of kernel/bpf/disasm.c (6.18), the third that of the
 // bpf_conformance project. Memory below 64 bits is written with rN, as llvm-objdump does when no -mcpu is given.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2") // -Os, as releases are built, takes three times as long

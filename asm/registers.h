@@ -4,7 +4,8 @@
 //      r10, fp       the frame pointer; may only be read: `f.mov(r10, 5)` doesn't compile
 //      w0 .. w9      their lower halves; writing one clears the upper half
 //
-// By the calling convention r0 returns, r1 to r5 are arguments and gone after a call, r6 to r9 are kept.
+// By the calling convention, r0 has the result, r1 to r5 are arguments and undefined after a call, and r6 to r9 keep their
+// values.
 #pragma once
 
 #include <cstdint>

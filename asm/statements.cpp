@@ -1,9 +1,9 @@
-// LLVM's pseudo-C, one statement at a time: what computes and what loads numbers and addresses. statements_memory.cpp has memory,
-// statements_jumps.cpp jumps and calls.
+// LLVM's pseudo-C, one statement at a time: computing, and loading numbers and addresses. statements_memory.cpp has memory,
+// statements_jumps.cpp has jumps and calls.
 //
 //      x = x|n    x op= x|n    x = -x    x = (s8)x    r = le16 r    r = n ll    r = NAME ll
 //
-// A statement is taken apart into a shape, a symbol and a width, for which opcodes.h has one row or none.
+// A statement is split into a shape, a symbol and a width, for which opcodes.h has one row or none.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2") // -Os, as releases are built, takes three times as long
 #endif

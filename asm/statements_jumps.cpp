@@ -1,9 +1,8 @@
-// Statements that go elsewhere:
+// Jumps and calls:
 //
 //      if x op x|n goto TARGET    goto TARGET    call NAME|n|+n    exit          TARGET: NAME, +n, -n, pc+n
 //
-// The kernel's prints know no difference between -1 and 0xffffffff in a comparison; both are read where nothing else can be
-// meant.
+// The kernel prints -1 and 0xffffffff in a comparison the same way; both are accepted where they can have only one meaning.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O2") // -Os, as releases are built, takes three times as long
 #endif

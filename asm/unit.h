@@ -1,7 +1,8 @@
 // What the builder and the assembler produce: instructions with symbolic references.
 //
-// A Unit knows no fds, no kernel and no BTF ids. It says "this ld_imm64 means map `events`", "this call means function `walk`".
-// object/ turns it into an ObjectSpec, the same thing that an ELF file becomes, and from there both take one road.
+// A Unit contains no fds and no BTF ids, and depends on no kernel. It says "this ld_imm64 means map `events`", "this call
+// means function `walk`". object/ turns it into an ObjectSpec, as it does with an ELF file; from there on both use the same
+// code.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 //      r3 = r7              r7: nobody has said what is in it
 //      exit
 //
-// The verifier refuses such a read ("R7 !read_ok"); an emulator finds some number there, mostly 0, and a mistake goes unseen. So
-// the registers that may have been written are followed along every path: where paths meet, a register counts as written if one
-// of them has written it. What is left is read on no path after a write.
+// The verifier refuses such a read ("R7 !read_ok"). An emulator finds some number there, mostly 0, and the mistake stays
+// unnoticed. So this file follows the registers that may have been written along every path: where paths meet, a register
+// counts as written if one of them has written it. The reads that are reported come after a write on no path.
 //
 //      begin of a program   r1 (the context), r2 (a length, for those who run it on memory), r10
 //      begin of a function  r1 to r5, r10

@@ -1,5 +1,5 @@
-// The place in the C++ source that an instruction comes from: std::source_location, or for a clang that can't (before 16) the
-// same interface over the builtins.
+// The place in the C++ source that an instruction comes from: std::source_location, or the same interface over builtins for
+// clang before 16, which lacks it.
 #pragma once
 
 #include <cstdint>

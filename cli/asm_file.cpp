@@ -1,4 +1,4 @@
-// Opening what `asm` and `disasm` read.
+// Opens the files that `asm` and `disasm` read.
 #include "cli/asm_file.h"
 
 #include <elf.h>

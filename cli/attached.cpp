@@ -1,4 +1,4 @@
-// Attach, wait, show. Ctrl-C ends the waiting, not the command: what the maps hold is what one waits for.
+// Attaches, waits, shows. Ctrl-C ends the waiting, not the command: the command still shows what the maps hold.
 #include "cli/attached.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// `rawbpf btf min`: of a kernel's BTF, only what some objects' relocations need.
+// `rawbpf btf min`: the part of a kernel's BTF that some objects' relocations need.
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/object_file.h"

@@ -1,5 +1,5 @@
-// Which commands an executable has. This file is compiled twice: for rawbpf, and with RAWBPF_LAB for rawbpf-lab, which has the
-// laboratory's too (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
+// Which commands an executable has. This file is compiled twice: for rawbpf, and with RAWBPF_LAB for rawbpf-lab, which has all
+// commands (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
 #include "cli/asm_file.h"
 #include "cli/commands.h"
 #include "cli/doctor_modules.h"

@@ -1,8 +1,8 @@
-// The list of commands, and the way from the words of a command line to the function of one.
+// Finds the command for the words of a command line, and calls its function.
 //
 //      rawbpf [--help | --version | COMMAND ...]
 //
-// A command's name may have two words (`btf dump`): what can be done with one kind of thing. The first alone is no command.
+// A command's name may have two words (`btf dump`). The first word alone is no command.
 //
 // Everything that a table can decide is decided here, before a command's function runs: unknown words, wrong values, --help.
 #include "cli/commands.h"

@@ -1,5 +1,5 @@
-// `rawbpf doctor`: what this kernel and these privileges allow. It looks and changes nothing, needs no privileges to start (what
-// can't be asked is said), and succeeds whatever it finds. With files or processes it looks at them instead (doctor_modules.cpp).
+// `rawbpf doctor`: what this kernel and these privileges allow. It changes nothing, needs no privileges to start (it says what
+// it couldn't ask), and succeeds whatever it finds. With files or processes it examines these instead (doctor_modules.cpp).
 #include "programs/doctor/doctor.h"
 #include <optional>
 

@@ -1,5 +1,5 @@
-// `rawbpf doctor PATH...` and `rawbpf doctor -p PID`: what a profile of a file, or of all that a process has mapped, will show.
-// What can't be looked at is said, and the next one tried.
+// `rawbpf doctor PATH...` and `rawbpf doctor -p PID`: what a profile of a file, or of all files that a process has mapped,
+// will show. If a file can't be read, the command says so and goes on with the next.
 #include "cli/doctor_modules.h"
 
 #include <algorithm>

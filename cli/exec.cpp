@@ -1,7 +1,7 @@
 // `rawbpf exec`: runs one program once, in the emulator or in the kernel, and prints r0.
 //
-// The words of the command line are those of the conformance suites' plugins: the program as hex on standard input, memory as an
-// operand, r0 as hex on standard output, errors on standard error.
+// The command line is that of the conformance suites' plugins: the program as hex on standard input, memory as an operand, r0
+// as hex on standard output, errors on standard error.
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"

@@ -1,5 +1,5 @@
-// --help, from the tables. An option takes two columns, spelling and meaning; a spelling too long for its column gets a line of
-// its own. Lines fit 80 columns on any terminal: help that adapts to the window reads differently in a bug report.
+// --help, from the tables. An option takes two columns, spelling and meaning; a spelling that is too long for its column gets
+// a line of its own. Lines have at most 80 columns on every terminal, so that help in a bug report always looks the same.
 #include "cli/help.h"
 
 #include <algorithm>

@@ -4,9 +4,9 @@
 //      rawbpf-lab    the same, and trace, custom, usdt trace, asm, disasm, exec, step, isa, helper, btf, link, gen skeleton,
 //                    inspect, relocs, check, profile --otlp and --lines, other tools' formats
 //
-// The assembler, the emulator, the tracer and what developers do on their own machine are a third of all code, and many a board
-// needs none of them. So they are in a second executable, and `rawbpf asm` becomes it by execve(2). It lies beside the first;
-// without it everything else works, and its commands say what is missing.
+// The assembler, the emulator, the tracer and commands for a developer's own machine are a third of all code, and many boards
+// need none of them. So they are in a second executable, which `rawbpf asm` runs by execve(2). It lies in the same folder.
+// Without it everything else works, and its commands say what is missing.
 #include "cli/lab.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Who asks for debug info: an option, and then a module that can't be loaded is an error; or DEBUGINFOD_URLS alone, which a
-// system may set for everybody, and then it is none: symbols come from what is here.
+// Who asks for debug info. If an option does, a module that can't be loaded is an error. If only DEBUGINFOD_URLS does, which a
+// system may set for all users, it is no error: symbols then come from the files of this machine.
 #include "cli/lines.h"
 
 #include <cstdlib>

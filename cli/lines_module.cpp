@@ -1,4 +1,4 @@
-// rawbpf-lines.so, beside the executable; in rawbpf-lab only, for rawbpf has no room for it.
+// Loads rawbpf-lines.so from the folder of the executable; only in rawbpf-lab, since rawbpf has no room for it.
 #include "cli/lab.h"
 #include "cli/lines.h"
 #include "programs/dwarf/debug_info.h"

@@ -1,8 +1,8 @@
-// `rawbpf load`: an object file into the kernel, whole or program by program, and what became of it.
+// `rawbpf load`: loads an object file into the kernel, whole or program by program, and prints the result.
 //
-// Loading whole, the first refusal ends it, and the reason is printed with the verifier's log. --each loads every program alone,
-// with the maps that it needs: one program's refusal says nothing about the next, so that an object can be judged on a kernel
-// that lacks a feature of it, and two loaders can be compared program by program (insn_hash).
+// When an object is loaded whole, the first refusal ends the command, which prints the reason with the verifier's log. --each
+// loads every program alone, with the maps that it needs: the refusal of one program says nothing about the next. So you can
+// examine an object on a kernel that lacks a feature of it, and compare two loaders program by program (insn_hash).
 #include <algorithm>
 #include <csignal>
 #include <optional>

@@ -1,6 +1,6 @@
 // The narrator prints what runtime/sys/describe.h makes of a call, at once: when a later call hangs or the machine stops, the
-// last line is the one that did it. It writes with write(2) through the same choke point that it listens to; write(2) isn't
-// narrated, so this ends.
+// last line shows the call that did it. It prints with write(2) through the same invoke() that it observes; it doesn't show
+// write(2), so this doesn't recurse.
 #include "cli/narrator.h"
 
 #include <string>

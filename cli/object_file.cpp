@@ -1,4 +1,4 @@
-// Opening what `inspect`, `relocs`, `check`, `btf min`, `link` and `gen` read, and writing what they answer.
+// Opens the files that `inspect`, `relocs`, `check`, `btf min`, `link` and `gen` read, and writes their results.
 #include "cli/object_file.h"
 
 #include <algorithm>

@@ -4,10 +4,10 @@
 //      -qv         --json                                                a cluster of flags; a flag that stands for -f json
 //      --          all that follows is the command to run
 //
-// A long name behind a single dash is the same option, as in Go's programs, so `-pid 7` is a process and not `-p id`. A value is
-// checked where it is taken, against its row: what comes out of here is valid, and a message can name the option as it was typed.
-// A word that starts with '-' is never taken as a value, because a forgotten value is far more common than a file called "-x";
-// `--output=-x` still says that. But for a number, which is refused as such.
+// A long name behind a single dash is the same option, as in Go's programs, so `-pid 7` is a process and not `-p id`. A value
+// is checked against its row when it is parsed: the result is always valid, and a message can name the option as it was typed.
+// A word that starts with '-' is never a value, because a forgotten value is far more common than a file called "-x"; write
+// `--output=-x` for such a file. The exception is a negative number, which is refused as a number.
 #include "cli/options.h"
 
 #include <algorithm>

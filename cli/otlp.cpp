@@ -1,6 +1,6 @@
-// `--otlp URL`. Everything that can be wrong with an address is found before anything is attached; that nobody listens there is
-// no such thing: a collector may be restarted while a trace goes on, so spans wait in a bounded queue, and what had to be dropped
-// is in the ledger and in the exit status.
+// `--otlp URL`. Every mistake in an address is found before anything is attached. A receiver that doesn't answer is no
+// mistake: a collector may restart while a trace goes on, so spans wait in a bounded queue; the ledger and the exit status
+// report the spans that had to be dropped.
 #include "cli/otlp.h"
 
 #include <algorithm>

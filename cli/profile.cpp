@@ -1,5 +1,5 @@
-// `rawbpf profile`: options in, a ProfileOptions out, a View to receive what comes, and the ledger at the end. The profiler
-// itself is in programs/profile. Everything that can be wrong with the command line, the output among it, is found before
+// `rawbpf profile`: makes a ProfileOptions of the options, a View that receives the samples, and prints the ledger at the end.
+// The profiler itself is in programs/profile. Every mistake in the command line, also one in the output file, is found before
 // anything is attached.
 #include <csignal>
 

@@ -1,5 +1,5 @@
-// A profile's samples as spans, which a collector's users know how to read: what stays on a thread's stack from one sample to the
-// next is one call (programs/export/flame_chart.h has the picture).
+// A profile's samples as spans, for collectors of spans: a function that stays on a thread's stack from one sample to the next
+// is one call (programs/export/flame_chart.h has the picture).
 #include "cli/profile_export.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// A screen a second, on the terminal's alternate screen, as less(1) and top(1) have it: when the run ends, however it ends but by
-// kill -9, the shell's own lines are back, and the table of the whole run follows them. Standard output is the terminal; the size
-// is asked for each time, so a window may change.
+// One screen per second, on the terminal's alternate screen, as less(1) and top(1) use it: when the run ends, except by kill
+// -9, the terminal shows the shell's lines again, followed by the table of the whole run. Standard output is the terminal; its
+// size is read each time, so the window may change.
 #include "cli/profile_live.h"
 
 #include "cli/console.h"

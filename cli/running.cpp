@@ -1,4 +1,4 @@
-// The beginnings and the ends that the long-running commands have in common.
+// The first and last steps that the long-running commands share.
 #include "cli/running.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The nearest known word to a mistyped one, by the assembler's distance. Words longer than any option are cut there, so a hostile
-// one costs nothing.
+// The known word that is nearest to a mistyped one, by the assembler's distance. A word that is longer than any option is
+// truncated, so that a hostile one costs nothing.
 #include "cli/suggest.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// `rawbpf usdt list` and `usdt validate`: the probes that programs bring along, from their files; no kernel and no privileges,
-// but for other people's processes.
+// `rawbpf usdt list` and `usdt validate`: the USDT probes of programs, read from their files. They need no kernel, and no
+// privileges except for other users' processes.
 #include <algorithm>
 #include <optional>
 

@@ -1,7 +1,7 @@
-// The sink behind `profile` and `report`: opens the output first, renders as samples come, and tells the outcome.
+// The sink of `profile` and `report`: opens the output first, renders samples as they come, and prints the outcome.
 //
-// Streaming formats are flushed with every batch, ten times a second at most: a reader behind a pipe sees samples soon, and a
-// busy machine pays one write(2) for many lines.
+// Streaming formats are flushed with every batch, at most ten times a second: a reader of a pipe sees samples soon, and a busy
+// machine makes one write(2) for many lines.
 #include "cli/view.h"
 
 #include "cli/lab.h"

@@ -1,5 +1,5 @@
-// A copy instead of a thread: nothing here is made for two threads (the choke point, the narrator), and a copy's descriptors are
-// closed while it ends, which nobody waits for.
+// A copy of the process instead of a thread, for two reasons: this code isn't made for two threads (invoke(), the narrator),
+// and a copy's descriptors are closed while it ends, for which nobody waits.
 //
 //      parent                         copy
 //      clone() ---------------------> prctl(PR_SET_PDEATHSIG): never without its parent
@@ -7,7 +7,8 @@
 //      ...                            the call
 //      end(): SIGKILL --------------> pause()
 //
-// The copy makes raw system calls only, past the observer. Its status is taken when the next one begins or ends, or by init.
+// The copy makes raw system calls only, which the observer doesn't see. Its exit status is collected when the next copy begins
+// or ends, or by init.
 #include "runtime/sys/aside.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A system call made aside: by a copy of this process, while this one goes on.
+// Makes one system call that may block in a copy of this process, while this one goes on.
 #pragma once
 
 #include <array>

@@ -2,15 +2,15 @@
 //
 //      bpf(command, union bpf_attr *attr, size)
 //
-// The kernel's `union bpf_attr` grows with every release, and the headers of an old distribution know only its youth. So the
-// members of the union are spelled out here as structs of ours, with the kernel's field names (include/uapi/linux/bpf.h; the
-// version that brought each later field is noted). The kernel accepts a longer attr than it knows as long as the rest is
+// The kernel's `union bpf_attr` grows with every release, and the headers of an old distribution know only its first members.
+// So this file has the members of the union as structs of its own, with the kernel's field names (include/uapi/linux/bpf.h; a
+// comment has the version that added each later field). The kernel accepts a longer attr than it knows as long as the rest is
 // zero, and answers E2BIG otherwise; these functions pass only as much as is used, so that even a strict kernel or sandbox
-// has nothing to complain of.
+// accepts it.
 //
-// Retries are made here and nowhere else: EAGAIN on BPF_PROG_LOAD (a signal during verification), EINTR, a log buffer that is
-// too small (ENOSPC), and EPERM from the memlock limit of kernels before 5.11. Errors carry the command's name, errno, and a
-// hint from the table in hints.h.
+// Only this file retries: EAGAIN on BPF_PROG_LOAD (a signal during verification), EINTR, a log buffer that is too small
+// (ENOSPC), and EPERM from the memlock limit of kernels before 5.11. Errors carry the command's name, errno, and a hint from
+// the table in hints.h.
 #pragma once
 
 #include <cstddef>

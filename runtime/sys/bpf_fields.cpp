@@ -1,6 +1,6 @@
-// A table for each command: name, place, and how to show it. Fields that are zero are left out unless they belong to the
-// command's core, so a line holds what was asked for and no more. The kernel writes some answers into the same struct; it is
-// looked at after the call, so they show too.
+// A table for each command: name, offset, and how to show the field. Fields that are zero are left out unless the command
+// always needs them, so a line has no more than what was asked for. The kernel writes some answers into the same struct; it is
+// read after the call, so they show too.
 #include "runtime/sys/bpf_fields.h"
 
 #include <cstddef>

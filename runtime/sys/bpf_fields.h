@@ -1,4 +1,4 @@
-// What stands where in the attributes of each bpf(2) command, and how it is shown. Part of describe.cpp.
+// The fields of each bpf(2) command's attributes, and how to show them. Part of describe.cpp.
 #pragma once
 
 #include <cstdint>

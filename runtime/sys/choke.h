@@ -4,8 +4,8 @@
 //                                        |
 //                                     Observer (the narrator of --syscalls)
 //
-// Because of it the narrator can show everything, a test can make the n-th call fail and check that no descriptor leaks, and
-// there is one place where errno is captured. Only files in runtime/sys/ include <sys/syscall.h>.
+// So --syscalls can show everything, a test can make the n-th call fail and check that no descriptor leaks, and errno is read
+// in one place. Only files in runtime/sys/ include <sys/syscall.h>.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Clocks. The C library asks the vdso, which enters no kernel; that is also why the choke point doesn't see them.
+// Clocks. The C library asks the vdso, which doesn't enter the kernel; that is why these calls don't go through invoke().
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
-// What lies in this process's memory, as text: what system calls are given by address. Part of describe.cpp.
+// Memory of this process as text: the data that system calls get by address. Part of describe.cpp.
 //
-// An address may be wrong on purpose (probes give such), so nothing is read through a pointer: process_vm_readv(2) of this very
-// process says how much of it is there. Where that is forbidden or unknown, the bytes go through a pipe: write(2) says it, too.
+// An address may be wrong on purpose (probes of features pass such addresses), so nothing is read through a pointer:
+// process_vm_readv(2) on this process says how much of the memory exists. If that call is forbidden or unknown, the bytes are
+// written to a pipe: write(2) says it, too.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// System calls in words.
+// System calls as text.
 //
-// A bpf(2) command's attributes are described by a table of its fields (bpf_fields.h). What they point at is the lesson, and not
-// where it lies: instructions, keys and values, logs, names (contents.h), and what descriptors are (descriptors.h).
+// A table of fields describes each bpf(2) command's attributes (bpf_fields.h). The text shows the data that a field points at,
+// not the address: instructions, keys and values, logs, names (contents.h), and what descriptors are (descriptors.h).
 #include "runtime/sys/describe.h"
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 //      = 5   # map events: the ring that records come out of
 //      bpf(BPF_MAP_UPDATE_ELEM, {map_fd=6<wanted>, key=[0], value="\x01\x00\x10", flags=BPF_ANY}, 32) = 0
 //
-// What a field points at is shown, its beginning: instructions as LLVM writes them, numbers, text. Numbers of 1, 2, 4 and 8 bytes
-// are [N], other bytes quoted.
+// The beginning of the data that a field points at is shown: instructions as LLVM writes them, numbers, text. Numbers of 1, 2,
+// 4 and 8 bytes are [N], other bytes are quoted.
 #pragma once
 
 #include <string>

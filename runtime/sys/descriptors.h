@@ -1,4 +1,4 @@
-// What this process's descriptors are, learnt from the calls that made them: for the narrator, which says "map_fd=5<events>".
+// What this process's descriptors are, learnt from the calls that made them, so that --syscalls can print "map_fd=5<events>".
 #pragma once
 
 #include <cstdint>

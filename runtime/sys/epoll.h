@@ -1,4 +1,4 @@
-// Waiting for several descriptors at once: epoll(7), through the choke point.
+// Waiting for several descriptors at once: epoll(7), through invoke().
 #pragma once
 
 #include <cstdint>

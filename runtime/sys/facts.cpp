@@ -1,11 +1,11 @@
-// Facts for hints. What the kernel counts, by its own rules:
+// Facts for hints. What the kernel checks, by its own rules:
 //
 //      bpf(2)             CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN of the first user namespace (kernel/bpf/syscall.c, 5.8);
 //                         CAP_SYS_ADMIN stands for each of them, and is the only one before 5.8
 //      perf_event_open(2) CAP_PERFMON (or CAP_SYS_ADMIN), or perf_event_paranoid low enough (kernel/events/core.c)
 //      /proc/kallsyms     kptr_restrict 0: whoever may sample the kernel; 1: CAP_SYSLOG; 2: nobody (kernel/ksyms_common.c)
 //
-// Nothing is remembered: a refusal is rare, and asking costs a few small calls.
+// Nothing is cached: a refusal is rare, and asking costs a few small calls.
 #include "runtime/sys/facts.h"
 
 #include <algorithm>

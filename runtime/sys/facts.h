@@ -1,7 +1,6 @@
-// What a refusal can be explained by, found out rather than supposed: capabilities, the user namespace, settings.
+// Facts that explain a refusal, asked from the kernel and never assumed: capabilities, the user namespace, settings.
 //
-// A hint is worth something only where it holds. "needs CAP_PERFMON" said to a process that has it sends its reader the wrong
-// way.
+// A hint helps only if it is true. "needs CAP_PERFMON" misleads the user of a process that has it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Files and memory, through the choke point. Nothing here uses stdio: /proc files must be read with as few, large reads as
-// possible to be consistent, and the fake in the tests has to see every call.
+// Files and memory, through invoke(). Nothing here uses stdio: /proc files are consistent only if they are read in few, large
+// reads, and the fake in the tests has to see every call.
 #include "runtime/sys/file.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Files and memory, through the choke point.
+// Files and memory, through invoke().
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,11 @@
-// The nearest folder that is there is asked which file system it belongs to (statfs(2)):
+// statfs(2) says to which file system the nearest existing folder belongs:
 //
 //      /sys/kernel/btf/vmlinux    ENOENT
 //      /sys/kernel/btf            ENOENT
 //      /sys/kernel                SYSFS_MAGIC: there is no such file        TMPFS_MAGIC: nothing is known
 //
-// A /proc of "subset=pid" is one, and hides all that isn't a process's: /proc/version, which no other lacks, tells.
+// A /proc with "subset=pid" has the right file system, but hides everything except processes. It has no /proc/version, which
+// every other /proc has.
 #include "runtime/sys/kernel_file.h"
 
 #include <algorithm>

@@ -1,8 +1,7 @@
-// What the kernel tells by files: /proc, /sys and what is mounted below them. "It isn't there" is told apart from "it can't be
-// seen".
+// Files of the kernel: /proc, /sys and what is mounted below them. Tells "it doesn't exist" apart from "it can't be seen".
 //
-// A file of theirs that isn't found says something of the kernel only where its file system can be seen. In a container, a
-// sandbox or a small system it often can't: nothing is mounted there, something else covers it, or /proc shows processes only.
+// A missing file of the kernel says something about the kernel only if its file system is visible. In a container, a sandbox
+// or a small system it often isn't: nothing is mounted there, something else covers it, or /proc shows processes only.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// sysinfo(2), and the control group (v2) that a container sees as its root; on the machine itself that one has no limit, and no
-// file.
+// sysinfo(2), and the control group (v2) that a container sees as its root. On the machine itself the root group has no limit
+// and no such file.
 #include "runtime/sys/machine.h"
 
 #include <sys/syscall.h>

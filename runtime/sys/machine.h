@@ -1,4 +1,4 @@
-// What the machine has.
+// Properties of the machine.
 #pragma once
 
 #include <cstdint>

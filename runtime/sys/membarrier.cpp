@@ -1,5 +1,5 @@
-// membarrier(2) is made for other things, but its oldest command is exactly synchronize_rcu(), and BPF programs at tracepoints
-// run inside of what that waits for.
+// membarrier(2) has another purpose, but its oldest command is exactly synchronize_rcu(), and BPF programs at tracepoints run
+// inside of an RCU section, for which it waits.
 #include "runtime/sys/membarrier.h"
 
 #include <linux/membarrier.h>

@@ -1,4 +1,4 @@
-// Waiting until whatever ran on the CPUs is over.
+// Waits until everything that was running on the CPUs has ended.
 #pragma once
 
 namespace rawbpf::inline v0::sys {

@@ -1,4 +1,4 @@
-// Who we are to the kernel, and what it is: capabilities, limits, file systems, names. All of it without /proc and /sys.
+// This process's capabilities, limits and names, and the kernel's file systems and version. All of it without /proc and /sys.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Starting a workload, stopped at the door.
+// Starts a command that waits before its exec.
 //
 //      parent                                 child
 //      clone(CLONE_PIDFD) ------------------> unblock signals, default handlers
@@ -8,10 +8,10 @@
 //      read(failed): end of file <----------- (closed by exec: it worked)
 //                or an errno     <----------- (exec failed)
 //
-// If the parent dies first, the child's read returns 0 and it exits; if it dies later, by whatever signal, the kernel sends the
-// child SIGTERM (PR_SET_PDEATHSIG; a set-user-ID program is exempt from that): nothing is left behind. Between clone and exec the
-// child makes raw system calls only: it is a copy of a process whose locks may be held by threads that don't exist in it. Its
-// calls go to the kernel directly, not past the observer: the narrator narrates us, not the workload.
+// If the parent dies first, the child's read returns 0 and it exits. If the parent dies later, by whatever signal, the kernel
+// sends the child SIGTERM (PR_SET_PDEATHSIG; a set-user-ID program is exempt from that): nothing is left behind. Between clone
+// and exec the child makes raw system calls only: it is a copy of a process whose locks may be held by threads that don't
+// exist in it. The observer doesn't see these calls: --syscalls shows rawbpf's calls, not the command's.
 #include "runtime/sys/process.h"
 
 #include <cerrno>

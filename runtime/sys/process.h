@@ -1,4 +1,4 @@
-// Processes: workloads that we start, and the signals that end us.
+// Processes: commands that rawbpf starts, and the signals that end rawbpf.
 #pragma once
 
 #include <csignal>

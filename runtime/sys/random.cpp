@@ -1,5 +1,5 @@
-// getrandom(2). Up to 256 bytes come whole and without interruption once the pool is ready (random(7)); asking for no more at a
-// time saves the loop over short answers from being anything but a formality.
+// getrandom(2). Requests of up to 256 bytes are answered completely and without interruption once the pool is ready
+// (random(7)). Requests here are never larger, so the loop over short answers is only a safeguard.
 #include "runtime/sys/random.h"
 
 #include <algorithm>

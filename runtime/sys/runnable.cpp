@@ -4,8 +4,9 @@
 //      /proc/PID/stat          4711 (its name) R 1 4711 ...      the first thread's state
 //      /proc/PID/task/*/stat                                     and the others'
 //
-// On a quiet machine the count says that there is nothing to look for. Else /proc is gone through until so many are found, the
-// youngest processes first, and the threads beside the first only where the first ones weren't all of them. proc(5).
+// On a quiet machine the count says that there is nothing to search. Otherwise /proc is searched until that many are found,
+// the youngest processes first; other threads than a process's first one are examined only if the first threads weren't all.
+// proc(5).
 #include "runtime/sys/runnable.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Who runs in this moment, and whose child is whose.
+// Which threads run at this moment, and which process is whose child.
 #pragma once
 
 #include <cstdint>

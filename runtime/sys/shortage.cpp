@@ -1,5 +1,5 @@
-// A question to the kernel has three answers: yes, no, and "not now". The third looks like the second to whoever asks hundreds of
-// them by trying, so it is noticed where every call passes.
+// The kernel has three answers to a question: yes, no, and "not now". A caller that asks hundreds of questions by trying can't
+// tell the third from the second, so "not now" is noticed in invoke(), through which every call goes.
 #include "runtime/sys/shortage.h"
 
 #include <cerrno>

@@ -1,4 +1,5 @@
-// Calls that failed for reasons of the machine's, while something else was asked of the kernel.
+// Calls that failed because the machine was short of something (memory, descriptors), while rawbpf asked the kernel something
+// else.
 #pragma once
 
 #include <string>

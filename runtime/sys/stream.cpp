@@ -1,10 +1,10 @@
-// TCP, for peers that nobody trusts: no call here waits for a peer. The only one that waits is ppoll(2), of which the caller says
-// for how long.
+// TCP for peers that aren't trusted: no call here waits for a peer. The only call that waits is ppoll(2), and its caller says
+// how long.
 //
 //      begin_connect -> POLLOUT -> connect_outcome        listen_at -> POLLIN -> accept_next
 //                          send_some / receive until EAGAIN, then poll_files again
 //
-// MSG_NOSIGNAL: a peer that goes away while it is written to would end this process by SIGPIPE.
+// MSG_NOSIGNAL: without it, SIGPIPE would end this process when a peer closes the connection during a write.
 #include "runtime/sys/stream.h"
 
 #include <cerrno>

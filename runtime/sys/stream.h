@@ -1,4 +1,4 @@
-// TCP sockets that never block: who uses them waits in poll_files(), until a time that is known, and can be woken.
+// TCP sockets that never block: the caller waits in poll_files(), with a deadline, and can be woken.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// pthread_create(3), with a condition variable that it sleeps on between two ticks. Whoever starts one has decided to: no room of
-// the library does so by itself.
+// pthread_create(3), with a condition variable on which the thread sleeps between two ticks. Only the user of the library
+// starts one; no folder of the library does so by itself.
 //
 //      thread   tick() -> 2 ms   sleep   tick() -> 2 ms   sleep   tick() -> 0   parked ................ tick() ...
 //      others                                                                          wake(): signalled

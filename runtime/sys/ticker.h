@@ -1,4 +1,4 @@
-// A thread that does one small thing again and again, while there is cause to; and the lock that what it does is under.
+// A thread that repeats a small task while it is needed, and the lock that protects the task's data.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// A probe's last descriptor takes the probe away, and close(2) returns when no CPU runs its program any more: the kernel waits
-// for a grace period, 50 to 200 ms. Those who wait at the same time share one:
+// Closing a probe's last descriptor removes the probe, and close(2) returns when no CPU runs its program any more: the kernel
+// waits for a grace period, 50 to 200 ms. Calls that wait at the same time share one:
 //
 //      128 links   one after the other   |--wait--|--wait--|--wait--| ...      7.3 s
 //                  by 64 threads         |--wait--|--wait--|                   0.2 s
 //
-// The threads do nothing but that, and a machine that has no room for them has it done by this one. So has the static executable
-// (RAWBPF_ONE_THREAD): threads would bring the C library's locales and unwinder along.
+// The threads do nothing else. If the machine can't start them, this thread closes the descriptors. In the static executable
+// it always does (RAWBPF_ONE_THREAD), since threads would need the C library's locales and unwinder.
 #include "runtime/sys/together.h"
 
 #include <algorithm>

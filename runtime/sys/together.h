@@ -1,4 +1,4 @@
-// Descriptors closed at the same time: where each close waits for the kernel, all of them wait once.
+// Closes descriptors at the same time: each close waits for the kernel, and so all of them wait only once.
 #pragma once
 
 #include <vector>

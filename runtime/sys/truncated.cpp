@@ -1,11 +1,11 @@
-// The files of others are mapped, as reading them whole would cost their size in memory. So they can change under our eyes, and
-// also become shorter: a page of the mapping that lies behind the end of its file can't be had, and who touches it gets SIGBUS
+// Files of other programs are mapped, because reading them would need memory of their size. So a file can change while we read
+// it, and become shorter: a page of the mapping behind the end of the file doesn't exist, and an access to it raises SIGBUS
 // with BUS_ADRERR (mm/memory.c: VM_FAULT_SIGBUS).
 //
 //      mapped when it had 5 pages      | 0 | 1 | 2 | 3 | 4 |
 //      the file has 2 by now           | 0 | 1 | here: zeros, a page of our own for each that is touched
 //
-// What had to be checked of the file has to be checked at each access anyway: it may also be written to.
+// Code that reads such a file has to check it at each access anyway: somebody may also write to it.
 #include "runtime/sys/truncated.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Files that somebody cuts off while we read them.
+// Files that become shorter while we read them.
 #pragma once
 
 namespace rawbpf::inline v0::sys {

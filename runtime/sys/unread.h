@@ -1,4 +1,4 @@
-// Whether something isn't there, or only could not be read.
+// Tells "it doesn't exist" apart from "it couldn't be read".
 #pragma once
 
 #include "runtime/base/error.h"

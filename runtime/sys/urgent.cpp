@@ -1,5 +1,6 @@
-// sched_setscheduler(2) for this thread. Without CAP_SYS_NICE it fails, and nothing changes: it is a help, no condition. Whoever
-// is no ordinary thread already keeps what he has. What is forked meanwhile is ordinary again.
+// sched_setscheduler(2) for this thread. Without CAP_SYS_NICE it fails, and nothing changes: it is an optimisation, not a
+// requirement. A thread that already has a special scheduling policy keeps it. Processes that are forked meanwhile have the
+// ordinary policy.
 #include "runtime/sys/urgent.h"
 
 #include <sched.h>

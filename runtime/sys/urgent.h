@@ -1,4 +1,4 @@
-// A moment in which we must not wait for our turn.
+// Gives this thread a higher scheduling priority for a short time.
 #pragma once
 
 #include <string_view>
