@@ -1,4 +1,4 @@
-// What is made from the tables: --help, man pages, completions. All PURE: text out, nothing else.
+// What is made from the tables: --help, man pages, pages in Markdown, completions. All PURE: text out, nothing else.
 #pragma once
 
 #include <span>
@@ -23,6 +23,8 @@ namespace rawbpf::inline v0::cli {
 [[nodiscard]] std::string man_page(const Command &command);
 /// rawbpf.1.
 [[nodiscard]] std::string man_page(std::span<const Command *const> commands);
+/// The page of one command in Markdown.
+[[nodiscard]] std::string markdown_page(const Command &command);
 
 /// A completion script for "bash", "zsh" or "fish"; empty for another shell.
 [[nodiscard]] std::string completion_script(std::string_view shell, std::span<const Command *const> commands);

@@ -1,4 +1,5 @@
-// `rawbpf man [COMMAND]`: a man page in roff, as the build installs it. Hidden from the list of commands: people call man(1).
+// `rawbpf man [COMMAND]`: a man page in roff, as the build installs it; with --markdown a page for the web. Hidden from the list
+// of commands: people call man(1).
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/help.h"
@@ -6,9 +7,19 @@
 namespace rawbpf::inline v0::cli {
 namespace {
 
+constexpr Option kOptions[] = {{.name = "markdown", .help = "the page of a command in Markdown"}};
+consteval Id option(const char *name) { return find(kOptions, name); }
+
 int run_man(const Arguments &arguments) {
-    if (arguments.operands().empty()) return print(man_page(all_commands()));
-    if (const Command *command = find_command(arguments.operands())) return print(man_page(*command));
+    const bool markdown = arguments.has(option("markdown"));
+    if (arguments.operands().empty()) {
+        if (markdown)
+            return complain("rawbpf man",
+                            make_error(Errc::invalid_argument, "--markdown takes a COMMAND", "rawbpf man --markdown profile"), 2);
+        return print(man_page(all_commands()));
+    }
+    if (const Command *command = find_command(arguments.operands()))
+        return print(markdown ? markdown_page(*command) : man_page(*command));
     return complain("rawbpf man", unknown_command(arguments.operands()), 2);
 }
 
@@ -18,6 +29,7 @@ const Command kMan{.name = "man",
                    .summary = "print a man page",
                    .description =
                        "Prints the man page of rawbpf, or of one of its commands, in roff: rawbpf man profile | man -l -",
+                   .options = kOptions,
                    .operand = "COMMAND",
                    .most_operands = 2,
                    .hidden = true,

@@ -92,6 +92,66 @@ TEST_CASE("man: golden") {
     CHECK(page.find(".SH EXIT STATUS\n.TP\n.B 0\ndone\n") != std::string::npos);
 }
 
+TEST_CASE("markdown: golden") {
+    CHECK(markdown_page(kTool) == R"(# rawbpf tool
+
+does it.
+
+## Usage
+
+```
+rawbpf tool [OPTION]... [-- COMMAND [ARG]...]
+```
+
+Does it.
+
+.Twice \\ over.
+
+## Options
+
+### What
+
+- `-F HZ`, `--freq HZ`: samples a second. Default: `99`.
+- `--hw`: use the CPU's counter; it's exact.
+
+### Where
+
+- `--a-very-long-option FILE`: write there instead of to the standard output, all of it, always. May be repeated.
+- `-f NAME`, `--format NAME`: how. One of `table`, `json`. Default: `table`.
+- `--json`: short.
+
+## Examples
+
+nine a second:
+
+```
+rawbpf tool -F 9
+```
+
+## Exit status
+
+- `0`: done
+- `1`: failed
+- `2`: wrong usage
+- `3`: this kernel, this build or these privileges can't do it; the message says which, and what would
+- `4`: an expectation of an experiment did not hold
+)");
+}
+
+TEST_CASE("markdown: what Markdown would interpret is written as it stands, and code stays code") {
+    constexpr Command odd{.name = "odd", .summary = "a*b_c <d>", .description = "`x = *(u32 *)(r1 + 0)` and [f] | #1 *."};
+    std::string page = markdown_page(odd);
+    CHECK(page.find("a\\*b\\_c \\<d\\>.") != std::string::npos);
+    CHECK(page.find("`x = *(u32 *)(r1 + 0)` and \\[f\\] \\| \\#1 \\*.") != std::string::npos);
+    // A backtick that isn't closed would make code of what follows.
+    for (const Command *command : all_commands()) {
+        CAPTURE(command->name);
+        std::string text = std::string(command->summary) + std::string(command->description);
+        CHECK(std::count(text.begin(), text.end(), '`') % 2 == 0);
+        for (const Option &option : command->options) CHECK(std::count(option.help.begin(), option.help.end(), '`') % 2 == 0);
+    }
+}
+
 TEST_CASE("completions: every option, choice and command is in each script") {
     const Command *commands[] = {&kTool};
     for (std::string_view shell : {"bash", "zsh", "fish"}) {
