@@ -1,5 +1,5 @@
-// Errors as text. strerrorname_np(3) (glibc 2.32) gives the symbolic name, which is what a person searches for;
-// strerror's sentence follows it.
+// Errors as text. strerrorname_np(3) (glibc 2.32) gives the symbolic name, which people search for; the sentence of strerror
+// follows it.
 #include "runtime/base/error.h"
 
 #include <cerrno>

@@ -1,7 +1,7 @@
-// What can go wrong, said once.
+// Errors.
 //
 // A caller branches on `kind`; a person reads `message()`. Each layer that passes an error on adds one phrase in front
-// ("loading program profile: creating map events: ..."), so the text reads from the outside in, like a stack trace in words.
+// ("loading program profile: creating map events: ..."), so the text reads from the outside in, like a stack trace.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A file descriptor with one owner. In this domain almost every kernel object (map, program, link, BTF, event) lives as
-// long as somebody holds its descriptor, so ownership of the fd IS ownership of the object: drop it and the kernel frees it.
+// A file descriptor with one owner. Almost every kernel object of BPF (map, program, link, BTF, event) lives as long as
+// somebody holds its descriptor, so who owns the fd owns the object: drop the fd and the kernel frees the object.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,5 @@
-// The one place where fmt's formatting engine is compiled. FMT_HEADER_ONLY makes its functions inline here, so that no
-// libfmt is needed at link time, static or shared; see format.h for why nobody else includes the full header.
+// Only this file compiles fmt's formatting engine. FMT_HEADER_ONLY makes its functions inline here, so that no libfmt is
+// needed at link time, static or shared. format.h says why no other file includes the full header.
 #define FMT_HEADER_ONLY 1
 // fmt's {:L} is not used here; without this one definition it would pull std::locale, and with it half a megabyte of facets, into
 // a static executable.

@@ -1,8 +1,7 @@
-// Formatting without paying for it in every file.
+// Formatting without its compile time in every file.
 //
-// fmt's full header costs two seconds a translation unit; its core header, which checks the format string at compile time,
-// costs 0.1 s. So everybody includes only the core header, and the formatting engine is compiled once, in format.cpp.
-// Nothing links against libfmt.
+// fmt's full header costs two seconds per file; its core header, which checks the format string at compile time, costs 0.1 s.
+// So all files include only the core header, and format.cpp compiles the formatting engine once. Nothing links against libfmt.
 #pragma once
 
 #if __has_include(<fmt/base.h>)

@@ -1,4 +1,4 @@
-// Digits, as people type them and as symbol tables have them.
+// Hexadecimal digits, in input of people and in symbol tables.
 #pragma once
 
 #include <string_view>

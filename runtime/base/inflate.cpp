@@ -1,5 +1,5 @@
-// DEFLATE (RFC 1951) inside gzip (RFC 1952) or zlib (RFC 1950), by the book: small rather than fast, since what it reads has 50
-// KB, and a debug section of a megabyte or two.
+// DEFLATE (RFC 1951) inside gzip (RFC 1952) or zlib (RFC 1950). The code is small rather than fast, since its inputs have 50
+// KB, or are debug sections of a megabyte or two.
 //
 //      1f 8b 08 flags | 4 mtime | xfl os | [extra] [name\0] [comment\0] [crc16] | blocks ... | crc32 | length
 //
@@ -8,9 +8,10 @@
 //      block:  1 bit: the last one?   2 bits: 0 stored, 1 the codes of the standard, 2 codes that come with the block
 //      symbol: 0..255 a byte, 256 the block's end, 257..285 a length 3..258, followed by the code of a distance 1..32768
 //
-// Codes are canonical: lengths alone say them. A code is decoded bit by bit: `first` is the smallest code of each length, and
-// symbols are sorted by (length, value), so one comparison a bit finds the symbol. Every read is checked against the end, and
-// every output against the limit, which a few bytes of input could otherwise pass a thousandfold.
+// Codes are canonical: their lengths alone define them. A code is decoded bit by bit: `first` is the smallest code of each
+// length, and symbols are sorted by (length, value), so one comparison per bit finds the symbol. Every read is checked against
+// the end of the input, and every output against the limit, since a few bytes of input could otherwise become a thousand times
+// as many.
 #include "runtime/base/inflate.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// gzip and zlib, unpacked: the kernel's configuration is in /proc/config.gz, sections of ELF files may be compressed. PURE.
+// Unpacks gzip and zlib: the kernel's configuration is in /proc/config.gz, sections of ELF files may be compressed. PURE.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What is being done right now that may take long, for whoever tells somebody who waits (cli/starting.h). Costs a few stores;
-// nobody has to look.
+// Says which long step is running now, so that other code can show it to a waiting user (cli/starting.h). It costs a few
+// stores; nobody has to read it.
 //
 //      LongStep step("attaching", "functions", functions.size());
 //      for (const Function &function : functions) {

@@ -1,9 +1,9 @@
 // Result<T>: a value or an Error, and TRY, which passes the error on.
 //
-// The interface is std::expected's, but the Error stands in a box of its own. An Error is three strings, and std::expected<T,
-// Error> holds it in place: a Result of an int has 120 bytes then, and each of the thousand places that pass an error on moves
-// those strings twice and ends them twice, which was a tenth of the executable. With a box a Result is its value and one word,
-// and passing an error on moves one pointer. Only failing costs more, one allocation.
+// The interface is that of std::expected, but the Error is allocated on the heap. An Error is three strings, and
+// std::expected<T, Error> would hold it in place: a Result of an int would have 120 bytes, and each of the thousand places
+// that pass an error on would move and destroy these strings twice, which was a tenth of the executable. With the heap a
+// Result is its value and one word, and passing an error on moves one pointer. Only an error costs more: one allocation.
 //
 // TRY is a GNU statement expression, which every compiler we support has:
 //

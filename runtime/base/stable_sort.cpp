@@ -1,10 +1,10 @@
-// Merge sort over the elements' numbers: two halves are sorted, the left one is set aside, and both are merged into its place.
+// Merge sort over the elements' numbers: it sorts two halves, copies the left one aside, and merges both into its place.
 //
 //      order   | left half, sorted | right half, sorted |
 //      aside   | left half         |                        whichever comes first is written to order, from the left; what is
 //                                                           written never passes the right half's next element
 //
-// Halves that follow each other already aren't merged, so a list in order costs count - 1 comparisons.
+// Halves that are in order already aren't merged, so a sorted list costs count - 1 comparisons.
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0 {

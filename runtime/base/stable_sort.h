@@ -1,10 +1,10 @@
-// A stable sort whose engine is compiled once.
+// A stable sort whose main function is compiled once.
 //
-// std::sort is made anew for every element type and every comparison, 1.1 KB of introsort, heap sort and insertion sort each
-// time: forty of them were 50 KB. Here only the comparison and the moving are made anew; the engine, which knows the elements by
-// their numbers, is one function in stable_sort.cpp. It costs a call through a pointer for each comparison, which nothing but the
-// symbol tables (hundreds of thousands of addresses: std::sort) would notice. (libstdc++'s std::stable_sort also asks for its
-// buffer by a function that C++17 deprecated, and clang says so at every use.)
+// std::sort is instantiated for every element type and every comparison, 1.1 KB of introsort, heap sort and insertion sort
+// each time: forty instances were 50 KB. Here only the comparison and the moving are instantiated; the sort itself, which
+// knows the elements only by their numbers, is one function in stable_sort.cpp. It costs a call through a pointer for each
+// comparison, which only the symbol tables would notice (hundreds of thousands of addresses: they use std::sort). (libstdc++'s
+// std::stable_sort also calls a function that C++17 deprecated, and clang warns at every use.)
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Two ways of compressing a section are in use. The linkers' of today is marked by a flag, the older one (binutils before 2.26,
-// Go's before 1.19 for DWARF) by the section's name.
+// There are two formats of compressed sections. Today's linkers mark a section by a flag; the older format (binutils before
+// 2.26, Go before 1.19 for DWARF) is marked by the section's name.
 //
 //      SHF_COMPRESSED   Elf64_Chdr: type (1 zlib, 2 zstd), 0, size, alignment | zlib stream     the ELF specification
 //      .zdebug_...      "ZLIB" | size, 64 bits, big-endian | zlib stream

@@ -1,4 +1,4 @@
-// Sections that are compressed.
+// Reads compressed sections.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
-// Reading ELF without trusting it.
+// Reads ELF without trusting it.
 //
-// Two classes (32, 64 bits) times two byte orders make four layouts of the same fields. Instead of four sets of structs, Fields
-// reads the fields one after another, as wide and in the order the header says; every table is range checked once, before the
-// first field of it is read. So there is one road through the file, and a big-endian MIPS binary takes it like a BPF object.
+// Two classes (32, 64 bits) times two byte orders make four layouts of the same fields. Instead of four sets of structs,
+// Fields reads the fields one after another, with the width and byte order from the header. Every table is range checked once,
+// before its first field is read. So the same code reads a big-endian MIPS binary and a BPF object.
 //
 //      e_shoff --> +---------+---------+---------+ ...     e_shnum entries; where there are 0xff00 or more, e_shnum is 0 and the
 //                  | null  0 | .text 1 | .data 2 |         real count lies in entry 0's sh_size, e_shstrndx in its sh_link and
@@ -11,11 +11,11 @@
 //                     v
 //      e_shstrndx --> "\0.text\0.data\0"
 //
-// Only the headers are decoded at once. A table of 70,000 symbols is 1.7 MB that is already mapped; SymbolTable picks single
-// entries out of it, so opening a large library costs the same as opening a small one.
+// Opening decodes only the headers. A table of 70,000 symbols is 1.7 MB that is already mapped; SymbolTable reads single
+// entries from it, so opening a large library costs the same as opening a small one.
 //
-// Program headers may point outside the file without harm: files that hold only debug information keep those of the binary
-// that they were split from. They are checked when their bytes are used.
+// Program headers may point outside the file: files that hold only debug information keep the headers of the binary that they
+// were split from. So they are checked when their bytes are used.
 //
 // Source: System V ABI, gABI chapters 4 and 5; elf(5); <elf.h>.
 #include "runtime/elf/elf.h"

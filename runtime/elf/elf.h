@@ -5,7 +5,7 @@
 //      +--------+----------------+------------------+-----------------+
 //        Elf64_Ehdr  (segments)      .text .BTF ...     e_shoff
 //
-// It looks at bytes that somebody mapped or read; it owns nothing and makes no system calls (PURE). The bytes must outlive it.
+// It reads bytes that the caller mapped or read; it owns nothing and makes no system calls (PURE). The bytes must outlive it.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 //      ff " Go buildinf:" | word size | flags |  ... up to 32  | length (varint) | "go1.19.8" | length | modules
 //      14 bytes             1           1: bit 0 big endian, bit 1 as above (Go 1.18)
 //
-// Older ones have, from byte 16 on, the addresses of two variables of type string: address and length. In position-independent
-// programs those are relocated at run time, and what the file has there is mostly what is meant.
+// Older programs have, from byte 16 on, the addresses of two variables of type string: address and length. In
+// position-independent programs these are relocated at run time; the value in the file is mostly correct.
 #include "runtime/elf/go_build_info.h"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Which Go made a program.
+// Reads which version of Go made a program.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Go's pclntab: for each function its address and its name, whatever `strip` or -ldflags=-s took away. The runtime prints
-// tracebacks from it, so it is in every Go program. Its header, by the magic number at its start:
+// Go's pclntab: the address and name of each function, also after `strip` or -ldflags=-s. The runtime prints tracebacks from
+// it, so it is in every Go program. Its header depends on the magic number at its start:
 //
 //     Go 1.2   fffffffb 00 00 quantum wordsize | functions (word) | (pc, offset) ... last pc
 //     Go 1.16  fffffffa ...                    | functions, files, names, units, files, pcs, table (words; offsets from the header)
@@ -11,15 +11,16 @@
 //                        +--> entry pc (as wide as pc), then 32 bits each: name (an offset into names), arguments, deferreturn,
 //                             STACK (an offset into pcs), file, line, tables, unit, [line from 1.20 on]; 8 bits: function, FLAGS
 //
-// Before 1.16 all offsets count from the header, and so do names'. The flags are there since 1.17; before it, zeros are.
+// Before 1.16 all offsets count from the header, also those of names. The flags exist since 1.17; before it these bytes are
+// zero.
 //
-// Where it is: .gopclntab, in position-independent programs .data.rel.ro.gopclntab. An external linker (cgo with -buildmode=pie)
-// merges that into .data.rel.ro, and a program may have no section headers: then it is searched for, at multiples of 8, in a
-// file that says by its notes or by .go.buildinfo that Go made it.
+// It is in .gopclntab, in position-independent programs in .data.rel.ro.gopclntab. An external linker (cgo with
+// -buildmode=pie) merges that into .data.rel.ro, and a program may have no section headers. Then it is searched for, at
+// multiples of 8, if notes or .go.buildinfo say that Go made the file.
 //
-// The text's start: in position-independent programs the field is relocated at run time, and in the file it is 0 with a relative
-// relocation. Where no relocation names it (Go may leave the field out), it is where .text begins, which is right for what Go's
-// own linker made. Functions are taken only where code is.
+// The start of the text: in position-independent programs the field is relocated at run time; in the file it is 0 with a
+// relative relocation. If no relocation names it (Go may leave the field out), it is the start of .text, which is right for
+// programs that Go's own linker made. Only functions in executable code are used.
 #include "runtime/elf/go_table.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Go's own table of functions, which its runtime needs for tracebacks and which no stripping takes away.
+// Go's own table of functions, which its runtime needs for tracebacks and which strip doesn't remove.
 #pragma once
 
 #include <cstdint>

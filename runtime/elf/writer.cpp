@@ -1,10 +1,10 @@
-// Writing ELF: the mirror image of elf.cpp.
+// Writes ELF; elf.cpp reads it.
 //
 //      header | program headers | given sections | .relNAME ... | .symtab .symtab_shndx .strtab .shstrtab | section headers
 //
-// Local symbols must precede the others and sh_info tells where they end, so the order of symbols is settled in finish() and
-// relocations, which hold handles until then, are translated. With 0xff00 sections or more the counts move into section 0
-// and symbols' sections into .symtab_shndx.
+// Local symbols must come before the others, and sh_info says where they end. So finish() decides the order of symbols, and
+// then translates relocations, which hold handles until then. With 0xff00 sections or more the counts move into section 0 and
+// symbols' sections into .symtab_shndx.
 //
 // Source: System V ABI, gABI chapter 4; <elf.h>.
 #include "runtime/elf/writer.h"

@@ -1,5 +1,5 @@
-// A small writer of ELF files: sections, symbols, relocations, segments. The assembler makes its .o files with it and the tests
-// their synthetic ones, in both classes and byte orders.
+// A small writer of ELF files: sections, symbols, relocations, segments. The assembler makes its .o files with it, the tests
+// their synthetic files, in both classes and byte orders.
 #pragma once
 
 #include <cstdint>

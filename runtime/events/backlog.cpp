@@ -1,8 +1,8 @@
-// The bound counts whole chunks, since those are what the memory goes to: a chunk's end that a record didn't fit into is paid for
-// as well. Chunks are allocated without being touched, so one that holds little costs the pages of that only.
+// The limit counts whole chunks, since they take the memory, including the end of a chunk into which a record didn't fit.
+// Chunks are allocated without being touched, so a chunk that holds little costs only the pages that it uses.
 //
-// When the bound is reached the newest records are refused, never the oldest given up: what has been taken stays gapless up to
-// the first that is missing, as it does when a ring is full.
+// When the limit is reached, the newest records are refused, and the oldest are kept: the records have no gap up to the first
+// one that is missing, as in a full ring.
 #include "runtime/events/backlog.h"
 
 #include <algorithm>

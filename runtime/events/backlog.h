@@ -1,10 +1,10 @@
-// Records that wait to be looked at, in the order in which they came, in a bounded amount of memory.
+// Records that wait to be processed, in the order in which they came, in a limited amount of memory.
 //
 //      push --> | chunk | chunk | chunk, being filled |     a chunk: | u32 length, u32 | record, padded to 8 | ...
 //                  |
 //                  `--> take(): the oldest chunk, its records by next()
 //
-// It moves at memory speed: a copy, and an allocation for each chunk. A chunk that is given back is used again.
+// Its speed is that of memory: one copy, and an allocation for each chunk. A chunk that is given back is used again.
 #pragma once
 
 #include <cstddef>

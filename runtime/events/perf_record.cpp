@@ -1,4 +1,4 @@
-// Records of the perf ring that tell what processes do (PERF_RECORD_* in <linux/perf_event.h>, kernel/events/core.c).
+// Records of the perf ring about what processes do (PERF_RECORD_* in <linux/perf_event.h>, kernel/events/core.c).
 //
 //      MMAP2 (3.12)   pid tid | address | length | offset | which file, 24 bytes | prot flags | name, NUL, padded to 8
 //                                                            |
@@ -8,8 +8,8 @@
 //      FORK, EXIT     pid ppid tid ptid | time
 //      LOST           id | how many
 //
-// All of them end in the 24 bytes of sample_id, because the event asks for sample_id_all. The kernel may append fields to a
-// body in the future, so bytes between a known body and the sample_id are passed over.
+// All of them end with the 24 bytes of sample_id, because the event asks for sample_id_all. Future kernels may append fields
+// to a body, so bytes between a known body and the sample_id are skipped.
 #include "runtime/events/perf_record.h"
 
 #include <linux/perf_event.h>

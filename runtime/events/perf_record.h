@@ -1,4 +1,4 @@
-// What the kernel says about processes as they come, change and go: the records of a perf event's ring that profilers need to
+// The kernel's records about processes that start, change and end. A profiler needs these records of a perf event's ring to
 // know which code was at which address at which time.
 //
 //      +---------+------+------+--------------------------+------------------------------------------+

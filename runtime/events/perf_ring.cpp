@@ -1,14 +1,15 @@
-// The ring of a perf event, read for what processes do. Layout: struct perf_event_mmap_page in <linux/perf_event.h>; the
-// kernel's side is kernel/events/ring_buffer.c.
+// Reads the ring of a perf event that reports what processes do. Layout: struct perf_event_mmap_page in <linux/perf_event.h>;
+// the kernel's side is kernel/events/ring_buffer.c.
 //
-// The event is PERF_COUNT_SW_DUMMY: it never counts and never samples, it only carries the request for side-band records. They
-// are produced by the kernel where a mapping is made or a task is born, synchronously, so none can be missed as with polling
-// /proc. The time is CLOCK_MONOTONIC (use_clockid), which is the clock of bpf_ktime_get_ns(), so that records and samples of a
-// BPF program can be put in one order.
+// The event is PERF_COUNT_SW_DUMMY: it never counts and never samples, it only carries the request for side-band records. The
+// kernel writes them synchronously where it makes a mapping or a task, so none are missed, unlike with polling of /proc. The
+// time is CLOCK_MONOTONIC (use_clockid), which is the clock of bpf_ktime_get_ns(), so that records and samples of a BPF
+// program can be sorted together.
 //
-// Both positions only grow; `position & mask` is the place. The kernel publishes data_head after the records (we load it with
-// acquire), and doesn't write over what lies after data_tail (we store it with release, after reading). A record may wrap: unlike
-// the BPF ring this one is mapped once, so such a record is put together in a buffer. Its size field has 16 bits: 64 KiB suffice.
+// Both positions only grow; `position & mask` is the offset in the ring. The kernel publishes data_head after the records
+// (loaded here with acquire), and doesn't overwrite what is behind data_tail (stored here with release, after reading). A
+// record may wrap around the end: unlike the BPF ring this one is mapped once, so such a record is copied into a buffer. Its
+// size field has 16 bits: 64 KiB suffice.
 #include "runtime/events/perf_ring.h"
 
 #include <cerrno>

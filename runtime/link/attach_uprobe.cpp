@@ -6,12 +6,12 @@
 //      uretprobe/libc:malloc                at the return
 //      uprobe.multi/libc:pthread_*          BPF_LINK_CREATE with an array of offsets (6.6): one link, 20 ms for 10,000 places
 //
-// A return probe replaces the return address on the stack. Go moves its stacks and checks them, so there it crashes the program:
-// it is refused. Code without a return address of its own (_start, the cold halves of functions) is passed over by patterns.
+// A return probe replaces the return address on the stack. Go moves its stacks and checks them, so a return probe crashes a Go
+// program: it is refused. Patterns skip code without a return address of its own (_start, the cold halves of functions).
 //
-// Of a multi attachment one bad place fails all: 524 (ENOTSUPP) is an instruction that can't be stepped over (LOCK prefixes, some
-// nops). Halving finds it. Where the kernel has no uprobe.multi, a uprobe for each place does the same, with 100 ms for each to
-// take it away.
+// One bad place makes the whole multi attachment fail: 524 (ENOTSUPP) is an instruction that can't be single-stepped (LOCK
+// prefixes, some nops). Bisection finds it. On a kernel without uprobe.multi, a uprobe for each place does the same; removing
+// each takes 100 ms.
 #include <algorithm>
 #include <cerrno>
 #include <charconv>

@@ -1,17 +1,18 @@
-// A USDT probe: a uprobe on each of its nops, the semaphore that the program looks at before it prepares the arguments, and where
-// those arguments are.
+// A USDT probe: a uprobe on each of its nops, the semaphore that the program checks before it prepares the arguments, and the
+// places of those arguments.
 //
 //      __bpf_usdt_specs          [ n ] -> UsdtSpec: arguments 0 to 11, the user's cookie       one for each set of places
 //                                  ^
 //      the uprobe's cookie  -------+                                    5.15
 //      __bpf_usdt_ip_to_spec_id  [ address of the nop ] -> n            before that
 //
-// The maps come with the program (usdt.bpf.h), which finds its entry by bpf_get_attach_cookie(). Entries are numbered for the
-// object: several probes may be attached through the same maps, and an entry is free again when its link goes. Without cookies
-// the address is that of the running process, so that libraries and position independent programs need to be told which.
+// The maps come with the program (usdt.bpf.h), which finds its entry by bpf_get_attach_cookie(). The object numbers the
+// entries: several probes may be attached through the same maps, and an entry is free again when its link is dropped. Without
+// cookies the entry is found by the address in the running process, so for libraries and position-independent programs a pid
+// must be given.
 //
-// Where there is uprobe.multi all sites are one link, which can be pinned. Programs without these maps are attached too: then the
-// cookie is the caller's own.
+// With uprobe.multi all sites are one link, which can be pinned. Programs without these maps are attached too: then the cookie
+// is the caller's own.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// What the parts of attach_program() share; private to the room.
+// Shared by the parts of attach_program(); private to this folder.
 #pragma once
 
 #include <string>

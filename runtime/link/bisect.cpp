@@ -1,6 +1,6 @@
-// One bad function in a thousand fails the whole BPF_LINK_CREATE, and the kernel doesn't say which. Halving finds k bad ones
-// among n in about k * 2 log2(n/k) tries; each try that succeeds is undone at once (its descriptor is dropped), and only the last
-// one stays.
+// One bad function in a thousand makes the whole BPF_LINK_CREATE fail, and the kernel doesn't say which. Bisection finds k bad
+// ones among n in about k * 2 log2(n/k) tries. Each try that succeeds is undone at once (its descriptor is dropped); only the
+// last one stays.
 #include "runtime/link/bisect.h"
 
 #include <algorithm>

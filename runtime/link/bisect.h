@@ -1,4 +1,4 @@
-// Multi attachments are all or nothing; this finds the members that spoil them. Private to the room.
+// Multi attachments are all or nothing; this finds the members that make them fail. Private to this folder.
 #pragma once
 
 #include <cstddef>

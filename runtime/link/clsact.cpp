@@ -1,14 +1,15 @@
-// tc's way of running a program on packets, in three messages to rtnetlink:
+// Runs a program on packets by tc, with three messages to rtnetlink:
 //
 //      RTM_NEWQDISC   clsact at ffff:fff1 of the interface           the place where filters for in and out can stand
 //      RTM_NEWTFILTER bpf, TCA_BPF_FD, direct action                 the program, whose result is what happens to the packet
 //      RTM_DELTFILTER, RTM_DELQDISC                                  undone
 //
-//      [ nlmsghdr | tcmsg: family, ifindex, handle, parent, info = priority << 16 | protocol | TCA_KIND "bpf" | TCA_OPTIONS [ ...
-//      ] ]
+//      [ nlmsghdr | tcmsg: family, ifindex, handle, parent, info = priority << 16 | protocol |
+//        TCA_KIND "bpf" | TCA_OPTIONS [ ... ] ]
 //
-// A filter belongs to the interface, not to a process: after kill -9 it stays. So tcx links are used where there are any (6.6),
-// and the attachment says it where there are none. The kernel chooses handle and priority; NLM_F_ECHO makes it tell.
+// A filter belongs to the interface, not to a process: after kill -9 it stays. So rawbpf uses tcx links if the kernel has them
+// (6.6), and otherwise says in the attachment's notes that a filter may stay. The kernel chooses handle and priority;
+// NLM_F_ECHO makes it report them.
 #include "runtime/link/clsact.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// tc filters: how programs were put on an interface before tcx. Private to the room.
+// tc filters: they ran programs on an interface before tcx. Private to this folder.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Since 5.15 a perf event takes a BPF link, which can be pinned, asked about, and carry a cookie; before it an ioctl ties the
-// program to the event itself. EEXIST means that another program runs there already (one a perf event, by the ioctl).
+// Since 5.15 a perf event takes a BPF link, which can be pinned and queried and can carry a cookie. Before, an ioctl ties the
+// program to the event itself. EEXIST means that another program is attached already (the ioctl allows one per perf event).
 #include "runtime/link/event.h"
 
 #include <cerrno>

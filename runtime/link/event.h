@@ -1,4 +1,4 @@
-// A program on a perf event: tracepoints, kprobes, uprobes and clocks all end here. Private to the room.
+// A program on a perf event: tracepoints, kprobes, uprobes and clocks all use this. Private to this folder.
 #pragma once
 
 #include <cstdint>

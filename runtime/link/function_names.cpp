@@ -1,5 +1,5 @@
-// Symbols of C++ and Rust are mangled, and compilers append to the symbols of copies and parts that they make of a function.
-// People know neither: they write Cache*, Cache<int>::lookup, or the symbol, where a tool has shown it.
+// Symbols of C++ and Rust are mangled, and compilers append suffixes to the symbols of copies and parts of a function. People
+// write neither: they write Cache*, Cache<int>::lookup, or a symbol that a tool has shown.
 //
 //      int ns::f<int>(void (*)(int)) const           the list begins at the last ( of the outermost level
 //      ^^^ ~~~~~~~~~~ ^^^^^^^^^^^^^^^^^^^            the name behind the last space of that level, but for "operator new"

@@ -1,6 +1,6 @@
-// An iterator's link is a recipe; each descriptor that BPF_ITER_CREATE makes from it is one run, read like a file: the program is
-// called for one element after the other while somebody reads, and what it prints comes out of read(2). A pin of the link can be
-// read with cat(1) for the same reason.
+// An iterator's link is a recipe. Each descriptor that BPF_ITER_CREATE makes from it is one run, and is read like a file:
+// while somebody reads, the kernel calls the program for one element after the other, and read(2) returns what it prints. That
+// is why cat(1) can read a pin of the link.
 #include "runtime/link/iterator.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Reading what an iterator program prints.
+// Reads what an iterator program prints.
 #pragma once
 
 #include <functional>

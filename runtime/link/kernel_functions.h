@@ -1,4 +1,4 @@
-// The kernel's functions by name. Private to the room.
+// The kernel's functions by name. Private to this folder.
 #pragma once
 
 #include <cstdint>

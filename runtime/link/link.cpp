@@ -1,18 +1,18 @@
-// A link's life after it was made: update, pin, detach.
+// What can be done with a link: update, pin, detach.
 //
 //      BPF link ---- holds ---> program            close(link): detached
 //         ^                                        pinned: detached when the file goes, too
 //         |  (perf events, kprobes, uprobes)
 //      perf event                                  before 5.15 the event itself holds the program: ioctl, no link, no pin
 //
-// The kernel has links for most places; for the rest (sockmaps before 6.10, infrared devices, tc filters) an attachment is undone
-// by a call, which nobody makes after kill -9. Those say so in their notes.
+// The kernel has links for most attachments. The others (sockmaps before 6.10, infrared devices, tc filters) are undone by a
+// call, which nobody makes after kill -9. Their notes say so.
 //
-// Taking an event of a tracepoint down takes the kernel a grace period of RCU, 35 ms, in which it holds event_mutex
-// (kernel/trace/trace_event_perf.c, perf_trace_event_unreg): 350 of them are 12 s, however many threads close them. The link
-// alone takes the program away, and those who close links share a grace period: 350 in 0.25 s.
+// To remove an event of a tracepoint the kernel waits for a grace period of RCU, 35 ms, in which it holds event_mutex
+// (kernel/trace/trace_event_perf.c, perf_trace_event_unreg): 350 of them take 12 s, however many threads close them. Closing
+// the link alone already detaches the program, and links that are closed at the same time share a grace period: 350 in 0.25 s.
 //
-// Which links can be updated is decided by the kernel's bpf_link_ops::update_prog and update_map.
+// The kernel's bpf_link_ops::update_prog and update_map decide which links can be updated.
 #include "runtime/link/link.h"
 
 #include <cerrno>

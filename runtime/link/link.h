@@ -1,4 +1,4 @@
-// What keeps a program attached.
+// A Link keeps a program attached.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// "Did you mean": edit distance, with a bound so that 200,000 kernel functions are gone through in milliseconds: a name whose
-// length alone puts it out of reach isn't looked at, and a row of the table that has passed the bound everywhere ends the
-// comparison.
+// "Did you mean": edit distance with a limit, so that 200,000 kernel functions are compared in milliseconds. Names whose
+// length alone exceeds the limit are skipped, and a comparison ends when all of a row of the table exceeds it.
 #include "runtime/link/names.h"
 
 #include <algorithm>

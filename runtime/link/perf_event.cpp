@@ -4,10 +4,11 @@
 //      bpf(BPF_LINK_CREATE, program, event)      ->  link fd      (5.15; before: ioctl PERF_EVENT_IOC_SET_BPF)
 //      ioctl(event, PERF_EVENT_IOC_ENABLE)
 //
-// The software clock is an hrtimer on that CPU (kernel/events/core.c, perf_swevent_hrtimer): it works everywhere, virtual
-// machines included, and also ticks while the CPU is idle. Cycles need a PMU, stop with the CPU, and arrive by NMI, so they
-// see code that has interrupts off. In both cases the kernel runs the program with the interrupted registers and the record
-// goes nowhere else, since nobody maps a ring. precise_ip stays 0: with it the kernel refuses programs that read stacks (EPROTO).
+// The software clock is an hrtimer on that CPU (kernel/events/core.c, perf_swevent_hrtimer): it works everywhere, also in
+// virtual machines, and also ticks while the CPU is idle. The cycle counter needs a PMU, stops with the CPU, and interrupts by
+// NMI, so it also samples code that has disabled interrupts. In both cases the kernel runs the program with the interrupted
+// registers; the record goes nowhere else, since nobody maps a ring. precise_ip stays 0: with it the kernel refuses programs
+// that read stacks (EPROTO).
 #include "runtime/link/perf_event.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// kprobes and uprobes as perf events: no names in tracefs, nothing left behind. Private to the room.
+// kprobes and uprobes as perf events: no names in tracefs, nothing left behind. Private to this folder.
 #pragma once
 
 #include <cstdint>

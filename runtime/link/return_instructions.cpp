@@ -1,12 +1,13 @@
-// x86_64's instructions have 1 to 15 bytes, and a c3 may be a part of any of them. So they are gone through one by one:
+// x86_64's instructions have 1 to 15 bytes, and a byte c3 may be a part of any of them. So instructions are decoded one by
+// one:
 //
 //      prefixes | REX | opcode 1 to 3 bytes | ModRM | SIB | displacement 0, 1, 4 | immediate 0, 1, 2, 4, 8
 //               | VEX (c4, c5) or EVEX (62) with the map in it
 //
-// Which opcodes have a ModRM byte and how wide their immediates are is in three tables of a letter an opcode. What isn't in them
-// (what 64-bit mode refuses, and new maps) ends the search, and nothing is said of the function.
+// Three tables with one letter per opcode say which opcodes have a ModRM byte and how wide their immediates are. An opcode
+// that isn't in them (invalid in 64-bit mode, or of a new map) ends the search, and there is no result for the function.
 //
-// Go's stack check, of which the jump goes to a call of runtime.morestack, and from there back to the first instruction:
+// Go's stack check. Its jump goes to a call of runtime.morestack, and from there back to the first instruction:
 //
 //      x86_64    cmp 16(r14), rsp; jbe      lea -N(rsp), r12; cmp 16(r14), r12; jbe      until 1.16 by fs:-8
 //      arm64     ldr x16, [x28, 16]; mov x17, sp; cmp x17, x16; b.ls                     and with sub x17, sp, N

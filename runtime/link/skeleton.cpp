@@ -6,8 +6,8 @@
 //      before load()    spec.maps[i].contents            ordinary memory, copied into the map when it is made
 //      after            mmap(map's fd)                   the map's own page; both sides see each other's writes at once
 //
-// A .bss has no contents in a spec until somebody asks; here somebody does. On a kernel that can't map it, loading fails and says
-// so: a skeleton whose variables were copies would be wrong without a word.
+// A .bss has no contents in a spec until somebody asks for them; a skeleton does. If the kernel can't map it, loading fails
+// and says so: variables that are only copies would silently be wrong.
 #include "runtime/link/skeleton.h"
 
 #include <sys/mman.h>

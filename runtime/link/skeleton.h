@@ -1,9 +1,10 @@
-// What the headers that `rawbpf gen skeleton` writes are built on: an object that is opened, loaded and attached, with its global
+// The base of the headers that `rawbpf gen skeleton` writes: an object that is opened, loaded and attached, with its global
 // variables in this process's memory.
 //
 //      open()      the embedded object is parsed; variables have their first values and may be changed
-//      load()      maps are made and filled, programs verified; .rodata is frozen, .data and .bss are the kernel's own pages from
-//      here on attach()    every program whose section says where
+//      load()      maps are made and filled, programs verified; .rodata is frozen, .data and .bss are the
+//                  kernel's own pages from then on
+//      attach()    every program whose section says where
 #pragma once
 
 #include <string>

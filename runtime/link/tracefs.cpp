@@ -1,5 +1,5 @@
-// Tracepoints have numbers, and only tracefs tells them. Where nobody has mounted it (containers, small systems) we don't mount
-// it for all to see, since nothing may be left behind: fsopen(2) and fsmount(2) make a mount that no path leads to but
+// Tracepoints have numbers, which only tracefs knows. If it isn't mounted (containers, small systems), rawbpf doesn't mount it
+// visibly, since nothing may be left behind: fsopen(2) and fsmount(2) make a mount that no path leads to except
 // /proc/self/fd/N, and that ends with its descriptor.
 //
 //      tracefs/events/sched/sched_switch/id           "318\n"

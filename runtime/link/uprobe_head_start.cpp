@@ -1,14 +1,14 @@
-// Before the kernel puts a uprobe into the memory of processes it takes a lock that every fork() takes for reading, too
-// (kernel/events/uprobes.c, register_for_each_vma: dup_mmap_sem). Readers of such a lock (percpu_rw_semaphore) pay nothing as
-// long as nobody writes; so the first writer after a while has to wait until every CPU has noticed: a grace period of RCU, two or
-// three ticks, 8 to 12 ms at 250 Hz. That is longer than everything else from our start to the first event. Whoever comes while
-// another writer is there, or soon after, doesn't wait.
+// Before the kernel puts a uprobe into the memory of processes, it takes a lock that every fork() takes for reading
+// (kernel/events/uprobes.c, register_for_each_vma: dup_mmap_sem). Readers of such a lock (percpu_rw_semaphore) pay nothing
+// while nobody writes; so after a pause the first writer has to wait until every CPU has noticed: a grace period of RCU, two
+// or three ticks, 8 to 12 ms at 250 Hz. That is longer than everything else from rawbpf's start to the first event. A writer
+// that comes while another one is there, or soon after, doesn't wait.
 //
 //      without     | match, compile, load | wait .................. | attached
 //      with        | match, compile, load | ...... | attached
 //                  | wait .................. |                        aside: a uprobe on a file of one page that nobody has mapped
 //
-// It has to stay until ours are there: taking it away is a writer's work as well.
+// It has to stay until our uprobes are attached: removing it takes the lock for writing as well.
 #include "runtime/link/uprobe_head_start.h"
 
 #include "runtime/link/probe_event.h"

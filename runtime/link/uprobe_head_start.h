@@ -1,4 +1,4 @@
-// Lets the kernel begin to wait before there is a uprobe to put in place.
+// Makes the kernel start its wait before there is a uprobe to attach.
 #pragma once
 
 #include "runtime/base/fd.h"

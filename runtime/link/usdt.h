@@ -1,4 +1,4 @@
-// USDT probes as libbpf's programs want them told. Private to the room. PURE: bytes in, values out.
+// USDT probes in the form that programs made for libbpf expect. Private to this folder. PURE: bytes in, values out.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
-// A USDT probe's arguments in the words of libbpf's usdt.bpf.h: constants, registers, memory beside a register or two.
+// A USDT probe's arguments in the form of libbpf's usdt.bpf.h: constants, registers, memory at a register or at the sum of
+// two.
 //
-// runtime/usdt reads more than these words can say. A program finds -EINVAL for the rest, and the link has a note.
+// runtime/usdt understands more arguments than this form can express. For the others a program gets -EINVAL, and the link has
+// a note.
 #include "runtime/link/usdt.h"
 
 #include <algorithm>

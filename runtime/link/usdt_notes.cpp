@@ -1,4 +1,4 @@
-// The sites of one probe, for attaching to them: a probe is a name, and may stand in many places.
+// The sites of one probe, for attaching to them: a probe is a name and may have many sites.
 #include <elf.h>
 
 #include <algorithm>

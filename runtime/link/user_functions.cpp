@@ -1,4 +1,4 @@
-// From "libc:malloc" to a file and an offset in it, which is all that a uprobe knows.
+// From "libc:malloc" to a file and an offset in it, which is all that a uprobe needs.
 //
 //      name          -> path     LD_LIBRARY_PATH, the linker's folders; PATH; what a process has mapped
 //      symbol        -> address  .dynsym, .symtab, or the .symtab of the debug file by build-id
@@ -6,8 +6,8 @@
 //
 //      Elf64_Sym { name, STT_FUNC, value 0x97b40 }    PT_LOAD R E offset 0x26000 address 0x26000   ->   file offset 0x97b40
 //
-// Versions ("memcpy@GLIBC_2.14") stand beside .dynsym: .gnu.version has 16 bits for each symbol, an index into .gnu.version_d;
-// bit 15 marks those that aren't the default.
+// Versions ("memcpy@GLIBC_2.14") are beside .dynsym: .gnu.version has 16 bits for each symbol, an index into .gnu.version_d;
+// bit 15 marks versions that aren't the default.
 #include "runtime/link/user_functions.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Functions of programs and libraries, for uprobes. Private to the room.
+// Functions of programs and libraries, for uprobes. Private to this folder.
 #pragma once
 
 #include <cstdint>
