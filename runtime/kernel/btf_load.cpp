@@ -1,5 +1,5 @@
-// Loading an object's BTF. It is a help, not a need: without it programs run and maps hold data, only nobody can print them
-// nicely and the verifier names no source lines. So no failure here fails the object.
+// Loads an object's BTF. BTF is useful but not necessary: without it programs run and maps hold data, but maps can't be
+// printed with types and the verifier can't name source lines. So no failure here makes the object fail.
 #include "runtime/kernel/btf_load.h"
 
 #include <optional>

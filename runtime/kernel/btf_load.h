@@ -1,4 +1,5 @@
-// BPF_BTF_LOAD of an object's BTF: as it is, else with what this kernel doesn't know replaced. Part of the loader.
+// BPF_BTF_LOAD of an object's BTF: first unchanged, otherwise with types that this kernel doesn't know replaced. Part of the
+// loader.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // BTF for older kernels.
 //
-// A kernel refuses BTF whole when it holds one kind that it doesn't know. Ids must stay as they are, since line and function
-// information and maps refer to them, so each unknown type is overwritten in place by an older kind whose record has the same
-// length:
+// A kernel refuses BTF completely if it contains one kind that it doesn't know. Ids must stay the same, since line and
+// function information and maps refer to them, so each unknown type is overwritten in place by an older kind whose record has
+// the same length:
 //
 //      12 bytes: name_off | info (kind, vlen) | size or type     then, by kind:
 //
@@ -11,8 +11,10 @@
 //      DECL_TAG  s32 component               ->  INT       u32 encoding
 //      FLOAT     -                           ->  STRUCT    without members, of the same size
 //      TYPE_TAG  -                           ->  CONST
-//      ENUM64    12 x n: name, low, high     ->  UNION     12 x n: name, type, bit offset   of one-byte integers (added at the
-//      end) ENUM with kind_flag (signed)          ->  ENUM without FUNC with linkage in vlen             ->  FUNC, static
+//      ENUM64    12 x n: name, low, high     ->  UNION     12 x n: name, type, bit offset   of one-byte integers (added
+//                                                                                           at the end)
+//      ENUM with kind_flag (signed)          ->  ENUM without it
+//      FUNC with linkage in vlen             ->  FUNC, static
 //
 // A STRUCT's name must be an identifier, so the dots of ".rodata" become underscores; so does the question mark of "?.struct_ops"
 // where a DATASEC must not have one. Reference: kernel/bpf/btf.c.

@@ -1,4 +1,4 @@
-// Makes BTF fit an older kernel, on a copy. PURE.
+// Changes a copy of BTF so that an older kernel accepts it. PURE.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,12 @@
-// A global function is verified by itself, from the types of its parameters alone. That a pointer is the program's context is
-// said by a tag since Linux 6.8, and was told by the pointer's type before:
+// The verifier checks a global function alone, from the types of its parameters. Since Linux 6.8 a tag says that a pointer is
+// the program's context; before, only the pointer's type said it:
 //
 //      int handle(void *ctx __arg_ctx)         DECL_TAG "arg:ctx" -> FUNC handle, parameter 0
 //      int handle(struct xdp_md *ctx)          ... which one source can't say for programs of several types
 //
-// So where the tag isn't understood, the function gets a second description, in which that parameter has the type; the program's
-// function information points to it, and the first one stays for other programs that share the function:
+// So for a kernel that doesn't know the tag, the function gets a second description, in which that parameter has the context's
+// type. The program's function information points to it; the first description stays for other programs that share the
+// function:
 //
 //      id:  ... what was there ... | STRUCT xdp_md, empty | PTR | FUNC_PROTO (int ctx*) | FUNC handle | DECL_TAG arg:ctx
 //

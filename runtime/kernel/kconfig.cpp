@@ -1,4 +1,4 @@
-// A program that says `extern int CONFIG_HZ __kconfig;` gets the value as a constant, and the verifier drops the branches that
+// A program with `extern int CONFIG_HZ __kconfig;` gets the value as a constant, and the verifier removes the branches that
 // this kernel doesn't take.
 //
 //      CONFIG_BPF_SYSCALL=y                bool, enum libbpf_tristate or char
@@ -6,9 +6,8 @@
 //      CONFIG_DEFAULT_HOSTNAME="(none)"    char array; a longer text is cut
 //      # CONFIG_PREEMPT is not set         as if it weren't there: zero for weak variables, an error for others
 //
-// The map's layout was made by the object room (offsets in ExternSpec); here the values are put in. Names that start with
-// LINUX_ are not in any configuration: libbpf made them up, and objects rely on them. An unknown one is zero if it is weak.
-// Source: libbpf 1.8 (bpf_object__resolve_externs), Documentation/kbuild/kconfig-language.rst.
+// runtime/object made the map's layout (offsets in ExternSpec); this file fills in the values. Names that start with LINUX_
+// are in no configuration: libbpf invented them, and objects rely on them. An unknown one is zero if it is weak.
 #include "runtime/kernel/kconfig.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // The running kernel's own BTF: 5 MB of types in /sys/kernel/btf/vmlinux, the target of CO-RE relocations.
 //
-// Since Linux 6.16 the file can be mapped (privately and read-only; kernel/bpf/sysfs_btf.c): the kernel's own pages, nothing is
-// copied and only what is looked at is touched. Before, it has to be read: into anonymous pages of exactly its size, so that
-// they go back to the system when the last user drops the BTF. It is opened when a relocation first needs it and shared
-// between all who ask while one of them holds it. A file of another kernel's BTF, raw or as an ELF's .BTF section, works too.
+// Since Linux 6.16 the file can be mapped (privately and read-only; kernel/bpf/sysfs_btf.c): these are the kernel's own pages,
+// nothing is copied, and only the pages that are read are touched. Before, it has to be read, into anonymous pages of exactly
+// its size, so that the memory is free again when the last user drops the BTF. It is opened when a relocation first needs it,
+// and shared while anybody holds it. A file with another kernel's BTF, raw or in an ELF section .BTF, works too.
 #include "runtime/kernel/loader.h"
 
 #include <cerrno>

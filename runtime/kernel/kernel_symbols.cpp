@@ -1,12 +1,12 @@
-// Names into ids and addresses of the running kernel.
+// Resolves names to ids and addresses of the running kernel.
 //
 //      call f       85 | src=2 BPF_PSEUDO_KFUNC_CALL | off n | imm = BTF id of FUNC f        n: place in fd_array, 0: the kernel
 //      r1 = &var    18 | src=3 BPF_PSEUDO_BTF_ID     | off 0 | imm = BTF id of VAR var       then 0 | imm = module's BTF fd, or 0
 //      r1 = &sym    18 | src=0                       | off 0 | imm = address, low half       then 0 | imm = high half
 //
-// A weak symbol that isn't there becomes address 0, which programs compare with; a weak function becomes a call to an
-// impossible helper, which the verifier accepts in code that can't be reached. Its number says which extern it was
-// (libbpf's convention: 2002000000 and the position in the list of externs).
+// A weak symbol that doesn't exist becomes address 0, which programs compare with. A weak function that doesn't exist becomes
+// a call to an impossible helper, which the verifier accepts in code that can't be reached; its number says which extern it
+// was (libbpf's convention: 2002000000 plus the position in the list of externs).
 #include "runtime/kernel/kernel_symbols.h"
 
 #include <algorithm>

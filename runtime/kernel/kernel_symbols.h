@@ -1,6 +1,6 @@
-// What an object asks of the kernel by name: CO-RE relocations, kernel functions and variables, attach targets. Part of the
-// loader. The kernel's BTF is opened when the first of them needs it, and not before; those of its modules when the kernel's
-// own doesn't have the name.
+// What an object needs from the kernel by name: CO-RE relocations, kernel functions and variables, attach targets. Part of the
+// loader. It opens the kernel's BTF when the first of them needs it, and the modules' BTF when the kernel's own doesn't have
+// the name.
 #pragma once
 
 #include <map>

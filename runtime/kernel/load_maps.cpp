@@ -1,4 +1,4 @@
-// The loader's maps: which are needed, where their contents come from, and the four kinds with a will of their own.
+// The loader's maps: which are needed, where their contents come from, and the four kinds that need special treatment.
 //
 //      .rodata .data .bss     created, updated once, .rodata frozen
 //      .kconfig               the same, with values from the kernel's configuration (kconfig.cpp)
@@ -7,8 +7,8 @@
 //                             its start, as libbpf has it
 //      struct_ops             created with the kernel's type; becomes active only when somebody updates it (runtime/link)
 //
-// A map pinned by name is shared by everybody who says that name: one that is there already is used if it is what the programs
-// were compiled for, else it is an error, never replaced.
+// A map that is pinned by name is shared by all loaders that use that name. If it exists already, it is used if its definition
+// is the one that the programs were compiled for; otherwise that is an error. It is never replaced.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -5,13 +5,13 @@
 //      18 | src=0, dst | off 0 | imm 0        18 | src=1 BPF_PSEUDO_MAP_FD    | off 0 | imm fd
 //       0 |     0      |   0   | imm 0         0 |     0                      |   0   | imm 0, or offset into the value (src=2)
 //
-// A jump table becomes a map that only its program has: an instruction array (6.19), filled with places in the program and
-// frozen, which ld_imm64 refers to as to any map's value. The verifier writes into it where these places ended up.
+// A jump table becomes a map that only its program has: an instruction array (6.19), filled with instruction numbers and
+// frozen, to which ld_imm64 refers as to any map's value. The verifier writes into it where these instructions ended up.
 //
-// A program is loaded without a log first, which is faster for the verifier and can't fail for want of room; only a refusal is
-// asked once more, with a log, and with room for all of it at once: the verifier takes seconds for a long loop, each time.
-// Descriptors differ from run to run, so for comparing, the hash of the instructions is taken over a copy in which maps are
-// numbered.
+// A program is first loaded without a log, which is faster and can't fail because the log has too little room. Only a refused
+// program is loaded again with a log, whose buffer is large enough for all of it at once, because the verifier takes seconds
+// for a long loop each time. Descriptors differ from run to run, so the hash of the instructions is taken over a copy in which
+// maps are numbered.
 #include <algorithm>
 #include <cerrno>
 #include <optional>

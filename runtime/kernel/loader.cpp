@@ -1,4 +1,4 @@
-// From a spec to things that live in the kernel.
+// Loads a spec into the kernel.
 //
 //      ObjectSpec
 //        | 1. which programs, and so which maps            struct_ops maps say which of theirs are wanted
@@ -11,9 +11,9 @@
 //        v
 //      LoadedObject: owns every descriptor
 //
-// Loading is on the way of a command that should be armed in milliseconds, so nothing is probed in advance: each step asks for
-// what the object wants, and only a refusal starts the search for the reason. The order of the steps is the kernel's: a program
-// can't name a map that isn't there.
+// A command should be ready in milliseconds, and loading is a part of its start, so nothing is probed in advance: each step
+// does what the object needs, and only when the kernel refuses does the search for the reason begin. The kernel determines the
+// order of the steps: a program can't refer to a map that doesn't exist.
 #include "runtime/kernel/loader.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One load under way: what the loader's parts share. Private to the loader.
+// One load in progress: the state that the loader's parts share. Private to the loader.
 #pragma once
 
 #include <map>

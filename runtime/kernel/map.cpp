@@ -1,8 +1,8 @@
-// Maps: created from a spec, and talked to.
+// Creates maps from a spec, reads and writes them.
 //
-// Creation gives the kernel all that the spec knows and takes back what this kernel can't take: BTF type ids first (several
-// map types refuse them, others only on older kernels), then the name (before 4.15). What is left to fail is the spec's fault
-// or the kernel's age, and the error says which: the map type is tried alone, in its smallest form.
+// Creation passes everything that the spec knows, and removes what this kernel refuses: first BTF type ids (several map types
+// refuse them, others only on older kernels), then the name (before 4.15). If it still fails, the reason is the spec or an old
+// kernel, and the error says which: the map type is tried alone, in its smallest form.
 //
 // A per-CPU map has one value for each POSSIBLE cpu, each padded to 8 bytes:
 //

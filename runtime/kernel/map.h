@@ -1,4 +1,4 @@
-// A BPF map: its descriptor and what has to be known to talk to it.
+// A BPF map: its descriptor and the properties that are needed to read and write it.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// Modules bring types of their own, in BTF that builds on the kernel's:
+// Modules have types of their own, in BTF that builds on the kernel's:
 //
 //      /sys/kernel/btf/vmlinux     ids 1 .. n
 //      /sys/kernel/btf/nf_nat      ids n+1 ..        5.11, CONFIG_DEBUG_INFO_BTF_MODULES
 //
-// The files are what can be read without privileges and without a system call for each module that isn't wanted. What the
-// kernel is told, though, is a descriptor, and that is had by walking the ids of all BTF (BPF_BTF_GET_NEXT_ID) until one of the
-// kernel's own has the module's name.
+// The files can be read without privileges, and only the modules that are needed cost a system call. But the kernel wants a
+// descriptor, and the only way to get it is to walk the ids of all BTF (BPF_BTF_GET_NEXT_ID) until one of the kernel's own has
+// the module's name.
 #include "runtime/kernel/module_btf.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Near names from the kernel's own types. A mistyped member is looked for among those of the struct, members of anonymous structs
-// and unions in it included; a mistyped kernel function among all FUNCs, of which a kernel has some 60,000: a name whose length
-// alone puts it out of reach isn't compared (asm/nearest.h), so that takes milliseconds, and only when a load has failed.
+// Near names from the kernel's own types. A mistyped member is compared with those of the struct, including members of
+// anonymous structs and unions in it; a mistyped kernel function with all FUNCs, of which a kernel has some 60,000. A name
+// whose length alone is too different isn't compared (asm/nearest.h), so that this takes milliseconds, and it happens only
+// when a load has failed.
 #include "runtime/kernel/near_names.h"
 
 #include "asm/nearest.h"

@@ -1,4 +1,4 @@
-// What was probably meant, where the kernel has no such function, member or enumerator. Part of the loader.
+// "Did you mean", if the kernel has no such function, member or enumerator. Part of the loader.
 #pragma once
 
 #include <string>

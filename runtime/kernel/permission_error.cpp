@@ -1,10 +1,11 @@
-// Which capability is short. The kernel says EPERM and no more, whichever of these it was (kernel/bpf/syscall.c, bpf_prog_load):
+// Finds out which capability is missing. The kernel only says EPERM, whichever of these it was (kernel/bpf/syscall.c,
+// bpf_prog_load):
 //
 //      CAP_BPF          everything (5.8; CAP_SYS_ADMIN before, which still stands for all three)
 //      CAP_PERFMON      programs that trace: they read the kernel's memory
 //      CAP_NET_ADMIN    programs that networking and cgroups run
 //
-// All of them count in the first user namespace only: the root of a container has them and is refused nevertheless.
+// All of them count in the first user namespace only: root in a container has them and is refused all the same.
 #include "runtime/kernel/permission_error.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What EPERM means to whoever got it. Part of the loader.
+// Explains EPERM. Part of the loader.
 #pragma once
 
 #include <cstdint>

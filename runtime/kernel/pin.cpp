@@ -1,5 +1,6 @@
-// A pin is a file of a bpf file system (mount -t bpf) that holds a reference: the program or map lives until somebody unlinks it.
-// All or nothing: an object of which half is pinned would be worse than none, so a failure takes back what was done.
+// A pin is a file in a bpf file system (mount -t bpf) that holds a reference: the program or map lives until somebody unlinks
+// the file. Pinning is all or nothing, since half an object is worse than none: a failure removes the pins that were made
+// before it.
 #include "runtime/kernel/pin.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// What was pinned for something that may still fail: taken back as a whole, unless it is kept.
+// The pins made so far for an operation that may still fail: removed together, unless they are kept.
 #pragma once
 
 #include <string>

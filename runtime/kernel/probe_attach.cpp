@@ -1,8 +1,8 @@
 // Attach and link types.
 //
-// Loading proves little here: for many program types the kernel doesn't look at the expected attach type before attaching. So
-// each is asked by attaching to something that can't be there, and told from the error that only a kernel knowing the type
-// gets far enough to give (kernel/bpf/syscall.c, link_create() and bpf_prog_attach()):
+// Loading alone proves little here: for many program types the kernel doesn't check the expected attach type before attaching.
+// So each type is tried by attaching to something that can't exist; a kernel that knows the type fails with another error than
+// one that doesn't (kernel/bpf/syscall.c, link_create() and bpf_prog_attach()):
 //
 //      a cgroup, map, network namespace or event that is descriptor -1     EBADF, else EINVAL
 //      device number 2^31-1 (tcx, netkit)                                  ENODEV, else EINVAL
@@ -11,9 +11,9 @@
 //      kprobe.multi, addresses that can't be read                          EFAULT, else EINVAL or EOPNOTSUPP
 //      uprobe.multi, a file that is a directory                            EBADF, else EINVAL or EOPNOTSUPP
 //
-// Only the trampolines (fentry, LSM ...) have to be really attached, because an architecture may know them and not have them
-// (arm64 before 6.4: ENOTSUPP). The functions chosen are those that the kernel keeps for its own tests and hooks that fire about
-// never; the program returns 0, and is gone when the call returns.
+// Only the trampolines (fentry, LSM ...) have to be really attached, because an architecture may know the types and not
+// support them (arm64 before 6.4: ENOTSUPP). The probes use functions that the kernel keeps for its own tests, and hooks that
+// are almost never called. The program returns 0, and is removed when the call returns.
 #include "runtime/kernel/probe_load.h"
 #include "runtime/kernel/probe_maps.h"
 

@@ -1,6 +1,6 @@
-// Helpers: a program of two instructions, `call HELPER; exit`, and what the verifier says of it.
+// Helpers: loads a program of two instructions, `call HELPER; exit`, and reads the verifier's answer.
 //
-// The arguments are not set, so it is refused either way; the log tells for which reason:
+// The arguments are not set, so the verifier refuses the program in any case; its log says why:
 //
 //      invalid func unknown#209                                   a number above all that this kernel knows
 //      unknown func bpf_get_stack#67                              known, but not to this type of program
@@ -9,10 +9,10 @@
 //      R1 !read_ok, R1 type=ctx expected=map_ptr ...              there it is
 //
 // Which helpers exist depends on the type, on what it is attached to, on sleepable or not, on privileges and on lockdown
-// (bpf_probe_read_kernel() disappears under lockdown=confidentiality). So a helper is asked of one representative after
-// another until one may call it. The first in the list know most of them, and a name that says whose helper it is
-// (bpf_sysctl_...) is asked there first, which keeps it to some two loads a helper: all of them together are what `rawbpf doctor`
-// waits for.
+// (bpf_probe_read_kernel() disappears under lockdown=confidentiality). So the probe tries one representative type after
+// another until one may call the helper. The first in the list know most helpers, and a helper whose name says which type it
+// belongs to (bpf_sysctl_...) is tried there first. That needs about two loads per helper; `rawbpf doctor` waits for all of
+// them.
 #include "runtime/kernel/probe_helpers.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-// How a probe for a helper is read. Private to the room; the reading itself is PURE and tested without a kernel.
+// Reads the result of a probe for a helper. Private to this folder; the reading itself is PURE and tested without a kernel.
 #pragma once
 
 #include <cstdint>

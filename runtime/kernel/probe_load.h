@@ -1,4 +1,4 @@
-// What the probes share: the smallest program of each type, loaded, and how the answer is read. Private to the room.
+// Shared by the probes: loads the smallest program of each type, and reads the answer. Private to this folder.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Map types: the smallest map of each that a kernel knowing the type accepts.
 //
-// The types differ in what they want: local storage wants BTF for its key, maps of maps a map, struct_ops a type of the
-// kernel's (any: the kernel that knows struct_ops answers ENOTSUPP for a type that isn't one, where others say EINVAL).
+// The types have different requirements: local storage needs BTF for its key, maps of maps need a map, struct_ops needs a type
+// of the kernel's (any type: a kernel that knows struct_ops answers ENOTSUPP for a type that isn't one, others say EINVAL).
 #include "asm/map_types.h"
 #include "runtime/kernel/probe_load.h"
 

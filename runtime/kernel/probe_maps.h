@@ -1,4 +1,4 @@
-// Maps that probes make. Private to the room.
+// Maps that the probes make. Private to this folder.
 #pragma once
 
 #include "asm/kinds.h"

@@ -1,7 +1,7 @@
 // Minimal BTF.
 //
-// The relocations say what they need. For each, the search that relocate_core() makes is made here, against all types of that
-// name, and what it touched on its way is kept:
+// The relocations say what they need. For each of them this file repeats the search of relocate_core() over all types of that
+// name, and keeps what the search touched:
 //
 //      byte_off of task_struct.mm.total_vm           kept: STRUCT task_struct, of its members only mm (and the anonymous structs
 //                                                    that it lies in); PTR, to nothing
@@ -10,11 +10,11 @@
 //      type_exists of bpf_map_ops                    STRUCT bpf_map_ops without members; what its comparison looks at
 //      type_matches                                  the type and everything below it
 //
-// Kept types keep their order and get new ids; what isn't kept becomes void. A struct keeps its size and each member its place,
-// so offsets, sizes and existence come out the same. Ids don't: who asks for the id of a kernel type can't be served by any such
-// file.
+// Types that are kept stay in their order and get new ids; all others become void. A struct keeps its size and each member its
+// offset, so offsets, sizes and existence have the same results. Ids don't: no such file can work for a relocation that asks
+// for the id of a kernel type.
 //
-// Types that were looked at and didn't fit aren't kept: absent or unfit, the answer is the same.
+// Types that were examined and didn't match aren't kept: the result is the same without them.
 #include "runtime/object/min_btf.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The part of a kernel's BTF that an object's CO-RE relocations need: a few kilobytes instead of five megabytes, to go with a
-// program to a kernel that has no BTF of its own.
+// The part of a kernel's BTF that an object's CO-RE relocations need: a few kilobytes instead of five megabytes, to ship with
+// a program for kernels without BTF of their own.
 #pragma once
 
 #include <span>

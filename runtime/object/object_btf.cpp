@@ -1,17 +1,17 @@
-// What the compiler leaves open in .BTF, filled in on our copy.
+// Completes, on a copy, what the compiler leaves open in .BTF.
 //
-// clang writes .BTF before it knows where variables will lie, so a DATASEC's size and the offsets of its global variables are
-// zero; the kernel wants them right and ascending:
+// clang writes .BTF before it knows the addresses of variables, so a DATASEC's size and the offsets of its global variables
+// are zero. The kernel requires correct, ascending ones:
 //
 //      DATASEC ".data" size 0            DATASEC ".data" size 16
 //        VAR b  offset 0 size 8    -->     VAR a  offset 0 size 4      from the symbols and the section header
 //        VAR a  offset 0 size 4            VAR b  offset 8 size 8
 //
 // Variables and functions of hidden visibility become static: the kernel then verifies such functions with what their callers
-// know, and nobody maps the data from outside. Externs (.ksyms, .kconfig) name things of the kernel; the kernel's BTF loader
-// knows no such variables, so each becomes an ordinary one: 4-byte ints for .ksyms (functions all share one made-up variable),
-// at its place in the .kconfig map for .kconfig. libbpf does the same (its bpf_object__collect_externs), since there is no other
-// BTF that all kernels accept.
+// know, and nobody maps the data from outside. Externs (.ksyms, .kconfig) name things of the kernel. The kernel's BTF loader
+// doesn't accept such variables, so each becomes an ordinary one: a 4-byte int for .ksyms (functions all share one invented
+// variable), and its place in the .kconfig map for .kconfig. libbpf does the same (its bpf_object__collect_externs), since no
+// other BTF is accepted by all kernels.
 #include <elf.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A spec as text. What is printed is what the kernel will be asked for, and nothing that changes from run to run: the same
-// object gives the same text, so that two specs can be compared with diff and tests can hold a whole one.
+// A spec as text. It shows what the loader will ask the kernel for, and nothing that changes from run to run: the same object
+// gives the same text, so that you can compare two specs with diff, and a test can contain a whole one.
 #include "asm/kinds.h"
 #include "runtime/object/spec.h"
 

@@ -1,4 +1,4 @@
-// What the instructions refer to: .rel sections against sections of code.
+// Resolves what instructions refer to: .rel sections for sections of code.
 //
 //      instruction                    symbol                          means
 //      call imm=-1                    FUNC f                          function f
@@ -11,12 +11,12 @@
 //      ld_imm64                       undefined                       a kernel symbol, or a .kconfig value
 //      ld_imm64 imm=offset            OBJECT in .jumptables           the symbol's bytes: a table of places that gotox goes to
 //
-// clang and gcc write SHT_REL: the addend is in the instruction. The kind of symbol and of instruction say everything; the
-// relocation's own type (R_BPF_64_64, R_BPF_64_32) adds nothing and is not looked at, as in libbpf.
+// clang and gcc write SHT_REL: the addend is in the instruction. The kinds of symbol and instruction define the meaning; the
+// relocation's own type (R_BPF_64_64, R_BPF_64_32) adds nothing and is ignored, as in libbpf.
 //
-// A relocation in data (`static int *const table[] = {&a, &b};`) asks for an address that nobody has: a map's value has none in
-// the kernel that a program could follow. The bytes stay as in the file, mostly zeros, and what reads them reads those; libbpf
-// passes over it without a word, here it is noted.
+// A relocation in data (`static int *const table[] = {&a, &b};`) asks for an address that doesn't exist: a map's value has no
+// address in the kernel that a program could use. The bytes stay as in the file, mostly zeros, and programs read these. libbpf
+// ignores this silently; rawbpf makes a note.
 #include <elf.h>
 #include <linux/bpf.h>
 

@@ -1,10 +1,10 @@
-// What an ELF section's name says about the program in it: SEC("kprobe/vfs_read") is a KPROBE program for vfs_read.
+// Reads what an ELF section's name says about the program in it: SEC("kprobe/vfs_read") is a KPROBE program for vfs_read.
 //
 //      "?"  kprobe.multi  /  vfs_*        "?": not loaded unless asked for by name
 //           ^ kind           ^ target
 //
-// The names are a convention between compilers' users and loaders, set by libbpf; the kernel never sees them. This is the whole
-// list that libbpf 1.8 knows, one line each in sections.cpp.
+// The names are a convention between programs and loaders, set by libbpf; the kernel never sees them. sections.cpp has all
+// that libbpf 1.8 knows, one line each.
 #pragma once
 
 #include <cstdint>

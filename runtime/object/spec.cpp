@@ -1,4 +1,4 @@
-// Finding things in a spec by name.
+// Finds things in a spec by name.
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0 {

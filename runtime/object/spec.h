@@ -1,10 +1,10 @@
-// ObjectSpec: everything that will be asked of the kernel, before the kernel is asked.
+// ObjectSpec: everything that the loader will ask the kernel for.
 //
 //      ELF file  --\                       CO-RE against a BTF        fds
 //                    >--  ObjectSpec  -->  ObjectSpec (relocated) --> LoadedObject
 //      DSL Unit  --/      (PURE: printable, comparable, testable without a kernel)
 //
-// Instructions are final but for two lists: core_relocations (need a target BTF) and fixups (need fds).
+// Instructions are final except for two lists: core_relocations (need a target BTF) and fixups (need fds).
 #pragma once
 
 #include <cstdint>

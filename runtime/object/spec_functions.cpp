@@ -1,12 +1,12 @@
-// Which functions of a spec's programs are the same one.
+// Finds out which functions of a spec's programs are the same function.
 //
 //      prog_a: [ entry_a | helper | add | helper ]          entry_a, helper, add, helper_2,
 //      prog_b: [ entry_b | add | helper ]             -->   entry_b
 //
-// A function that three programs call stands three times in a spec. A name says little: static functions of several files share
-// it, and even their instructions, while they refer to other things. Two parts are the same where all that is in them is the
-// same and what they call is the same, too: parts begin sorted by what is in them, and are told apart by what they call until
-// nothing changes. Parts of one program are never one function.
+// A function that three programs call is in a spec three times. Names aren't enough: static functions of several files may
+// share a name, and even their instructions, but refer to other things. Two parts are the same function if their contents are
+// the same and the functions that they call are the same, too: parts are first sorted by their contents, and then split by
+// what they call until nothing changes. Parts of one program are never the same function.
 #include "runtime/object/spec_functions.h"
 
 #include <cstdint>

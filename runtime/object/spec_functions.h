@@ -1,4 +1,4 @@
-// The functions of all programs of a spec, each once and each with a name of its own. Private to the room.
+// The functions of all programs of a spec, each once and each with a name of its own. Private to this folder.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
-// Specs into units: the way back from what the loader wants to what people read.
+// Converts specs into units: from the loader's form back to the readable one.
 //
 //      ProgramSpec: [ entry | walk | hash ]  calls aimed         Function entry   call walk
 //                    fixup 3: map 0                     -->      Function walk    r1 = counts ll    # ...
 //                    line_info, core_relocations                 Function hash
 //
-// In a spec a function that three programs call stands three times; here it stands once (spec_functions.h). Two functions of one
-// name that differ (static ones of several files) are told apart by a number.
+// In a spec a function that three programs call exists three times; in the unit it exists once (spec_functions.h). Two
+// different functions of the same name (static ones of several files) get a number.
 #include "runtime/object/spec_unit.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A spec as a unit again: what a disassembly shows.
+// Converts a spec back into a unit, for disassembly.
 #pragma once
 
 #include "asm/unit.h"

@@ -6,9 +6,9 @@
 //          .name     = "mine",
 //      };
 //
-// The struct is the object's own version of a type of the kernel's; what of it exists in the running kernel, and at which
-// offsets, is found out by the loader (runtime/kernel/struct_ops.cpp), so the values may be changed until then (libbpf calls
-// that shadow types). ".link": the map becomes active by a link; without, by being updated. "?" in front: made only on request.
+// The struct is the object's own version of a kernel type. The loader finds out which of its members exist in the running
+// kernel, and at which offsets (runtime/kernel/struct_ops.cpp), so the values may be changed until then (libbpf calls that
+// shadow types). ".link": the map becomes active by a link; without it, by an update. "?" in front: made only on request.
 // Source: Documentation/bpf/libbpf/program_types.rst, libbpf 1.8.
 #include <elf.h>
 #include <linux/bpf.h>

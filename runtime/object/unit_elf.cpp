@@ -9,12 +9,12 @@
 //      .BTF .BTF.ext       types; for each section of code functions, source lines, CO-RE relocations by byte offset
 //
 // What the kernel has to provide is undefined in the ELF file and declared in .BTF, in a DATASEC .ksyms without a section: VAR
-// "const void" for a variable, FUNC for a function, whose prototype is copied from the given kernel, because whoever loads the
-// object compares it with the running one's.
+// "const void" for a variable, FUNC for a function. The function's prototype is copied from the given kernel, because the
+// loader compares it with the running kernel's.
 //
-// CO-RE relocates from one layout to another, so an object has to bring the structs it was written against. A unit names members
-// by path; the structs on that path are written with those members only, at the places that the given kernel has, which is all
-// that a relocation compares. Formats: Documentation/bpf/btf.rst, llvm_reloc.rst, libbpf's map definitions (Linux 6.18).
+// CO-RE relocates from one layout to another, so an object has to contain the structs that it was written for. A unit names
+// members by path; the structs on that path are written with only those members, at the offsets of the given kernel, since a
+// relocation compares nothing else. Formats: Documentation/bpf/btf.rst, llvm_reloc.rst, libbpf's map definitions (Linux 6.18).
 #include "runtime/object/unit_elf.h"
 
 #include <algorithm>

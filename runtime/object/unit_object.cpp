@@ -1,8 +1,7 @@
-// DSL units into specs.
+// Converts DSL units into specs.
 //
-// A unit's functions refer to maps and to each other by name; here the names become numbers, and the same Assembler that puts
-// the functions of an ELF file together does the rest. What an ELF file brings along and a unit doesn't is BTF, so a little is
-// made:
+// A unit's functions refer to maps and to each other by name. Here the names become numbers, and the Assembler that also puts
+// the functions of an ELF file together does the rest. Unlike an ELF file, a unit has no BTF, so a little is made:
 //
 //      INT "int", PTR -> void, FUNC_PROTO int (void *ctx), FUNC_PROTO int ()
 //      FUNC "profile" (global: a program)      FUNC "walk" (static: verified together with its callers)

@@ -1,4 +1,4 @@
-// What a unit's functions are called in BTF. Private to runtime/object.
+// The types of a unit's functions in BTF. Private to runtime/object.
 //
 //      program             int p(void *ctx)          global; its types aren't looked at
 //      function            int f(void)               static: verified wherever it is called, whatever its arguments are

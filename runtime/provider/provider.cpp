@@ -1,15 +1,16 @@
-// Probes without a compiler: the file that one would have made is written into memory and mapped, as the dynamic linker would do.
+// Probes without a compiler: writes the file that a compiler would have made into memory, and maps it as the dynamic linker
+// would.
 //
 //      make_image()  ->  memfd  ->  [ nop; ret, nop; ret, ... ]   mapped readable, executable
 //                               ->  [ semaphore, semaphore, ... ] mapped readable, writable
 //
-// The kernel puts a breakpoint into a page of a file that is mapped executable, and counts tracers in a page of it that is mapped
-// writable; it doesn't ask who mapped them. So dlopen(3) isn't needed, and statically linked programs have probes too. Tracers
-// find the file among the process's mappings; the descriptor stays open, because some (bpftrace, through bcc) reach files without
-// a name only by /proc/PID/fd.
+// The kernel puts a breakpoint into a page of a file that is mapped executable, and counts tracers in a page that is mapped
+// writable; it doesn't matter who mapped them. So dlopen(3) isn't needed, and statically linked programs can have probes too.
+// Tracers find the file among the process's mappings. The descriptor stays open, because some tracers (bpftrace, through bcc)
+// open files without a name only through /proc/PID/fd.
 //
-// A probe is called only while its semaphore isn't zero. Handles point to slots that stay where they are; before load() a slot's
-// semaphore is a zero of ours.
+// A probe is called only while its semaphore isn't zero. Handles point to slots that never move; before load() a slot's
+// semaphore is a zero of the library.
 #include "runtime/provider/provider.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// USDT probes that a program makes for itself while it runs: their names may come from a script, a plugin, a configuration.
+// USDT probes that a program makes at run time: their names may come from a script, a plugin, a configuration.
 //
 //     usdt::Provider shop("shop");
 //     usdt::Probe<int, const char *, double> order = shop.add<int, const char *, double>("order");

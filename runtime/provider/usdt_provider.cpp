@@ -1,7 +1,7 @@
-// Probes made at run time, for C: types are words, arguments are variable, errors are sentences that the provider keeps.
+// Probes made at run time, for C: types are given as text, arguments are variable, the provider keeps errors as sentences.
 //
-// A call of C has no types, but the probe has: they say what to take from the variable arguments, after C's promotions: small
-// numbers are ints, floats are doubles.
+// A variadic call in C doesn't pass types, but the probe has them: they say what to read from the arguments after C's
+// promotions: small integers are ints, floats are doubles.
 #include "runtime/provider/usdt_provider.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// USDT probes that a program makes for itself while it runs, for C; in C++ there is runtime/provider/provider.h.
+// USDT probes that a program makes at run time, for C; C++ has runtime/provider/provider.h.
 //
 //     rawbpf_usdt_provider *shop = rawbpf_usdt_provider_new("shop");
 //     rawbpf_usdt_probe *order = rawbpf_usdt_add(shop, "order", "s32 ptr f64");
