@@ -15,7 +15,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "runtime/base/stable_sort.h"
 #include "runtime/symbols/demangle.h"
@@ -23,6 +22,7 @@
 #include "runtime/symbols/text.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::symbols {
 namespace {
@@ -64,7 +64,7 @@ Result<Fd> PerfMap::open(int pid, const std::string &root, std::optional<uint32_
     Fd fd = TRY(std::move(opened));
     struct stat st = TRY_IN(sys::stat_fd(fd.get()), "{}", path);
     if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
-    if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != owner)
+    if (st.st_uid != 0 && st.st_uid != sys::effective_uid() && st.st_uid != owner)
         return Unexpected(make_error(Errc::permission, format("{}: belongs to user {}, not to the process's", path, st.st_uid)));
     return fd;
 }
