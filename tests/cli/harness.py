@@ -1,7 +1,8 @@
 """What every test of the command line needs: the binary, a scratch folder, running a command, and the list of tests.
 
-`tests/cli/run RAWBPF [NAME-PART...]` runs its own tests and those of each tests/cli/*_test.py, in the order of the names. Such a file
-says `from harness import *`, and `@test` in front of each of its tests; its name says what the tests in it are about.
+`tests/cli/run RAWBPF [NAME-PART...]` runs the tests of each tests/cli/*_test.py, in the order of the files' names. Such a file says
+`from harness import *`, and `@test` in front of each of its tests; its name says which command or subject the tests in it are about.
+What several files need for one subject (a program to trace, say) is a module of its own beside this one.
 """
 import json
 import os
@@ -93,8 +94,18 @@ def ledger_of(objects):
     return led
 
 
+def assert_ends_are_the_ledgers(ends, ledger):
+    """What each sample says of its user stack's end (None: it has none), counted, is what the ledger says of all."""
+    counted = {name: ends.count(name) for name in ledger["stack_ends"]}
+    assert counted == ledger["stack_ends"] and set(ends) <= {None, *counted}, (counted, ledger)
+
+
 def stack_names(sample):
     return [f["symbol"] or "" for f in sample["user"]]
+
+
+def folded_stacks(text):
+    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in text.splitlines()}
 
 
 def interrupt(process):

@@ -1,6 +1,67 @@
-"""Waits of many threads: none is lost, whatever their number. They sleep long, so that two cores have time for others."""
+"""Waits: the formats and options of `profile --off-cpu`, whose waits are counted, and their stacks; of many threads none is lost."""
+import os
+import re
+import shutil
+import subprocess
+import xml.dom.minidom
+
 from harness import *
 
+
+@test
+def waits_off_the_cpu():
+    off = ("profile", "--off-cpu")
+    bad(2, r"--min-wait is about waits.*\n.*add --off-cpu", "profile", "--min-wait", "1ms", "--", "true")
+    for words, why in (("-F 99", "no clock is needed"), ("--hw", "either what happens"), ("-e page-faults", "either what happens"), ("--max-cpu 1", "no clock"),
+                       ("-C 0", "on no CPU"), ("-I", "waits for nothing"),
+                       ("--live", "of samples"), ("--record x", "a capture has samples"), ("--otlp env", "made of samples"),
+                       ("--bpf clang", "in the C\\+\\+ DSL only"), ("-f folded-ext", "-f json has each wait"), ("-f firefox", "-f json has each wait"),
+                       ("--min-wait soon", "soon")):
+        bad(2, why, *off, *words.split(), "--", "true")
+    naps = ("--", "sh", "-c", "sleep 0.3; sleep 0.3")
+    r = run(*off, "-f", "folded", "-o", path("off.folded"), *naps)
+    if r.code == 3:
+        raise Skip(r.err.strip().splitlines()[0])
+    assert r.code == 0 and re.search(r"rawbpf profile: [\d,]+ waits? in", r.err) and " a switch in BPF" in r.err, r.err
+    # The kernel follows what the command starts: both sleeps are there, and the shell that waits for them; in microseconds.
+    us = {}
+    for line in read("off.folded").splitlines():
+        stack, n = line.rsplit(" ", 1)
+        us[stack.split(";")[0]] = us.get(stack.split(";")[0], 0) + int(n)
+    assert us.get("sleep", 0) > 300_000 and us.get("sh", 0) > 300_000 and set(us) <= {"sleep", "sh"}, us
+    assert re.search(r"^sleep;.*nanosleep.*;__schedule[^;]*_\[k\] \d{6}", read("off.folded"), re.M), read("off.folded")
+    top = good(*off, "-f", "top", *naps).out
+    assert "LONGEST STACKS" in top and re.search(r"\d m?s +\d", top), top
+    svg = good(*off, "-f", "svg", "--min-wait", "100ms", *naps).out
+    assert "Off-CPU flame graph" in svg and " waits" in svg and xml.dom.minidom.parseString(svg), svg[:300]
+    table = good(*off, "--min-wait", "100ms", *naps).out.splitlines()
+    assert table[0].endswith("WAITED_us") and len(table) >= 3 and all(float(l.split()[-1]) >= 100_000 for l in table[1:]), table
+    if not has_json():
+        return
+    good(*off, "--min-wait", "100ms", "--json", "-o", path("off.json"), *naps)
+    objects = rows("off.json")
+    led = ledger_of(objects)
+    waits = [o for o in objects if o["type"] == "sample"]
+    assert len(waits) == led["shown"] and all(o["weight"] >= 100_000_000 for o in waits), waits
+    assert led["waits"]["too_short"] <= led["filtered"] and led["waits"]["children_not_followed"] == 0, led
+    # One that waits when the end comes counts up to there. The children of a process belong to it, unless it is said otherwise.
+    target = subprocess.Popen(["sh", "-c", "while :; do sleep 0.2; done"])
+    try:
+        good(*off, "-p", str(target.pid), "--no-children", "-d", "1", "--json", "-o", path("off.json"))
+        objects = rows("off.json")
+        assert {o["pid"] for o in objects if o["type"] == "sample"} <= {target.pid} and ledger_of(objects)["waits"]["still_waiting"] <= 1, objects
+        good(*off, "-p", str(target.pid), "-d", "1", "--json", "-o", path("off.json"))
+        assert {o["comm"] for o in rows("off.json") if o["type"] == "sample"} == {"sh", "sleep"}, rows("off.json")
+    finally:
+        target.kill()
+        target.wait()
+    folder = path("off-board")
+    os.mkdir(folder)
+    alone = os.path.join(folder, "rawbpf-board")
+    shutil.copy(os.path.realpath(RB), alone)
+    bad(3, r"rawbpf-lab-board can't be run.*\n.*beside", *off, "--", "true", binary=alone)
+
+# They sleep long, so that two cores have time for others.
 THREADS = r"""
 #include <chrono>
 #include <cstdlib>

@@ -24,7 +24,7 @@ int main(int count, char **words) {
 
 @test
 def returns_of_a_deep_recursion_are_their_own_calls():
-    program = compile_program("deep", DEEP, "-fno-optimize-sibling-calls")
+    program = compile_program("deep_returns", DEEP, "-fno-optimize-sibling-calls")
     for depth in (10, 100):
         r = good("trace", "-r", f"uprobe:{program}:deep", "--sig", "int (int n)", "--json", "--", program, str(depth))
         objects = [json.loads(line) for line in r.out.splitlines()]
@@ -65,7 +65,7 @@ def calls_that_begin_another_program_say_so():
 
 @test
 def calls_without_a_return_say_why():
-    program = path("deep") if os.path.exists(path("deep")) else compile_program("deep", DEEP, "-fno-optimize-sibling-calls")
+    program = compile_program("deep_returns", DEEP, "-fno-optimize-sibling-calls")
     r = good("trace", "-r", f"uprobe:{program}:leave", "--json", "--", program, "1")
     assert ledger_of([json.loads(line) for line in r.out.splitlines()])["degraded"] == {"thread_ended_in_call": 1}, r.out
     p = subprocess.Popen([RB, "trace", "-r", f"uprobe:{program}:rest", "--json", "--", program, "1", "rest"], stdout=subprocess.PIPE)

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
 from harness import *
@@ -90,7 +89,7 @@ int main() { // like a server's first process: all it does is to start others, s
 
 
 def family():
-    program = compile_program("family", FAMILY)
+    program = compile_program("forking", FAMILY)
     return program, subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
 
@@ -120,8 +119,8 @@ def names(name, kind):
 
 @test
 def profile_takes_the_children_along():
-    look_at_family("profile", "-F", "499", "-d", "1.5", "-p", "{pid}", "-f", "json", "-o", path("family.json"))
-    assert names("family.json", "sample") >= {"early", "late"}, names("family.json", "sample")
+    look_at_family("profile", "-F", "499", "-d", "1.5", "-p", "{pid}", "-f", "json", "-o", path("forking.json"))
+    assert names("forking.json", "sample") >= {"early", "late"}, names("forking.json", "sample")
     look_at_family("profile", "-F", "499", "-d", "1.5", "-p", "{pid}", "--no-children", "-f", "json", "-o", path("alone.json"))
     assert not names("alone.json", "sample") & {"early", "late"}, names("alone.json", "sample")
     look_at_family("profile", "-F", "499", "-d", "1.5", "-p", "{pid}", "--comm", "late", "-f", "json", "-o", path("late.json"))
@@ -176,5 +175,5 @@ int main() {
 def off_cpu_takes_the_children_along():
     look_at_family("profile", "--off-cpu", "-d", "1.5", "-p", "{pid}", "-f", "json", "-o", path("waits.json"))
     assert names("waits.json", "sample") >= {"early", "late"}, names("waits.json", "sample")
-    look_at_family("profile", "--off-cpu", "-d", "1", "-p", "{pid}", "--no-children", "-f", "json", "-o", path("own.json"))
-    assert not names("own.json", "sample") & {"early", "late"}, names("own.json", "sample")
+    look_at_family("profile", "--off-cpu", "-d", "1", "-p", "{pid}", "--no-children", "-f", "json", "-o", path("parent.json"))
+    assert not names("parent.json", "sample") & {"early", "late"}, names("parent.json", "sample")

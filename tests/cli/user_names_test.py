@@ -1,6 +1,4 @@
 """Functions of C++ programs by the names that people know."""
-import json
-import os
 import re
 import subprocess
 

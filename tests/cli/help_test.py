@@ -1,0 +1,112 @@
+"""What the command line says of itself: help, versions, words that it doesn't know, completions and man pages."""
+import os
+import re
+import shutil
+import subprocess
+
+from harness import *
+from workloads import SPLIT
+
+
+@test
+def version_and_help():
+    assert re.match(r"rawbpf \d+\.\d+", good("--version").out)
+    top = good("--help").out
+    assert "profile" in top and "report" in top
+    text = good("profile", "--help").out
+    for option in ("--freq", "--hw", "--pid", "--cpu", "--cgroup", "--user", "--kernel", "--idle", "--duration", "--ps", "--format",
+                   "--record", "--syscalls", "--ready-fd", "--as-root", "--unwind", "--unwind-memory", "--depth"):
+        assert option in text, f"--help lacks {option}"
+    assert "rawbpf profile" in text, "--help has no example"
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+@test
+def unknown_words_are_answered_with_the_nearest():
+    bad(2, r"--freq", "profile", "--frq", "99")
+    bad(2, r"profile", "profil")
+    bad(2, r".", "profile", "--no-such-option")
+    bad(2, r"folded", "profile", "-f", "fodled")
+    bad(2, r"freq", "profile", "--freq", "many")
+    bad(2, r"freq", "profile", "--freq", "-5")
+    bad(2, r"duration", "profile", "-d", "soon")
+    bad(2, r"user", "profile", "--user", "--kernel", "-d", "1")
+    bad(2, r"dwarf", "profile", "--unwind", "dwrf")
+    for size in ("", "64Q", "M", "-1", "1K", "5G", "99999999999999999999", "17179869184G"):
+        bad(2, r"--unwind-memory", "profile", "--unwind-memory", size)
+    for depth in ("0", "256", "many"):
+        bad(2, r"--depth", "profile", "--depth", depth)
+    bad(2, r"--kernel", "profile", "--unwind", "dwarf", "--kernel")
+    bad(2, r"--bpf clang", "profile", "--unwind", "dwarf", "--bpf", "clang")
+
+
+@test
+def the_seeds_own_spellings():
+    good("profile", "-freq", "199", "-ps", "-o", path("seed.txt"), "--", SPLIT, "1")
+    assert "hot_a" in read("seed.txt") and "workload" in read("seed.txt")
+    child = subprocess.Popen([SPLIT, "20"])
+    try:
+        good("profile", "-freq", "199", "-pid", str(child.pid), "-d", "1", "-f", "folded", "-o", path("seed.folded"))
+    finally:
+        child.kill()
+        child.wait()
+    assert "hot_a" in read("seed.folded")
+
+
+@test
+def bash_completes_options_values_and_commands():
+    script = r"""
+source "$1"
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _rawbpf; printf '%s\n' "${COMPREPLY[*]}"; }
+try rawbpf prof
+try rawbpf profile --fre
+try rawbpf profile -f folded
+try rawbpf completion z
+try rawbpf profile -q -- tru
+try rawbpf bt
+try rawbpf btf du
+try rawbpf btf dump --form
+try rawbpf help repo
+"""
+    with open(path("bash-completion"), "w") as f:
+        f.write(good("completion", "bash").out)
+    p = subprocess.run(["bash", "-c", script, "bash", path("bash-completion")], capture_output=True, text=True, check=True)
+    lines = p.stdout.splitlines()
+    assert lines[:4] == ["profile", "--freq", "folded folded-ext", "zsh"], lines
+    assert "true" in lines[4].split(), lines
+    assert lines[5:9] == ["btf", "dump", "--format", "report"], lines
+
+
+@test
+def completions_are_accepted():
+    for shell, check in (("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])):
+        text = good("completion", shell).out
+        assert "profile" in text and "freq" in text, shell
+        with open(path("completion." + shell), "w") as f:
+            f.write(text)
+        if shutil.which(check[0]):
+            subprocess.run([*check, path("completion." + shell)], check=True)
+
+
+@test
+def man_pages_are_well_formed():
+    for command in ("profile", "report", "btf dump"):
+        text = good("man", *command.split()).out
+        assert ".TH" in text and ".SH" in text
+        if shutil.which("man"):
+            page = path(command.replace(" ", "-") + ".1")
+            with open(page, "w") as f:
+                f.write(text)
+            p = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, env={**os.environ, "LC_ALL": "C.UTF-8", "MANPAGER": "cat"})
+            assert p.returncode == 0 and b"warning" not in p.stderr, p.stderr
+
+
+@test
+def isa_and_helper_tell_of_one_and_of_all():
+    assert len(good("isa").out.splitlines()) == 183
+    assert "if r1 s< r2 goto +3" in good("isa", "jslt").out
+    bad(1, "did you mean `jslt`", "isa", "jslr")
+    assert len(good("helper").out.splitlines()) == 211
+    assert "void *bpf_map_lookup_elem(void *map, const void *key);" in good("helper", "bpf_map_lookup_elem").out
+    assert good("helper", "5").out == good("helper", "ktime_get_ns").out
+    bad(1, "did you mean ktime_get_ns", "helper", "ktime_get_n")

@@ -1,0 +1,20 @@
+"""The user stacks of a profiled command, and how they ended."""
+from harness import *
+
+
+def stacks(args, comm, *options, rate="499"):
+    """The user stacks of a command's samples, leaf first, each with how it ended."""
+    if not has_json():
+        raise Skip("this build writes no JSON")
+    good("profile", "-F", rate, "--json", "-q", "-o", path("stacks"), *options, "--", *args, cwd=WORK)  # node leaves a file
+    samples = [r for r in rows("stacks") if r["type"] == "sample" and r["comm"] == comm and r.get("user_end")]
+    assert len(samples) >= 20, f"{len(samples)} samples of {comm}"
+    return [(stack_names(sample), sample["user_end"]) for sample in samples]
+
+
+def share(found, end="root"):
+    return sum(e == end for _, e in found) / len(found)
+
+
+def endings(found):
+    return {e: sum(other == e for _, other in found) for e in {e for _, e in found}}
