@@ -270,7 +270,7 @@ def waits_twice(check):
     try:
         check()
     except AssertionError as first:
-        print(f"once more: {first}")
+        flaky(f"a wait is missing: {first}")
         check()
 
 

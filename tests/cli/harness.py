@@ -25,6 +25,7 @@ class Skip(Exception):
     pass
 
 
+notes = []  # why the running test is flaky
 tests = []
 
 
@@ -56,6 +57,11 @@ def bad(code, pattern, *args, **kw):
     assert re.search(pattern, r.err), f"{' '.join(args)}: message lacks /{pattern}/: {r.err[:400]}"
     assert not r.out, f"{' '.join(args)}: printed to stdout: {r.out[:200]}"
     return r
+
+
+def flaky(reason):
+    """The running test passes, if it does, as FLAKY: what it measured was wrong at first, and is measured again."""
+    notes.append(" ".join(str(reason).split())[:400])
 
 
 def path(name):

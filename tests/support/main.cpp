@@ -3,7 +3,7 @@
 //
 // Names and reasons may both hold ": ", which is nothing to a reader and everything to a program. A program asks for other lines:
 //
-//      RAWBPF_TEST_LINES=tabs   PASS|FAIL <tab> name <tab> seconds, SKIP <tab> name <tab> reason, and RUN <tab> name before each
+//      RAWBPF_TEST_LINES=tabs   PASS|FAIL <tab> name <tab> seconds, SKIP|FLAKY <tab> name <tab> reason, and RUN <tab> name before each
 //      RAWBPF_TESTS=FILE        only the tests whose names are in the file, one a line, whatever characters they have
 //      RAWBPF_TEST_LIMIT=S      a test that takes longer than S seconds fails, and ends the run
 #define DOCTEST_CONFIG_IMPLEMENT
@@ -20,7 +20,8 @@
 
 namespace {
 
-std::string skip_reason; // of the test that is running; empty: not skipped
+std::string skip_reason;  // of the test that is running; empty: not skipped
+std::string flaky_reason; // of the same; empty: nothing was measured again
 int passed, failed, skipped;
 bool tabs;
 unsigned limit_seconds;
@@ -41,7 +42,7 @@ std::string one_line(std::string text) {
 void verdict(const char *word, const char *name, const std::string &text) {
     if (tabs)
         std::printf("%s\t%s\t%s\n", word, name, text.c_str());
-    else if (std::strcmp(word, "SKIP") == 0)
+    else if (std::strcmp(word, "SKIP") == 0 || std::strcmp(word, "FLAKY") == 0)
         std::printf("%s %s: %s\n", word, name, text.c_str());
     else
         std::printf("%s %s\n", word, name);
@@ -65,6 +66,7 @@ struct Lines : doctest::IReporter {
         test = &in;
         broken = false;
         skip_reason.clear();
+        flaky_reason.clear();
         if (tabs) {
             std::printf("RUN\t%s\n", in.m_name);
             std::fflush(stdout);
@@ -85,6 +87,9 @@ struct Lines : doctest::IReporter {
         } else if (!skip_reason.empty()) {
             ++skipped;
             verdict("SKIP", test->m_name, one_line(skip_reason));
+        } else if (!flaky_reason.empty()) {
+            ++passed;
+            verdict("FLAKY", test->m_name, one_line(flaky_reason));
         } else {
             ++passed;
             verdict("PASS", test->m_name, seconds);
@@ -123,6 +128,9 @@ struct Lines : doctest::IReporter {
 REGISTER_REPORTER("lines", 1, Lines);
 
 void rawbpf::test::skip(const std::string &reason) { skip_reason = reason.empty() ? "no reason given" : reason; }
+void rawbpf::test::flaky(const std::string &reason) {
+    flaky_reason += (flaky_reason.empty() ? "" : "; ") + (reason.empty() ? "no reason given" : reason);
+}
 
 int main(int argc, char **argv) {
     doctest::Context context;

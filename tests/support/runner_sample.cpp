@@ -35,4 +35,9 @@ TEST_CASE("sample: dies") {
     if (told_to("die")) (void)raise(SIGKILL);
 }
 
+TEST_CASE("sample: passes: at last") {
+    FLAKY("wrong: in the\nfirst of two");
+    CHECK_MESSAGE(!told_to("fail"), "wrong in both");
+}
+
 TEST_CASE("sample: is the last") { CHECK(true); }

@@ -3,7 +3,7 @@
 Names and reasons may hold any character but tabs and line ends: the suites print a tab between them (RAWBPF_TEST_LINES=tabs, see
 tests/support/main.cpp). A suite says how it ended; one that died has no verdict for what it didn't reach, and that fails.
 
-A test that failed is run once more, in a guest of its own. If it passes there it counts as passed, and is reported as flaky.
+A test that failed is run once more, in a guest of its own. If it passes there it is reported as flaky: ./dev test counts these, and allows few.
 """
 import concurrent.futures
 import dataclasses
@@ -47,15 +47,16 @@ ALL_END_AT = 1500
 # No tests of anybody's, and seen only when they fail.
 ENDS = "the guest ends by itself"
 ENDED = " ends by itself"
+AGAIN = "failed (above), then passed"
 
 
 @dataclasses.dataclass
 class Verdict:
     word: str                 # PASS, FAIL, SKIP
-    text: str = ""            # why it was skipped
+    text: str = ""            # why it was skipped, or is flaky
     seconds: float = 0.0      # the guest's
     detail: list = dataclasses.field(default_factory=list)
-    flaky: bool = False       # failed first, passed when it was run again
+    flaky: bool = False       # passed when it was run again, or says itself that something was tried again
 
 
 @dataclasses.dataclass
@@ -75,9 +76,9 @@ def read(out):
         word, *fields = line.split("\t")
         if word == "RUN" and fields:
             r.running, detail = fields[0], []
-        elif word in ("PASS", "FAIL", "SKIP") and fields:
-            v = Verdict(word, detail=detail if word == "FAIL" else [])
-            if word == "SKIP":
+        elif word in ("PASS", "FAIL", "SKIP", "FLAKY") and fields:
+            v = Verdict("PASS" if word == "FLAKY" else word, detail=detail if word == "FAIL" else [], flaky=word == "FLAKY")
+            if word in ("SKIP", "FLAKY"):
                 v.text = fields[1] if len(fields) > 1 else ""
             elif len(fields) > 1:
                 v.seconds = float(fields[1]) if re.fullmatch(r"\d+(\.\d+)?", fields[1]) else 0.0
@@ -126,11 +127,11 @@ def merge(first, second):
         if v.word == "FAIL" or before is None:
             out[name] = v
         elif before.word == "FAIL" and v.word == "PASS":
-            out[name] = Verdict("PASS", seconds=v.seconds, detail=before.detail, flaky=True)
+            out[name] = Verdict("PASS", AGAIN, v.seconds, before.detail, flaky=True)
     # What no test is but a suite's way to end has a verdict only when it is bad.
     for name in first:
         if name not in second and name.endswith(ENDED):
-            out[name] = Verdict("PASS", detail=first[name].detail, flaky=True)
+            out[name] = Verdict("PASS", AGAIN, detail=first[name].detail, flaky=True)
     return out
 
 
@@ -236,9 +237,7 @@ def report(name, verdicts):
     for test, v in verdicts.items():
         if v.word == "FAIL" or v.flaky:
             print("\n".join(v.detail))
-        if v.flaky:
-            print(f"flaky: {test} on {name}: failed (above), then passed")
-        print(f"{v.word} {name}: {test}" + (f": {v.text}" if v.text else ""), flush=True)
+        print(f"{'FLAKY' if v.flaky else v.word} {name}: {test}" + (f": {v.text}" if v.text else ""), flush=True)
 
 
 def tests_of(columns, names):
@@ -258,13 +257,16 @@ def untested(columns, names, here):
 
 
 def passed_here():
-    """Tests that the machine's own kernel passed, where ./dev test says so."""
+    """Tests that the machine's own kernel passed, where ./dev test says so. A flaky one's name ends at one of its colons."""
     passed = set()
     try:
         with open(os.environ.get("RAWBPF_HOST_RESULTS", ""), encoding="utf-8") as f:
             for line in f:
                 if line.startswith("PASS kernel: "):
                     passed.add(line[len("PASS kernel: "):].strip())
+                elif line.startswith("FLAKY kernel: "):
+                    parts = line[len("FLAKY kernel: "):].strip().split(": ")
+                    passed.update(": ".join(parts[:n]) for n in range(1, len(parts)))
     except OSError:
         pass
     return passed
