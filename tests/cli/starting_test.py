@@ -76,7 +76,7 @@ def a_slow_end_counts_no_more_and_says_what_it_is_at():
     """The kernel takes down one tracepoint after the other: 35 ms each. Counting has ended, and the ledger is out, long before."""
     if run("trace", "tracepoint:sched:sched_switch", "-d", "0.05", "-o", "/dev/null").code == 3:
         raise Skip("no tracing here")
-    for _ in range(5):
+    for missed in range(5):
         p = subprocess.Popen([RB, "trace", "tracepoint:writeback:*", "--count", "-d", "0.3", "-o", "/dev/null"],
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         err = b""
@@ -98,5 +98,7 @@ def a_slow_end_counts_no_more_and_says_what_it_is_at():
         err = err.decode()
         assert p.returncode == 0 and links == 0, (links, err)
         assert re.search(r"^rawbpf trace: detaching: \d+ of \d+ places, \d+ s$", err, re.M), err
+        if missed:
+            flaky(f"{missed} times it was over before anybody could look")
         return
     raise Skip("this kernel is done with it in no time")

@@ -9,9 +9,12 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include "programs/profile/off_cpu_dsl.h"
 #include "programs/profile/profiler.h"
 #include "runtime/object/unit_object.h"
+#include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
 #include "tests/kernel/off_cpu_workload.h"
 #include "tests/kernel/plain_only.h"
@@ -61,6 +64,12 @@ uint64_t of(const std::vector<std::pair<std::string, uint64_t>> &counts, std::st
     for (const auto &[name, count] : counts)
         if (name == wanted) return count;
     return 0;
+}
+
+/// The workload is env's at first: until then the tables would be another program's, and the waits, too.
+void wait_for_exec(const sys::Child &child) {
+    for (int tries = 0; tries < 10'000; ++tries, usleep(1000))
+        if (sys::read_file("/proc/" + std::to_string(child.pid()) + "/comm").value_or("") != "env\n") return;
 }
 
 ProfileOptions for_workload(const std::string &what) {
@@ -126,13 +135,15 @@ TEST_CASE("profile off-cpu: of a process whose tables are there, the caller of w
     auto child = sys::Child::spawn(test::off_cpu_workload("on"));
     REQUIRE(child);
     REQUIRE(child->start());
+    wait_for_exec(*child);
     ProfileOptions options;
     options.pids = {child->pid()};
     options.duration_s = 0.7;
     bool walked = true;
     Waits::Sum naps, called;
-    // Before its exec the tables would be of another program; a sanitized one takes its time.
-    for (int i = 0; i < 6 && walked && (naps.waits < 3 || called.waits * 2 < naps.waits); ++i) {
+    // A sanitized program's tables take their time.
+    int rounds = 0;
+    for (; rounds < 6 && walked && (naps.waits < 3 || called.waits * 2 < naps.waits); ++rounds) {
         Waits sink;
         OFF_CPU(outcome, options, sink, 0);
         naps = sink.sum(in("oc_nap"));
@@ -145,6 +156,7 @@ TEST_CASE("profile off-cpu: of a process whose tables are there, the caller of w
     CHECK(naps.waits >= 3);
     if (called.waits * 2 < naps.waits && kSlow) SKIP("the tables of this program come late on this machine");
     CHECK(called.waits * 2 >= naps.waits);
+    if (rounds > 1) FLAKY("callers weren't there in " + std::to_string(rounds - 1) + " profiles of 0.7 s");
 }
 
 TEST_CASE("profile off-cpu: a thread that waits for a mutex") {
@@ -200,12 +212,14 @@ TEST_CASE("profile off-cpu: a wait that isn't over at the end, of a process that
     auto child = sys::Child::spawn(test::off_cpu_workload("stuck"));
     REQUIRE(child);
     REQUIRE(child->start());
+    wait_for_exec(*child);
     ProfileOptions options;
     options.pids = {child->pid()};
     options.duration_s = 0.5;
     // It may nap already, and then it isn't seen to leave its CPU: it is stopped and goes on, for which it has to come back.
     bool seen = false;
-    for (int i = 0; i < 20 && !seen; ++i) {
+    int rounds = 0;
+    for (; rounds < 20 && !seen; ++rounds) {
         struct Nudge : Waits {
             sys::Child *child = nullptr;
             Result<void> start(const RunInfo &) override { return child->kill(SIGSTOP); }
@@ -218,6 +232,7 @@ TEST_CASE("profile off-cpu: a wait that isn't over at the end, of a process that
         seen = of(outcome.ledger.waits, "still_waiting") == 1;
     }
     CHECK(seen);
+    if (rounds > 1) FLAKY("the wait wasn't seen to begin in " + std::to_string(rounds - 1) + " profiles of 0.5 s");
     (void)child->kill(SIGKILL);
     (void)child->wait();
 }

@@ -164,7 +164,8 @@ TEST_CASE("profile: a program below another root is named with that root's files
         options.workload = {"env", "RAWBPF_TEST_WORKLOAD=split:1500", "chroot", root.path, "/bin/app"};
         // Its root can be looked into while it lives. On a starved machine we may come too late; not every time.
         double share = 0;
-        for (int tries = 0; share == 0 && tries < 5; ++tries) {
+        int tries = 0;
+        for (; share == 0 && tries < 5; ++tries) {
             Keep sink;
             auto outcome = run_profile(options, sink);
             if (!outcome && unable(outcome.error())) SKIP(outcome.error().message());
@@ -173,5 +174,6 @@ TEST_CASE("profile: a program below another root is named with that root's files
             share = sink.share("split_body");
         }
         CHECK(share > 0.5);
+        if (tries > 1) FLAKY("nothing was found below its root in " + std::to_string(tries - 1) + " profiles");
     }
 }
