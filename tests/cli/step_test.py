@@ -39,7 +39,7 @@ class Terminal:
     def screen(self):
         import select
         seen = b""
-        while select.select([self.fd], [], [], 0.5)[0]:
+        while select.select([self.fd], [], [], 0.5 if seen else 60)[0]:  # a busy machine's first word may take long
             try:
                 more = os.read(self.fd, 65536)
             except OSError:
