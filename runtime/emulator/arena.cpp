@@ -1,10 +1,11 @@
-// Arenas: memory that a program and user space share, by pages that are asked for (kernel/bpf/arena.c, 6.9).
+// Arenas: memory that a program and user space share, whose pages are allocated on request (kernel/bpf/arena.c, 6.9).
 //
 //      user space's address   0000 0001 | aa aa aa aa        what bpf_arena_alloc_pages() returns and variables have
 //      the program's                      aa aa aa aa        after addr_space_cast(r, 0, 1); 0 stays 0 the other way round
 //
-// The lower 32 bits are what counts, there as here, where they are an address of the emulator. A page that nobody asked for
-// can't be read: the kernel gives zeros and forgets what is written, which hides a mistake; here it is a fault that names it.
+// Only the lower 32 bits count, as in the kernel; here they are an address of the emulator. A page that was not allocated
+// can't be read: the kernel returns zeros and drops writes, which hides a mistake; here the access is a fault that names the
+// page.
 #include <algorithm>
 
 #include "runtime/emulator/maps.h"

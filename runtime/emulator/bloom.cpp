@@ -1,11 +1,11 @@
-// Bloom filters, bit for bit the kernel's (kernel/bpf/bloom_filter.c, 5.16): with BPF_F_ZERO_SEED they say yes where they
-// shouldn't to the same values there and here. Without it a kernel takes a random seed; here it is 0 always, so that a run is
-// the same every time.
+// Bloom filters, identical to the kernel's (kernel/bpf/bloom_filter.c, 5.16): with BPF_F_ZERO_SEED they have false positives
+// for the same values as the kernel. Without it the kernel uses a random seed; here it is always 0, so that every run is the
+// same.
 //
 //      bits: max_entries * functions * 7/5, up to the next power of two          bit n = jhash(value, seed 0 + n) & mask
 //
-// jhash is lookup3 (Bob Jenkins, 2006, public domain), as include/linux/jhash.h has it. Its variant for words gives what the one
-// for bytes gives on a little-endian machine, so there is one.
+// jhash is lookup3 (Bob Jenkins, 2006, public domain), as in include/linux/jhash.h. On a little-endian machine its variants
+// for words and for bytes have the same results, so there is only one here.
 #include <bit>
 #include <cerrno>
 

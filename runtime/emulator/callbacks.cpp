@@ -1,11 +1,11 @@
-// Callbacks and tail calls: where a program goes on when a helper says so.
+// Callbacks and tail calls: where a program continues after such a helper.
 //
 //      frame 0   program a: bpf_loop(3, cb, ...)                        r0 = 3
 //      frame 1       cb ... exit  cb ... tail call > program b ... exit  cb ... exit
 //
-// A tail call replaces what runs in its frame, and in that frame only (x86_64 5.10, arm64 6.0): the target's exit returns to
-// where the frame's function would have, with the target's result. In a callback's frame that is the next call of the callback,
-// in the program that the callback is from.
+// A tail call replaces the program in its own frame only (x86_64 5.10, arm64 6.0): the target's exit returns to the caller of
+// that frame's function, with the target's result. In a callback's frame that means the next call of the callback, in the
+// callback's own program.
 #include "runtime/emulator/machine.h"
 
 namespace rawbpf::inline v0::emulator {

@@ -1,12 +1,12 @@
-// Decoding: each instruction is checked and understood once, however often it runs.
+// Decodes: each instruction is checked and decoded once, however often it runs.
 //
 //      Insn   [ code | src:dst | off | imm ]                                 8 bytes
 //      Op     [ handler | dst | src | off | jump | imm, sign-extended ]     24 bytes
 //
-// Op n is instruction n, the second half of a wide instruction included, so that a jump is the same distance and a fault's number
-// needs no table. The checks are those that need no knowledge of values, which leaves the interpreter with three: memory, the
-// depth of calls, and what a call through a register finds. A program is not verified: what the kernel refuses because it
-// might go wrong runs here until it does.
+// Op n is instruction n, where the second half of a wide instruction counts too, so that jumps keep their distance and a
+// fault's number needs no table. Decoding checks everything that doesn't depend on values. That leaves three checks to the
+// interpreter: memory, the depth of calls, and the target of a call through a register. A program is not verified: a program
+// that the kernel refuses, because it might go wrong, runs here until it does.
 #include "runtime/emulator/decode.h"
 
 #include "asm/encode.h"

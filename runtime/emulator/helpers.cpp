@@ -1,11 +1,11 @@
 // The helpers that programs use most, with the kernel's results, in user space.
 //
-// A helper gets the registers and returns r0. What the verifier would have refused (a map that is none, a buffer that ends early)
-// is a fault, which names the argument; what can go wrong in a verified program is an errno, as in the kernel. There is one
-// CPU, number 0; random numbers are the same in every run; times, pid, uid and comm are this process's. bpf_probe_read*() knows
-// the memory that the program has and nothing else: everything else is EFAULT.
+// A helper gets the registers and returns r0. What the verifier would refuse (a map argument that is no map, a buffer that is
+// too short) is a fault, which names the argument; what can go wrong in a verified program is an errno, as in the kernel.
+// There is one CPU, number 0; random numbers are the same in every run; times, pid, uid and comm are this process's.
+// bpf_probe_read*() can read only the program's own memory; every other address is EFAULT.
 //
-// To add one: its function, and a line in the table at the end.
+// To add a helper, write its function and add a line in the table at the end.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -1,19 +1,19 @@
-// The interpreter: one function, a label an instruction, no switch.
+// The interpreter: one function with one label per instruction, and no switch.
 //
 //      op:   [ handler | ... ] [ handler | ... ] [ handler | ... ]
 //               |
 //               +--> label: does its work, then `++op; goto *op->handler`
 //
-// Each label ends with a jump of its own, so that the processor predicts what follows an add apart from what follows a load
-// (Ertl, Gregg: "The structure and performance of efficient interpreters", 2003). GCC merges such jumps again unless it is told
-// not to, and at -Os always, whence the attribute on run().
+// Each label ends with a jump of its own, so that the processor predicts the successor of an add separately from that of a
+// load (Ertl, Gregg: "The structure and performance of efficient interpreters", 2003). GCC merges such jumps again unless it
+// is told not to, at -Os always; that is why run() has the attribute.
 //
-// What is counted is counted where a program can't do without it: a jump that is taken adds the distance that was run straight
-// since the last one, so that the number is exact and straight code pays nothing. The limit is looked at there too: no loop is
-// without a jump.
+// Instructions are counted only at taken jumps: a jump adds the number of instructions that ran since the last one. So the
+// count is exact, and straight code costs nothing. The limit is checked there too, since every loop has a jump.
 //
-// Semantics: RFC 9669, sections 4 and 5. Shifts use the low five or six bits of their operand; dividing by zero gives 0, a
-// remainder by zero the dividend; the most negative number divided by -1 is itself. Atomics are plain: a machine has one thread.
+// Semantics: RFC 9669, sections 4 and 5. Shifts use the low five or six bits of their operand. A division by zero gives 0, a
+// remainder by zero gives the dividend; the most negative number divided by -1 is itself. Atomic instructions are implemented
+// as plain ones, as a machine has one thread.
 #include <bit>
 #include <type_traits>
 

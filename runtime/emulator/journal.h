@@ -1,4 +1,4 @@
-// What is about to be overwritten, so that a step can be taken back.
+// Old values of what is overwritten, so that a step can be undone.
 #pragma once
 
 #include <cstddef>

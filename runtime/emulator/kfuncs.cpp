@@ -1,9 +1,9 @@
-// Kernel functions that programs call by name and that mean something without a kernel: arenas' pages, numbers to count with,
-// and locks, which one thread doesn't need.
+// Kernel functions that programs call by name and that make sense without a kernel: pages of arenas, number iterators, and
+// locks, which do nothing here as there is one thread.
 //
 //      struct bpf_iter_num   [ current | end ]     8 bytes on the stack, where the kernel has the same two numbers
 //
-// To add one: its function, and a row in the table. Arguments, faults and results are as helpers' are.
+// To add one, write its function and add a row in the table. Arguments, faults and results are like those of helpers.
 #include <cerrno>
 
 #include "runtime/emulator/machine.h"

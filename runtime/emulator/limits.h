@@ -1,5 +1,4 @@
-// How much of the machine that it runs on an emulated program may take, beside the instructions that MachineOptions::limit
-// allows.
+// Limits of what an emulated program may use of the machine, beside the limit of instructions in MachineOptions::limit.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The kernel's rule (btf_parse_fields in kernel/bpf/btf.c): a member, or one of a member that is a struct, or a variable, whose
-// type is a struct called bpf_spin_lock; four deep at most.
+// The kernel's rule (btf_parse_fields in kernel/bpf/btf.c): the lock is a variable, a member, or a member of a struct member,
+// of type struct bpf_spin_lock; at most four levels deep.
 #include "runtime/emulator/lock.h"
 
 namespace rawbpf::inline v0::emulator {

@@ -1,4 +1,4 @@
-// Where a map's values have their bpf_spin_lock.
+// Finds the bpf_spin_lock in a map's values.
 #pragma once
 
 #include <cstdint>

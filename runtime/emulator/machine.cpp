@@ -1,13 +1,13 @@
-// From a spec to a machine that runs, and from a fault to a sentence.
+// Makes a machine from a spec, and a sentence from a fault.
 //
-// The road is the loader's, with addresses of the emulator in place of descriptors: maps first, then each program's fixups, then
-// decode(), which happens when a program is first entered. Programs share maps and memory, as they would in a kernel.
+// It does the same steps as the loader, with addresses of the emulator instead of descriptors: first maps, then each program's
+// fixups, then decode(), when a program is first entered. Programs share maps and memory, as in a kernel.
 //
 //      r1 = 0x10000000   the memory that was given (or the context of a packet)
 //      r2 = its length
 //      r10 = 0x01000200  the end of frame 0's 512 bytes
 //
-// Everything else is zero, so that a run is the same every time; so is the first random number.
+// Everything else is zero, and random numbers always start the same, so that every run is the same.
 #include "runtime/emulator/machine.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The common map types in user space: creation, and those that are looked into by key.
+// The common map types in user space: creation, and maps with keys.
 //
 //      one block:   [ Head | hash: first[buckets], next[n], slots[n], used[n] | keys[n] | values[n + 1] ]
 //
@@ -9,14 +9,14 @@
 // maps overwrite. What is freed last is used first, as there. Places that nobody has used take no memory: their numbers begin as
 // zeros.
 //
-// Two values' addresses are further apart than their bytes are, up to a page, so that a pointer past one of them meets nothing.
-// Every change is noted in the journal first; that is all that stepping backwards needs.
+// The addresses of two values have a gap of up to a page between them, so that an access beyond one value doesn't hit the
+// next. Every change is written to the journal first; stepping backwards needs nothing else.
 //
 // Return values are the kernel's: E2BIG for a full hash and for an index behind an array's end, ENOSPC for a full trie, EEXIST
 // and ENOENT as the flags say, EINVAL for deleting from an array (kernel/bpf/hashtab.c, arraymap.c, lpm_trie.c). An LRU map
 // drops the entry that a clock hand finds unused since it last came by, which is the kernel's idea, not its choice.
 //
-// A trie is a hash of what its keys' prefixes cover; a lookup asks for each length, from the longest on.
+// A trie is a hash of the prefixes of its keys; a lookup tries each length, from the longest on.
 #include "runtime/emulator/maps.h"
 
 #include <algorithm>

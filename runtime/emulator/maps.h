@@ -1,4 +1,4 @@
-// Maps as the emulator keeps them: bytes at invented addresses, with the kernel's semantics.
+// Maps of the emulator: bytes at virtual addresses, with the kernel's semantics.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The address space of an emulated program: invented addresses, looked up in a table of 256 slots.
+// The address space of an emulated program: virtual addresses, looked up in a table of 256 slots.
 //
 //      address   0000 0000 | ss | oo oo oo        ss: the slot, 16 MiB each; o: the offset in it
 //
@@ -7,9 +7,10 @@
 //           12, 13     maps and functions: they have an address, and nothing can be read there
 //           16 ...     memory, then map values and everything else; a large object takes several slots
 //
-// Invented addresses are the same in every run, tell a hostile program nothing about the machine, and fit in the 32 bits that
-// struct xdp_md has for its packet's. A lookup is a shift, a load and a comparison, for any number of objects. Between two things
-// there is always room, so that what misses an object by a little meets nothing else, and the message can say what it missed.
+// Virtual addresses are the same in every run, tell a hostile program nothing about the machine, and fit in the 32 bits that
+// struct xdp_md has for a packet's address. A lookup is a shift, a load and a comparison, for any number of objects. There is
+// always a gap between two objects, so that an access that misses one slightly doesn't hit another, and the message can say
+// which object it missed.
 #include "runtime/emulator/memory.h"
 
 #include "runtime/base/format.h"

@@ -2,9 +2,9 @@
 //
 //      %[-0+ ][width][l|ll](d i u x X)  %[-0+ ][width](c s)     %pks %pus: strings; %pi4 %pI4 %pi6: addresses; %px %pB %ps: an address
 //
-// What is refused with -EINVAL is what kernel/bpf/helpers.c, bpf_bprintf_prepare(), refuses: other letters, more of them than
-// arguments, no zero at the end, control characters (until 6.16 also what isn't ASCII). A %p is hashed in a kernel; here it is
-// the address.
+// bpf_bprintf_prepare() in kernel/bpf/helpers.c refuses the same with -EINVAL: other letters, more of them than arguments, no
+// zero at the end, control characters (until 6.16 also non-ASCII characters). The kernel prints a hash for %p; the emulator
+// prints the address.
 #include <algorithm>
 #include <cstring>
 

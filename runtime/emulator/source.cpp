@@ -1,6 +1,6 @@
 // Line information for people: file, line and text of an instruction, from a program's own BTF.
 //
-// The spec keeps line_info as the kernel takes it, with names as offsets into the strings of its BTF (struct btf_header,
+// The spec keeps line_info in the kernel's format, with names as offsets into the strings of its BTF (struct btf_header,
 // include/uapi/linux/btf.h).
 #include "runtime/emulator/source.h"
 

@@ -1,4 +1,4 @@
-// Which line of source an instruction comes from.
+// Finds the line of source that an instruction comes from.
 #pragma once
 
 #include <string>

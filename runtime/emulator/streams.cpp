@@ -1,7 +1,7 @@
-// Maps that are passed through rather than looked into: queues, stacks, ring buffers.
+// Maps without keys: queues, stacks, ring buffers.
 //
-// A ring buffer's records are laid out as the kernel's: eight bytes of header (length, BUSY, DISCARD), then the data, rounded up
-// to eight. Nobody reads while a program runs, so the ring never comes around: it is full one byte before its size
+// A ring buffer's records have the kernel's layout: eight bytes of header (length, BUSY, DISCARD), then the data, rounded up
+// to eight. Nobody reads while a program runs, so the ring never wraps: it is full one byte before its size
 // (kernel/bpf/queue_stack_maps.c, ringbuf.c).
 #include <algorithm>
 #include <cerrno>

@@ -2,13 +2,13 @@
 //
 //      run()   [ program ............ exit ]  [ the callback that is due first ]  [ the next ] ...      r0 is the program's
 //
-// A machine has one thread, so a callback can't come while the program runs; and waiting would make a run slow and every run
-// different. So the time between is left out: once the program has ended, the timers' own clock goes on from each timer that was
-// started to the next. In the order of their times, each runs once; one that starts itself again runs after the next run, or
-// there would be no end. bpf_ktime_get_ns() knows nothing of it.
+// A machine has one thread, so a callback can't run while the program runs; and real waiting would make a run slow and every
+// run different. So the time between is skipped: when the program has ended, the timers' own clock jumps from one started
+// timer to the next. They run in the order of their times, each once. A timer that starts itself again runs after the next
+// run, since otherwise the run might never end. bpf_ktime_get_ns() doesn't use this clock.
 //
-// What a timer is stands here and not in its sixteen bytes of a map's value, which stay zero, as user space sees them in a
-// kernel. A value that is deleted or replaced takes its timers with it.
+// The state of a timer is stored here and not in its sixteen bytes of a map's value, which stay zero, as user space sees them
+// in a kernel. If a value is deleted or replaced, its timers are deleted too.
 #include <algorithm>
 #include <cerrno>
 #include <ctime>

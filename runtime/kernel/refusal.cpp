@@ -1,4 +1,4 @@
-// A refusal in lines, as a compiler would say it:
+// Prints a refusal in lines, like a compiler's message:
 //
 //      hello.bpf.c:8:8: R0 invalid mem access 'map_value_or_null'
 //        8 |     *n += 1;

@@ -1,9 +1,10 @@
 // From "R7 invalid mem access 'map_value_or_null'" to "the lookup in line 9 wasn't compared with NULL".
 //
-// The verifier says what it saw at one instruction. What a programmer has to change is often elsewhere: the call whose result
-// may be NULL, the reservation that is never given back, the comparison that proves one byte too few, the loop. All of that is in
-// the log (the path, verifier_path.h), in the numbers of the complaint, and in the program. One function a sort of complaint, in
-// a table by its words (kernel/bpf/verifier.c, 5.10 to 7.x); what doesn't parse keeps the general hint of verifier_hints.cpp.
+// The verifier reports what it saw at one instruction. What a programmer has to change is often elsewhere: the call whose
+// result may be NULL, the reservation that is never released, the comparison that proves one byte too few, the loop. All of
+// that can be found in the log (the path, verifier_path.h), in the numbers of the message, and in the program. There is one
+// function per sort of message, in a table by its words (kernel/bpf/verifier.c, 5.10 to 7.x). A message that can't be parsed
+// keeps the general hint of verifier_hints.cpp.
 #include "runtime/kernel/refusal_advice.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a refusal means in this very program: numbers, other places, a remedy. Part of the loader.
+// Explains a refusal for the given program: numbers, other places, a remedy. Part of the loader.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
 // Advice on numbers whose bounds the verifier doesn't know: sizes and indices.
 //
-// "min value is negative" has two causes. Of scalar() it knows nothing: a large unsigned number and a negative one are the same
-// to it, and what helps is an upper bound. Of scalar(smin=-2147483648,smax=64) it knows that a comparison with sign bounded it
-// above: there the lower bound is what is missing.
+// "min value is negative" has two causes. With scalar() the verifier knows nothing: a large unsigned number and a negative one
+// look the same to it, and an upper bound helps. With scalar(smin=-2147483648,smax=64) a signed comparison has proved the
+// upper bound: then the lower bound is missing.
 #include <linux/bpf.h>
 
 #include <algorithm>

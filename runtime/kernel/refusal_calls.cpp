@@ -1,4 +1,4 @@
-// Advice on calls: what the helper takes, what has to be given back, who may call it.
+// Advice on calls: which arguments the helper takes, what has to be released, which programs may call it.
 #include <algorithm>
 
 #include <linux/bpf.h>

@@ -1,4 +1,5 @@
-// Advice on the way a program takes: loops, ends, registers that were never set, what it returns. And the table of all advisers.
+// Advice on the control flow of a program: loops, ends, registers that were never set, what it returns. Also the table of all
+// functions that give advice.
 #include <algorithm>
 #include <linux/bpf.h>
 #include <optional>

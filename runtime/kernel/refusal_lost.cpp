@@ -1,7 +1,7 @@
-// Advice on pointers that were good once: to what was given back, or to a packet that a call may have moved.
+// Advice on pointers that have become invalid: to something that was released, or to a packet that a call may have moved.
 //
-// To the verifier both are numbers from the call on ("R6 invalid mem access 'scalar'"), and its log shows the register as it was
-// last written, as a pointer. Which call it was, the path and the instructions tell: the one that was passed the same value, or
+// From the call on, both are numbers to the verifier ("R6 invalid mem access 'scalar'"), but its log shows the register as it
+// was last written, as a pointer. The path and the instructions tell which call it was: the one that got the same value, or
 // one of those that the kernel's bpf_helper_changes_pkt_data() lists (6.18).
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,7 @@
-// Advice on maps that a helper doesn't take: which types it takes, which helpers are for the map.
+// Advice on maps that a helper refuses: which types it takes, which helpers are for the map.
 //
-// asm/map_types.h has the helpers of each type. A type without any takes every helper for maps that no other type has.
+// asm/map_types.h has the helpers of each type. A type without special helpers takes every helper that no other type has for
+// itself.
 #include <linux/bpf.h>
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Advice on accesses to memory: which bytes were asked for, which are there, and how many are missing.
+// Advice on accesses to memory: which bytes the access needs, which exist, and how many are missing.
 //
 //      packet      |<-- proved by a comparison: r -->|         the access:  off .. off + size
 //      map value   |<-- value_size ------------------>|

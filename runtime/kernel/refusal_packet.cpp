@@ -1,10 +1,10 @@
-// Advice on accesses to packets: how many bytes which comparison has proved.
+// Advice on accesses to packets: how many bytes each comparison has proved.
 //
 //      data                pointer of the access       data_end
 //      |<-- constant ------|                           |
 //      |<------------- r: proved by a comparison ----->|
 //
-// Once a number that isn't constant was added, the verifier counts anew (another id), from the sum without its constant part.
+// After a variable number was added, the verifier counts anew (with another id), from the sum without its constant part.
 #include <linux/bpf.h>
 
 #include <optional>

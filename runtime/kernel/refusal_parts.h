@@ -1,4 +1,5 @@
-// What the advisers share: one refusal with everything that is known of it, and reading its numbers. Private to the loader.
+// Shared by the functions that give advice: one refusal with all that is known about it, and reading its numbers. Private to
+// the loader.
 #pragma once
 
 #include <cstdint>

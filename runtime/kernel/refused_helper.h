@@ -1,4 +1,4 @@
-// What a refused call of a helper means, by what this kernel says when it is asked of that helper. Private to the room.
+// Explains a refused call of a helper, by asking this kernel about that helper. Private to this folder.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Statistics of BPF programs. Measuring costs two clock readings a run (some 40 ns), which is why it is off by default and why
-// whoever switches it on should say so. The descriptor of BPF_ENABLE_STATS switches it off again when it is closed, even by
-// kill -9; the sysctl of older kernels doesn't, so there it is put back by hand.
+// Statistics of BPF programs. Measuring costs two clock readings per run (some 40 ns), so it is off by default, and a tool
+// that switches it on should say so. Closing the descriptor of BPF_ENABLE_STATS switches it off again, even after kill -9. The
+// sysctl of older kernels stays, so there it is switched back explicitly.
 #include "runtime/kernel/stats.h"
 
 #include <cerrno>

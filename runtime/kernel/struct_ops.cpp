@@ -1,13 +1,13 @@
-// From the object's version of a struct of functions to the running kernel's, member by member and by name:
+// Converts the object's version of a struct of functions to the running kernel's, member by member and by name:
 //
 //      object:  struct tcp_congestion_ops          kernel:  struct bpf_struct_ops_tcp_congestion_ops {
 //                 init      -> program              refcount, state
 //                 flags     = 2            -->      data: struct tcp_congestion_ops
 //                 name      = "mine"                          { ..., flags, ..., init, ..., name }
 //
-// Members that are zero and unknown to the kernel are passed over, so that one object serves kernels old and new; one that is
-// set and unknown is an error. The program of a member is verified against the kernel's struct (attach_btf_id) as that member
-// (expected_attach_type = its number). Source: kernel/bpf/bpf_struct_ops.c (5.6); of modules since 6.9.
+// Members that are zero and unknown to the kernel are skipped, so that one object works on old and new kernels; a member that
+// is set and unknown is an error. The program of a member is verified against the kernel's struct (attach_btf_id) as that
+// member (expected_attach_type = its number). Source: kernel/bpf/bpf_struct_ops.c (5.6); of modules since 6.9.
 #include "runtime/kernel/struct_ops.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A dozen small files and two directories, read once. securityfs and tracefs are often not mounted (containers, initramfs); then
-// their answers are absent, which is something else than "no".
+// A dozen small files and two directories, read once. securityfs and tracefs are often not mounted (containers, initramfs);
+// then the answer is "absent", which is different from "no".
 #include "runtime/kernel/system_state.h"
 
 #include <algorithm>

@@ -1,12 +1,13 @@
-// What may jump to what.
+// Checks which programs may jump to each other.
 //
 //      jumper --bpf_tail_call(ctx, array, slot)--> program          one context, one stack frame: so both must be of a kind
 //
-// The first program that uses an array or is put into it makes it its own (bpf_prog_map_compatible, kernel/bpf/core.c). From then
-// on all must agree in type, in being jited, in XDP's fragments, in the prototype of the function that they trace, and since
-// Linux 6.18 in the expected attach type, so that a uprobe and a uprobe.multi program are strangers. What doesn't agree is EINVAL
-// without a word. The array's side is told by /proc/self/fdinfo (owner_prog_type, owner_jited; 4.3), the program's by
-// BPF_OBJ_GET_INFO_BY_FD; the attach type is told by neither, so whoever loaded the programs has to know it.
+// The first program that uses an array or is put into it decides what the array accepts (bpf_prog_map_compatible,
+// kernel/bpf/core.c). From then on all programs must agree in type, in being jited, in XDP's fragments, in the prototype of
+// the function that they trace, and since Linux 6.18 in the expected attach type, so that a uprobe and a uprobe.multi program
+// don't fit together. If they disagree, the kernel only says EINVAL. /proc/self/fdinfo describes the array (owner_prog_type,
+// owner_jited; 4.3), BPF_OBJ_GET_INFO_BY_FD the program. Neither tells the attach type, so the code that loaded the programs
+// has to know it.
 #include "runtime/kernel/tail_call.h"
 
 #include <cerrno>

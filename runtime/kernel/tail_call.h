@@ -1,4 +1,4 @@
-// Programs put into prog arrays: where bpf_tail_call goes on.
+// Puts programs into prog arrays, the targets of bpf_tail_call.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Another program as the target: finding it, and a function in it. A loaded program has types of its own: BPF_PROG_LOAD was given
-// them, and keeps them under an id.
+// Another program as the target: finds it, and a function in it. A loaded program has types of its own: BPF_PROG_LOAD was
+// given them, and the kernel keeps them under an id.
 //
 //      program fd -> bpf_prog_info.btf_id -> BPF_BTF_GET_FD_BY_ID -> bpf_btf_info.btf: the bytes -> FUNC by name
 //

@@ -1,12 +1,12 @@
-// BPF_PROG_TEST_RUN, made the same for every type of program.
+// BPF_PROG_TEST_RUN with the same interface for every type of program.
 //
 //      type                    gets                               repeats
 //      socket, XDP, tc, ...    a packet of at least 14 bytes      in the kernel, which measures the time of a run
 //      raw tracepoint          a context of numbers (5.10)        here, one call each
 //      syscall                 a context (5.14)                   here
 //
-// A program that is to see memory gets it from a map by way of its harness, whatever the context is; then the context is only
-// there because there has to be one. Old packet loads count from behind the 14 bytes of Ethernet header, so memory is laid there.
+// If a program needs memory, its harness gets it from a map, whatever the context is; the context is then only a placeholder.
+// Old packet loads count from behind the 14 bytes of the Ethernet header, so the memory is placed there.
 #include "runtime/kernel/test_run.h"
 
 #include <algorithm>

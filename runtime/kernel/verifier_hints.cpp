@@ -1,8 +1,7 @@
-// What helps against what the verifier says: its words in kernel/bpf/verifier.c, 5.10 to 7.3, and ours.
+// Hints for the verifier's messages: its words in kernel/bpf/verifier.c, 5.10 to 7.3, and the hint.
 //
-// The first entry whose words are part of the reason counts, so what is special stands before what is general
-// ("ringbuf_mem_or_null" before "_or_null"). Of 834 refusals among the kernel's own selftests of 6.12, on 6.18, this has an
-// answer for nine in ten.
+// The first entry whose words are part of the reason wins, so special entries come before general ones ("ringbuf_mem_or_null"
+// before "_or_null"). Of 834 refusals among the kernel's own selftests of 6.12, on 6.18, nine in ten get a hint.
 #include "runtime/kernel/verifier_log.h"
 
 namespace rawbpf::inline v0 {

@@ -1,4 +1,4 @@
-// Lines of the verifier's log, taken apart. Private to verifier_log.cpp and verifier_report.cpp.
+// Parses lines of the verifier's log. Private to verifier_log.cpp and verifier_report.cpp.
 #pragma once
 
 #include <cstdint>

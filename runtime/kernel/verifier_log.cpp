@@ -1,4 +1,4 @@
-// The verifier's log, read backwards in spirit: what matters stands after the last instruction.
+// Reads the verifier's log. The important part is behind the last instruction.
 //
 // Every line is of one kind:
 //
@@ -8,9 +8,9 @@
 //      "processed 6 insns ...", "stack depth 8" ...      sums, at the end
 //      anything else                        the reason, if no instruction follows
 //
-// The complaint about the last instruction is often several lines, of which the first names the fault and the others its
-// numbers; all of them are kept. Checks made before any instruction is simulated (jumps, unreachable code) leave only a reason,
-// which names the instruction itself ("unreachable insn 3").
+// The message about the last instruction often has several lines: the first names the fault and the others its numbers; all of
+// them are kept. Checks that run before any instruction is simulated (jumps, unreachable code) give only a reason, which names
+// the instruction itself ("unreachable insn 3").
 //
 // The words are those of kernel/bpf/verifier.c, 5.10 to 7.3; in 7.3 its report follows the old text.
 #include "runtime/kernel/verifier_lines.h"

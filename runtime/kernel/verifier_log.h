@@ -5,8 +5,8 @@
 //      R1 invalid mem access 'scalar'                      why
 //      processed 6 insns (limit 1000000) ...               sums
 //
-// Linux 7.3 adds a report of its own below that: verifier_report.cpp. PURE: text in, value out; any text is accepted, and what it
-// doesn't hold stays empty.
+// Linux 7.3 adds a report of its own below that: verifier_report.cpp. PURE: text in, value out. Any text is accepted; what it
+// doesn't contain stays empty.
 #pragma once
 
 #include <cstdint>

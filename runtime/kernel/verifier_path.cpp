@@ -1,17 +1,17 @@
-// From the verifier's log back to causes.
+// From the verifier's log to the cause.
 //
-// The verifier walks one path to its end, then the side of the last branch that it left open, and so on. In the log:
+// The verifier follows one path to its end, then the other side of the last branch that it left open, and so on. In the log:
 //
 //      5: (15) if r0 == 0x0 goto pc+7     ; ...        it goes straight on: 6, 7, ... to an exit
 //      6: ...
 //      from 5 to 13: R0=0 ...                          the other side of the branch at 5
 //      13: ...
 //
-// So the path to the last instruction is a stack: "from 5" takes it back to the last 5 whose other side is still open. Along it,
-// backwards, a register's value is followed through copies, additions and stack slots to whoever made it.
+// So the path to the last instruction is a stack: "from 5" goes back to the last 5 whose other side is still open. Along the
+// path, backwards, a register's value is followed through copies, additions and stack slots to the instruction that made it.
 //
-// What one function keeps (r6 to r9, its stack) its callees don't change: going backwards, an exit in the middle of the path is
-// a callee's end, and everything up to its call is stepped over, unless r0 is looked for.
+// A callee doesn't change what its caller keeps (r6 to r9, its stack). Going backwards, an exit in the middle of the path is
+// the end of a callee, and everything up to its call is skipped, unless r0 is searched.
 #include "runtime/kernel/verifier_path.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The way that the verifier took to the instruction it refused, and where a register got its value on it. Private to the loader.
+// The path that the verifier took to the instruction it refused, and where on this path a register got its value. Private to
+// the loader.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,8 @@
 //      Suggestion:
 //        Add a NULL check ...
 //
-// Only for errors that have been given a report; the others have the old lines alone. What isn't as drawn is passed over: the
-// words are the kernel's (kernel/bpf/diagnostics.c) and may change.
+// Only some errors have a report; the others have only the old lines. Text that doesn't look like this is skipped: the words
+// are the kernel's (kernel/bpf/diagnostics.c) and may change.
 #include "runtime/kernel/verifier_lines.h"
 
 namespace rawbpf::inline v0::verifier_log {
