@@ -1,7 +1,8 @@
-// The kernel's side of the examination: features by the names people know, then every type and helper by the kernel's.
+// Examines the kernel: features by the names that people know, then every type and helper by the kernel's names.
 //
-// All answers come from runtime/kernel/probes.h. "no" to a feature has one fix, a newer kernel or a configuration that has it;
-// EPERM has two: for somebody without privileges it is "not known", for somebody who has them all a policy is in the way.
+// All answers come from runtime/kernel/probes.h. A "no" to a feature has one fix: a newer kernel, or a configuration that has
+// it. EPERM has two meanings: for a user without privileges it is "not known"; for a user who has them all, a policy forbids
+// the feature.
 #include "programs/doctor/doctor.h"
 #include "programs/doctor/environment.h"
 

@@ -1,4 +1,4 @@
-// One place that says what figures depend on: experiments that are made twice are compared by it.
+// The only place that lists what measurements depend on, so that two runs of an experiment can be compared.
 //
 //      /proc/cpuinfo                                  model name (x86), flags with "hypervisor"
 //      /proc/device-tree/model, MIDR                  the same of arm64, which has no model name

@@ -1,4 +1,4 @@
-// The machine that a run was made on, in the words of a JSON header.
+// The machine that a run was made on, for the header of JSON output.
 #pragma once
 
 #include "programs/render/run_facts.h"

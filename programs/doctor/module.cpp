@@ -1,7 +1,7 @@
-// A file under examination. What a profile shows of it hangs on two things that have nothing to do with each other: whether
-// stacks can be followed through it (unwind tables, else frame pointers), and where its functions' names are (its own symbols,
-// those of a debug file, those it exports). Whether it keeps frame pointers is told by its unwind tables, which say for each
-// function how its frame is found: no disassembler is needed.
+// Examines a file. What a profile shows of it depends on two independent things: whether stacks can be walked through it (by
+// unwind tables, otherwise by frame pointers), and where its functions' names are (its own symbols, those of a debug file,
+// those that it exports). Its unwind tables also tell whether it keeps frame pointers, since they say for each function how
+// its frame is found: no disassembler is needed.
 #include "programs/doctor/module.h"
 
 #include "programs/render/json_line.h"

@@ -1,4 +1,4 @@
-// What a profile can show of one file: how stacks go through it, what names its functions have, what else is in it.
+// What a profile can show of one file: how stacks go through it, which names its functions have, what else it contains.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What the administrator allows: privileges, sysctls, lockdown, security modules, mounts; and the machine's counters.
 //
-// A check is "yes" when the tools can work with it as it is: perf_event_paranoid = 2 is fine for somebody with CAP_PERFMON and a
+// A check is "yes" if the tools can work with it as it is: perf_event_paranoid = 2 is fine for a user with CAP_PERFMON, and a
 // "no" for everybody else. Each "no" names the command that would change it.
 #include "programs/doctor/doctor.h"
 

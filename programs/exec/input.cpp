@@ -1,9 +1,10 @@
-// Reading programs and bytes for `exec` and `step`.
+// Reads programs and bytes for `exec` and `step`.
 //
 //      7f 45 4c 46 ...            an ELF object, as bytes or in hex
 //      b7 00 00 00 2a 00 00 00    instructions in hex, as the conformance world writes them to a plugin's standard input
 //
-// What it is is told by its first bytes, never by its name. Source text is assembled before it comes here (cli/asm_file.h).
+// The first bytes of the input decide what it is, never its name. Source text is assembled before it comes here
+// (cli/asm_file.h).
 #include "programs/exec/input.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What `exec` and `step` are given: a program in one of several forms, and bytes in hex.
+// The input of `exec` and `step`: a program in one of several forms, and bytes in hex.
 #pragma once
 
 #include <string_view>

@@ -2,8 +2,8 @@
 //
 //      r0, then memory, then each map in the object's order
 //
-// is the order in which results are compared: what a program returns is what its author looks at first. Values that a program
-// makes of addresses, clocks or random numbers differ, and are reported like anything else.
+// is the order in which results are compared, because a program's author looks first at what it returns. Values that a program
+// makes of addresses, clocks or random numbers differ, and are reported like any other difference.
 #include "programs/exec/run.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One program on one engine, and what two engines make of the same.
+// Runs one program on one engine, and compares the results of two engines.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 //      message, in as many lines as it needs
 //      keys
 //
-// Text only: the same walk gives the same screen, so that tests can read it.
+// The screen is plain text: the same steps give the same screen, so that tests can read it.
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,6 @@
-// Runs are measured in parts, as whatever else the machine does adds to some of them and takes from none: the least says what a
-// run takes, the median what it mostly took, the most how quiet the machine was. Each run is entered and left, which takes as
-// long as some twenty instructions; a program that only returns is measured in the same way, and its median is taken off.
+// Runs are measured in parts, because other work on the machine makes some of them slower and none faster: the least says what
+// a run takes, the median what it mostly took, the most how quiet the machine was. Entering and leaving a run takes as long as
+// some twenty instructions; a program that only returns is measured in the same way, and its median is subtracted.
 #include "programs/exec/timing.h"
 
 #include <algorithm>

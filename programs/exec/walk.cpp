@@ -1,7 +1,7 @@
 // Steps in both directions, on the machine's journal.
 //
-// What a step changed is read off the journal, which holds the bytes as they were: those that a program can address are shown,
-// the maps' insides aren't. Going back, the same list is made before the step is undone, with the two sides exchanged.
+// What a step changed is read from the journal, which holds the old bytes. Only bytes that a program can address are shown,
+// not the insides of maps. Going back, the same list is made before the step is undone, with the two sides exchanged.
 #include "programs/exec/walk.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Walking through a program, a step at a time, in both directions; and what a step did, as text.
+// Steps through a program in both directions, and shows what each step did, as text.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// getaddrinfo(3) has no time limit of ours: a name server that doesn't answer holds it up by the resolver's own, 5 s for each try
-// and server. So it runs in a thread that is left to itself; what it found is taken when it is there, or never.
+// getaddrinfo(3) takes no time limit: if a name server doesn't answer, it waits as long as the resolver does, 5 s for each try
+// and server. So it runs in a thread of its own. Its result is used when it is there; if it comes too late, it is never used.
 #include "programs/export/addresses.h"
 
 #include <csignal>

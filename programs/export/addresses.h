@@ -1,4 +1,4 @@
-// A host's addresses, and the way to ask for them without waiting for whoever answers that.
+// Looks up a host's addresses without waiting for the name server.
 #pragma once
 
 #include <memory>

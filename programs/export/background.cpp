@@ -1,6 +1,6 @@
-// The one thread of rawbpf besides its first. It makes no system call through the choke point (which isn't thread-safe): it
-// waits, and it calls the transport, which is of the module's, with a choke point that nobody watches. All signals are blocked in
-// it: they are the poll loop's.
+// The exporter's thread. It makes no system call through invoke(), which isn't thread-safe: it waits, and it calls the
+// transport, which belongs to the module and has an invoke() of its own that nobody observes. All signals are blocked in it,
+// because the poll loop handles them.
 #include "programs/export/background.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// An exporter with a thread of its own, so that a slow receiver never holds up the events' ring.
+// An exporter with a thread of its own, so that a slow receiver never stops the reading of the events' ring.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// An exporter, its transport and its thread in one, in the order in which they have to go: the thread first.
+// An exporter, its transport and its thread, in the order in which they must be destroyed: the thread first.
 #include "programs/export/background.h"
 #include "programs/export/http.h"
 #include "programs/export/outlets.h"

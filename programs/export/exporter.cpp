@@ -2,11 +2,11 @@
 // tried again, with the receiver's Retry-After or else after 1 s, 2 s, 4 s ... less a random part, so that a fleet doesn't come
 // back in step; every other status is final. A request that nobody answered is tried again, too. A partial success is never.
 //
-// A batch is encoded once and kept as bytes until it is settled; meanwhile the queue fills, and when it is full, new spans are
-// dropped: the old ones are those that explain why. So memory is bounded by the queue and one request.
+// A batch is encoded once and kept as bytes until it is answered. Meanwhile the queue fills, and when it is full, new spans
+// are dropped: the old ones explain why. So the queue and one request limit the memory.
 //
-// A receiver that takes one batch after the other may still be slower than a burst. Whoever adds asks worth_waiting() and lets
-// the burst wait where it came from, which has a bound of its own; for a receiver that is down or stuck nobody waits.
+// A receiver that takes batch after batch may still be slower than a burst. Code that adds spans asks worth_waiting() and lets
+// the burst wait where it came from, which has a limit of its own; it never waits for a receiver that is down or stuck.
 #include "programs/export/exporter.h"
 
 #include <algorithm>

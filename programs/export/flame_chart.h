@@ -1,4 +1,4 @@
-// Samples become spans: what stays on a thread's stack from one sample to the next is taken for one call.
+// Makes spans of samples: a function that stays on a thread's stack from one sample to the next counts as one call.
 //
 //      samples of a thread    main     main     main                main        each stands for the period that follows it
 //                             work     work     work                work
@@ -8,8 +8,8 @@
 //                             work [----------------------]         work [----]
 //                             leaf [-------------]other[--]         leaf [----]
 //
-// It is a guess as good as the rate: a function called twice between two samples is one span, and one that fell between them is
-// none. What is long is right, and that is what one looks for.
+// The spans are as exact as the rate: a function that is called twice between two samples is one span, and a call that fell
+// between them is none. Long spans are right, and these are what one looks for.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// RFC 9112's answers. Whoever sends them may be hostile: all lines together have a bound, and so has the body; a body that is
-// longer is cut off there, since the status has been said by then.
+// Parses answers by RFC 9112. The sender may be hostile: there is a limit for all lines together and one for the body. A
+// longer body is truncated, since the status is known by then.
 //
 //      HTTP/1.1 200 OK            HTTP/1.1 100 Continue (any number of them, within the bound)
 //      Content-Length: 2          | Transfer-Encoding: chunked        | neither

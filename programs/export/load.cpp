@@ -1,5 +1,5 @@
-// The module lies beside the executable, in a build folder and where somebody has copied both; or in the folder that it was
-// installed in. It is as trusted as the executable is: whoever can write beside that one needs no module.
+// The module is in the folder of the executable (in a build folder, or where somebody copied both), or in the folder where it
+// was installed. It is as trusted as the executable: whoever can write to that folder needs no module.
 #include <dlfcn.h>
 
 #include "programs/export/outlets.h"

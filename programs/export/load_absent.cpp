@@ -1,4 +1,4 @@
-// Stands in for load.cpp in a build without the module (-Dotlp=disabled, static ones).
+// Replaces load.cpp in a build without the module (-Dotlp=disabled, static builds).
 #include "programs/export/outlets.h"
 
 namespace rawbpf::inline v0::telemetry {

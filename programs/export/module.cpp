@@ -1,5 +1,5 @@
-// rawbpf-otlp.so's one symbol. The module has its own copy of what it needs of this room; what crosses the border are the classes
-// of outlets.h, by the same compiler's rules, which the version stands for.
+// rawbpf-otlp.so's only symbol. The module has its own copy of the code that it needs of this folder. Only classes of
+// outlets.h cross the border; both sides must come from the same compiler and source, which the version checks.
 #include "programs/export/http.h"
 #include "programs/export/outlets.h"
 

@@ -1,4 +1,4 @@
-// Types as JSON: every field that BTF has, nothing resolved, so that a script sees what the kernel would see.
+// Types as JSON: every field of the BTF, with nothing resolved, so that a script sees what the kernel would see.
 #include "programs/inspect/btf_list.h"
 
 #include "programs/render/json_line.h"

@@ -1,12 +1,13 @@
-// Reading BTF from wherever it may be.
+// Reads BTF from all its sources.
 //
 //      FILE             .BTF of an ELF file, or the bytes alone (magic eB9F)
 //      vmlinux          /sys/kernel/btf/vmlinux
 //      module NAME      /sys/kernel/btf/NAME, split: its ids go on where vmlinux ends
 //      ID               BPF_BTF_GET_FD_BY_ID and BPF_OBJ_GET_INFO_BY_FD, twice: how long it is, then the bytes
 //
-// A file doesn't say whether it is split. Its first string does: BTF of its own begins with an empty one. So a file whose strings
-// begin otherwise, or that refers to ids it doesn't have, gets the running kernel's BTF as its base unless one was named.
+// A file doesn't say whether it is split, but its first string does: BTF without a base begins with an empty string. So a file
+// whose strings begin differently, or that refers to ids it doesn't have, gets the running kernel's BTF as its base, unless
+// the user named one.
 #include "programs/inspect/btf_source.h"
 
 #include <fcntl.h>

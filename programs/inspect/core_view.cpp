@@ -1,9 +1,9 @@
-// CO-RE relocations for people: what each asks for, what it became, and why.
+// CO-RE relocations for people: what each asks for, the result, and why.
 //
-// A relocation that can't be resolved is no error by itself: a program may ask first whether a field exists and never touch it
-// where it doesn't. So three answers: resolved; missing but guarded (dead code once the questions are answered, see reach.cpp);
-// missing and reachable, with which the kernel's verifier will refuse the program unless something that is known only at load
-// time (a constant in .rodata, .kconfig) keeps it away.
+// A relocation that can't be resolved is no error by itself: a program may first ask whether a field exists, and never access
+// it where it doesn't. So there are three answers: resolved; missing but guarded (dead code once the questions are answered,
+// see reach.cpp); missing and reachable. With the last, the verifier will refuse the program, unless something that is known
+// only at load time (a constant in .rodata, .kconfig) makes the code unreachable.
 #include "programs/inspect/core_view.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What becomes of an object's CO-RE relocations on a kernel, without that kernel: `rawbpf relocs` and `rawbpf check`. PURE but
-// for the modules, which are asked for.
+// The results of an object's CO-RE relocations on a kernel, without that kernel: `rawbpf relocs` and `rawbpf check`. PURE
+// except for the modules, whose types it asks for.
 #pragma once
 
 #include <string>

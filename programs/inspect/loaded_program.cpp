@@ -4,8 +4,8 @@
 //      call -118784       a helper's address, counted from __bpf_call_base         -> kallsyms
 //      call pc+12         functions of the program: func_info names them, in BTF   -> BPF_BTF_GET_FD_BY_ID
 //
-// What the verifier wrote into the program can be seen here: bounds checks, inlined lookups. Instructions that exist only inside
-// the kernel (nospec) are shown as bytes.
+// This shows what the verifier wrote into the program: bounds checks, inlined lookups. Instructions that exist only inside the
+// kernel (nospec) are shown as bytes.
 #include "programs/inspect/loaded_program.h"
 
 #include <algorithm>

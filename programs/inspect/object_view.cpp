@@ -1,7 +1,7 @@
 // `rawbpf inspect`: an object file without a kernel.
 //
-// First everything is gathered into rows (what a global variable is called and where it lies stands in three places: the
-// section's map, BTF's DATASEC, the VAR), then the rows are written, as a table for people or as JSON. Both say the same.
+// First everything is collected into rows (the name and offset of a global variable come from three places: the section's map,
+// BTF's DATASEC, the VAR). Then the rows are written as a table for people, or as JSON. Both have the same contents.
 #include "programs/inspect/object_view.h"
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-// An object file as it stands: what it holds and what it will ask of a kernel. PURE.
+// An object file before it is loaded: what it holds and what it will ask the kernel for. PURE.
 #pragma once
 
 #include <string>

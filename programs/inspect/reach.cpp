@@ -1,16 +1,16 @@
-// Dead code, as the verifier finds it.
+// Dead code, found as the verifier finds it.
 //
-// A program for many kernels asks before it touches: bpf_core_field_exists() becomes a number at load time, 0 or 1, and the
-// branch on it is decided. What lies behind may be poisoned without harm, because the verifier never gets there:
+// A program for many kernels asks before it accesses: at load time bpf_core_field_exists() becomes a number, 0 or 1, which
+// decides the branch on it. The code behind the branch may be poisoned, because the verifier never reaches it:
 //
 //      r1 = 0                    relocated: the field doesn't exist here
 //      if r1 == 0 goto +2        always taken
 //      call poison               not reachable: guarded
 //
-// So: walk from the entry, keep for each register the number that it holds if it is the same on all paths, and follow only the
-// side of a branch that can be taken. Where paths meet, registers that differ become unknown; a register can become unknown once
-// at each meeting place, so it ends. The verifier itself looks at paths one by one and knows more (ranges, the stack, frozen
-// maps).
+// So this file walks from the entry, keeps the number in each register if it is the same on all paths, and follows only the
+// side of a branch that can be taken. Where paths meet, registers that differ become unknown; a register can become unknown
+// only once at each meeting point, so the walk ends. The verifier itself examines paths one by one and knows more (ranges, the
+// stack, frozen maps).
 #include "programs/inspect/reach.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Which instructions a verifier can get to. PURE.
+// Finds the instructions that a verifier can reach. PURE.
 #pragma once
 
 #include <span>

@@ -1,13 +1,13 @@
 // Skeletons: an object as a header of C++.
 //
-// The types come from the object's own BTF, by way of c_header.h. What it can't say, a section of variables as one struct, is
-// added in a BTF split from the object's:
+// The types come from the object's own BTF, through c_header.h. The BTF has no type for a section of variables as one struct,
+// so that is added in a BTF split from the object's:
 //
 //      DATASEC .bss: VAR hits u64 at 0, VAR last task at 8      -->  STRUCT Bss { u64 hits; task last; }
 //      map seen: key type 7, value type 9                       -->  TYPEDEF seen_key 7, TYPEDEF seen_value 9
 //
-// Then the header's writer sees to order, packing and gaps, so that the struct lies over the map's bytes exactly. Variables lose
-// their const and volatile: here they are to be set.
+// The writer of the header then handles order, packing and gaps, so that the struct has exactly the layout of the map's bytes.
+// Variables lose their const and volatile, because the skeleton's user sets them.
 #include "programs/inspect/skeleton_header.h"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
-// A map's entries are bytes; the object's BTF says what they are.
+// A map's entries are bytes; the object's BTF has their types.
 //
 //      counts (BPF_MAP_TYPE_HASH): 2 entries                    .bss
 //        {.pid = 12, .comm = "bash"} = 7                          ticks = 4711
 //        {.pid = 13, .comm = "sed"} = [cpu 0] 1, [cpu 3] 2        last = {.pid = 12}
 //
-// Hash maps have no order of their own, so entries are sorted: numbers as numbers, others by their bytes. The maps of global
-// variables are shown variable by variable, by their DATASEC.
+// Hash maps have no order, so entries are sorted: numbers as numbers, others by their bytes. Maps of global variables are
+// shown one variable at a time, by their DATASEC.
 #include "programs/load/contents.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Many objects are made for a loader of their own: it writes a process id into a constant, gives a map as many entries as the
-// machine has CPUs, and only then loads. Their maps have 0 entries in the file, and a map of 0 entries is refused by the kernel.
-// These two functions let a person do the same from the command line.
+// Many objects are made for their own loader: it writes a process id into a constant, sets the entries of a map to the number
+// of CPUs, and only then loads. In the file such maps have 0 entries, and the kernel refuses a map of 0 entries. With these
+// two functions the user can do the same on the command line.
 #include "programs/load/settings.h"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// What the person who loads an object decides, as its own loader would: values of global variables, sizes of maps.
+// Settings that the object's own loader would make, from the command line: values of global variables, sizes of maps.
 #pragma once
 
 #include <string_view>

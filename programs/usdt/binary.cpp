@@ -1,5 +1,5 @@
-// Opening what has probes. A process's files are found by what it has mapped for execution, and opened through /proc/PID/root: a
-// container's libraries are its own (runtime/symbols/mapped_file.h).
+// Opens files with probes. A process's files are those that it has mapped for execution, opened through /proc/PID/root, since
+// a container has libraries of its own (runtime/symbols/mapped_file.h).
 #include "programs/usdt/binary.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a kernel needs of a probe, asked of the file alone:
+// Checks in the file alone what a kernel needs of a probe:
 //
 //      a nop at its site       a uprobe replaces it by a breakpoint; one on any other instruction single-steps, and one in the middle of
 //                              an instruction breaks it

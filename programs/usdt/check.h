@@ -1,4 +1,4 @@
-// Whether a probe can be traced: what stands at its site, and whether each argument can be fetched.
+// Whether a probe can be traced: which instruction is at its site, and whether each argument can be fetched.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// An argument's instructions in words: the listing of a program that fetches nothing else, without its first and last lines.
+// Explains an argument's instructions: the listing of a program that fetches only this argument, without its first and last
+// lines.
 //
 //      .program fetch "uprobe"
 //          r6 = r1

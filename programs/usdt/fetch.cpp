@@ -12,8 +12,8 @@
 //                           ... bpf_probe_read_user(&read, 4, r3)
 //                           r7 = *(u32 *)(r10 - 8)
 //
-// Registers are loaded whole and cut afterwards: that is right in either byte order. Signs are extended by shifts, since movsx is
-// no older than 6.6.
+// Registers are loaded whole and truncated afterwards, which is correct in either byte order. Signs are extended by shifts,
+// since movsx needs Linux 6.6.
 #include "programs/usdt/fetch.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The two faces of a probe. Provider, name and arguments are bytes that somebody else chose: for a terminal they are made
-// harmless line by line, in JSON string by string.
+// Prints a probe as text and as JSON. Provider, name and arguments are bytes that another program chose: they are escaped for
+// a terminal line by line, in JSON string by string.
 #include "programs/usdt/print.h"
 
 #include <algorithm>

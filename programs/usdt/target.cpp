@@ -1,5 +1,5 @@
-// libstdc++.so.6:libstdcxx:throw -> file, provider, name. Paths may have colons too; providers and names have no slashes, so what
-// comes behind the last slash tells them apart.
+// libstdc++.so.6:libstdcxx:throw -> file, provider, name. Paths may have colons too; providers and names have no slashes, so
+// the colons that count are those behind the last slash.
 #include "programs/usdt/target.h"
 
 #include "runtime/link/names.h"

@@ -1,4 +1,4 @@
-// What a person writes to say which probes are meant: FILE[:PROVIDER[:NAME]].
+// How a user names probes: FILE[:PROVIDER[:NAME]].
 #pragma once
 
 #include <string>
