@@ -60,18 +60,26 @@ class [[nodiscard]] Unexpected {
     detail::Boxed box_;
 };
 
+template <class T> class [[nodiscard]] Result;
+
+namespace detail {
+template <class T> inline constexpr bool is_result = false;
+template <class T> inline constexpr bool is_result<Result<T>> = true;
+/// What a Result<T> may be made of. Another Result is none: each is explicitly a bool, so a Result<bool> of a Result<void> that
+/// failed would hold `false` in place of the error. Nor does a pointer or an optional become a bool unseen.
+template <class U, class T>
+concept MakesValue = !is_result<std::remove_cvref_t<U>> && !std::is_same_v<std::remove_cvref_t<U>, Unexpected> &&
+                     (!std::is_same_v<T, bool> || std::is_same_v<std::remove_cvref_t<U>, bool>)&&std::is_constructible_v<T, U>;
+} // namespace detail
+
 /// The part of std::expected<T, Error> that this project uses.
 template <class T> class [[nodiscard]] Result {
   public:
     using value_type = T;
     Result() requires std::is_default_constructible_v<T> : ok_(true) { new (&value_) T(); }
     template <class U = T>
-    requires(!std::is_same_v<std::remove_cvref_t<U>, Result> && !std::is_same_v<std::remove_cvref_t<U>, Unexpected> &&
-             // Implicit, as in std::expected; the constraint keeps it from hiding the copy. NOLINTNEXTLINE
-             std::is_constructible_v<T, U>) Result(U &&value)
-        : ok_(true) {
-        new (&value_) T(std::forward<U>(value));
-    }
+    // Implicit, as in std::expected; the constraint keeps it from hiding the copy. NOLINTNEXTLINE
+    requires(detail::MakesValue<U, T>) Result(U &&value) : ok_(true) { new (&value_) T(std::forward<U>(value)); }
     [[gnu::always_inline]] Result(Unexpected &&e) noexcept : ok_(false) {
         new (&error_) detail::Boxed(std::move(e).take());
     } // NOLINT

@@ -1,6 +1,11 @@
 // The byte reader: never past the end, and errors that say where.
 #include "runtime/base/bytes.h"
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -44,3 +49,11 @@ TEST_CASE("result: TRY passes errors on with a phrase in front") {
     CHECK(bad.error().kind == Errc::not_found);
     CHECK(bad.error().message() == "reading the answer: opening /nowhere: No such file or directory (ENOENT)");
 }
+
+// A refusal must not be read as a false: Result<bool> more = map.next_key(...).
+template <class T, class From> constexpr bool makes = std::is_constructible_v<Result<T>, From>;
+static_assert(makes<bool, bool> && makes<bool, const bool &> && makes<bool, Result<bool>> && makes<bool, Unexpected>);
+static_assert(!makes<bool, Result<void>> && !makes<bool, Result<int>> && !makes<bool, const Result<std::string> &>);
+static_assert(!makes<bool, int> && !makes<bool, const char *> && !makes<bool, std::optional<int>>);
+static_assert(makes<int, int> && makes<std::string, std::string_view> && makes<std::optional<int>, int>);
+static_assert(!makes<std::optional<bool>, Result<bool>> && !makes<int, Result<bool>>);
