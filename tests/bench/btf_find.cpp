@@ -154,8 +154,8 @@ std::string last_struct(const btf::Btf &types) {
 }
 
 /// A way's time, and the peer's in turns with it where there is one. Held to `ratio` of the peer's.
-void row(const std::string &what, Way way, [[maybe_unused]] Way theirs, const char *name, std::optional<double> ratio,
-         bool with_heap = false) {
+void row(const std::string &what, Way way, [[maybe_unused]] Way theirs, const char *name,
+         [[maybe_unused]] std::optional<double> ratio, bool with_heap = false) {
     double heap = 0;
     auto ours = [&] {
         Measured m = in_child(way, name);
