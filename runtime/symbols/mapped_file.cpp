@@ -74,22 +74,28 @@ Result<MappedFile> open_mapped(const Region &region, std::span<const uint32_t> p
     const auto found = [](Fd file, const Way &way) {
         return MappedFile{std::move(file), way.root + way.path, same_root(way.home) ? std::string() : way.home};
     };
-    for (const bool by_inode : {true, false}) {
-        for (const Way &way : ways) {
-            auto file = sys::open_under(way.root, way.path, O_RDONLY | O_NONBLOCK);
-            if (!file) {
-                const bool hidden = file.error().kind == Errc::permission && way.path == path;
-                if (!failed && (hidden || sys::is_unread(file.error()))) failed = std::move(file).error();
-                continue;
-            }
-            auto st = sys::stat_fd(file->get());
-            if (!st || !S_ISREG(st->st_mode)) continue;
-            if (st->st_ino == region.inode) return found(std::move(*file), way);
-            if (by_inode) continue;
-            const Answer answer = shown_alike(*file, *st, region);
-            if (answer == Answer::yes || (answer == Answer::unknown && region.kind() == RegionKind::file))
-                return found(std::move(*file), way);
+    struct Other {
+        Fd file;
+        struct stat st;
+        const Way *way;
+    };
+    std::vector<Other> others; // with another inode
+    for (const Way &way : ways) {
+        auto file = sys::open_under(way.root, way.path, O_RDONLY | O_NONBLOCK);
+        if (!file) {
+            const bool hidden = file.error().kind == Errc::permission && way.path == path;
+            if (!failed && (hidden || sys::is_unread(file.error()))) failed = std::move(file).error();
+            continue;
         }
+        auto st = sys::stat_fd(file->get());
+        if (!st || !S_ISREG(st->st_mode)) continue;
+        if (st->st_ino == region.inode) return found(std::move(*file), way);
+        others.push_back({std::move(*file), *st, &way});
+    }
+    for (Other &other : others) {
+        const Answer answer = shown_alike(other.file, other.st, region);
+        if (answer == Answer::yes || (answer == Answer::unknown && region.kind() == RegionKind::file))
+            return found(std::move(other.file), *other.way);
     }
     if (failed) return Unexpected(std::move(*failed));
     return fail(Errc::not_found, "{}: it is gone, and so is the process that had it mapped", region.path);
