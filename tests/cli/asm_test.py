@@ -48,19 +48,13 @@ out:
 """
 
 
-def asm_file(name, text):
-    with open(path(name), "w") as f:
-        f.write(text)
-    return path(name)
-
-
 @test
 def asm_makes_objects_that_others_read_and_load():
     obj = path("asm.o")
-    good("asm", asm_file("prog.asm", ASM), "-o", obj)
+    good("asm", written("prog.asm", ASM), "-o", obj)
     listing = good("disasm", obj).out
     assert "r1 = events ll" in listing and "call count" in listing and ".function count" in listing, listing
-    assert good("asm", "--hex", asm_file("five.asm", "r0 = 5\nexit\n")).out == "b7 00 00 00 05 00 00 00 95 00 00 00 00 00 00 00\n"
+    assert good("asm", "--hex", written("five.asm", "r0 = 5\nexit\n")).out == "b7 00 00 00 05 00 00 00 95 00 00 00 00 00 00 00\n"
     assert good("exec", path("five.asm")).out == "5\n"
     objdump = next((n for n in ("llvm-objdump-19", "llvm-objdump") if shutil.which(n)), None)
     if objdump:
@@ -115,7 +109,7 @@ out:
 
 @test
 def asm_declares_what_the_kernel_has_to_provide():
-    source, obj = asm_file("ksyms.asm", KSYMS), path("ksyms.o")
+    source, obj = written("ksyms.asm", KSYMS), path("ksyms.o")
     assert good("exec", source).out == "7b\n"
     if not os.path.exists(VMLINUX):
         raise Skip("needs a kernel with types")
@@ -123,13 +117,13 @@ def asm_declares_what_the_kernel_has_to_provide():
     assert good("exec", obj).out == "7b\n"
     assert "call kfunc bpf_iter_num_new" in good("disasm", obj).out
     var = path("ksym.o")
-    good("asm", asm_file("ksym.asm", "r1 = ksym vfs_read ll\nr0 = 0\nexit\n"), "-o", var)
+    good("asm", written("ksym.asm", "r1 = ksym vfs_read ll\nr0 = 0\nexit\n"), "-o", var)
     assert "r1 = ksym vfs_read ll" in good("disasm", var).out
     objdump = next((n for n in ("llvm-objdump-19", "llvm-objdump") if shutil.which(n)), None)
     if objdump:
         theirs = run("-dr", obj, binary=objdump).out + run("-dr", var, binary=objdump).out
         assert "R_BPF_64_32\tbpf_iter_num_next" in theirs and "R_BPF_64_64\tvfs_read" in theirs, theirs
-    bad(1, "the kernel has no function nobody_has_this", "asm", asm_file("none.asm", "call kfunc nobody_has_this\nexit\n"), "-o", obj + "x")
+    bad(1, "the kernel has no function nobody_has_this", "asm", written("none.asm", "call kfunc nobody_has_this\nexit\n"), "-o", obj + "x")
     if shutil.which("bpftool"):
         types = run("btf", "dump", "file", obj, binary="bpftool").out
         assert "DATASEC '.ksyms'" in types and "FUNC 'bpf_iter_num_new' type_id" in types and "linkage=extern" in types, types
@@ -155,33 +149,33 @@ def asm_declares_what_the_kernel_has_to_provide():
 @test
 def hex_is_read_the_same_way_everywhere():
     for text in ("b7000000 2a000000 95000000 00000000", "0xb70000002a000000\n0x9500000000000000", "b7 00 00 00 2a 00 00 00 95 0 0 0 0 0 0 0"):
-        assert good("exec", asm_file("p.hex", text)).out == "2a\n", text
+        assert good("exec", written("p.hex", text)).out == "2a\n", text
         assert "r0 = 42" in good("disasm", path("p.hex")).out, text
     for command in ("exec", "disasm"):
-        bad(1, "12 bytes; an instruction has 8, and the last one lacks 4", command, asm_file("p.hex", "b7000000 2a000000 95000000"))
+        bad(1, "12 bytes; an instruction has 8, and the last one lacks 4", command, written("p.hex", "b7000000 2a000000 95000000"))
 
 
 @test
 def asm_points_at_mistakes():
     for text, message in (("r10 = 5", "can't be written"), ("r1 <<= 99", "a shift by 99"), ("r1 = 0x1ffffffff", "doesn't fit"),
                           ("r11 = 1", "no register r11"), ("goto nowhere", "no label"), ("call bpf_map_lookup_elen", "did you mean `bpf_map_lookup_elem`")):
-        r = bad(1, message, "asm", asm_file("bad.asm", text + "\nexit\n"), "--hex")
+        r = bad(1, message, "asm", written("bad.asm", text + "\nexit\n"), "--hex")
         assert "    | " in r.err and "^" in r.err and "bad.asm:1:" in r.err, r.err
     bad(1, "place only once it is loaded", "asm", path("prog.asm"), "--hex")
-    bad(1, "other.asm` can't be read", "asm", asm_file("inc.asm", '.include "other.asm"\n'))
-    asm_file("other.asm", "r0 = 7\nexit\n")
+    bad(1, "other.asm` can't be read", "asm", written("inc.asm", '.include "other.asm"\n'))
+    written("other.asm", "r0 = 7\nexit\n")
     good("asm", path("inc.asm"))
     bad(2, "either a file or --prog", "disasm")
-    bad(1, "7 bytes; an instruction has 8, and the last one lacks 1", "disasm", asm_file("cut.hex", "b7 00 00 00 05 00 00"))
+    bad(1, "7 bytes; an instruction has 8, and the last one lacks 1", "disasm", written("cut.hex", "b7 00 00 00 05 00 00"))
 
 
 @test
 def disasm_is_read_back_to_the_same_bytes():
     text = "r1 = 0x1122334455667788 ll\nw2 = w1\nr3 = (s16)r2\nlock *(u64 *)(r10 - 8) += r3\nif r0 s> -5 goto out\nr0 = bswap32 r0\nout: exit\n"
-    first = good("asm", "--hex", asm_file("a.asm", text)).out
+    first = good("asm", "--hex", written("a.asm", text)).out
     for dialect in ("llvm", "kernel", "conformance"):
         shown = good("disasm", path("a.asm"), "--dialect", dialect).out
         body = "\n".join(l for l in shown.splitlines() if not l.startswith((".license", "#")))
-        assert good("asm", "--hex", asm_file("b.asm", body)).out == first, shown
-    assert good("asm", "--hex", asm_file("b.asm", good("disasm", "-", "--bytes", input=first.encode()).out)).out == first
+        assert good("asm", "--hex", written("b.asm", body)).out == first, shown
+    assert good("asm", "--hex", written("b.asm", good("disasm", "-", "--bytes", input=first.encode()).out)).out == first
     assert good("disasm", path("a.asm"), "--cfg", "dot").out.startswith("digraph")

@@ -81,6 +81,13 @@ def test_program(name):
     return program
 
 
+def written(name, text):
+    """A scratch file with this text."""
+    with open(path(name), "w") as f:
+        f.write(text)
+    return path(name)
+
+
 def compile_program(name, source, *flags):
     out = path(name)
     subprocess.run([CXX, "-O1", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-x", "c++", "-", "-o", out, *flags],

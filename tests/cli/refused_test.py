@@ -302,11 +302,6 @@ again:
 ]
 
 
-def write(name, text):
-    with open(path(name), "w") as f:
-        f.write(text)
-
-
 def marked(text, mark):
     return [n for n, line in enumerate(text.splitlines(), 1) if line.endswith(mark)]
 
@@ -335,7 +330,7 @@ def judged(name, file, source, kind, words, marks, options=()):
 @test
 def refused_with_a_long_log():
     """The verifier takes seconds for a long loop: it is asked for the verdict, and once more for the reason, which is megabytes long."""
-    write("long.asm", """.program p "tracepoint/syscalls/sys_enter_openat"
+    written("long.asm", """.program p "tracepoint/syscalls/sys_enter_openat"
     call bpf_get_prandom_u32
     r6 = 0
 again:
@@ -371,7 +366,7 @@ def refused_programs_in_c():
         if "__ksym" in declared:
             declared = declared.replace("__ksym", '__attribute__((section(".ksyms")))')
         source = f'{HEAD}{declared}{section}\nint {name.replace("-", "_")}_program(void *ctx)\n{{{body}\n}}\nchar LICENSE[] SEC("license") = "GPL";\n'
-        write(f"{name}.bpf.c", source)
+        written(f"{name}.bpf.c", source)
         subprocess.run(["clang", "-O2", "-g", "-target", "bpf", "-I", include, f"-I/usr/include/{os.uname().machine}-linux-gnu", "-c",
                         path(f"{name}.bpf.c"), "-o", path(f"{name}.bpf.o")], check=True, capture_output=True)
         judged(name, path(f"{name}.bpf.o"), source, kind, words, ("//!", "//n"))
@@ -382,7 +377,7 @@ def refused_programs_in_assembly():
     if run("load", "--json", "-", input=b"r0 = 0\nexit\n").code == 3:
         raise Skip("programs can't be loaded here")
     for name, source, kind, words in IN_ASSEMBLY:
-        write(f"{name}.asm", source)
+        written(f"{name}.asm", source)
         judged(name, path(f"{name}.asm"), source, kind, words, ("#!", "#n"))
 
 
@@ -390,7 +385,7 @@ def refused_programs_in_assembly():
 def undefined_functions_have_a_line():
     include = os.path.join(HERE, "..", "..", "programs", "include")
     for name, call, words in (("elsewhere", "elsewhere(1)", ["rawbpf link", "static"]), ("strlen", 'strlen(ctx)', ["no C library"])):
-        write(f"{name}.bpf.c", f'{HEAD}int elsewhere(int); unsigned long strlen(const char *);\n{TRACE} int p(void *ctx)\n{{\n    return {call};\n}}\n')
+        written(f"{name}.bpf.c", f'{HEAD}int elsewhere(int); unsigned long strlen(const char *);\n{TRACE} int p(void *ctx)\n{{\n    return {call};\n}}\n')
         subprocess.run(["clang", "-O2", "-g", "-target", "bpf", "-fno-builtin", "-I", include, f"-I/usr/include/{os.uname().machine}-linux-gnu",
                         "-c", path(f"{name}.bpf.c"), "-o", path(f"{name}.bpf.o")], check=True, capture_output=True)
         whole = run("load", path(f"{name}.bpf.o"))
@@ -416,7 +411,7 @@ def refused_elsewhere():
     if run("load", "--json", "-", input=b"r0 = 0\nexit\n").code == 3:
         raise Skip("programs can't be loaded here")
     for n, (section, body, options, words) in enumerate(ELSEWHERE):
-        write(f"else{n}.asm", f'.map mm hash key u32 value u64 entries 4\n.program p "{section}"\n{body}\nr0 = 0\nexit\n')
+        written(f"else{n}.asm", f'.map mm hash key u32 value u64 entries 4\n.program p "{section}"\n{body}\nr0 = 0\nexit\n')
         whole = run("load", "-d", "0.1", *options, path(f"else{n}.asm")) if "--attach" in options else run("load", *options, path(f"else{n}.asm"))
         assert whole.code != 0, (section, whole.out, whole.err)
         for word in words:

@@ -17,12 +17,6 @@ NULL_ASM = """.map counts hash key u32 value u64 entries 1
 """
 
 
-def written(name, text):
-    with open(path(name), "w") as f:
-        f.write(text)
-    return path(name)
-
-
 @test
 def load_takes_assembly():
     """`load prog.asm` assembles it first; whatever refuses it names the line of the text."""
