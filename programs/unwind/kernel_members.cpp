@@ -1,3 +1,5 @@
+// The kernel's structures differ from version to version and with its configuration; its BTF says how they are in this one. A
+// member may stand in an anonymous struct or union, so these are searched, too.
 #include "programs/unwind/kernel_members.h"
 
 #include <algorithm>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/btf/btf.h"
+#include "runtime/kernel/each_program.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
@@ -62,16 +63,10 @@ Result<Fd> find_loaded_program(const std::string &which) {
     char wanted[16];
     sys::legal_name(which, wanted);
     std::vector<std::pair<uint32_t, Fd>> found;
-    for (uint32_t last = 0;;) {
-        Result<uint32_t> next = sys::next_id(sys::ObjectKind::program, last);
-        if (!next && next.error().os == ENOENT) break;
-        last = TRY(std::move(next));
-        Result<Fd> program = sys::fd_by_id(sys::ObjectKind::program, last);
-        if (!program && program.error().os == ENOENT) continue; // gone meanwhile
-        Fd fd = TRY(std::move(program));
-        const sys::ProgInfo info = TRY(sys::prog_info(fd.get()));
-        if (std::string_view(info.name) == wanted) found.emplace_back(last, std::move(fd));
-    }
+    TRY(each_program([&](uint32_t number, Fd program, const sys::ProgInfo &info) {
+        if (std::string_view(info.name) == wanted) found.emplace_back(number, std::move(program));
+        return true;
+    }));
     if (found.empty())
         return Unexpected(make_error(Errc::not_found, format("no program called {} is loaded", which),
                                      "an id (bpftool prog list) or the path of a pin does as well"));
