@@ -36,7 +36,6 @@ Builder::~Builder() = default;
 void Builder::complain(Where where, std::string message) {
     Diagnostic diagnostic;
     diagnostic.line = static_cast<int>(where.line());
-    diagnostic.column = static_cast<int>(where.column());
     diagnostic.message = std::move(message);
     diagnostic.file = where.file_name();
     problems_.push_back(std::move(diagnostic));

@@ -55,7 +55,6 @@ void Code::push(Insn insn, Where where) {
         line.insn = at;
         line.file = where.file_name();
         line.line = static_cast<uint32_t>(where.line());
-        line.column = static_cast<uint32_t>(where.column());
         function_.lines.push_back(std::move(line));
     }
     function_.insns.push_back(insn);

@@ -1,68 +1,81 @@
-// Which commands an executable has. This file is compiled twice: for rawbpf, and with RAWBPF_LAB for rawbpf-lab, which has all
-// commands (lab.cpp says why there are two). The static rawbpf has no room for USDT probes (RAWBPF_WITHOUT_USDT).
-#include "cli/asm_file.h"
+// The commands, and which part of the build each belongs to (parts.h). A command that this build leaves out is a row without a
+// pointer: nothing refers to its table, so nothing of it is linked.
+#include <algorithm>
+#include <array>
+
 #include "cli/commands.h"
-#include "cli/doctor_modules.h"
-#include "cli/lab.h"
-#include "cli/lines.h"
-#include "cli/profile_export.h"
-#include "cli/profile_live.h"
-#include "cli/profile_off_cpu.h"
-#include "programs/render/lab_formats.h"
 
 namespace rawbpf::inline v0::cli {
+namespace {
 
-#ifdef RAWBPF_LAB
-const bool kHasLab = true;
-const OpenProfileExport kOpenProfileExport = open_profile_export;
-const OpenDebugInfo kOpenDebugInfo = open_debug_info;
-const OpenLiveScreen kOpenLiveScreen = open_live_screen;
-const MakeOffCpu kMakeOffCpu = profile::make_off_cpu;
-const MakeRenderer kMakeRenderer = render::make_any_renderer;
-const ExamineModules kExamineModules = examine_modules;
-const OpenAssembly kOpenAssembly = open_assembly;
-#else
-const bool kHasLab = false;
-const OpenProfileExport kOpenProfileExport = nullptr;
-const OpenDebugInfo kOpenDebugInfo = nullptr;
-const OpenLiveScreen kOpenLiveScreen = nullptr;
-const MakeOffCpu kMakeOffCpu = nullptr;
-const MakeRenderer kMakeRenderer = render::make_renderer;
-const ExamineModules kExamineModules = nullptr;
-const OpenAssembly kOpenAssembly = nullptr;
-#endif
+struct Row {
+    const Command *command; ///< nullptr: left out
+    std::string_view name;
+    Part part;
+};
+
+/// A row whose command is there if the build has its part, and `other` too, which a command of two parts needs.
+consteval Row row(std::string_view name, const Command &command, Part part = Part::core, bool other = true) {
+    return {has(part) && other ? &command : nullptr, name, has(part) && !other ? Part::trace : part};
+}
+
+// In the order of the help.
+constexpr Row kRows[] = {
+    row("profile", kProfile),
+    row("report", kReport),
+    row("trace", kTrace, Part::trace),
+    row("custom", kCustom, Part::custom),
+    row("usdt list", kUsdtList, Part::usdt),
+    row("usdt validate", kUsdtValidate, Part::usdt),
+    row("usdt trace", kUsdtTrace, Part::usdt, has(Part::trace)),
+    row("load", kLoad),
+    row("exec", kExec, Part::emulator),
+    row("step", kStep, Part::emulator),
+    row("inspect", kInspect, Part::objects),
+    row("relocs", kRelocs, Part::objects),
+    row("check", kCheck, Part::objects),
+    row("link", kLink, Part::objects),
+    row("btf dump", kBtfDump, Part::objects),
+    row("btf min", kBtfMin, Part::objects),
+    row("gen skeleton", kGenSkeleton, Part::objects),
+    row("asm", kAsm, Part::assembler),
+    row("disasm", kDisasm, Part::assembler),
+    row("isa", kIsa, Part::assembler),
+    row("helper", kHelper, Part::assembler),
+    row("doctor", kDoctor),
+    row("completion", kCompletion),
+    row("help", kHelp),
+    row("version", kVersion),
+    row("man", kMan),
+};
+
+} // namespace
 
 std::span<const Command *const> all_commands() {
-    // In the order of the help. One a line, so that two that are added at once don't meet.
-    static constexpr const Command *commands[] = {
-        &kProfile,     &kReport, //
-#ifdef RAWBPF_LAB
-        &kTrace,  //
-        &kCustom, //
-#endif
-#ifndef RAWBPF_WITHOUT_USDT
-        &kUsdtList,    &kUsdtValidate, //
-#endif
-#ifdef RAWBPF_LAB
-        &kUsdtTrace, //
-#endif
-        &kLoad, //
-#ifdef RAWBPF_LAB
-        &kExec,        &kStep,   //
-        &kInspect,               //
-        &kRelocs,                //
-        &kCheck,                 //
-        &kLink,                  //
-        &kBtfDump,     &kBtfMin, //
-        &kGenSkeleton,           //
-        &kAsm,         &kDisasm, //
-        &kIsa,         &kHelper, //
-#endif
-        &kDoctor,     //
-        &kCompletion, //
-        &kHelp,        &kVersion,      &kMan,
-    };
-    return commands;
+    constexpr size_t count = std::ranges::count_if(kRows, [](const Row &r) { return r.command != nullptr; });
+    static constexpr auto present = [] {
+        std::array<const Command *, count> out{};
+        size_t n = 0;
+        for (const Row &r : kRows)
+            if (r.command) out[n++] = r.command;
+        return out;
+    }();
+    return present;
+}
+
+std::optional<Error> left_out_command(std::span<const std::string_view> words) {
+    if (words.empty()) return {};
+    const std::string first(words[0]), both = words.size() > 1 ? first + " " + std::string(words[1]) : first;
+    for (const Row &r : kRows)
+        if (r.name == both || r.name == first) return r.command ? std::optional<Error>() : left_out(r.part, r.name);
+    // `btf` alone was left out if all of its commands were.
+    const Row *of_group = nullptr;
+    for (const Row &r : kRows) {
+        if (!r.name.starts_with(first + " ")) continue;
+        if (r.command) return {};
+        of_group = &r;
+    }
+    return of_group ? left_out(of_group->part, first) : std::optional<Error>();
 }
 
 } // namespace rawbpf::inline v0::cli

@@ -9,9 +9,9 @@
 
 #include "cli/console.h"
 #include "cli/help.h"
-#include "cli/lab.h"
 #include "cli/suggest.h"
 #include "programs/render/json_line.h"
+#include "programs/render/renderer.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -30,6 +30,7 @@ const Command *find_command(std::span<const std::string_view> words) {
 size_t words_of(const Command &command) { return command.name.find(' ') == std::string_view::npos ? 1 : 2; }
 
 Error unknown_command(std::span<const std::string_view> words) {
+    if (std::optional<Error> left_out = left_out_command(words)) return std::move(*left_out);
     std::vector<std::string_view> names, below;
     const std::string_view first = words.empty() ? std::string_view() : words[0];
     for (const Command *command : all_commands()) {
@@ -54,31 +55,33 @@ Error unknown_command(std::span<const std::string_view> words) {
     return make_error(Errc::invalid_argument, format("there is no command {}", name), hint + "rawbpf --help lists the commands");
 }
 
+int complain_unknown(std::string_view who, std::span<const std::string_view> words) {
+    const Error error = unknown_command(words);
+    return complain(who, error, error.kind == Errc::unsupported ? 3 : 2);
+}
+
 namespace {
 
-// What of a command line not every build or executable has. --json stands for --format json wherever there is one.
-struct Asks {
-    bool json = false, lab = false;
-};
-Asks what_is_asked(const Command &command, const Arguments &arguments) {
-    Asks out;
-    out.lab = command.operands_in_lab && !arguments.operands().empty();
-    if (!kHasLab && command.needs_lab) out.lab = out.lab || command.needs_lab(arguments);
+// What not every build has: JSON, other tools' formats, differences. --json stands for --format json wherever there is one.
+Result<void> check_build_has(const Command &command, const Arguments &arguments) {
     for (size_t i = 0; i < command.options.size(); ++i) {
-        out.lab = out.lab || (command.options[i].in_lab && arguments.has({i}));
-        if (command.options[i].name != "format") continue;
-        if (const auto format = render::format_named(arguments.text({i}))) {
-            out.json = render::is_json(*format);
-            out.lab = out.lab || render::in_lab(*format);
-        }
+        const std::string_view name = command.options[i].name;
+        if (!has(Part::formats) && name == "diff" && arguments.has({i})) return Unexpected(left_out(Part::formats, "--diff"));
+        if (name != "format") continue;
+        const auto format = render::format_named(arguments.text({i}));
+        if (!format) continue;
+        if (!has(Part::formats) && render::for_other_tools(*format))
+            return Unexpected(left_out(Part::formats, rawbpf::format("-f {}", arguments.text({i}))));
+        if (render::is_json(*format) && !render::writes_json())
+            return Unexpected(make_error(Errc::unsupported, "this build writes no JSON",
+                                         "build rawbpf with -Djson=enabled (it needs nlohmann-json), or use another --format"));
     }
-    return out;
+    return {};
 }
 
 } // namespace
 
 int run(std::span<const std::string_view> words) {
-    if (std::optional<int> status = pass_to_lab(words)) return *status;
     if (words.empty()) {
         say_as_is(help_text(all_commands(), color_wanted("auto", 2)));
         return 2;
@@ -87,7 +90,7 @@ int run(std::span<const std::string_view> words) {
     if (first == "--help" || first == "-h") return print(help_text(all_commands(), color_wanted("auto", 1)));
     const Command *command = first == "--version" || first == "-V" ? &kVersion : find_command(words);
     if (!command) {
-        if (!first.starts_with('-')) return complain("rawbpf", unknown_command(words), 2);
+        if (!first.starts_with('-')) return complain_unknown("rawbpf", words);
         return complain(
             "rawbpf",
             make_error(Errc::invalid_argument, format("there is no option {} here", first),
@@ -98,13 +101,7 @@ int run(std::span<const std::string_view> words) {
     std::string who = format("rawbpf {}", command->name);
     if (!arguments) return complain(who, arguments.error(), 2);
     if (arguments->wants_help()) return print(help_text(*command, color_wanted("auto", 1)));
-    const Asks asks = what_is_asked(*command, *arguments);
-    if (asks.lab && !kHasLab) return become_lab(words);
-    if (asks.json && !render::writes_json())
-        return complain(who,
-                        make_error(Errc::unsupported, "this build writes no JSON",
-                                   "build rawbpf with -Djson=enabled (it needs nlohmann-json), or use another --format"),
-                        3);
+    if (Result<void> built = check_build_has(*command, *arguments); !built) return complain(who, built.error(), 3);
     return command->run(*arguments);
 }
 

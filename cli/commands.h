@@ -1,9 +1,11 @@
-// Every command, and what they share. To add one: a file with its table and its run function, and a line in commands.cpp.
+// Every command, and what they share. To add one: a file with its table and its run function, and a line in command_list.cpp.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "cli/options.h"
+#include "cli/parts.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -15,7 +17,7 @@ extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kAsm, kDisasm, kIsa, kHelper;
 extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;
 
-/// This executable's, in the order in which help lists them (commands_all.cpp, commands_tools.cpp).
+/// This build's, in the order in which help lists them (command_list.cpp).
 [[nodiscard]] std::span<const Command *const> all_commands();
 /// By its whole name: "profile", "btf dump". nullptr: no such command.
 [[nodiscard]] const Command *find_command(std::string_view name);
@@ -24,8 +26,12 @@ extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;
 /// How many words its name has: 1 or 2.
 [[nodiscard]] size_t words_of(const Command &command);
 
-/// The error for a command that doesn't exist, with the nearest one in its hint.
+/// What to say of a command that this build leaves out; nothing if the line's first words name no such command.
+[[nodiscard]] std::optional<Error> left_out_command(std::span<const std::string_view> words);
+/// The error for a command that doesn't exist, with the nearest one in its hint; unsupported for one that was left out.
 [[nodiscard]] Error unknown_command(std::span<const std::string_view> words);
+/// It said to who asked for that command; returns the exit status.
+[[nodiscard]] int complain_unknown(std::string_view who, std::span<const std::string_view> words);
 
 /// Runs rawbpf with the words behind argv[0]; returns the exit status.
 [[nodiscard]] int run(std::span<const std::string_view> words);

@@ -64,6 +64,12 @@ constexpr Option syscalls_option(bool whole) {
 }
 inline constexpr Option kSyscallsOption = syscalls_option(true);
 
+inline constexpr Option kDurationOption{.name = "duration",
+                                        .letter = 'd',
+                                        .kind = Kind::seconds,
+                                        .argument = "SECONDS",
+                                        .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
+                                        .section = "How long"};
 inline constexpr Option kAsRootOption{.name = "as-root",
                                       .help = "under sudo: run COMMAND as root, not as the user who called sudo"};
 inline constexpr Option kCommandOutputOption{

@@ -15,16 +15,15 @@
 #include "programs/custom/tail_call.h"
 #include "programs/custom/tracer.h"
 #include "programs/custom/view.h"
-#include "programs/profile/run_info.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
 #include "programs/render/run_facts.h"
+#include "programs/session/run_info.h"
+#include "programs/session/run_loop.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
-#include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
-#include "runtime/sys/urgent.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -32,7 +31,6 @@ namespace {
 constexpr const char *kWho = "rawbpf custom";
 constexpr size_t kAtOnce = 8192; // traces that are taken before anything else is looked at
 constexpr int kTickMs = 50;
-constexpr uint64_t kTarget = 3; // what epoll says of a process of --pid that has ended
 constexpr uint64_t kSecond = 1'000'000'000;
 
 constexpr Option kOptions[] = {
@@ -72,12 +70,7 @@ constexpr Option kOptions[] = {
     kUnwindMemoryOption,
     kDepthOption,
     kRingOption,
-    {.name = "duration",
-     .letter = 'd',
-     .kind = Kind::seconds,
-     .argument = "SECONDS",
-     .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
-     .section = "How long"},
+    kDurationOption,
     kAsRootOption,
     kCommandOutputOption,
     kReadyFdOption,
@@ -175,7 +168,7 @@ class Run {
         }
         const size_t cpus = TRY(online_cpus()).size();
         start_ns_ = sys::monotonic_ns();
-        run_ = profile::describe_run(own_command_line({"rawbpf", "custom"}, a_), RAWBPF_VERSION, cpus, start_ns_);
+        run_ = session::describe_run(own_command_line({"rawbpf", "custom"}, a_), RAWBPF_VERSION, cpus, start_ns_);
         TRY(tracer_->attach());
         starting.over();
         if (a_.has(option("verbose"))) {
@@ -200,12 +193,11 @@ class Run {
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
         if (!a_.workload().empty()) {
-            following.hurry(sys::monotonic_ns() + processes::kFirstStepsNs);
-            if (following.unwinds()) urgent_.emplace();
+            following.first_steps();
             TRY_IN(child_.start(), "{}", a_.workload()[0]);
         }
         TRY(loop());
-        urgent_.reset();
+        following.end_first_steps();
         PrintingRest rest(std::string(kWho), "traces", a_.has(option("quiet")));
         TRY(tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); },
                             [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
@@ -267,36 +259,24 @@ class Run {
     }
 
     Result<void> loop() {
-        Fd epoll = TRY(sys::epoll_create());
-        TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
-        if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
-        TRY(names_.following().add_to(epoll.get(), 2));
-        for (const Fd &target : targets_) TRY(sys::epoll_add(epoll.get(), target.get(), EPOLLIN | EPOLLET, kTarget));
-        size_t alive = targets_.size();
-        const auto duration = static_cast<uint64_t>(a_.seconds(option("duration")) * 1e9);
-        std::vector<epoll_event> ready(4);
+        session::RunLoop loop;
+        TRY(loop.open());
+        TRY(loop.add(tracer_->poll_fd()));
+        TRY(loop.watch(child_));
+        TRY(loop.watch(std::move(targets_)));
+        TRY(names_.following().add_to(loop.epoll(), 0));
+        loop.begin(armed_ns_, a_.seconds(option("duration")), &stop_wanted);
         told_ns_ = armed_ns_;
         for (;;) {
-            const uint64_t now = sys::monotonic_ns();
-            int wait_ms = names_.following().wait_ms(kTickMs);
-            if (duration != 0) {
-                if (now - armed_ns_ >= duration) return {};
-                wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
-            }
-            if (stop_wanted) return {};
-            if (urgent_ && now - armed_ns_ >= processes::kFirstStepsNs) urgent_.reset();
             (void)tracer_->may_sleep(); // gives back what was read; what lies in the ring already can wait for the tick
-            const size_t count = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->waiting() ? 0 : wait_ms));
-            for (size_t i = 0; i < count; ++i)
-                if (ready[i].data.u64 == kTarget) --alive;
+            if (!TRY(loop.wait(tracer_->waiting() ? 0 : names_.following().wait_ms(kTickMs)))) return {};
             TRY(names_.following().tick([&] {
                 tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); }, kAtOnce);
                 names_.following().behind(tracer_->oldest_ns());
             }));
             TRY(view_->flush(sys::monotonic_ns()));
             totals(sys::monotonic_ns());
-            if (child_.pid() >= 0 && TRY(child_.poll())) return {};
-            if (alive == 0 && !targets_.empty()) return {};
+            if (TRY(loop.over())) return {};
         }
     }
 
@@ -344,7 +324,6 @@ class Run {
     custom::Names names_;
     std::optional<custom::View> view_;
     RunInfo run_;
-    std::optional<sys::Urgent> urgent_;
     std::vector<Fd> targets_; ///< of --pid: readable when it has ended
     uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, filtered_ = 0, told_ = 0, told_ns_ = 0;
     std::string status_, tail_call_;

@@ -20,7 +20,6 @@ constexpr Option kOptions[] = {
      .letter = 'p',
      .kind = Kind::pids,
      .repeatable = true,
-     .in_lab = true,
      .argument = "PID",
      .help = "what a profile of this process will show, for each module that it has mapped, as the process sees them",
      .section = "What to look at"},
@@ -44,8 +43,8 @@ constexpr Example kExamples[] = {
 int answer(const Arguments &a) {
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
-    if (kExamineModules && (!a.operands().empty() || a.has(option("pid"))))
-        return kExamineModules(a, {option("pid"), option("format"), option("output")});
+    if (!a.operands().empty() || a.has(option("pid")))
+        return examine_modules(a, {option("pid"), option("format"), option("output")});
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     RunInfo run = doctor::describe_run();
@@ -88,14 +87,13 @@ const Command kDoctor{
         "With FILE or -p, doctor examines programs instead: how many functions set up a frame pointer (according to the unwind "
         "tables), the tables and their memory, where names come from, debug info, USDT probes, and in one sentence what a "
         "profile will show. doctor looks for a FILE without a slash as the dynamic linker or the shell would. The exit status is "
-        "then 1 if a file couldn't be read, 3 if privileges are missing. This part is in rawbpf-lab.",
+        "then 1 if a file couldn't be read, 3 if privileges are missing.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE...",
     .least_operands = 0,
     .most_operands = 1000,
     .operand_is_file = true,
-    .operands_in_lab = true,
     .run = run_doctor,
 };
 

@@ -1,4 +1,5 @@
-// `rawbpf doctor PATH` and `-p PID`: in rawbpf-lab only, for it reads unwind tables, symbols and notes of probes.
+// `rawbpf doctor PATH` and `-p PID`: what a profile will show. It reads unwind tables, symbols and notes of
+// probes.
 #pragma once
 
 #include "cli/commands.h"
@@ -11,9 +12,6 @@ struct DoctorModuleIds {
     Id pid, format, output;
 };
 /// The exit status: 0, 1 where something can't be read, 3 where privileges are missing. What was wrong has been said.
-using ExamineModules = int (*)(const Arguments &a, const DoctorModuleIds &ids);
 [[nodiscard]] int examine_modules(const Arguments &a, const DoctorModuleIds &ids);
-/// nullptr in an executable that has no such thing (command_list.cpp).
-extern const ExamineModules kExamineModules;
 
 } // namespace rawbpf::inline v0::cli

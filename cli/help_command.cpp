@@ -11,7 +11,7 @@ int run_help(const Arguments &arguments) {
     bool bold = color_wanted("auto", 1);
     if (arguments.operands().empty()) return print(help_text(all_commands(), bold));
     if (const Command *command = find_command(arguments.operands())) return print(help_text(*command, bold));
-    return complain("rawbpf help", unknown_command(arguments.operands()), 2);
+    return complain_unknown("rawbpf help", arguments.operands());
 }
 
 } // namespace

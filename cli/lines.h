@@ -10,13 +10,11 @@ namespace rawbpf::inline v0::cli {
 
 inline constexpr Option kLinesOption{
     .name = "lines",
-    .in_lab = true,
     .help = "show file and line of each frame, in json and pprof, and in the table with --ps. They come from debug info (DWARF) "
             "in the file, in its debug file, or from the servers that DEBUGINFOD_URLS names (files of at most 256 MB; "
             "DEBUGINFOD_MAXSIZE=BYTES sets another limit)"};
 inline constexpr Option kInlineOption{
     .name = "inline",
-    .in_lab = true,
     .help = "show inlined functions as frames of their own, from debug info; folded, svg and top mark them with _[i]"};
 
 /// Where a command's table has these rows.
@@ -28,12 +26,7 @@ template <size_t N> consteval LinesIds lines_ids(const Option (&table)[N]) {
 }
 
 /// Where debug info comes from, if it is asked for, by an option or by DEBUGINFOD_URLS; else nullptr. Errors: unsupported where
-/// an option asks and this build, or this executable, has no such thing.
+/// an option asks and the module that reads it, rawbpf-lines.so, can't be loaded.
 [[nodiscard]] Result<std::unique_ptr<processes::DebugInfo>> debug_info_for(const Arguments &a, const LinesIds &ids);
-
-/// The module that reads it; nullptr in an executable that has no such thing (command_list.cpp).
-using OpenDebugInfo = Result<std::unique_ptr<processes::DebugInfo>> (*)();
-[[nodiscard]] Result<std::unique_ptr<processes::DebugInfo>> open_debug_info();
-extern const OpenDebugInfo kOpenDebugInfo;
 
 } // namespace rawbpf::inline v0::cli

@@ -409,7 +409,6 @@ const Command kLoad{
     .least_operands = 1,
     .most_operands = SIZE_MAX,
     .operand_is_file = true,
-    .needs_lab = needs_assembler,
     .run = run_load,
 };
 

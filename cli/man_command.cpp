@@ -20,7 +20,7 @@ int run_man(const Arguments &arguments) {
     }
     if (const Command *command = find_command(arguments.operands()))
         return print(markdown ? markdown_page(*command) : man_page(*command));
-    return complain("rawbpf man", unknown_command(arguments.operands()), 2);
+    return complain_unknown("rawbpf man", arguments.operands());
 }
 
 } // namespace

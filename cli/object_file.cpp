@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cli/asm_file.h"
 #include "cli/common_options.h"
-#include "cli/lab.h"
+#include "cli/parts.h"
 #include "programs/doctor/doctor.h"
 #include "programs/render/json_line.h"
 #include "runtime/object/elf_object.h"
@@ -70,20 +71,14 @@ bool is_assembly(std::string_view path, Bytes bytes) {
 
 Result<ObjectFile> open_object_or_assembly(std::string_view path) {
     InputFile file = TRY(InputFile::open(path));
-    if (!kOpenAssembly || !is_assembly(path, file.bytes())) return read_object(std::move(file));
+    if (!is_assembly(path, file.bytes())) return read_object(std::move(file));
     ObjectFile out;
-    out.spec = TRY(kOpenAssembly(file));
-    out.file = std::move(file);
-    return out;
-}
-
-bool needs_assembler(const Arguments &arguments) {
-    for (std::string_view path : arguments.operands()) {
-        if (path == "-" && sys::exists(lab_beside(own_path()))) return true; // what is read here is gone for the other
-        Result<InputFile> file = path == "-" ? fail(Errc::io, "-") : InputFile::open(path);
-        if (file && is_assembly(path, file->bytes())) return true;
+    if constexpr (has(Part::assembler)) {
+        out.spec = TRY(open_assembly(file));
+        out.file = std::move(file);
+        return out;
     }
-    return false;
+    return Unexpected(left_out(Part::assembler, format("{} is source text for the assembler", file.name())));
 }
 
 Result<KernelTypes> KernelTypes::open(const std::string &path) {

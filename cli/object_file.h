@@ -39,10 +39,8 @@ struct ObjectFile {
 /// Whether a file is source text for the assembler, as far as its name and its first bytes tell: text that isn't C, hence no
 /// object.
 [[nodiscard]] bool is_assembly(std::string_view path, Bytes bytes);
-/// An object file, or source text for the assembler where this executable has it (kOpenAssembly).
+/// An object file, or source text for the assembler. Errors: unsupported when it is source text and this build has no assembler.
 [[nodiscard]] Result<ObjectFile> open_object_or_assembly(std::string_view path);
-/// Whether one of the operands is source text, or may be (standard input): rawbpf-lab has the assembler.
-[[nodiscard]] bool needs_assembler(const Arguments &arguments);
 
 /// Types to relocate against: a file's, or the running kernel's with its modules' behind them.
 class KernelTypes {

@@ -35,7 +35,6 @@ struct Option {
     char letter = 0;       ///< short spelling, 0: none
     Kind kind = Kind::flag;
     bool repeatable = false;          ///< all values count; else the last one does
-    bool in_lab = false;              ///< rawbpf-lab does it; rawbpf passes the command line on
     bool written = false;             ///< what is written to: no other file of the command line, an operand neither, may be it
     std::string_view argument = {};   ///< what the value is called in help: "HZ"
     std::string_view help = {};       ///< one or two sentences, no full stop at the end of one
@@ -66,11 +65,9 @@ struct Command {
     size_t least_operands = 0, most_operands = 0;
     std::string_view operand_choices = {}; ///< separated by spaces; empty: anything
     bool operand_is_file = false;
-    bool operands_in_lab = false;                   ///< with any, rawbpf-lab does it
-    bool (*needs_lab)(const Arguments &) = nullptr; ///< whether rawbpf-lab does it, by what the operands are
-    bool workload = false;                          ///< takes `-- COMMAND [ARG]...`
-    bool hidden = false;                            ///< not in the list of commands
-    int (*run)(const Arguments &) = nullptr;        ///< returns the exit status
+    bool workload = false;                   ///< takes `-- COMMAND [ARG]...`
+    bool hidden = false;                     ///< not in the list of commands
+    int (*run)(const Arguments &) = nullptr; ///< returns the exit status
 };
 
 /// An option's place in its command's table.

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "cli/console.h"
-#include "cli/lab.h"
+#include "cli/own_folder.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/sys/clock.h"
@@ -54,8 +54,7 @@ std::vector<telemetry::Attribute> detected(const Arguments &a, const OtlpIds &id
 } // namespace
 
 Result<const telemetry::Outlets *> outlets_for(std::string_view option) {
-    const std::string self = own_path();
-    return TRY_IN(telemetry::load_outlets(self.substr(0, self.rfind('/')), RAWBPF_VERSION), "{}", option);
+    return TRY_IN(telemetry::load_outlets(own_folder(), RAWBPF_VERSION), "{}", option);
 }
 
 Result<OtlpSender> OtlpSender::prepare(const Arguments &a, const OtlpIds &ids, std::string who) {

@@ -116,14 +116,12 @@ constexpr Option kOptions[] = {
              "-f is given"},
     {.name = "otlp",
      .kind = Kind::text,
-     .in_lab = true,
      .argument = "URL",
      .help = "send spans to this OpenTelemetry receiver, such as http://localhost:4318. A function that stays on a thread's "
              "stack from one sample to the next is a span. env: the receiver that OTEL_EXPORTER_OTLP_ENDPOINT names. Nothing "
              "else is shown unless -f is given"},
     kOtlpEncodingOption,
     {.name = "live",
-     .in_lab = true,
      .help = "show the hottest functions of the last ten seconds on the terminal, redrawn every second; at the end those of the "
              "whole run, as -f top does"},
     kColorOption,
@@ -322,9 +320,8 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
 // A view that may be absent (--record alone), the capture file beside it, and the line of progress.
 class Receiver final : public Sink {
   public:
-    Receiver(View *view, Output *record, ProfileExport *spans, OpenLiveScreen live, bool progress, std::string_view note,
-             bool tell_rates)
-        : tell_rates_(tell_rates), view_(view), record_(record), spans_(spans), open_live_(live), line_(progress, note) {}
+    Receiver(View *view, Output *record, ProfileExport *spans, bool live, bool progress, std::string_view note, bool tell_rates)
+        : tell_rates_(tell_rates), view_(view), record_(record), spans_(spans), wants_live_(live), line_(progress, note) {}
     /// `starting` is over when the run begins.
     void begins_after(Starting &starting) { starting_ = &starting; }
     Result<void> start(const RunInfo &run) override {
@@ -334,7 +331,7 @@ class Receiver final : public Sink {
             record_->keep();
         }
         if (spans_) TRY(spans_->start());
-        if (open_live_) live_ = open_live_();
+        if (wants_live_) live_ = open_live_screen();
         return view_ ? view_->start(run) : Result<void>();
     }
     Result<void> samples(std::span<const NamedSample> samples) override {
@@ -363,7 +360,7 @@ class Receiver final : public Sink {
     View *view_;
     Output *record_;
     ProfileExport *spans_;
-    OpenLiveScreen open_live_;
+    bool wants_live_;
     std::unique_ptr<LiveScreen> live_;
     ProgressLine line_;
 };
@@ -382,16 +379,14 @@ int run_profile_command(const Arguments &a) {
     // Outputs first: whatever is wrong with a path is no matter of privileges, so its status is 1.
     std::unique_ptr<ProfileExport> spans;
     if (a.has(option("otlp"))) {
-        if (!kOpenProfileExport) return complain(kWho, make_error(Errc::unsupported, "--otlp is for rawbpf-lab"), 3);
         Result<std::unique_ptr<ProfileExport>> opened =
-            kOpenProfileExport(a, otlp_ids(kOptions), std::string(kWho), options->frequency);
+            open_profile_export(a, otlp_ids(kOptions), std::string(kWho), options->frequency);
         if (!opened) return complain(kWho, opened.error(), opened.error().kind == Errc::invalid_argument ? 2 : 3);
         spans = std::move(*opened);
     }
     std::unique_ptr<profile::OffCpu> off_cpu;
     if (a.has(option("off-cpu"))) {
-        if (!kMakeOffCpu) return complain(kWho, make_error(Errc::unsupported, "--off-cpu is for rawbpf-lab"), 3);
-        off_cpu = kMakeOffCpu(static_cast<uint64_t>(a.seconds(option("min-wait")) * 1e9));
+        off_cpu = profile::make_off_cpu(static_cast<uint64_t>(a.seconds(option("min-wait")) * 1e9));
         options->off_cpu = off_cpu.get();
     }
     std::unique_ptr<View> view;
@@ -425,8 +420,8 @@ int run_profile_command(const Arguments &a) {
     bool streaming = view && view->streams();
     bool progress = !quiet && !a.has(option("syscalls")) && !streaming && !a.has(option("live")) && is_terminal(2);
     bool endless = options->duration_s == 0 && options->workload.empty() && options->pids.empty();
-    Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), a.has(option("live")) ? kOpenLiveScreen : nullptr,
-                      progress, endless ? "Ctrl-C ends it" : "", verbose && !a.has(option("live")));
+    Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), a.has(option("live")), progress,
+                      endless ? "Ctrl-C ends it" : "", verbose && !a.has(option("live")));
     stop_on_signals();
     std::optional<Narrator> narrator;
     if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2), a.has(option("verbose")));

@@ -1,4 +1,4 @@
-// `rawbpf profile --otlp`: in rawbpf-lab only, for rawbpf has no room for it.
+// `rawbpf profile --otlp`: spans to an OpenTelemetry receiver, while the profile runs.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,7 @@ class ProfileExport {
 };
 
 /// `frequency`: Hz. Errors: OtlpSender::prepare()'s.
-using OpenProfileExport = Result<std::unique_ptr<ProfileExport>> (*)(const Arguments &a, const OtlpIds &ids, std::string who,
-                                                                     uint64_t frequency);
 [[nodiscard]] Result<std::unique_ptr<ProfileExport>> open_profile_export(const Arguments &a, const OtlpIds &ids, std::string who,
                                                                          uint64_t frequency);
-/// nullptr in an executable that has no such thing (command_list.cpp).
-extern const OpenProfileExport kOpenProfileExport;
 
 } // namespace rawbpf::inline v0::cli

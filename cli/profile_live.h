@@ -1,4 +1,4 @@
-// `rawbpf profile --live`: in rawbpf-lab only.
+// `rawbpf profile --live`: a table that is redrawn while the profile runs.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,6 @@ class LiveScreen {
     virtual void progress(const Progress &progress) = 0;
 };
 
-using OpenLiveScreen = std::unique_ptr<LiveScreen> (*)();
 [[nodiscard]] std::unique_ptr<LiveScreen> open_live_screen();
-/// nullptr in an executable that has no such thing (command_list.cpp).
-extern const OpenLiveScreen kOpenLiveScreen;
 
 } // namespace rawbpf::inline v0::cli

@@ -35,7 +35,6 @@ constexpr Option kOptions[] = {
     kIcicleOption,
     {.name = "diff",
      .kind = Kind::file,
-     .in_lab = true,
      .argument = "AFTER",
      .help = "compare this later capture with FILE, the earlier one. folded: lines with two counts. svg: the later one's flame "
              "graph, red where its share of all samples grew, blue where it shrank"},

@@ -7,169 +7,43 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/lab.h"
+#include "cli/formats.h"
 #include "cli/lines.h"
 #include "cli/narrator.h"
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "cli/trace_export.h"
+#include "cli/trace_options.h"
 #include "cli/view.h"
-#include "programs/profile/run_info.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
 #include "programs/render/run_facts.h"
 #include "programs/render/text.h"
+#include "programs/session/run_info.h"
+#include "programs/session/run_loop.h"
 #include "programs/trace/tracer.h"
 #include "programs/trace/view.h"
 #include "programs/usdt/print.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
-#include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/machine.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/terminal.h"
-#include "runtime/sys/urgent.h"
 
 namespace rawbpf::inline v0::cli {
+
+using namespace tracing;
+
 namespace {
 
 constexpr int kTickMs = 50;
-constexpr uint64_t kTarget = 16;         // among what epoll tells: a process that is traced has ended
-constexpr size_t kAtOnce = 8192;         // events that are shown before anything else is looked at
-constexpr uint32_t kStackCounts = 16384; // different stacks: 1.5 MB
+constexpr size_t kAtOnce = 8192; // events that are shown before anything else is looked at
 constexpr std::string_view kNoRoomForStacks =
     "the kernel couldn't count the stacks of some events, as most stacks were new, and they came faster than rawbpf could read "
     "them: --ring SIZE gives them more room, --filter and --sample leave some out";
 constexpr uint64_t kRedrawNs = 1'000'000'000;
-
-constexpr Option without_section(Option option) {
-    option.section = {};
-    return option;
-}
-
-constexpr Option kOptions[] = {
-    {.name = "list",
-     .letter = 'l',
-     .help = "show what the probes match, with arguments, and attach nothing",
-     .section = "What to trace"},
-    {.name = "sig",
-     .kind = Kind::text,
-     .argument = "TYPES",
-     .help = "the argument types of a program's function, in C: 'int,const char*', 'long (int fd, const char *path)'; of a Go "
-             "function in Go: '(id int, key string) error'"},
-    {.name = "types",
-     .kind = Kind::file,
-     .repeatable = true,
-     .argument = "FILE",
-     .help = "a file with names and types of the arguments of USDT probes, one probe per line: python:gc__start(int generation)"},
-    {.name = "returns", .letter = 'r', .help = "show returns too: the result, and how long the call took"},
-    {.name = "allow-unwind-risk",
-     .help = "probe returns also in programs that unwind (C++) or change their stacks; a return probe may crash them"},
-    {.name = "pid",
-     .letter = 'p',
-     .kind = Kind::pids,
-     .repeatable = true,
-     .argument = "PID",
-     .help = "only this process, or a list 1,2,3, and all that they started or will start",
-     .section = "What to keep"},
-    {.name = "no-children",
-     .help = "with -p, or COMMAND: only these processes, without those that they started or will start. Probes in one process "
-             "then don't slow others that use the same library"},
-    {.name = "tid", .kind = Kind::tids, .repeatable = true, .argument = "TID", .help = "only this thread, or a list"},
-    {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name"},
-    {.name = "uid",
-     .kind = Kind::users,
-     .repeatable = true,
-     .argument = "UID",
-     .help = "only this user's processes, by number or name, or a list: 0,www-data"},
-    {.name = "pidns", .kind = Kind::pid, .argument = "PID", .help = "only tasks in the pid namespace of this process"},
-    {.name = "mntns", .kind = Kind::pid, .argument = "PID", .help = "only tasks in the mount namespace of this process"},
-    {.name = "cgroup", .kind = Kind::directory, .argument = "PATH", .help = "only tasks in this cgroup (v2) or below it"},
-    {.name = "filter",
-     .kind = Kind::text,
-     .argument = "EXPRESSION",
-     .help = "only events for which this expression is true; it is compiled into the BPF program: 'arg2 > 4096 && comm == "
-             "\"cat\"', 'file->f_inode->i_size > 1m'"},
-    {.name = "errors", .letter = 'e', .help = "only calls that return an error (a negative number)"},
-    {.name = "min-duration",
-     .kind = Kind::seconds,
-     .argument = "TIME",
-     .help = "only calls that took at least this long: 10us, 5ms, 1.5; prints one line per call, when it returns"},
-    {.name = "sample",
-     .kind = Kind::count,
-     .argument = "N",
-     .help = "keep 1 in N of the remaining events, at each probe",
-     .least = 1},
-    {.name = "max-events", .letter = 'n', .kind = Kind::count, .argument = "N", .help = "end after so many events", .least = 1},
-    {.name = "duration",
-     .letter = 'd',
-     .kind = Kind::seconds,
-     .argument = "SECONDS",
-     .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
-     .section = "How long"},
-    kAsRootOption,
-    kCommandOutputOption,
-    kReadyFdOption,
-    kBacklogOption,
-    {.name = "stack",
-     .letter = 's',
-     .help = "capture the kernel stack and the user stack with each event; -f folded, svg, top and pprof count equal stacks",
-     .section = "Stacks"},
-    without_section(kUnwindOption),
-    kUnwindMemoryOption,
-    kDepthOption,
-    kRingOption,
-    kLinesOption,
-    kInlineOption,
-    {.name = "count",
-     .letter = 'c',
-     .help = "show no events, but how often each function is called, counted in the kernel",
-     .section = "Output",
-     .excludes = "view"},
-    {.name = "show",
-     .kind = Kind::text,
-     .repeatable = true,
-     .argument = "FIELD",
-     .help = "show this field too; follows pointers by the kernel's types: 'file->f_inode->i_size'"},
-    {.name = "graph",
-     .letter = 'g',
-     .help = "indent calls by depth, with their results and how long they took",
-     .excludes = "view"},
-    {.name = "latency", .letter = 'L', .help = "print a table of times for each function at the end"},
-    {.name = "format",
-     .letter = 'f',
-     .kind = Kind::choice,
-     .argument = "NAME",
-     .help = "how to show it",
-     .fallback = "text",
-     .choices = "text json chrome folded protobuf svg top pprof"},
-    kJsonOption,
-    kOutputOption,
-    {.name = "string",
-     .kind = Kind::count,
-     .argument = "BYTES",
-     .help = "how much of a text is shown",
-     .fallback = "128",
-     .least = 16,
-     .most = 4096},
-    {.name = "explain",
-     .help = "first print, on standard error, for each argument of a USDT probe: its specification, what it means, and the "
-             "instructions that fetch it"},
-    kColorOption,
-    kVerboseOption,
-    kQuietOption,
-    kSpansOption,
-    kSpanTimeoutOption,
-    kKeepLiteralsOption,
-    kOtlpOption,
-    kOtlpEncodingOption,
-    kPrometheusOption,
-    kSyscallsOption,
-};
-consteval Id option(const char *name) { return find(kOptions, name); }
-constexpr SpanIds kSpanIds = span_ids(kOptions);
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf trace vfs_read vfs_write -- cat /etc/passwd", "kernel functions, with their arguments, while a command runs"},
@@ -194,121 +68,6 @@ constexpr Example kUsdtExamples[] = {
 
 // "rawbpf trace", "rawbpf usdt trace"
 std::string who(const Arguments &a) { return format("rawbpf {}", a.command().name); }
-
-trace::Format format_of(const Arguments &a) {
-    const auto *named = std::find(std::begin(trace::kTraceFormats), std::end(trace::kTraceFormats), a.text(option("format")));
-    return static_cast<trace::Format>(named - std::begin(trace::kTraceFormats));
-}
-// -f folded is two things: with --stack how often each stack, else the times of calls.
-bool wants_stacks(const Arguments &a) { return a.has(option("stack")) || trace::only_stacks(format_of(a)); }
-bool counts_stacks(const Arguments &a) {
-    return trace::only_stacks(format_of(a)) || (format_of(a) == trace::Format::folded && a.has(option("stack")));
-}
-bool has_call_times(const Arguments &a) { return format_of(a) == trace::Format::folded && !counts_stacks(a); }
-
-Result<void> check(const Arguments &a) {
-    if (a.has(option("pid")) && !a.workload().empty())
-        return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
-    if (a.operands().empty() && !a.has(option("pid")))
-        return wrong_usage("TARGET is missing", "name a file, or a process with -p PID");
-    TRY(check_no_children(a, option("no-children"), option("pid"), true));
-    TRY(check_ready_fd(a, option("ready-fd")));
-    TRY(check_as_root(a, option("as-root")));
-    TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
-    TRY(check_spans(a, kSpanIds));
-    if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
-        return wrong_usage("--min-duration shows a call when it has ended, --graph and --returns when it begins",
-                           "leave one of them out");
-    if (a.has(option("count")) && (a.has(option("show")) || a.has(option("stack"))))
-        return wrong_usage("--count shows no events");
-    const std::string_view shape = a.text(option("format"));
-    if (a.has(option("count")) && wants_stacks(a))
-        return wrong_usage(format("-f {} counts stacks, and --count keeps none", shape), "leave --count out");
-    for (const Id about : {option("lines"), option("inline"), option("unwind"), option("unwind-memory"), option("depth")})
-        if (a.has(about) && !wants_stacks(a))
-            return wrong_usage(format("--{} is about stacks, and none are taken", kOptions[about.index].name), "add --stack");
-    if (a.has(option("count")) && shape == "folded")
-        return wrong_usage("-f folded needs the times of calls, and --count keeps none", "leave --count out");
-    if (a.has(option("count")) && shape == "chrome")
-        return wrong_usage("-f chrome draws events, and --count has none", "text, json and protobuf have counts");
-    if (has_call_times(a) && (a.has(option("errors")) || a.has(option("min-duration"))))
-        return wrong_usage("-f folded needs all calls with their returns", "leave --errors and --min-duration out");
-    const std::string_view file = a.text(option("output"));
-    if ((shape == "protobuf" || shape == "pprof") && (file.empty() || file == "-") && !a.has(option("list")) && is_terminal(1))
-        return wrong_usage(format("-f {} isn't for a terminal to show", shape), "-o FILE, or a pipe");
-    if (a.has(option("graph")) && shape != "text")
-        return wrong_usage(format("--graph is a form of text, not of -f {}", shape), "-f chrome draws calls as bars");
-    if (a.has(option("count")) && a.has(option("latency"))) return wrong_usage("--count keeps no times", "leave one of them out");
-    if (a.has(option("count")) && a.has(option("max-events"))) return wrong_usage("--count shows no events to end after");
-    return {};
-}
-
-std::vector<uint32_t> numbers(const std::vector<int> &list) { return {list.begin(), list.end()}; }
-
-Result<trace::TraceOptions> trace_options(const Arguments &a) {
-    trace::TraceOptions o;
-    const bool usdt = a.command().name == kUsdtTrace.name;
-    if (usdt && a.operands().empty()) o.probes.emplace_back("usdt::"); // all of the process's
-    for (std::string_view probe : a.operands()) o.probes.push_back(usdt ? format("usdt:{}", probe) : std::string(probe));
-    if (const std::vector<int> pids = a.pids(option("pid")); pids.size() == 1) o.match.pid = pids[0];
-    if (a.has(option("types"))) {
-        static trace::KnownProbes known = trace::KnownProbes::built_in();
-        for (std::string_view file : a.all(option("types"))) {
-            const std::string path(file);
-            TRY(known.add(TRY(sys::read_file(path)), path));
-        }
-        o.match.known = &known;
-    }
-    o.filter = a.text(option("filter"));
-    for (std::string_view shown : a.all(option("show"))) o.shows.emplace_back(shown);
-    o.cgroup = a.text(option("cgroup"));
-    if (a.has(option("pidns"))) o.pidns = a.pid(option("pidns"));
-    if (a.has(option("mntns"))) o.mntns = a.pid(option("mntns"));
-    trace::ProgramOptions &program = o.program;
-    program.mode = a.has(option("count")) ? trace::Mode::count : trace::Mode::events;
-    program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors")) ||
-                      a.has(option("min-duration"));
-    const bool folded = has_call_times(a);
-    // A span begins with a call, so that those within it know their parent; where the kernel decides by the return, it pairs.
-    program.goroutines = wants_spans(a, kSpanIds);
-    const bool spans = program.goroutines && !std::all_of(o.probes.begin(), o.probes.end(),
-                                                          [](const std::string &probe) { return probe.starts_with("usdt:"); });
-    program.results |= folded || spans;
-    const bool both = a.has(option("returns")) || a.has(option("graph")) || folded ||
-                      (spans && !a.has(option("errors")) && !a.has(option("min-duration")));
-    if (program.mode == trace::Mode::count && both && !a.has(option("errors")) && !a.has(option("min-duration")))
-        program.results = false; // calls are counted, not their ends
-    program.calls = both || !program.results;
-    program.pair = program.results && !both;
-    program.execs = true;
-    program.stack = wants_stacks(a);
-    if (counts_stacks(a)) o.stack_counts = kStackCounts;
-    o.threads_apart = trace::keeps_threads(format_of(a));
-    // A ring's memory can't be swapped: a small machine has a smaller one.
-    const uint64_t share = std::bit_floor(sys::memory_bytes() / 64);
-    program.ring_bytes = static_cast<uint32_t>(std::clamp<uint64_t>(share, 1 << 20, program.ring_bytes));
-    if (const uint32_t ring = TRY(ring_bytes(a, option("ring")))) program.ring_bytes = ring;
-    o.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
-    o.copies = true;
-    o.backlog = TRY(backlog_bytes(a, option("backlog")));
-    o.thread = true;
-    program.text_bytes = static_cast<uint16_t>(a.count(option("string")) / 8 * 8);
-    trace::Filters &filters = program.filters;
-    filters.pids = numbers(a.pids(option("pid")));
-    filters.children = !a.has(option("no-children"));
-    filters.tids = numbers(a.pids(option("tid")));
-    filters.uids = TRY(a.users(option("uid")));
-    filters.comm = a.text(option("comm"));
-    filters.errors = a.has(option("errors"));
-    if (a.has(option("max-events"))) filters.most_events = a.count(option("max-events"));
-    if (a.has(option("min-duration"))) filters.min_duration = static_cast<uint64_t>(a.seconds(option("min-duration")) * 1e9);
-    if (a.has(option("sample"))) filters.one_in = a.count(option("sample"));
-    o.match.results = program.results;
-    o.match.signatures = program.mode == trace::Mode::events || !o.filter.empty();
-    o.match.allow_unwind_risk = a.has(option("allow-unwind-risk"));
-    o.match.signature = a.text(option("sig"));
-    return o;
-}
 
 std::string prototype(const trace::Place &place) {
     std::string out = place.describe();
@@ -368,7 +127,7 @@ class Run {
         const std::vector<std::string_view> words = split(who_, ' ');
         const size_t cpus = TRY(online_cpus()).size();
         start_ns_ = sys::monotonic_ns();
-        run_ = profile::describe_run(own_command_line({words.begin(), words.end()}, a_), RAWBPF_VERSION, cpus, start_ns_);
+        run_ = session::describe_run(own_command_line({words.begin(), words.end()}, a_), RAWBPF_VERSION, cpus, start_ns_);
         trace::ViewOptions view;
         view.format = format_of(a_);
         if (counts_stacks(a_)) view.stacks = TRY(open_renderer());
@@ -407,12 +166,10 @@ class Run {
         for (const std::string &text : tracer_->notes()) note(text);
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
-        if (child_.pid() >= 0 && following.unwinds()) {
-            following.hurry(armed_ns_ + processes::kFirstStepsNs);
-            urgent_.emplace();
-        }
+        if (child_.pid() >= 0 && following.unwinds()) following.first_steps();
         if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
         TRY(loop());
+        following.end_first_steps();
         PrintingRest rest(who_, "events", a_.has(option("quiet")));
         TRY(tracer_->finish([&](const trace::Event &event) { show(event); },
                             [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
@@ -447,7 +204,7 @@ class Run {
         how.title = format("Stacks at {}", a_.operands().empty() ? std::string_view("USDT probes") : a_.operands()[0]);
         if (a_.operands().size() > 1) append(how.title, " and {} more", a_.operands().size() - 1);
         const render::Format shape = *render::format_named(a_.text(option("format"))); // they have the same names
-        renderer_ = TRY(kMakeRenderer(shape, how, output_.writer()));
+        renderer_ = TRY(make_renderer(shape, how, output_.writer()));
         return renderer_.get();
     }
 
@@ -478,30 +235,18 @@ class Run {
 
     Result<void> loop() {
         most_ = a_.has(option("max-events")) ? a_.count(option("max-events")) : 0;
-        Fd epoll = TRY(sys::epoll_create());
-        if (tracer_->poll_fd() >= 0) TRY(sys::epoll_add(epoll.get(), tracer_->poll_fd(), EPOLLIN | EPOLLET, 0));
-        if (child_.pidfd() >= 0) TRY(sys::epoll_add(epoll.get(), child_.pidfd(), EPOLLIN, 1));
+        session::RunLoop loop;
+        TRY(loop.open());
+        if (tracer_->poll_fd() >= 0) TRY(loop.add(tracer_->poll_fd()));
+        TRY(loop.watch(child_));
+        TRY(loop.watch(std::move(targets_)));
         processes::Following &following = view_->following();
-        TRY(following.add_to(epoll.get(), 2));
-        for (size_t i = 0; i < targets_.size(); ++i)
-            TRY(sys::epoll_add(epoll.get(), targets_[i].get(), EPOLLIN | EPOLLET, kTarget + i));
-        size_t alive = targets_.size();
+        TRY(following.add_to(loop.epoll(), 0));
         live_ = a_.has(option("count")) && a_.text(option("format")) == "text" && output_.is_stdout() && is_terminal(1);
         drawn_ns_ = armed_ns_;
-        const auto duration = static_cast<uint64_t>(a_.seconds(option("duration")) * 1e9);
-        std::vector<epoll_event> ready(4);
+        loop.begin(armed_ns_, a_.seconds(option("duration")), &stop_wanted);
         for (;;) {
-            const uint64_t now = sys::monotonic_ns();
-            int wait_ms = following.wait_ms(kTickMs);
-            if (duration != 0) {
-                if (now - armed_ns_ >= duration) return {};
-                wait_ms = std::min<int>(wait_ms, static_cast<int>((armed_ns_ + duration - now) / 1'000'000) + 1);
-            }
-            if (stop_wanted) return {};
-            const size_t n = TRY(sys::epoll_wait(epoll.get(), ready, tracer_->may_sleep() ? wait_ms : 0));
-            for (size_t i = 0; i < n; ++i)
-                if (ready[i].data.u64 >= kTarget) --alive;
-            if (sys::monotonic_ns() > armed_ns_ + processes::kFirstStepsNs) urgent_.reset();
+            if (!TRY(loop.wait(tracer_->may_sleep() ? following.wait_ms(kTickMs) : 0))) return {};
             TRY(following.tick([&] {
                 tracer_->poll([&](const trace::Event &event) { show(event); }, kAtOnce);
                 following.behind(tracer_->oldest_ns());
@@ -519,9 +264,8 @@ class Run {
                 drawn_ns_ = sys::monotonic_ns();
             }
             if (most_ != 0 && events_ >= most_) return {};
-            if (child_.pid() >= 0 && TRY(child_.poll())) return {};
-            if (alive == 0 && !targets_.empty()) {
-                status_ = targets_.size() == 1 ? "the process has ended" : "the processes have ended";
+            if (TRY(loop.over())) {
+                if (loop.targets() > 0) status_ = loop.targets() == 1 ? "the process has ended" : "the processes have ended";
                 return {};
             }
         }
@@ -607,7 +351,6 @@ class Run {
     SpanRun *spans_;
     processes::DebugInfo *debug_info_;
     std::unique_ptr<render::Renderer> renderer_;
-    std::optional<sys::Urgent> urgent_;
     sys::Child child_;
     std::vector<Fd> targets_; ///< of --pid: readable when it has ended
     std::unique_ptr<trace::Tracer> tracer_;

@@ -24,8 +24,7 @@ constexpr Option kOptions[] = {
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    {.name = "explain",
-     .help = "show each argument's specification, what it means, and the BPF instructions that fetch it (by rawbpf-lab)"},
+    {.name = "explain", .help = "show each argument's specification, what it means, and the BPF instructions that fetch it"},
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -4,7 +4,7 @@
 // machine makes one write(2) for many lines.
 #include "cli/view.h"
 
-#include "cli/lab.h"
+#include "cli/formats.h"
 #include "programs/render/ledger.h"
 #include "programs/render/run_facts.h"
 #include "programs/render/text.h"
@@ -27,7 +27,7 @@ ViewOptions view_options(const Arguments &a, const ViewIds &ids) {
 Result<std::unique_ptr<View>> View::open(const ViewOptions &options) {
     Output output = TRY(Output::open(options.output));
     std::unique_ptr<View> view(new View(options, std::move(output)));
-    view->renderer_ = TRY(kMakeRenderer(options.format, options.render, view->output_.writer()));
+    view->renderer_ = TRY(make_renderer(options.format, options.render, view->output_.writer()));
     return view;
 }
 

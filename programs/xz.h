@@ -9,9 +9,9 @@
 
 namespace rawbpf::inline v0 {
 
-/// The unpacked bytes; nullopt when they are damaged or would be more than 256 MB, or when this build has no liblzma.
+/// The unpacked bytes; nullopt when they are damaged or would be more than 256 MB, or where there is no liblzma.
 [[nodiscard]] std::optional<std::vector<std::byte>> unpack_xz(Bytes packed);
-/// Whether this build has liblzma (-Dlzma).
+/// Whether this build (-Dlzma) and this system have liblzma.
 [[nodiscard]] bool knows_xz();
 
 } // namespace rawbpf::inline v0

@@ -1,4 +1,5 @@
-// What the standard library needs for exceptions, for a program that has none. Linked into static executables only.
+// What the standard library needs for exceptions, for a program that has none. Linked into executables that bring their own part
+// of libstdc++: static ones, and those of a release build.
 //
 // Nothing in rawbpf throws, but the archive libstdc++.a doesn't know: `operator new` throws bad_alloc, std::string throws
 // out_of_range, and behind one throw stand the unwinder, the handler of last resort, and with that a demangler and printf: 150 KB

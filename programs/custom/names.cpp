@@ -14,9 +14,7 @@
 
 #include <algorithm>
 
-#include "programs/processes/stack_ends.h"
 #include "runtime/base/format.h"
-#include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::custom {
 namespace {
@@ -67,11 +65,6 @@ std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<Fr
     return hash.text();
 }
 
-uint8_t ending_of(const Record &head) {
-    const bool has = head.user_bytes > 0 && head.walked != 0; // the root, reached by tables, has UNWIND_TABLES beside it
-    return has ? static_cast<uint8_t>(head.walked) : processes::kNoEnding;
-}
-
 bool lacks_caller(std::span<const uint64_t> frames, uint64_t caller, bool never) {
     if (frames.empty() || caller < kLowest) return false;
     return never || frames.size() < 2 || frames[1] != caller;
@@ -82,88 +75,36 @@ bool Names::wanted(const Record &head) {
     return following_.wanted(head.pid, head.t_ns);
 }
 
-bool Names::begins_function(uint32_t place) {
-    const Frame &frame = *namer_.frame(place);
-    return !frame.symbol.empty() && frame.symbol_offset == 0;
+// At a function's first instruction, in a walk by frame pointers.
+bool Names::lacks_caller(const CustomTrace &trace, const processes::UserStack &user) {
+    if ((user.ending & UNWIND_TABLES) || trace.head.caller == 0 || user.frames.empty()) return false;
+    processes::ProcessTable &table = following_.table();
+    const processes::Place leaf = table.locate(user.pid, user.frames[0] & ~UNWIND_EXACT_PC, false, user.t_ns);
+    if (leaf.module == processes::kNone) return false;
+    const Frame &frame = *namer_.frame(tree_.intern_place(leaf));
+    if (frame.symbol.empty() || frame.symbol_offset != 0) return false;
+    const std::pair<uint32_t, uint64_t> where(leaf.module, leaf.file_offset);
+    if (!custom::lacks_caller(user.frames, trace.head.caller, without_caller_.count(where) != 0)) return false;
+    if (table.locate(user.pid, trace.head.caller, true, user.t_ns).module == processes::kNone) return false; // no code: no caller
+    without_caller_.insert(where);
+    return true;
 }
 
-// The trace of a process without tables, by the copy of its stack.
-void Names::walk(CustomTrace &trace) {
-    processes::UserStack stack{trace.head.pid, trace.head.t_ns, trace.head.walked, trace.user, unwind::read_copy(trace.copy)};
-    if (!following_.walk(stack)) return;
-    trace.user = stack.frames;
-    trace.head.user_bytes = static_cast<int32_t>(stack.frames.size_bytes());
-    trace.head.walked = stack.ending;
-}
-
-LocatedTrace Names::locate(CustomTrace trace) {
-    walk(trace);
+LocatedTrace Names::locate(const CustomTrace &trace) {
+    processes::UserStack user{trace.head.pid, trace.head.t_ns, trace.head.walked, trace.user, unwind::read_copy(trace.copy)};
     LocatedTrace out;
     out.head = trace.head;
-    const uint32_t pid = trace.head.pid;
-    const uint64_t t_ns = trace.head.t_ns;
-    places_.clear();
-    for (size_t i = 0; i < trace.kernel.size(); ++i) {
-        processes::Place place;
-        place.address = trace.kernel[i];
-        place.kernel = true;
-        place.caller = i > 0;
-        places_.push_back(tree_.intern_place(place));
+    if (following_.walk(user)) {
+        out.head.user_bytes = static_cast<int32_t>(user.frames.size_bytes());
+        out.head.walked = user.ending;
     }
-    for (size_t i = places_.size(); i-- > 0;) out.kernel = tree_.intern_node(out.kernel, places_[i]);
-
-    places_.clear();
-    out.ending = ending_of(trace.head);
-    if (out.ending != processes::kNoEnding) following_.sampled(pid, t_ns);
-    const bool by_tables = processes::by_tables(out.ending);
-    uint32_t module = processes::kNone;
-    size_t sane = 0; // frames up to the last that is code
-    const auto add = [&](uint64_t address, bool caller) {
-        const processes::Place place = following_.table().locate(pid, address, caller, t_ns);
-        places_.push_back(tree_.intern_place(place));
-        if (place.module != processes::kNone) sane = places_.size();
-        if (place.module != module) following_.used(pid, module = place.module, t_ns);
-        return place;
-    };
-    for (size_t i = 0; i < trace.user.size(); ++i) {
-        const bool exact = (trace.user[i] & UNWIND_EXACT_PC) != 0;
-        const processes::Place place = add(trace.user[i] & ~UNWIND_EXACT_PC, i > 0 && !exact);
-        if (by_tables) continue;
-        if (i > 0 || trace.head.caller == 0 || place.module == processes::kNone || !begins_function(places_[0])) continue;
-        const std::pair<uint32_t, uint64_t> where(place.module, place.file_offset);
-        if (!lacks_caller(trace.user, trace.head.caller, without_caller_.count(where) != 0)) continue;
-        if (following_.table().locate(pid, trace.head.caller, true, t_ns).module == processes::kNone)
-            continue; // no code: no caller
-        without_caller_.insert(where);
-        (void)add(trace.head.caller, true);
+    if (lacks_caller(trace, user)) {
+        frames_.assign(user.frames.begin(), user.frames.end());
+        frames_.insert(frames_.begin() + 1, trace.head.caller);
+        user.frames = frames_;
     }
-    // Code without frame pointers leaves anything in that register, and the kernel follows it through the heap. The first address
-    // that isn't code shows where the walk went astray, unless it is its end. Where nothing is known to be code, all is kept.
-    if (!by_tables && sane > 0 && places_.size() > sane) {
-        const bool shows = tree_.places()[places_[sane]].address >= kLowest;
-        places_.resize(sane + (shows ? 1 : 0));
-    }
-    out.unknown = sane == 0 && !places_.empty();
-    for (size_t i = places_.size(); i-- > 0;) out.user = tree_.intern_node(out.user, places_[i]);
+    static_cast<session::LocatedStacks &>(out) = locator_.locate({user, trace.kernel});
     return out;
-}
-
-bool Names::known(const LocatedTrace &trace) const {
-    bool all = true;
-    tree_.walk(trace.kernel, [&](uint32_t place) { all &= namer_.named(place); });
-    return all;
-}
-
-void Names::prepare(const std::vector<LocatedTrace> &traces) {
-    std::vector<uint32_t> places;
-    for (const LocatedTrace &trace : traces)
-        tree_.walk(trace.kernel, [&](uint32_t place) {
-            if (!namer_.named(place)) places.push_back(place);
-        });
-    if (places.empty()) return;
-    const uint64_t start = sys::monotonic_ns();
-    namer_.name_kernel(places);
-    pass_ns_ = sys::monotonic_ns() - start;
 }
 
 Names::Named Names::name(const LocatedTrace &trace) {

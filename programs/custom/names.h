@@ -12,16 +12,14 @@
 #include "programs/processes/following.h"
 #include "programs/processes/namer.h"
 #include "programs/render/frame.h"
+#include "programs/session/kernel_names.h"
+#include "programs/session/locator.h"
 
 namespace rawbpf::inline v0::custom {
 
 /// A trace whose stacks are numbers.
-struct LocatedTrace {
+struct LocatedTrace : session::LocatedStacks {
     Record head{};
-    uint32_t kernel = processes::kNone, user = processes::kNone; ///< nodes of the stack tree
-    uint8_t ending = processes::kNoEnding;                       ///< UNWIND_ENDED_..., where the programs walk by tables
-    bool unknown =
-        false; ///< none of its user addresses is in a mapping that is known of: the process ended before it was looked at
 };
 
 /// 128 bits over each frame, leaf first: its file (build-id, or else path) and the offset in it; of the kernel, symbol and
@@ -29,8 +27,6 @@ struct LocatedTrace {
 /// where it is there: further out is the C library, which a walk by tables goes through and one by frame pointers doesn't.
 /// Inlined functions change nothing. 32 hexadecimal digits.
 [[nodiscard]] std::string stack_hash(const std::vector<FramePtr> &kernel, const std::vector<FramePtr> &user);
-/// Why the walk of the user stack ended, where it was one that can be by tables; else kNoEnding.
-[[nodiscard]] uint8_t ending_of(const Record &head);
 
 /// Whether a walk that began at a function's first instruction lacks its second frame: `caller` is where that instruction returns
 /// to. `never` says that such a walk was seen to lack it there before: then it does also where two calls in a row come from one
@@ -47,11 +43,9 @@ class Names {
     [[nodiscard]] processes::Following &following() { return following_; }
     /// Whether a trace is of the workload.
     [[nodiscard]] bool wanted(const Record &head);
-    [[nodiscard]] LocatedTrace locate(CustomTrace trace);
-    /// Whether all of its kernel frames have names, so that name() costs no pass over the kernel's symbols.
-    [[nodiscard]] bool known(const LocatedTrace &trace) const;
-    /// Names the kernel frames of all of them in one pass.
-    void prepare(const std::vector<LocatedTrace> &traces);
+    [[nodiscard]] LocatedTrace locate(const CustomTrace &trace);
+    /// When their kernel stacks can be named; name() of one that isn't known costs a pass over the kernel's symbols.
+    [[nodiscard]] session::KernelNames &kernel_names() { return kernel_names_; }
     struct Named {
         std::vector<FramePtr> kernel, user; ///< leaf first
     };
@@ -62,25 +56,23 @@ class Names {
     [[nodiscard]] std::vector<render::StackAdvice> advice(UnwindBy chosen) {
         return early_.advice(following_.table().modules(), processes::remedy_of(chosen));
     }
-    /// How long the last pass over the kernel's symbols took.
-    [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
     /// Whether so much is kept that clear() is due.
     [[nodiscard]] bool full() const { return tree_.nodes().size() > (1u << 20); }
     /// Forgets; what locate() gave before means nothing any more.
     void clear();
 
   private:
-    void walk(CustomTrace &trace);
-    [[nodiscard]] bool begins_function(uint32_t place);
+    [[nodiscard]] bool lacks_caller(const CustomTrace &trace, const processes::UserStack &user);
 
     processes::SourceDetail detail_;
     processes::Following following_{true};
     processes::StackTree tree_;
+    session::Locator locator_{following_.table(), following_.unwinding(), tree_};
     processes::Namer namer_{tree_, following_.table().modules(), following_.symbols(), detail_};
+    session::KernelNames kernel_names_{tree_, namer_};
     processes::EarlyEnds early_;
     std::set<std::pair<uint32_t, uint64_t>> without_caller_; ///< module and offset of instructions whose walks lack the caller
-    std::vector<uint32_t> places_;
-    uint64_t pass_ns_ = 0;
+    std::vector<uint64_t> frames_;                           ///< of one stack
 };
 
 } // namespace rawbpf::inline v0::custom

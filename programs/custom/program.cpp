@@ -26,6 +26,7 @@
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
+#include "programs/capture/identity_dsl.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/unwinder.h"
 
@@ -130,13 +131,9 @@ struct Generator {
     // `numbers`, a u64, is for both of them.
     template <class Stranger>
     void numbers_of_namespace(Code &f, const Slot &numbers, const Slot &pid, const Slot &tid, Stranger &&stranger) {
-        f.call(helper::get_ns_current_pid_tgid, runtime(static_cast<int64_t>(options.pidns_dev)),
-               runtime(static_cast<int64_t>(options.pidns_ino)), numbers, sizeof(bpf_pidns_info));
+        load_ids_of_namespace(f, {options.pidns_dev, options.pidns_ino}, numbers);
         f.if_(r0 != 0, stranger);
-        f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
-        f.store<uint32_t>(pid, r1);
-        f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, pid));
-        f.store<uint32_t>(tid, r1);
+        take_ids(f, numbers, pid, tid);
     }
 
     // r1 to r5 are gone.

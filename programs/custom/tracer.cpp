@@ -152,10 +152,8 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     unit.ring_bytes = options.ring_bytes;
     // Programs at uprobes are preempted since 6.0; the exchange came with 5.12, and this one's helper with 5.17.
     unit.exchange = has_feature(Feature::bpf_loop);
-    if (const auto ns = sys::own_pid_namespace()) {
-        unit.pidns_dev = ns->device;
-        unit.pidns_ino = ns->inode;
-    }
+    const sys::Namespace ns = sys::own_pid_namespace().value_or(sys::Namespace{});
+    unit.pidns_dev = ns.device, unit.pidns_ino = ns.inode;
     {
         sys::Because why("the run time of each program is counted while this is open: its cost goes into the ledger");
         if (auto enabled = RunStats::enable()) stats = std::move(*enabled); // worth no failure
@@ -193,9 +191,7 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     }
     if (!note.empty()) notes.push_back(std::move(note));
     unwind = unit.unwind;
-    const Map *traces = object.find_map("custom_traces");
-    const Map *contexts = object.find_map("custom_context_map");
-    if (!traces || !contexts) return fail(Errc::internal, "the generic programs have no ring or no contexts");
+    const Map *traces = TRY(object.needed_map("custom_traces")), *contexts = TRY(object.needed_map("custom_context_map"));
     {
         sys::Because why("no context waits on any CPU");
         const uint32_t slot = 0;
@@ -476,8 +472,7 @@ Result<void> CustomTracer::finish(const Reporter &report, const std::function<bo
 }
 
 Result<Counts> CustomTracer::counts() const {
-    const Map *map = state_->object.find_map("custom_counts");
-    if (!map) return fail(Errc::internal, "no map custom_counts");
+    const Map *map = TRY(state_->object.needed_map("custom_counts"));
     sys::Because why("what each CPU counted: with the traces shown it has to add up");
     Counts sum{};
     constexpr size_t kNumbers = sizeof(Counts) / sizeof(uint64_t);

@@ -10,17 +10,15 @@
 #include <cstring>
 
 #include "programs/render/json_line.h"
-#include "programs/render/lab_formats.h"
 #include "programs/render/ledger.h"
 #include "programs/render/text.h"
+#include "programs/render/tool_formats.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::custom {
 namespace {
 
-constexpr uint64_t kPassShare = 20;
-constexpr uint64_t kLongestWaitNs = 2'000'000'000;
 constexpr size_t kMostWaiting = 16384;
 
 constexpr std::string_view kOrigins[] = {"sampling", "uprobe", "off_cpu", "custom"};
@@ -43,7 +41,8 @@ size_t View::KeyHash::operator()(const Key &key) const {
 }
 
 View::View(const ViewOptions &options, Names &names, const RunInfo &run, uint64_t start_ns, render::Writer &writer)
-    : options_(options), names_(names), run_(run), start_ns_(start_ns), writer_(writer) {}
+    : options_(options), most_frames_(session::most_frames(options.depth)), names_(names), run_(run), start_ns_(start_ns),
+      writer_(writer) {}
 
 Result<void> View::start() {
     if (options_.format == Format::json) {
@@ -66,8 +65,8 @@ Result<void> View::start() {
 void View::trace(const CustomTrace &trace) {
     const LocatedTrace located = names_.locate(trace);
     const Record &head = located.head;
-    const auto most = static_cast<int32_t>(kStackBytes), most_user = static_cast<int32_t>(8 * options_.depth);
-    const bool cut = processes::by_tables(located.ending) ? located.ending == UNWIND_ENDED_DEPTH : head.user_bytes >= most_user;
+    const auto most = static_cast<int32_t>(kStackBytes);
+    const bool cut = session::is_cut(located.ending, located.user_frames, most_frames_);
     ends_.add(located.ending);
     if (!cut && located.user != processes::kNone) ++user_ends_[uint64_t{located.user} << 8 | located.ending];
     if (missed(head) && !(head.kernel_bytes > 0 && head.origin == Origin::sampling)) ++unreadable_;
@@ -88,20 +87,21 @@ void View::trace(const CustomTrace &trace) {
     if (waiting_.size() >= kMostWaiting) drain();
 }
 
-void View::show_waiting(uint64_t now_ns) {
-    names_.prepare(waiting_);
-    passed_at_ = now_ns;
+std::vector<uint32_t> View::kernel_stacks() const {
+    std::vector<uint32_t> nodes;
+    for (const LocatedTrace &trace : waiting_) nodes.push_back(trace.kernel);
+    return nodes;
+}
+
+void View::show_waiting() {
+    names_.kernel_names().name(kernel_stacks());
     for (const LocatedTrace &trace : waiting_) show(trace);
     waiting_.clear();
     if (names_.full()) forget_stacks();
 }
 
 Result<void> View::flush(uint64_t now_ns) {
-    if (!waiting_.empty()) {
-        const bool known = std::all_of(waiting_.begin(), waiting_.end(), [&](const LocatedTrace &t) { return names_.known(t); });
-        const bool affordable = passed_at_ == 0 || now_ns - passed_at_ >= kPassShare * names_.pass_ns();
-        if (known || affordable || now_ns > waiting_.front().head.t_ns + kLongestWaitNs) show_waiting(now_ns);
-    }
+    if (!waiting_.empty() && names_.kernel_names().ready(kernel_stacks(), now_ns, waiting_.front().head.t_ns)) show_waiting();
     return writer_.flush();
 }
 
@@ -194,13 +194,9 @@ void View::json(const LocatedTrace &trace, const Names::Named &named) {
 
 // Names each distinct stack, and forgets the numbers.
 void View::hand_over_sums() {
-    std::vector<LocatedTrace> stacks;
-    for (const auto &[key, weight] : sums_) {
-        LocatedTrace &one = stacks.emplace_back();
-        one.kernel = key.kernel;
-        one.user = key.user;
-    }
-    names_.prepare(stacks);
+    std::vector<uint32_t> kernel;
+    for (const auto &[key, weight] : sums_) kernel.push_back(key.kernel);
+    names_.kernel_names().name(kernel);
     for (const auto &[key, weight] : sums_) {
         if (weight == 0) continue; // contexts of zero
         LocatedTrace stack;
@@ -239,7 +235,7 @@ void View::drain() {
     if (is_weighed(options_.format))
         hand_over_sums();
     else if (!waiting_.empty())
-        show_waiting(sys::monotonic_ns());
+        show_waiting();
     count_ends();
 }
 

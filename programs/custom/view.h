@@ -12,7 +12,7 @@
 #include "programs/custom/tracer.h"
 #include "programs/processes/stack_ends.h"
 #include "programs/render/frame.h"
-#include "programs/render/lab_formats.h"
+#include "programs/render/tool_formats.h"
 #include "programs/render/writer.h"
 #include "runtime/base/result.h"
 
@@ -72,7 +72,8 @@ class View {
         size_t operator()(const Key &key) const;
     };
     void show(const LocatedTrace &trace);
-    void show_waiting(uint64_t now_ns);
+    [[nodiscard]] std::vector<uint32_t> kernel_stacks() const; ///< of what waits
+    void show_waiting();
     void text(const LocatedTrace &trace, const Names::Named &named);
     void json(const LocatedTrace &trace, const Names::Named &named);
     [[nodiscard]] NamedSample sample(const LocatedTrace &trace, Names::Named &&named) const;
@@ -81,6 +82,7 @@ class View {
     void count_ends();
 
     ViewOptions options_;
+    uint32_t most_frames_; ///< of a user stack that isn't walked by tables
     Names &names_;
     RunInfo run_;
     uint64_t start_ns_;
@@ -90,7 +92,7 @@ class View {
     std::vector<LocatedTrace> waiting_;
     std::unordered_map<Key, uint64_t, KeyHash> sums_;
     std::unordered_map<uint64_t, uint64_t> user_ends_; ///< traces, by node and ending, whose user stacks weren't cut
-    uint64_t shown_ = 0, by_origin_[4] = {}, passed_at_ = 0;
+    uint64_t shown_ = 0, by_origin_[4] = {};
     uint64_t numbered_[4] = {}; ///< by origin, in text
     uint64_t unreadable_ = 0, truncated_ = 0, unchecked_ = 0, unknown_ = 0;
     processes::StackEnds ends_;

@@ -23,7 +23,7 @@ Result<const Lines *> load_lines(const std::string &folder, std::string_view ver
         return lines; // and stays: its classes are in use
     }
     return Unexpected(make_error(Errc::unsupported, format("rawbpf-lines.so, which reads debug info, can't be loaded: {}", why),
-                                 "put it beside rawbpf-lab; it needs elfutils' libdw (libdw1 on Debian)"));
+                                 "put it beside rawbpf; it needs elfutils' libdw (libdw1 on Debian)"));
 }
 
 } // namespace rawbpf::inline v0::dwarf

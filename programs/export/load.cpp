@@ -24,7 +24,7 @@ Result<const Outlets *> load_outlets(const std::string &folder, std::string_view
         return outlets; // and stays: its classes are in use
     }
     return Unexpected(make_error(Errc::unsupported, format("rawbpf-otlp.so, which does this, can't be loaded: {}", why),
-                                 "put it beside rawbpf-lab, or where the build was installed"));
+                                 "put it beside rawbpf, or where the build was installed"));
 }
 
 } // namespace rawbpf::inline v0::telemetry

@@ -45,7 +45,9 @@ constexpr Runtime kRuntimes[] = {
     {"ruby", false, "Ruby", "ruby --yjit-perf (3.3) keeps frame pointers and tells the names of functions"},
     {"libruby", false, "Ruby", "ruby --yjit-perf (3.3) keeps frame pointers and tells the names of functions"},
     {"libcoreclr.so", true, ".NET", "DOTNET_PerfMapEnabled=1 in its environment tells the names of functions"},
-    {"beam.smp", true, "Erlang", "erl +JPperf true (OTP 25) keeps frame pointers and tells the names of functions"},
+    {"beam.smp", true, "Erlang",
+     "erl +JPperf true (OTP 25) keeps frame pointers and tells the names of functions; stacks end at an Erlang process's first "
+     "function, which is not the thread's"},
     {"libluajit", false, "LuaJIT", "luajit -joff interprets, as compiled code keeps no frame pointers"},
     {"luajit", false, "LuaJIT", "luajit -joff interprets, as compiled code keeps no frame pointers"},
 };

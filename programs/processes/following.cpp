@@ -1,4 +1,4 @@
-// What the profiler does with its samples, for records of any kind. The order in tick() makes it exact: news is taken before the
+// The order in tick() makes it exact: news is taken before the
 // records are read, so a record that was sent before its process went on to another program has been read by the time that the
 // news of it is acted upon.
 //
@@ -12,6 +12,7 @@
 #include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
+#include "runtime/sys/runnable.h"
 
 namespace rawbpf::inline v0::processes {
 namespace {
@@ -20,26 +21,27 @@ constexpr uint64_t kInFlightNs = 20'000'000; // records of that age may still be
 constexpr uint64_t kFreshNs = 1'000'000;     // the same, where the next stack waits for it
 constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr uint64_t kLeastTickNs = 1'000'000;
+constexpr uint64_t kFirstStepsNs = 20'000'000; // of a command: its exec, its libraries
 
 } // namespace
 
 Result<void> Following::watch(int workload) {
     chooses_ = workload >= 0;
     if (chooses_) table_.want(static_cast<uint32_t>(workload));
-    return open(workload);
+    return open(workload, chooses_);
 }
 
-Result<void> Following::watch(const std::vector<int> &pids, bool children) {
+Result<void> Following::watch(const std::vector<int> &pids, bool children, bool at_once) {
     chooses_ = true;
-    TRY(open(-1));
+    TRY(open(-1, at_once));
     want_family(table_, pids, children);
     return {};
 }
 
-Result<void> Following::open(int workload) {
+Result<void> Following::open(int workload, bool at_once) {
     ProcessEvents::Options options;
     options.follow = workload;
-    options.at_once = chooses_ && unwinds();
+    options.at_once = at_once && unwinds();
     sys::Because why("what processes map, fork and exec: names for the stacks of short-lived ones");
     TRY(events_.open(options));
     if (options.at_once) pause_ = TRY(sys::epoll_create());
@@ -52,6 +54,22 @@ Result<void> Following::want(uint32_t pid) {
     const uint64_t now = sys::monotonic_ns();
     table_.look_at(pid, now);
     return unwinding_.want(pid, now);
+}
+
+Result<void> Following::want_running(uint64_t most_ns) {
+    if (!unwinds()) return {};
+    const sys::Urgent urgent("tables of what runs are made before the first samples come");
+    const uint64_t until_ns = sys::monotonic_ns() + most_ns;
+    for (const int pid : sys::runnable_processes(sys::monotonic_ns() + most_ns / 3))
+        table_.follow(static_cast<uint32_t>(pid), sys::monotonic_ns());
+    while (!TRY(unwinding_.update(sys::monotonic_ns())) && sys::monotonic_ns() < until_ns) {
+    }
+    return {};
+}
+
+void Following::first_steps() {
+    hurry_until_ns_ = sys::monotonic_ns() + kFirstStepsNs;
+    if (unwinds()) urgent_.emplace();
 }
 
 Result<void> Following::add_to(int epoll, uint64_t data) const {
@@ -82,15 +100,17 @@ void Following::apply(uint64_t t_ns) {
     events_.apply(t_ns, table_);
 }
 
+void Following::apply_news() {
+    if (!watching_) return;
+    const uint64_t now = events_.gathered_ns(), fresh = in_flight_ns(now);
+    const uint64_t until = behind_ns_ == 0 ? now : std::min(now, behind_ns_);
+    if (until <= fresh) return;
+    changes_ += events_.due(until - fresh);
+    events_.apply(until - fresh, table_);
+}
+
 Result<bool> Following::settle() {
-    if (watching_) {
-        const uint64_t now = events_.gathered_ns(), fresh = in_flight_ns(now);
-        const uint64_t until = behind_ns_ == 0 ? now : std::min(now, behind_ns_);
-        if (until > fresh) {
-            changes_ += events_.due(until - fresh);
-            events_.apply(until - fresh, table_);
-        }
-    }
+    apply_news();
     return unwinding_.update(sys::monotonic_ns());
 }
 
@@ -105,6 +125,7 @@ Result<void> Following::pace() {
 
 void Following::end_tick() {
     const uint64_t now = ticked_ns_ = sys::monotonic_ns();
+    if (now > hurry_until_ns_) urgent_.reset();
     if (now < swept_ns_ + kSweepNs) return;
     table_.sweep();
     swept_ns_ = now;

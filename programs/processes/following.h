@@ -1,4 +1,4 @@
-// Processes followed, for programs other than the profiler: what they map, so that addresses have names, and their unwind tables,
+// Processes followed, for every tool that takes stacks: what they map, so that addresses have names, and their unwind tables,
 // so that stacks are whole.
 //
 //      Following following;
@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "programs/processes/process_events.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/unwinding.h"
+#include "runtime/sys/urgent.h"
 
 namespace rawbpf::inline v0::processes {
 
@@ -45,17 +47,27 @@ class Following {
     /// starts, and only these are wanted(); -1: all. Errors: permission; without it /proc is all there is.
     [[nodiscard]] Result<void> watch(int workload);
     /// The same of processes that run already, and with `children` what they have started and start: only these are wanted().
-    [[nodiscard]] Result<void> watch(const std::vector<int> &pids, bool children);
+    /// `at_once`: each mapping of any process wakes whoever waits for it, so that the tables of a child are there before its
+    /// first record; for records that are of such use only with them.
+    [[nodiscard]] Result<void> watch(const std::vector<int> &pids, bool children, bool at_once = true);
     [[nodiscard]] bool watching() const { return watching_; }
     /// A process that runs already: what it has mapped is read at once, and its first stack is walked by tables.
     [[nodiscard]] Result<void> want(uint32_t pid);
+    /// Of a whole machine: makes the tables of what runs in this moment, for so long at most. Unlike those of what is sampled
+    /// later they are made while nobody waits for records to be read; a compiler's takes as long as several ticks of a clock,
+    /// longer where compilers have all CPUs. What isn't done in time is done later.
+    [[nodiscard]] Result<void> want_running(uint64_t most_ns);
     /// Makes the tables of what a command will run: before it is let go. After unwind().
     void prepare(const std::vector<std::string> &command) { unwinding_.prepare(command); }
-    /// Until then (CLOCK_MONOTONIC) news is acted upon the moment it comes, not a millisecond later: for a command's first steps.
-    void hurry(uint64_t until_ns) { hurry_until_ns_ = until_ns; }
+    /// The command is about to be let go. In its first steps (its exec, its libraries) news is acted upon the moment it comes,
+    /// not a millisecond later; and where stacks are walked by tables this thread goes before others, for until its mappings are
+    /// known they go by frame pointers.
+    void first_steps();
+    /// They are over: where the caller stops ticking before tick() has noticed.
+    void end_first_steps() { urgent_.reset(); }
 
-    /// Adds what becomes readable with news to an epoll set, edge-triggered. With a workload whose stacks are walked by tables,
-    /// that is with each of its mappings; else when a ring is half full.
+    /// Adds what becomes readable with news to an epoll set, edge-triggered. Where chosen processes' stacks are walked by tables,
+    /// that is with each mapping; else when a ring is half full.
     [[nodiscard]] Result<void> add_to(int epoll, uint64_t data) const;
     /// How long to wait for more: `usual` milliseconds, less when news that is too fresh waits to be acted upon.
     [[nodiscard]] int wait_ms(int usual) const;
@@ -74,6 +86,12 @@ class Following {
     }
     [[nodiscard]] Result<void> tick() {
         return tick([] {});
+    }
+    /// The same without tables: for what is left to read when no program runs any more.
+    template <class Read> void read_rest(Read &&read) {
+        gather();
+        read();
+        apply_news();
     }
 
     /// Records from that time on haven't been read yet: news that came after it waits for them, lest they are taken for what
@@ -102,15 +120,20 @@ class Following {
     [[nodiscard]] LiveSymbols &symbols() { return symbols_; }
     [[nodiscard]] ProcessTable &table() { return table_; }
     [[nodiscard]] uint64_t events_lost() const { return events_.lost(); }
+    /// Memory of the rings of news.
+    [[nodiscard]] size_t ring_bytes() const { return events_.bytes(); }
     [[nodiscard]] unwind::LiveTables::Stats stats() const { return unwinding_.stats(); }
+    /// What whoever locates addresses tells of them.
+    [[nodiscard]] Unwinding &unwinding() { return unwinding_; }
     /// What couldn't be unwound or named, and why; one sentence each.
     [[nodiscard]] std::vector<std::string> warnings() const;
 
   private:
     static constexpr int kRounds = 8; // of making tables, before anything else is done
-    [[nodiscard]] Result<void> open(int workload);
+    [[nodiscard]] Result<void> open(int workload, bool at_once);
     [[nodiscard]] Result<void> pace();
     void gather();
+    void apply_news();
     [[nodiscard]] Result<bool> settle();
     void end_tick();
     [[nodiscard]] uint64_t in_flight_ns(uint64_t now_ns) const;
@@ -122,7 +145,8 @@ class Following {
     bool watching_ = false;
     bool chooses_ = false;
     uint64_t changes_ = 0, behind_ns_ = 0, hurry_until_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0;
-    Fd pause_; // an epoll set with nothing in it: to wait a moment
+    std::optional<sys::Urgent> urgent_; // in a command's first steps
+    Fd pause_;                          // an epoll set with nothing in it: to wait a moment
 };
 
 } // namespace rawbpf::inline v0::processes

@@ -13,10 +13,6 @@
 
 namespace rawbpf::inline v0::processes {
 
-/// Of a command: its exec, its libraries. Until its mappings are known its stacks go by frame pointers, so for that long whoever
-/// reads the news goes first (sys::Urgent).
-inline constexpr uint64_t kFirstStepsNs = 20'000'000;
-
 /// A user stack as a program has sent it.
 struct UserStack {
     uint32_t pid;

@@ -1,21 +1,14 @@
-// Delivery. Naming kernel frames means a pass over /proc/kallsyms, ten megabytes of text that the kernel has to print: some tens
-// of milliseconds. So a sample with an unknown kernel address waits, in numbered form (64 bytes), until a pass is affordable:
-// passes take at most a twentieth of the time, and no sample waits for more than two seconds. After the first seconds nearly
-// every address is known and samples go straight through.
 #include "programs/profile/deliver.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/stable_sort.h"
-#include "runtime/sys/clock.h"
+#include "programs/session/locator.h"
 
 namespace rawbpf::inline v0::profile {
 
 namespace {
 
-constexpr uint64_t kPassShare = 20;
-constexpr uint64_t kLongestWaitNs = 2'000'000'000;
 constexpr size_t kBatch = 256;
 
 // A wait's kernel stack begins in our own program: what the kernel called to get there says nothing of why the thread waits.
@@ -30,16 +23,15 @@ void begin_at_schedule(std::vector<FramePtr> &kernel) {
 
 } // namespace
 
-bool Deliverer::truncated(int32_t bytes, uint32_t node) const {
-    if (bytes < most_bytes_) return false;
-    int32_t kept = 0;
-    tree_.walk(node, [&](uint32_t) { kept += 8; });
-    return kept == 0 || kept >= most_bytes_; // 0: nobody wanted the frames
+bool Deliverer::truncated(int32_t bytes, uint32_t node, uint8_t ending) const {
+    const size_t sent = static_cast<size_t>(std::max(bytes, 0)) / 8;
+    size_t kept = 0;
+    if (sent >= most_frames_) tree_.walk(node, [&](uint32_t) { ++kept; });
+    return session::is_cut(ending, kept == 0 ? sent : kept, most_frames_); // none kept: nobody wanted the frames
 }
 
 bool Deliverer::user_truncated(const processes::InternedSample &sample) const {
-    if (processes::by_tables(sample.ending)) return sample.ending == UNWIND_ENDED_DEPTH;
-    return truncated(sample.user_bytes, sample.user);
+    return truncated(sample.user_bytes, sample.user, sample.ending);
 }
 
 void Deliverer::add(const processes::InternedSample &sample, uint64_t count) {
@@ -48,45 +40,28 @@ void Deliverer::add(const processes::InternedSample &sample, uint64_t count) {
     case Delivery::counted: counts_.add(sample, count); break;
     case Delivery::none: break;
     }
-    if (truncated(sample.kernel_bytes, sample.kernel) || user_truncated(sample)) truncated_ += count;
+    if (truncated(sample.kernel_bytes, sample.kernel, processes::kNoEnding) || user_truncated(sample)) truncated_ += count;
     ends_.add(sample.ending, count);
     if (sample.kernel_bytes < 0) kernel_unreadable_ += count;
     if (sample.user_bytes < 0 && !sample.kernel_thread) user_unreadable_ += count;
     shown_ += count;
 }
 
-std::vector<uint32_t> Deliverer::unnamed_kernel_places() {
-    std::vector<uint32_t> places;
-    for (const processes::InternedSample &sample : pending_) {
-        tree_.walk(sample.kernel, [&](uint32_t place) {
-            if (!namer_.named(place)) places.push_back(place);
-        });
-    }
-    stable_sort(places);
-    places.erase(std::unique(places.begin(), places.end()), places.end());
-    return places;
+std::vector<uint32_t> Deliverer::kernel_stacks() const {
+    std::vector<uint32_t> nodes;
+    for (const processes::InternedSample &sample : pending_) nodes.push_back(sample.kernel);
+    return nodes;
 }
 
 Result<void> Deliverer::flush(uint64_t now_ns) {
     if (delivery_ != Delivery::each || pending_.empty()) return {};
-    if (names_) {
-        const std::vector<uint32_t> unnamed = unnamed_kernel_places();
-        if (!unnamed.empty()) {
-            const bool affordable = kernel_passed_at_ == 0 || now_ns - kernel_passed_at_ >= kPassShare * kernel_pass_ns_;
-            const bool waited = now_ns > pending_.front().t_ns + kLongestWaitNs;
-            if (!affordable && !waited) return {};
-            const uint64_t start = sys::monotonic_ns();
-            namer_.name_kernel(unnamed);
-            kernel_passed_at_ = now_ns;
-            kernel_pass_ns_ = sys::monotonic_ns() - start;
-        }
-    }
+    if (names_ && !kernel_names_.ready(kernel_stacks(), now_ns, pending_.front().t_ns)) return {};
     return emit();
 }
 
 Result<void> Deliverer::emit() {
     if (pending_.empty()) return {};
-    if (names_) namer_.name_kernel(unnamed_kernel_places());
+    if (names_) kernel_names_.name(kernel_stacks());
     std::vector<NamedSample> batch;
     for (size_t at = 0; at < pending_.size(); at += kBatch) {
         batch.clear();

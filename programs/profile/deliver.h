@@ -11,6 +11,7 @@
 #include "programs/processes/stacks.h"
 #include "programs/profile/profiler.h"
 #include "programs/profile/record.h"
+#include "programs/session/kernel_names.h"
 
 namespace rawbpf::inline v0::profile {
 
@@ -21,10 +22,10 @@ class Deliverer {
         uint64_t start_wall_ns = 0; ///< CLOCK_REALTIME at the same moment
     };
     Deliverer(processes::StackTree &tree, processes::Namer &namer, Delivery delivery, bool names, Sink &sink)
-        : tree_(tree), namer_(namer), delivery_(delivery), names_(names), sink_(sink) {}
+        : tree_(tree), namer_(namer), kernel_names_(tree, namer), delivery_(delivery), names_(names), sink_(sink) {}
     void set_clock(const Clock &clock) { clock_ = clock; }
     /// Stacks of this many frames count as truncated, unless the walk only went astray and was cut to less.
-    void set_most_frames(int frames) { most_bytes_ = frames * 8; }
+    void set_most_frames(uint32_t frames) { most_frames_ = frames; }
 
     /// Delivery::counted: from the beginning, stacks of different threads are counted apart.
     void keep_threads_apart() { counts_.keep_threads_apart(); }
@@ -33,8 +34,8 @@ class Deliverer {
 
     /// `count` of them: more than one only with Delivery::counted.
     void add(const processes::InternedSample &sample, uint64_t count = 1);
-    /// Delivery::each: hands on what can be named without a new pass over the kernel's symbols, or everything that is old enough
-    /// to be worth one. `now_ns` is CLOCK_MONOTONIC.
+    /// Delivery::each: hands on what can be named without a new pass over the kernel's symbols, or all when one is due
+    /// (KernelNames). `now_ns` is CLOCK_MONOTONIC.
     Result<void> flush(uint64_t now_ns);
     /// Hands on all that is left, named: at the end, or because the tree is about to be cleared (then the namer is, too).
     Result<void> finish();
@@ -54,23 +55,23 @@ class Deliverer {
     Result<void> emit_counted();
     [[nodiscard]] NamedSample name(const processes::InternedSample &sample);
     void count_incomplete(const processes::InternedSample &sample, uint64_t count);
-    [[nodiscard]] std::vector<uint32_t> unnamed_kernel_places();
-    [[nodiscard]] bool truncated(int32_t bytes, uint32_t node) const;
+    [[nodiscard]] std::vector<uint32_t> kernel_stacks() const;
+    [[nodiscard]] bool truncated(int32_t bytes, uint32_t node, uint8_t ending) const;
     [[nodiscard]] bool user_truncated(const processes::InternedSample &sample) const;
 
     processes::StackTree &tree_;
     processes::Namer &namer_;
+    session::KernelNames kernel_names_;
     Delivery delivery_;
     bool names_, waits_ = false;
     Sink &sink_;
     Clock clock_;
-    int32_t most_bytes_ = PROFILE_STACK_BYTES;
+    uint32_t most_frames_ = PROFILE_MAX_FRAMES;
     std::vector<processes::InternedSample> pending_;
     processes::CountTable counts_;
     uint64_t shown_ = 0, truncated_ = 0, user_unreadable_ = 0, kernel_unreadable_ = 0;
     processes::StackEnds ends_;
     processes::EarlyEnds early_;
-    uint64_t kernel_pass_ns_ = 0, kernel_passed_at_ = 0; // what the last pass cost, and when it was
 };
 
 } // namespace rawbpf::inline v0::profile

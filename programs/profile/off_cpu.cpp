@@ -88,8 +88,7 @@ class AtSwitches final : public OffCpu {
 
     Result<void> rest(LoadedObject &object, uint64_t now_ns, const std::function<void(Bytes)> &take) override {
         sys::Because why("threads that haven't come back yet: when they left, and their stacks");
-        const Map *off = object.find_map("profile_off");
-        if (!off) return fail(Errc::internal, "no map profile_off");
+        const Map *off = TRY(object.needed_map("profile_off"));
         // By key: a batch of all values would be megabytes.
         std::vector<uint32_t> keys;
         for (uint32_t key = 0; keys.size() < off->max_entries();) {
@@ -119,8 +118,7 @@ class AtSwitches final : public OffCpu {
     }
 
     Result<void> account(LoadedObject &object, Ledger &ledger) const override {
-        const Map *counts = object.find_map("profile_counts");
-        if (!counts) return fail(Errc::internal, "no map profile_counts");
+        const Map *counts = TRY(object.needed_map("profile_counts"));
         OffCpuCounts sum{};
         for (const OffCpuCounts &cpu : TRY((counts->get_per_cpu<uint32_t, OffCpuCounts>(0)))) {
             for (const auto member :

@@ -1,5 +1,4 @@
-// Waits in place of samples: what the profiler's Run asks of whoever makes the program that sees them. rawbpf-lab has it; rawbpf,
-// which has no room for it, knows only this.
+// Waits in place of samples: what the profiler's Run asks of whoever makes the program that sees them.
 #pragma once
 
 #include <functional>

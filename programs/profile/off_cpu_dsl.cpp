@@ -43,6 +43,7 @@
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
+#include "programs/capture/identity_dsl.h"
 #include "programs/profile/profile_dsl.h"
 #include "programs/unwind/unwinder.h"
 
@@ -127,13 +128,9 @@ struct Generator {
     void choose(Code &f, const Numbers &n, Label stranger, bool now = true) const {
         const Label wanted = f.label("wanted");
         if (config.pidns_ino) {
-            f.call(helper::get_ns_current_pid_tgid, runtime(static_cast<int64_t>(config.pidns_dev)),
-                   runtime(static_cast<int64_t>(config.pidns_ino)), n.of_namespace, sizeof(bpf_pidns_info));
+            load_ids_of_namespace(f, {config.pidns_dev, config.pidns_ino}, n.of_namespace);
             f.jump_if(r0 != 0, stranger);
-            f.load<uint32_t>(r1, RAWBPF_AT(n.of_namespace, bpf_pidns_info, tgid));
-            f.store<uint32_t>(n.pid, r1);
-            f.load<uint32_t>(r1, RAWBPF_AT(n.of_namespace, bpf_pidns_info, pid));
-            f.store<uint32_t>(n.tid, r1);
+            take_ids(f, n.of_namespace, n.pid, n.tid);
         }
         if (followed) {
             f.call(helper::map_lookup_elem, *followed, n.group);

@@ -19,7 +19,8 @@
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
-#include "programs/profile/counting_dsl.h"
+#include "programs/capture/counting_dsl.h"
+#include "programs/capture/identity_dsl.h"
 #include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0 {
@@ -116,15 +117,12 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
         f.load<uint32_t>(r1, tid);
         f.if_(r1 != 0, [&] {
             const Slot numbers = f.stack<bpf_pidns_info>("numbers");
-            f.call(helper::get_ns_current_pid_tgid, config.pidns_dev, config.pidns_ino, numbers, sizeof(bpf_pidns_info));
+            load_ids_of_namespace(f, {config.pidns_dev, config.pidns_ino}, numbers);
             f.if_(r0 != 0, [&] {
                 count(f, RAWBPF_AT(r7, ProfileCounts, filtered_pid_namespace));
                 f.jump(done);
             });
-            f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
-            f.store<uint32_t>(pid, r1);
-            f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, pid));
-            f.store<uint32_t>(tid, r1);
+            take_ids(f, numbers, pid, tid);
         });
     }
     if (config.filter_pid) {

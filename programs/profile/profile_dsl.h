@@ -4,8 +4,8 @@
 #pragma once
 
 #include "asm/builder.h"
+#include "programs/capture/counting.h"
 #include "programs/profile/record.h"
-#include "programs/profile/stack_counting.h"
 #include "programs/unwind/program.h"
 
 namespace rawbpf::inline v0 {

@@ -10,7 +10,7 @@
 
 #include <linux/bpf.h>
 
-#include "programs/profile/counting_dsl.h"
+#include "programs/capture/counting_dsl.h"
 #include "programs/profile/profile_dsl.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/unit_object.h"

@@ -3,9 +3,9 @@
 
 #include <optional>
 
+#include "programs/capture/counting.h"
 #include "programs/profile/profiler.h"
 #include "programs/profile/record.h"
-#include "programs/profile/stack_counting.h"
 #include "programs/unwind/program.h"
 #include "runtime/object/spec.h"
 

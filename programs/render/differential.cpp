@@ -11,9 +11,9 @@
 #include <cmath>
 
 #include "programs/render/flame_graph.h"
-#include "programs/render/lab_formats.h"
 #include "programs/render/svg.h"
 #include "programs/render/text.h"
+#include "programs/render/tool_formats.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::render {

@@ -14,9 +14,9 @@
 #include <algorithm>
 
 #include "programs/render/json_line.h"
-#include "programs/render/lab_formats.h"
 #include "programs/render/text.h"
 #include "programs/render/thread_stacks.h"
+#include "programs/render/tool_formats.h"
 
 namespace rawbpf::inline v0::render {
 namespace {

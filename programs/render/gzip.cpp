@@ -5,10 +5,23 @@
 #include <new>
 #include <zlib.h>
 
+#include "programs/library.h"
+
 namespace rawbpf::inline v0::render {
 namespace {
 
+[[maybe_unused]] constexpr const char *kLibrary = "libz.so.1";
 constexpr int kGzipWindow = 15 + 16; // 32 KB, and a gzip header around it (deflateInit2's windowBits)
+
+struct Functions {
+    decltype(&deflateInit2_) init = RAWBPF_FUNCTION_OF(kLibrary, deflateInit2_);
+    decltype(&deflate) step = RAWBPF_FUNCTION_OF(kLibrary, deflate);
+    decltype(&deflateEnd) end = RAWBPF_FUNCTION_OF(kLibrary, deflateEnd);
+};
+const Functions &functions() {
+    static const Functions all;
+    return all;
+}
 
 } // namespace
 
@@ -16,16 +29,22 @@ struct Gzip::State {
     z_stream stream = {};
 };
 
-bool compresses() { return true; }
+bool compresses() { return functions().init && functions().step && functions().end; }
 
 Gzip::Gzip(Writer &out) : out_(out), state_(std::make_unique<State>()) {
+    if (!compresses()) return;
     // It fails for want of memory only, and then everything else does.
-    if (deflateInit2(&state_->stream, 6, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK) std::abort();
+    if (functions().init(&state_->stream, 6, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, sizeof(z_stream)) !=
+        Z_OK)
+        std::abort();
 }
 
-Gzip::~Gzip() { deflateEnd(&state_->stream); }
+Gzip::~Gzip() {
+    if (compresses()) functions().end(&state_->stream);
+}
 
 void Gzip::write(std::string_view part) {
+    if (!compresses()) return out_.write(part);
     z_stream &z = state_->stream;
     while (!part.empty()) {
         const auto size = static_cast<uInt>(std::min<size_t>(part.size(), 1u << 30));
@@ -35,7 +54,7 @@ void Gzip::write(std::string_view part) {
             char block[16384];
             z.next_out = reinterpret_cast<Bytef *>(block);
             z.avail_out = sizeof block;
-            deflate(&z, Z_NO_FLUSH);
+            functions().step(&z, Z_NO_FLUSH);
             out_.write({block, sizeof block - z.avail_out});
         }
         part.remove_prefix(size);
@@ -43,12 +62,13 @@ void Gzip::write(std::string_view part) {
 }
 
 void Gzip::finish() {
+    if (!compresses()) return;
     z_stream &z = state_->stream;
     for (int status = Z_OK; status == Z_OK;) {
         char block[16384];
         z.next_out = reinterpret_cast<Bytef *>(block);
         z.avail_out = sizeof block;
-        status = deflate(&z, Z_FINISH);
+        status = functions().step(&z, Z_FINISH);
         out_.write({block, sizeof block - z.avail_out});
     }
 }

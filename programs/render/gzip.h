@@ -8,7 +8,7 @@
 
 namespace rawbpf::inline v0::render {
 
-/// Whether this build compresses (-Dzlib). Where it doesn't, Gzip passes everything on as it is.
+/// Whether this build (-Dzlib) and this system compress. Where they don't, Gzip passes everything on as it is.
 [[nodiscard]] bool compresses();
 
 /// Compresses into `out`, which must outlive it. The same text always gives the same bytes: no name and no time in the header.

@@ -12,8 +12,8 @@
 // spaces behind it, or stackcollapse-perf takes the tid into it.
 #include <algorithm>
 
-#include "programs/render/lab_formats.h"
 #include "programs/render/text.h"
+#include "programs/render/tool_formats.h"
 
 namespace rawbpf::inline v0::render {
 namespace {

@@ -19,10 +19,10 @@
 #include <tuple>
 
 #include "programs/render/gzip.h"
-#include "programs/render/lab_formats.h"
 #include "programs/render/protobuf.h"
 #include "programs/render/text.h"
 #include "programs/render/thread_stacks.h"
+#include "programs/render/tool_formats.h"
 
 namespace rawbpf::inline v0::render {
 namespace {

@@ -1,4 +1,4 @@
-// From a format's name to the renderer that writes it: the one list of what rawbpf has itself (lab_formats.cpp adds
+// From a format's name to the renderer that writes it: the one list of rawbpf's own formats (tool_formats.cpp adds
 // other tools' formats).
 #include "programs/render/renderer.h"
 
@@ -15,8 +15,8 @@ std::optional<Format> format_named(std::string_view name) {
 Result<std::unique_ptr<Renderer>> make_renderer(Format format, const RenderOptions &options, Writer &out) {
     using Make = std::unique_ptr<Renderer> (*)(const RenderOptions &, Writer &);
     constexpr Make makers[] = {make_table, make_folded, make_folded_ext, make_json, make_svg, make_top};
-    static_assert(std::size(makers) == static_cast<size_t>(kFirstInLab));
-    if (in_lab(format)) return Unexpected(make_error(Errc::unsupported, "this format is rawbpf-lab's"));
+    static_assert(std::size(makers) == static_cast<size_t>(kFirstForTools));
+    if (for_other_tools(format)) return Unexpected(make_error(Errc::unsupported, "this format is another tool's"));
     return makers[static_cast<size_t>(format)](options, out);
 }
 

@@ -22,9 +22,9 @@ enum class Format { table, folded, folded_ext, json, svg, top, pprof, perf_scrip
 /// Every format's name as -f takes it, in the order of Format.
 inline constexpr std::string_view kFormatNames[] = {"table", "folded", "folded-ext",  "json",       "svg",
                                                     "top",   "pprof",  "perf-script", "speedscope", "firefox"};
-inline constexpr Format kFirstInLab = Format::pprof;
-/// Whether the format is rawbpf-lab's only (lab_formats.h).
-[[nodiscard]] constexpr bool in_lab(Format format) { return format >= kFirstInLab; }
+inline constexpr Format kFirstForTools = Format::pprof;
+/// Whether the format is another tool's (tool_formats.h).
+[[nodiscard]] constexpr bool for_other_tools(Format format) { return format >= kFirstForTools; }
 [[nodiscard]] constexpr bool is_json(Format format) {
     return format == Format::json || format == Format::speedscope || format == Format::firefox;
 }
@@ -45,7 +45,7 @@ struct RenderOptions {
     bool color = false;      ///< top: for a terminal
     std::string title = {};  ///< svg; empty: made from the command
     bool icicle = false;     ///< svg: the root at the top
-    bool difference = false; ///< folded, svg: begun and ended twice, with an earlier profile and a later one; in rawbpf-lab only
+    bool difference = false; ///< folded, svg: begun and ended twice, with an earlier profile and a later one (tool_formats.h)
 };
 
 /// One output format at work. Calls come in the order of the picture above, begin and end once each.
@@ -58,8 +58,8 @@ class Renderer {
     virtual void end(const Ledger &ledger) = 0;
 };
 
-/// The renderer for a format, writing to `out`, which must outlive it. Errors: unsupported (json left out of this build;
-/// in_lab()).
+/// The renderer for one of rawbpf's own formats, writing to `out`, which must outlive it. Errors: unsupported (json left out of
+/// this build; for_other_tools(), which make_any_renderer() makes).
 [[nodiscard]] Result<std::unique_ptr<Renderer>> make_renderer(Format format, const RenderOptions &options, Writer &out);
 
 // One factory a format; make_renderer chooses.

@@ -26,7 +26,7 @@ struct Environment {
 };
 
 /// From now on headers have "environment": what `read` says at that moment. Whoever describes a run of this machine calls it
-/// (doctor::describe_run(), profile::describe_run()); a report on another machine's capture doesn't.
+/// (doctor::describe_run(), session::describe_run()); a report on another machine's capture doesn't.
 void describe_environment_by(Environment (*read)());
 /// The ledger that is written next says how long it took, how many events a second, and what it cost.
 void set_ledger_cost(const RunCost &cost);

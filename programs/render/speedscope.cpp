@@ -8,9 +8,9 @@
 // stack are one with their weights added. What a thread slept isn't there, so its end is the time that it ran; off-CPU it is the
 // other way round.
 #include "programs/render/json_line.h"
-#include "programs/render/lab_formats.h"
 #include "programs/render/text.h"
 #include "programs/render/thread_stacks.h"
+#include "programs/render/tool_formats.h"
 
 namespace rawbpf::inline v0::render {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "programs/render/frame.h"
-#include "programs/render/lab_formats.h"
+#include "programs/render/tool_formats.h"
 
 namespace rawbpf::inline v0::render {
 

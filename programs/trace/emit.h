@@ -1,7 +1,8 @@
 // What the files share that make programs. Private to the room.
 //
-//      program.cpp   which places share a program; its outline: who is asked about, filters, sampling
-//      emit_values   arguments, results, what is read through pointers       filter.cpp    --filter
+//      program.cpp   which places share a program; its outline
+//      emit_filters  who is asked about, sampling, forks                     filter.cpp    --filter
+//      emit_values   arguments, results, what is read through pointers
 //      emit_go       the same of Go's functions
 //      emit_system_calls   which call it is, by its number
 //      emit_record   the record: header, values, texts, paths, stacks        emit_pair     calls kept until their return
@@ -9,7 +10,7 @@
 #pragma once
 
 #include "asm/builder.h"
-#include "programs/profile/counting_dsl.h"
+#include "programs/capture/counting_dsl.h"
 #include "programs/trace/path.h"
 #include "programs/trace/program.h"
 #include "programs/trace/value.h"
@@ -107,6 +108,22 @@ void count_record(const Emitting &e, const Layout &layout, Label done);
 void keep_call(const Emitting &e, uint32_t arguments);
 /// At a return: the call is in e.call and e.duration; where none was kept on to `unknown`.
 void find_call(const Emitting &e, Label unknown);
+
+/// Whose event it is, the cheapest questions first: on to `filtered` where it isn't asked about. Puts ids and names where they
+/// are needed. `key`: u32. `rejects`: becomes true where something jumps.
+void check_identity(const Emitting &e, Slot key, Label filtered, bool &rejects);
+/// The ids as our pid namespace counts them. The helper knows those of threads in it, and in none below or beside it: theirs
+/// can't be compared with ids that the user gave, and are shown as process 0, with the thread's number on the machine.
+void load_ids(Shared &shared, Code &f, Slot ids, Label filtered, bool &rejects);
+/// No more than so many events (Filters::most_events). They are counted when they are written, so that one that is lost doesn't
+/// count; a CPU that comes in between writes one too many, which user space leaves out.
+void check_most_events(Emitting &e, Slot key, Label filtered);
+/// Each so many-th goes on (Filters::one_in).
+void sample_out(const Emitting &e, Label out);
+/// Programs trace_fork and trace_exit: the threads of the family (Shared::tracees).
+void follow_forks(Shared &shared);
+/// Program trace_exec: its process's calls have no return.
+void tell_execs(Shared &shared);
 
 /// One more in a counter of the place, a member of Counts. r1 is gone.
 void bump(const Emitting &e, size_t counter);

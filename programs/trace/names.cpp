@@ -4,6 +4,7 @@
 #include "programs/trace/names.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
@@ -13,7 +14,6 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
-constexpr uint64_t kPassShare = 20;     // passes for arguments take at most a twentieth of the time
 constexpr size_t kMostPlaces = 100'000; // a few MB
 constexpr size_t kMostNodes = 1 << 20;  // of interned stacks, about 20 MB
 constexpr size_t kMostProcesses = 2000;
@@ -34,11 +34,6 @@ constexpr uint64_t kGoodForNs = 10'000'000;
 constexpr uint64_t kFarthest = 4096; // from a function's beginning; kallsyms doesn't say where one ends
 constexpr uint64_t kLowest = 4096;   // nothing is mapped below
 constexpr uint64_t kKernel = uint64_t{1} << 63;
-
-// A walk that was stopped at its most frames says nothing of where the stack ends.
-bool is_cut(uint8_t ending, size_t frames) {
-    return processes::by_tables(ending) ? ending == UNWIND_ENDED_DEPTH : frames >= kMostFrames;
-}
 
 // At raw tracepoints, fentry and fexit the kernel's walk begins in the program that asks for it, and comes to what is traced
 // through the kernel's way there, which depends on the kind of probe.
@@ -63,89 +58,26 @@ std::string frame_name(const Frame &frame) {
     return label.empty() ? "[unknown]" : label;
 }
 
-Names::Located Names::locate(const Event &event) {
-    Located out;
-    const Event::Stack kernel = event.kernel_stack();
-    Event::Stack user = event.user_stack();
+processes::InternedSample Names::locate(const Event &event) {
     const Header &header = event.header;
+    const Event::Stack kernel = event.kernel_stack(), user = event.user_stack();
     processes::Following &following = tables_->following;
     following.apply(header.time);
     processes::UserStack sent{header.pid, header.time, user.ending, user.frames, unwind::read_copy(event.copied_stack())};
-    if (following.walk(sent)) {
-        user.frames.assign(sent.frames.begin(), sent.frames.end());
-        user.ending = sent.ending;
-        user.error = 0;
-    }
-    for (size_t i = 0; i < kernel.frames.size(); ++i) {
-        processes::Place place;
-        place.address = kernel.frames[i];
-        place.kernel = true;
-        place.caller = i > 0;
-        out.kernel.push_back(tables_->tree.intern_place(place));
-    }
-    out.user_error = user.error;
-    const auto ending = static_cast<uint8_t>(user.ending);
-    if (following.unwinds() && !user.frames.empty()) {
-        ends_.add(out.ending = ending);
-        following.sampled(header.pid, header.time);
-    }
-    size_t sane = 0; // frames up to the last that is code
-    uint32_t module = processes::kNone;
-    for (size_t i = 0; i < user.frames.size(); ++i) {
-        const uint64_t address = user.frames[i] & ~UNWIND_EXACT_PC;
-        const bool caller = i > 0 && address == user.frames[i]; // but what a signal interrupted
-        const processes::Place place = following.table().locate(header.pid, address, caller, header.time);
-        if (place.module != processes::kNone) sane = i + 1;
-        if (place.module != module) following.used(header.pid, module = place.module, header.time);
-        out.user.push_back(tables_->tree.intern_place(place));
-    }
-    // Code without frame pointers leaves anything in that register, and the kernel follows it through the heap. The first address
-    // that isn't code shows where the walk went astray, unless it is its end. Where nothing is known to be code, all is kept.
-    if (sane > 0 && out.user.size() > sane) out.user.resize(sane + (user.frames[sane] >= kLowest ? 1 : 0));
-    return out;
-}
-
-bool Names::known(const Located &stack) const {
-    for (uint32_t place : stack.kernel)
-        if (!tables_->namer.named(place)) return false;
-    return true;
-}
-
-void Names::prepare(const std::vector<const Located *> &stacks) {
-    std::vector<uint32_t> places;
-    for (const Located *stack : stacks)
-        for (uint32_t place : stack->kernel)
-            if (!tables_->namer.named(place)) places.push_back(place);
-    if (places.empty()) return;
-    const uint64_t start = sys::monotonic_ns();
-    tables_->namer.name_kernel(places);
-    passed_at_ = sys::monotonic_ns();
-    pass_ns_ = passed_at_ - start;
-}
-
-NamedStack Names::name(const Located &stack) {
-    NamedStack out;
-    for (uint32_t place : stack.kernel) out.kernel.push_back(tables_->namer.frame(place));
-    begin_at_what_is_traced(out.kernel);
-    for (uint32_t place : stack.user) tables_->namer.add_frames(place, out.user);
-    if (!is_cut(stack.ending, stack.user.size())) tables_->early.add(tables_->namer, tables_->tree, stack.user, stack.ending, 1);
-    out.user_error = stack.user_error;
-    out.user_end = processes::user_end(stack.ending);
-    return out;
-}
-
-processes::InternedSample Names::intern(const Located &stack) {
-    const auto nodes = [&](const std::vector<uint32_t> &places) { // innermost first
-        uint32_t node = processes::kNone;
-        for (size_t i = places.size(); i-- > 0;) node = tables_->tree.intern_node(node, places[i]);
-        return node;
-    };
+    const bool walked = following.walk(sent);
+    const session::LocatedStacks located = tables_->locator.locate({sent, kernel.frames});
     processes::InternedSample out;
-    out.kernel = nodes(stack.kernel);
-    out.user = nodes(stack.user);
-    out.kernel_bytes = static_cast<int32_t>(stack.kernel.size() * 8);
-    out.user_bytes = stack.user_error != 0 ? stack.user_error : static_cast<int32_t>(stack.user.size() * 8);
-    out.ending = stack.ending;
+    out.t_ns = header.time;
+    out.pid = header.pid;
+    out.tid = header.tid;
+    out.cpu = header.cpu;
+    out.origin = header.place;
+    std::memcpy(out.comm, header.comm, sizeof out.comm);
+    out.kernel = located.kernel;
+    out.user = located.user;
+    out.kernel_bytes = static_cast<int32_t>(kernel.frames.size() * 8);
+    out.user_bytes = user.error != 0 && !walked ? user.error : static_cast<int32_t>(sent.frames.size_bytes());
+    ends_.add(out.ending = located.ending);
     return out;
 }
 
@@ -158,7 +90,8 @@ NamedStack Names::name(const processes::InternedSample &sample, uint64_t count) 
         tables_->namer.add_frames(place, out.user);
         ++frames;
     });
-    if (!is_cut(sample.ending, frames)) tables_->early.add(tables_->namer, tables_->tree, sample.user, sample.ending, count);
+    if (!session::is_cut(sample.ending, frames, most_frames_))
+        tables_->early.add(tables_->namer, tables_->tree, sample.user, sample.ending, count);
     out.user_error = std::min(sample.user_bytes, 0);
     out.user_end = processes::user_end(sample.ending);
     return out;
@@ -182,7 +115,7 @@ void Names::trim() {
     processes::Following &following = tables_->following;
     if (!following.watching() && !following.unwinds() && following.table().sampled() >= kMostProcesses)
         tables_ = std::make_unique<Tables>(*this), user_.clear();
-    if (tables_->tree.places().size() < kMostPlaces) return;
+    if (tables_->tree.places().size() < kMostPlaces && !full()) return;
     forget();
 }
 
@@ -190,13 +123,13 @@ std::string_view Names::kernel_symbol(uint64_t address) {
     if (!may_be_function(address)) return {};
     if (const auto at = kernel_.find(address); at != kernel_.end()) return at->second;
     const uint64_t now = sys::monotonic_ns();
-    if (passed_at_ != 0 && now - passed_at_ < kPassShare * pass_ns_) return {};
+    session::PassBudget &budget = tables_->kernel_names.budget();
+    if (!budget.affordable(now)) return {};
     if (kernel_.size() >= kMostKernel) kernel_.clear();
     std::string &name = kernel_[address];
     for (const symbols::KernelName &one : tables_->following.symbols().kernel({address}))
         if (one.address == address && !one.symbol.empty() && one.offset < kFarthest) name = with_offset(one.symbol, one.offset);
-    passed_at_ = sys::monotonic_ns();
-    pass_ns_ = passed_at_ - now;
+    budget.passed(now, sys::monotonic_ns());
     return name;
 }
 

@@ -16,6 +16,8 @@
 #include "programs/processes/stack_ends.h"
 #include "programs/processes/stacks.h"
 #include "programs/render/frame.h"
+#include "programs/session/kernel_names.h"
+#include "programs/session/locator.h"
 #include "programs/trace/decode.h"
 
 namespace rawbpf::inline v0::trace {
@@ -31,32 +33,20 @@ class Names : public AddressNames {
   public:
     /// `debug_info`: where lines and inlined functions come from, which `detail` asks for; nullptr: nowhere.
     explicit Names(processes::DebugInfo *debug_info = nullptr, processes::SourceDetail detail = {})
-        : debug_info_(debug_info), detail_(detail), tables_(std::make_unique<Tables>(*this)) {}
-
-    /// A stack whose frames are numbers of places.
-    struct Located {
-        std::vector<uint32_t> kernel, user;
-        int32_t user_error = 0;
-        uint8_t ending = processes::kNoEnding; ///< UNWIND_ENDED_...
-    };
+        : debug_info_(debug_info), detail_(detail), tables_(std::make_unique<Tables>(*this)),
+          most_frames_(session::most_frames(kMostFrames)) {}
 
     /// The processes whose stacks these are: to be watched, so that the stacks of one that lives for a millisecond have names,
     /// too; and ticked.
     [[nodiscard]] processes::Following &following() { return tables_->following; }
-    /// Of an event whose stack hasn't been located before.
-    [[nodiscard]] Located locate(const Event &event);
+    /// Of an event whose stack hasn't been located before: where its stacks are; its origin is the event's place.
+    [[nodiscard]] processes::InternedSample locate(const Event &event);
     /// Why user stacks ended that were walked by tables.
     [[nodiscard]] const processes::StackEnds &ends() const { return ends_; }
-    /// Whether all frames have names already, so that name() costs no pass over the kernel's symbols.
-    [[nodiscard]] bool known(const Located &stack) const;
-    /// Names the kernel's frames of all of them in one pass.
-    void prepare(const std::vector<const Located *> &stacks);
-    /// Of one event: where its user stack ended is counted.
-    [[nodiscard]] NamedStack name(const Located &stack);
-    /// What is the same of a stack, as numbers: of places, and why it is incomplete.
-    [[nodiscard]] processes::InternedSample intern(const Located &stack);
-    /// Of `count` events.
-    [[nodiscard]] NamedStack name(const processes::InternedSample &sample, uint64_t count);
+    /// When its kernel stacks can be named; name() of one that isn't known costs a pass over the kernel's symbols.
+    [[nodiscard]] session::KernelNames &kernel_names() { return tables_->kernel_names; }
+    /// Of `count` events: where their user stack ended is counted.
+    [[nodiscard]] NamedStack name(const processes::InternedSample &sample, uint64_t count = 1);
     /// So many events more had that stack, and it wasn't located again.
     void seen_again(const processes::InternedSample &sample, uint64_t more);
     /// Names all that was interned, file by file.
@@ -72,8 +62,6 @@ class Names : public AddressNames {
     void trim();
 
     [[nodiscard]] std::string_view symbol(uint32_t pid, uint64_t address, uint64_t t_ns) override;
-    /// How long the last pass over the kernel's symbols took.
-    [[nodiscard]] uint64_t pass_ns() const { return pass_ns_; }
     /// What could not be named, and why.
     [[nodiscard]] std::vector<std::string> warnings() const { return tables_->following.warnings(); }
 
@@ -88,12 +76,16 @@ class Names : public AddressNames {
     };
 
     struct Tables {
-        explicit Tables(const Names &names) : namer(tree, following.table().modules(), following.symbols(), names.detail_) {
+        explicit Tables(const Names &names)
+            : locator(following.table(), following.unwinding(), tree),
+              namer(tree, following.table().modules(), following.symbols(), names.detail_), kernel_names(tree, namer) {
             following.symbols().set_debug_info(names.debug_info_);
         }
         processes::Following following;
         processes::StackTree tree;
+        session::Locator locator;
         processes::Namer namer;
+        session::KernelNames kernel_names;
         processes::EarlyEnds early;
     };
     processes::DebugInfo *debug_info_;
@@ -103,7 +95,7 @@ class Names : public AddressNames {
     std::unordered_map<uint64_t, std::string> kernel_; ///< of addresses in arguments
     std::vector<Known> user_;                          ///< of addresses in arguments; each has one place, by its hash
     std::string last_;                                 ///< a name that isn't kept
-    uint64_t pass_ns_ = 0, passed_at_ = 0;
+    uint32_t most_frames_;                             ///< of a stack that isn't walked by tables
 };
 
 /// "leaf", "leaf+0x1c", "[libc.so.6]", "[unknown]".

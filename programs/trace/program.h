@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "asm/unit.h"
-#include "programs/profile/stack_counting.h"
+#include "programs/capture/counting.h"
 #include "programs/trace/expression.h"
 #include "programs/trace/probe.h"
 #include "programs/trace/record.h"
@@ -49,7 +49,7 @@ struct ProgramOptions {
     /// The user's by tables (Unwinder), into maps that are then there. Else by frame pointers.
     std::optional<UnwindProgramOptions> unwind;
     /// With `stack`: events are only counted, by their stacks. The first of each kind is sent, into maps that are then there
-    /// (profile::StackCounts) how many followed; no record has values.
+    /// (session::StackCounts) how many followed; no record has values.
     std::optional<StackCountingOptions> counting;
     bool execs = false;            ///< with calls and results of programs' functions that aren't paired: What::exec, too
     bool goroutines = false;       ///< a column more for Go's USDT probes: which goroutine it is

@@ -25,15 +25,8 @@ Result<void> StackCounts::count_in_kernel(Tracer &tracer) {
 }
 
 void StackCounts::add(const Event &event) {
-    const Header &header = event.header;
-    processes::InternedSample sample = names_.intern(names_.locate(event));
-    sample.t_ns = header.time;
-    sample.pid = header.pid;
-    sample.tid = header.tid;
-    sample.cpu = header.cpu;
-    sample.origin = header.place;
-    std::memcpy(sample.comm, header.comm, sizeof sample.comm);
-    last_ns_ = header.time;
+    const processes::InternedSample sample = names_.locate(event);
+    last_ns_ = sample.t_ns;
     counts_.met(event.key(), &sample);
     take(sample, 1);
 }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "programs/processes/stacks.h"
-#include "programs/profile/stack_counting.h"
 #include "programs/render/renderer.h"
+#include "programs/session/stack_counting.h"
 #include "programs/trace/names.h"
 #include "programs/trace/tracer.h"
 
@@ -51,7 +51,7 @@ class StackCounts {
     RunInfo run_;
     uint64_t start_ns_;
     Tracer *tracer_ = nullptr;
-    profile::StackCounts counts_;
+    session::StackCounts counts_;
     processes::CountTable table_;
     uint64_t remaps_ = 0, last_ns_ = 0, unreadable_ = 0;
 };

@@ -3,6 +3,7 @@
 // counters are read. So each firing is in exactly one of them. What else the kernel has to take down waits until all that is
 // told.
 #include "programs/trace/tracer.h"
+#include "programs/session/stack_counting.h"
 
 #include <algorithm>
 #include <map>
@@ -13,7 +14,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 
-#include "programs/profile/counting_dsl.h"
+#include "programs/capture/counting_dsl.h"
 #include "programs/trace/decode.h"
 #include "programs/trace/kernel_offsets.h"
 #include "programs/unwind/kernel_members.h"
@@ -94,54 +95,6 @@ std::vector<uint64_t> addresses_of(const Place &place, bool is_result) {
 }
 
 } // namespace
-
-uint64_t Event::caller() const {
-    if (!layout->goroutine) return header.tid;
-    // Processes have theirs at the same addresses.
-    return uint64_t{1} << 63 | (uint64_t{header.pid} << 41 ^ goroutine()) >> 1;
-}
-uint32_t Event::thread_of(uint64_t caller) { return static_cast<uint32_t>(caller >> 63 ? caller << 1 >> 41 : caller); }
-const Type &Event::result_type() const {
-    static const Type unknown{"long", Show::integer, 8, true};
-    return place->signature.known ? place->signature.returns : unknown;
-}
-std::string Event::name(size_t index) const {
-    const Column &column = layout->columns[index];
-    return column.name.empty() ? parameter_name(place->signature, column.value.argument) : column.name;
-}
-Type Event::type(size_t index) const {
-    const Column &column = layout->columns[index];
-    return column.name.empty() ? parameter_type(place->signature, column.value.argument) : column.value.type;
-}
-namespace {
-Event::Stack read_stack(const Event &event, bool user) {
-    Event::Stack out;
-    if (event.layout->stack == 0) return out;
-    const std::byte *at = event.record.data() + event.layout->stack;
-    const auto head = load<StackHead>(at);
-    const int32_t bytes = user ? head.user_bytes : head.kernel_bytes;
-    if (user) out.ending = head.ending;
-    if (bytes < 0) {
-        out.error = bytes;
-        return out;
-    }
-    at += sizeof head + (user ? kMostFrames * 8 : 0);
-    const uint32_t most = user ? event.layout->user_frames : kMostFrames;
-    for (uint32_t i = 0; i < std::min(static_cast<uint32_t>(bytes) / 8, most); ++i)
-        out.frames.push_back(load<uint64_t>(at + 8 * i));
-    return out;
-}
-} // namespace
-Event::Stack Event::kernel_stack() const { return read_stack(*this, false); }
-Event::Stack Event::user_stack() const { return read_stack(*this, true); }
-Bytes Event::copied_stack() const {
-    if (layout->stack == 0) return {};
-    const auto head = load<StackHead>(record.data() + layout->stack);
-    const auto from = static_cast<uint32_t>(std::max(head.user_bytes, 0));
-    if (!(head.ending & UNWIND_COPIED) || from > head.copied_to) return {};
-    const Bytes frames = record.subspan(layout->stack + sizeof(StackHead) + kMostFrames * 8);
-    return head.copied_to > frames.size() ? Bytes{} : frames.subspan(from, head.copied_to - from);
-}
 
 struct Tracer::State {
     struct PassedOverPlace {
@@ -332,7 +285,7 @@ void Tracer::State::choose_counting() {
     ProgramOptions &program = options.program;
     const std::optional<Expression> &filter = program.filters.expression;
     if (program.filters.most_events || (program.sleepable && filter && asks_for_texts(*filter))) return;
-    if (const std::optional<std::string> why = profile::why_not_counted()) {
+    if (const std::optional<std::string> why = session::why_not_counted()) {
         notes.push_back(format("stacks are not counted in the kernel: that {}", *why));
         return;
     }
@@ -609,8 +562,7 @@ void Tracer::detach() {
 Result<std::vector<PlaceCounts>> Tracer::counts() const {
     const State &s = *state_;
     std::vector<PlaceCounts> out(s.places.size());
-    const Map *map = state_->object.find_map("trace_counts");
-    if (!map) return fail(Errc::internal, "no map trace_counts");
+    const Map *map = TRY(state_->object.needed_map("trace_counts"));
     sys::Because why("what each CPU counted at each place");
     for (uint32_t i = 0; i < out.size(); ++i) {
         for (const Counts &cpu : TRY((map->get_per_cpu<uint32_t, Counts>(i)))) {

@@ -52,7 +52,7 @@ struct Event {
     const Layout *layout = nullptr;
     Bytes record;
     /// Of a column, or with index = columns.size() of a result what was returned.
-    /// Further events like this one are counted under it: for profile::StackCounts; 0: none are.
+    /// Further events like this one are counted under it: for session::StackCounts; 0: none are.
     [[nodiscard]] uint64_t key() const { return layout->key == 0 ? 0 : load<uint64_t>(record.data() + layout->key); }
     [[nodiscard]] uint64_t value(size_t index) const { return load<uint64_t>(record.data() + sizeof(Header) + 8 * index); }
     [[nodiscard]] uint64_t result() const { return value(layout->columns.size()); }

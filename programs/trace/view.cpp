@@ -18,9 +18,7 @@ namespace rawbpf::inline v0::trace {
 namespace {
 
 constexpr size_t kWriteAt = 64 << 10;
-constexpr size_t kMostWaiting = 4096; // events of 1.2 KB
-constexpr uint64_t kPassShare = 20;
-constexpr uint64_t kLongestWaitNs = 2'000'000'000;
+constexpr size_t kMostWaiting = 4096;     // events of 1.2 KB
 constexpr uint64_t kIdleNs = 100'000'000; // after so long without an event, what is held back for the next one is shown
 constexpr size_t kMostSilent = 20;        // functions without a call that are worth a line each
 
@@ -93,10 +91,7 @@ Result<void> View::stop_counting() { return stacks_ ? stacks_->stop() : Result<v
 
 Result<void> View::flush(uint64_t now_ns) {
     if (stacks_) return stacks_->tick(now_ns);
-    if (!waiting_.empty()) {
-        const bool affordable = passed_at_ == 0 || now_ns - passed_at_ >= kPassShare * names_.pass_ns();
-        if (affordable || now_ns > waiting_.front().event.header.time + kLongestWaitNs) show_waiting();
-    }
+    if (!waiting_.empty() && names_.kernel_names().ready(kernel_stacks(), now_ns, waiting_.front().stack.t_ns)) show_waiting();
     if (now_ns > last_event_ns_ + kIdleNs) sink_->idle(out_);
     sink_->tick(out_, run_.start_wall_ns + (now_ns - start_ns_));
     if (waiting_.empty()) names_.trim();
@@ -112,13 +107,13 @@ void View::event(const Event &event) {
     if (!options_.stack) {
         show(event, nullptr);
     } else {
-        Names::Located stack = names_.locate(event);
-        if (stack.user_error) ++stacks_unreadable_;
-        if (waiting_.empty() && names_.known(stack)) {
+        const processes::InternedSample stack = names_.locate(event);
+        if (stack.user_bytes < 0) ++stacks_unreadable_;
+        if (waiting_.empty() && names_.kernel_names().known(stack.kernel)) {
             const NamedStack named = names_.name(stack);
             show(event, &named);
         } else {
-            waiting_.push_back({event, {event.record.begin(), event.record.end()}, std::move(stack)});
+            waiting_.push_back({event, {event.record.begin(), event.record.end()}, stack});
             if (waiting_.size() >= kMostWaiting) show_waiting();
         }
     }
@@ -135,11 +130,14 @@ void View::began_program(const Header &header) {
         if (caller >> 63 && Event::thread_of(caller) == header.pid) calls_.began_program(caller, true);
 }
 
+std::vector<uint32_t> View::kernel_stacks() const {
+    std::vector<uint32_t> nodes;
+    for (const Waiting &one : waiting_) nodes.push_back(one.stack.kernel);
+    return nodes;
+}
+
 void View::show_waiting() {
-    std::vector<const Names::Located *> stacks;
-    for (const Waiting &one : waiting_) stacks.push_back(&one.stack);
-    names_.prepare(stacks);
-    passed_at_ = last_event_ns_;
+    names_.kernel_names().name(kernel_stacks());
     for (Waiting &one : waiting_) {
         one.event.record = one.record;
         const NamedStack named = names_.name(one.stack);

@@ -64,10 +64,11 @@ class View {
     struct Waiting { // for names
         Event event;
         std::vector<std::byte> record;
-        Names::Located stack;
+        processes::InternedSample stack;
     };
     void show(const Event &event, const NamedStack *stack);
     void began_program(const Header &header);
+    [[nodiscard]] std::vector<uint32_t> kernel_stacks() const; ///< of what waits
     void show_waiting();
     void counts_table(std::string &out, const std::vector<PlaceCounts> &counts, size_t most_rows);
     void latency_tables();
@@ -86,7 +87,7 @@ class View {
     std::vector<uint64_t> called_, returned_; ///< events of each kind, by place
     std::map<uint32_t, Histogram> latency_;   ///< by place
     std::deque<Waiting> waiting_;
-    uint64_t passed_at_ = 0, last_event_ns_ = 0, stacks_unreadable_ = 0;
+    uint64_t last_event_ns_ = 0, stacks_unreadable_ = 0;
     uint32_t drawn_ = 0; ///< lines of the live table that stand on the terminal
 };
 

@@ -9,9 +9,11 @@
 // it has taken it back, nor in the trampolines that CPython 3.12 and newer calls Python functions through (Python/
 // asm_trampoline.S, -X perf), one in anonymous memory for each function. There the instructions that follow say where the frame
 // begins. And a frame pointer may be any number, where code uses the register for something else. Then what lies above it mostly
-// leads nowhere; where it leads into code, that code must stand behind a call, or it isn't a return address.
+// leads nowhere; where it leads into code, that code must stand behind a call, or it isn't a return address. Java's interpreter
+// calls otherwise: it puts a return address there by itself and jumps. That address is one of a few, which all begin alike.
 //
-// Sources: Intel's manual, volume 2 (CALL: E8, FF /2); Arm's, section C6 (BL, BLR and its variants with pointer authentication).
+// Sources: Intel's manual, volume 2 (CALL: E8, FF /2); Arm's, section C6 (BL, BLR and its variants with pointer authentication);
+// HotSpot's generate_return_entry_for() (templateInterpreterGenerator_x86.cpp, _aarch64.cpp).
 #pragma once
 
 #include <cstdint>
@@ -66,11 +68,21 @@ inline constexpr CallForm kX86Calls[] = {{24, 0xff, 0xe8},     {48, 0x38ff, 0x10
                                          {32, 0x38ff, 0x10ff}, {16, 0x38ff, 0x10ff}, {8, 0x38ff, 0x10ff}};
 inline constexpr CallForm kArm64Calls[] = {{32, 0xfc00'0000, 0x9400'0000}, {32, 0xfeff'f000, 0xd63f'0000}};
 
+/// Where what Java's interpreter called returns to: it takes its stack pointer from its frame again. Java 17; 25.
+inline constexpr uint64_t kX86ReturnEntries[] = {0xf045'c748'f065'8b48,    // mov rsp, [rbp - 16]; mov qword [rbp - 16], 0
+                                                 0xcd64'8d48'f04d'8b48};   // mov rcx, [rbp - 16]; lea rsp, [rbp + rcx * 8]
+inline constexpr uint64_t kArm64ReturnEntries[] = {0xf81f'03bf'f85f'03b4,  // ldur x20, [x29, #-16]; stur xzr, [x29, #-16]
+                                                   0x8b08'0fb4'f85f'03a8}; // ldur x8, [x29, #-16]; add x20, x29, x8, lsl #3
+
 inline constexpr std::span<const CodePattern> code_patterns(bool arm64) {
     return arm64 ? std::span<const CodePattern>(kArm64Patterns) : kX86Patterns;
 }
 inline constexpr std::span<const CallForm> call_forms(bool arm64) {
     return arm64 ? std::span<const CallForm>(kArm64Calls) : kX86Calls;
+}
+
+inline constexpr std::span<const uint64_t> return_entries(bool arm64) {
+    return arm64 ? std::span<const uint64_t>(kArm64ReturnEntries) : kX86ReturnEntries;
 }
 
 /// A frame pointer further up the stack than that isn't taken for one where nothing lies there: 8 MiB, the size of most stacks.

@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 
 #include "asm/builder.h"
+#include "programs/capture/identity_dsl.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/choke.h"
@@ -56,8 +57,7 @@ Unit exec_watch_unit(uint32_t processes, const std::optional<sys::Namespace> &ns
     const Slot pid = f.stack<uint32_t>("pid"), place = f.stack<uint32_t>("place");
     if (ns) {
         const Slot numbers = f.stack<bpf_pidns_info>("numbers");
-        f.call(helper::get_ns_current_pid_tgid, runtime(static_cast<int64_t>(ns->device)),
-               runtime(static_cast<int64_t>(ns->inode)), numbers, sizeof(bpf_pidns_info));
+        load_ids_of_namespace(f, *ns, numbers);
         f.if_(r0 != 0, [&] { f.ret(0); }); // of another one: what has no number here isn't walked
         f.load<uint32_t>(r0, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
     } else {

@@ -397,11 +397,8 @@ class Live final : public LiveTables, private WalkTables {
 
 Result<std::unique_ptr<LiveTables>> LiveTables::create(LoadedObject &object, ModuleFiles &files,
                                                        const LiveTablesOptions &options) {
-    const auto map = [&](std::string_view name) -> Result<Map *> {
-        if (Map *found = object.find_map(name)) return found;
-        return fail(Errc::internal, "{} has no map {}", object.name, name);
-    };
-    Map *pools = TRY(map("unwind_pools")), *rules = TRY(map("unwind_rules")), *processes = TRY(map("unwind_processes"));
+    Map *pools = TRY(object.needed_map("unwind_pools")), *rules = TRY(object.needed_map("unwind_rules")),
+        *processes = TRY(object.needed_map("unwind_processes"));
     const uint64_t most = std::clamp<uint64_t>(options.memory / UNWIND_POOL_BYTES, 1, pools->max_entries());
     uint64_t key = 0;
     TRY(sys::random_bytes(std::as_writable_bytes(std::span(&key, 1))));

@@ -50,7 +50,7 @@ class Walk {
         }
         if (guessed_ != 0) {
             read_code();
-            if (!behind_call()) return astray(guessed_);
+            if (!returned_to()) return astray(guessed_);
         }
         out_.frames.push_back(address_);
         UnwindRule rule = kByFramePointer;
@@ -220,11 +220,14 @@ class Walk {
         if (!tables_.code(alone ? address : address - kWord, into)) code = {};
         before_ = code[0], here_ = code[1];
     }
-    [[nodiscard]] bool behind_call() const {
+    /// Behind a call, or an address that an interpreter lets return to.
+    [[nodiscard]] bool returned_to() const {
         const auto forms = call_forms(program_.arm64);
+        const auto entries = return_entries(program_.arm64);
         if (address_ % kCodePage < kWord) return true; // it can't be told
         return std::any_of(forms.begin(), forms.end(),
-                           [&](const CallForm &form) { return (before_ >> form.shift & form.mask) == form.bits; });
+                           [&](const CallForm &form) { return (before_ >> form.shift & form.mask) == form.bits; }) ||
+               std::find(entries.begin(), entries.end(), here_) != entries.end();
     }
     bool by_code(UnwindRule &rule) const {
         const bool exact = pc_ == (address_ & ~UNWIND_EXACT_PC);

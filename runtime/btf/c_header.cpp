@@ -15,6 +15,8 @@
 // A declaration is written from left to right in two halves around its name: `int (*` name `)(struct pt_regs *)`. Where members
 // lie is c_layout.cpp's matter, what things are called c_names.cpp's.
 //
+// Why one file of more than 600 lines: order and text call each other for every type and share what they know of it.
+//
 // Bounds: a BTF from a file may nest without end, contain itself, or unfold to more text than there are atoms. Depth, steps and
 // text are counted; all else follows from the one pass of checks in flat.cpp.
 //

@@ -88,6 +88,11 @@ Map *LoadedObject::find_map(std::string_view wanted) {
     return nullptr;
 }
 
+Result<Map *> LoadedObject::needed_map(std::string_view wanted) {
+    if (Map *found = find_map(wanted)) return found;
+    return fail(Errc::internal, "{} has no map {}", name, wanted);
+}
+
 Program *LoadedObject::find_program(std::string_view wanted) {
     for (Program &program : programs)
         if (program.name == wanted) return &program;

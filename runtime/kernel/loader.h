@@ -74,6 +74,8 @@ struct LoadedObject {
     std::shared_ptr<std::vector<bool>> usdt_specs;
 
     [[nodiscard]] Map *find_map(std::string_view name);
+    /// One that the object was made with. Errors: internal.
+    [[nodiscard]] Result<Map *> needed_map(std::string_view name);
     [[nodiscard]] Program *find_program(std::string_view name);
 };
 

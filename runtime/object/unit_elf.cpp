@@ -9,12 +9,8 @@
 //      .BTF .BTF.ext       types; for each section of code functions, source lines, CO-RE relocations by byte offset
 //
 // What the kernel has to provide is undefined in the ELF file and declared in .BTF, in a DATASEC .ksyms without a section: VAR
-// "const void" for a variable, FUNC for a function. The function's prototype is copied from the given kernel, because the
-// loader compares it with the running kernel's.
-//
-// CO-RE relocates from one layout to another, so an object has to contain the structs that it was written for. A unit names
-// members by path; the structs on that path are written with only those members, at the offsets of the given kernel, since a
-// relocation compares nothing else. Formats: Documentation/bpf/btf.rst, llvm_reloc.rst, libbpf's map definitions (Linux 6.18).
+// "const void" for a variable, FUNC for a function. What else is said of the kernel's types: kernel_types.h. Formats:
+// Documentation/bpf/btf.rst, llvm_reloc.rst, libbpf's map definitions (Linux 6.18).
 #include "runtime/object/unit_elf.h"
 
 #include <algorithm>
@@ -22,8 +18,8 @@
 #include <map>
 
 #include "asm/kinds.h"
-#include "runtime/base/stable_sort.h"
 #include "runtime/elf/writer.h"
+#include "runtime/object/kernel_types.h"
 #include "runtime/object/unit_types.h"
 
 namespace rawbpf::inline v0 {
@@ -40,30 +36,16 @@ constexpr uint8_t kSttObject = 1, kSttFunc = 2, kSttSection = 3, kStbGlobal = 1;
 constexpr uint32_t kExtern = 2; // BTF_VAR_GLOBAL_EXTERN, BTF_FUNC_EXTERN
 constexpr uint32_t kMostColumns = 1023, kMostLines = (1u << 22) - 1;
 
-/// A struct of the kernel, with those of its members that are asked for.
-struct LocalStruct {
-    std::string name;
-    bool is_union = false;
-    uint32_t size = 0;
-    struct Field {
-        std::string name;
-        uint32_t bit_offset;
-        TypeId kernel_type;      ///< of a leaf, in the kernel's BTF
-        size_t inner = SIZE_MAX; ///< a struct inside, index into the list of all
-    };
-    std::vector<Field> fields;
-    TypeId id = 0;
-};
-
 class ObjectWriter {
   public:
-    ObjectWriter(const Unit &unit, const btf::Btf *kernel) : unit_(unit), kernel_(kernel) {}
+    ObjectWriter(const Unit &unit, const btf::Btf *kernel) : unit_(unit), kernel_types_(unit.name, kernel, types_) {}
 
     Result<std::vector<std::byte>> write() {
         int32_ = types_.add_int("int", 4, true);
+        kernel_types_.start(int32_);
         for (const StructDef &def : unit_.types) TRY(add_struct(def));
         TRY(place_functions());
-        TRY(find_fields());
+        TRY(kernel_types_.find_fields(unit_));
         TRY(add_maps());
         TRY(add_data());
         TRY(add_code());
@@ -103,12 +85,6 @@ class ObjectWriter {
         TypeId type = 0;
         uint32_t symbol = 0;
         bool function = false;
-    };
-    struct FieldUse {
-        size_t root; ///< index into structs_
-        uint32_t offset;
-        std::vector<std::pair<size_t, std::string>> steps; ///< struct and member, from the root on
-        std::string access = {};                           ///< known when every struct has all its members
     };
 
     static std::string legal_name(std::string_view name) {
@@ -160,144 +136,6 @@ class ObjectWriter {
         for (const StructDef::Field &field : def.fields)
             fields.push_back({field.name, TRY(type_of(field.type, field.count)), field.offset * 8});
         basic_[def.name] = types_.add_struct(def.name, def.size, fields);
-        return {};
-    }
-
-    // ---- kernel structs -----------------------------------------------------------------------------------------------------
-
-    /// A member through anonymous ones; the type is the kernel's.
-    Result<std::optional<btf::Member>> member(TypeId id, std::string_view name, int depth = 0) const {
-        const btf::Type type = TRY(kernel_->resolve(id));
-        if ((type.kind != Kind::struct_ && type.kind != Kind::union_) || depth > 16) return std::optional<btf::Member>();
-        for (uint32_t i = 0; i < type.vlen; ++i) {
-            const btf::Member found = TRY(kernel_->member(type, i));
-            if (found.name == name) return std::optional(found);
-            if (!found.name.empty()) continue;
-            if (std::optional<btf::Member> inner = TRY(member(found.type, name, depth + 1))) {
-                inner->bit_offset += found.bit_offset;
-                return inner;
-            }
-        }
-        return std::optional<btf::Member>();
-    }
-
-    size_t struct_for(const btf::Type &type, std::string_view name, size_t within) {
-        for (size_t i = 0; within == SIZE_MAX && i < structs_.size(); ++i)
-            if (!name.empty() && structs_[i].name == name) return i;
-        LocalStruct local;
-        local.name = name;
-        local.is_union = type.kind == Kind::union_;
-        local.size = type.size_or_type;
-        structs_.push_back(std::move(local));
-        return structs_.size() - 1;
-    }
-
-    Result<FieldUse> find_field(const std::string &path) {
-        if (!kernel_)
-            return Unexpected(
-                make_error(Errc::unsupported,
-                           format("{}: @{} is a member of a kernel struct, and no kernel's types are at hand", unit_.name, path),
-                           "--btf FILE names them"));
-        auto nothing = [&](std::string_view what) { return fail(Errc::invalid_argument, "{}: @{}: {}", unit_.name, path, what); };
-        std::string_view rest(path);
-        auto next = [&] {
-            const size_t dot = rest.find('.');
-            const std::string_view part = rest.substr(0, dot);
-            rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
-            return part;
-        };
-        const std::string_view first = next();
-        std::optional<TypeId> root = kernel_->find(first, Kind::struct_);
-        if (!root) root = kernel_->find(first, Kind::union_);
-        if (!root) root = kernel_->find(first, Kind::typedef_);
-        if (!root) return nothing(format("the kernel has no struct {}", first));
-        btf::Type type = TRY(kernel_->resolve(*root));
-        if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} is no struct", first));
-        if (type.name.empty()) return nothing(format("{} stands for a struct without a name", first));
-        size_t at = struct_for(type, type.name, SIZE_MAX);
-        FieldUse use{at, 0, {}};
-        while (!rest.empty()) {
-            const std::string_view name = next();
-            const std::optional<btf::Member> found = TRY(member(type.id, name));
-            if (!found) return nothing(format("struct {} has no member {}", type.name, name));
-            if (found->bit_size != 0 || found->bit_offset % 8 != 0) return nothing(format("{} is a bit-field", name));
-            size_t place = 0;
-            while (place < structs_[at].fields.size() && structs_[at].fields[place].name != name) ++place;
-            if (place == structs_[at].fields.size())
-                structs_[at].fields.push_back({std::string(name), found->bit_offset, found->type});
-            use.steps.emplace_back(at, name);
-            use.offset += found->bit_offset / 8;
-            if (rest.empty()) break;
-            type = TRY(kernel_->resolve(found->type));
-            if (type.kind == Kind::ptr) { // the place of what follows is counted from where the pointer leads
-                type = TRY(kernel_->resolve(type.size_or_type));
-                if ((type.kind != Kind::struct_ && type.kind != Kind::union_) || type.name.empty())
-                    return nothing(format("{} leads to no struct with a name", name));
-                at = struct_for(type, type.name, SIZE_MAX);
-                use = {at, 0, {}};
-                continue;
-            }
-            if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} is no struct", name));
-            if (structs_[at].fields[place].inner == SIZE_MAX) {
-                const size_t inner = struct_for(type, type.name, type.name.empty() ? at : SIZE_MAX);
-                structs_[at].fields[place].inner = inner;
-            }
-            at = structs_[at].fields[place].inner;
-        }
-        if (use.steps.empty()) return nothing("the path has no member");
-        return use;
-    }
-
-    /// A type that compares equal with the kernel's where CO-RE looks: kind, and the name of an enum.
-    Result<TypeId> stand_in(TypeId kernel_type, int depth = 0) {
-        const btf::Type type = TRY(kernel_->resolve(kernel_type));
-        switch (type.kind) {
-        case Kind::int_: return types_.add_int(type.name, type.size_or_type, kernel_->int_encoding(type));
-        case Kind::float_: return types_.add_float(type.name, type.size_or_type);
-        case Kind::array: {
-            const btf::Array array = kernel_->array(type);
-            if (depth > 8) return fail(Errc::invalid_argument, "{}: an array of arrays of arrays", unit_.name);
-            return types_.add_array(TRY(stand_in(array.element, depth + 1)), int32_, array.count);
-        }
-        case Kind::enum_:
-        case Kind::enum64: return types_.add_enum(type.name, type.size_or_type, {});
-        case Kind::struct_:
-        case Kind::union_: return types_.add_struct(type.name, type.size_or_type, {}, type.kind == Kind::union_);
-        default: return types_.add_ptr(0);
-        }
-    }
-
-    Result<TypeId> write_struct(size_t index, int depth = 0) {
-        if (structs_[index].id != 0) return structs_[index].id;
-        if (depth > 32) return fail(Errc::invalid_argument, "{}: structs inside each other", unit_.name);
-        std::vector<btf::Writer::Field> fields;
-        for (const LocalStruct::Field &field : structs_[index].fields) {
-            const TypeId id =
-                field.inner != SIZE_MAX ? TRY(write_struct(field.inner, depth + 1)) : TRY(stand_in(field.kernel_type));
-            fields.push_back({field.name, id, field.bit_offset});
-        }
-        const LocalStruct &local = structs_[index];
-        structs_[index].id = types_.add_struct(local.name, local.size, fields, local.is_union);
-        return structs_[index].id;
-    }
-
-    Result<void> find_fields() {
-        for (const Function &function : unit_.functions)
-            for (const Ref &ref : function.refs)
-                if (ref.kind == RefKind::field && uses_.find(ref.symbol) == uses_.end())
-                    uses_.emplace(ref.symbol, TRY(find_field(ref.symbol)));
-        // Members stand in the order of their places, or the kernel refuses the types.
-        for (LocalStruct &local : structs_)
-            stable_sort(local.fields, [](const auto &a, const auto &b) { return a.bit_offset < b.bit_offset; });
-        for (auto &[path, use] : uses_) {
-            (void)TRY(write_struct(use.root));
-            use.access = "0";
-            for (auto &[at, name] : use.steps) {
-                size_t place = 0;
-                while (structs_[at].fields[place].name != name) ++place;
-                append(use.access, ":{}", place);
-            }
-        }
         return {};
     }
 
@@ -492,7 +330,7 @@ class ObjectWriter {
         }
         External external;
         external.function = ref.kind == RefKind::kfunc;
-        external.type = external.function ? types_.add_func(ref.symbol, TRY(prototype(ref.symbol)), kExtern)
+        external.type = external.function ? types_.add_func(ref.symbol, TRY(kernel_types_.prototype(ref.symbol)), kExtern)
                                           : types_.add_var(ref.symbol, types_.add_modifier(Kind::const_, 0), kExtern);
         elf::Symbol symbol;
         symbol.name = ref.symbol;
@@ -500,50 +338,6 @@ class ObjectWriter {
         external.symbol = elf_.add_symbol(symbol);
         kernel_symbols_.emplace(ref.symbol, external);
         return external.symbol;
-    }
-
-    /// As the kernel has it. Whoever loads the object compares: kinds of types, through pointers.
-    Result<TypeId> prototype(const std::string &name) {
-        if (!kernel_)
-            return Unexpected(make_error(Errc::unsupported,
-                                         format("{}: {} is a function of the kernel's, and no kernel's types, which have its "
-                                                "prototype, are at hand",
-                                                unit_.name, name),
-                                         "--btf FILE names them"));
-        const std::optional<TypeId> id = kernel_->find(name, Kind::func);
-        if (!id)
-            return Unexpected(make_error(Errc::not_found, format("{}: the kernel has no function {}", unit_.name, name),
-                                         "one of a module's has its prototype in the module's types"));
-        const btf::Type function = TRY(kernel_->type(*id)), proto = TRY(kernel_->type(function.size_or_type));
-        if (proto.kind != Kind::func_proto)
-            return fail(Errc::bad_input, "{}: the kernel's {} has no prototype", unit_.name, name);
-        return copy_of(proto, 0);
-    }
-
-    Result<TypeId> copy_of(const btf::Type &proto, int depth) {
-        std::vector<std::string> names;
-        std::vector<TypeId> ids;
-        for (uint32_t i = 0; i < proto.vlen; ++i) {
-            const btf::Param param = TRY(kernel_->param(proto, i));
-            names.emplace_back(param.name.empty() ? format("a{}", i + 1) : std::string(param.name));
-            ids.push_back(TRY(pointing(param.type, depth + 1)));
-        }
-        std::vector<std::pair<std::string_view, TypeId>> params;
-        for (size_t i = 0; i < ids.size(); ++i) params.emplace_back(names[i], ids[i]);
-        return types_.add_func_proto(TRY(pointing(proto.size_or_type, depth + 1)), params);
-    }
-
-    /// stand_in(), but a pointer leads to what it leads to in the kernel. A struct is one by its name only.
-    Result<TypeId> pointing(TypeId kernel_type, int depth) {
-        const btf::Type type = TRY(kernel_->resolve(kernel_type));
-        if (depth > 16) return fail(Errc::unsupported, "{}: pointers to pointers, 16 deep", unit_.name);
-        switch (type.kind) {
-        case Kind::void_: return TypeId{0};
-        case Kind::ptr: return types_.add_ptr(TRY(pointing(type.size_or_type, depth + 1)));
-        case Kind::fwd: return types_.add_fwd(type.name, type.kind_flag);
-        case Kind::func_proto: return copy_of(type, depth);
-        default: return stand_in(type.id);
-        }
     }
 
     Result<void> add_relocation(const CodeSection &section, const Function &function, const Ref &ref) {
@@ -581,7 +375,7 @@ class ObjectWriter {
     }
 
     Result<void> add_field(CodeSection &section, const Function &function, uint32_t base, const Ref &ref) {
-        const FieldUse &use = uses_.find(ref.symbol)->second;
+        const KernelField use = kernel_types_.field(ref.symbol);
         if (ref.addend != 0)
             return fail(Errc::invalid_argument,
                         "{}: function {}: @{} plus a number can't be relocated in an object file; add the number by itself",
@@ -595,7 +389,7 @@ class ObjectWriter {
             insn.off = static_cast<int16_t>(use.offset);
         } else
             insn.imm = static_cast<int32_t>(use.offset);
-        section.core.push_back({(base + ref.insn) * 8, structs_[use.root].id, use.access});
+        section.core.push_back({(base + ref.insn) * 8, use.root, use.access});
         return {};
     }
 
@@ -647,14 +441,12 @@ class ObjectWriter {
     }
 
     const Unit &unit_;
-    const btf::Btf *kernel_;
     elf::Writer elf_;
     btf::Writer types_;
+    KernelTypes kernel_types_;
     TypeId int32_ = 0;
     std::map<std::string, TypeId, std::less<>> basic_;
     std::map<std::string, External, std::less<>> kernel_symbols_;
-    std::vector<LocalStruct> structs_;
-    std::map<std::string, FieldUse, std::less<>> uses_;
     std::vector<CodeSection> sections_;
     std::map<std::string, Placed, std::less<>> placed_;
     std::map<std::string, uint32_t, std::less<>> symbols_;

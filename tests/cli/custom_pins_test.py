@@ -57,7 +57,7 @@ def custom_what_can_not_join_says_why_and_what_helps():
     r = bad(1, r"report_trac\b.*", "custom", path("reporter") + ":report_trac", "-d", "0.1")
     assert "report_trace" in r.err, r.err
     copy = path("rawbpf-copy") # where everybody may run it
-    shutil.copy(os.path.join(os.path.dirname(os.path.realpath(RB)), "rawbpf-lab"), copy)
+    shutil.copy(os.path.realpath(RB), copy)
     os.chmod(copy, 0o755)
     r = run("setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", copy, "custom", target, "-d", "0.1", binary=None)
     assert r.code == 3 and re.search("CAP_BPF|CAP_PERFMON", r.err), (r.code, r.err)

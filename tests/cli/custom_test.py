@@ -173,7 +173,7 @@ def custom_waits():
     # One of a command's first milliseconds may pass while rawbpf, which goes first then, has the CPU.
     waits = [o for o in objects if o.get("origin") == "off_cpu"]
     assert sum(o["off_cpu_ns"] >= 15_000_000 for o in waits) >= 4 and all(o["context"] is None for o in waits), waits
-    assert all(o["comm"] in ("sleeper", "rawbpf", "rawbpf-lab") for o in waits), {o["comm"] for o in waits}
+    assert all(o["comm"] in ("sleeper", "rawbpf") for o in waits), {o["comm"] for o in waits}
     assert any("main" in stack_names(o) or o["user"] for o in waits) and all(o["kernel"] for o in waits), waits[0]
     assert sum(o.get("origin") == "custom" for o in objects) == 5
     ledger_of(objects)
@@ -365,7 +365,7 @@ def custom_what_is_lost_is_counted():
 @test
 def custom_bad_input():
     if run("custom", "--help").code != 0:
-        raise Skip("this executable has no custom traces (rawbpf-lab has)")
+        raise Skip("this build has no custom traces (-Dparts)")
     bad(2, "TARGET:FUNCTION is missing", "custom")
     bad(2, "--weight is for -f folded", "custom", "/bin/true:main", "--weight", "context")
     bad(2, "samples have no context", "custom", "/bin/true:main", "--weight", "context", "-f", "svg", "--sample", "9")

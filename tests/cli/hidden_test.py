@@ -46,7 +46,7 @@ def for_nobody():
     folder = path("for-nobody")
     os.makedirs(folder)
     for name in os.listdir(os.path.dirname(RB)):
-        if re.fullmatch(r"rawbpf(-lab|-\w+\.so)?", name):
+        if re.fullmatch(r"rawbpf(-\w+\.so)?", name):
             shutil.copy(os.path.join(os.path.dirname(RB), name), folder)
     return os.path.join(folder, os.path.basename(RB))
 

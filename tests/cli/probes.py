@@ -120,7 +120,7 @@ USDT_FIRED_CPP = USDT_FIRED + [
 
 def usdt_traced(*args):
     if run("usdt", "trace", "--help").code != 0:
-        raise Skip("this executable doesn't trace (rawbpf-lab does)")
+        raise Skip("this build doesn't trace (-Dparts)")
     r = run("usdt", "trace", "--json", "-o", path("usdt-trace.json"), *args)
     if r.code == 3:
         raise Skip("needs uprobes and the rights to load programs")

@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
 
 def custom(*args, **kw):
     if run("custom", "--help").code != 0:
-        raise Skip("this executable has no custom traces (rawbpf-lab has)")
+        raise Skip("this build has no custom traces (-Dparts)")
     if not os.path.exists(path("reporter")):
         compile_program("reporter", SOURCE_CUSTOM, "-Wl,--build-id=sha1")
     r = run("custom", *args, **kw)

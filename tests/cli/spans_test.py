@@ -11,7 +11,7 @@ from traced import TRACED_PROGRAM, TRACED_SIG
 def spans_of(command, *args, code=0, env=None):
     """The spans that a command shows, its ledger, and the run."""
     if run(*command, "--help").code != 0:
-        raise Skip("this executable doesn't trace (rawbpf-lab does)")
+        raise Skip("this build doesn't trace (-Dparts)")
     r = run(*command, "--spans", "--json", "-o", path("spans.json"), *args, env=env)
     if r.code == 3:
         raise Skip("needs uprobes and the rights to load programs")
@@ -68,7 +68,7 @@ def spans_of_functions():
 @test
 def spans_bad_input():
     if run("usdt", "trace", "--help").code != 0:
-        raise Skip("this executable doesn't trace (rawbpf-lab does)")
+        raise Skip("this build doesn't trace (-Dparts)")
     for command in (["usdt", "trace", "/bin/ls"], ["trace", "uprobe:/bin/ls:main"]):
         for words, pattern in ((["--spans", "--count"], r"--count keeps no times"), (["--spans", "-f", "chrome"], r"text or json"),
                                (["--spans", "--graph"], r"--graph"), (["--spans", "--stack"], r"no stacks"),

@@ -81,10 +81,15 @@ int main(int, char **argv) {
 """
 
 
+def without_frame_pointers(name, source, level="-O2"):
+    out = path(name)
+    subprocess.run([CXX, level, "-fomit-frame-pointer", "-x", "c++", "-", "-o", out], input=source.encode(), check=True)
+    return out
+
+
 @test
 def holes_in_a_table_are_left_by_frame_pointers_that_lead_on():
-    program = path("holes")
-    subprocess.run([CXX, "-O1", "-fomit-frame-pointer", "-x", "c++", "-", "-o", program], input=HOLES.encode(), check=True)
+    program = without_frame_pointers("holes", HOLES, "-O1")
     found = stacks([program, "frame"], "holes")
     assert share(found) >= 0.95, endings(found)
     inside = [names for names, _ in found if "spin" in names]
@@ -140,8 +145,7 @@ def advice_of(ledger, where):
 
 @test
 def every_ledger_has_the_advice():
-    program = path("holes")
-    subprocess.run([CXX, "-O1", "-fomit-frame-pointer", "-x", "c++", "-", "-o", program], input=HOLES.encode(), check=True)
+    program = without_frame_pointers("holes", HOLES, "-O1")
     tools = {"trace": ["trace", f"uprobe:{program}:tick", "--stack"], "custom": ["custom", f"{program}:tick"],
              "off-cpu": ["profile", "--off-cpu"]}
     for name, tool in tools.items():
@@ -166,8 +170,7 @@ def stacks_by_frame_pointers_have_advice_too():
     """Each tool that takes stacks, walked by frame pointers through code that keeps none: what walks them is said."""
     if os.uname().machine != "x86_64":
         raise Skip("arm64's compilers keep frame pointers where a function calls")
-    program = path("holes")
-    subprocess.run([CXX, "-O1", "-fomit-frame-pointer", "-x", "c++", "-", "-o", program], input=HOLES.encode(), check=True)
+    program = without_frame_pointers("holes", HOLES, "-O1")
     tools = {"profile": ["profile", "-F", "499"], "trace": ["trace", f"uprobe:{program}:tick", "--stack"],
              "custom": ["custom", f"{program}:tick"], "off-cpu": ["profile", "--off-cpu"]}
     for name, tool in tools.items():
@@ -259,10 +262,112 @@ int main() {
 
 @test
 def cpythons_trampolines_in_anonymous_memory_are_walked():
-    program = path("trampoline")
-    subprocess.run([CXX, "-O2", "-fomit-frame-pointer", "-x", "c++", "-", "-o", program], input=TRAMPOLINE.encode(), check=True)
+    program = without_frame_pointers("trampoline", TRAMPOLINE)
     found = stacks([program], "trampoline")
     assert share(found) >= 0.95, endings(found)
+
+
+# As Java's interpreter calls (code_patterns.h): what it called returns to an address that no call stands in front of.
+INTERPRETER = r"""
+#include <cstring>
+#include <ctime>
+#include <sys/mman.h>
+#if defined(__x86_64__)
+asm(R"(.text
+.globl interpreter, interpreter_end
+interpreter: push %rbp
+ mov %rsp, %rbp
+ sub $32, %rsp
+ mov %rsp, -16(%rbp)
+ lea 2f(%rip), %rax
+ push %rax
+ jmp 1f
+ .balign 32
+1: push %rbp
+ mov %rsp, %rbp
+ call *%rcx
+ xor %edx, %edx
+ pop %rbp
+ ret
+ .balign 32
+2: mov -16(%rbp), %rsp
+ movq $0, -16(%rbp)
+ leave
+ ret
+interpreter_end:
+)");
+#else
+asm(R"(.text
+.globl interpreter, interpreter_end
+interpreter: sub sp, sp, #48
+ stp x29, x30, [sp, #32]
+ str x20, [sp]
+ add x29, sp, #32
+ mov x9, sp
+ str x9, [sp, #16]
+ adr x30, 2f
+ b 1f
+1: stp x29, x30, [sp, #-16]!
+ mov x29, sp
+ blr x3
+ mov x1, #0
+ ldp x29, x30, [sp], #16
+ ret
+2: ldur x20, [x29, #-16]
+ stur xzr, [x29, #-16]
+ ldr x20, [sp]
+ ldp x29, x30, [sp, #32]
+ add sp, sp, #48
+ ret
+interpreter_end:
+)");
+#endif
+extern "C" const char interpreter[], interpreter_end[];
+__attribute__((noinline)) static long spin(long, long, long, void *) {
+    for (clock_t end = clock() + CLOCKS_PER_SEC * 4 / 10; clock() < end;)
+        for (volatile int i = 0; i < 10000; i = i + 1) {
+        }
+    return 7;
+}
+int main() {
+    const auto size = static_cast<unsigned long>(interpreter_end - interpreter);
+    char *at = static_cast<char *>(mmap(nullptr, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    memcpy(at + 64, interpreter, size);
+    mprotect(at, 65536, PROT_READ | PROT_EXEC);
+    __builtin___clear_cache(at, at + 64 + size);
+    using F = long (*)(long, long, long, long (*)(long, long, long, void *));
+    return reinterpret_cast<F>(at + 64)(1, 2, 3, spin) == 7 ? 0 : 1;
+}
+"""
+
+
+@test
+def interpreters_that_jump_to_what_they_call_are_walked():
+    program = without_frame_pointers("interpreter", INTERPRETER)
+    found = stacks([program], "interpreter")
+    assert share(found) >= 0.95, endings(found)
+    whole = [names for names, _ in found if "spin(long, long, long, void*)" in names]
+    assert whole and all("main" in names for names in whole), whole[:2]
+
+
+@test
+def javas_frames_are_walked_with_the_flag_that_the_ledger_names():
+    if not shutil.which("java") or not shutil.which("javac"):
+        raise Skip("needs a JDK")
+    with open(path("Hot.java"), "w") as f:
+        f.write("public class Hot { static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }\n"
+                "static int map(int n) { var m = new java.util.HashMap<Integer, String>(); for (int i = 0; i < n; i++) m.put(i, \"k\" + i); "
+                "return m.hashCode(); }\n"
+                "public static void main(String[] a) { int s = 0; for (long end = System.currentTimeMillis() + 1200; "
+                "System.currentTimeMillis() < end;) s += fib(22) + map(999); System.out.println(s); } }\n")
+    subprocess.run(["javac", "-d", WORK, path("Hot.java")], check=True)
+    java = ["java", "-XX:-UsePerfData", "-cp", WORK]
+    for flags in ([], ["-Xint"], ["-XX:TieredStopAtLevel=1"]):
+        found = stacks([*java, "-XX:+PreserveFramePointer", *flags, "Hot"], "java")
+        assert share(found) >= 0.95, (flags, endings(found))
+    stacks([*java, "Hot"], "java")
+    advice = [a for a in rows("stacks")[-1]["advice"] if "Java" in a["where"]]
+    assert advice and "-XX:+PreserveFramePointer" in advice[0]["advice"], rows("stacks")[-1]
 
 
 @test
@@ -381,7 +486,7 @@ def doctor_promises_what_a_profile_shows():
     with open(script, "w") as f:
         for _, args, data in commands:
             f.write(f"timeout 0.5 {shlex.join(args)} <{data} >/dev/null 2>&1\n")
-        f.write(f"{RB} doctor >/dev/null 2>&1\n" * 2)  # by rawbpf-lab
+        f.write(f"{RB} doctor >/dev/null 2>&1\n" * 2)
     good("profile", "-F", "999", "--json", "-q", "-o", path("doctor-profile"), "--", "sh", script, timeout=120, cwd=WORK)
     by_comm = {}
     # What was never walked, as the process was too new or at its end, or had just mapped the code, says nothing of the file.
@@ -389,7 +494,7 @@ def doctor_promises_what_a_profile_shows():
     for row in rows("doctor-profile"):
         if row["type"] == "sample" and row.get("user_end") not in of_the_process:
             by_comm.setdefault(row["comm"], []).append(row["user_end"])
-    for name, binary in [(n, a[0]) for n, a, _ in commands] + [("rawbpf-lab", RB + "-lab")]:
+    for name, binary in [(n, a[0]) for n, a, _ in commands] + [("rawbpf", RB)]:
         file = os.path.realpath(binary)
         found = by_comm.get(os.path.basename(file)[:15]) or by_comm.get(name[:15]) or []
         if len(found) < 20:

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "programs/render/lab_formats.h"
+#include "programs/render/tool_formats.h"
 
 using namespace rawbpf;
 using namespace rawbpf::render;

@@ -13,7 +13,7 @@
 
 #include "programs/profile/profiler.h"
 #include "programs/profile/program.h"
-#include "programs/profile/stack_counting.h"
+#include "programs/session/stack_counting.h"
 #include "programs/unwind/program.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
@@ -67,7 +67,7 @@ ProfileOptions counting(std::vector<std::string> workload) {
 
 #define NEEDS_COUNTING()                                                                                                         \
     if (geteuid() != 0) SKIP("needs root");                                                                                      \
-    if (const auto why = profile::why_not_counted()) SKIP(*why)
+    if (const auto why = session::why_not_counted()) SKIP(*why)
 
 // Where only privileges are missing, it's no failure.
 #define COUNT_PROFILE(outcome, options, sink)                                                                                    \
@@ -276,7 +276,7 @@ TEST_CASE("counting: of a count only what is new is taken, also before its recor
         return true;
     };
     std::map<uint32_t, uint64_t> shown; // by pid; 0: nobody's
-    profile::StackCounts counts(
+    session::StackCounts counts(
         [&](const processes::InternedSample *sample, uint64_t more) { shown[sample ? sample->pid : 0] += more; });
     const auto sample = [](uint32_t pid) {
         processes::InternedSample out;

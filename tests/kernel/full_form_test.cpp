@@ -11,13 +11,13 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/counting_dsl.h"
 #include "programs/custom/program.h"
 #include "programs/custom/tracer.h"
-#include "programs/profile/counting_dsl.h"
 #include "programs/profile/off_cpu.h"
 #include "programs/profile/profiler.h"
 #include "programs/profile/program.h"
-#include "programs/profile/stack_counting.h"
+#include "programs/session/stack_counting.h"
 #include "programs/trace/program.h"
 #include "programs/trace/tracer.h"
 #include "programs/unwind/exec_watch.h"
@@ -139,7 +139,7 @@ profile::ProgramOptions for_profile(const ProfileConfig &config, const Walk &wal
 
 TEST_CASE("full form: profile's program, by each walk, sent and counted") {
     NEEDS_PROGRAMS();
-    const bool counts = !profile::why_not_counted();
+    const bool counts = !session::why_not_counted();
     for (const Walk &walk : walks()) {
         INFO(walk.name);
         size_t choice = 0;
@@ -237,7 +237,7 @@ TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, 
     places.push_back(place(ProbeKind::kprobe, "vfs_read"));
     places.push_back(place(ProbeKind::kretprobe, "vfs_read"));
     const bool sleepable = probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes;
-    const bool counts = !profile::why_not_counted();
+    const bool counts = !session::why_not_counted();
     for (const Walk &walk : walks()) {
         INFO(walk.name);
         size_t at = 0;
@@ -304,7 +304,7 @@ TEST_CASE("full form: what profile loads") {
         const char *name;
         uint64_t period;
     };
-    const bool counts = !profile::why_not_counted();
+    const bool counts = !session::why_not_counted();
     for (const Delivery delivery : {Delivery::each, Delivery::counted})
         for (const Event &event : {Event{"cpu-clock", 0}, Event{"page-faults", 1}})
             for (const bool whole_machine : {false, true}) {
@@ -374,7 +374,7 @@ TEST_CASE("full form: what trace --stack loads") {
             if (!tracer && tracer.error().kind == Errc::unsupported) continue; // no such probes here
             REQUIRE_MESSAGE(tracer, tracer.error().message() << "\n" << tracer.error().log);
             CHECK((*tracer)->unwinds());
-            if (!profile::why_not_counted()) CHECK_FALSE(speaks_of((*tracer)->notes(), "not counted in the kernel"));
+            if (!session::why_not_counted()) CHECK_FALSE(speaks_of((*tracer)->notes(), "not counted in the kernel"));
         }
 }
 

@@ -10,7 +10,7 @@
 
 #include "programs/profile/profiler.h"
 #include "programs/profile/program.h"
-#include "programs/profile/stack_counting.h"
+#include "programs/session/stack_counting.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"
@@ -124,7 +124,7 @@ TEST_CASE("unwind: the verifier goes through a program's instructions not much m
     if (!unwind.has_bpf_loop) SKIP("needs bpf_loop, 5.17");
     for (const bool copies : {false, true})
         for (const bool counts : {false, true}) {
-            if (counts && profile::why_not_counted()) continue;
+            if (counts && session::why_not_counted()) continue;
             INFO(copies, counts);
             profile::ProgramOptions options;
             options.config = {1, 1, 0, 0, 0, 0, 0, 0, {}, 0, 0};

@@ -1,6 +1,5 @@
 // What is made from a table: --help, man pages, completions.
 #include "cli/help.h"
-#include "cli/lab.h"
 
 #include <algorithm>
 #include <vector>
@@ -292,12 +291,4 @@ TEST_CASE("commands: --syscalls speaks of -v where there is one") {
         without += !has;
     }
     CHECK(without > 0);
-}
-
-TEST_CASE("lab: the other executable lies beside this one and is named alike") {
-    CHECK(lab_beside("/usr/bin/rawbpf") == "/usr/bin/rawbpf-lab");
-    CHECK(lab_beside("/opt/a b/rawbpf-arm64") == "/opt/a b/rawbpf-lab-arm64");
-    CHECK(lab_beside("/opt/tool") == "/opt/rawbpf-lab");
-    CHECK(lab_beside("rawbpf") == "rawbpf-lab");
-    CHECK(lab_beside("") == "rawbpf-lab");
 }

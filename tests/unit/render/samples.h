@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "programs/render/lab_formats.h"
+#include "programs/render/tool_formats.h"
 
 namespace rawbpf::test {
 

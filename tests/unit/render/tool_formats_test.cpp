@@ -4,9 +4,9 @@
 
 #include "programs/render/gzip.h"
 #include "programs/render/json_line.h"
-#include "programs/render/lab_formats.h"
 #include "programs/render/live_top.h"
 #include "programs/render/thread_stacks.h"
+#include "programs/render/tool_formats.h"
 #include "tests/support/test.h"
 #include "tests/unit/render/samples.h"
 
@@ -243,7 +243,7 @@ TEST_CASE("render: which formats are whose") {
         std::string text;
         Writer out(text);
         CHECK(make_any_renderer(format, {}, out).has_value());
-        CHECK(make_renderer(format, {}, out).has_value() == !in_lab(format));
+        CHECK(make_renderer(format, {}, out).has_value() == !for_other_tools(format));
         CHECK(!(streams(format) && aggregates(format)));
     }
 }

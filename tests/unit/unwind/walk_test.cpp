@@ -207,7 +207,9 @@ uint64_t some_code(Random &random, bool arm64) {
     const auto calls = call_forms(arm64);
     const CodePattern &pattern = patterns[random.below(patterns.size())];
     const CallForm &call = calls[random.below(calls.size())];
-    switch (random.below(4)) {
+    const auto entries = return_entries(arm64);
+    switch (random.below(5)) {
+    case 4: return entries[random.below(entries.size())];
     case 0: return random.next() << 16 ^ random.next();
     case 1: return pattern.here | (random.next() << 16 & ~pattern.mask);
     case 2: return pattern.before_mask != 0 ? pattern.before : 0;
@@ -469,6 +471,11 @@ TEST_CASE("unwind walk: in a hole of a table the frame pointer counts only where
     CHECK(text_of(0x7010, {0, 0, 0x7020, 0, 0, 0}) == "4: 10108");
     tables.words_of_code[0x10208] = kNoCall;
     CHECK(text_of(0x7010, words) == "4: 10108 10180");
+    for (const uint64_t entry : return_entries(false)) { // not behind a call, but Java's interpreter lets return to it
+        tables.words_of_code[0x10210] = entry;
+        CHECK(text_of(0x7010, words) == "0: 10108 10180 10210");
+    }
+    tables.words_of_code[0x10210] = kNoCall;
     tables.words_of_code.erase(0x10208); // can't be read
     CHECK(text_of(0x7010, words) == "4: 10108 10180");
 }

@@ -1,11 +1,11 @@
 // Which kernel, which machine, which moment.
-#include "programs/profile/run_info.h"
+#include "programs/session/run_info.h"
 
 #include "programs/doctor/environment.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 
-namespace rawbpf::inline v0::profile {
+namespace rawbpf::inline v0::session {
 namespace {
 
 constexpr const char *kArch =
@@ -31,4 +31,4 @@ RunInfo describe_run(std::vector<std::string> command, std::string version, size
     return run;
 }
 
-} // namespace rawbpf::inline v0::profile
+} // namespace rawbpf::inline v0::session

@@ -1,5 +1,5 @@
 // The stage of a program that counts: whether a record's stacks were sent before, and if so one more of them. Emitted into the
-// programs of profile_dsl.cpp, and of a trace; stack_counting.h is what user space makes of it.
+// programs of profile_dsl.cpp, and of a trace; programs/session/stack_counting.h is what user space makes of it.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "asm/builder.h"
-#include "programs/profile/stack_counting.h"
+#include "programs/capture/counting.h"
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0 {

@@ -1,7 +1,7 @@
-// The formats of other tools. They are in rawbpf-lab only: rawbpf, for boards, records, and rawbpf-lab reports anywhere.
+// The formats of other tools, and differences between two profiles. A build for a board may leave them out: it records, and a
+// whole rawbpf reports anywhere.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -39,7 +39,7 @@ struct TraceOptions {
 
 /// Nanoseconds from one sample to the next; 0 where it isn't known.
 [[nodiscard]] inline uint64_t period_of(const RunInfo &run) {
-    return run.frequency > 0 ? static_cast<uint64_t>(std::llround(1e9 / run.frequency)) : 0;
+    return run.frequency > 0 ? static_cast<uint64_t>(1e9 / run.frequency + 0.5) : 0;
 }
 
 } // namespace rawbpf::inline v0::render

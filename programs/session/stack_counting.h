@@ -17,26 +17,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "programs/capture/counting.h"
 #include "programs/processes/id_index.h"
 #include "programs/processes/stacks.h"
 #include "runtime/kernel/loader.h"
 
-namespace rawbpf::inline v0 {
-
-/// The value in the map of counts; the key is ProfileRecord::key.
-struct StackCount {
-    __u64 count; ///< samples beside those that were sent
-    __u64 sent;  ///< 1: a record with this key is in a ring
-};
-
-/// What the stage of the program is specialised to.
-struct StackCountingOptions {
-    uint64_t seed = 0;      ///< of the keys: a new one for each run
-    uint32_t stacks = 8192; ///< room for so many
-    bool by_thread = false; ///< threads of a process are told apart
-};
-
-namespace profile {
+namespace rawbpf::inline v0::session {
 
 /// Why this kernel can't count stacks; nullopt: it can, as far as one knows without trying.
 [[nodiscard]] std::optional<std::string> why_not_counted();
@@ -94,5 +80,4 @@ class StackCounts {
     uint64_t read_ns_ = 0, resume_ns_ = 0, pause_ns_ = 0;
 };
 
-} // namespace profile
-} // namespace rawbpf::inline v0
+} // namespace rawbpf::inline v0::session

@@ -18,7 +18,7 @@
 // and how many programs it has executed. Addresses are those of one image, then.
 //
 // Needs bpf_loop (5.17), ring buffers and the kernel's BTF.
-#include "programs/profile/counting_dsl.h"
+#include "programs/capture/counting_dsl.h"
 
 #include <cstddef>
 

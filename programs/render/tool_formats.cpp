@@ -1,5 +1,5 @@
 // From a format's name to the renderer that writes it: those of renderer.cpp, and the other tools'.
-#include "programs/render/lab_formats.h"
+#include "programs/render/tool_formats.h"
 
 #include <iterator>
 
@@ -20,14 +20,14 @@ Result<std::unique_ptr<Renderer>> make_any_renderer(Format format, const RenderO
         if (format == Format::svg) return make_svg_difference(options, out);
         return Unexpected(make_error(Errc::unsupported, "differences are shown by folded and svg"));
     }
-    if (!in_lab(format)) return make_renderer(format, options, out);
+    if (!for_other_tools(format)) return make_renderer(format, options, out);
     if (is_json(format) && !writes_json()) return Unexpected(make_error(Errc::unsupported, "this build writes no JSON"));
     using Make = std::unique_ptr<Renderer> (*)(const RenderOptions &, Writer &);
     constexpr Make makers[] = {[](const RenderOptions &, Writer &to) { return make_pprof({}, to); },
                                [](const RenderOptions &, Writer &to) { return make_perf_script({}, to); }, make_speedscope,
                                make_firefox};
-    static_assert(std::size(makers) == std::size(kFormatNames) - static_cast<size_t>(kFirstInLab));
-    return makers[static_cast<size_t>(format) - static_cast<size_t>(kFirstInLab)](options, out);
+    static_assert(std::size(makers) == std::size(kFormatNames) - static_cast<size_t>(kFirstForTools));
+    return makers[static_cast<size_t>(format) - static_cast<size_t>(kFirstForTools)](options, out);
 }
 
 } // namespace rawbpf::inline v0::render

@@ -24,17 +24,17 @@
 // outer map is emptied, and the program sends everything, without computing keys, for some seconds; then it is tried again.
 //
 // Memory in the kernel: 72 bytes a stack and 16 a bucket, some 0.8 MB for 8192 stacks. Here 112 bytes for each that was met.
-#include "programs/profile/stack_counting.h"
+#include "programs/session/stack_counting.h"
 
 #include <algorithm>
 
 #include <linux/bpf.h>
 
-#include "programs/profile/counting_dsl.h"
+#include "programs/capture/counting_dsl.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/choke.h"
 
-namespace rawbpf::inline v0::profile {
+namespace rawbpf::inline v0::session {
 
 namespace {
 
@@ -184,4 +184,4 @@ uint64_t StackCounts::unknown() const {
     return sum;
 }
 
-} // namespace rawbpf::inline v0::profile
+} // namespace rawbpf::inline v0::session

@@ -1,0 +1,146 @@
+// The options of `rawbpf trace` and `rawbpf usdt trace`, and what a command line asks for by them.
+#pragma once
+
+#include "cli/common_options.h"
+#include "cli/lines.h"
+#include "cli/options.h"
+#include "cli/trace_export.h"
+#include "programs/trace/tracer.h"
+#include "programs/trace/view.h"
+
+namespace rawbpf::inline v0::cli::tracing {
+
+consteval Option without_section(Option option) {
+    option.section = {};
+    return option;
+}
+
+inline constexpr Option kOptions[] = {
+    {.name = "list",
+     .letter = 'l',
+     .help = "show what the probes match, with arguments, and attach nothing",
+     .section = "What to trace"},
+    {.name = "sig",
+     .kind = Kind::text,
+     .argument = "TYPES",
+     .help = "the argument types of a program's function, in C: 'int,const char*', 'long (int fd, const char *path)'; of a Go "
+             "function in Go: '(id int, key string) error'"},
+    {.name = "types",
+     .kind = Kind::file,
+     .repeatable = true,
+     .argument = "FILE",
+     .help = "a file with names and types of the arguments of USDT probes, one probe per line: python:gc__start(int generation)"},
+    {.name = "returns", .letter = 'r', .help = "show returns too: the result, and how long the call took"},
+    {.name = "allow-unwind-risk",
+     .help = "probe returns also in programs that unwind (C++) or change their stacks; a return probe may crash them"},
+    {.name = "pid",
+     .letter = 'p',
+     .kind = Kind::pids,
+     .repeatable = true,
+     .argument = "PID",
+     .help = "only this process, or a list 1,2,3, and all that they started or will start",
+     .section = "What to keep"},
+    {.name = "no-children",
+     .help = "with -p, or COMMAND: only these processes, without those that they started or will start. Probes in one process "
+             "then don't slow others that use the same library"},
+    {.name = "tid", .kind = Kind::tids, .repeatable = true, .argument = "TID", .help = "only this thread, or a list"},
+    {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name"},
+    {.name = "uid",
+     .kind = Kind::users,
+     .repeatable = true,
+     .argument = "UID",
+     .help = "only this user's processes, by number or name, or a list: 0,www-data"},
+    {.name = "pidns", .kind = Kind::pid, .argument = "PID", .help = "only tasks in the pid namespace of this process"},
+    {.name = "mntns", .kind = Kind::pid, .argument = "PID", .help = "only tasks in the mount namespace of this process"},
+    {.name = "cgroup", .kind = Kind::directory, .argument = "PATH", .help = "only tasks in this cgroup (v2) or below it"},
+    {.name = "filter",
+     .kind = Kind::text,
+     .argument = "EXPRESSION",
+     .help = "only events for which this expression is true; it is compiled into the BPF program: 'arg2 > 4096 && comm == "
+             "\"cat\"', 'file->f_inode->i_size > 1m'"},
+    {.name = "errors", .letter = 'e', .help = "only calls that return an error (a negative number)"},
+    {.name = "min-duration",
+     .kind = Kind::seconds,
+     .argument = "TIME",
+     .help = "only calls that took at least this long: 10us, 5ms, 1.5; prints one line per call, when it returns"},
+    {.name = "sample",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "keep 1 in N of the remaining events, at each probe",
+     .least = 1},
+    {.name = "max-events", .letter = 'n', .kind = Kind::count, .argument = "N", .help = "end after so many events", .least = 1},
+    kDurationOption,
+    kAsRootOption,
+    kCommandOutputOption,
+    kReadyFdOption,
+    kBacklogOption,
+    {.name = "stack",
+     .letter = 's',
+     .help = "capture the kernel stack and the user stack with each event; -f folded, svg, top and pprof count equal stacks",
+     .section = "Stacks"},
+    without_section(kUnwindOption),
+    kUnwindMemoryOption,
+    kDepthOption,
+    kRingOption,
+    kLinesOption,
+    kInlineOption,
+    {.name = "count",
+     .letter = 'c',
+     .help = "show no events, but how often each function is called, counted in the kernel",
+     .section = "Output",
+     .excludes = "view"},
+    {.name = "show",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "FIELD",
+     .help = "show this field too; follows pointers by the kernel's types: 'file->f_inode->i_size'"},
+    {.name = "graph",
+     .letter = 'g',
+     .help = "indent calls by depth, with their results and how long they took",
+     .excludes = "view"},
+    {.name = "latency", .letter = 'L', .help = "print a table of times for each function at the end"},
+    {.name = "format",
+     .letter = 'f',
+     .kind = Kind::choice,
+     .argument = "NAME",
+     .help = "how to show it",
+     .fallback = "text",
+     .choices = "text json chrome folded protobuf svg top pprof"},
+    kJsonOption,
+    kOutputOption,
+    {.name = "string",
+     .kind = Kind::count,
+     .argument = "BYTES",
+     .help = "how much of a text is shown",
+     .fallback = "128",
+     .least = 16,
+     .most = 4096},
+    {.name = "explain",
+     .help = "first print, on standard error, for each argument of a USDT probe: its specification, what it means, and the "
+             "instructions that fetch it"},
+    kColorOption,
+    kVerboseOption,
+    kQuietOption,
+    kSpansOption,
+    kSpanTimeoutOption,
+    kKeepLiteralsOption,
+    kOtlpOption,
+    kOtlpEncodingOption,
+    kPrometheusOption,
+    kSyscallsOption,
+};
+consteval Id option(const char *name) { return find(kOptions, name); }
+inline constexpr SpanIds kSpanIds = span_ids(kOptions);
+
+trace::Format format_of(const Arguments &a);
+/// Whether events have stacks; whether only those are counted; whether -f folded shows the times of calls.
+bool wants_stacks(const Arguments &a);
+bool counts_stacks(const Arguments &a);
+bool has_call_times(const Arguments &a);
+
+/// What no run can do, told before anything is opened. Errors: invalid_argument, with a hint.
+[[nodiscard]] Result<void> check(const Arguments &a);
+/// What the tracer is to do. Errors: invalid_argument; a file that --types names can't be read.
+[[nodiscard]] Result<trace::TraceOptions> trace_options(const Arguments &a);
+
+} // namespace rawbpf::inline v0::cli::tracing

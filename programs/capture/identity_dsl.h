@@ -1,0 +1,30 @@
+// Who runs, by the ids that our pid namespace gives: a container's first process is 1 there, and some other number on the
+// machine. The helper (bpf_get_ns_current_pid_tgid, 5.7) knows the ids of threads in the namespace that it is asked about, and of
+// none below or beside it.
+#pragma once
+
+#include <cstdint>
+
+#include <linux/bpf.h>
+
+#include "asm/builder.h"
+#include "runtime/sys/namespaces.h"
+
+namespace rawbpf::inline v0 {
+
+/// `numbers` (struct bpf_pidns_info: pid is the thread, tgid its process) = the current thread's ids in that namespace. r0 isn't
+/// 0 where it isn't in it. r1 to r5 are gone.
+inline void load_ids_of_namespace(Code &f, const sys::Namespace &ns, const Slot &numbers) {
+    f.call(helper::get_ns_current_pid_tgid, runtime(static_cast<int64_t>(ns.device)), runtime(static_cast<int64_t>(ns.inode)),
+           numbers, sizeof(bpf_pidns_info));
+}
+
+/// `pid` and `tid` (u32) = what load_ids_of_namespace() has found. r1 is gone.
+inline void take_ids(Code &f, const Slot &numbers, const Slot &pid, const Slot &tid) {
+    f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
+    f.store<uint32_t>(pid, r1);
+    f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, pid));
+    f.store<uint32_t>(tid, r1);
+}
+
+} // namespace rawbpf::inline v0

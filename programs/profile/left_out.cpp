@@ -1,0 +1,40 @@
+// Who is sampled: there is always one clock a CPU, and what isn't wanted is filtered and counted. A clock on a thread, or one
+// inherited by what it starts, would look simpler, but each starts with a whole period to wait: a thousand threads that work for
+// a millisecond each would never be seen. With --pid --no-children the program looks for the process in a map. For a workload, or
+// --pid and what it starts, it can't: when we hear of a child it may be gone. So all processes are sent but those in a map, and
+// the kernel's news of forks, merged with the samples by time, say whose a sample is; a process that isn't of the family goes
+// into the map when it is first met, and its samples are dropped in the kernel from then on.
+#include "programs/profile/left_out.h"
+
+#include "runtime/sys/choke.h"
+
+namespace rawbpf::inline v0::profile {
+
+Result<void> LeftOut::update(Map &pids, const std::function<bool(uint32_t)> &wanted) {
+    const auto take_out = [&](uint32_t pid) -> Result<void> {
+        sys::Because why("this number belongs to the command now");
+        return pids.erase(&pid);
+    };
+    for (auto at = left_out_.begin(); at != left_out_.end();) {
+        if (!wanted(*at)) {
+            ++at;
+            continue;
+        }
+        TRY(take_out(*at));
+        at = left_out_.erase(at);
+    }
+    for (uint32_t pid : strangers_) {
+        if (wanted(pid) || left_out_.count(pid) != 0) continue;
+        if (left_out_.size() == kMostLeftOut) {
+            for (uint32_t old : left_out_) TRY(take_out(old));
+            left_out_.clear();
+        }
+        sys::Because why("a process that isn't the command's: no more samples of it");
+        TRY(pids.put(pid, uint8_t{1}));
+        left_out_.insert(pid);
+    }
+    strangers_.clear();
+    return {};
+}
+
+} // namespace rawbpf::inline v0::profile

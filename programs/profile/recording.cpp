@@ -1,0 +1,27 @@
+#include "programs/profile/recording.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace rawbpf::inline v0::profile {
+
+using namespace processes;
+
+void write_names(CaptureWriter &writer, const StackTree &tree, Namer &namer, const ModuleTable &modules,
+                 const LiveSymbols &symbols) {
+    std::vector<uint32_t> kernel;
+    for (uint32_t i = 0; i < tree.places().size(); ++i)
+        if (tree.places()[i].kernel && !namer.named(i)) kernel.push_back(i);
+    namer.name_kernel(kernel);
+    std::vector<uint8_t> by_module; // whether a report can't name it
+    for (uint32_t id = 0; id < modules.all().size(); ++id) {
+        const Module &module = modules[id];
+        by_module.push_back(module.kind != ModuleKind::file || symbols.unlinked(id, module));
+    }
+    for (uint32_t i = 0; i < tree.places().size(); ++i) {
+        const Place &place = tree.places()[i];
+        if (place.kernel || (place.module != kNone && by_module[place.module])) writer.name(i, *namer.frame(i));
+    }
+}
+
+} // namespace rawbpf::inline v0::profile

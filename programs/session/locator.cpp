@@ -1,0 +1,78 @@
+#include "programs/session/locator.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "programs/processes/stack_ends.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::session {
+
+using processes::kNone;
+using processes::Place;
+
+namespace {
+
+constexpr uint64_t kLowest = 4096; // nothing is mapped below
+
+} // namespace
+
+size_t frames_to_keep(std::span<const Place> user) {
+    size_t code = user.size(); // frames up to the last that is code
+    while (code > 0 && user[code - 1].module == kNone) --code;
+    if (code == user.size()) return code;
+    if (code > 0) return code + (user[code].address >= kLowest);
+    size_t count = user.size();
+    while (count > 1 && user[count - 1].address == user[count - 2].address) --count;
+    return count;
+}
+
+bool is_cut(uint8_t ending, size_t kept, size_t most) {
+    return processes::by_tables(ending) ? ending == UNWIND_ENDED_DEPTH : kept >= most;
+}
+
+uint32_t most_frames(uint32_t program) {
+    const int kernel = std::atoi(sys::first_line("/proc/sys/kernel/perf_event_max_stack").c_str());
+    return kernel > 0 ? std::min(program, static_cast<uint32_t>(kernel)) : program;
+}
+
+uint32_t Locator::kernel_node(std::span<const uint64_t> frames) {
+    uint32_t node = kNone;
+    for (size_t i = frames.size(); i-- > 0;) {
+        Place place;
+        place.address = frames[i];
+        place.kernel = true;
+        place.caller = i > 0;
+        node = tree_.intern_node(node, tree_.intern_place(place));
+    }
+    return node;
+}
+
+void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) {
+    places_.clear();
+    uint32_t module = kNone;
+    out.unknown = !user.frames.empty();
+    for (size_t i = 0; i < user.frames.size(); ++i) {
+        const uint64_t address = user.frames[i] & ~UNWIND_EXACT_PC;
+        const bool caller = i > 0 && address == user.frames[i]; // but what a signal interrupted
+        const Place &place = places_.emplace_back(table_.locate(user.pid, address, caller, user.t_ns));
+        if (place.module == kNone) continue;
+        out.unknown = false;
+        if (place.module != module) unwinding_.used(user.pid, module = place.module, user.t_ns);
+    }
+    const bool by_tables = (user.ending & UNWIND_TABLES) != 0; // then each frame was right
+    out.user_frames = static_cast<uint32_t>(by_tables ? places_.size() : frames_to_keep(places_));
+    for (size_t i = out.user_frames; i-- > 0;) out.user = tree_.intern_node(out.user, tree_.intern_place(places_[i]));
+}
+
+LocatedStacks Locator::locate(const SentStacks &sent) {
+    LocatedStacks out;
+    out.kernel = kernel_node(sent.kernel);
+    out.ending = ending_of(sent.user.ending, !sent.user.frames.empty());
+    if (out.ending != processes::kNoEnding) unwinding_.sampled(sent.user.pid, sent.user.t_ns);
+    locate_user(sent.user, out);
+    return out;
+}
+
+} // namespace rawbpf::inline v0::session
