@@ -20,6 +20,9 @@ WORK = tempfile.mkdtemp(prefix="rawbpf-cli-")
 os.chmod(WORK, 0o755)
 CXX = os.environ.get("CXX", "c++").split()[0]
 
+# A shell's background job (`.ci/run &`) ignores SIGINT, and so would all that it starts: the tests interrupt, and expect what a terminal's user sees.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 class Skip(Exception):
     pass
