@@ -22,37 +22,42 @@ namespace rawbpf::inline v0 {
 
 /// A mistake in the source: where, what, and the line it is in.
 struct Complaint {
-    Diagnostic at;
-    std::string line; ///< the source line
+    Diagnostic at;    ///< file, line, column (both are known here) and the message
+    std::string line; ///< the source line, without its newline
     std::string hint; ///< what was probably meant; may be empty
 };
 
+/// What assemble() may be told. The views and pointers must stay valid until it returns.
 struct AssembleOptions {
-    std::string_view name = "asm"; ///< of the file, for complaints and line information
+    std::string_view name = "asm"; ///< of the file, for complaints and line information; becomes Unit::name
     bool lines = true;             ///< Function::lines is filled
-    /// For `.include`: reads the file into `text`. nullptr: includes are refused. The path is as it is written.
+    /// For `.include`: reads the file into `text`; false: it can't be read, which is a complaint. nullptr: includes are refused.
+    /// The path is as it is written. Files may include each other 16 deep, 256 in all.
     bool (*include)(void *context, std::string_view path, std::string &text) = nullptr;
-    /// Whether a loader knows what such a section's programs are; what it doesn't know is warned of, with the hint. nullptr: all
-    /// are taken.
+    /// Whether a loader knows what such a section's programs are. For a section that it doesn't know there is a warning, with the
+    /// hint. nullptr: all sections are known.
     bool (*section)(std::string_view section, std::string &hint) = nullptr;
-    void *context = nullptr; ///< include()'s
+    void *context = nullptr; ///< the first argument of include(); section() gets none
 };
 
 /// A label of the source: what a listing or a debugger calls a place.
 struct LabelPlace {
-    std::string function, name;
-    uint32_t insn = 0; ///< of the function; its size: the end
+    std::string function, ///< Function::name
+        name;             ///< as it is written, without the colon
+    uint32_t insn = 0;    ///< index into Function::insns; their number: the end of the function
 };
 
+/// What assemble() returns. True when there are no complaints; warnings do not count.
 struct Assembled {
-    Unit unit; ///< sound when there are no complaints
-    std::vector<LabelPlace> labels;
-    std::vector<Complaint> complaints;
-    /// What can be written down and certainly isn't meant: a jump out of its function, an end without an exit, a place outside of
-    /// the stack, a section that no loader knows, a constant that looks like an assignment.
+    Unit unit;                         ///< complete and valid only when there are no complaints
+    std::vector<LabelPlace> labels;    ///< function by function
+    std::vector<Complaint> complaints; ///< mistakes, 20 at most; those of one file by line
+    /// What can be assembled but is surely a mistake: a jump out of its function, an end without an exit, a place outside of the
+    /// stack, a section that no loader knows, a constant that looks like an assignment. 20 at most.
     std::vector<Complaint> warnings;
+    /// True when there are no complaints.
     [[nodiscard]] explicit operator bool() const { return complaints.empty(); }
-    /// All complaints as people read them:
+    /// All complaints as people read them, each with a line "hint: ..." where there is a hint. Empty without complaints.
     ///     prog.asm:3:1: r10 is the frame pointer and can't be written
     ///         3 | r10 = 5
     ///           | ^
@@ -61,8 +66,9 @@ struct Assembled {
     [[nodiscard, gnu::cold]] std::string warning_report() const;
 };
 
-/// Instructions without a `.program` become one program of section "socket" (a socket filter) with the name "main". Reports up to
-/// 20 mistakes. Works in time proportional to the text; a unit may have 1,000,000 instructions.
+/// Assembles a text; asm/README.md has its grammar. Instructions without a `.program` become one program of section "socket" (a
+/// socket filter) with the name "main". Reports up to 20 mistakes. Works in time proportional to the text; a unit may have
+/// 1,000,000 instructions. The result does not refer to `text`.
 [[nodiscard]] Assembled assemble(std::string_view text, const AssembleOptions &options = {});
 
 /// The functions of a unit one behind the other, in the unit's order, calls aimed: what `exec -` takes. False, with a sentence in

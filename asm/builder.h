@@ -41,24 +41,31 @@
 
 namespace rawbpf::inline v0 {
 
-/// What finish() gives: a unit, or complaints.
+/// What finish() gives: a unit, or complaints. True when there are no complaints.
 class Built {
   public:
+    /// True when there are no complaints.
     [[nodiscard]] explicit operator bool() const { return problems.empty(); }
+    /// The unit; an empty one when there are complaints.
+    ///@{
     [[nodiscard]] Unit &operator*() { return unit_; }
     [[nodiscard]] Unit *operator->() { return &unit_; }
-    /// All complaints, one a line.
+    ///@}
+    /// All complaints, one a line: "hello.cpp:12: message". Empty without any.
     [[nodiscard]] std::string report() const;
 
-    std::vector<Diagnostic> problems; ///< in the order of the statements
+    std::vector<Diagnostic> problems; ///< in the order of the statements; those that only finish() can see come last
 
   private:
     friend class Builder;
     Unit unit_;
 };
 
-/// Machines whose calling convention the patterns know.
+/// Machines whose calling convention the patterns (Code::argument and similar) know. With `other`, patterns that depend on it are
+/// complaints.
 enum class Arch : uint8_t { other, x86_64, arm64 };
+/// The machine that this is compiled for.
+///@{
 #if defined(__x86_64__)
 inline constexpr Arch kHostArch = Arch::x86_64;
 #elif defined(__aarch64__)
@@ -66,10 +73,12 @@ inline constexpr Arch kHostArch = Arch::arm64;
 #else
 inline constexpr Arch kHostArch = Arch::other;
 #endif
+///@}
 
 /// A unit under construction: maps, globals, programs. Handles that it gives are valid for it only, and as long as it lives.
 class Builder {
   public:
+    /// `name` is Unit::name; `license` is the programs', which decides whether they may call GPL-only helpers (HelperInfo).
     explicit Builder(std::string name, std::string license = "Dual MIT/GPL");
     Builder(const Builder &) = delete;
     Builder &operator=(const Builder &) = delete;
@@ -78,16 +87,24 @@ class Builder {
     /// The machine that the programs are for, which says where traced functions have their arguments. The one this was compiled
     /// for, unless told otherwise.
     void target(Arch arch) { arch_ = arch; }
-    /// A program: its section says what it attaches to, as in C ("perf_event", "kprobe/vfs_read"). r1 is the context.
+    /// A program: its section says what it attaches to, as in C ("perf_event", "kprobe/vfs_read"). r1 is the context. The names
+    /// of programs, functions, maps and variables are of letters, digits, `_` and `.`, and each occurs once; else it is a
+    /// complaint. The reference is valid until finish().
     Code &program(std::string section, std::string name, Where where = Where::current());
-    /// A function that programs call, or give to a helper; its arguments arrive in r1 and following.
+    /// A function that programs call, or give to a helper; its `arguments` (0 to 5) arrive in r1 and following.
     Code &function(std::string name, int arguments, Where where = Where::current());
-    /// The same, verified once however often it is called (5.6): of its arguments nothing is known but that they are numbers, so
-    /// whatever it works on it looks up in maps; it returns a number. With `pointed`, r1 is an address where so many bytes are,
-    /// or 0, which it has to ask for (5.12).
+    /// The same, verified once however often it is called (5.6). The verifier knows of its arguments only that they are numbers,
+    /// so it looks up in maps what it works on. It returns a number. With `pointed`, r1 is the address of so many bytes, or 0,
+    /// which the function has to test for (5.12).
     Code &global_function(std::string name, int arguments, uint32_t pointed = 0, Where where = Where::current());
 
+    /// A ring buffer (5.8) of so many bytes: a power of two, 4096 at least; else it is a complaint. The loader rounds up to whole
+    /// pages of the machine.
     MapRef ringbuf(std::string name, uint32_t bytes, Where where = Where::current());
+    /// A map of up to `entries` entries. Key and value are the bytes of K and V as C++ lays them out; an array's keys are 32-bit
+    /// indices below `entries`. percpu_*: a V for each possible CPU (4.6). lru_hash: when it is full, it drops entries that
+    /// were not used lately (4.10).
+    ///@{
     template <class K, class V> MapRef hash(std::string name, uint32_t entries, Where where = Where::current()) {
         return map(1, std::move(name), sizeof(K), sizeof(V), entries, where);
     }
@@ -103,33 +120,40 @@ class Builder {
     template <class K, class V> MapRef lru_hash(std::string name, uint32_t entries, Where where = Where::current()) {
         return map(9, std::move(name), sizeof(K), sizeof(V), entries, where);
     }
+    ///@}
+    /// Programs for bpf_tail_call (4.2), by index. User space fills it in.
     MapRef prog_array(std::string name, uint32_t entries, Where where = Where::current()) {
         return map(3, std::move(name), 4, 4, entries, where);
     }
-    /// `entries` 0: one for each possible CPU, which the loader fills in.
+    /// Rings for bpf_perf_event_output (4.3). `entries` 0: one for each possible CPU; the loader asks how many there are.
     MapRef perf_event_array(std::string name, uint32_t entries = 0, Where where = Where::current()) {
         return map(4, std::move(name), 4, 4, entries, where);
     }
+    /// Cgroups to compare with (4.8): bpf_current_task_under_cgroup, bpf_skb_under_cgroup. User space fills it in.
     MapRef cgroup_array(std::string name, uint32_t entries, Where where = Where::current()) {
         return map(8, std::move(name), 4, 4, entries, where);
     }
-    /// Any other kind, by its BPF_MAP_TYPE_ number.
+    /// Any other kind, by its BPF_MAP_TYPE_ number (map_types.h); sizes in bytes. A complaint: `entries` 0 (but for
+    /// perf_event_array), a key of other than 4 bytes for an array.
+    ///@{
     MapRef map(uint32_t type, std::string name, uint32_t key_size, uint32_t value_size, uint32_t entries,
                Where where = Where::current());
     MapRef map(MapDef def, Where where = Where::current());
+    ///@}
 
-    /// A global constant, frozen before the program loads (5.2); T must be trivially copyable.
+    /// A global constant in a map of its own, frozen before the program loads (5.2); T must be trivially copyable.
     template <class T> GlobalRef constant(const std::string &name, const T &value, Where where = Where::current()) {
         static_assert(std::is_trivially_copyable_v<T>);
         return global(name, &value, sizeof(T), true, where);
     }
-    /// A global variable that programs and user space share (5.2).
+    /// A global variable in a map of its own, which programs and user space share (5.2); `value` is what it starts with.
     template <class T> GlobalRef variable(const std::string &name, const T &value = {}, Where where = Where::current()) {
         static_assert(std::is_trivially_copyable_v<T>);
         return global(name, &value, sizeof(T), false, where);
     }
 
-    /// Checks everything that needs the whole program and hands the unit out. Once; the builder is empty afterwards.
+    /// Checks everything that needs the whole program and hands the unit out; a unit without a program is a complaint. Call it
+    /// once: the builder is empty afterwards, and references to its Code are invalid.
     [[nodiscard]] Built finish();
 
   private:

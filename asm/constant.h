@@ -25,14 +25,17 @@
 namespace rawbpf::inline v0 {
 
 namespace misuse {
-void program_is_wrong(const char *why); ///< defined nowhere, as number_out_of_range
+/// Defined nowhere, as number_out_of_range: a constant program that calls it doesn't compile, and the error shows `why`.
+void program_is_wrong(const char *why);
 } // namespace misuse
 
-/// Bytes on the stack of a constant program.
+/// A T on the stack of a constant program. An access beyond its end doesn't compile.
 template <class T> struct ConstantSlot {
-    static constexpr size_t kBytes = sizeof(T);
-    int32_t off;
+    static constexpr size_t kBytes = sizeof(T); ///< what Place checks against
+    int32_t off;                                ///< of its first byte, from r10: -512 to -1
+    /// The slot's beginning.
     [[nodiscard]] constexpr operator Mem() const { return *this + 0; } // NOLINT: implicit
+    /// The place so many bytes behind its beginning.
     [[nodiscard]] constexpr Mem operator+(Distance distance) const {
         Mem mem(fp);
         mem.off = off + distance.bytes;
@@ -45,8 +48,12 @@ template <class T> struct ConstantSlot {
 /// A constant program under construction. Everything here happens in the compiler.
 class ConstantCode : public Instructions<ConstantCode> {
   public:
+    /// What a constant program has room for: instruction slots, labels (an if_ takes one or two, a loop two), jumps.
+    ///@{
     static constexpr size_t kMostInsns = 1024, kMostLabels = 128, kMostJumps = 256;
+    ///@}
 
+    /// A place to jump to, of the ConstantCode that made it.
     class Label {
         friend class ConstantCode;
         constexpr explicit Label(size_t number) : number_(number) {}
@@ -58,6 +65,7 @@ class ConstantCode : public Instructions<ConstantCode> {
         Else(const Else &) = delete;
         Else &operator=(const Else &) = delete;
         constexpr ~Else() { code_.bind(end_); }
+        /// Writes `body` as the other branch. Call it at once.
         template <class Body> constexpr void else_(Body &&body) && {
             const Label end = code_.label();
             if (code_.reachable_) code_.jump(end);
@@ -73,20 +81,26 @@ class ConstantCode : public Instructions<ConstantCode> {
         Label end_;
     };
 
+    // As the methods of Code with these names, but what Code complains of doesn't compile.
+
+    /// A place to jump to, not bound yet.
     [[nodiscard]] constexpr Label label() {
         if (label_count_ == kMostLabels) misuse::program_is_wrong("a constant program has at most 128 labels");
         labels_[label_count_] = -1;
         return Label(label_count_++);
     }
+    /// The label is here, at the next instruction; a second time doesn't compile.
     constexpr void bind(Label label) {
         if (labels_[label.number_] >= 0) misuse::program_is_wrong("a label is bound a second time");
         labels_[label.number_] = static_cast<int64_t>(size_);
         reachable_ = true;
     }
+    /// Jumps always.
     constexpr void jump(Label to) {
         jump_form(*find_form("ja"), {}, to);
         reachable_ = false;
     }
+    /// Jumps if the condition holds. One instruction; two for the opposite of `&`.
     constexpr void jump_if(Condition condition, Label to) {
         Operands operands = operands_of(condition.left, condition.right);
         const Form &form = form_of(condition);
@@ -95,21 +109,25 @@ class ConstantCode : public Instructions<ConstantCode> {
         append(form, operands, Where());
         jump_form(*find_form("ja"), {}, to);
     }
+    /// Ends the program, whose result is r0. Whether r0 is set isn't checked.
     constexpr void exit() {
         append(*find_form("exit"), {}, Where());
         reachable_ = false;
     }
+    /// r0 = value, exit: two instructions.
     constexpr void ret(Value64 value) {
         mov(r0, value);
         exit();
     }
 
+    /// Writes `body` to run if the condition holds: f.if_(r0 > 1500, [&] { ... }).else_([&] { ... });
     template <class Body> constexpr Else if_(Condition condition, Body &&body) {
         const Label end = label();
         jump_if(!condition, end);
         body();
         return Else(*this, end);
     }
+    /// Runs `body` as long as the condition, tested before each round, holds. The verifier must see that it ends (5.3).
     template <class Body> constexpr void while_(Condition condition, Body &&body) {
         const Label top = label(), end = label();
         bind(top);
@@ -118,6 +136,7 @@ class ConstantCode : public Instructions<ConstantCode> {
         if (reachable_) jump(top);
         bind(end);
     }
+    /// Runs `body` with counter = 0, 1 .. rounds - 1. The verifier goes through every round (5.3).
     template <class Body> constexpr void loop(WritableReg counter, Value64 rounds, Body &&body) {
         mov(counter, 0);
         while_(counter < rounds, [&] {
@@ -126,19 +145,22 @@ class ConstantCode : public Instructions<ConstantCode> {
         });
     }
 
+    /// A T on the stack, whose content is not set. More than 512 bytes in all don't compile.
     template <class T> [[nodiscard]] constexpr ConstantSlot<T> stack() {
         constexpr uint32_t kAlign = alignof(T) > 8 ? 8 : alignof(T);
         stack_ = (stack_ + static_cast<uint32_t>(sizeof(T)) + kAlign - 1) / kAlign * kAlign;
         if (stack_ > 512) misuse::program_is_wrong("the stack has 512 bytes");
         return {-static_cast<int32_t>(stack_)};
     }
-    /// dst = base; dst += distance (left out when zero)
+    /// dst = base; dst += distance. Up to two instructions: the first is left out when dst is the base, the second when the
+    /// distance is zero.
     constexpr void address(WritableReg dst, Mem mem) {
         if (mem.base != dst.number()) mov(dst, Reg(mem.base));
         if (mem.off != 0) add(dst, runtime(mem.off));
     }
 
-    /// A helper whose arguments are in r1 to r5; the number says how many, for the check: f.call<2>(helper::map_lookup_elem).
+    /// Calls a helper whose arguments are in r1 to r5; the number says how many, for the check:
+    /// f.call<2>(helper::map_lookup_elem). Whether the registers are set isn't checked.
     template <int arguments, Helper H> constexpr void call(H) {
         H::template check<arguments>();
         Operands operands;
@@ -146,10 +168,12 @@ class ConstantCode : public Instructions<ConstantCode> {
         append(*find_form("call"), operands, Where());
     }
 
+    /// Instruction slots so far; a wide instruction is two.
     [[nodiscard]] constexpr size_t size() const { return size_; }
+    /// Slot `i`, below size(). Jumps have their distances after finish().
     [[nodiscard]] constexpr const Insn &operator[](size_t i) const { return insns_[i]; }
 
-    /// Fills the jumps in, and looks at what only the end shows.
+    /// Fills the jumps in, and checks what only the end shows: no instructions, a way past the end, an unbound label.
     constexpr void finish() {
         if (size_ == 0) misuse::program_is_wrong("the program has no instructions");
         if (reachable_) misuse::program_is_wrong("the program runs past its end: it must end with exit or ret");
@@ -222,7 +246,8 @@ class ConstantCode : public Instructions<ConstantCode> {
     bool reachable_ = true;
 };
 
-/// The instructions that `body` writes, as a constant. A wide instruction is two of them.
+/// The instructions that `body`, a lambda without captures, writes into a ConstantCode: a std::array of Insn. A wide instruction
+/// is two of them. Mistakes don't compile.
 template <class Body> [[nodiscard]] consteval auto constant_program(Body) {
     constexpr size_t kSize = [] {
         ConstantCode code;
@@ -238,7 +263,8 @@ template <class Body> [[nodiscard]] consteval auto constant_program(Body) {
     return insns;
 }
 
-/// A unit of one program, to print, to load (object_of), to write (unit_elf).
+/// A unit of one program, to print, to load (object_of()), to write (write_object()). `name` is the unit's and the program's,
+/// `section` says what it attaches to ("socket").
 [[nodiscard]] inline Unit constant_unit(std::string_view name, std::string_view section, std::span<const Insn> insns,
                                         std::string_view license = "Dual MIT/GPL") {
     Unit unit;

@@ -13,31 +13,34 @@
 
 namespace rawbpf::inline v0 {
 
-/// What goes into an instruction. Fields that the form doesn't have must be left alone.
+/// What goes into an instruction. Fields that the form doesn't have (Form::fields) must be 0.
 struct Operands {
-    int dst = 0;
-    int src = 0;
-    int64_t off = 0;
-    int64_t imm = 0;
+    int dst = 0;     ///< register 0 to 10
+    int src = 0;     ///< register 0 to 10
+    int64_t off = 0; ///< -32768 to 32767: bytes; of jumps: instructions, from the next one
+    int64_t imm = 0; ///< 32 bits, of ld_imm64 all 64; of gotol and local calls: instructions, from the next one
 };
 
+/// Why encode() refuses.
 enum class Problem : uint8_t {
-    none,
+    none,             ///< it doesn't
     no_such_register, ///< not 0..10
     read_only,        ///< r10 as the result
     offset_range,     ///< beyond 16 bits
     immediate_range,  ///< doesn't survive the trip through 32 bits
     value_range,      ///< doesn't fit in the memory that it is stored to
     shift_range,      ///< at or beyond the width
-    zero_divisor,
-    address_space, ///< not two 16-bit numbers
-    not_an_operand ///< a value for a field that this form doesn't have
+    zero_divisor,     ///< division or remainder by a constant 0
+    address_space,    ///< not two 16-bit numbers; encode() doesn't report it
+    not_an_operand    ///< a value for a field that this form doesn't have
 };
 
+/// What encode() returns; true when nothing is wrong.
 struct Encoded {
-    Insn insn;   ///< valid when problem is none
-    Insn second; ///< the second slot of ld_imm64
-    Problem problem = Problem::none;
+    Insn insn;                       ///< valid when problem is none
+    Insn second;                     ///< the second slot of ld_imm64; of other instructions all zero
+    Problem problem = Problem::none; ///< the first thing that is wrong
+    /// True when nothing is wrong.
     [[nodiscard]] constexpr explicit operator bool() const { return problem == Problem::none; }
 };
 
@@ -74,8 +77,10 @@ struct Encoded {
 }
 
 namespace detail {
+/// Whether low <= value <= high.
 constexpr bool fits(int64_t value, int64_t low, int64_t high) { return low <= value && value <= high; }
 
+/// What is wrong with this immediate of a form that has one.
 constexpr Problem check_immediate(const Form &form, int64_t imm) {
     switch (form.shape) {
     case Shape::load_wide: return Problem::none;
@@ -107,7 +112,7 @@ constexpr Problem check_immediate(const Form &form, int64_t imm) {
 }
 } // namespace detail
 
-/// Puts an instruction together. Usable in constant expressions; `problem` says what didn't fit.
+/// Puts an instruction together. Usable in constant expressions; Encoded::problem says what doesn't fit.
 [[nodiscard]] constexpr Encoded encode(const Form &form, const Operands &operands) {
     Encoded out;
     auto bad = [&](Problem problem) {
@@ -135,7 +140,7 @@ constexpr Problem check_immediate(const Form &form, int64_t imm) {
     return out;
 }
 
-/// The same by the row's name: encode("add32", {.dst = 1, .imm = 5}). An unknown name is Problem::not_an_operand.
+/// The same by the form's name: encode("add32", {.dst = 1, .imm = 5}). An unknown name is Problem::not_an_operand.
 [[nodiscard]] constexpr Encoded encode(std::string_view name, const Operands &operands) {
     for (const Form &form : isa::kForms)
         if (form.name == name) return encode(form, operands);

@@ -12,7 +12,7 @@ namespace rawbpf::inline v0 {
 class Builder;
 class Code;
 
-/// A map of the unit under construction.
+/// A map of the unit under construction; belongs to the Builder that made it.
 class MapRef {
   private:
     friend class Builder;
@@ -23,10 +23,10 @@ class MapRef {
     uint32_t index_;
 };
 
-/// A global variable: the value of a one-entry array map.
+/// A global variable, or a place in it: the value of a one-entry array map. Belongs to the Builder that made it.
 class GlobalRef {
   public:
-    /// The place `distance` bytes into it.
+    /// The place `distance` bytes further. Code complains where it is behind the variable's end.
     [[nodiscard]] GlobalRef operator+(uint32_t distance) const {
         GlobalRef moved = *this;
         moved.off_ += distance;
@@ -55,11 +55,16 @@ class Label {
 /// Bytes on the program's stack. Goes wherever a Mem goes; accesses beyond its end are complaints.
 class Slot {
   public:
+    /// The slot's beginning.
     operator Mem() const { return at(0); } // NOLINT: implicit
+    /// The place so many bytes behind its beginning.
     [[nodiscard]] Mem operator+(Distance distance) const { return at(distance.bytes); }
+    /// Bytes.
     [[nodiscard]] uint32_t size() const { return size_; }
 
   protected:
+    // For Code and SlotOf alone.
+    /// @cond
     friend class Code;
     Slot(const Code *owner, int32_t off, uint32_t size) : owner_(owner), off_(off), size_(size) {}
     [[nodiscard]] Mem at(int64_t distance) const {
@@ -70,6 +75,7 @@ class Slot {
         mem.owner = owner_;
         return mem;
     }
+    /// @endcond
 
   private:
     const Code *owner_;
@@ -80,17 +86,20 @@ class Slot {
 /// A slot whose size the compiler knows, and checks where all of it is read or written.
 template <class T> class SlotOf : public Slot {
   public:
-    static constexpr size_t kBytes = sizeof(T);
+    static constexpr size_t kBytes = sizeof(T); ///< what Place checks against
 
   private:
     friend class Code;
     explicit SlotOf(Slot slot) : Slot(slot) {}
 };
 
-/// One argument of a call: a register, a number of up to 64 bits, a pointer (stack slot, register + distance, global), a map, a
-/// function.
+/// One argument of a call, with which Code fills one of r1 to r5.
 class Arg {
   public:
+    /// What an argument may be: a register; a number of up to 64 bits (nullptr is 0); the address of a place in memory, such as
+    /// r6 + 8 or a stack slot; the address of a global variable; a map; a function of the unit, which must outlive this value.
+    /// The lower half of a register doesn't compile.
+    ///@{
     Arg(Reg reg) : kind_(Kind::reg), mem_(reg) {} // NOLINT: implicit, all of these
     template <Number T> Arg(T number) : kind_(Kind::number), number_(static_cast<int64_t>(number)) {} // NOLINT
     Arg(Runtime number) : kind_(Kind::number), number_(number.number) {}                              // NOLINT
@@ -106,6 +115,7 @@ class Arg {
         static_assert(sizeof(W) == 0,
                       "arguments travel in r1 to r5; give the whole register: its upper half is zero after writing w");
     }
+    ///@}
 
   private:
     friend class Code;

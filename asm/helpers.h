@@ -14,11 +14,11 @@ namespace rawbpf::inline v0 {
 
 /// One row of helpers.def.
 struct HelperInfo {
-    uint16_t id;
-    KernelVersion since;
-    bool gpl_only;
+    uint16_t id;                ///< what `call` carries in imm: enum bpf_func_id of the kernel's uapi/linux/bpf.h, from 1
+    KernelVersion since;        ///< the first kernel that has it
+    bool gpl_only;              ///< only for programs whose license is GPL-compatible
     std::string_view name;      ///< without the "bpf_"
-    std::string_view returns;   ///< C type
+    std::string_view returns;   ///< C type of r0: "long", "void *"
     std::string_view arguments; ///< "(void *map, const void *key)"
 };
 
@@ -30,6 +30,7 @@ constexpr int count_arguments(std::string_view list) {
     for (char c : list) n += c == ',';
     return list.find("...") == std::string_view::npos ? n : n - 1;
 }
+/// Whether a C parameter list ends in dots.
 constexpr bool is_variadic(std::string_view list) { return list.find("...") != std::string_view::npos; }
 } // namespace detail
 
@@ -51,16 +52,18 @@ namespace helper {
 #include "asm/helpers.def"
 } // namespace helper
 
-/// One of those types.
+/// One of the types in namespace helper.
 template <class H>
 concept Helper = requires {
     typename H::is_helper;
 };
 
-/// All of them, by id.
+/// All rows, by id: the row of helper `id` is number id - 1. Valid for ever.
 [[nodiscard]] std::span<const HelperInfo> all_helpers();
-/// The helper with this number, or this name (with or without "bpf_"); nullptr when there is none.
+/// The helper with this number, or this name (with or without "bpf_"); nullptr when there is none. Valid for ever.
+///@{
 [[nodiscard]] const HelperInfo *find_helper(int64_t id);
 [[nodiscard]] const HelperInfo *find_helper(std::string_view name);
+///@}
 
 } // namespace rawbpf::inline v0

@@ -58,29 +58,36 @@ namespace rawbpf::inline v0 {
 // clang-format on
 
 #define RAWBPF_ENUMERATOR(name, ...) name,
-/// BPF_PROG_TYPE_*
+/// BPF_PROG_TYPE_*, with the kernel's names and numbers (include/uapi/linux/bpf.h).
 enum class ProgramType : uint32_t { RAWBPF_PROGRAM_TYPES(RAWBPF_ENUMERATOR) };
-/// BPF_CGROUP_*, BPF_TRACE_* ...: the kernel's names have BPF_ in front.
+/// BPF_CGROUP_*, BPF_TRACE_* ...: the kernel's numbers; its names have BPF_ in front.
 enum class AttachType : uint32_t { RAWBPF_ATTACH_TYPES(RAWBPF_ENUMERATOR) };
-/// BPF_LINK_TYPE_*
+/// BPF_LINK_TYPE_*, with the kernel's names and numbers.
 enum class LinkType : uint32_t { RAWBPF_LINK_TYPES(RAWBPF_ENUMERATOR) };
 #undef RAWBPF_ENUMERATOR
 #define RAWBPF_COUNT(...) +1
 /// How many of each there are, UNSPEC included where there is one.
+///@{
 inline constexpr uint32_t kProgramTypeCount = RAWBPF_PROGRAM_TYPES(RAWBPF_COUNT);
 inline constexpr uint32_t kAttachTypeCount = RAWBPF_ATTACH_TYPES(RAWBPF_COUNT);
 inline constexpr uint32_t kLinkTypeCount = RAWBPF_LINK_TYPES(RAWBPF_COUNT);
+///@}
 #undef RAWBPF_COUNT
 
-/// "PERF_EVENT" for 7; "?" for a number that isn't in the list.
+/// The name without BPF_PROG_TYPE_ or the like in front: program_type_name(7) is "PERF_EVENT". "?" for a number that isn't in the
+/// list.
+///@{
 [[nodiscard]] std::string_view program_type_name(uint32_t type);
 [[nodiscard]] std::string_view attach_type_name(uint32_t type);
 [[nodiscard]] std::string_view link_type_name(uint32_t type);
 [[nodiscard]] std::string_view map_type_name(uint32_t type);
-/// The kernel version that brought it ("5.8"), or empty.
+///@}
+/// The kernel version that brought it: "5.8". Empty: no release yet, UNSPEC, or a number that isn't in the list.
+///@{
 [[nodiscard]] std::string_view program_type_since(uint32_t type);
 [[nodiscard]] std::string_view attach_type_since(uint32_t type);
 [[nodiscard]] std::string_view link_type_since(uint32_t type);
 [[nodiscard]] std::string_view map_type_since(uint32_t type);
+///@}
 
 } // namespace rawbpf::inline v0

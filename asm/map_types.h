@@ -20,20 +20,23 @@
 
 namespace rawbpf::inline v0 {
 
+/// What keys a map type has.
 enum class MapKeys : uint8_t {
     unasked, ///< the kernel sets them, or checks them later
-    any,
-    index, ///< a number of 4 bytes below max_entries
-    none,
-    prefix, ///< a number of bits, then the bits: struct bpf_lpm_trie_key
-    object, ///< the 4 bytes of a descriptor; values lie at the object itself, without a max_entries
+    any,     ///< any bytes, one at least
+    index,   ///< a number of 4 bytes below max_entries
+    none,    ///< key_size is 0
+    prefix,  ///< a number of bits, then the bits: struct bpf_lpm_trie_key
+    object,  ///< the 4 bytes of a descriptor; values lie at the object itself, without a max_entries
 };
+/// What values a map type has.
 enum class MapValues : uint8_t {
-    none,
+    none,      ///< value_size is 0
     typed,     ///< the programs' own; their BTF is taken
     per_cpu,   ///< the same, one for each possible CPU
     reference, ///< to an object of the kernel, or bytes in the kernel's form: no BTF is taken
 };
+/// How user space sees what is in a map.
 enum class MapContents : uint8_t {
     entries, ///< keys and values, which BPF_MAP_GET_NEXT_KEY and BPF_MAP_LOOKUP_ELEM read
     ring,    ///< records that a reader takes as they come
@@ -43,22 +46,22 @@ enum class MapContents : uint8_t {
     kernels, ///< a struct that the kernel calls, registered by a link
     memory,  ///< mapped, without entries
 };
-/// What does its work in the emulator.
+/// What does its work in the emulator (runtime/emulator/maps.h).
 enum class MapEngine : uint8_t {
-    array,
-    hash,
-    trie,    ///< longest prefix match
-    bloom,   ///< push adds, peek asks
-    maps,    ///< an array of other maps
-    map_set, ///< a hash of other maps
-    programs,
-    queue,
-    stack,
-    ring,
-    records,
-    arena,
-    targets, ///< addresses of instructions, for gotox
-    unknown, ///< it is refused
+    array,    ///< values by index
+    hash,     ///< values by key; LRU hashes, too
+    trie,     ///< longest prefix match
+    bloom,    ///< push adds, peek asks
+    maps,     ///< an array of other maps
+    map_set,  ///< a hash of other maps
+    programs, ///< an array of programs, for tail calls
+    queue,    ///< first in, first out
+    stack,    ///< last in, first out
+    ring,     ///< a ring buffer
+    records,  ///< a perf event array: its records, without rings
+    arena,    ///< memory
+    targets,  ///< addresses of instructions, for gotox
+    unknown,  ///< it is refused
 };
 
 // clang-format off
@@ -105,40 +108,47 @@ enum class MapEngine : uint8_t {
     X(RHASH, "7.2", any, typed, entries, unknown, "", "", "")
 // clang-format on
 
-/// BPF_MAP_TYPE_*
+/// BPF_MAP_TYPE_*, with the kernel's names and numbers (include/uapi/linux/bpf.h).
 enum class MapType : uint32_t {
 #define RAWBPF_ENUMERATOR(name, ...) name,
     RAWBPF_MAP_TYPES(RAWBPF_ENUMERATOR)
 #undef RAWBPF_ENUMERATOR
 };
 
+/// What is known of a map type.
 struct MapTypeRow {
-    std::string_view name, since;
-    MapKeys keys;
-    MapValues values;
-    MapContents contents;
-    MapEngine engine;
-    std::string_view called, purpose, helpers;
+    std::string_view name,   ///< "HASH": without BPF_MAP_TYPE_
+        since;               ///< the kernel that brought it, "5.8"; empty for UNSPEC and where it isn't known
+    MapKeys keys;            ///< what map_alloc_check() of the kernel wants of them
+    MapValues values;        ///< likewise
+    MapContents contents;    ///< how user space sees what is in it
+    MapEngine engine;        ///< what it is in the emulator
+    std::string_view called, ///< in "needs ring buffers, 5.8"; empty: no word of its own
+        purpose,             ///< what it is for, as a phrase; empty: memory that the programs and user space share
+        helpers;             ///< names without "bpf_", one blank between; see the head of this file. Empty: the general ones
 };
 
+/// The row of each map type; its position is the type's number.
 inline constexpr MapTypeRow kMapTypes[] = {
 #define RAWBPF_ROW(name, since, keys, values, contents, engine, called, purpose, helpers)                                        \
     {#name, since, MapKeys::keys, MapValues::values, MapContents::contents, MapEngine::engine, called, purpose, helpers},
     RAWBPF_MAP_TYPES(RAWBPF_ROW)
 #undef RAWBPF_ROW
 };
+/// How many there are, UNSPEC included.
 inline constexpr uint32_t kMapTypeCount = sizeof kMapTypes / sizeof *kMapTypes;
 static_assert(uint32_t(MapType::RINGBUF) == 27 &&
               uint32_t(MapType::ARENA) == 33); // a row dropped or doubled would shift the others
 
-/// Of a type that isn't in the table yet, what is most likely.
+/// The row of a type that isn't in the table yet: what is most likely.
 inline constexpr MapTypeRow kNewMapType{"?", "", MapKeys::any, MapValues::typed, MapContents::entries, MapEngine::unknown, "",
                                         "",  ""};
-/// The row of a BPF_MAP_TYPE_ number.
+/// The row of a BPF_MAP_TYPE_ number; kNewMapType for one that isn't in the table.
 [[nodiscard]] constexpr const MapTypeRow &map_type_row(uint32_t type) {
     return type < kMapTypeCount ? kMapTypes[type] : kNewMapType;
 }
-/// A ring of records of its own, whose max_entries is a number of bytes: whole pages, a power of two of them.
+/// True for RINGBUF and USER_RINGBUF: one ring of records, whose max_entries is a number of bytes: whole pages, a power of two of
+/// them.
 [[nodiscard]] constexpr bool is_ring_buffer(uint32_t type) {
     return map_type_row(type).contents == MapContents::ring && map_type_row(type).values == MapValues::none;
 }

@@ -20,7 +20,9 @@ namespace rawbpf::inline v0 {
 /// lead to it.
 class Nearest {
   public:
+    /// The word must outlive it.
     explicit Nearest(std::string_view word) : word_(word), steps_(word.size() < 3 ? word.size() / 2 : word.size() / 3) {}
+    /// A name that may be meant; it is copied where it is the nearest so far.
     void offer(std::string_view name);
     /// "did you mean `name`?", or nothing when none is near.
     [[nodiscard]] std::string hint() const;

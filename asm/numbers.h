@@ -25,37 +25,47 @@
 
 namespace rawbpf::inline v0 {
 
-/// A number as C++ has them: any integer or enumerator.
+/// A number as C++ has them: any integer, or an enumerator of an unscoped enum.
 template <class T>
 concept Number = std::is_integral_v<T> ||(std::is_enum_v<T> &&std::is_convertible_v<T, long long>);
 
 namespace misuse {
-void number_out_of_range(const char *what_is_right); ///< defined nowhere: what calls it doesn't compile
+/// Defined nowhere: a constant expression that calls it doesn't compile, and the error shows `what_is_right`.
+void number_out_of_range(const char *what_is_right);
 } // namespace misuse
 
-/// A number that the compiler doesn't know; it is checked when the program is put together.
+/// A number that the compiler doesn't know, made by runtime(); it is checked when the program is put together.
 struct Runtime {
-    int64_t number;
+    int64_t number;     ///< the value; of `above` only its 64 bits
     bool above = false; ///< unsigned, and more than INT64_MAX; `number` has the same 64 bits
 };
+/// Marks a number that isn't a constant: f.mov(r1, runtime(n)). Where n doesn't fit, Builder::finish() says so.
+///@{
 template <Number T> [[nodiscard]] constexpr Runtime runtime(T n) {
     return {static_cast<int64_t>(n), std::is_unsigned_v<T> && static_cast<int64_t>(n) < 0};
 }
 [[nodiscard]] constexpr Runtime runtime(Runtime n) { return n; }
+///@}
 
-/// What stands on the right of an operation: a register or a number. `number` is 64 bits, whatever the instruction holds.
+/// What stands on the right of an operation: a register or a number.
 struct Source {
-    bool is_register = false;
-    uint8_t reg = 0;
-    int64_t number = 0;
+    bool is_register = false; ///< then `reg` counts, else `number`
+    uint8_t reg = 0;          ///< 0 to 10
+    int64_t number = 0;       ///< all 64 bits, whatever the instruction holds
 };
 
 /// Which numbers an operation takes.
-enum class Range : uint8_t { number, shift, divisor };
+enum class Range : uint8_t {
+    number, ///< all that fit in the instruction
+    shift,  ///< 0 to the width - 1
+    divisor ///< likewise all, but 0
+};
 
 namespace detail {
+/// Whether low <= value <= high.
 constexpr bool between(int64_t value, int64_t low, int64_t high) { return low <= value && value <= high; }
 
+/// In a constant expression: doesn't compile where the number is out of range. `wide`: of a 64-bit operation.
 template <Range range, bool wide> constexpr void check_operand([[maybe_unused]] Runtime n) {
 #if RAWBPF_CHECKS
     using misuse::number_out_of_range;
@@ -76,8 +86,11 @@ template <Range range, bool wide> constexpr void check_operand([[maybe_unused]] 
 
 /// The right-hand side of an operation: a register of the same width, or a number.
 template <class R, Range range = Range::number> struct Value : Source {
-    static constexpr bool wide = std::is_same_v<R, Reg>;
+    static constexpr bool wide = std::is_same_v<R, Reg>; ///< of a 64-bit operation
 
+    /// A register of that width; a constant, which the compiler checks; or runtime(n), which is checked later. A register of the
+    /// other width doesn't compile.
+    ///@{
     constexpr Value(R r) : Source{true, static_cast<uint8_t>(r.number()), 0} {} // NOLINT: implicit, as for those below
     template <Number T> RAWBPF_CHECKED Value(T n) : Source{false, 0, static_cast<int64_t>(n)} {
         detail::check_operand<range, wide>(runtime(n));
@@ -87,16 +100,23 @@ template <class R, Range range = Range::number> struct Value : Source {
     requires(std::is_same_v<Other, Reg32> ? wide : !wide && std::is_base_of_v<Reg, Other>) constexpr Value(Other) {
         static_assert(sizeof(Other) == 0, "r and w registers don't mix in one instruction: w1 is the lower half of r1");
     }
+    ///@}
 };
+/// The right-hand sides of operations with 64 and with 32 bits: of most, of shifts, of divisions.
+///@{
 using Value64 = Value<Reg>;
 using Value32 = Value<Reg32>;
 using Shift64 = Value<Reg, Range::shift>;
 using Shift32 = Value<Reg32, Range::shift>;
 using Divisor64 = Value<Reg, Range::divisor>;
 using Divisor32 = Value<Reg32, Range::divisor>;
+///@}
 
 /// What is stored into memory of T's width: a register, or a number that fits there as a signed or an unsigned one.
 template <class T> struct Stored : Source {
+    /// A register, whose low bits are stored; a constant, which the compiler checks; or runtime(n), which is checked later. A
+    /// Reg32 doesn't compile.
+    ///@{
     constexpr Stored(Reg r) : Source{true, static_cast<uint8_t>(r.number()), 0} {} // NOLINT: implicit, as for those below
     template <Number N> RAWBPF_CHECKED Stored(N n) : Source{false, 0, static_cast<int64_t>(n)} {
 #if RAWBPF_CHECKS
@@ -114,12 +134,15 @@ template <class T> struct Stored : Source {
     constexpr Stored(Other) {
         static_assert(sizeof(Other) == 0, "what is stored comes from r0 to r10; store<uint32_t> takes the lower half");
     }
+    ///@}
 };
 
 /// How far from a register a place in memory is.
 struct Distance {
-    int64_t bytes;
+    int64_t bytes; ///< -32768 to 32767, or it is a complaint
 
+    /// A constant, which the compiler checks; or runtime(n), which is checked later.
+    ///@{
     template <Number T> RAWBPF_CHECKED Distance(T n) : bytes(static_cast<int64_t>(n)) { // NOLINT: implicit
 #if RAWBPF_CHECKS
         if (runtime(n).above || !detail::between(bytes, INT16_MIN, INT16_MAX))
@@ -127,18 +150,23 @@ struct Distance {
 #endif
     }
     constexpr Distance(Runtime n) : bytes(n.above ? INT64_MAX : n.number) {} // NOLINT: implicit
+    ///@}
 };
 
 /// A width in bits, out of a few.
 template <int... Allowed> struct Width {
-    int bits;
+    int bits; ///< 1 to 64; 0: runtime() of something else
 
+    /// A constant, which the compiler checks; or runtime(n), which is checked later.
+    ///@{
     RAWBPF_CHECKED Width(int n) : bits(n) { // NOLINT: implicit
 #if RAWBPF_CHECKS
         if (!((n == Allowed) || ...)) misuse::number_out_of_range("this instruction comes in a few widths: see Width<...>");
 #endif
     }
     constexpr Width(Runtime n) : bits(n.number > 0 && n.number <= 64 ? static_cast<int>(n.number) : 0) {} // NOLINT: implicit
+    ///@}
+    /// Whether `bits` is one of the allowed widths.
     [[nodiscard]] constexpr bool is_right() const { return ((bits == Allowed) || ...); }
 };
 

@@ -59,9 +59,10 @@ enum class Shape : uint8_t {
     exit,          ///< exit
 };
 
-/// Which fields of the instruction are operands.
+/// The fields of an instruction, as bits of a set of operands.
 enum Field : uint8_t { kDst = 1, kSrc = 2, kOff = 4, kImm = 8 };
 
+/// Which fields are operands in a form of this shape: a set of Field. The others have fixed values (Form).
 [[nodiscard]] constexpr uint8_t operand_fields(Shape shape) {
     switch (shape) {
     case Shape::alu_imm: return kDst | kImm;
@@ -99,35 +100,49 @@ enum Field : uint8_t { kDst = 1, kSrc = 2, kOff = 4, kImm = 8 };
 
 /// A kernel version, or 0.0: none yet.
 struct KernelVersion {
-    uint8_t major = 0, minor = 0;
+    uint8_t major = 0, ///< 5 of 5.8
+        minor = 0;     ///< 8 of 5.8
+    /// Equal in both numbers.
     friend constexpr bool operator==(KernelVersion, KernelVersion) = default;
 };
 
 /// One row of the instruction set.
 struct Form {
-    uint8_t code;
-    Shape shape;
+    uint8_t code; ///< opcode
+    Shape shape;  ///< how it is written, and its operands
     uint8_t bits; ///< of the operation: 32 or 64; of a memory access: 8, 16, 32, 64; of a sign extension or swap: its width
     uint8_t register_bits;   ///< 32: the registers are written wN
     bool is_signed;          ///< loads that extend the sign
-    uint8_t src;             ///< where these three are not operands, the value they must have
-    int16_t off;             ///<
-    int32_t imm;             ///<
+    uint8_t src;             ///< where src is not an operand, the value that it must have
+    int16_t off;             ///< likewise
+    int32_t imm;             ///< likewise
     uint8_t cpu;             ///< LLVM's -mcpu=vN that has it; 5: newer than v4
     KernelVersion since;     ///< the first kernel whose verifier takes it
     std::string_view name;   ///< short and unique: "add", "jslt32", "ldxb"
     std::string_view symbol; ///< how it is written: "+=", "s<", "atomic_fetch_add"
 
+    /// Which fields are operands: a set of Field.
     [[nodiscard]] constexpr uint8_t fields() const { return operand_fields(shape); }
 };
 
-/// What the number in ld_imm64 stands for; its source register (BPF_PSEUDO_* of the kernel).
-enum class Wide : uint8_t { number, map_fd, map_value, btf_id, function, map_index, map_index_value };
+/// What the number in ld_imm64 stands for; its source register (BPF_PSEUDO_* of the kernel; RFC 9669, 5.4).
+enum class Wide : uint8_t {
+    number,         ///< itself, 64 bits
+    map_fd,         ///< a map by file descriptor
+    map_value,      ///< an address in the value of such a map: descriptor and offset (5.2)
+    btf_id,         ///< a kernel variable by BTF id (5.10)
+    function,       ///< a function of the program; counts instructions from the next one (5.13)
+    map_index,      ///< a map by index in the program's fd_array (5.14)
+    map_index_value ///< an address in the value of such a map (5.14)
+};
 
 namespace isa {
 
+/// The versions in the table, k_none for no release yet.
+///@{
 inline constexpr KernelVersion k3_18{3, 18}, k4_14{4, 14}, k4_16{4, 16}, k5_1{5, 1}, k5_2{5, 2}, k5_10{5, 10}, k5_12{5, 12},
     k5_13{5, 13}, k5_14{5, 14}, k6_6{6, 6}, k6_9{6, 9}, k6_15{6, 15}, k6_19{6, 19}, k_none{};
+///@}
 
 // clang-format off
 #define RAWBPF_ALU(op, name, symbol)                                                         \
@@ -160,6 +175,7 @@ inline constexpr KernelVersion k3_18{3, 18}, k4_14{4, 14}, k4_16{4, 16}, k5_1{5,
     {0xc3, Shape::shape, 32, 64, false, 0, 0, op, 5, k6_15, name "32", name},                \
     {0xdb, Shape::shape, 64, 64, false, 0, 0, op, 5, k6_15, name "64", name}
 
+/// The instruction set, one row for each form.
 inline constexpr Form kForms[] = {
     // Arithmetic, class 7 (64 bits) and class 4 (32 bits; the upper half of the result is zero).
     RAWBPF_ALU(0x00, "add", "+="),
@@ -263,13 +279,15 @@ inline constexpr Form kForms[] = {
 #undef RAWBPF_MEMORY
 #undef RAWBPF_ORDERED
 
+/// Rows of kForms.
 inline constexpr size_t kFormCount = sizeof(kForms) / sizeof(kForms[0]);
 
-/// opcode -> its first form, form -> the next one with that opcode; -1 ends.
+/// The forms of each opcode as lists: positions in kForms, -1 ends.
 struct Index {
-    int16_t first[256];
-    int16_t next[kFormCount];
+    int16_t first[256];       ///< of an opcode, its first form
+    int16_t next[kFormCount]; ///< of a form, the next one with the same opcode
 };
+/// The lists of kForms.
 inline constexpr Index kIndex = [] {
     Index index{};
     for (auto &i : index.first) i = -1;
@@ -282,7 +300,7 @@ inline constexpr Index kIndex = [] {
 
 } // namespace isa
 
-/// The type that loads and stores of so many bits are written with: "u8" to "u64".
+/// The type that loads and stores of so many bits (8, 16, 32, 64) are written with: "u8" to "u64".
 [[nodiscard]] constexpr std::string_view unsigned_type(unsigned bits) {
     return bits == 8 ? "u8" : bits == 16 ? "u16" : bits == 32 ? "u32" : "u64";
 }

@@ -14,17 +14,23 @@
 
 namespace rawbpf::inline v0 {
 
-enum class Dialect : uint8_t { llvm, kernel, conformance };
-
-struct PrintStyle {
-    bool hex = false;       ///< llvm: numbers as llvm-objdump writes them, "0x10" and "-0x8"; else decimal
-    bool numbers = false;   ///< listings: the instruction's index in front
-    bool bytes = false;     ///< listings: index and bytes in front, as llvm-objdump has them
-    bool locations = false; ///< listings: a comment with file and line wherever they change
-    Dialect dialect = Dialect::llvm;
+/// Whose way of writing instructions; the head of print.h shows each.
+enum class Dialect : uint8_t {
+    llvm,       ///< llvm-objdump's and llvm-mc's; listings of it are source for assemble()
+    kernel,     ///< the verifier's and bpftool's (kernel/bpf/disasm.c)
+    conformance ///< the bpf_conformance project's and ubpf's
 };
 
-/// What the text says in a number's place; empty: the number.
+/// How instructions are written.
+struct PrintStyle {
+    bool hex = false;                ///< llvm: numbers as llvm-objdump writes them, "0x10" and "-0x8"; else decimal
+    bool numbers = false;            ///< listings: the instruction's index in front
+    bool bytes = false;              ///< listings: index and bytes in front, as llvm-objdump has them
+    bool locations = false;          ///< listings: a comment with file and line wherever they change
+    Dialect dialect = Dialect::llvm; ///< whose way
+};
+
+/// What the text says in a number's place; empty: the number. The views must stay valid during the call.
 struct PrintNames {
     std::string_view wide;   ///< ld_imm64: what it means
     std::string_view call;   ///< the function called
@@ -36,30 +42,34 @@ struct PrintNames {
 /// nothing for an empty span. Calls inside the program and kernel functions, which LLVM leaves to the relocation, are written
 /// "call +3" and "call kfunc 123"; ld_imm64 of something else than a number names it: "r1 = map 5 ll".
 void append_insn(std::string &out, std::span<const Insn> at, PrintStyle style = {}, const PrintNames &names = {});
+/// The same as a new string.
 [[nodiscard]] std::string print(std::span<const Insn> at, PrintStyle style = {});
 
-/// Whether the assembler would take what the llvm dialect says of the first instruction. Not so for what is no instruction, and
-/// for what it refuses on purpose: r10 written, r11 to r15, shifts by the width, divisions by a constant zero.
+/// Whether the assembler takes what the llvm dialect says of the first instruction. False for what is no instruction, and for
+/// what the assembler refuses on purpose: r10 written, r11 to r15, shifts by the width, divisions by a constant zero. False for
+/// an empty span.
 [[nodiscard]] bool assembles(std::span<const Insn> at);
 
 /// A function as a listing: one instruction a line with the names that its references give (maps, functions, helpers), labels
 /// "L3:" where jumps go, and its notes as comments.
 [[nodiscard]] std::string print(const Function &function, PrintStyle style = {});
 
-/// The whole unit: license, maps, functions. In the llvm dialect it is source for assemble().
+/// The whole unit: license, maps, functions. In the llvm dialect it is source for assemble(). Structs and variables are not
+/// written; the maps that hold variables are, with their contents.
 [[nodiscard]] std::string print(const Unit &unit, PrintStyle style = {});
 
-/// The functions as graphs of basic blocks, for Graphviz.
+/// The functions as graphs of basic blocks, in Graphviz's language.
 [[nodiscard]] std::string print_graph(const Unit &unit, PrintStyle style = {});
 
-/// A name as the assembler takes it: what it can't have becomes `_`.
+/// A name as the assembler takes it. What is no letter, digit, underscore, dot or dollar sign becomes an underscore; one more is
+/// put in front of a name that is empty or begins with a digit.
 [[nodiscard]] std::string plain_symbol(std::string_view name);
 
 /// "ringbuf" for 27; "type 99" for one that isn't known.
 [[nodiscard]] std::string map_kind_name(uint32_t type);
 /// 27 for "ringbuf"; -1 for a name that isn't known.
 [[nodiscard]] int find_map_kind(std::string_view name);
-/// All of those names, by number.
+/// All of those names, by number. Valid for ever.
 [[nodiscard]] std::span<const std::string_view> map_kind_names();
 
 } // namespace rawbpf::inline v0

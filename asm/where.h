@@ -8,8 +8,10 @@
 
 namespace rawbpf::inline v0 {
 
+/// A line of C++ source. Default-made: no place, the file "" and line 0.
 class Where {
   public:
+    /// As a default argument: the place of the call. `file` must live for ever.
     [[nodiscard, gnu::always_inline]] static constexpr Where current(const char *file = __builtin_FILE(),
                                                                      uint_least32_t line = __builtin_LINE()) {
         Where where;
@@ -17,7 +19,9 @@ class Where {
         where.line_ = line;
         return where;
     }
+    /// As the compiler was given it, ended by a zero; "" where it isn't known.
     [[nodiscard]] constexpr const char *file_name() const { return file_; }
+    /// 1-based; 0 where it isn't known.
     [[nodiscard]] constexpr uint_least32_t line() const { return line_; }
 
   private:

@@ -1,9 +1,9 @@
 // --syscalls: every system call that matters, as it is made, on standard error.
 #pragma once
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/describe.h"
 #include "runtime/sys/descriptors.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::cli {
 

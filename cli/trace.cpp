@@ -69,7 +69,7 @@ constexpr Example kUsdtExamples[] = {
 // "rawbpf trace", "rawbpf usdt trace"
 std::string who(const Arguments &a) { return format("rawbpf {}", a.command().name); }
 
-std::string prototype(const trace::Place &place) {
+std::string prototype(const trace::ProbeSite &place) {
     std::string out = place.describe();
     const trace::Signature &signature = place.signature;
     if (!signature.known) return out;
@@ -91,7 +91,7 @@ int list_probes(const std::string &who, const trace::TraceOptions &o, Output &ou
         if (!spec) return complain(who, spec.error(), 2);
         Result<trace::Matched> matched = trace::match_probe(*spec, o.match);
         if (!matched) return complain(who, matched.error());
-        for (const trace::Place &place : matched->places) append(text, "{}\n", prototype(place));
+        for (const trace::ProbeSite &place : matched->places) append(text, "{}\n", prototype(place));
         for (const std::string &note : matched->notes) say(format("{}: {}\n", who, note));
     }
     output.writer().write(text);
@@ -186,7 +186,7 @@ class Run {
   private:
     [[nodiscard]] Result<void> explain() const {
         std::string text;
-        for (const trace::Place &place : tracer_->places()) {
+        for (const trace::ProbeSite &place : tracer_->places()) {
             if (place.kind != trace::ProbeKind::usdt) continue;
             render::append_printable(text, place.describe());
             append(text, " at offset {:#x}\n", place.address);
@@ -212,11 +212,11 @@ class Run {
     [[nodiscard]] Result<void> check_places() const {
         if (spans_) TRY(check_span_places(tracer_->places()));
         if (!has_call_times(a_)) return {};
-        const auto returns = [](const trace::Place &place) {
+        const auto returns = [](const trace::ProbeSite &place) {
             return place.kind != trace::ProbeKind::tracepoint && place.kind != trace::ProbeKind::raw_tp &&
                    place.kind != trace::ProbeKind::usdt;
         };
-        const std::vector<trace::Place> &places = tracer_->places();
+        const std::vector<trace::ProbeSite> &places = tracer_->places();
         if (std::any_of(places.begin(), places.end(), returns)) return {};
         return wrong_usage("-f folded needs calls that return; tracepoints and USDT probes are points in time",
                            "it shows functions and system calls; -f text, json, chrome and protobuf show these");

@@ -28,7 +28,7 @@ Result<void> check_spans(const Arguments &a, const SpanIds &ids) {
     return {};
 }
 
-Result<void> check_span_places(const std::vector<trace::Place> &places) {
+Result<void> check_span_places(const std::vector<trace::ProbeSite> &places) {
     if (std::any_of(places.begin(), places.end(), trace::makes_spans)) return {};
     return wrong_usage("none of these probes begins or ends a span",
                        "spans are made of probes named X__start and X__done, X_start and X_end, X__entry and X__return, of "

@@ -50,7 +50,7 @@ template <size_t N> consteval SpanIds span_ids(const Option (&table)[N]) {
 /// Errors: invalid_argument for options that don't go together.
 [[nodiscard]] Result<void> check_spans(const Arguments &a, const SpanIds &ids);
 /// Errors: invalid_argument when none of the places can make a span.
-[[nodiscard]] Result<void> check_span_places(const std::vector<trace::Place> &places);
+[[nodiscard]] Result<void> check_span_places(const std::vector<trace::ProbeSite> &places);
 
 /// A run's spans: shown, sent, counted.
 class SpanRun final : public trace::SpanOutlet {

@@ -79,7 +79,7 @@ bool Names::wanted(const Record &head) {
 bool Names::lacks_caller(const CustomTrace &trace, const processes::UserStack &user) {
     if ((user.ending & UNWIND_TABLES) || trace.head.caller == 0 || user.frames.empty()) return false;
     processes::ProcessTable &table = following_.table();
-    const processes::Place leaf = table.locate(user.pid, user.frames[0] & ~UNWIND_EXACT_PC, false, user.t_ns);
+    const processes::FrameLocation leaf = table.locate(user.pid, user.frames[0] & ~UNWIND_EXACT_PC, false, user.t_ns);
     if (leaf.module == processes::kNone) return false;
     const Frame &frame = *namer_.frame(tree_.intern_place(leaf));
     if (frame.symbol.empty() || frame.symbol_offset != 0) return false;

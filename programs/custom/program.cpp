@@ -26,6 +26,7 @@
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
+#include "programs/capture/followed_threads_dsl.h"
 #include "programs/capture/identity_dsl.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/unwinder.h"
@@ -367,32 +368,9 @@ struct Generator {
         f.call(helper::map_delete_elem, off, next);
         f.bind(done);
         f.ret(0);
-        if (wanted) follow_forks(*wanted);
-    }
-
-    void follow_forks(MapRef wanted) {
-        {
-            Code &f = b.program("tracepoint/sched/sched_process_fork", "custom_fork");
-            const Slot key = f.stack<uint32_t>("key"), child = f.stack<uint32_t>("child"), one = f.stack<uint8_t>("one");
-            const Label done = f.label("done");
-            f.mov(r6, r1);
-            f.call(helper::get_current_pid_tgid);
-            f.store<uint32_t>(key, r0);
-            f.call(helper::map_lookup_elem, wanted, key);
-            f.jump_if(r0 == 0, done);
-            f.load<uint32_t>(r1, r6 + runtime(options.forked_child));
-            f.store<uint32_t>(child, r1);
-            f.store<uint8_t>(one, 1);
-            f.call(helper::map_update_elem, wanted, child, one, BPF_ANY);
-            f.bind(done);
-            f.ret(0);
-        }
-        Code &f = b.program("tracepoint/sched/sched_process_exit", "custom_exit");
-        const Slot key = f.stack<uint32_t>("key");
-        f.call(helper::get_current_pid_tgid);
-        f.store<uint32_t>(key, r0);
-        f.call(helper::map_delete_elem, wanted, key);
-        f.ret(0);
+        if (wanted)
+            follow_threads(b, "custom", *wanted, options.forked_child,
+                           [&](Code &fork, const Slot &thread, const Label &out) { is_in_followed(fork, *wanted, thread, out); });
     }
 
     // At every context switch on a CPU, while the thread that leaves is still the current one.

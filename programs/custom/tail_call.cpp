@@ -12,8 +12,8 @@
 #include "runtime/kernel/tail_call.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::custom {
 namespace {

@@ -39,6 +39,7 @@ enum class Kind : uint8_t {
     tracepoint, ///< custom__generic_tracepoint
 };
 
+/// What CustomTracer::open() sets up.
 struct CustomOptions {
     uint32_t ring_bytes = 8 << 20;           ///< rounded up to a power of two of pages
     std::vector<Kind> kinds = {Kind::probe}; ///< generic programs to load; empty: the same as this
@@ -57,9 +58,10 @@ struct CustomOptions {
 
 /// One record of the ring, taken apart; its addresses are gone when the function that it was given to returns.
 struct CustomTrace {
-    Record head;
-    std::span<const uint64_t> kernel, user; ///< leaf first; of the user's, UNWIND_EXACT_PC may be set where tables were used
-    std::span<const std::byte> copy;        ///< the leaf's UnwindRegisters, and the stack's bytes from their sp on; often empty
+    Record head;                      ///< a copy
+    std::span<const uint64_t> kernel, ///< addresses, leaf first; empty: none were had
+        user;                         ///< the same; UNWIND_EXACT_PC may be set in them where tables were used
+    std::span<const std::byte> copy;  ///< the leaf's UnwindRegisters, and the stack's bytes from their sp on; often empty
 };
 /// nullopt where its sizes don't fit its bytes. `record` must be aligned to 8 bytes.
 [[nodiscard]] std::optional<CustomTrace> parse_trace(std::span<const std::byte> record);
@@ -71,8 +73,10 @@ struct ExternalOptions {
     std::string target;
 };
 
+/// Custom traces of one user of them, from open() to finish(). One thread at a time.
 class CustomTracer {
   public:
+    /// Called for each trace, which is gone when it returns.
     using Reporter = std::function<void(const CustomTrace &)>;
 
     /// Errors: permission, unsupported (ring buffers, 5.8), rejected.
@@ -125,8 +129,9 @@ class CustomTracer {
     [[nodiscard]] uint64_t oldest_ns() const;
     /// Detaches, hands over the rest. `go_on` is asked after each few thousand: false leaves the others out.
     [[nodiscard]] Result<void> finish(const Reporter &report, const std::function<bool()> &go_on = {});
-    /// Traces that were sent, but CustomOptions::backlog had no room; that waited when finish() was told not to go on.
+    /// Traces that were sent, but CustomOptions::backlog had no room.
     [[nodiscard]] uint64_t backlog_full() const;
+    /// Traces that waited when finish() was told not to go on.
     [[nodiscard]] uint64_t left_out() const;
 
     /// Sums over all CPUs: live, or final after finish().
@@ -135,6 +140,7 @@ class CustomTracer {
     [[nodiscard]] bool only_own() const;
     /// Whether contexts in custom_context_map are guarded, so that each is its thread's.
     [[nodiscard]] bool guarded() const;
+    /// Records that parse_trace() couldn't take apart: of external programs that capture by themselves, and wrongly.
     [[nodiscard]] uint64_t malformed() const;
     /// What the programs at probes cost, external and generic one together: runs of external programs, and time
     /// (BPF_ENABLE_STATS).

@@ -19,7 +19,7 @@
 #include "runtime/elf/elf.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
 
 namespace rawbpf::inline v0::inspect {

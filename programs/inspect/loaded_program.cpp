@@ -16,9 +16,9 @@
 #include "runtime/object/spec.h"
 #include "runtime/symbols/kallsyms.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::inspect {
 

@@ -9,9 +9,9 @@
 
 #include <algorithm>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/runnable.h"
 
 namespace rawbpf::inline v0::processes {
@@ -58,7 +58,7 @@ Result<void> Following::want(uint32_t pid) {
 
 Result<void> Following::want_running(uint64_t most_ns) {
     if (!unwinds()) return {};
-    const sys::Urgent urgent("tables of what runs are made before the first samples come");
+    const sys::RealtimePriority urgent("tables of what runs are made before the first samples come");
     const uint64_t until_ns = sys::monotonic_ns() + most_ns;
     for (const int pid : sys::runnable_processes(sys::monotonic_ns() + most_ns / 3))
         table_.follow(static_cast<uint32_t>(pid), sys::monotonic_ns());

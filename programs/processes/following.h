@@ -26,7 +26,7 @@
 #include "programs/processes/process_events.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/unwinding.h"
-#include "runtime/sys/urgent.h"
+#include "runtime/sys/realtime_priority.h"
 
 namespace rawbpf::inline v0::processes {
 
@@ -145,8 +145,8 @@ class Following {
     bool watching_ = false;
     bool chooses_ = false;
     uint64_t changes_ = 0, behind_ns_ = 0, hurry_until_ns_ = 0, swept_ns_ = 0, ticked_ns_ = 0;
-    std::optional<sys::Urgent> urgent_; // in a command's first steps
-    Fd pause_;                          // an epoll set with nothing in it: to wait a moment
+    std::optional<sys::RealtimePriority> urgent_; // in a command's first steps
+    Fd pause_;                                    // an epoll set with nothing in it: to wait a moment
 };
 
 } // namespace rawbpf::inline v0::processes

@@ -13,9 +13,9 @@
 #include "programs/xz.h"
 #include "runtime/elf/elf.h"
 #include "runtime/symbols/name_strings.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/unread.h"
 

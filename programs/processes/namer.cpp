@@ -63,7 +63,7 @@ Namer::Slot &Namer::slot(uint32_t place) {
 }
 
 void Namer::set_kernel(uint32_t place, const symbols::KernelName *name) {
-    const Place &at = tree_.places()[place];
+    const FrameLocation &at = tree_.places()[place];
     auto frame = std::make_shared<Frame>();
     frame->address = at.address;
     frame->kernel = true;
@@ -78,7 +78,7 @@ void Namer::set_kernel(uint32_t place, const symbols::KernelName *name) {
 void Namer::name_kernel(const std::vector<uint32_t> &places) {
     std::vector<uint64_t> addresses;
     for (uint32_t place : places) {
-        const Place &at = tree_.places()[place];
+        const FrameLocation &at = tree_.places()[place];
         addresses.push_back(at.address - (at.caller ? 1 : 0));
     }
     std::sort(addresses.begin(), addresses.end());
@@ -87,7 +87,7 @@ void Namer::name_kernel(const std::vector<uint32_t> &places) {
     if (!addresses.empty()) names = source_.kernel(std::move(addresses));
     stable_sort(names, [](const auto &a, const auto &b) { return a.address < b.address; });
     for (uint32_t place : places) {
-        const Place &at = tree_.places()[place];
+        const FrameLocation &at = tree_.places()[place];
         const uint64_t wanted = at.address - (at.caller ? 1 : 0);
         auto found = std::lower_bound(names.begin(), names.end(), wanted,
                                       [](const symbols::KernelName &name, uint64_t address) { return name.address < address; });
@@ -96,7 +96,7 @@ void Namer::name_kernel(const std::vector<uint32_t> &places) {
 }
 
 void Namer::name_user(uint32_t place) {
-    const Place &at = tree_.places()[place];
+    const FrameLocation &at = tree_.places()[place];
     auto frame = std::make_shared<Frame>();
     frame->address = at.address;
     bool begins = false;
@@ -168,7 +168,7 @@ void Namer::add_frames(uint32_t place, std::vector<FramePtr> &to) {
 }
 
 void Namer::give(uint32_t place, Frame &&name) {
-    const Place &at = tree_.places()[place];
+    const FrameLocation &at = tree_.places()[place];
     Slot &into = slot(place);
     name.address = at.address;
     name.file_offset = at.file_offset;

@@ -9,9 +9,9 @@
 #include <sys/sysmacros.h>
 
 #include "runtime/base/stable_sort.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/runnable.h"
 
 namespace rawbpf::inline v0::processes {

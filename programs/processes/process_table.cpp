@@ -317,7 +317,7 @@ ProcessTable::Process &ProcessTable::known(uint32_t pid, uint64_t now_ns) {
     return found->second;
 }
 
-Place ProcessTable::locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns) {
+FrameLocation ProcessTable::locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns) {
     Process *process = &known(pid, now_ns);
     // A call can be a function's last instruction: then the return address is already beyond the mapping.
     const uint64_t wanted = caller && address != 0 ? address - 1 : address;
@@ -328,7 +328,7 @@ Place ProcessTable::locate(uint32_t pid, uint64_t address, bool caller, uint64_t
         mapping = find(*process, wanted);
         process->vain_looks = mapping ? 0 : static_cast<uint8_t>(process->vain_looks + 1);
     }
-    Place place;
+    FrameLocation place;
     place.address = address;
     place.caller = caller;
     if (!mapping) return place;

@@ -1,6 +1,6 @@
 // Which code each process had mapped, as time went on.
 //
-//      address in process 4711  -->  mapping [7f10..7f35) of libm.so.6 at 0xe000  -->  Place {module, file offset}
+//      address in process 4711  -->  mapping [7f10..7f35) of libm.so.6 at 0xe000  -->  FrameLocation {module, file offset}
 //
 // What is known of a process comes from two sides. Processes that ran before us: /proc/PID/maps, read when one is first seen.
 // Everything that changes afterwards: the kernel's own events (fork, exec, mmap, exit), which are also all that is left of a
@@ -84,7 +84,7 @@ class ProcessTable {
     }
 
     /// The user frame at `address`. A place with module kNone: in no mapping known of.
-    [[nodiscard]] Place locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns);
+    [[nodiscard]] FrameLocation locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns);
     /// True when the process has no user memory at all, so that no user stack of it can be missing.
     [[nodiscard]] bool kernel_thread(uint32_t pid, uint64_t now_ns);
     /// Processes that samples were located in.

@@ -50,21 +50,21 @@ uint32_t ModuleTable::intern(Module module) {
     return id;
 }
 
-uint64_t StackTree::hash(const Place &place) const {
+uint64_t StackTree::hash(const FrameLocation &place) const {
     const bool by_offset = sharing_ == Sharing::by_offset && !place.kernel && place.pid == 0;
     const uint64_t where = by_offset ? place.file_offset : place.address;
     return mix(mix(where) ^
                (uint64_t{place.module} << 32 | (place.pid << 2) | (place.kernel ? 2u : 0u) | (place.caller ? 1u : 0u)));
 }
 
-bool StackTree::same(const Place &a, const Place &b) const {
+bool StackTree::same(const FrameLocation &a, const FrameLocation &b) const {
     if (a.module != b.module || a.pid != b.pid || a.kernel != b.kernel || a.caller != b.caller) return false;
     if (a.file_offset != b.file_offset) return false;
     const bool by_offset = sharing_ == Sharing::by_offset && !a.kernel && a.pid == 0;
     return by_offset || a.address == b.address;
 }
 
-uint32_t StackTree::intern_place(const Place &place) {
+uint32_t StackTree::intern_place(const FrameLocation &place) {
     const uint64_t wanted = hash(place);
     uint32_t id = place_index_.find(wanted, [&](uint32_t other) { return same(places_[other], place); });
     if (id != kNone) return id;
@@ -87,7 +87,8 @@ uint32_t StackTree::intern_node(uint32_t caller, uint32_t place) {
 }
 
 size_t StackTree::memory() const {
-    return places_.capacity() * sizeof(Place) + nodes_.capacity() * sizeof(Node) + place_index_.memory() + node_index_.memory();
+    return places_.capacity() * sizeof(FrameLocation) + nodes_.capacity() * sizeof(Node) + place_index_.memory() +
+           node_index_.memory();
 }
 
 void StackTree::clear() {

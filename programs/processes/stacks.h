@@ -55,7 +55,7 @@ class ModuleTable {
 };
 
 /// Where a frame is.
-struct Place {
+struct FrameLocation {
     uint64_t address = 0;     ///< in its process (of the first process that it was seen in, when places are shared)
     uint64_t file_offset = 0; ///< with a module of kind file or vdso
     uint32_t module = kNone;  ///< kNone: kernel, or in no known mapping
@@ -75,13 +75,13 @@ class StackTree {
         uint32_t caller; ///< node, or kNone at the outermost frame
         uint32_t place;
     };
-    uint32_t intern_place(const Place &place);
+    uint32_t intern_place(const FrameLocation &place);
     uint32_t intern_node(uint32_t caller, uint32_t place);
     /// Add without looking for an equal one: a capture's reader, whose numbers are given by the file.
-    void append_place(const Place &place) { places_.push_back(place); }
+    void append_place(const FrameLocation &place) { places_.push_back(place); }
     void append_node(const Node &node) { nodes_.push_back(node); }
 
-    [[nodiscard]] const std::vector<Place> &places() const { return places_; }
+    [[nodiscard]] const std::vector<FrameLocation> &places() const { return places_; }
     [[nodiscard]] const std::vector<Node> &nodes() const { return nodes_; }
     /// Calls `each(place number)` from the leaf to the outermost frame.
     template <class Each> void walk(uint32_t node, Each &&each) const {
@@ -91,10 +91,10 @@ class StackTree {
     void clear();
 
   private:
-    [[nodiscard]] uint64_t hash(const Place &place) const;
-    [[nodiscard]] bool same(const Place &a, const Place &b) const;
+    [[nodiscard]] uint64_t hash(const FrameLocation &place) const;
+    [[nodiscard]] bool same(const FrameLocation &a, const FrameLocation &b) const;
     Sharing sharing_;
-    std::vector<Place> places_;
+    std::vector<FrameLocation> places_;
     std::vector<Node> nodes_;
     IdIndex place_index_, node_index_;
 };

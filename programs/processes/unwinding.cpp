@@ -101,7 +101,7 @@ void Unwinding::seen_again(const StackTree &tree, uint32_t node, uint32_t pid, u
     if (!table_.image(pid)) return;
     uint32_t module = kNone;
     tree.walk(node, [&](uint32_t number) {
-        const Place place = tree.places()[number];
+        const FrameLocation place = tree.places()[number];
         if (place.module == module || place.module == kNone) return;
         used(pid, module = place.module, now_ns);
         if (place.pid != 0) (void)table_.locate(place.pid, place.address, place.caller, now_ns);

@@ -104,7 +104,7 @@ uint32_t CaptureWriter::module(uint32_t id, const processes::ModuleTable &module
 void CaptureWriter::sample(const processes::InternedSample &sample, const processes::StackTree &tree,
                            const processes::ModuleTable &modules) {
     for (; places_ < tree.places().size(); ++places_) {
-        const processes::Place &place = tree.places()[places_];
+        const processes::FrameLocation &place = tree.places()[places_];
         const uint32_t in_file = module(place.module, modules);
         std::string p;
         put(p, (place.kernel ? kIsKernel : 0) | (place.caller ? kIsCaller : 0));
@@ -264,7 +264,7 @@ Result<void> CaptureReader::read_header(Cursor &in) {
 }
 
 Result<void> CaptureReader::read_place(Cursor &in) {
-    processes::Place place;
+    processes::FrameLocation place;
     const uint32_t flags = TRY(in.number_32());
     place.kernel = flags & kIsKernel;
     place.caller = flags & kIsCaller;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "runtime/base/format.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::profile {
 namespace {

@@ -15,8 +15,8 @@
 #include "programs/unwind/kernel_members.h"
 #include "programs/unwind/probes_about.h"
 #include "runtime/symbols/maps.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/random.h"
 
 namespace rawbpf::inline v0::profile {

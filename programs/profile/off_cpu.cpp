@@ -16,7 +16,7 @@
 #include "runtime/kernel/loader.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/membarrier.h"
 
 namespace rawbpf::inline v0::profile {

@@ -19,7 +19,7 @@ void write_names(CaptureWriter &writer, const StackTree &tree, Namer &namer, con
         by_module.push_back(module.kind != ModuleKind::file || symbols.unlinked(id, module));
     }
     for (uint32_t i = 0; i < tree.places().size(); ++i) {
-        const Place &place = tree.places()[i];
+        const FrameLocation &place = tree.places()[i];
         if (place.kernel || (place.module != kNone && by_module[place.module])) writer.name(i, *namer.frame(i));
     }
 }

@@ -9,8 +9,8 @@
 
 namespace rawbpf::inline v0::session {
 
+using processes::FrameLocation;
 using processes::kNone;
-using processes::Place;
 
 namespace {
 
@@ -18,7 +18,7 @@ constexpr uint64_t kLowest = 4096; // nothing is mapped below
 
 } // namespace
 
-size_t frames_to_keep(std::span<const Place> user) {
+size_t frames_to_keep(std::span<const FrameLocation> user) {
     size_t code = user.size(); // frames up to the last that is code
     while (code > 0 && user[code - 1].module == kNone) --code;
     if (code == user.size()) return code;
@@ -40,7 +40,7 @@ uint32_t most_frames(uint32_t program) {
 uint32_t Locator::kernel_node(std::span<const uint64_t> frames) {
     uint32_t node = kNone;
     for (size_t i = frames.size(); i-- > 0;) {
-        Place place;
+        FrameLocation place;
         place.address = frames[i];
         place.kernel = true;
         place.caller = i > 0;
@@ -56,7 +56,7 @@ void Locator::locate_user(const processes::UserStack &user, LocatedStacks &out) 
     for (size_t i = 0; i < user.frames.size(); ++i) {
         const uint64_t address = user.frames[i] & ~UNWIND_EXACT_PC;
         const bool caller = i > 0 && address == user.frames[i]; // but what a signal interrupted
-        const Place &place = places_.emplace_back(table_.locate(user.pid, address, caller, user.t_ns));
+        const FrameLocation &place = places_.emplace_back(table_.locate(user.pid, address, caller, user.t_ns));
         if (place.module == kNone) continue;
         out.unknown = false;
         if (place.module != module) unwinding_.used(user.pid, module = place.module, user.t_ns);

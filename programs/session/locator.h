@@ -35,7 +35,7 @@ struct LocatedStacks {
 /// buffer: a hundred addresses that aren't code. The first of them, above the last frame that is code, shows where the walk went
 /// astray, unless it is so low that nothing is ever mapped there: then it is the end of the chain. Where nothing is known to be
 /// code (the process was gone before its maps were read), all is kept but repetitions at the end.
-[[nodiscard]] size_t frames_to_keep(std::span<const processes::Place> user);
+[[nodiscard]] size_t frames_to_keep(std::span<const processes::FrameLocation> user);
 
 /// InternedSample::ending of a user stack that has frames, or not: what the program sent, where it has tables. Zero is of one
 /// without, for the root, reached by tables, has UNWIND_TABLES beside it.
@@ -67,7 +67,7 @@ class Locator {
     processes::ProcessTable &table_;
     processes::Unwinding &unwinding_;
     processes::StackTree &tree_;
-    std::vector<processes::Place> places_; // of one stack
+    std::vector<processes::FrameLocation> places_; // of one stack
 };
 
 } // namespace rawbpf::inline v0::session

@@ -32,7 +32,7 @@
 
 #include "programs/capture/counting_dsl.h"
 #include "runtime/kernel/probes.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::session {
 

@@ -271,7 +271,7 @@ int error_of(const Type &type, uint64_t raw) {
     return value < 0 && value >= -4095 ? static_cast<int>(-value) : 0;
 }
 
-ColumnPlan plan_column(const Place &place, const Layout &layout, size_t column) {
+ColumnPlan plan_column(const ProbeSite &place, const Layout &layout, size_t column) {
     using Plain = ColumnPlan::Plain;
     Event event;
     event.place = &place;

@@ -66,7 +66,7 @@ struct ColumnPlan {
     /// Values whose text is made of digits alone, or of one look at AddressNames: the most frequent ones.
     enum class Plain : uint8_t { no, number, address } plain = Plain::no;
 };
-[[nodiscard]] ColumnPlan plan_column(const Place &place, const Layout &layout, size_t column);
+[[nodiscard]] ColumnPlan plan_column(const ProbeSite &place, const Layout &layout, size_t column);
 
 /// append_text(decode()), or append_json() of it with its "text" behind. False: it isn't that plain, and nothing was appended.
 [[nodiscard]] bool append_plain_text(std::string &out, const Event &event, size_t column, const ColumnPlan &plan,

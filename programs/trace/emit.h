@@ -39,7 +39,7 @@ struct Shared {
 struct Emitting {
     Code &f;
     Shared &shared;
-    const Place &place; ///< one of those that share the program: they agree in all that matters here
+    const ProbeSite &place; ///< one of those that share the program: they agree in all that matters here
     bool is_result;
     Slot ids;                                      ///< u64: process id << 32 | thread id, as they count for the user
     Slot comm;                                     ///< char[16]
@@ -66,7 +66,7 @@ void load_raw(const Emitting &e, WritableReg dst, uint32_t index);
 void load_result(const Emitting &e, WritableReg dst);
 /// Whether argument `index` of a function of C's is on the stack, where the call left it (System V ABI: x86_64 has six in
 /// registers, arm64 eight).
-[[nodiscard]] bool is_on_stack(const Place &place, uint32_t index);
+[[nodiscard]] bool is_on_stack(const ProbeSite &place, uint32_t index);
 /// dst = `size` bytes at `offset` from the stack pointer. r0 to r5 are gone; r0 is negative where they can't be read.
 void load_stack_word(const Emitting &e, WritableReg dst, uint32_t offset, uint32_t size);
 /// A word of a Go call. r0 to r5 may be gone; of one on the stack r0 is negative where it can't be read.

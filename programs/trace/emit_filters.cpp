@@ -6,6 +6,7 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/followed_threads_dsl.h"
 #include "programs/capture/identity_dsl.h"
 
 namespace rawbpf::inline v0::trace {
@@ -177,26 +178,8 @@ void sample_out(const Emitting &e, Label out) {
 }
 
 void follow_forks(Shared &s) {
-    {
-        Code &f = s.b.program("tracepoint/sched/sched_process_fork", "trace_fork");
-        const Slot key = f.stack<uint32_t>("tid"), child = f.stack<uint32_t>("child");
-        const Slot one = f.stack<uint8_t>("one");
-        const Label out = f.label("out");
-        f.mov(r6, r1);
-        is_tracee(s, f, key, out);
-        f.load<uint32_t>(r1, r6 + runtime(s.options.filters.child_tid_offset));
-        f.store<uint32_t>(child, r1);
-        f.store<uint8_t>(one, 1);
-        f.call(helper::map_update_elem, *s.tracees, child, one, BPF_ANY);
-        f.bind(out);
-        f.ret(0);
-    }
-    Code &f = s.b.program("tracepoint/sched/sched_process_exit", "trace_exit");
-    const Slot key = f.stack<uint32_t>("tid");
-    f.call(helper::get_current_pid_tgid);
-    f.store<uint32_t>(key, r0);
-    f.call(helper::map_delete_elem, *s.tracees, key);
-    f.ret(0);
+    follow_threads(s.b, "trace", *s.tracees, s.options.filters.child_tid_offset,
+                   [&](Code &f, const Slot &thread, const Label &out) { is_tracee(s, f, thread, out); });
 }
 
 // struct trace_event_raw_sched_process_exec: the text's place, pid, old_pid. A thread that isn't its process's first takes

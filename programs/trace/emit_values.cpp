@@ -50,7 +50,7 @@ bool has_arguments(const Emitting &e) {
     return !e.is_result || e.call || e.place.kind == ProbeKind::fexit || e.place.kind == ProbeKind::fentry;
 }
 
-bool is_on_stack(const Place &place, uint32_t index) {
+bool is_on_stack(const ProbeSite &place, uint32_t index) {
     return (place.kind == ProbeKind::uprobe || place.kind == ProbeKind::uretprobe) && !place.go_call && index >= kInRegisters;
 }
 

@@ -124,7 +124,7 @@ struct GoCallPlaces {
 /// Refers to `signature`.
 [[nodiscard]] GoCallPlaces assign_go(const GoSignature &signature, const GoAbi &abi);
 
-/// A call of a Go function, as a probe reads it: the words of Place::signature's parameters.
+/// A call of a Go function, as a probe reads it: the words of ProbeSite::signature's parameters.
 struct GoCall {
     std::vector<GoWord> arguments, results;
     std::vector<Parameter> returned; ///< names and types of `results`

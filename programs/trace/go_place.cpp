@@ -73,7 +73,7 @@ std::string GoProgram::read_types(const std::vector<UserFunction> &functions) {
     return format("what the functions take isn't known: {}", found.error().message());
 }
 
-bool GoProgram::describe(const UserFunction &function, bool returns, Place &place) const {
+bool GoProgram::describe(const UserFunction &function, bool returns, ProbeSite &place) const {
     const bool registers = in_registers_ && !function.symbol.ends_with(".abi0");
     const GoAbi abi = registers ? go_register_abi(kHostArch) : GoAbi{};
     GoCall call;

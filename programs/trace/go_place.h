@@ -21,7 +21,7 @@ class GoProgram {
     [[nodiscard]] std::string read_types(const std::vector<UserFunction> &functions);
     /// Where its arguments and results are, and what is known of them. False: `returns` are wanted, and where it returns isn't
     /// known.
-    [[nodiscard]] bool describe(const UserFunction &function, bool returns, Place &place) const;
+    [[nodiscard]] bool describe(const UserFunction &function, bool returns, ProbeSite &place) const;
 
   private:
     UserFunctions file_;

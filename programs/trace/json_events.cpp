@@ -62,7 +62,7 @@ class JsonEvents final : public Sink {
 
   private:
     void spell_out(Plan &plan, const Event &event) override {
-        const Place &place = *event.place;
+        const ProbeSite &place = *event.place;
         const auto text = [&](std::string_view name, std::string_view value) {
             append(plan.head, ",\"{}\":", name);
             render::append_json(plan.head, value);

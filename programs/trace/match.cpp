@@ -72,13 +72,13 @@ Result<std::string> check_instruction(const ProbeSpec &spec, const UserFunctions
 // --- Kernel functions
 
 // The signatures of all of them in one pass over the kernel's types.
-Result<void> add_signatures(std::vector<Place> &places, const btf::Btf &btf) {
-    std::map<std::string_view, std::vector<Place *>> wanted;
-    for (Place &place : places)
+Result<void> add_signatures(std::vector<ProbeSite> &places, const btf::Btf &btf) {
+    std::map<std::string_view, std::vector<ProbeSite *>> wanted;
+    for (ProbeSite &place : places)
         if (place.module.empty()) wanted[place.function].push_back(&place);
-    const auto take = [&](btf::TypeId id, const std::vector<Place *> &who) -> Result<void> {
+    const auto take = [&](btf::TypeId id, const std::vector<ProbeSite *> &who) -> Result<void> {
         Signature signature = TRY(signature_of(btf, id));
-        for (Place *place : who) place->signature = signature;
+        for (ProbeSite *place : who) place->signature = signature;
         return {};
     };
     if (btf.sorted() || wanted.size() <= 2) {
@@ -112,7 +112,7 @@ Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options)
         out.notes.push_back(std::move(note));
     }
     for (KernelFunction &function : found.functions) {
-        Place place;
+        ProbeSite place;
         place.kind = spec.kind;
         place.function = std::move(function.name);
         place.module = std::move(function.module);
@@ -123,7 +123,7 @@ Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options)
         if (out.places.size() > 1)
             return fail(Errc::invalid_argument, "{}: {} functions have that name, so an offset from it says nothing", spec.text,
                         out.places.size());
-        Place &place = out.places.front();
+        ProbeSite &place = out.places.front();
         place.function = name_inside(place.function, spec.offset);
         place.offset = spec.offset;
         if (place.address) place.address += spec.offset;
@@ -141,16 +141,16 @@ Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options)
         }
     }
     if (spec.kind == ProbeKind::function) {
-        const auto known = [](const Place &place) { return place.signature.known && place.module.empty(); };
+        const auto known = [](const ProbeSite &place) { return place.signature.known && place.module.empty(); };
         const bool fentry = few && typed && std::all_of(out.places.begin(), out.places.end(), known) &&
                             probe_attach_type(BPF_TRACE_FENTRY).support == Support::yes;
-        for (Place &place : out.places) place.kind = fentry ? ProbeKind::fentry : ProbeKind::kprobe;
+        for (ProbeSite &place : out.places) place.kind = fentry ? ProbeKind::fentry : ProbeKind::kprobe;
         out.notes.push_back(format("{}: {} function{}, by {}", spec.text, out.places.size(), out.places.size() == 1 ? "" : "s",
                                    fentry                                                              ? "fentry"
                                    : probe_attach_type(BPF_TRACE_KPROBE_MULTI).support == Support::yes ? "kprobe.multi"
                                                                                                        : "kprobe"));
     } else if (trampolines) {
-        std::erase_if(out.places, [&](const Place &place) {
+        std::erase_if(out.places, [&](const ProbeSite &place) {
             if (place.signature.known) return false;
             out.notes.push_back(format("{} passed over: the kernel's BTF doesn't know it", place.describe()));
             return true;
@@ -230,7 +230,7 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
             if (passed++ < 8) append(names, "{}{}", names.empty() ? "" : ", ", function.name);
             continue;
         }
-        Place place;
+        ProbeSite place;
         place.kind = spec.kind;
         place.file = path;
         place.address = function.offset + spec.offset;
@@ -273,15 +273,15 @@ std::string_view call_of(std::string_view event) {
 }
 
 // Whether the record has what the registers have, in their order, a word each: then it needn't be made.
-bool fields_are_arguments(const Place &place) {
+bool fields_are_arguments(const ProbeSite &place) {
     constexpr size_t kFirst = 16, kMost = 6;
     for (size_t i = 0; i < place.offsets.size(); ++i)
         if (place.offsets[i] != kFirst + 8 * i) return false;
     return place.offsets.size() <= kMost;
 }
 
-Result<Place> tracepoint_place(ProbeKind kind, const std::string &category, const std::string &event, std::string function) {
-    Place place;
+Result<ProbeSite> tracepoint_place(ProbeKind kind, const std::string &category, const std::string &event, std::string function) {
+    ProbeSite place;
     place.kind = kind;
     place.category = category;
     place.function = std::move(function);
@@ -327,7 +327,8 @@ Result<Matched> match_tracepoints(const ProbeSpec &spec) {
     }
     if (out.places.empty())
         return Unexpected(make_error(Errc::not_found, format("{}: no such tracepoint in this kernel", spec.text), near.hint()));
-    std::sort(out.places.begin(), out.places.end(), [](const Place &a, const Place &b) { return a.describe() < b.describe(); });
+    std::sort(out.places.begin(), out.places.end(),
+              [](const ProbeSite &a, const ProbeSite &b) { return a.describe() < b.describe(); });
     return out;
 }
 
@@ -362,7 +363,7 @@ Result<Matched> match_raw(const ProbeSpec &spec) {
         return Unexpected(make_error(Errc::invalid_argument, format("{}: raw tracepoints are named one by one", spec.text),
                                      "tracepoint:CATEGORY:GLOB takes patterns"));
     Matched out;
-    Place place;
+    ProbeSite place;
     place.kind = ProbeKind::raw_tp;
     place.function = spec.pattern;
     // BTF has each one's prototype, behind the private pointer that comes first.

@@ -11,7 +11,7 @@
 namespace rawbpf::inline v0::trace {
 
 struct Matched {
-    std::vector<Place> places;
+    std::vector<ProbeSite> places;
     std::vector<std::string> notes; ///< what was passed over and why; by which way a bare glob is traced
 };
 

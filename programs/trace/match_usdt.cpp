@@ -81,7 +81,7 @@ Result<void> add_file(Matched &out, const usdt::Binary &binary, const std::strin
             out.notes.push_back(format("{} at {:#x} passed over: no segment is loaded there", name, probe.site.address));
             continue;
         }
-        Place place;
+        ProbeSite place;
         place.kind = ProbeKind::usdt;
         place.go = go;
         place.file = path;

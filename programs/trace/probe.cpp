@@ -145,9 +145,9 @@ Result<ProbeSpec> parse_probe(std::string_view text) {
     return out;
 }
 
-std::string Place::label() const { return kind == ProbeKind::usdt ? format("{}:{}", category, function) : function; }
+std::string ProbeSite::label() const { return kind == ProbeKind::usdt ? format("{}:{}", category, function) : function; }
 
-std::string Place::describe() const {
+std::string ProbeSite::describe() const {
     if (kind == ProbeKind::usdt) return format("usdt:{}:{}:{}", file, category, function);
     if (is_user_function(kind)) return format("{}:{}:{}", probe_kind_name(kind), file, function);
     if (kind == ProbeKind::tracepoint) return format("tracepoint:{}:{}", category, function);

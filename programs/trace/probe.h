@@ -1,6 +1,6 @@
 // What the user asked to trace, and what that stands for on this machine.
 //
-//      "uprobe:./prog:work_*"  --parse-->  ProbeSpec  --match (match.h)-->  Place, Place, Place
+//      "uprobe:./prog:work_*"  --parse-->  ProbeSpec  --match (match.h)-->  ProbeSite, ProbeSite, ProbeSite
 //
 // PURE: this file only reads words.
 #pragma once
@@ -61,7 +61,7 @@ struct ProbeSpec {
 [[nodiscard]] Result<ProbeSpec> parse_probe(std::string_view text);
 
 /// One place where a probe stands: a function, a tracepoint, a system call.
-struct Place {
+struct ProbeSite {
     ProbeKind kind = ProbeKind::kprobe;
     std::string function;                       ///< "vfs_read", "openat", "sched_switch"
     std::string file;                           ///< uprobes: the path

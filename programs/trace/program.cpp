@@ -51,7 +51,7 @@ bool only_result(ProbeKind kind) {
 }
 class Maker {
   public:
-    Maker(const std::vector<Place> &places, const ProgramOptions &options, const btf::Btf *kernel)
+    Maker(const std::vector<ProbeSite> &places, const ProgramOptions &options, const btf::Btf *kernel)
         : places_(places), o_(options), s_(options, kernel), keep_(keeps(options)) {}
 
     Result<TraceUnit> make() {
@@ -118,7 +118,7 @@ class Maker {
             return p.type.show == Show::file || p.type.show == Show::path || p.type.show == Show::dentry ||
                    p.type.show == Show::descriptor;
         };
-        return !o_.shows.empty() || std::any_of(places_.begin(), places_.end(), [&](const Place &place) {
+        return !o_.shows.empty() || std::any_of(places_.begin(), places_.end(), [&](const ProbeSite &place) {
             const std::vector<Parameter> &parameters = place.signature.parameters;
             return std::any_of(parameters.begin(), parameters.end(), is_path);
         });
@@ -134,7 +134,7 @@ class Maker {
         std::map<std::string, size_t> by_key;
         bool one_end = false;
         for (uint32_t i = 0; i < places_.size(); ++i) {
-            const Place &place = places_[i];
+            const ProbeSite &place = places_[i];
             const bool result = only_result(place.kind) || (has_two_ends(place.kind) && o_.results);
             const bool call = !only_result(place.kind) && o_.calls && (!o_.pair || !has_two_ends(place.kind));
             one_end |= !has_two_ends(place.kind);
@@ -160,7 +160,7 @@ class Maker {
     static std::string first_line(const std::string &text) { return text.substr(0, text.find('\n')); }
 
     Result<void> add(std::map<std::string, size_t> &by_key, uint32_t index, bool is_result, bool keeps_call) {
-        const Place &place = places_[index];
+        const ProbeSite &place = places_[index];
         Group group;
         group.kind = place.kind;
         group.is_result = is_result;
@@ -194,16 +194,16 @@ class Maker {
         return {};
     }
 
-    [[nodiscard]] bool shares(const Place &place) const {
+    [[nodiscard]] bool shares(const ProbeSite &place) const {
         const ProbeKind kind = place.kind;
         if (place.by_number()) return true;
         return o_.cookies && kind != ProbeKind::fentry && kind != ProbeKind::fexit && kind != ProbeKind::raw_tp;
     }
-    [[nodiscard]] bool sleeps(const Place &place, bool is_result) const { // where something is read
+    [[nodiscard]] bool sleeps(const ProbeSite &place, bool is_result) const { // where something is read
         return o_.sleepable && is_user_function(place.kind) && (is_result == o_.pair || (is_result && place.go_call));
     }
 
-    [[nodiscard]] std::string section(const Place &place, bool is_result) const {
+    [[nodiscard]] std::string section(const ProbeSite &place, bool is_result) const {
         if (place.by_number()) return raw_section(place.at_sys_exit(is_result));
         const std::string_view multi = o_.multi && o_.cookies ? ".multi" : "";
         switch (place.kind) {
@@ -277,7 +277,7 @@ class Maker {
 
     // --- What a record has
 
-    [[nodiscard]] uint32_t arguments(const Place &place) const {
+    [[nodiscard]] uint32_t arguments(const ProbeSite &place) const {
         if (place.go_call) return go_arguments(place);
         auto count = place.signature.known ? static_cast<uint32_t>(place.signature.parameters.size()) : kRawArguments;
         // Of a call that is kept there is room for some, and inside of a function nobody knows where they lie.
@@ -287,7 +287,7 @@ class Maker {
     }
 
     // Which word of the results is an error's, if one of them is.
-    [[nodiscard]] static std::optional<uint32_t> go_error(const Place &place) {
+    [[nodiscard]] static std::optional<uint32_t> go_error(const ProbeSite &place) {
         if (!place.go_call) return std::nullopt;
         const std::vector<Parameter> &returned = place.go_call->returned;
         for (uint32_t i = 0; i < returned.size(); ++i)
@@ -295,7 +295,7 @@ class Maker {
         return std::nullopt;
     }
 
-    void go_results(Layout &out, const Place &place) {
+    void go_results(Layout &out, const ProbeSite &place) {
         const GoCall &call = *place.go_call;
         for (uint32_t i = 0; i < call.returned.size(); ++i) {
             if (call.returned[i].is_length) continue;
@@ -310,7 +310,7 @@ class Maker {
     }
 
     // All words of those that are shown.
-    [[nodiscard]] uint32_t go_arguments(const Place &place) const {
+    [[nodiscard]] uint32_t go_arguments(const ProbeSite &place) const {
         const std::vector<Parameter> &parameters = place.signature.parameters;
         auto count = static_cast<uint32_t>(place.go_call->arguments.size());
         if (!keep_ || count <= kRawArguments) return count;
@@ -319,7 +319,7 @@ class Maker {
         return count;
     }
 
-    [[nodiscard]] Layout layout(const Place &place, bool is_result) {
+    [[nodiscard]] Layout layout(const ProbeSite &place, bool is_result) {
         Layout out;
         out.is_result = is_result;
         const bool with_arguments = !is_result || o_.pair || place.kind == ProbeKind::fexit || place.kind == ProbeKind::fentry;
@@ -381,7 +381,7 @@ class Maker {
     }
 
     // One column of --show, where this end of this place has it.
-    void show(Layout &out, const Place &place, bool is_result, bool with_arguments, size_t index) {
+    void show(Layout &out, const ProbeSite &place, bool is_result, bool with_arguments, size_t index) {
         if (shown_.size() <= index) shown_.resize(index + 1);
         Shown &state = shown_[index];
         const Expression &expression = o_.shows[index];
@@ -402,7 +402,7 @@ class Maker {
         out.columns.push_back(std::move(column));
     }
 
-    [[nodiscard]] uint16_t blob_capacity(const Place &place, const Value &value) const {
+    [[nodiscard]] uint16_t blob_capacity(const ProbeSite &place, const Value &value) const {
         if (value.from != Value::From::argument && value.from != Value::From::result && value.from != Value::From::comm) return 0;
         switch (value.type.show) {
         case Show::text:
@@ -431,7 +431,7 @@ class Maker {
     // --- The program
 
     Result<void> program(Group &group) {
-        const Place &place = places_[group.places.front()];
+        const ProbeSite &place = places_[group.places.front()];
         const Filters &filters = o_.filters;
         Code &f = s_.b.program(group.section, group.program);
         const Slot key = f.stack<uint32_t>("place"), ids = f.stack<uint64_t>("ids"), comm = f.stack(16, 8, "comm"),
@@ -535,7 +535,7 @@ class Maker {
     [[nodiscard]] bool tells_execs() const {
         return o_.execs && s_.ring && o_.calls && o_.results && !o_.pair && !o_.counting &&
                std::any_of(places_.begin(), places_.end(),
-                           [](const Place &p) { return is_user_function(p.kind) && has_two_ends(p.kind); });
+                           [](const ProbeSite &p) { return is_user_function(p.kind) && has_two_ends(p.kind); });
     }
 
     struct Shown {
@@ -543,7 +543,7 @@ class Maker {
         uint32_t missing = 0;
         Error error = {}; ///< why one hasn't
     };
-    const std::vector<Place> &places_;
+    const std::vector<ProbeSite> &places_;
     const ProgramOptions &o_;
     Shared s_;
     bool keep_;
@@ -560,7 +560,7 @@ bool needs_pairs(const ProgramOptions &o) {
     return o.filters.min_duration != 0 || o.filters.errors || both;
 }
 
-Result<TraceUnit> trace_unit(const std::vector<Place> &places, const ProgramOptions &options, const btf::Btf *kernel) {
+Result<TraceUnit> trace_unit(const std::vector<ProbeSite> &places, const ProgramOptions &options, const btf::Btf *kernel) {
     return Maker(places, options, kernel).make();
 }
 

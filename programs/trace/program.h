@@ -92,7 +92,7 @@ struct TraceUnit {
 /// Whether the kernel has to pair calls with their returns for these options.
 [[nodiscard]] bool needs_pairs(const ProgramOptions &options);
 /// Errors: invalid_argument (a filter or what is shown, with a caret; nothing to probe, as the returns of tracepoints).
-[[nodiscard]] Result<TraceUnit> trace_unit(const std::vector<Place> &places, const ProgramOptions &options,
+[[nodiscard]] Result<TraceUnit> trace_unit(const std::vector<ProbeSite> &places, const ProgramOptions &options,
                                            const btf::Btf *kernel);
 
 } // namespace rawbpf::inline v0::trace

@@ -73,7 +73,7 @@ struct Ending {
 
 struct SinkOptions {
     const ViewOptions &view;
-    const std::vector<Place> &places;
+    const std::vector<ProbeSite> &places;
     const std::vector<std::string> &names; ///< of the places: the function's, or where several have one name, the whole probe.
                                            ///< Empty: another site of a probe that is there already, and counted with it
     const RunInfo &run;

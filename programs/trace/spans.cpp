@@ -70,7 +70,7 @@ decltype(telemetry::Argument::value) argument_value(const Decoded &value, std::s
     return value.negative ? -static_cast<int64_t>(value.number) : static_cast<int64_t>(value.number);
 }
 
-std::string_view provider_of(const Place &place) {
+std::string_view provider_of(const ProbeSite &place) {
     if (place.kind == ProbeKind::usdt || place.kind == ProbeKind::tracepoint) return place.category;
     return is_user_function(place.kind) ? render::base_name(place.file) : std::string_view();
 }
@@ -85,7 +85,7 @@ class Spans final : public Sink {
 
     void event(std::string &out, const Shown &shown) override {
         const Header &header = shown.event.header;
-        const Place &place = *shown.event.place;
+        const ProbeSite &place = *shown.event.place;
         telemetry::ProbeEvent event;
         event.provider = provider_of(place);
         event.name = place.function;
@@ -293,7 +293,7 @@ std::string SpanReport::text() const {
     return out + "; " + sent->text();
 }
 
-bool makes_spans(const Place &place) {
+bool makes_spans(const ProbeSite &place) {
     if (place.kind != ProbeKind::usdt) return true;
     telemetry::ProbeEvent event;
     event.provider = place.category;

@@ -42,7 +42,7 @@ struct SpanOptions {
 };
 
 /// Whether what fires there can be a span, or an end of one.
-[[nodiscard]] bool makes_spans(const Place &place);
+[[nodiscard]] bool makes_spans(const ProbeSite &place);
 /// Format::text or json.
 [[nodiscard]] std::unique_ptr<Sink> make_spans(SinkOptions options, const SpanOptions &spans);
 

@@ -27,9 +27,9 @@
 #include "runtime/link/tracefs.h"
 #include "runtime/link/uprobe_head_start.h"
 #include "runtime/object/unit_object.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/random.h"
@@ -39,41 +39,41 @@
 namespace rawbpf::inline v0::trace {
 namespace {
 
-bool any_user(const std::vector<Place> &places) {
-    return std::any_of(places.begin(), places.end(), [](const Place &p) { return is_user_function(p.kind); });
+bool any_user(const std::vector<ProbeSite> &places) {
+    return std::any_of(places.begin(), places.end(), [](const ProbeSite &p) { return is_user_function(p.kind); });
 }
 
 // The kernel puts an address of its own in the place of that which a function returns to.
-bool probes_returns(const std::vector<Place> &places, const ProgramOptions &program) {
-    return std::any_of(places.begin(), places.end(), [&](const Place &p) {
+bool probes_returns(const std::vector<ProbeSite> &places, const ProgramOptions &program) {
+    return std::any_of(places.begin(), places.end(), [&](const ProbeSite &p) {
         return !p.go_call && (p.kind == ProbeKind::uretprobe || (p.kind == ProbeKind::uprobe && program.results));
     });
 }
 
-bool any_trampoline(const std::vector<Place> &places) {
+bool any_trampoline(const std::vector<ProbeSite> &places) {
     return std::any_of(places.begin(), places.end(),
-                       [](const Place &p) { return p.kind == ProbeKind::fentry || p.kind == ProbeKind::fexit; });
+                       [](const ProbeSite &p) { return p.kind == ProbeKind::fentry || p.kind == ProbeKind::fexit; });
 }
 
 // A function may begin with the nop of a USDT probe. The kernel has one uprobe for all that stands at an address, with one
 // semaphore, and refuses (EINVAL) who comes to it with another, or with none.
-void share_semaphores(std::vector<Place> &places) {
+void share_semaphores(std::vector<ProbeSite> &places) {
     std::map<std::pair<std::string_view, uint64_t>, uint64_t> known;
-    for (const Place &place : places)
+    for (const ProbeSite &place : places)
         if (place.semaphore != 0) known.emplace(std::pair(std::string_view(place.file), place.address), place.semaphore);
     if (known.empty()) return;
-    for (Place &place : places) {
+    for (ProbeSite &place : places) {
         if (place.kind != ProbeKind::uprobe && place.kind != ProbeKind::uretprobe) continue;
         if (const auto at = known.find({place.file, place.address}); at != known.end()) place.semaphore = at->second;
     }
 }
 
 // A number leads to one place at each end of a call. What `syscall:NAME` doesn't leave to its tracepoints they see by themselves.
-void share_numbers(std::vector<Place> &places) {
+void share_numbers(std::vector<ProbeSite> &places) {
     std::set<int32_t> taken;
-    for (const Place &place : places)
+    for (const ProbeSite &place : places)
         if (place.kind == ProbeKind::syscall) taken.insert(place.number);
-    for (Place &place : places)
+    for (ProbeSite &place : places)
         if (place.kind == ProbeKind::tracepoint && taken.contains(place.number)) place.number = -1;
 }
 
@@ -88,7 +88,7 @@ bool asks_for_texts(const Expression &expression) {
 }
 
 // Where the probes of one end of it are.
-std::vector<uint64_t> addresses_of(const Place &place, bool is_result) {
+std::vector<uint64_t> addresses_of(const ProbeSite &place, bool is_result) {
     if (!place.go_call) return {place.address};
     if (is_result) return place.go_call->returns;
     return {place.go_call->entry};
@@ -102,7 +102,7 @@ struct Tracer::State {
         Error error;
     };
     TraceOptions options;
-    std::vector<Place> places;
+    std::vector<ProbeSite> places;
     std::vector<std::string> notes;
     TraceUnit made;
     ObjectSpec spec;
@@ -154,8 +154,8 @@ Result<void> Tracer::State::find_places() {
     if (std::any_of(probes.begin(), probes.end(), of_user)) head_start = UprobeHeadStart::begin();
     for (const ProbeSpec &probe : probes) {
         Matched matched = TRY(match_probe(probe, options.match));
-        for (Place &place : matched.places) {
-            const auto same = [&](const Place &other) {
+        for (ProbeSite &place : matched.places) {
+            const auto same = [&](const ProbeSite &other) {
                 return other.kind == place.kind && other.function == place.function && other.file == place.file &&
                        other.address == place.address && other.category == place.category;
             };
@@ -207,7 +207,7 @@ Result<void> Tracer::State::load_programs() {
         sys::Because why("the run time of each program is counted while this is open: its cost an event goes into the ledger");
         if (auto enabled = RunStats::enable()) stats = std::move(*enabled);
     }
-    const bool by_number = std::any_of(places.begin(), places.end(), [](const Place &p) { return p.by_number(); });
+    const bool by_number = std::any_of(places.begin(), places.end(), [](const ProbeSite &p) { return p.by_number(); });
     if (filters.expression || filters.mntns || program.mode == Mode::events || by_number)
         if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
     std::string by_frame_pointers; // why
@@ -217,7 +217,7 @@ Result<void> Tracer::State::load_programs() {
         if (program.unwind) {
             program.unwind->return_probes = kernel && has_return_instances(*kernel);
             const bool elsewhere =
-                std::any_of(places.begin(), places.end(), [](const Place &p) { return !is_user_function(p.kind); });
+                std::any_of(places.begin(), places.end(), [](const ProbeSite &p) { return !is_user_function(p.kind); });
             program.unwind->probed_code = elsewhere && kernel && has_probed_instructions(*kernel);
             // From a copy nobody could tell what stood there.
             program.unwind->copies = options.copies && !probes_returns(places, program);
@@ -344,7 +344,7 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
             how.pass_over = true;
             std::vector<uint32_t> others;
             for (uint32_t index : left) {
-                const Place &place = places[index];
+                const ProbeSite &place = places[index];
                 if (place.file != file) {
                     others.push_back(index);
                     continue;
@@ -386,7 +386,7 @@ Result<void> Tracer::State::attach_group(const Group &group, std::vector<PassedO
 // A place by itself.
 Result<void> Tracer::State::attach_one(const Group &group, const Program &program, uint32_t index, uint64_t address,
                                        std::vector<PassedOverPlace> &failed) {
-    const Place &place = places[index];
+    const ProbeSite &place = places[index];
     AttachOptions how;
     if (options.program.cookies && place.kind != ProbeKind::fentry && place.kind != ProbeKind::fexit &&
         place.kind != ProbeKind::raw_tp)
@@ -457,7 +457,7 @@ Result<std::unique_ptr<Tracer>> Tracer::open(const TraceOptions &options) {
     return std::unique_ptr<Tracer>(new Tracer(std::move(state)));
 }
 
-const std::vector<Place> &Tracer::places() const { return state_->places; }
+const std::vector<ProbeSite> &Tracer::places() const { return state_->places; }
 LoadedObject &Tracer::object() const { return state_->object; }
 const UnwindProgramOptions *Tracer::unwinds() const {
     const std::optional<UnwindProgramOptions> &unwind = state_->options.program.unwind;

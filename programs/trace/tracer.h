@@ -48,7 +48,7 @@ struct TraceOptions {
 /// One record, as it comes; its bytes are gone when the function returns.
 struct Event {
     Header header;
-    const Place *place = nullptr; ///< of What::exec, which comes with ProgramOptions::execs alone, as the layout: none
+    const ProbeSite *place = nullptr; ///< of What::exec, which comes with ProgramOptions::execs alone, as the layout: none
     const Layout *layout = nullptr;
     Bytes record;
     /// Of a column, or with index = columns.size() of a result what was returned.
@@ -100,7 +100,7 @@ class Tracer {
     Tracer(const Tracer &) = delete;
     Tracer &operator=(const Tracer &) = delete;
 
-    [[nodiscard]] const std::vector<Place> &places() const;
+    [[nodiscard]] const std::vector<ProbeSite> &places() const;
     /// The programs with their maps.
     [[nodiscard]] LoadedObject &object() const;
     /// Where they walk user stacks by tables, which processes::Following puts into the maps: what they were made with; else

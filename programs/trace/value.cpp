@@ -34,7 +34,7 @@ const NameRow *find_common(std::string_view name) {
     return nullptr;
 }
 
-std::string known_names(const Place &place) {
+std::string known_names(const ProbeSite &place) {
     std::string out = "known are ";
     for (const Parameter &parameter : place.signature.parameters)
         if (!parameter.name.empty()) append(out, "{}, ", parameter.name);
@@ -149,7 +149,7 @@ class Walk {
 
 } // namespace
 
-Result<Value> resolve_value(const Expression &expression, const Node &name, const Place &place, const btf::Btf *kernel) {
+Result<Value> resolve_value(const Expression &expression, const Node &name, const ProbeSite &place, const btf::Btf *kernel) {
     Value out;
     const std::vector<Parameter> &parameters = place.signature.parameters;
     const auto named = [&](const Parameter &parameter) { return parameter.name == name.text; };

@@ -29,7 +29,7 @@ struct Value {
 /// Names: arg0 to arg5, the parameters' and fields' own, ret, duration, comm, pid, tid, uid, gid, cpu. Members through `kernel`'s
 /// types, where the place's signature comes from them (nullptr: none can be). Errors: invalid_argument with a caret, and the
 /// names that there are; not_found for a member, with the nearest.
-[[nodiscard]] Result<Value> resolve_value(const Expression &expression, const Node &name, const Place &place,
+[[nodiscard]] Result<Value> resolve_value(const Expression &expression, const Node &name, const ProbeSite &place,
                                           const btf::Btf *kernel);
 
 } // namespace rawbpf::inline v0::trace

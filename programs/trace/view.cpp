@@ -24,13 +24,13 @@ constexpr size_t kMostSilent = 20;        // functions without a call that are w
 
 std::string_view comm_of(const Header &header) { return {header.comm, strnlen(header.comm, sizeof header.comm)}; }
 
-std::vector<std::string> names_of(const std::vector<Place> &places) {
+std::vector<std::string> names_of(const std::vector<ProbeSite> &places) {
     std::map<std::string_view, size_t> uses;
-    for (const Place &place : places) ++uses[place.function];
+    for (const ProbeSite &place : places) ++uses[place.function];
     std::vector<std::string> out;
     out.reserve(places.size());
     std::set<std::string> sites;
-    for (const Place &place : places) {
+    for (const ProbeSite &place : places) {
         if (place.kind != ProbeKind::usdt)
             out.push_back(uses[place.function] > 1 ? place.describe() : place.function);
         else
@@ -59,7 +59,7 @@ std::unique_ptr<Sink> make_sink(const SinkOptions &options) {
 
 } // namespace
 
-View::View(const ViewOptions &options, const std::vector<Place> &places, const RunInfo &run, const btf::Btf *kernel,
+View::View(const ViewOptions &options, const std::vector<ProbeSite> &places, const RunInfo &run, const btf::Btf *kernel,
            uint64_t start_ns, render::Writer &writer)
     : options_(options), places_(places), run_(run), start_ns_(start_ns), writer_(writer),
       names_(options.debug_info, options.source), place_names_(names_of(places)),
@@ -72,7 +72,7 @@ View::View(const ViewOptions &options, const std::vector<Place> &places, const R
 bool View::wants_watch(int workload) const {
     if (options_.stack) return true;
     if (workload < 0 || options_.count || options_.format == Format::folded) return false;
-    return std::any_of(places_.begin(), places_.end(), [](const Place &place) {
+    return std::any_of(places_.begin(), places_.end(), [](const ProbeSite &place) {
         const auto &all = place.signature.parameters;
         return is_user_function(place.kind) &&
                (!place.signature.known ||
@@ -251,7 +251,7 @@ Result<void> View::finish(const std::vector<PlaceCounts> &places_counts, const L
     return writer_.flush();
 }
 
-std::vector<PlaceCounts> merge_sites(const std::vector<Place> &places, std::vector<PlaceCounts> counts) {
+std::vector<PlaceCounts> merge_sites(const std::vector<ProbeSite> &places, std::vector<PlaceCounts> counts) {
     std::map<std::string, size_t> first;
     for (size_t i = 0; i < counts.size(); ++i) {
         if (places[i].kind != ProbeKind::usdt) continue;

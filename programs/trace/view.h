@@ -22,7 +22,7 @@ namespace rawbpf::inline v0::trace {
 
 class View {
   public:
-    View(const ViewOptions &options, const std::vector<Place> &places, const RunInfo &run, const btf::Btf *kernel,
+    View(const ViewOptions &options, const std::vector<ProbeSite> &places, const RunInfo &run, const btf::Btf *kernel,
          uint64_t start_ns, render::Writer &writer);
     View(const View &) = delete;
     View &operator=(const View &) = delete;
@@ -74,7 +74,7 @@ class View {
     void latency_tables();
 
     ViewOptions options_;
-    const std::vector<Place> &places_;
+    const std::vector<ProbeSite> &places_;
     const RunInfo &run_;
     uint64_t start_ns_;
     render::Writer &writer_;
@@ -95,6 +95,6 @@ class View {
 [[nodiscard]] std::string places_ledger(const std::vector<std::string> &names, const std::vector<PlaceCounts> &counts);
 
 /// The sites of each USDT probe counted as its first one.
-[[nodiscard]] std::vector<PlaceCounts> merge_sites(const std::vector<Place> &places, std::vector<PlaceCounts> counts);
+[[nodiscard]] std::vector<PlaceCounts> merge_sites(const std::vector<ProbeSite> &places, std::vector<PlaceCounts> counts);
 
 } // namespace rawbpf::inline v0::trace

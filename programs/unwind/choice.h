@@ -14,9 +14,9 @@ enum class UnwindBy : uint8_t {
 
 /// How, and what it may take.
 struct UnwindChoice {
-    UnwindBy by = UnwindBy::automatic;
-    uint64_t memory = 64 << 20; ///< bytes for tables, of all files together; 1 MiB at least
-    uint32_t depth = 127;       ///< most frames of a user stack that is walked by tables, 1 to UNWIND_MAX_FRAMES (255)
+    UnwindBy by = UnwindBy::automatic; ///< by what
+    uint64_t memory = 64 << 20;        ///< bytes for tables, of all files together; 1 MiB at least
+    uint32_t depth = 127;              ///< most frames of a user stack that is walked by tables, 1 to UNWIND_MAX_FRAMES (255)
 };
 
 } // namespace rawbpf::inline v0

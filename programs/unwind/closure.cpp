@@ -25,8 +25,8 @@
 
 #include "runtime/base/format.h"
 #include "runtime/elf/elf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::unwind {
 namespace {

@@ -27,7 +27,7 @@
 #include "programs/capture/identity_dsl.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/unwind/layout.h"
 
 namespace rawbpf::inline v0::unwind {

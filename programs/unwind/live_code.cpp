@@ -13,8 +13,8 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/format.h"
 #include "runtime/symbols/vdso.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::unwind {
 

@@ -1,8 +1,8 @@
 // The policy, and the kernel's side of pools, rules and processes.
 //
 // A change of a map of maps makes the kernel wait until no program runs that may have seen the old member: some ten milliseconds,
-// although the new one is there at once. So a pool is put in place by a copy of this process (runtime/sys/aside.h), which waits
-// in our stead; that it is there is seen by asking for it. The wait is wanted only once: before bytes are used again that
+// although the new one is there at once. So a pool is put in place by a copy of this process (runtime/sys/blocking_call.h), which
+// waits in our stead; that it is there is seen by asking for it. The wait is wanted only once: before bytes are used again that
 // programs may still be reading. Then the first pool is put where it is already.
 //
 // Between an exec and the moment that we are told what was mapped then, programs must see nothing of the process: a program at
@@ -30,9 +30,9 @@
 #include "programs/unwind/program.h"
 #include "runtime/symbols/vdso.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/random.h"
 
 namespace rawbpf::inline v0::unwind {
@@ -56,7 +56,7 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
         Member member;
         member.map = TRY(Map::create(unwind_pool_spec()));
         member.memory = TRY(sys::map(member.map.fd(), 0, UNWIND_POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED));
-        if (auto aside = sys::map_update_aside(pools_.fd(), pool, member.map.fd())) member.aside = std::move(*aside);
+        if (auto call = sys::map_update_in_copy(pools_.fd(), pool, member.map.fd())) member.call = std::move(*call);
         members_.push_back(std::move(member));
         return members_.back().memory.data();
     }
@@ -74,7 +74,7 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
             for (int look = 0; !there && look < kLooks; ++look)
                 there = sys::map_lookup_elem(pools_.fd(), &visible_, &id).has_value();
             if (!there) TRY(put(visible_));
-            members_[visible_].aside = {};
+            members_[visible_].call = {};
         }
         return {};
     }
@@ -116,7 +116,7 @@ class KernelSide final : public PoolSource, public RuleSink, public ProcessSink 
     struct Member {
         Map map;
         sys::Mapping memory;
-        sys::Aside aside;
+        sys::BlockingCall call;
     };
     Result<void> put(uint32_t pool) {
         const auto fd = static_cast<uint32_t>(members_[pool].map.fd());

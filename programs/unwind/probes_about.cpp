@@ -8,8 +8,8 @@
 
 #include "runtime/kernel/each_program.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 

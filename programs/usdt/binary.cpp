@@ -8,7 +8,7 @@
 
 #include "runtime/link/names.h"
 #include "runtime/symbols/mapped_file.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::usdt {
 namespace {

@@ -19,13 +19,17 @@
 
 namespace rawbpf::inline v0 {
 
+/// Bytes that somebody else owns: valid as long as what they lie in.
 using Bytes = std::span<const std::byte>;
 
-/// The bytes of a string, a vector, an array or a plain struct.
+/// The bytes of a text, or of a plain object in the machine's byte order with its padding. They refer to what was given.
+///@{
 inline Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 template <class T>
 requires std::is_trivially_copyable_v<T> Bytes bytes_of_object(const T &object) { return std::as_bytes(std::span(&object, 1)); }
+///@}
 
+/// An integer with its bytes in the opposite order.
 template <class T> [[nodiscard]] constexpr T byte_swap(T value) {
     static_assert(std::is_integral_v<T>);
     if constexpr (sizeof(T) == 1)
@@ -48,16 +52,23 @@ template <class T> [[nodiscard]] T load(const std::byte *at) {
 /// A bounds-checked cursor over bytes; errors carry `what` and the offset.
 class ByteReader {
   public:
-    /// `what` names the bytes in messages ("profile.o: .BTF"); `base` is added to the offsets shown. `swap`: other byte order.
+    /// `what` names the bytes in messages ("profile.o: .BTF"); `base` is added to the offsets shown. `swap`: the file has the
+    /// other byte order. The bytes must outlive the reader; `what` is copied.
     ByteReader(Bytes bytes, std::string_view what, uint64_t base = 0, bool swap = false)
         : bytes_(bytes), what_(what), base_(base), swap_(swap) {}
 
+    /// Bytes read so far, without `base`.
     [[nodiscard]] size_t offset() const { return offset_; }
+    /// Bytes not yet read.
     [[nodiscard]] size_t left() const { return bytes_.size() - offset_; }
+    /// True at the end.
     [[nodiscard]] bool done() const { return left() == 0; }
+    /// All bytes, from the beginning, whatever has been read.
     [[nodiscard]] Bytes all() const { return bytes_; }
 
-    /// The next integer, in the file's byte order.
+    // Errors of all of these: bad_input, with the offset. What failed has not moved the reader.
+
+    /// The next integer, converted from the file's byte order. Error: bad_input where too few bytes are left.
     template <class T> [[nodiscard]] Result<T> read() {
         static_assert(std::is_integral_v<T>);
         if (left() < sizeof(T)) return Unexpected(short_of(sizeof(T)));
@@ -65,7 +76,7 @@ class ByteReader {
         offset_ += sizeof(T);
         return swap_ ? byte_swap(value) : value;
     }
-    /// The next plain struct, as it lies there (not byte-swapped).
+    /// The next plain struct, as it lies there (not byte-swapped). Error: bad_input where too few bytes are left.
     template <class T> [[nodiscard]] Result<T> read_struct() {
         static_assert(std::is_trivially_copyable_v<T>);
         if (left() < sizeof(T)) return Unexpected(short_of(sizeof(T)));
@@ -73,22 +84,25 @@ class ByteReader {
         offset_ += sizeof(T);
         return value;
     }
+    /// The next `size` bytes, which are not copied. Error: bad_input where too few bytes are left.
     [[nodiscard]] Result<Bytes> take(uint64_t size) {
         if (left() < size) return Unexpected(short_of(size));
         Bytes part = bytes_.subspan(offset_, size);
         offset_ += size;
         return part;
     }
+    /// Moves `size` bytes on. Error: bad_input where too few bytes are left.
     [[nodiscard]] Result<void> skip(uint64_t size) {
         TRY(take(size));
         return {};
     }
+    /// Moves to an offset from the beginning, without `base`; the end is allowed. Error: bad_input past the end.
     [[nodiscard]] Result<void> seek(uint64_t offset) {
         if (offset > bytes_.size()) return Unexpected(error_at(offset, "is past the end"));
         offset_ = offset;
         return {};
     }
-    /// The NUL-terminated string here, without its NUL.
+    /// The NUL-terminated string here, without its NUL; not copied. Moves behind the NUL. Error: bad_input where there is no NUL.
     [[nodiscard]] Result<std::string_view> c_string() {
         const char *start = reinterpret_cast<const char *>(bytes_.data()) + offset_;
         const void *end = left() ? std::memchr(start, 0, left()) : nullptr;
@@ -100,7 +114,7 @@ class ByteReader {
     /// Moves up to the next multiple of `alignment` (a power of two), or to the end.
     void align(size_t alignment) { offset_ = std::min(bytes_.size(), (offset_ + alignment - 1) & ~(alignment - 1)); }
 
-    /// "WHAT: offset 0x1c: PROBLEM".
+    /// A bad_input error with the text "WHAT: offset 0x1c: PROBLEM"; `base` is added to the offset.
     [[nodiscard]] Error error_at(uint64_t offset, std::string_view problem) const {
         return make_error(Errc::bad_input, format("{}: offset {:#x}: {}", what_, base_ + offset, problem));
     }

@@ -29,37 +29,44 @@ enum class Errc {
 /// Its moves and its end are out of line on purpose: three strings moved inline cost 200 bytes of code at each of the thousand
 /// places that pass an error on, a third of the library's size.
 struct Error {
+    /// Errc::internal without a text; or all fields. make_error() and os_error() are shorter.
+    ///@{
     Error();
     Error(Errc kind, int os, std::string context, std::string hint = {}, std::string log = {});
+    ///@}
+    /// Copies the texts, or moves them: the other Error then has its kind and errno, and unspecified texts.
+    ///@{
     Error(const Error &);
     Error(Error &&) noexcept;
     Error &operator=(const Error &);
     Error &operator=(Error &&) noexcept;
+    ///@}
     ~Error();
 
-    Errc kind = Errc::internal;
-    int os = 0;          ///< errno, or 0 when the failure isn't the kernel's
-    std::string context; ///< what was being done, outermost first, without a trailing full stop
-    std::string hint;    ///< what would help, or empty
-    std::string log;     ///< the verifier's log, or empty
+    Errc kind = Errc::internal; ///< what a caller branches on
+    int os = 0;                 ///< errno, or 0 when the failure isn't the kernel's
+    std::string context;        ///< what was being done, outermost first, without a trailing full stop
+    std::string hint;           ///< what would help, or empty
+    std::string log;            ///< the verifier's log, or empty
 
-    /// "context: strerror(os)", without hint and log.
+    /// "context: No such file or directory (ENOENT)", without hint and log. Where there is no errno, and for Errc::rejected, only
+    /// the context.
     [[nodiscard]] std::string message() const;
 };
 
 /// An error of ours, with no errno.
 [[nodiscard]] Error make_error(Errc kind, std::string context, std::string hint = {});
 
-/// An error from the kernel; the kind follows from errno.
+/// An error from the kernel; the kind follows from errno (kind_of_errno()).
 [[nodiscard]] Error os_error(int os, std::string context, std::string hint = {});
 
-/// Puts one phrase in front: "outer: inner".
+/// Puts one phrase in front of the context: "phrase: context". Changes `error` and returns it.
 [[nodiscard]] Error &&in_context(Error &&error, std::string_view phrase);
 
-/// The kind that an errno maps to when nothing better is known.
+/// The kind that an errno maps to when nothing better is known; Errc::kernel for an errno without a kind of its own.
 [[nodiscard]] Errc kind_of_errno(int os);
 
-/// "ENOENT" for 2; "errno 4711" for one without a name.
+/// "ENOENT" for 2, "ENOTSUPP" for 524, which is the kernel's own; "errno 4711" for one without a name.
 [[nodiscard]] std::string errno_name(int os);
 
 } // namespace rawbpf::inline v0

@@ -13,19 +13,22 @@
 
 namespace rawbpf::inline v0 {
 
+/// A long step, from its making to its end.
 class LongStep {
   public:
     /// What one who looks sees. Two threads: it may be half of a step and half of the next one, for one look.
     struct State {
         const char *doing = nullptr; ///< "attaching"; nullptr: nothing long
         const char *of = "";         ///< "functions"
-        uint32_t done = 0, total = 0;
+        uint32_t done = 0,           ///< how many of them are behind us
+            total = 0;               ///< how many there are; 0 or 1: not counted
     };
     /// Until it is dropped; then the one around it goes on. Both texts must last: literals. `total` 0 or 1: not counted.
     explicit LongStep(const char *doing, const char *of = "", size_t total = 0);
     ~LongStep();
     LongStep(const LongStep &) = delete;
     LongStep &operator=(const LongStep &) = delete;
+    /// So many more are done. Of the innermost step, whichever object is asked.
     void advance(size_t more = 1);
 
     /// From any thread. Steps are made by one.

@@ -27,16 +27,21 @@ namespace detail {
 /// space, since there it is less than the call.
 class Boxed {
   public:
+    /// Moves the Error to the heap; copies what the other one owns; takes it over (assignment: exchanges); or owns nothing.
+    ///@{
     explicit Boxed(Error &&error);
     Boxed(const Boxed &other);
     [[gnu::always_inline]] Boxed() = default;
     [[gnu::always_inline]] Boxed(Boxed &&other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
     [[gnu::always_inline]] Boxed &operator=(Boxed &&other) noexcept { return std::swap(error_, other.error_), *this; }
+    ///@}
     Boxed &operator=(const Boxed &) = delete;
     [[gnu::always_inline]] ~Boxed() {
         if (error_) drop(error_);
     }
+    /// True when there is an Error.
     explicit operator bool() const { return error_ != nullptr; }
+    /// The Error; there must be one.
     [[nodiscard]] Error &operator*() const { return *error_; }
 
   private:
@@ -50,10 +55,15 @@ class Boxed {
 /// Wraps an Error on its way into a Result, as std::unexpected does.
 class [[nodiscard]] Unexpected {
   public:
+    /// Of an Error, which is moved or copied to the heap, or of one that is there already.
+    ///@{
     explicit Unexpected(Error &&error) : box_(std::move(error)) {}
     explicit Unexpected(const Error &error) : box_(Error(error)) {}
     [[gnu::always_inline]] explicit Unexpected(detail::Boxed &&box) noexcept : box_(std::move(box)) {}
+    ///@}
+    /// The Error, which may be changed.
     [[nodiscard]] Error &error() { return *box_; }
+    /// For Result: gives the Error away.
     [[gnu::always_inline]] detail::Boxed &&take() &&noexcept { return std::move(box_); }
 
   private:
@@ -63,8 +73,11 @@ class [[nodiscard]] Unexpected {
 template <class T> class [[nodiscard]] Result;
 
 namespace detail {
+/// Whether T is a Result.
+///@{
 template <class T> inline constexpr bool is_result = false;
 template <class T> inline constexpr bool is_result<Result<T>> = true;
+///@}
 /// What a Result<T> may be made of. Another Result is none: each is explicitly a bool, so a Result<bool> of a Result<void> that
 /// failed would hold `false` in place of the error. Nor does a pointer or an optional become a bool unseen.
 template <class U, class T>
@@ -72,17 +85,24 @@ concept MakesValue = !is_result<std::remove_cvref_t<U>> && !std::is_same_v<std::
                      (!std::is_same_v<T, bool> || std::is_same_v<std::remove_cvref_t<U>, bool>)&&std::is_constructible_v<T, U>;
 } // namespace detail
 
-/// The part of std::expected<T, Error> that this project uses.
+/// A value or an Error: the part of std::expected<T, Error> that this project uses. True when it has the value. A Result that was
+/// moved from may only be destroyed or assigned to.
 template <class T> class [[nodiscard]] Result {
   public:
-    using value_type = T;
+    using value_type = T; ///< as std::expected has it
+    /// A value: T(), or one made of `value`. Another Result is refused.
+    ///@{
     Result() requires std::is_default_constructible_v<T> : ok_(true) { new (&value_) T(); }
     template <class U = T>
     // Implicit, as in std::expected; the constraint keeps it from hiding the copy. NOLINTNEXTLINE
     requires(detail::MakesValue<U, T>) Result(U &&value) : ok_(true) { new (&value_) T(std::forward<U>(value)); }
+    ///@}
+    /// The error of fail(), or of another Result's failure().
     [[gnu::always_inline]] Result(Unexpected &&e) noexcept : ok_(false) {
         new (&error_) detail::Boxed(std::move(e).take());
     } // NOLINT
+    /// Moves or copies the value, or the Error.
+    ///@{
     Result(Result &&other) noexcept : ok_(other.ok_) { construct(std::move(other)); }
     Result(const Result &other) : ok_(other.ok_) {
         if (ok_)
@@ -98,25 +118,41 @@ template <class T> class [[nodiscard]] Result {
         }
         return *this;
     }
+    ///@}
     [[gnu::always_inline]] ~Result() { destroy(); }
 
+    /// True: there is a value; false: an error.
+    ///@{
     [[nodiscard]] bool has_value() const { return ok_; }
     explicit operator bool() const { return ok_; }
+    ///@}
+    /// The value; aborts the program where there is none.
+    ///@{
     T &value() & { return check(), value_; }
     const T &value() const & { return check(), value_; }
     T &&value() && { return check(), std::move(value_); }
+    ///@}
+    /// The value; there must be one, which isn't checked.
+    ///@{
     T &operator*() & { return value_; }
     const T &operator*() const & { return value_; }
     T &&operator*() && { return std::move(value_); }
     T *operator->() { return &value_; }
     const T *operator->() const { return &value_; }
+    ///@}
+    /// The error; there must be one, which isn't checked.
+    ///@{
     Error &error() & { return *error_; }
     const Error &error() const & { return *error_; }
     Error &&error() && { return std::move(*error_); }
+    ///@}
+    /// The value, or `other` converted to T where there is none.
+    ///@{
     template <class U> T value_or(U &&other) const & { return ok_ ? value_ : static_cast<T>(std::forward<U>(other)); }
     template <class U> T value_or(U &&other) && { return ok_ ? std::move(value_) : static_cast<T>(std::forward<U>(other)); }
+    ///@}
 
-    /// The error, on its way into another Result.
+    /// The error, on its way into another Result; there must be one. This Result may only be destroyed afterwards.
     [[gnu::always_inline]] Unexpected failure() && { return Unexpected(std::move(error_)); }
 
   private:
@@ -142,21 +178,31 @@ template <class T> class [[nodiscard]] Result {
     bool ok_;
 };
 
+/// Success or an Error. True on success.
 template <> class [[nodiscard]] Result<void> {
   public:
-    using value_type = void;
+    using value_type = void; ///< as std::expected has it
+    /// Success: `return {};`
     Result() = default;
+    /// The error of fail(), or of another Result's failure().
     [[gnu::always_inline]] Result(Unexpected &&e) noexcept : error_(std::move(e).take()) {} // NOLINT
+    /// True on success.
+    ///@{
     [[nodiscard]] bool has_value() const { return !error_; }
     explicit operator bool() const { return !error_; }
+    ///@}
+    /// Aborts the program where there is an error.
     void value() const {
         if (error_) std::abort();
     }
+    /// The error; there must be one, which isn't checked.
+    ///@{
     Error &error() & { return *error_; }
     const Error &error() const & { return *error_; }
     Error &&error() && { return std::move(*error_); }
+    ///@}
 
-    /// The error, on its way into another Result.
+    /// The error, on its way into another Result; there must be one. This Result may only be destroyed afterwards.
     [[gnu::always_inline]] Unexpected failure() && { return Unexpected(std::move(error_)); }
 
   private:
@@ -164,24 +210,29 @@ template <> class [[nodiscard]] Result<void> {
 };
 
 /// What fail(), fail_os() and TRY_IN call: one copy of the formatting, whatever the arguments.
+///@{
 [[nodiscard]] Unexpected vfail(Errc kind, fmt::string_view text, fmt::format_args args);
 [[nodiscard]] Unexpected vfail_os(int os, fmt::string_view text, fmt::format_args args);
 void vin_context(Error &error, fmt::string_view text, fmt::format_args args);
+///@}
 
-/// `return fail(Errc::bad_input, "section {} ends early", name);`
+/// An error without an errno: `return fail(Errc::bad_input, "section {} ends early", name);`. The text is fmt's, checked at
+/// compile time.
 template <class... Args> [[nodiscard]] Unexpected fail(Errc kind, fmt::format_string<Args...> text, Args &&...args) {
     return vfail(kind, text, fmt::make_format_args(args...));
 }
 
-/// The same, with the errno of a system call.
+/// The same with the errno of a system call; the kind follows from it (kind_of_errno()).
 template <class... Args> [[nodiscard]] Unexpected fail_os(int os, fmt::format_string<Args...> text, Args &&...args) {
     return vfail_os(os, text, fmt::make_format_args(args...));
 }
 
 namespace detail {
+/// The value out of a Result that has one; nothing of a Result<void>.
 template <class T> T take(Result<T> &r) {
     if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
+/// Puts a formatted phrase in front of the error's context.
 template <class... Args> void add_context(Error &error, fmt::format_string<Args...> text, Args &&...args) {
     vin_context(error, text, fmt::make_format_args(args...));
 }
@@ -189,7 +240,7 @@ template <class... Args> void add_context(Error &error, fmt::format_string<Args.
 
 } // namespace rawbpf::inline v0
 
-/// The value of a Result, or: return its Error from this function.
+/// The value of a Result, or: return its Error from this function, whose own result must be a Result, too.
 #define TRY(expression)                                                                                                          \
     ({                                                                                                                           \
         auto rawbpf_result_ = (expression);                                                                                      \
@@ -198,7 +249,7 @@ template <class... Args> void add_context(Error &error, fmt::format_string<Args.
         ::rawbpf::detail::take(rawbpf_result_);                                                                                  \
     })
 
-/// The same, with one formatted phrase put in front of the error's context.
+/// The same with one formatted phrase put in front of the error's context: TRY_IN(open_file(path), "reading {}", path).
 #define TRY_IN(expression, ...)                                                                                                  \
     ({                                                                                                                           \
         auto rawbpf_result_ = (expression);                                                                                      \

@@ -8,6 +8,7 @@
 
 namespace rawbpf::inline v0::btf {
 
+/// What c_header() writes.
 struct HeaderOptions {
     /// Only these types and what they need; empty: all of this BTF's own (a split BTF's base only where it is needed).
     std::span<const TypeId> roots = {};

@@ -26,9 +26,8 @@ namespace rawbpf::inline v0::btf {
 
 /// Whether one function or variable may be declared with the one type in one file and with the other in another: what libbpf's
 /// linker lets pass. Sizes of numbers and places of members must agree; signs, enumerators, parameters' names and the length of
-/// arrays
-/// (`extern int list[]`) don't count. A forward declaration stands for the struct or union of its name, and behind a pointer
-/// names are enough.
+/// arrays (`extern int list[]`) don't count. A forward declaration stands for the struct or union of its name, and behind a
+/// pointer names are enough.
 [[nodiscard]] Result<bool> declarations_match(const Btf &one, TypeId a, const Btf &other, TypeId b);
 
 } // namespace rawbpf::inline v0::btf

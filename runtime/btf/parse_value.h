@@ -11,7 +11,7 @@ namespace rawbpf::inline v0::btf {
 
 /// Where a variable's part lies: `.member` and `[index]`, any number of them.
 struct ValuePart {
-    TypeId type = 0;
+    TypeId type = 0;     ///< the part's own type
     uint64_t offset = 0; ///< bytes from the variable's start
 };
 

@@ -7,6 +7,7 @@
 
 namespace rawbpf::inline v0::btf {
 
+/// What print_c() and declare() add to the plain C.
 struct PrintOptions {
     bool offsets = false; ///< where each member lies, as a comment: bytes, and bits where it isn't at a byte
     bool tags = false;    ///< type tags, as clang's __attribute__((btf_type_tag("...")))

@@ -8,6 +8,7 @@
 
 namespace rawbpf::inline v0::btf {
 
+/// How a value is written.
 enum class ValueStyle : uint8_t {
     c,    ///< {.pid = 12, .comm = "bash", .hits = {[3] = 7}}: an initialiser; arrays that are mostly zero show what isn't
     json, ///< {"pid":12,"comm":"bash","hits":[0,0,0,7]}: integers beyond 2^53 and pointers are strings

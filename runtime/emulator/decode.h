@@ -14,10 +14,11 @@ namespace rawbpf::inline v0::emulator {
 /// One instruction, or the second half of a wide one, which is never reached.
 struct Op {
     const void *handler = nullptr; ///< where interpret() has its code
-    uint8_t dst = 0, src = 0;
-    int16_t off = 0;
-    int32_t jump = 0; ///< in Ops, from this one; of a wide instruction: to the next
-    uint64_t imm = 0; ///< sign-extended; calls of helpers: their number
+    uint8_t dst = 0,               ///< a register, 0 to 10
+        src = 0;                   ///< the same; of a call: the kind of call
+    int16_t off = 0;               ///< of the instruction, as it stands there
+    int32_t jump = 0;              ///< in Ops, from this one; of a wide instruction: to the next
+    uint64_t imm = 0;              ///< sign-extended; calls of helpers: their number
 };
 static_assert(sizeof(Op) == 24);
 
@@ -51,6 +52,7 @@ static_assert(sizeof(Op) == 24);
     X(stop)   /* between the instructions of a program that is run step by step */
 // clang-format on
 
+/// The entries of RAWBPF_EMULATED, by number: kDo_add ... kDo_stop.
 enum Do : uint8_t {
 #define RAWBPF_EMULATED_ENUM(name) kDo_##name,
     RAWBPF_EMULATED(RAWBPF_EMULATED_ENUM)
@@ -62,8 +64,10 @@ enum Do : uint8_t {
 [[nodiscard]] const void *const *handlers();
 
 /// Where instruction n stands among the Ops, and back. When a program is run step by step, a stop stands before each.
+///@{
 [[nodiscard]] constexpr size_t op_index(size_t insn, bool stepping) { return stepping ? 2 * insn + 1 : insn; }
 [[nodiscard]] constexpr size_t insn_index(size_t op, bool stepping) { return stepping ? op / 2 : op; }
+///@}
 
 /// Checks a program and prepares it. Maps and values must have been replaced by their addresses. Refused with the instruction's
 /// number: opcodes that don't exist, fields that must be zero and aren't, registers above 10, writes to r10, jumps that leave the

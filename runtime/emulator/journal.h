@@ -13,10 +13,14 @@ namespace rawbpf::inline v0::emulator {
 /// more.
 class Journal {
   public:
+    /// A journal that is off. `most_bytes`: the old values and 32 bytes for each, of all steps; the last step may exceed it.
     explicit Journal(size_t most_bytes = size_t{64} << 20) : most_(most_bytes) {}
+    /// From here on begin() and note() record; before, they do nothing.
     void enable() { on_ = true; }
+    /// Whether enable() was called.
     [[nodiscard]] bool on() const { return on_; }
 
+    /// Forgets all steps. The journal stays on.
     void clear() {
         steps_.clear();
         bytes_ = 0;
@@ -49,11 +53,13 @@ class Journal {
         return true;
     }
 
+    /// One note(): bytes that the step was about to change.
     struct Change {
-        uint8_t *at = nullptr;
-        std::vector<uint8_t> before;
+        uint8_t *at = nullptr;       ///< where they are
+        std::vector<uint8_t> before; ///< what they were
     };
-    /// What the last step changed, oldest first.
+    /// What the last step changed, oldest first; nullptr: there is no step. Good until the next begin(), note(), undo() or
+    /// clear().
     [[nodiscard]] const std::vector<Change> *last() const { return steps_.empty() ? nullptr : &steps_.back(); }
 
   private:

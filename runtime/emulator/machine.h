@@ -22,6 +22,7 @@
 
 namespace rawbpf::inline v0::emulator {
 
+/// How a Machine runs programs.
 struct MachineOptions {
     /// Instructions a run may execute (ld_imm64 counts as two), looked at at each jump; and as much work of helpers, in the coin
     /// of limits.h. 0: no limit. Memory has limits of its own, there.
@@ -41,12 +42,13 @@ struct Frame {
     uint64_t saved[4] = {};   ///< its r6 to r9
     uint32_t program = 0;     ///< whose function runs in this frame
     uint32_t base = 0;        ///< the frame in which that program began: 0, or that of the function that left it by a tail call
-    Callback callback = Callback::none;
-    uint32_t place = 0, total = 0; ///< of a callback: this call's index, or entry; how many there may be
-    uint32_t done = 0;             ///< entries: calls so far
-    uint32_t map = 0;              ///< entries: of which map
-    uint64_t context = 0;          ///< what the callback gets
-    const Op *function = nullptr;  ///< the callback itself
+    Callback callback = Callback::none; ///< none: an ordinary call
+    uint32_t place = 0,                 ///< of a callback: this call's number from 0, or the place of its entry in the map
+        total = 0;                      ///< of a callback: how many calls there are, for a loop
+    uint32_t done = 0;                  ///< of a callback: calls that have returned
+    uint32_t map = 0;                   ///< entries: of which map
+    uint64_t context = 0;               ///< what the callback gets
+    const Op *function = nullptr;       ///< the callback itself
 };
 
 /// Everything that a run changes, but for memory and maps.
@@ -54,33 +56,37 @@ struct Cpu {
     /// In as few cache lines as can be, wherever the rest of the machine ends: else loops over memory take a fifth longer or not,
     /// by what was added in front.
     alignas(64) uint64_t r[11] = {};
-    const Op *op = nullptr; ///< next; after a fault the one that failed
-    uint32_t depth = 0;
-    uint32_t tail_calls = 0;
-    uint64_t may_goto = 0; ///< how often it may still go on
-    uint64_t random = 0;
-    uint64_t executed = 0;            ///< instructions since enter()
-    uint64_t result = 0;              ///< the program's r0, while timers run
-    uint64_t timer_now = 0;           ///< nanoseconds, of the timers' clock: it stands still but for going on to the next one
-    uint64_t work = 0;                // of helpers since enter()
-    uint64_t running_timer = 0;       // its address, while its callback runs
-    size_t printed = 0, recorded = 0; // lengths of what was printed and recorded when the last step began
-    uint64_t unprinted = 0;           // bytes of what was printed and not kept
-    uint64_t recorded_bytes = 0;
-    bool ended = false;
-    bool in_timer = false; ///< the program has ended, and a timer's callback runs
-    Frame frames[kFrames];
+    const Op *op = nullptr;      ///< next; after a fault the one that failed
+    uint32_t depth = 0;          ///< of frames: which one runs
+    uint32_t tail_calls = 0;     ///< since enter(); up to kMaxTailCalls
+    uint64_t may_goto = 0;       ///< how often it may still go on
+    uint64_t random = 0;         ///< state of next_random(); the same in each new machine, never 0
+    uint64_t executed = 0;       ///< instructions since enter()
+    uint64_t result = 0;         ///< the program's r0, while timers run
+    uint64_t timer_now = 0;      ///< nanoseconds, of the timers' clock: it stands still but for going on to the next one
+    uint64_t work = 0;           ///< of helpers since enter(), in the units of limits.h
+    uint64_t running_timer = 0;  ///< its address, while its callback runs; else 0
+    size_t printed = 0,          ///< bytes of Machine::printed() when the last step began
+        recorded = 0;            ///< the size of Machine::records() when the last step began
+    uint64_t unprinted = 0;      ///< bytes that were printed and not kept, since the machine was made
+    uint64_t recorded_bytes = 0; ///< of all records, since the machine was made; up to kMostRecorded
+    bool ended = false;          ///< the program and its timers' callbacks have ended
+    bool in_timer = false;       ///< the program has ended, and a timer's callback runs
+    Frame frames[kFrames];       ///< those after `depth` mean nothing
 };
 
 /// A bpf_timer: which value it is in, and what it does.
 struct Timer {
-    uint64_t address = 0; ///< of the struct bpf_timer; 0: none
-    uint32_t map = 0, program = 0;
-    const Op *callback = nullptr;
-    uint64_t due = 0;
-    bool armed = false, fired = false; ///< fired: in this run, which it does once
+    uint64_t address = 0;         ///< of the struct bpf_timer; 0: none
+    uint32_t map = 0,             ///< which of Machine::maps() has the value
+        program = 0;              ///< which of the spec's programs has the callback
+    const Op *callback = nullptr; ///< its first Op; nullptr: not set yet
+    uint64_t due = 0;             ///< when it is to run, by Cpu::timer_now
+    bool armed = false,           ///< started, and not yet run or cancelled
+        fired = false;            ///< it has run in this run, which it does once
 };
 
+/// Programs and maps of one object, in user space. One thread at a time; needs no privileges.
 class Machine {
   public:
     /// Makes the spec's maps (those of kinds that aren't emulated too: only using them is an error) and remembers its programs.
@@ -100,22 +106,31 @@ class Machine {
     /// (...): ..."), busy when the limit was reached.
     [[nodiscard]] Result<uint64_t> run();
     /// One instruction (a helper's whole work counts as one, its callbacks' instructions as their own). False: the program has
-    /// ended. Only with `stepping`. Errors: as run(); the machine stays before the instruction.
+    /// ended. Only with `stepping`. Errors: as run(); after a fault the machine stays before the instruction.
     [[nodiscard]] Result<bool> step();
     /// Takes the last step back. False: there is none, or none any more.
     bool back();
 
+    /// Registers and frames, for looking at them. Good for as long as the machine.
     [[nodiscard]] const Cpu &cpu() const { return cpu_; }
+    /// Whether the program and its timers' callbacks have ended; enter() begins anew.
     [[nodiscard]] bool ended() const { return cpu_.ended; }
     [[nodiscard]] uint64_t executed() const { return cpu_.executed; } ///< instructions since enter()
-    /// The program that runs now, and its next instruction (the one that failed, after a fault).
+    /// The program that runs now, and its next instruction (the one that failed, after a fault). Only after enter().
+    ///@{
     [[nodiscard]] const ProgramSpec &program() const { return spec_->programs[cpu_.frames[cpu_.depth].program]; }
     [[nodiscard]] size_t pc() const;
+    ///@}
     /// Its instructions, with the maps' addresses in place.
     [[nodiscard]] std::span<const Insn> insns() const { return codes_[cpu_.frames[cpu_.depth].program].insns; }
+    /// What programs can address: the stack, the memory or packet that was given, values of maps.
+    ///@{
     [[nodiscard]] Memory &memory() { return memory_; }
     [[nodiscard]] const Memory &memory() const { return memory_; }
+    ///@}
+    /// In the order of the spec's maps.
     [[nodiscard]] std::span<const std::unique_ptr<EmulatedMap>> maps() const { return maps_; }
+    /// The steps since enter(); none without `stepping`.
     [[nodiscard]] const Journal &journal() const { return journal_; }
     /// What bpf_trace_printk() printed so far.
     [[nodiscard]] const std::string &printed() const { return printed_; }
@@ -126,7 +141,7 @@ class Machine {
 
     // ---- for helpers
 
-    /// Ends the run: the helper that runs now can't do what it was asked to.
+    /// Ends the run: the helper that runs now can't do what it was asked to. Returns 0.
     uint64_t fault(std::string why);
     /// A jump or a call through a register that leads nowhere. By itself, so that interpret() keeps its registers for programs.
     [[gnu::cold, gnu::noinline]] void fault_target(int reg, bool call);
@@ -134,33 +149,47 @@ class Machine {
     [[nodiscard]] uint8_t *buffer(int reg, uint64_t size, bool write, std::string_view what);
     /// The map in a register; nullptr after a fault.
     [[nodiscard]] EmulatedMap *map_in(int reg);
+    /// The map that this address stands for; nullptr: it stands for none.
     [[nodiscard]] EmulatedMap *map_with_address(uint64_t address);
+    /// The address that stands for the map of that number (no memory is there).
     [[nodiscard]] static uint64_t map_address(uint32_t map);
     /// Starts calling the function at a register's address: `count` times, or for each entry of a map.
     uint64_t call_back(Callback kind, int function_register, uint64_t context, uint32_t count, const EmulatedMap *map);
     /// Goes to another program; false when it can't be (and the caller goes on).
     [[nodiscard]] bool tail_call(const EmulatedMap &map, uint32_t index);
+    /// Register `n`, 0 to 10, not checked.
     [[nodiscard]] uint64_t register_value(int n) const { return cpu_.r[n]; }
+    /// The bytes given to set_memory() or set_packet(); empty: none.
     [[nodiscard]] std::span<uint8_t> packet() const { return packet_; }
+    /// 32 bits, the same sequence in each new machine.
     [[nodiscard]] uint64_t next_random();
+    /// Adds to printed(), whole texts only: one that would pass kMostPrinted is counted in unprinted().
     void print(std::string_view text);
-    /// False: there is no room left.
+    /// Adds to records(). False: there is no room left (kMostRecorded).
     [[nodiscard]] bool record(std::string_view bytes);
+    /// Counts a helper's work against the limit, in the units of limits.h.
     void add_work(uint64_t units) { cpu_.work += units; }
+    /// The name of this process's main thread (/proc/self/comm), read once; empty when it can't be.
     [[nodiscard]] const std::string &comm();
+    /// This process's real ids, as bpf_get_current_uid_gid() gives them: gid << 32 | uid.
     [[nodiscard]] uint64_t uid_gid();
+    /// Where a helper notes what it is about to change.
     Journal &write_journal() { return journal_; }
     /// The timer that is kept for this address; nullptr: it was never initialised.
     [[nodiscard]] Timer *timer_at(uint64_t address);
     /// A new one, for a struct bpf_timer in a value of that map; nullptr after a fault.
     Timer *make_timer(uint64_t address, const EmulatedMap &map);
-    /// Aims it at the function whose address is in a register.
+    /// Aims it at the function whose address is in a register. Returns 0; a fault when no function is there.
     uint64_t set_timer(Timer &timer, int function_register);
+    /// Whether there are kMostTimers.
     [[nodiscard]] bool timers_full() const { return timers_.size() == kMostTimers && timers_free_.empty(); }
+    /// Whether the callback of the timer at this address runs now.
     [[nodiscard]] bool in_callback_of(uint64_t timer) const { return cpu_.running_timer == timer; }
+    /// Nanoseconds of the timers' clock, 0 at enter(). It goes on only between timers.
     [[nodiscard]] uint64_t timer_now() const { return cpu_.timer_now; }
     /// Starts it, or stops it; whether it was started.
     bool arm_timer(Timer &timer, bool armed, uint64_t due);
+    /// Has no definition and no callers.
     [[nodiscard]] bool emulates(uint64_t helper) const;
 
   private:
@@ -220,17 +249,20 @@ struct Interpreter {
     static Event run(Machine *machine, uint64_t &executed, const void *const **table = nullptr);
 };
 
-/// A helper: arguments in r[1] to r[5], the result is r0's. nullptr: not emulated.
+/// A helper: arguments in r[1] to r[5], the result is r0's.
 using Helper = uint64_t (*)(Machine &, const uint64_t *r);
+/// helpers.cpp: the code of the helper of that number (enum bpf_func_id). nullptr: not emulated.
 [[nodiscard]] Helper find_emulated(uint64_t helper);
 /// kfuncs.cpp: a function of the kernel's, called in the same way. nullptr: not emulated.
 [[nodiscard]] Helper find_emulated_kfunc(std::string_view name);
 
-/// timers.cpp
+/// timers.cpp: the helpers bpf_timer_init() and so on.
+///@{
 uint64_t timer_init(Machine &machine, const uint64_t *r);
 uint64_t timer_set_callback(Machine &machine, const uint64_t *r);
 uint64_t timer_start(Machine &machine, const uint64_t *r);
 uint64_t timer_cancel(Machine &machine, const uint64_t *r);
+///@}
 
 /// printf as bpf_trace_printk() and bpf_snprintf() know it. The format has its zero at the end. False where the kernel says
 /// -EINVAL.

@@ -26,22 +26,32 @@ class EmulatedMap {
     [[nodiscard]] static Result<std::unique_ptr<EmulatedMap>> create(const MapSpec &spec, Memory &memory, Journal &journal,
                                                                      std::optional<uint32_t> lock = {});
 
+    /// Which code emulates it, by its type (asm/map_types.h); unknown: none does.
     [[nodiscard]] MapEngine kind() const { return kind_; }
+    /// As in the MapSpec: the name, BPF_MAP_TYPE_*, sizes in bytes. But value_size() is 4 for maps of programs, and 8 for maps of
+    /// maps and of instructions, whose values are addresses here.
+    ///@{
     [[nodiscard]] const std::string &name() const { return name_; }
     [[nodiscard]] uint32_t type() const { return type_; }
     [[nodiscard]] uint32_t key_size() const { return key_size_; }
     [[nodiscard]] uint32_t value_size() const { return value_size_; }
     [[nodiscard]] uint32_t max_entries() const { return max_entries_; }
+    ///@}
     /// Of the first value, in the program's address space; of an arena as user space has it.
     [[nodiscard]] uint64_t address() const { return address_ && kind_ == MapEngine::arena ? address_ | kArenaUser : address_; }
+    /// Whether the type is a per-CPU one.
     [[nodiscard]] bool per_cpu() const { return per_cpu_; }
 
-    // The helpers' results: an address or 0; 0 or a negative errno.
+    /// What the helpers of that name do (bpf_map_lookup_elem() and so on), with their results: lookup() gives an address in the
+    /// program's address space, or 0; the others 0, or a negative errno. key_size() and value_size() bytes are read or written.
+    /// Only for kinds that have such an operation; `flags` are the helper's. pop() without `remove` is bpf_map_peek_elem().
+    ///@{
     [[nodiscard]] uint64_t lookup(const uint8_t *key);
     [[nodiscard]] int64_t update(const uint8_t *key, const uint8_t *value, uint64_t flags);
     [[nodiscard]] int64_t erase(const uint8_t *key);
     [[nodiscard]] int64_t push(const uint8_t *value, uint64_t flags);
     [[nodiscard]] int64_t pop(uint8_t *value, bool remove);
+    ///@}
 
     // Maps of maps: values are addresses that stand for maps.
     /// Before anything runs. False: an array has no such index, or a hash is full.
@@ -50,18 +60,25 @@ class EmulatedMap {
     // Arenas: pages, all absent but for those of the object's variables.
     /// The address (as address()) of `pages` new ones, zeroed; at `wanted` unless that is 0. 0: there is no such room.
     [[nodiscard]] uint64_t allocate(uint64_t wanted, uint32_t pages);
+    /// Takes pages away, from the one that holds `address` on; what lies outside the arena is ignored.
     void release_pages(uint64_t address, uint32_t pages);
 
     // Bloom filters.
+    /// bpf_map_push_elem(). 0, or -EINVAL for flags other than BPF_ANY.
     [[nodiscard]] int64_t add(const uint8_t *value, uint64_t flags);
+    /// bpf_map_peek_elem(). 0: perhaps; -ENOENT: certainly not.
     [[nodiscard]] int64_t may_contain(const uint8_t *value) const;
 
     // Ring buffers. A record's bytes belong to the program from reserve to release.
+    /// bpf_ringbuf_reserve(). The address of the record's bytes; 0: it doesn't fit, or kMostOpenRecords are reserved.
     [[nodiscard]] uint64_t reserve(uint64_t size);
     /// False: no record that is reserved begins there.
     [[nodiscard]] bool release(uint64_t address, bool discard);
+    /// bpf_ringbuf_output(). 0, or -EAGAIN where reserve() gives 0.
     [[nodiscard]] int64_t output(const uint8_t *data, uint64_t size);
+    /// bpf_ringbuf_query(): BPF_RB_*. Nobody reads meanwhile, so the consumer's position is 0.
     [[nodiscard]] uint64_t query(uint64_t what) const;
+    /// Records that are reserved and not yet released.
     [[nodiscard]] uint32_t records_held() const { return head_->open; }
 
     /// Where the steps that a search takes are counted.
@@ -79,9 +96,14 @@ class EmulatedMap {
     [[nodiscard]] uint32_t next_entry(uint32_t place) const;
     /// The place whose value holds these bytes; max_entries() when none does.
     [[nodiscard]] uint32_t place_of(uint64_t address, uint64_t size) const;
+    /// The key of the entry at `place`: in the map, or for an array in `array_key`, which becomes the index.
     [[nodiscard]] const uint8_t *key_at(uint32_t place, uint32_t &array_key) const;
+    /// The value of the entry at `place`, good until the entry is updated or deleted: its bytes here, and its address for
+    /// programs.
+    ///@{
     [[nodiscard]] uint8_t *value_at(uint32_t place) { return values_ + uint64_t{slot_of(place)} * stride_; }
     [[nodiscard]] uint64_t value_address(uint32_t place) const { return address_ + uint64_t{slot_of(place)} * spread_; }
+    ///@}
     /// The key of the entry at `place`, in the program's address space (for_each_map_elem passes it).
     [[nodiscard]] uint64_t key_address(uint32_t place);
     /// What was submitted, or output, so far (queues: what is in them), oldest first.

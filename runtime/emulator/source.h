@@ -7,9 +7,10 @@
 
 namespace rawbpf::inline v0::emulator {
 
+/// A line of source.
 struct Source {
-    std::string file; ///< empty: unknown
-    uint32_t line = 0;
+    std::string file;  ///< as the compiler was given it; empty: unknown
+    uint32_t line = 0; ///< from 1; 0: unknown
     std::string text;  ///< the line itself, without the spaces in front
     uint32_t insn = 0; ///< the first instruction of the line
 };

@@ -25,6 +25,7 @@
 
 namespace rawbpf::inline v0 {
 
+/// Which tasks a SidebandRing watches, and how large it is.
 struct SidebandOptions {
     int pid = -1;                ///< a thread (for a whole process: one a thread, with inherit for those to come), or -1: all
     int cpu = -1;                ///< a CPU; -1, any, only with a pid and without inherit (the kernel's rule)
@@ -68,8 +69,10 @@ class SidebandRing {
     }
 
     /// Starts or stops reporting (it starts enabled unless enable_on_exec).
+    ///@{
     [[nodiscard]] Result<void> enable() const;
     [[nodiscard]] Result<void> disable() const;
+    ///@}
     /// For an epoll set: EPOLLIN at wakeup_bytes, EPOLLHUP when the watched thread and all that it created have ended.
     [[nodiscard]] int poll_fd() const { return event_.get(); }
     /// Bytes not yet consumed.

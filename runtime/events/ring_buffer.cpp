@@ -57,8 +57,8 @@
 
 #include <sys/mman.h>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/epoll.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 

@@ -37,8 +37,12 @@ class RingBuffer {
     /// is what wait() polls. For tests, and for rings that somebody else mapped.
     [[nodiscard]] static Result<RingBuffer> over(sys::Mapping consumer, sys::Mapping producer, size_t size, int wake_fd);
 
+    /// The one moved from has no ring any more: it may only be destroyed or assigned to. What was assigned to gives everything
+    /// read back first.
+    ///@{
     RingBuffer(RingBuffer &&) noexcept = default;
     RingBuffer &operator=(RingBuffer &&other) noexcept;
+    ///@}
     /// Gives everything read back to the kernel, so that a later reader of the same map doesn't see it again.
     ~RingBuffer() { release(); }
 

@@ -6,7 +6,7 @@
 
 #include "runtime/btf/btf.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 namespace {

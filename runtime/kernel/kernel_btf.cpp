@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "runtime/elf/elf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
 
 namespace rawbpf::inline v0 {

@@ -9,7 +9,7 @@
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/pins.h"
 #include "runtime/kernel/struct_ops.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 

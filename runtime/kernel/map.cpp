@@ -19,8 +19,8 @@
 #include "asm/map_types.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/cpus.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/uapi.h"
 

@@ -14,6 +14,7 @@
 
 namespace rawbpf::inline v0 {
 
+/// A map of the kernel, by a descriptor that it owns. The kernel copies keys and values from and to the memory given.
 class Map {
   public:
     Map() = default;
@@ -28,26 +29,38 @@ class Map {
     /// Adopts a descriptor; asks the kernel for the map's properties.
     [[nodiscard]] static Result<Map> from_fd(Fd fd);
 
+    /// Borrowed; -1 for a Map() that create() or from_fd() didn't make.
     [[nodiscard]] int fd() const { return fd_.get(); }
+    /// The spec's. From from_fd() the kernel's: 15 characters at most, empty before 4.15.
     [[nodiscard]] const std::string &name() const { return name_; }
+    /// BPF_MAP_TYPE_*.
     [[nodiscard]] uint32_t type() const { return type_; }
+    /// In bytes; 0 for maps without keys.
     [[nodiscard]] uint32_t key_size() const { return key_size_; }
     [[nodiscard]] uint32_t value_size() const { return value_size_; } ///< of one CPU's value
+    /// Entries, or bytes of a ring buffer. May be more than the spec says: a ring is rounded up to a power of two of whole pages.
     [[nodiscard]] uint32_t max_entries() const { return max_entries_; }
     [[nodiscard]] uint32_t flags() const { return flags_; } ///< BPF_F_*
+    /// Whether a key has a value for each possible CPU.
     [[nodiscard]] bool per_cpu() const;
     /// Bytes that a lookup fills: value_size, or round_up(value_size, 8) x possible CPUs for a per-CPU map.
     [[nodiscard]] size_t lookup_size() const;
 
     /// not_found when the key isn't there; `value` must hold lookup_size() bytes.
     [[nodiscard]] Result<void> lookup(const void *key, void *value) const;
+    /// BPF_MAP_UPDATE_ELEM with lookup_size() bytes of `value`. `flags`: BPF_ANY (0), BPF_NOEXIST, BPF_EXIST, BPF_F_LOCK. Errors:
+    /// the kernel's; Error::os is E2BIG for a full hash, EEXIST and ENOENT as the flags say.
     [[nodiscard]] Result<void> update(const void *key, const void *value, uint64_t flags = 0) const;
+    /// BPF_MAP_DELETE_ELEM. Errors: not_found when the key isn't there; invalid_argument for an array (EINVAL).
     [[nodiscard]] Result<void> erase(const void *key) const;
     /// The key after `key` (nullptr: the first); not_found at the end.
     [[nodiscard]] Result<void> next_key(const void *key, void *next) const;
+    /// BPF_MAP_FREEZE (5.2): from here on only programs can write to it. Not undone by anything.
     [[nodiscard]] Result<void> freeze() const;
+    /// The map outlives its descriptors, under a path on a bpf file system, until that file is removed (BPF_OBJ_PIN, 4.4).
     [[nodiscard]] Result<void> pin(const std::string &path) const;
 
+    /// lookup() with types. Errors: also invalid_argument when sizeof(K) isn't key_size() or sizeof(V) isn't lookup_size().
     template <class K, class V> [[nodiscard]] Result<V> get(const K &key) const {
         V value{};
         if (lookup_size() != sizeof(V) || key_size_ != sizeof(K))
@@ -55,7 +68,7 @@ class Map {
         TRY(lookup(&key, &value));
         return value;
     }
-    /// Every CPU's value; index = possible CPU.
+    /// Every CPU's value; index = possible CPU. Errors: as get(), but sizeof(V) is value_size().
     template <class K, class V> [[nodiscard]] Result<std::vector<V>> get_per_cpu(const K &key) const {
         std::vector<std::byte> raw(lookup_size());
         if (value_size_ != sizeof(V) || key_size_ != sizeof(K))
@@ -65,17 +78,22 @@ class Map {
         for (size_t at = 0; at + sizeof(V) <= raw.size(); at += (sizeof(V) + 7) / 8 * 8) out.push_back(load<V>(raw.data() + at));
         return out;
     }
+    /// update() with types. Errors: also invalid_argument when sizeof(K) isn't key_size() or sizeof(V) isn't lookup_size().
     template <class K, class V> [[nodiscard]] Result<void> put(const K &key, const V &value, uint64_t flags = 0) const {
         if (lookup_size() != sizeof(V) || key_size_ != sizeof(K))
             return fail(Errc::invalid_argument, "map {}: wrong key or value size", name_);
         return update(&key, &value, flags);
     }
 
-    /// Keys and values, concatenated, in batches (BPF_MAP_LOOKUP_BATCH, 5.6) or one by one where there is no batch command.
+    /// What read_all() read.
     struct Entries {
-        std::vector<std::byte> keys, values;
-        size_t count = 0;
+        std::vector<std::byte> keys, ///< concatenated, key_size() bytes each; empty for queues and stacks
+            values;                  ///< concatenated, lookup_size() bytes each, in the keys' order
+        size_t count = 0;            ///< entries
     };
+    /// All entries, in batches (BPF_MAP_LOOKUP_BATCH, 5.6) or one by one where there is no batch command. `and_delete` takes them
+    /// out. What others add or delete meanwhile may be missed. Errors: invalid_argument for a queue or stack without
+    /// `and_delete`; the kernel's.
     [[nodiscard]] Result<Entries> read_all(bool and_delete = false) const;
 
   private:

@@ -13,8 +13,8 @@
 
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 namespace {

@@ -13,8 +13,11 @@ namespace rawbpf::inline v0 {
 class [[nodiscard]] Pins {
   public:
     Pins() = default;
+    /// The one moved from has no pins any more. What was assigned to removes its own first.
+    ///@{
     Pins(Pins &&other) noexcept;
     Pins &operator=(Pins &&other) noexcept;
+    ///@}
     ~Pins() { take_back(); }
     /// Makes one level of directory; one that is there already is none of ours.
     [[nodiscard]] Result<void> directory(const std::string &path);
@@ -26,6 +29,7 @@ class [[nodiscard]] Pins {
     void add(Pins &&other);
     /// All of it stays.
     void keep();
+    /// Paths of the pins that would be removed, oldest first; empty after keep().
     [[nodiscard]] const std::vector<std::string> &files() const { return files_; }
 
   private:

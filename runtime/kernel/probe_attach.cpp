@@ -25,7 +25,7 @@
 #include <linux/bpf.h>
 
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 namespace {

@@ -22,7 +22,7 @@
 
 #include "asm/helpers.h"
 #include "runtime/kernel/probe_load.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 namespace {

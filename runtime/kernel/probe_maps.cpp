@@ -12,8 +12,8 @@
 
 #include "runtime/kernel/probe_maps.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/names.h"
 
 namespace rawbpf::inline v0 {

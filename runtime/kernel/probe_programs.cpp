@@ -15,7 +15,7 @@
 
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0 {

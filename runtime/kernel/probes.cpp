@@ -12,8 +12,8 @@
 #include "runtime/kernel/probe_load.h"
 #include "runtime/kernel/probe_maps.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
 #include "runtime/sys/perf.h"
 

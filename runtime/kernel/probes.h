@@ -18,16 +18,18 @@ namespace rawbpf::inline v0 {
 
 /// What a probe found out.
 enum class Support : uint8_t {
-    yes,
+    yes,     ///< this kernel has it
     no,      ///< this kernel doesn't have it
     refused, ///< the kernel wouldn't say: for want of privileges, or a policy is in the way (EPERM, EACCES)
     unasked, ///< could not be asked: something needed for it is missing (the kernel's BTF), or there was a shortage (ENOMEM)
 };
+/// An answer, and how it was found.
 struct Probed {
-    Support support = Support::no;
-    std::string detail = {}; ///< how it was found out, where that isn't plain: "asked in a kprobe program"
+    Support support = Support::no; ///< the answer
+    std::string detail = {};       ///< how it was found out, where that isn't plain: "asked in a kprobe program"
 };
 
+/// What probe_feature() can be asked about, with the Linux version that brought it.
 enum class Feature : uint8_t {
     object_name,       ///< map_name and prog_name, 4.15
     btf,               ///< BPF_BTF_LOAD, 4.18
@@ -47,10 +49,11 @@ enum class Feature : uint8_t {
     /// 6.13). At uprobes that is dangerous: they can be preempted, and the next thread's program uses the same.
     private_stack,
 };
-inline constexpr int kFeatureCount = 15;
+inline constexpr int kFeatureCount = 15; ///< enumerators of Feature
 
 /// Whether this kernel, with these privileges, has it. The first question costs a few system calls.
 [[nodiscard]] Probed probe_feature(Feature feature);
+/// The same: whether the answer is Support::yes.
 [[nodiscard]] bool has_feature(Feature feature);
 /// What is known without asking: nullopt before the first question.
 [[nodiscard]] std::optional<bool> known_feature(Feature feature);
@@ -61,12 +64,16 @@ void note_feature(Feature feature, bool there);
 /// An error "needs ring buffers, 5.8" when the feature is missing; it says so where that could not be found out.
 [[nodiscard]] Result<void> need(Feature feature);
 
-/// Whether a map of this type can be made (BPF_MAP_TYPE_*).
+/// Whether a map of this type can be made (BPF_MAP_TYPE_*); has_...: whether the answer is Support::yes.
+///@{
 [[nodiscard]] Probed probe_map_type(uint32_t type);
 [[nodiscard]] bool has_map_type(uint32_t type);
+///@}
 /// Whether the verifier takes programs of this type (BPF_PROG_TYPE_*). That says nothing yet about where they attach.
+///@{
 [[nodiscard]] Probed probe_program_type(uint32_t type);
 [[nodiscard]] bool has_program_type(uint32_t type);
+///@}
 /// Whether a program can be attached in this way (enum bpf_attach_type).
 [[nodiscard]] Probed probe_attach_type(uint32_t type);
 /// Whether uprobe.multi (6.6) limited to a process means all of its threads: until 6.10 it means the one thread of that number.

@@ -20,30 +20,33 @@ struct ProgramPlace {
 
 /// One remark on a refusal; without a place where it has none.
 struct RefusalNote {
-    std::string text;
-    ProgramPlace at = {};
+    std::string text;     ///< "the pointer comes from this call of bpf_map_lookup_elem()"
+    ProgramPlace at = {}; ///< what the remark is about; unknown: the program as a whole
 };
 
+/// Why the verifier refused a program.
 struct Refusal {
-    std::string program, section; ///< "count", "tracepoint/syscalls/sys_enter_openat"
+    std::string program, ///< "count"
+        section;         ///< "tracepoint/syscalls/sys_enter_openat"
     /// What sort of mistake: "null", "uninitialized", "bounds", "packet", "stack", "loop", "argument", "released" ...; "other"
     /// where no more is known. The words are stable: scripts may tell refusals apart by them.
     std::string_view kind = "other";
-    std::string function;  ///< of the instruction; empty: unknown
-    ProgramPlace at;       ///< where it was refused
-    std::string loop;      ///< of a loop without an end: "the loop of instructions 3 to 9 (p.bpf.c:7 to 9)"; else empty
-    std::string reason;    ///< in the verifier's words: what people search for
-    std::string registers; ///< those that matter: "R0=map_value_or_null(id=1,map=counts,ks=4,vs=8)"
-    std::vector<RefusalNote> notes;
-    std::string hint;     ///< what helps; empty where we don't know either
-    std::string headline; ///< "program count (socket): the verifier refused instruction 7 (...)"
-    std::string sentence; ///< all of it in one line; an Error's message ends with it
+    std::string function;           ///< of the instruction; empty: unknown
+    ProgramPlace at;                ///< where it was refused
+    std::string loop;               ///< of a loop without an end: "the loop of instructions 3 to 9 (p.bpf.c:7 to 9)"; else empty
+    std::string reason;             ///< in the verifier's words: what people search for
+    std::string registers;          ///< those that matter: "R0=map_value_or_null(id=1,map=counts,ks=4,vs=8)"
+    std::vector<RefusalNote> notes; ///< in the order in which they are printed
+    std::string hint;               ///< what helps; empty where we don't know either
+    std::string headline;           ///< "program count (socket): the verifier refused instruction 7 (...)"
+    std::string sentence;           ///< all of it in one line; an Error's message ends with it
 };
 
 /// While it lives, the refusal that ends a load() in this thread is kept as a value beside the Error, whose message is for
 /// people.
 class KeepRefusal {
   public:
+    /// `into` must outlive this. It stays as it is when no program is refused. The innermost of several counts.
     explicit KeepRefusal(Refusal &into);
     ~KeepRefusal();
     KeepRefusal(const KeepRefusal &) = delete;

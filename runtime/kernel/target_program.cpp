@@ -13,8 +13,8 @@
 #include "runtime/btf/btf.h"
 #include "runtime/kernel/each_program.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/names.h"
 
 namespace rawbpf::inline v0 {

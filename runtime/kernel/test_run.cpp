@@ -16,8 +16,8 @@
 #include "runtime/kernel/map.h"
 #include "runtime/object/harness.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/clock.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0 {

@@ -14,14 +14,16 @@ inline constexpr uint32_t kTestRunBatches = 20;
     return n >= kTestRunBatches ? 0 : repeat / kTestRunBatches + (n < repeat % kTestRunBatches ? 1 : 0);
 }
 
+/// What a test run gives to the program.
 struct TestRunOptions {
     /// What r1 points to (r2: its length); or, with `packet`, the packet that the program's own context describes.
     std::vector<std::byte> memory;
-    bool packet = false;
-    uint32_t repeat = 1; ///< times; maps and memory stay as they are in between
-    std::string btf_path;
+    bool packet = false;  ///< `memory` is a packet, Ethernet header included: at least 14 bytes
+    uint32_t repeat = 1;  ///< times; maps and memory stay as they are in between; 0 is 1
+    std::string btf_path; ///< as LoadOptions::btf_path
 };
 
+/// What came of a test run.
 struct TestRun {
     uint64_t r0 = 0;               ///< of the last run, all 64 bits
     uint64_t ns = 0;               ///< a run, on average, as the kernel measured it; 0: it didn't

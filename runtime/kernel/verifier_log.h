@@ -18,6 +18,7 @@
 
 namespace rawbpf::inline v0 {
 
+/// What a verifier's log says about a refusal.
 struct VerifierReport {
     int insn = -1;           ///< the instruction that it stopped at, counted in 8-byte slots as the verifier does; -1: unknown
     std::string instruction; ///< "r0 = *(u32 *)(r1 +0)"
@@ -37,6 +38,7 @@ struct VerifierReport {
     [[nodiscard]] std::string named_registers() const;
 };
 
+/// Never fails: what isn't in the log stays empty.
 [[nodiscard]] VerifierReport read_verifier_log(std::string_view log);
 
 /// What a reason in the verifier's words means: from a table. Empty when it isn't in there.

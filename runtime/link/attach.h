@@ -30,10 +30,12 @@ struct AttachOptions {
     int target_fd = -1;
     std::vector<uint64_t> semaphores; ///< .multi: one for each of `functions`, 0: none; else as the next one
     uint64_t semaphore = 0; ///< uprobes: file offset of a counter that the kernel raises while attached (ref_ctr_offset, 4.20)
+    /// A hook of netfilter (6.4).
     struct Netfilter {
-        uint32_t family = 0, hook = 0; ///< NFPROTO_*, NF_INET_*
-        int32_t priority = 0;
-    } netfilter;
+        uint32_t family = 0,         ///< NFPROTO_*
+            hook = 0;                ///< NF_INET_*
+        int32_t priority = 0;        ///< lower ones run earlier
+    } netfilter;                     ///< netfilter: where
     std::vector<std::byte> iterator; ///< union bpf_iter_link_info: which map, task, cgroup; empty: all
 };
 
@@ -52,7 +54,7 @@ struct AttachOptions {
 
 /// What came of an object's programs.
 struct Attached {
-    std::vector<Link> links;
+    std::vector<Link> links;        ///< one for each program or struct_ops map that was attached
     std::vector<std::string> names; ///< of the program or map of each link
     /// Programs that weren't attached, each with the reason: those that need something named, and members of struct_ops maps,
     /// which are attached with their map.

@@ -23,8 +23,8 @@
 #include "runtime/link/probe_event.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/facts.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/perf.h"
 #include "runtime/sys/uapi.h"
 

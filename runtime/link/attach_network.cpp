@@ -18,9 +18,9 @@
 #include "runtime/link/attaching.h"
 #include "runtime/link/clsact.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/net.h"
 #include "runtime/sys/uapi.h"
 

@@ -16,9 +16,9 @@
 #include "runtime/link/names.h"
 #include "runtime/link/tracefs.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {

@@ -20,7 +20,7 @@
 #include "runtime/link/kernel_functions.h"
 #include "runtime/link/names.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 namespace {

@@ -23,8 +23,8 @@
 #include "runtime/link/usdt.h"
 #include "runtime/link/user_functions.h"
 #include "runtime/symbols/maps.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/perf.h"
 #include "runtime/sys/uapi.h"
 

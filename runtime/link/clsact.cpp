@@ -25,7 +25,7 @@
 #include <sys/socket.h>
 
 #include "runtime/base/bytes.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/net.h"
 
 namespace rawbpf::inline v0 {

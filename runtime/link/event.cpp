@@ -6,7 +6,7 @@
 
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {

@@ -19,11 +19,11 @@
 
 #include "runtime/base/long_step.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/close_together.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/membarrier.h"
 #include "runtime/sys/names.h"
-#include "runtime/sys/together.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0 {

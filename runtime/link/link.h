@@ -16,8 +16,9 @@ namespace rawbpf::inline v0 {
 
 /// What the kernel says of a BPF link.
 struct LinkInfo {
-    LinkType type = LinkType::UNSPEC;
-    uint32_t id = 0, program_id = 0; ///< program_id: 0 for struct_ops
+    LinkType type = LinkType::UNSPEC; ///< BPF_LINK_TYPE_*
+    uint32_t id = 0,                  ///< the kernel's number for it, unique among the links that exist
+        program_id = 0;               ///< 0 for struct_ops
 };
 
 /// One attachment, of one program or struct_ops map, to one place or many. Dropping it detaches, and so does the end of the
@@ -26,8 +27,11 @@ struct LinkInfo {
 class [[nodiscard]] Link {
   public:
     Link() = default;
+    /// The one moved from is attached to nothing. What was assigned to is dropped first.
+    ///@{
     Link(Link &&other) noexcept { *this = std::move(other); }
     Link &operator=(Link &&other) noexcept;
+    ///@}
     ~Link();
 
     /// What is attached to what, for people: "kprobe vfs_read", "xdp on eth0".
@@ -38,6 +42,7 @@ class [[nodiscard]] Link {
     [[nodiscard]] const std::vector<std::string> &notes() const { return notes_; }
     /// The BPF link's descriptor; -1 where this kernel has no link for it (perf events before 5.15, sockmaps before 6.10 ...).
     [[nodiscard]] int fd() const { return parts_.empty() ? -1 : parts_.front().link.get(); }
+    /// False for a Link() that nobody attached, and after detach() or a move.
     [[nodiscard]] bool attached() const { return !parts_.empty() || undo_; }
 
     /// Puts another program in the place of the one that runs, without a moment in which none does (BPF_LINK_UPDATE: cgroup, xdp,
@@ -63,6 +68,7 @@ class [[nodiscard]] Link {
     [[nodiscard]] static Result<Link> open_pinned(const std::string &path);
 
     // For those who attach.
+    /// One place, by a BPF link. `what`: as what().
     Link(std::string what, Fd link);
     /// One more place: a BPF link, or an event that the program was given to by ioctl, or both. `runs_by_link`: closing the link
     /// is enough for the program to run no more, once wait_for_programs() has returned; the event may go later.
@@ -74,8 +80,11 @@ class [[nodiscard]] Link {
         virtual ~Held() = default;
         bool stays = false; ///< the attachment goes on without this Link: leave everything as it is
     };
+    /// Takes it over; there is one at most.
     void hold(std::unique_ptr<Held> held) { held_ = std::move(held); }
+    /// Adds a sentence to notes().
     void note(std::string text) { notes_.push_back(std::move(text)); }
+    /// Sets what() and places().
     void name(std::string what, size_t places) { what_ = std::move(what), places_ = places; }
 
   private:

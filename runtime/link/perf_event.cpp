@@ -17,9 +17,9 @@
 
 #include "runtime/link/event.h"
 #include "runtime/link/tracefs.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/hints.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {

@@ -14,6 +14,7 @@
 
 namespace rawbpf::inline v0 {
 
+/// What a PerfEventLink counts, of whom, and how often the program runs.
 struct SamplingEvent {
     bool hardware = false;       ///< PERF_COUNT_HW_CPU_CYCLES instead of the software cpu clock; precise_ip stays 0
     uint64_t frequency = 99;     ///< Hz
@@ -31,13 +32,17 @@ class PerfEventLink {
     /// Opens, attaches, leaves it disabled unless enable_on_exec. Errors: invalid_argument with the kernel's
     /// perf_event_max_sample_rate in the text, unsupported without a PMU, permission, not_found for a dead pid.
     [[nodiscard]] static Result<PerfEventLink> open(const SamplingEvent &event, int program_fd);
+    /// Starts or stops counting (PERF_EVENT_IOC_ENABLE, _DISABLE). The program stays attached.
+    ///@{
     [[nodiscard]] Result<void> enable() const;
     [[nodiscard]] Result<void> disable() const;
+    ///@}
     /// The event's own count (ns for the cpu clock, cycles for hardware).
     [[nodiscard]] Result<uint64_t> count() const;
     /// PERF_EVENT_IOC_PERIOD: from now on each so many-th event. For the cpu clock these are nanoseconds, however it was opened
     /// (the kernel turns its frequency into a period); for another event with a frequency it is the new frequency.
     [[nodiscard]] Result<void> set_period(uint64_t period) const;
+    /// The event's descriptor, borrowed.
     [[nodiscard]] int fd() const { return fd_.get(); }
 
   private:
@@ -51,6 +56,7 @@ class TracepointLink {
   public:
     /// Opens the event. Errors: permission, and tracepoint_id()'s: `name` is CATEGORY/NAME.
     [[nodiscard]] static Result<TracepointLink> open(const std::string &name);
+    /// The program (borrowed) runs from here on, as long as this lives. Errors: the kernel's.
     [[nodiscard]] Result<void> attach(int program_fd);
     /// When it returns, no CPU runs the program any more (unless somebody else has an event on this tracepoint: then a moment
     /// later).

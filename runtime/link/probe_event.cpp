@@ -14,8 +14,8 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
 #include "runtime/sys/perf.h"
 

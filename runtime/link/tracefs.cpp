@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "runtime/link/names.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 namespace {

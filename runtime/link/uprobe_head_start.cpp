@@ -6,9 +6,10 @@
 //
 //      without     | match, compile, load | wait .................. | attached
 //      with        | match, compile, load | ...... | attached
-//                  | wait .................. |                        aside: a uprobe on a file of one page that nobody has mapped
+//                  | wait .................. |
 //
-// It has to stay until our uprobes are attached: removing it takes the lock for writing as well.
+// The second line is a copy of this process, which sets a uprobe on a file of one page that nobody has mapped.
+// That probe has to stay until our uprobes are attached: removing it takes the lock for writing as well.
 #include "runtime/link/uprobe_head_start.h"
 
 #include "runtime/link/probe_event.h"
@@ -27,10 +28,10 @@ UprobeHeadStart UprobeHeadStart::begin() {
     place.name = format("/proc/self/fd/{}", file->get());
     Result<sys::PerfEventAttr> attr = probe_attr(place);
     if (!attr) return out;
-    Result<sys::Aside> aside = sys::perf_event_open_aside(*attr, -1, 0, file->get());
-    if (!aside) return out;
+    Result<sys::BlockingCall> call = sys::perf_event_open_in_copy(*attr, -1, 0, file->get());
+    if (!call) return out;
     out.file_ = std::move(*file);
-    out.aside_ = std::move(*aside);
+    out.call_ = std::move(*call);
     return out;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/fd.h"
-#include "runtime/sys/aside.h"
+#include "runtime/sys/blocking_call.h"
 
 namespace rawbpf::inline v0 {
 
@@ -16,7 +16,7 @@ class [[nodiscard]] UprobeHeadStart {
 
   private:
     Fd file_;
-    sys::Aside aside_;
+    sys::BlockingCall call_;
 };
 
 } // namespace rawbpf::inline v0

@@ -46,30 +46,34 @@ enum class CoreKind : uint32_t {
 
 /// A type of the target that was looked at.
 struct CoreCandidate {
-    std::string btf; ///< "vmlinux" or a module
-    btf::TypeId type = 0;
-    std::string name; ///< with its flavour
-    bool fits = false;
-    std::string why; ///< what it came to: "offset 16", or why not: "has no field foo"
+    std::string btf;      ///< "vmlinux" or a module
+    btf::TypeId type = 0; ///< its id there
+    std::string name;     ///< with its flavour
+    bool fits = false;    ///< it has what the relocation asks for
+    std::string why;      ///< what it came to, a number: "16"; or why not: "has no field foo"
 };
 
 /// What became of one relocation.
 struct CoreOutcome {
-    std::string program;
-    uint32_t insn = 0;
-    uint32_t kind = 0; ///< CoreKind
-    std::string what;  ///< "struct task_struct.mm.total_vm (0:2:0)"
-    uint64_t before = 0, after = 0;
-    bool poisoned = false;
-    std::string why; ///< why it was poisoned, or how the value was found
-    std::vector<CoreCandidate> candidates;
+    std::string program;                   ///< its name
+    uint32_t insn = 0;                     ///< which of ProgramSpec::insns
+    uint32_t kind = 0;                     ///< CoreKind; 0 for a FieldReference
+    std::string what;                      ///< "struct task_struct.mm.total_vm (0:2:0)", or FieldReference::path
+    uint64_t before = 0,                   ///< the value by the object's own types; 0 for a FieldReference
+        after = 0;                         ///< by the target's; means nothing where `poisoned`
+    bool poisoned = false;                 ///< the instruction became a call of kPoisonHelper
+    std::string why;                       ///< why it was poisoned; else empty
+    std::vector<CoreCandidate> candidates; ///< in the order in which they were looked at
 };
 
+/// What became of all relocations.
 struct CoreReport {
-    size_t relocated = 0, poisoned = 0;
+    size_t relocated = 0,              ///< instructions that hold the target's values
+        poisoned = 0;                  ///< instructions that became calls of kPoisonHelper
     std::vector<CoreOutcome> outcomes; ///< empty unless CoreOptions::details
 };
 
+/// What relocate_core() reports.
 struct CoreOptions {
     bool details = false; ///< keep an outcome for every relocation, with candidates
 };
@@ -79,7 +83,7 @@ struct CoreTargets {
     const btf::Btf *kernel = nullptr; ///< nullptr: there is none; then an object with relocations can't be loaded
     /// Asked at most once, and only when the kernel itself has no type of some name. May be null.
     std::span<const btf::Btf *const> (*modules)(void *context) = nullptr;
-    void *context = nullptr;
+    void *context = nullptr; ///< what `modules` is called with
 };
 
 /// Relocates all programs with autoload. Poisoned instructions are also noted in ProgramSpec::poisoned.

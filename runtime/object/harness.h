@@ -8,13 +8,17 @@
 
 namespace rawbpf::inline v0 {
 
+/// Names of the maps that harness() adds: arrays with one element.
+///@{
 inline constexpr std::string_view kHarnessMemory = "run.memory";
 inline constexpr std::string_view kHarnessResult = "run.result";
+///@}
 
+/// What the wrapped program is called with.
 struct HarnessOptions {
     /// r1 = the address of memory with these contents (0 when empty), r2 = its length; else the program gets its own context.
     bool memory = true;
-    std::span<const std::byte> contents;
+    std::span<const std::byte> contents; ///< of the memory, copied by harness()
 };
 
 /// The spec with its n-th program wrapped, all else as it was: BPF_PROG_TEST_RUN reports 32 bits of r0 at most, so its exits

@@ -10,8 +10,9 @@
 
 namespace rawbpf::inline v0 {
 
+/// One file to link.
 struct LinkInput {
-    Bytes bytes;
+    Bytes bytes;      ///< the whole ELF file; only needed during the call
     std::string name; ///< of the file, for messages
 };
 

@@ -9,12 +9,13 @@
 
 namespace rawbpf::inline v0 {
 
+/// A kernel's BTF cut down to what some objects need.
 struct MinimalBtf {
-    std::vector<std::byte> btf;
-    size_t types = 0;
-    size_t relocations = 0; ///< that found something in the kernel's types
-    size_t missing = 0;     ///< that found nothing: with the small BTF as with the whole one
-    size_t type_ids = 0;    ///< that ask for a type's id, which is another one in the small BTF
+    std::vector<std::byte> btf; ///< as in a file of /sys/kernel/btf; for LoadOptions::btf_path
+    size_t types = 0;           ///< in it
+    size_t relocations = 0;     ///< that found something in the kernel's types
+    size_t missing = 0;         ///< that found nothing: with the small BTF as with the whole one
+    size_t type_ids = 0;        ///< that ask for a type's id, which is another one in the small BTF
 };
 
 /// Gives all objects' relocations, those of "?" sections too, the answers that `kernel` gives, type ids excepted. Pointers in it

@@ -19,8 +19,8 @@
 #include <sys/mman.h>
 
 #include "runtime/base/fd.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/memory_file.h"
 #include "runtime/sys/process.h"
 

@@ -25,10 +25,11 @@ namespace rawbpf::inline v0::usdt {
 namespace detail {
 /// Where a probe is, once its provider is loaded.
 struct Slot {
-    const void *code = nullptr;
+    const void *code = nullptr;                   ///< the function with the probe; nullptr before load()
     const volatile uint16_t *semaphore = nullptr; ///< never nullptr: before load() a zero of our own
 };
 
+/// What readers are told of an argument of type T: its size and sign, and whether it is a float.
 template <class T> constexpr ArgumentKind kind_of() {
     static_assert(std::is_integral_v<T> || std::is_enum_v<T> || std::is_pointer_v<T> || std::is_same_v<T, float> ||
                       std::is_same_v<T, double>,
@@ -61,6 +62,7 @@ template <class T> uint64_t in_register(T value) {
 /// One probe. Copies are the same probe. Any thread may fire it while its Provider lives and isn't being loaded or unloaded.
 template <class... Args> class Probe {
   public:
+    /// For Provider::add(), which makes it.
     explicit Probe(const detail::Slot *slot) : slot_(slot) {}
 
     /// Whether somebody looks just now: two loads.
@@ -83,8 +85,10 @@ template <class... Args> class Probe {
 /// One whose arguments' types are known only at run time. Copies are the same probe.
 class AnyProbe {
   public:
+    /// For Provider::add(), which makes it.
     explicit AnyProbe(const detail::Slot *slot) : slot_(slot) {}
 
+    /// Whether somebody looks just now: two loads.
     [[nodiscard]] bool enabled() const { return *slot_->semaphore != 0; }
     /// Fires it, if somebody looks. A value for each argument, floats as their bits; those that are missing are 0, more than 12
     /// aren't looked at.
@@ -99,8 +103,11 @@ class Provider {
   public:
     /// Letters, digits and _; no digit first. Checked by load().
     explicit Provider(std::string name);
+    /// Its probes stay the same ones. The one moved from may only be destroyed or assigned to.
+    ///@{
     Provider(Provider &&) noexcept;
     Provider &operator=(Provider &&) noexcept;
+    ///@}
     ~Provider();
 
     /// A probe with arguments of these types, strings as const char *. Before load() it can be fired without effect. One that is
@@ -119,7 +126,9 @@ class Provider {
     [[nodiscard]] Result<void> load();
     /// Takes the probes out of the process; tracers lose them. The destructor does.
     void unload();
+    /// Whether the process has the probes: after load(), until unload().
     [[nodiscard]] bool loaded() const;
+    /// As given to the constructor.
     [[nodiscard]] const std::string &name() const;
     /// Path by which other processes reach the file, for tracers that want one: /proc/PID/fd/N. Empty when it isn't loaded.
     [[nodiscard]] std::string path() const;

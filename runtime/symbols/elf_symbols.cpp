@@ -36,8 +36,8 @@
 #include "runtime/symbols/mapped_file.h"
 #include "runtime/symbols/name_strings.h"
 #include "runtime/symbols/plt.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/unwind/functions.h"
 
 namespace rawbpf::inline v0::symbols {

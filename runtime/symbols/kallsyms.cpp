@@ -32,9 +32,9 @@
 
 #include "runtime/symbols/demangle.h"
 #include "runtime/symbols/text.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
 
 namespace rawbpf::inline v0::symbols {

@@ -12,10 +12,10 @@ namespace rawbpf::inline v0::symbols {
 
 /// The name of one kernel address.
 struct KernelName {
-    uint64_t address = 0;
-    std::string symbol; ///< demangled; empty where no function is known there
-    uint64_t offset = 0;
-    std::string module; ///< "vmlinux" or the module's; "bpf" for a BPF program; empty when unknown
+    uint64_t address = 0; ///< as asked
+    std::string symbol;   ///< demangled; empty where no function is known there
+    uint64_t offset = 0;  ///< from the function's start, in bytes
+    std::string module;   ///< "vmlinux" or the module's; "bpf" for a BPF program; empty when unknown
 };
 
 /// Finds the names of a set of addresses in one pass over the text of kallsyms, in pieces of any size (PURE). Holds one
@@ -24,9 +24,11 @@ class KernelNamer {
   public:
     /// Any order, duplicates allowed.
     explicit KernelNamer(std::vector<uint64_t> addresses);
+    /// The next piece of the text, from anywhere to anywhere. Keeps nothing of its memory. Lines of another form are passed over.
     void feed(std::string_view piece);
     /// True when there were symbols and every one of them stood at address 0: the kernel hides them from us.
     [[nodiscard]] bool hidden() const { return symbols_ > 0 && !seen_address_; }
+    /// Lines that were symbols, so far.
     [[nodiscard]] size_t symbols() const { return symbols_; }
     /// One entry for each distinct address, sorted; ends the pass.
     [[nodiscard]] std::vector<KernelName> finish();

@@ -11,8 +11,9 @@
 
 namespace rawbpf::inline v0::symbols {
 
+/// What open_mapped() opened.
 struct MappedFile {
-    Fd file;
+    Fd file;          ///< for reading
     std::string path; ///< leads to it from here, while the process lives
     std::string root; ///< of the file system it came from, for its separate debug file; empty: ours
 };

@@ -22,11 +22,14 @@ enum class RegionKind {
 
 /// One executable mapping of a process.
 struct Region {
-    uint64_t start = 0, end = 0;    ///< addresses
-    uint64_t file_offset = 0;       ///< of `start`
-    std::string path;               ///< as the kernel prints it; "[vdso]", "//anon", "/x (deleted)" ...
-    uint64_t device = 0, inode = 0; ///< as st_dev (except on overlayfs and btrfs, which show another one) and st_ino
+    uint64_t start = 0,       ///< address of the first byte
+        end = 0;              ///< address behind the last byte
+    uint64_t file_offset = 0; ///< of `start`
+    std::string path;         ///< as the kernel prints it; "[vdso]", "//anon", "/x (deleted)" ...
+    uint64_t device = 0,      ///< as st_dev, except on overlayfs and btrfs, which show another one
+        inode = 0;            ///< as st_ino; 0: no file is behind it
 
+    /// Told by the path alone.
     [[nodiscard]] RegionKind kind() const;
     /// The path to open: without " (deleted)", and with the kernel's \012 turned back into a newline. Empty where no file is
     /// behind the mapping.
@@ -37,8 +40,8 @@ struct Region {
 
 /// A process's executable regions, sorted by start.
 struct ProcessMaps {
-    int pid = 0;
-    std::vector<Region> regions;
+    int pid = 0;                 ///< as given
+    std::vector<Region> regions; ///< they don't overlap
     /// The region an address lies in, or nullptr.
     [[nodiscard]] const Region *find(uint64_t address) const;
 };

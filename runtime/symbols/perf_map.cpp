@@ -20,8 +20,8 @@
 #include "runtime/symbols/demangle.h"
 #include "runtime/symbols/long_names.h"
 #include "runtime/symbols/text.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::symbols {

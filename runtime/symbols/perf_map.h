@@ -28,6 +28,7 @@ class PerfMap {
     [[nodiscard]] static PerfMap parse(std::string_view text);
     /// The function at an address. Where a JIT has used memory again, the last line wins.
     [[nodiscard]] std::optional<Name> find(uint64_t address) const;
+    /// Functions in it.
     [[nodiscard]] size_t size() const { return entries_.size(); }
     [[nodiscard]] size_t memory() const; ///< bytes held
 

@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <type_traits>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/hints.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/names.h"
 #include "runtime/sys/uapi.h"
 
@@ -126,13 +126,13 @@ Result<void> map_update_elem(int map_fd, const void *key, const void *value, uin
     return done(BPF_MAP_UPDATE_ELEM, element(BPF_MAP_UPDATE_ELEM, map_fd, key, value, flags));
 }
 
-Result<Aside> map_update_aside(int outer_fd, uint32_t index, int inner_fd) {
+Result<BlockingCall> map_update_in_copy(int outer_fd, uint32_t index, int inner_fd) {
     const auto value = static_cast<uint32_t>(inner_fd);
     MapElemAttr attr; // the copy has its own, and its own of what it points to
     attr.map_fd = static_cast<uint32_t>(outer_fd);
     attr.key = reg(&index);
     attr.value = reg(&value);
-    return Aside::call(__NR_bpf, {BPF_MAP_UPDATE_ELEM, reg(&attr), sizeof attr, 0, 0, 0}, outer_fd, inner_fd);
+    return BlockingCall::call(__NR_bpf, {BPF_MAP_UPDATE_ELEM, reg(&attr), sizeof attr, 0, 0, 0}, outer_fd, inner_fd);
 }
 
 Result<void> map_delete_elem(int map_fd, const void *key) {

@@ -22,7 +22,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
-#include "runtime/sys/aside.h"
+#include "runtime/sys/blocking_call.h"
 
 namespace rawbpf::inline v0::sys {
 
@@ -347,7 +347,7 @@ struct LinkInfo {
 [[nodiscard]] Result<void> map_update_elem(int map_fd, const void *key, const void *value, uint64_t flags = 0);
 /// Puts a map into a map of maps (its key an index), by a copy of this process: the member is there soon after, and the copy
 /// waits in our stead until no program sees what was there before.
-[[nodiscard]] Result<Aside> map_update_aside(int outer_fd, uint32_t index, int inner_fd);
+[[nodiscard]] Result<BlockingCall> map_update_in_copy(int outer_fd, uint32_t index, int inner_fd);
 [[nodiscard]] Result<void> map_delete_elem(int map_fd, const void *key);
 /// The key after `key`; nullptr: the first. not_found at the end.
 [[nodiscard]] Result<void> map_get_next_key(int map_fd, const void *key, void *next);

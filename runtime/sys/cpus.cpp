@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 
 #include "runtime/base/stable_sort.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <string>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/contents.h"
 #include "runtime/sys/descriptors.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {
 

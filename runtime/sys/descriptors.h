@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <sys/syscall.h>
 
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {
 

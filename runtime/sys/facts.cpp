@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "runtime/base/format.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0 {
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/unread.h"
 
 namespace rawbpf::inline v0::sys {

@@ -29,8 +29,8 @@ Result<size_t> read(int fd, void *into, size_t size);
 Result<size_t> pread(int fd, void *into, size_t size, uint64_t offset);
 /// Writes all of it; EINTR and short writes are continued.
 Result<void> write_all(int fd, const void *from, size_t size);
-inline constexpr size_t kReadLimit = 64 << 20;
-/// The whole file, also from /proc and /sys where st_size lies; refuses to go over `limit` bytes.
+inline constexpr size_t kReadLimit = 64 << 20; ///< bytes
+/// The whole file, also from /proc and /sys where st_size lies. Errors: bad_input when it has more than `limit` bytes.
 Result<std::string> read_file(const std::string &path, size_t limit = kReadLimit);
 /// The first line of a file of /proc or /sys, without its newline; empty when it can't be read.
 [[nodiscard]] std::string first_line(const std::string &path);
@@ -38,12 +38,18 @@ Result<std::string> read_file(const std::string &path, size_t limit = kReadLimit
 Result<void> truncate(int fd, uint64_t size);
 /// unlink(2).
 Result<void> remove_file(const std::string &path);
+/// readlink(2): what a symbolic link holds, up to 4096 bytes.
 Result<std::string> read_link(const std::string &path);
+/// stat(2); a symbolic link is followed.
 Result<struct stat> stat_file(const std::string &path);
+/// fstat(2).
 Result<struct stat> stat_fd(int fd);
+/// Whether something is at the path. True also where is_unread() (EIO, ENOMEM ...): opening it says why. False without permission
+/// to search a directory on the way.
 [[nodiscard]] bool exists(const std::string &path);
 /// mkdirat(2), one level. Errors: busy when it is there (EEXIST).
 Result<void> make_directory(const std::string &path, uint32_t mode = 0755);
+/// rmdir(2). Errors: the kernel's; it must be empty.
 Result<void> remove_directory(const std::string &path);
 /// A new instance of a file system that lies nowhere in the tree of names (fsopen(2), fsmount(2), 5.2): what is in it is reached
 /// by /proc/self/fd/N/..., and it goes with the descriptor. Errors: permission without CAP_SYS_ADMIN, unsupported when the kernel
@@ -56,14 +62,23 @@ Result<std::vector<std::string>> list_directory(const std::string &path);
 class [[nodiscard]] Mapping {
   public:
     Mapping() = default;
+    /// Takes over what mmap(2) returned; nullptr is no mapping.
     Mapping(void *at, size_t size) : at_(at), size_(size) {}
+    /// The one moved from is empty. What was assigned to is unmapped first.
+    ///@{
     Mapping(Mapping &&other) noexcept : at_(std::exchange(other.at_, nullptr)), size_(std::exchange(other.size_, 0)) {}
     Mapping &operator=(Mapping &&other) noexcept;
+    ///@}
     ~Mapping() { reset(); }
+    /// munmap(2). The mapping is empty afterwards.
     void reset() noexcept;
+    /// The memory, good until reset() or the end of this; nullptr and 0 bytes when empty. May be written to where the pages may.
+    ///@{
     [[nodiscard]] std::byte *data() const { return static_cast<std::byte *>(at_); }
     [[nodiscard]] size_t size() const { return size_; }
     [[nodiscard]] Bytes bytes() const { return {data(), size_}; }
+    ///@}
+    /// False: empty.
     explicit operator bool() const { return at_ != nullptr; }
 
   private:
@@ -79,7 +94,7 @@ Result<Mapping> map_at(void *address, int fd, size_t size);
 Result<Mapping> map_file(const std::string &path);
 /// What the kernel offers as a file: private, since of /sys/kernel/btf/vmlinux there are no shared mappings (6.16).
 Result<Mapping> map_kernel_file(const std::string &path);
-/// The same for a descriptor; `path` is for messages.
+/// map_file() of a descriptor; `path` is for messages.
 Result<Mapping> map_file(const Fd &fd, const std::string &path);
 /// The whole file in anonymous memory, by one read into pages made beforehand: for large files that can't be mapped and tell
 /// their size, as sysfs attributes do.

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "runtime/base/format.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/privileges.h"
 
 namespace rawbpf::inline v0::sys {

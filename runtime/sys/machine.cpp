@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {
 

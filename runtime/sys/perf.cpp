@@ -11,8 +11,8 @@
 #include <cstring>
 #include <sys/syscall.h>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/hints.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {
 namespace {
@@ -53,13 +53,13 @@ uint32_t set_size(PerfEventAttr &attr) {
 
 } // namespace
 
-Result<Aside> perf_event_open_aside(const PerfEventAttr &wanted, int pid, int cpu, int keep) {
+Result<BlockingCall> perf_event_open_in_copy(const PerfEventAttr &wanted, int pid, int cpu, int keep) {
     PerfEventAttr attr = wanted; // the copy has its own
     (void)set_size(attr);
     constexpr uint64_t kNoGroup = ~uint64_t{0};
-    return Aside::call(__NR_perf_event_open,
-                       {reg(&attr), static_cast<uint64_t>(pid), static_cast<uint64_t>(cpu), kNoGroup, PERF_FLAG_FD_CLOEXEC, 0},
-                       keep);
+    return BlockingCall::call(
+        __NR_perf_event_open,
+        {reg(&attr), static_cast<uint64_t>(pid), static_cast<uint64_t>(cpu), kNoGroup, PERF_FLAG_FD_CLOEXEC, 0}, keep);
 }
 
 Result<Fd> perf_event_open(const PerfEventAttr &wanted, int pid, int cpu, int group_fd, uint64_t flags) {

@@ -6,7 +6,7 @@
 
 #include "runtime/base/fd.h"
 #include "runtime/base/result.h"
-#include "runtime/sys/aside.h"
+#include "runtime/sys/blocking_call.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::sys {
@@ -83,8 +83,8 @@ inline constexpr uint64_t kPerfSigtrap = 1ULL << 37;       ///< 5.13
 /// knows a shorter attr it is asked again with that size, unless that would drop something: then unsupported, with the field.
 [[nodiscard]] Result<Fd> perf_event_open(const PerfEventAttr &attr, int pid, int cpu, int group_fd = -1, uint64_t flags = 0);
 
-/// The same by a copy of this process (see Aside), which keeps the event, and of our descriptors only `keep`.
-[[nodiscard]] Result<Aside> perf_event_open_aside(const PerfEventAttr &attr, int pid, int cpu, int keep);
+/// The same by a copy of this process (see BlockingCall), which keeps the event, and of our descriptors only `keep`.
+[[nodiscard]] Result<BlockingCall> perf_event_open_in_copy(const PerfEventAttr &attr, int pid, int cpu, int keep);
 
 /// PERF_EVENT_IOC_ENABLE, _DISABLE, _RESET on one event.
 [[nodiscard]] Result<void> perf_event_enable(int fd);

@@ -31,8 +31,8 @@
 #include <unistd.h>
 #include <utility>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 #ifndef CLONE_PIDFD
 #define CLONE_PIDFD 0x1000 // 5.2; old glibc headers lack it

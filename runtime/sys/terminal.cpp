@@ -10,8 +10,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {
 

@@ -16,8 +16,8 @@
 #include <optional>
 #include <pthread.h>
 
-#include "runtime/sys/together.h"
-#include "runtime/sys/urgent.h"
+#include "runtime/sys/close_together.h"
+#include "runtime/sys/realtime_priority.h"
 #endif
 
 namespace rawbpf::inline v0::sys {
@@ -68,7 +68,7 @@ struct Ticker::State {
     }
 
     void run() {
-        std::optional<Urgent> urgent;
+        std::optional<RealtimePriority> urgent;
         if (turn == Turn::first) urgent.emplace("what has come is moved out of the way before others have their turn");
         pthread_mutex_lock(&mutex);
         while (!ends) {

@@ -37,7 +37,7 @@ class Locked {
 /// The thread. Signals are for others.
 class Ticker {
   public:
-    /// first: it runs before ordinary threads where it may (Urgent), so what it does has to be short.
+    /// first: it runs before ordinary threads where it may (RealtimePriority), so what it does has to be short.
     enum class Turn : uint8_t { ordinary, first };
     /// `tick` says after how many nanoseconds it wants to be called again; 0: not before wake(). nullptr where there can be no
     /// thread: in builds of one thread, where somebody watches the system calls (is_watched()), when the machine has no room.

@@ -11,7 +11,8 @@ namespace rawbpf::inline v0::unwind {
 
 /// [start, end), addresses as the file has them.
 struct FunctionRange {
-    uint64_t start = 0, end = 0;
+    uint64_t start = 0, ///< of the first byte
+        end = 0;        ///< behind the last byte
 };
 
 /// Of each FDE in .eh_frame, in its order; malformed ones and empty functions are passed over. Nothing of a file without the

@@ -71,6 +71,7 @@ struct UnwindRule {
 #define UNWIND_ROW_LOW(row) ((row) >> 16)
 #define UNWIND_ROW_RULE(row) ((row)&0xffff)
 
+/// A module's directory consists of these: one for each 64 KiB of its code.
 struct UnwindPage {
     __u32 first; ///< position of the first row; all of them lie in one pool
     __u32 rows;  ///< 0: nothing is known of this page
@@ -83,7 +84,8 @@ struct UnwindPage {
 
 /// An executable mapping of a process. Those of one process lie behind each other, ascending and without overlap, in one pool.
 struct UnwindMapping {
-    __u64 start, end; ///< [start, end)
+    __u64 start,      ///< address of the first byte
+        end;          ///< address behind the last byte
     __u64 bias;       ///< pc - bias is the offset from the beginning of the directory's first page
     __u32 pages;      ///< position of the UnwindPages; one pool holds them all
     __u16 page_count; ///< beyond it nothing is known
@@ -93,7 +95,7 @@ struct UnwindMapping {
 /// The value in unwind_processes; the key is the pid (u32) as records carry it.
 struct UnwindProcess {
     __u32 mappings; ///< position of the UnwindMappings
-    __u32 count;
+    __u32 count;    ///< of them; at most UNWIND_MAX_MAPPINGS
     __u64 since_ns; ///< CLOCK_MONOTONIC: when these mappings were told
 };
 
@@ -102,7 +104,8 @@ struct UnwindProcess {
 struct UnwindRegisters {
     __u64 pc;      ///< to look up: of a return address the byte before it
     __u64 address; ///< to record: the return address, perhaps with UNWIND_EXACT_PC
-    __u64 sp, fp;  ///< as they are in this frame
+    __u64 sp,      ///< the stack pointer in this frame
+        fp;        ///< the frame pointer in this frame
     __u64 lr;      ///< arm64's link register, x86_64's r10: the frame's own (leaf, or what a signal interrupted); else 0
     __u64 di;      ///< x86_64's rdi, likewise
 };

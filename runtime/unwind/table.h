@@ -38,7 +38,8 @@ struct Table {
     std::vector<TablePage> pages;  ///< each 64 KiB from base on
     std::vector<uint32_t> rows;    ///< UNWIND_ROW(low, index in rules)
     std::vector<UnwindRule> rules; ///< different from each other; [0] is UNWIND_NONE
-    TableStats stats;
+    TableStats stats;              ///< what was met on the way
+    /// How much room it takes in the kernel's maps, rules aside.
     [[nodiscard]] size_t bytes() const { return pages.size() * sizeof(UnwindPage) + rows.size() * sizeof(uint32_t); }
     /// The rule for an address of the file.
     [[nodiscard]] UnwindRule find(uint64_t address) const;

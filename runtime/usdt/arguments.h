@@ -11,6 +11,7 @@
 
 namespace rawbpf::inline v0::usdt {
 
+/// What kind of operand it is, and what its value is.
 enum class Place : uint8_t {
     unknown,     ///< not understood, or where no program gets at it: Argument::problem says why
     constant,    ///< `displacement`
@@ -21,31 +22,34 @@ enum class Place : uint8_t {
 
 /// How much of a symbol's address counts.
 enum class SymbolPart : uint8_t {
-    whole,
+    whole,       ///< all of it
     low12,       ///< the lower 12 bits (arm64's :lo12:)
     low12_signed ///< the same as a signed number (riscv's %lo())
 };
 
 /// An operand. What isn't there has kind none (registers) or is empty (symbol).
 struct Location {
-    Place place = Place::unknown;
+    Place place = Place::unknown; ///< says which of the others count
+    /// Of `address`, `in_register` and `in_memory`.
+    ///@{
     Register base, index;
-    uint8_t scale = 0;         ///< index is shifted left by this
-    bool index_signed = false; ///< an index of 32 bits is extended by its sign (sxtw)
-    int64_t offset = 0;        ///< the number as written
-    std::string_view symbol;   ///< the name whose address is added to it
-    SymbolPart part = SymbolPart::whole;
-    bool has_displacement = true; ///< false: `displacement` isn't known before resolve()
-    int64_t displacement = 0;     ///< offset and symbol together, from base
+    ///@}
+    uint8_t scale = 0;                   ///< index is shifted left by this
+    bool index_signed = false;           ///< an index of 32 bits is extended by its sign (sxtw)
+    int64_t offset = 0;                  ///< the number as written
+    std::string_view symbol;             ///< the name whose address is added to it
+    SymbolPart part = SymbolPart::whole; ///< of the symbol's address
+    bool has_displacement = true;        ///< false: `displacement` isn't known before resolve()
+    int64_t displacement = 0;            ///< offset and symbol together, from base
 };
 
 /// One argument. Refers to the text that it was read from.
 struct Argument {
-    std::string_view spec;  ///< "-4@-20(%rbp)"
-    uint8_t size = 0;       ///< bytes: 1, 2, 4, 8; 0: that couldn't be read either
-    bool is_signed = false; ///< its sign is extended
-    bool is_float = false;  ///< the bits of a float or a double
-    Location location;
+    std::string_view spec;    ///< "-4@-20(%rbp)"
+    uint8_t size = 0;         ///< bytes: 1, 2, 4, 8; 0: that couldn't be read either
+    bool is_signed = false;   ///< its sign is extended
+    bool is_float = false;    ///< the bits of a float or a double
+    Location location;        ///< where a program finds it
     std::string_view problem; ///< why no program can fetch it; empty: one can
 };
 
@@ -59,8 +63,8 @@ struct Argument {
 
 /// An argument of a probe that is attached at `site`.
 struct AtSite {
-    Argument *argument = nullptr;
-    uint64_t site = 0;
+    Argument *argument = nullptr; ///< never nullptr; resolve() changes it
+    uint64_t site = 0;            ///< Site::address
 };
 /// Finds the arguments' symbols in the file (.symtab, .dynsym), in one pass. Their addresses are told from the program counter of
 /// a probe that is attached at the site, so that they hold wherever the file gets loaded. Does nothing to those without symbol.

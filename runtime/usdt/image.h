@@ -16,28 +16,31 @@ constexpr size_t kMostArguments = 12; ///< of a probe, for every reader
 
 /// What a probe passes in one argument.
 struct ArgumentKind {
-    uint8_t size = 8; ///< bytes: 1, 2, 4, 8; 4 or 8 of a float
-    bool is_signed = false;
-    bool is_float = false;
+    uint8_t size = 8;       ///< bytes: 1, 2, 4, 8; 4 or 8 of a float
+    bool is_signed = false; ///< readers extend its sign
+    bool is_float = false;  ///< the bits of a float or a double
+    /// All three agree.
     bool operator==(const ArgumentKind &) const = default;
 };
 
 /// A probe to be made.
 struct NewProbe {
-    std::string name;
-    std::vector<ArgumentKind> arguments;
+    std::string name;                    ///< letters, digits and _, not a digit first
+    std::vector<ArgumentKind> arguments; ///< in their order; at most kMostArguments
 };
 
 /// The file, and where in it things are. Code and data lie kImageAlignment apart, so that each can be mapped by itself.
 struct Image {
+    /// Where one probe is.
     struct Place {
         uint64_t code = 0;      ///< file offset of a function: its probe, then a return
         uint64_t semaphore = 0; ///< file offset of the two bytes that count who looks at it
     };
-    std::vector<std::byte> bytes;
-    uint64_t code_size = 0;                  ///< from 0 on: readable, executable
-    uint64_t data_offset = 0, data_size = 0; ///< readable, writable
-    std::vector<Place> probes;               ///< in the order given
+    std::vector<std::byte> bytes; ///< the whole ELF file
+    uint64_t code_size = 0;       ///< from 0 on: readable, executable
+    uint64_t data_offset = 0,     ///< in the file, of what is readable and writable
+        data_size = 0;            ///< in bytes
+    std::vector<Place> probes;    ///< in the order given
 };
 constexpr uint64_t kImageAlignment = 0x10000; ///< the largest page of arm64
 

@@ -8,6 +8,7 @@
 
 namespace rawbpf::inline v0::usdt {
 
+/// The instruction at a probe's site.
 struct Nop {
     std::string_view kind; ///< "nop", "nop5" ... and, where a longer one follows, "nop,nop5"; empty: no nop
     uint8_t size = 0;      ///< bytes, of the one at the site

@@ -12,12 +12,14 @@ namespace rawbpf::inline v0::usdt {
 
 /// One place where a probe stands: one note. Refers to the file's bytes.
 struct Site {
-    std::string_view provider, name;
+    std::string_view provider,  ///< "python"
+        name;                   ///< "function__entry"
     std::string_view arguments; ///< "-4@%eax 8@-96(%rbp)"
     uint64_t address = 0;       ///< of the nop, as linked
     uint64_t semaphore = 0;     ///< address of the counter, as linked; 0: none
 };
 
+/// What a file's .note.stapsdt says.
 struct Notes {
     std::vector<Site> sites;     ///< as they stand
     std::vector<Error> problems; ///< what can't be read, with file, section and offset: a note each, or the rest

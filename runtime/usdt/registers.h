@@ -17,8 +17,8 @@ enum class RegisterKind : uint8_t {
 
 /// A register, or a part of one.
 struct Register {
-    std::string_view name; ///< as written, without %
-    RegisterKind kind = RegisterKind::none;
+    std::string_view name;                  ///< as written, without %
+    RegisterKind kind = RegisterKind::none; ///< the fields below count only for `general`
     int16_t offset = 0; ///< of the whole register in the structure that a uprobe's program gets (struct pt_regs' user part)
     uint8_t bits = 64;  ///< how much of it the name means
     uint8_t shift = 0;  ///< where that begins: 8 for %ah

@@ -11,8 +11,8 @@
 #include "runtime/emulator/machine.h"
 #include "runtime/kernel/test_run.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/uapi.h"
 
 using namespace rawbpf;

@@ -1,6 +1,6 @@
 // Writes down what the profiler gives to bpf(2), for bare_profile.c to do the same with nothing around it.
 //
-// run_profile() runs once, for a moment, with an observer at the choke point. Kept are the program named "profile" as it was
+// run_profile() runs once, for a moment, with an observer of invoke(). Kept are the program named "profile" as it was
 // loaded, its BTF, the maps that its instructions refer to, and what was written into these maps; probes and all else are left
 // out, so the bare program does no more than it must.
 //
@@ -22,8 +22,8 @@
 #include "asm/insn.h"
 #include "programs/profile/profiler.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "tests/bench/bare_plan.h"
 
 using namespace rawbpf;

@@ -1,4 +1,4 @@
-// rawbpf with a kernel that fails once: the same commands, and a backend behind the choke point that counts calls.
+// rawbpf with a kernel that fails once: the same commands, and a backend behind invoke() that counts calls.
 //
 //      FAULT_LOG=FILE                a line for each call that could fail: its name
 //      FAULT="5:openat /etc/passwd"  the first call of that name fails with errno 5
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "runtime/base/format.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/names.h"
 
 namespace rawbpf {

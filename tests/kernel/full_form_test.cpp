@@ -216,7 +216,7 @@ TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, 
     const auto types = kernel_btf();
     if (!types) SKIP("needs the kernel's BTF");
     const auto place = [](ProbeKind kind, std::string function, std::string category = {}) {
-        trace::Place out;
+        trace::ProbeSite out;
         out.kind = kind;
         out.function = std::move(function);
         out.file = is_user_function(kind) ? "/proc/self/exe" : "";
@@ -224,10 +224,10 @@ TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, 
         out.signature.known = true; // without parameters
         return out;
     };
-    trace::Place by_number = place(ProbeKind::syscall, "getpgid");
+    trace::ProbeSite by_number = place(ProbeKind::syscall, "getpgid");
     by_number.number = system_call_number("getpgid");
     REQUIRE(by_number.number > 0);
-    std::vector<trace::Place> places = {
+    std::vector<trace::ProbeSite> places = {
         place(ProbeKind::uprobe, "rawbpf_full_form"), place(ProbeKind::uretprobe, "rawbpf_full_form"),
         place(ProbeKind::tracepoint, "sched_switch", "sched"), place(ProbeKind::raw_tp, "sched_switch"), by_number};
     if (has_program_type(BPF_PROG_TYPE_TRACING)) { // fentry, fexit: else this kernel has no trampolines
@@ -241,7 +241,7 @@ TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, 
     for (const Walk &walk : walks()) {
         INFO(walk.name);
         size_t at = 0;
-        for (const trace::Place &where : places) {
+        for (const trace::ProbeSite &where : places) {
             if (passed_over(walk, at++)) continue;
             INFO(where.describe());
             for (const bool counted : {false, true}) {

@@ -12,7 +12,7 @@
 #include "runtime/kernel/stats.h"
 #include "runtime/kernel/tail_call.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/uapi.h"
 #include "tests/support/fds.h"
 #include "tests/support/test.h"

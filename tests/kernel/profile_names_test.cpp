@@ -41,7 +41,7 @@ std::string capture_of(const std::string &build_id) {
     ModuleTable modules;
     CaptureWriter writer(-1);
     writer.begin({});
-    Place place;
+    FrameLocation place;
     place.module = modules.intern({"/opt/app", 1, 1, ModuleKind::file, build_id});
     place.address = address;
     place.file_offset = maps.find(address)->offset_of(address);

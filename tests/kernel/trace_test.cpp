@@ -139,7 +139,7 @@ template <class Work> std::optional<Seen> traced(TraceOptions options, Work work
     Result<std::vector<PlaceCounts>> counts = (*tracer)->counts();
     REQUIRE(counts);
     out.counts = std::move(*counts);
-    for (const Place &place : (*tracer)->places()) out.places.push_back(place.function);
+    for (const ProbeSite &place : (*tracer)->places()) out.places.push_back(place.function);
     for (const PlaceCounts &one : out.counts)
         CHECK(one.counts.fired == one.shown + one.counts.filtered + one.counts.sampled_out + one.counts.lost);
     return out;

@@ -1,4 +1,4 @@
-// A kernel that does as it is told: stands behind the choke point, hands out descriptors, fails the n-th call, and knows which
+// A kernel that does as it is told: stands behind invoke(), hands out descriptors, fails the n-th call, and knows which
 // descriptors were not closed.
 //
 //     FakeKernel kernel;
@@ -24,8 +24,8 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/describe.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::test {

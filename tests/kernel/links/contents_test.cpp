@@ -3,7 +3,7 @@
 
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "tests/kernel/links/linking.h"
 
 using namespace rawbpf;

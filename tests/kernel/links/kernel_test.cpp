@@ -10,8 +10,8 @@
 #include "runtime/kernel/target_program.h"
 #include "runtime/link/kernel_functions.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/choke.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/invoke.h"
 #include "tests/kernel/links/linking.h"
 #include "tests/support/fds.h"
 

@@ -10,7 +10,7 @@
 
 #include <sys/syscall.h>
 
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "tests/support/fake_ring.h"
 #include "tests/support/test.h"
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/test.h"
 #include "tests/unit/export/events.h"

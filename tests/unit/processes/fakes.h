@@ -93,8 +93,8 @@ struct FakeSymbols : SymbolSource {
     std::vector<uint64_t> asked_source;
 };
 
-inline Place kernel_place(uint64_t address, bool caller = false) {
-    Place place;
+inline FrameLocation kernel_place(uint64_t address, bool caller = false) {
+    FrameLocation place;
     place.address = address;
     place.kernel = true;
     place.caller = caller;

@@ -88,7 +88,7 @@ TEST_CASE("process events: rings are merged by time, and applied up to a time") 
     FakeMaps proc;
     ProcessTable table(proc);
     const auto path = [&](uint64_t now) {
-        const Place place = table.locate(50, 0x1010, false, now);
+        const FrameLocation place = table.locate(50, 0x1010, false, now);
         return place.module == kNone ? std::string("?") : table.modules()[place.module].path;
     };
     events.gather();

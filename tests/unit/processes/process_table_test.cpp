@@ -10,7 +10,7 @@ using namespace rawbpf::test;
 namespace {
 
 std::string where(ProcessTable &table, uint32_t pid, uint64_t address, bool caller = false, uint64_t now = 0) {
-    const Place place = table.locate(pid, address, caller, now);
+    const FrameLocation place = table.locate(pid, address, caller, now);
     if (place.module == kNone) return "?";
     return format("{}+{:#x}", table.modules()[place.module].path, place.file_offset);
 }
@@ -166,7 +166,7 @@ TEST_CASE("processes: memory made at run time belongs to its process") {
                          region(0x3000, 0x4000, "//anon")};
     ProcessTable table(proc);
     for (uint64_t address : {0x1000, 0x2000, 0x3000}) {
-        const Place place = table.locate(9, address, false, 0);
+        const FrameLocation place = table.locate(9, address, false, 0);
         REQUIRE(place.module != kNone);
         CHECK(table.modules()[place.module].kind == ModuleKind::anonymous);
         CHECK(place.pid == 9);

@@ -31,7 +31,7 @@ TEST_CASE("stacks: a leaf and a return address at the same place are two places"
 }
 
 TEST_CASE("stacks: places of one file offset are shared only when asked for") {
-    Place here, there, lost;
+    FrameLocation here, there, lost;
     here.module = there.module = 3;
     here.file_offset = there.file_offset = 0x40;
     here.address = 0x1040;

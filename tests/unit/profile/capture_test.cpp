@@ -30,7 +30,7 @@ std::string small_capture(bool with_reset = false, bool with_end = true, uint64_
     const uint32_t app = modules.intern({"/bin/app", 8, 77, ModuleKind::file, "00112233"});
     const uint32_t jit = modules.intern({"//anon", 0, 0, ModuleKind::anonymous, ""});
     auto make = [&](uint64_t t, uint64_t offset, const char *comm) {
-        Place outer, leaf;
+        FrameLocation outer, leaf;
         outer.module = leaf.module = app;
         outer.address = 0x401000;
         outer.file_offset = 0x1000;
@@ -67,7 +67,7 @@ std::string small_capture(bool with_reset = false, bool with_end = true, uint64_
     }
     make(2000, 0x2000, "a\\b c");
     InternedSample s = make(2100, 0x2000, "");
-    Place place;
+    FrameLocation place;
     place.module = jit;
     place.address = 0x7f0000000010;
     place.pid = 12;

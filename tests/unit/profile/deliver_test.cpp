@@ -24,7 +24,7 @@ struct Scene {
     uint32_t user(std::vector<uint64_t> outermost_first) {
         uint32_t node = kNone;
         for (size_t i = 0; i < outermost_first.size(); ++i) {
-            Place place;
+            FrameLocation place;
             place.module = file;
             place.file_offset = place.address = outermost_first[i];
             place.caller = i + 1 < outermost_first.size();
@@ -252,11 +252,11 @@ TEST_CASE("ledger: stacks that end before a thread's first function are told by 
     d.add(s.sample(kNone, s.user({0x7000})));
     d.add(s.sample(kNone, s.user({0x7000, 0x2000})));
     // A walk off the rails: the last frame in a known module is the one to name.
-    Place garbage;
+    FrameLocation garbage;
     garbage.address = 0xdead;
     garbage.caller = true;
     const uint32_t outer = s.tree.intern_node(kNone, s.tree.intern_place(garbage));
-    Place inner;
+    FrameLocation inner;
     inner.module = libc;
     inner.file_offset = 0x9000;
     d.add(s.sample(kNone, s.tree.intern_node(outer, s.tree.intern_place(inner))));

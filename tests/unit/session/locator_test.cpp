@@ -21,9 +21,9 @@ struct Seen {
 };
 
 size_t kept(const std::vector<Seen> &frames) {
-    std::vector<Place> places;
+    std::vector<FrameLocation> places;
     for (const Seen &frame : frames) {
-        Place &place = places.emplace_back();
+        FrameLocation &place = places.emplace_back();
         place.address = frame.address;
         if (frame.code) place.module = 0;
     }
@@ -41,8 +41,8 @@ struct Located {
     LocatedStacks locate(const std::vector<uint64_t> &user, uint32_t ending = 0, const std::vector<uint64_t> &kernel = {}) {
         return locator.locate({{7, 100, ending, user, std::nullopt}, kernel});
     }
-    std::vector<Place> places(uint32_t node) {
-        std::vector<Place> out;
+    std::vector<FrameLocation> places(uint32_t node) {
+        std::vector<FrameLocation> out;
         tree.walk(node, [&](uint32_t place) { out.push_back(tree.places()[place]); });
         return out;
     }
@@ -81,7 +81,7 @@ TEST_CASE("locator: a stack is cut at the depth of a walk by tables, else where 
 TEST_CASE("locator: both stacks become nodes, leaf first") {
     Located l;
     const LocatedStacks at = l.locate({0x1010, 0x2020, 0x9000, 0x9100}, 0, {0xffff8110, 0xffff8200});
-    const std::vector<Place> user = l.places(at.user), kernel = l.places(at.kernel);
+    const std::vector<FrameLocation> user = l.places(at.user), kernel = l.places(at.kernel);
     REQUIRE(user.size() == 3);
     CHECK(user[0].file_offset == 0x10);
     CHECK_FALSE(user[0].caller);
@@ -98,7 +98,7 @@ TEST_CASE("locator: both stacks become nodes, leaf first") {
 
 TEST_CASE("locator: what a signal interrupted is no return address") {
     Located l;
-    const std::vector<Place> user = l.places(l.locate({0x1010, 0x2020 | UNWIND_EXACT_PC}).user);
+    const std::vector<FrameLocation> user = l.places(l.locate({0x1010, 0x2020 | UNWIND_EXACT_PC}).user);
     REQUIRE(user.size() == 2);
     CHECK(user[1].address == 0x2020);
     CHECK_FALSE(user[1].caller);

@@ -1,6 +1,5 @@
 // Where Go's compiler puts what a function takes: a table for each architecture, its lines worked out by hand from
 // src/cmd/compile/abi-internal.md.
-// Not batched: the builder's rawbpf::Place is another than rawbpf::trace::Place, which its neighbours mean.
 #include "programs/trace/go_abi.h"
 
 #include "asm/builder.h"

@@ -1,5 +1,4 @@
 // What the walk in BPF wrote, as a path.
-// Not batched: the builder's rawbpf::Place is another than rawbpf::trace::Place, which its neighbours mean.
 #include "programs/trace/path.h"
 
 #include <string_view>

@@ -10,8 +10,8 @@ using namespace rawbpf::trace;
 
 namespace {
 
-Place place(ProbeKind kind, std::string function) {
-    Place out;
+ProbeSite place(ProbeKind kind, std::string function) {
+    ProbeSite out;
     out.kind = kind;
     out.function = std::move(function);
     out.file = is_user_function(kind) ? "/bin/prog" : "";
@@ -29,9 +29,9 @@ bool mentions_field(const Unit &unit, std::string_view symbol) {
 } // namespace
 
 TEST_CASE("trace program: stacks by tables, in every kind of program, for every kernel") {
-    const std::vector<Place> places = {place(ProbeKind::uprobe, "f"), place(ProbeKind::tracepoint, "sched_switch"),
-                                       place(ProbeKind::fentry, "vfs_read"), place(ProbeKind::kprobe, "vfs_write"),
-                                       place(ProbeKind::syscall, "openat")};
+    const std::vector<ProbeSite> places = {place(ProbeKind::uprobe, "f"), place(ProbeKind::tracepoint, "sched_switch"),
+                                           place(ProbeKind::fentry, "vfs_read"), place(ProbeKind::kprobe, "vfs_write"),
+                                           place(ProbeKind::syscall, "openat")};
     for (const bool arm64 : {false, true}) {
         for (const bool bpf_loop : {false, true}) {
             for (const bool return_probes : {false, true}) {
@@ -73,7 +73,7 @@ TEST_CASE("trace program: stacks by frame pointers have no tables") {
 }
 
 TEST_CASE("trace program: a kprobe inside a function is one by itself, as the kernel's way to many takes beginnings only") {
-    Place inside = place(ProbeKind::kprobe, "vfs_read+0x8");
+    ProbeSite inside = place(ProbeKind::kprobe, "vfs_read+0x8");
     inside.offset = 8;
     ProgramOptions options;
     options.filters.own_pid = 1;
@@ -82,7 +82,7 @@ TEST_CASE("trace program: a kprobe inside a function is one by itself, as the ke
     REQUIRE(made->groups.size() == 2);
     CHECK(made->groups[0].section == "kprobe.multi");
     CHECK(made->groups[1].section == "kprobe");
-    Place user = place(ProbeKind::uprobe, "f+0x8");
+    ProbeSite user = place(ProbeKind::uprobe, "f+0x8");
     user.offset = 8;
     user.signature.parameters.resize(8, {"n", {"long", Show::integer, 8, true}});
     const Result<TraceUnit> of_user = trace_unit({user}, options, nullptr);
@@ -108,7 +108,7 @@ TEST_CASE("trace program: execs are told where a function of a program may not r
 
 TEST_CASE("trace program: system calls by number share what is attached") {
     const auto call = [](std::string name, std::vector<Show> shows) {
-        Place out = place(ProbeKind::syscall, name);
+        ProbeSite out = place(ProbeKind::syscall, name);
         out.number = system_call_number(name);
         for (Show show : shows) out.signature.parameters.push_back({"x", {"long", show, 8, true}});
         return out;
@@ -120,7 +120,7 @@ TEST_CASE("trace program: system calls by number share what is attached") {
     CHECK(system_call_number("no_such_call") == -1);
     CHECK(system_call_numbers() > 450);
     // Records that look alike: a program at each end.
-    const std::vector<Place> alike = {call("close", {Show::integer}), call("umask", {Show::integer})};
+    const std::vector<ProbeSite> alike = {call("close", {Show::integer}), call("umask", {Show::integer})};
     ProgramOptions options;
     options.results = true;
     options.filters.own_pid = 1;
@@ -130,8 +130,8 @@ TEST_CASE("trace program: system calls by number share what is attached") {
     CHECK(made->jumpers.empty());
     CHECK(made->system_calls.size() == 2);
     // Others: one at each end finds the program, where there are several.
-    const std::vector<Place> unlike = {call("close", {Show::integer}), call("openat", {Show::integer, Show::text}),
-                                       call("umask", {Show::integer})};
+    const std::vector<ProbeSite> unlike = {call("close", {Show::integer}), call("openat", {Show::integer, Show::text}),
+                                           call("umask", {Show::integer})};
     made = trace_unit(unlike, options, nullptr);
     REQUIRE_MESSAGE(made, made.error().message());
     CHECK(made->jumpers == std::vector<std::string>{"trace_calls"});
@@ -148,15 +148,15 @@ TEST_CASE("trace program: system calls by number share what is attached") {
     }
     // A tracepoint is one end of a call.
     const auto tracepoint = [&](const std::string &end, const std::string &name) {
-        Place out = place(ProbeKind::tracepoint, end + name);
+        ProbeSite out = place(ProbeKind::tracepoint, end + name);
         out.category = "syscalls";
         out.number = system_call_number(name);
         out.signature.parameters.push_back({"x", {"long", Show::integer, 8, true}});
         out.offsets = {16};
         return out;
     };
-    const std::vector<Place> ends = {tracepoint("sys_enter_", "close"), tracepoint("sys_exit_", "close"),
-                                     tracepoint("sys_exit_", "umask"), call("getpid", {Show::integer})};
+    const std::vector<ProbeSite> ends = {tracepoint("sys_enter_", "close"), tracepoint("sys_exit_", "close"),
+                                         tracepoint("sys_exit_", "umask"), call("getpid", {Show::integer})};
     ProgramOptions once = options;
     once.results = false;
     made = trace_unit(ends, once, nullptr);

@@ -31,7 +31,7 @@ class Kept final : public SpanOutlet {
 
 // A function work(n) of a program, the system call openat, and the probes app:job__start(n), app:job__done and app:idle.
 struct Trace {
-    std::vector<Place> places{5};
+    std::vector<ProbeSite> places{5};
     Layout call, result;
     RunInfo run;
     std::string out;
@@ -45,7 +45,7 @@ struct Trace {
 
     explicit Trace(Format format, bool calls = true) {
         const Type number{"long", Show::integer, 8, true};
-        for (Place &place : places) {
+        for (ProbeSite &place : places) {
             place.kind = ProbeKind::usdt;
             place.category = "app";
             place.signature = {true, false, {{"n", number}}, number};
@@ -160,6 +160,6 @@ TEST_CASE("trace spans: json, fields in their order") {
 TEST_CASE("trace spans: which places make any") {
     Trace t(Format::text);
     std::vector<bool> makes;
-    for (const Place &place : t.places) makes.push_back(makes_spans(place));
+    for (const ProbeSite &place : t.places) makes.push_back(makes_spans(place));
     CHECK(makes == std::vector<bool>{true, true, true, true, false});
 }

@@ -18,7 +18,7 @@ constexpr uint32_t kPid = 4'194'305; // no process has it: the largest is 419430
 
 // A trace of two functions of a program: outer(a, name) and inner(n).
 struct Trace {
-    std::vector<Place> places;
+    std::vector<ProbeSite> places;
     Layout call_outer, call_inner, result;
     RunInfo run;
     std::string out;
@@ -28,13 +28,13 @@ struct Trace {
 
     explicit Trace(ViewOptions o) : options(o) {
         Type number{"long", Show::integer, 8, true};
-        Place outer;
+        ProbeSite outer;
         outer.kind = ProbeKind::uprobe;
         outer.file = "/x/prog";
         outer.function = "outer";
         outer.signature.known = true;
         outer.signature.returns = number;
-        Place inner = outer;
+        ProbeSite inner = outer;
         inner.function = "inner";
         outer.signature.parameters = {{"a", number}, {"name", {"const char *", Show::text, 8, false}}};
         inner.signature.parameters = {{"n", number}};
@@ -203,8 +203,8 @@ TEST_CASE("trace view: folded, each function's own time") {
 }
 
 TEST_CASE("trace view: functions of one name are told apart") {
-    std::vector<Place> places(3);
-    for (Place &place : places) place.kind = ProbeKind::uprobe, place.file = "/x/prog", place.function = "helper";
+    std::vector<ProbeSite> places(3);
+    for (ProbeSite &place : places) place.kind = ProbeKind::uprobe, place.file = "/x/prog", place.function = "helper";
     places[0].address = 0x10;
     places[1].address = 0x20;
     places[2].function = "other";

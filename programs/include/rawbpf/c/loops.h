@@ -10,8 +10,9 @@
 #pragma once
 
 #if !defined(__VMLINUX_H__) && LINUX_VERSION_CODE < ((6 << 16) | (4 << 8))
+/// The iterator's state on the program's stack, for headers before 6.4: the kernel's own (include/uapi/linux/bpf.h).
 struct bpf_iter_num {
-    __u64 __opaque[1];
+    __u64 __opaque[1]; ///< only the kernel reads and writes it
 } __attribute__((aligned(8)));
 #endif
 

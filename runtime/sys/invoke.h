@@ -1,4 +1,4 @@
-// The choke point: every system call of this project goes through invoke().
+// Makes system calls: every one of this project goes through invoke().
 //
 //      room  ->  sys::function()  ->  invoke()  ->  Backend (the kernel, or a fake in tests)
 //                                        |
@@ -56,6 +56,7 @@ inline long direct(long number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, 
 /// Nested scopes override. Costs two pointer moves. The text must outlive the scope.
 class Because {
   public:
+    /// `why`: one clause without a full stop; what --syscalls prints behind each call.
     explicit Because(std::string_view why);
     ~Because();
     Because(const Because &) = delete;

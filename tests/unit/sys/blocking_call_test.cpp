@@ -1,12 +1,12 @@
 // A system call made by a copy of this process.
-#include "runtime/sys/aside.h"
+#include "runtime/sys/blocking_call.h"
 
 #include <poll.h>
 #include <string>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -40,19 +40,19 @@ struct Pipe {
 
 } // namespace
 
-TEST_CASE("sys: a call aside keeps one descriptor, until it is dropped") {
+TEST_CASE("sys: a call in a copy of the process keeps one descriptor, until it is dropped") {
     Pipe kept, other;
     {
-        Result<sys::Aside> aside =
-            sys::Aside::call(__NR_write, {static_cast<uint64_t>(kept.write), sys::reg("done"), 4, 0, 0, 0}, kept.write);
-        REQUIRE(aside.has_value());
+        Result<sys::BlockingCall> made =
+            sys::BlockingCall::call(__NR_write, {static_cast<uint64_t>(kept.write), sys::reg("done"), 4, 0, 0, 0}, kept.write);
+        REQUIRE(blocking_call.has_value());
         CHECK(kept.next() == "done");
         kept.close_write();
         other.close_write();
         CHECK(other.next().empty()); // the copy has closed it
         pollfd open{kept.read, POLLIN, 0};
         CHECK(poll(&open, 1, 0) == 0); // but this one is still open there
-        sys::Aside moved = std::move(*aside);
+        sys::BlockingCall moved = std::move(*made);
         CHECK(poll(&open, 1, 0) == 0);
     }
     CHECK(kept.next().empty());

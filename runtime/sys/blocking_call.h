@@ -9,15 +9,15 @@
 namespace rawbpf::inline v0::sys {
 
 /// For calls that wait, and whose effect lasts as long as what they made is open. Dropping it ends the copy, without waiting.
-class [[nodiscard]] Aside {
+class [[nodiscard]] BlockingCall {
   public:
     /// Forks; the copy closes all descriptors but `keep` (and `also`) and makes the call, once. It ends with this process.
     /// Whether the call worked isn't told. Errors: the kernel's of clone(2).
-    static Result<Aside> call(long number, const std::array<uint64_t, 6> &args, int keep, int also = -1);
-    Aside() = default;
-    Aside(Aside &&other) noexcept : pid_(other.pid_) { other.pid_ = -1; }
-    Aside &operator=(Aside &&other) noexcept;
-    ~Aside() { end(); }
+    static Result<BlockingCall> call(long number, const std::array<uint64_t, 6> &args, int keep, int also = -1);
+    BlockingCall() = default;
+    BlockingCall(BlockingCall &&other) noexcept : pid_(other.pid_) { other.pid_ = -1; }
+    BlockingCall &operator=(BlockingCall &&other) noexcept;
+    ~BlockingCall() { end(); }
 
   private:
     void end() noexcept;

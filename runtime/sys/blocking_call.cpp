@@ -9,7 +9,7 @@
 //
 // The copy makes raw system calls only, which the observer doesn't see. Its exit status is collected when the next copy begins
 // or ends, or by init.
-#include "runtime/sys/aside.h"
+#include "runtime/sys/blocking_call.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <vector>
 
-#include "runtime/sys/choke.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::sys {
@@ -52,20 +52,20 @@ void reap() {
 
 } // namespace
 
-Result<Aside> Aside::call(long number, const std::array<uint64_t, 6> &args, int keep, int also) {
+Result<BlockingCall> BlockingCall::call(long number, const std::array<uint64_t, 6> &args, int keep, int also) {
     reap();
-    Aside aside;
+    BlockingCall made;
     const int parent = own_pid();
     const long pid = invoke(__NR_clone, SIGCHLD);
-    if (pid < 0) return fail_os(static_cast<int>(-pid), "doing something aside");
+    if (pid < 0) return fail_os(static_cast<int>(-pid), "making a copy of this process for a system call that blocks");
     if (also < 0) also = keep;
     if (pid == 0)
         copy_main(number, args, static_cast<uint64_t>(std::min(keep, also)), static_cast<uint64_t>(std::max(keep, also)), parent);
-    aside.pid_ = static_cast<int>(pid);
-    return aside;
+    made.pid_ = static_cast<int>(pid);
+    return made;
 }
 
-Aside &Aside::operator=(Aside &&other) noexcept {
+BlockingCall &BlockingCall::operator=(BlockingCall &&other) noexcept {
     if (this != &other) {
         end();
         pid_ = other.pid_;
@@ -74,7 +74,7 @@ Aside &Aside::operator=(Aside &&other) noexcept {
     return *this;
 }
 
-void Aside::end() noexcept {
+void BlockingCall::end() noexcept {
     if (pid_ < 0) return;
     (void)invoke(__NR_kill, static_cast<uint64_t>(pid_), SIGKILL);
     ending.push_back(pid_);

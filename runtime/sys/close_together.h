@@ -7,7 +7,7 @@
 
 namespace rawbpf::inline v0::sys {
 
-/// Whether somebody sees the calls that are made (choke.h): those come from one thread only.
+/// Whether somebody sees the calls that are made (invoke.h): those come from one thread only.
 [[nodiscard]] bool is_watched();
 
 /// Closes them all, and returns when all are closed. A few, or where the calls are watched, one after the other; more by threads,

@@ -6,7 +6,7 @@
 //
 // The threads do nothing else. If the machine can't start them, this thread closes the descriptors. In the static executable
 // it always does (RAWBPF_ONE_THREAD), since threads would need the C library's locales and unwinder.
-#include "runtime/sys/together.h"
+#include "runtime/sys/close_together.h"
 
 #include <algorithm>
 #include <atomic>

@@ -7,12 +7,13 @@ namespace rawbpf::inline v0::sys {
 
 /// As long as it lives, this thread runs before all ordinary ones (SCHED_RR with the lowest priority), where it may; afterwards
 /// as it did. For milliseconds at a time: who has to have dealt with an exec before the new program gets to what is looked at.
-class Urgent {
+class RealtimePriority {
   public:
-    explicit Urgent(std::string_view why = "the command's exec is to be dealt with before its first function is reached");
-    ~Urgent();
-    Urgent(const Urgent &) = delete;
-    Urgent &operator=(const Urgent &) = delete;
+    explicit RealtimePriority(
+        std::string_view why = "the command's exec is to be dealt with before its first function is reached");
+    ~RealtimePriority();
+    RealtimePriority(const RealtimePriority &) = delete;
+    RealtimePriority &operator=(const RealtimePriority &) = delete;
 
   private:
     long before_ = -1; ///< the policy; negative: nothing to restore

@@ -1,12 +1,12 @@
-// The one function that enters the kernel. See choke.h for the picture.
-#include "runtime/sys/choke.h"
+// The one function that enters the kernel. See invoke.h for the picture.
+#include "runtime/sys/invoke.h"
 
 #include <cerrno>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/base/fd.h"
-#include "runtime/sys/together.h"
+#include "runtime/sys/close_together.h"
 
 namespace rawbpf::inline v0 {
 

@@ -1,5 +1,5 @@
 // Descriptors closed at the same time.
-#include "runtime/sys/together.h"
+#include "runtime/sys/close_together.h"
 
 #include <fcntl.h>
 #include <unistd.h>
