@@ -15,6 +15,7 @@
 #include "asm/assembling.h"
 #include "asm/nearest.h"
 #include "asm/print.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::assembling {
 

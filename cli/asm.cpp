@@ -5,6 +5,7 @@
 #include "cli/asm_file.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "runtime/base/fail.h"
 #include "runtime/object/unit_elf.h"
 
 namespace rawbpf::inline v0::cli {

@@ -8,6 +8,7 @@
 
 #include "asm/nearest.h"
 #include "programs/exec/input.h"
+#include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/sections.h"

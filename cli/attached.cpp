@@ -14,6 +14,7 @@
 #include "programs/load/contents.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/link/iterator.h"
 #include "runtime/object/sections.h"

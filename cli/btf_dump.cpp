@@ -9,6 +9,7 @@
 #include "cli/object_file.h"
 #include "programs/inspect/btf_list.h"
 #include "programs/inspect/btf_source.h"
+#include "runtime/base/fail.h"
 #include "runtime/btf/c_header.h"
 #include "runtime/btf/print_raw.h"
 #include "runtime/sys/file.h"

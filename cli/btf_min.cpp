@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/object_file.h"
+#include "runtime/base/format.h"
 #include "runtime/object/min_btf.h"
 
 namespace rawbpf::inline v0::cli {

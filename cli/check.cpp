@@ -4,6 +4,7 @@
 #include "cli/object_file.h"
 #include "programs/inspect/core_view.h"
 #include "programs/render/json_line.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {

@@ -12,6 +12,7 @@
 #include "cli/suggest.h"
 #include "programs/render/json_line.h"
 #include "programs/render/renderer.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::cli {
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {

@@ -20,6 +20,7 @@
 #include "programs/render/run_facts.h"
 #include "programs/session/run_info.h"
 #include "programs/session/run_loop.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/file.h"

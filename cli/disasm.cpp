@@ -5,6 +5,7 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "programs/inspect/loaded_program.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {

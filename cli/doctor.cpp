@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/doctor_modules.h"
 #include "cli/narrator.h"
+#include "runtime/base/format.h"
 #include "runtime/sys/shortage.h"
 
 namespace rawbpf::inline v0::cli {

@@ -9,6 +9,7 @@
 #include "programs/doctor/module.h"
 #include "programs/usdt/binary.h"
 #include "programs/xz.h"
+#include "runtime/base/fail.h"
 #include "runtime/link/user_functions.h"
 #include "runtime/symbols/vdso.h"
 

@@ -10,6 +10,7 @@
 #include "cli/program_input.h"
 #include "programs/exec/run.h"
 #include "programs/exec/timing.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {

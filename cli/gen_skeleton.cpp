@@ -3,6 +3,7 @@
 #include "cli/common_options.h"
 #include "cli/object_file.h"
 #include "programs/inspect/skeleton_header.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/suggest.h"
+#include "runtime/base/format.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/shortage.h"
 

@@ -2,6 +2,7 @@
 #include "asm/isa_text.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {

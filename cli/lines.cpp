@@ -9,6 +9,7 @@
 #include "cli/own_folder.h"
 #include "cli/running.h"
 #include "programs/dwarf/debug_info.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {

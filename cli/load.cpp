@@ -18,6 +18,7 @@
 #include "programs/load/settings.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/pin.h"
 #include "runtime/kernel/refusal.h"

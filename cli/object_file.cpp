@@ -9,6 +9,7 @@
 #include "cli/parts.h"
 #include "programs/doctor/doctor.h"
 #include "programs/render/json_line.h"
+#include "runtime/base/fail.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/sys/file.h"
 

@@ -15,6 +15,7 @@
 
 #include "cli/suggest.h"
 #include "cli/users.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/sys/cpus.h"
 

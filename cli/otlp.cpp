@@ -10,6 +10,7 @@
 #include "cli/own_folder.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"

@@ -16,6 +16,7 @@
 #include "cli/view.h"
 #include "programs/processes/container.h"
 #include "programs/profile/event.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/cpus.h"
 
 namespace rawbpf::inline v0::cli {

@@ -6,6 +6,7 @@
 
 #include "programs/export/flame_chart.h"
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {

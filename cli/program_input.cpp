@@ -5,6 +5,7 @@
 
 #include "cli/asm_file.h"
 #include "programs/exec/input.h"
+#include "runtime/base/fail.h"
 #include "runtime/object/core.h"
 
 namespace rawbpf::inline v0::cli {

@@ -9,6 +9,7 @@
 #include "cli/object_file.h"
 #include "cli/running.h"
 #include "cli/view.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {

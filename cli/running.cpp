@@ -9,6 +9,7 @@
 
 #include "cli/console.h"
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"

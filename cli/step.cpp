@@ -6,6 +6,7 @@
 #include "cli/program_input.h"
 #include "cli/running.h"
 #include "programs/exec/walk.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/terminal.h"
 #include "runtime/sys/uapi.h"
 

@@ -24,6 +24,7 @@
 #include "programs/trace/tracer.h"
 #include "programs/trace/view.h"
 #include "programs/usdt/print.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"

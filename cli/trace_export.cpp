@@ -5,6 +5,7 @@
 
 #include "cli/console.h"
 #include "cli/running.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::cli {
 bool wants_spans(const Arguments &a, const SpanIds &ids) { return a.has(ids.spans) || a.has(ids.otlp) || a.has(ids.prometheus); }

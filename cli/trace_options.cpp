@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/running.h"
 #include "cli/starting.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/machine.h"
 

@@ -8,6 +8,7 @@
 #include "cli/object_file.h"
 #include "programs/render/text.h"
 #include "programs/usdt/print.h"
+#include "runtime/base/fail.h"
 #include "runtime/link/user_functions.h"
 
 namespace rawbpf::inline v0::cli {

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "cli/options.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/base/hex.h"
 #include "runtime/sys/file.h"

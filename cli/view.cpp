@@ -8,6 +8,7 @@
 #include "programs/render/ledger.h"
 #include "programs/render/run_facts.h"
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::cli {
 

@@ -1,8 +1,8 @@
 // Custom traces for programs that embed rawbpf: a BPF program of theirs stores a number and jumps, the stack comes out with it.
 //
-//      auto tracer = TRY(custom::CustomTracer::open({}));
-//      TRY(tracer->load_external(spec));       // or add_function("./server:handle"), or fds and pins for another loader
-//      TRY(tracer->attach());
+//      auto tracer = RAWBPF_TRY(custom::CustomTracer::open({}));
+//      RAWBPF_TRY(tracer->load_external(spec));       // or add_function("./server:handle"), or fds and pins for another loader
+//      RAWBPF_TRY(tracer->attach());
 //      tracer->poll([](const custom::CustomTrace &trace) { trace.head.context, trace.user ... });
 //
 // Installed as <rawbpf/custom.h>; `pkg-config --cflags --libs rawbpf-custom` has the rest.

@@ -30,6 +30,7 @@
 #include "programs/capture/identity_dsl.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/unwinder.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::custom {
 namespace {

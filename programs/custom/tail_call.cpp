@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/tail_call.h"
 #include "runtime/object/unit_object.h"

@@ -15,6 +15,7 @@
 
 #include "programs/custom/program.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/events/ring_reader.h"
 #include "runtime/kernel/loader.h"

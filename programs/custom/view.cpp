@@ -13,6 +13,7 @@
 #include "programs/render/ledger.h"
 #include "programs/render/text.h"
 #include "programs/render/tool_formats.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 

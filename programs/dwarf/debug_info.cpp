@@ -6,6 +6,7 @@
 
 #include "programs/dwarf/debuginfod.h"
 #include "programs/dwarf/lines.h"
+#include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/symbols/debug_files.h"
 #include "runtime/sys/file.h"

@@ -33,6 +33,7 @@
 #include <fcntl.h>
 #include <libelf.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/symbols/demangle.h"

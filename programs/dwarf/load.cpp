@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "programs/dwarf/debug_info.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::dwarf {

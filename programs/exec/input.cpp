@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/sys/uapi.h"

@@ -11,6 +11,7 @@
 
 #include "asm/map_types.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/fail.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/test_run.h"

@@ -15,6 +15,7 @@
 
 #include "programs/exec/walk.h"
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::exec {
 

@@ -9,6 +9,7 @@
 #include "asm/helpers.h"
 #include "asm/opcodes.h"
 #include "asm/print.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/emulator/source.h"
 

@@ -11,6 +11,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::telemetry {
 namespace {
 

@@ -2,6 +2,7 @@
 #include "programs/export/background.h"
 #include "programs/export/http.h"
 #include "programs/export/outlets.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::telemetry {

@@ -22,6 +22,7 @@
 #include "programs/export/field.h"
 #include "programs/export/http_answer.h"
 #include "programs/export/tls.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/stream.h"

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "programs/export/field.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::telemetry {
 namespace {

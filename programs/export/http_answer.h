@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::telemetry {
 
 inline constexpr size_t kMostAnswer = 64 << 10; ///< of an answer's body; what is longer isn't read

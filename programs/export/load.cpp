@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "programs/export/outlets.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::telemetry {

@@ -9,6 +9,7 @@
 #include "programs/export/otlp.h"
 #include "programs/render/protobuf.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::telemetry {
 namespace {

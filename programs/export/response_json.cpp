@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "programs/export/otlp.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::telemetry {
 

@@ -21,6 +21,7 @@
 #include "programs/export/outlets.h"
 #include "programs/export/prometheus.h"
 #include "programs/export/scrape_request.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"

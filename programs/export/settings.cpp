@@ -10,6 +10,7 @@
 
 #include "programs/export/field.h"
 #include "programs/render/json_line.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::telemetry {

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/random.h"
 
 namespace rawbpf::inline v0::telemetry {

@@ -18,6 +18,7 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::telemetry {

@@ -1,5 +1,6 @@
 // Stands in for tls.cpp in a build without OpenSSL.
 #include "programs/export/tls.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::telemetry {
 

@@ -2,6 +2,7 @@
 #include "programs/inspect/btf_list.h"
 
 #include "programs/render/json_line.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::inspect {
 

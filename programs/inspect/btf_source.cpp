@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/bpf.h"

@@ -11,6 +11,7 @@
 #include "programs/inspect/reach.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::inspect {
 

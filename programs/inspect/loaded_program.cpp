@@ -13,6 +13,7 @@
 
 #include "asm/kinds.h"
 #include "programs/inspect/btf_source.h"
+#include "runtime/base/fail.h"
 #include "runtime/object/spec.h"
 #include "runtime/symbols/kallsyms.h"
 #include "runtime/sys/bpf.h"

@@ -12,6 +12,7 @@
 #include "asm/kinds.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/btf/print_c.h"
 #include "runtime/btf/print_value.h"

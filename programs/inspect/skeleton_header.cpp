@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/c_header.h"
 
 namespace rawbpf::inline v0::inspect {

@@ -15,6 +15,7 @@
 #include "asm/map_types.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/btf/print_value.h"
 #include "runtime/sys/names.h"

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "asm/nearest.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/btf/parse_value.h"
 

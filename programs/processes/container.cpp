@@ -17,6 +17,7 @@
 
 #include <sys/stat.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/file.h"

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/invoke.h"

@@ -26,6 +26,7 @@
 #include "programs/processes/process_events.h"
 #include "programs/processes/process_table.h"
 #include "programs/processes/unwinding.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/realtime_priority.h"
 
 namespace rawbpf::inline v0::processes {

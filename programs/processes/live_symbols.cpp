@@ -11,6 +11,7 @@
 #include <fcntl.h>
 
 #include "programs/xz.h"
+#include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/symbols/name_strings.h"
 #include "runtime/sys/clock.h"

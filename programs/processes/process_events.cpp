@@ -8,6 +8,7 @@
 
 #include <sys/sysmacros.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"

@@ -8,6 +8,7 @@
 #include "programs/processes/unwinding.h"
 
 #include "programs/unwind/closure.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
 #include "runtime/sys/clock.h"
 

@@ -24,6 +24,7 @@
 #include <cstring>
 
 #include "programs/profile/cpu_budget.h"
+#include "runtime/base/fail.h"
 #include "runtime/symbols/long_names.h"
 #include "runtime/sys/file.h"
 #include "runtime/unwind/layout.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/invoke.h"

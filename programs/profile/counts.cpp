@@ -6,6 +6,7 @@
 
 #include "programs/profile/record.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::profile {
 

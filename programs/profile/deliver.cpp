@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "programs/session/locator.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::profile {
 

@@ -11,6 +11,7 @@
 
 #include <linux/perf_event.h>
 
+#include "runtime/base/format.h"
 #include "runtime/link/names.h"
 
 namespace rawbpf::inline v0::profile {

@@ -6,6 +6,7 @@
 // into the map when it is first met, and its samples are dropped in the kernel from then on.
 #include "programs/profile/left_out.h"
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::profile {

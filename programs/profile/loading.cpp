@@ -14,6 +14,7 @@
 #include "programs/unwind/choice.h"
 #include "programs/unwind/kernel_members.h"
 #include "programs/unwind/probes_about.h"
+#include "runtime/base/fail.h"
 #include "runtime/symbols/maps.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"

@@ -12,6 +12,7 @@
 #include <linux/bpf.h>
 
 #include "programs/profile/off_cpu_dsl.h"
+#include "runtime/base/fail.h"
 #include "runtime/btf/btf.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/link/attach.h"

@@ -30,6 +30,7 @@
 #include "programs/session/merged_rings.h"
 #include "programs/session/run_loop.h"
 #include "programs/session/stack_counting.h"
+#include "runtime/base/fail.h"
 #include "runtime/events/ring_reader.h"
 #include "runtime/kernel/stats.h"
 #include "runtime/sys/clock.h"

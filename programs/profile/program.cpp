@@ -12,6 +12,7 @@
 
 #include "programs/capture/counting_dsl.h"
 #include "programs/profile/profile_dsl.h"
+#include "runtime/base/fail.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/file.h"

@@ -14,6 +14,7 @@
 #include "programs/profile/capture.h"
 #include "programs/profile/deliver.h"
 #include "programs/xz.h"
+#include "runtime/base/fail.h"
 #include "runtime/symbols/name_strings.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/unread.h"

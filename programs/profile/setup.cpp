@@ -10,6 +10,7 @@
 #include "programs/processes/advice.h"
 #include "programs/profile/left_out.h"
 #include "programs/session/run_info.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/machine.h"

@@ -20,6 +20,7 @@
 #include "programs/render/renderer.h"
 #include "programs/render/stack_tree.h"
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::render {

@@ -7,6 +7,7 @@
 #include "programs/render/ledger.h"
 #include "programs/render/renderer.h"
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::render {
 

@@ -14,6 +14,7 @@
 
 #include "programs/render/text.h"
 #include "programs/render/tool_formats.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::render {
 namespace {

@@ -23,6 +23,7 @@
 #include "programs/render/text.h"
 #include "programs/render/thread_stacks.h"
 #include "programs/render/tool_formats.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::render {
 namespace {

@@ -32,6 +32,7 @@
 #include "programs/render/flame_graph.h"
 #include "programs/render/ledger.h"
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::render {
 namespace {

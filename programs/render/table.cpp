@@ -17,6 +17,7 @@
 //          3  000055d1c0a01184  area+0x14 (shapes.cpp:40)  [draw]
 #include "programs/render/renderer.h"
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::render {
 namespace {

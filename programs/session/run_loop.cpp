@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::session {

@@ -31,6 +31,7 @@
 #include <linux/bpf.h>
 
 #include "programs/capture/counting_dsl.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/invoke.h"
 

@@ -12,6 +12,7 @@
 
 #include "programs/render/json_line.h"
 #include "programs/trace/sink.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

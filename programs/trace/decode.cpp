@@ -18,6 +18,7 @@
 #include "programs/trace/constants.h"
 #include "programs/trace/go_values.h"
 #include "programs/trace/path.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 
 namespace rawbpf::inline v0::trace {

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "programs/trace/emit.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

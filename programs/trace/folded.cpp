@@ -9,6 +9,7 @@
 
 #include "programs/render/text.h"
 #include "programs/trace/sink.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

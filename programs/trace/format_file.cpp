@@ -11,6 +11,7 @@
 // A BPF program on the tracepoint gets that record. The first 8 bytes, the common fields, aren't for it: the verifier says no.
 #include "programs/trace/format_file.h"
 
+#include "runtime/base/fail.h"
 #include "runtime/symbols/text.h"
 
 namespace rawbpf::inline v0::trace {

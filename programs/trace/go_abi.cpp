@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "asm/builder.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

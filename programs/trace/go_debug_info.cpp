@@ -24,6 +24,7 @@
 #include "programs/trace/dwarf_numbers.h"
 #include "programs/trace/go_location.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/fail.h"
 #include "runtime/elf/compressed.h"
 
 namespace rawbpf::inline v0::trace {

@@ -14,6 +14,7 @@
 #include <elf.h>
 
 #include "programs/trace/dwarf_numbers.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

@@ -16,6 +16,7 @@
 #include "asm/builder.h"
 #include "programs/trace/go_debug_info.h"
 #include "programs/trace/go_values.h"
+#include "runtime/base/format.h"
 #include "runtime/elf/go_build_info.h"
 #include "runtime/link/return_instructions.h"
 

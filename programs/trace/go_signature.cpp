@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "programs/trace/go_abi.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

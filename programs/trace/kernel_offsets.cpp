@@ -2,6 +2,8 @@
 // here becomes plain numbers in the programs.
 #include "programs/trace/kernel_offsets.h"
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::trace {
 
 Result<PathOffsets> path_offsets(const btf::Btf &kernel) {

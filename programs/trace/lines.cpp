@@ -14,6 +14,7 @@
 #include "programs/render/text.h"
 #include "programs/trace/histogram.h"
 #include "programs/trace/sink.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

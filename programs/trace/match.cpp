@@ -19,6 +19,7 @@
 #include "programs/trace/format_file.h"
 #include "programs/trace/go_place.h"
 #include "programs/trace/system_calls.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/elf/elf.h"
 #include "runtime/kernel/loader.h"

@@ -6,6 +6,7 @@
 #include <elf.h>
 
 #include "programs/usdt/binary.h"
+#include "runtime/base/fail.h"
 #include "runtime/link/user_functions.h"
 
 namespace rawbpf::inline v0::trace {

@@ -137,7 +137,7 @@ std::string_view Names::kernel_symbol(uint64_t address) {
 std::string Names::user_symbol(uint32_t pid, uint64_t address, uint64_t t_ns, bool &lasts) {
     processes::Following &following = tables_->following;
     // Without news /proc tells what is there now, and is asked at times of now.
-    const processes::ProbeSite place =
+    const processes::FrameLocation place =
         following.table().locate(pid, address, false, following.watching() ? t_ns : sys::monotonic_ns());
     lasts = place.pid == 0;
     if (place.module == processes::kNone) return {};

@@ -16,6 +16,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "runtime/base/format.h"
+
 namespace rawbpf::inline v0::trace {
 namespace {
 

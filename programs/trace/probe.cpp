@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::trace {
 namespace {
 

@@ -24,6 +24,7 @@
 
 #include "programs/trace/emit.h"
 #include "programs/trace/go_values.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::trace {
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/print_c.h"
 
 namespace rawbpf::inline v0::trace {

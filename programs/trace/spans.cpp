@@ -14,6 +14,7 @@
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "programs/trace/histogram.h"
+#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::trace {
 
 StackCounts::StackCounts(Names &names, render::Renderer &to, RunInfo run, uint64_t start_ns)

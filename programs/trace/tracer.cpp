@@ -18,6 +18,7 @@
 #include "programs/trace/decode.h"
 #include "programs/trace/kernel_offsets.h"
 #include "programs/unwind/kernel_members.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
 #include "runtime/events/ring_reader.h"
 #include "runtime/kernel/loader.h"

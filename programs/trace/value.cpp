@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/print_c.h"
 #include "runtime/link/names.h"
 

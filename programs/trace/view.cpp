@@ -12,6 +12,7 @@
 
 #include "programs/render/text.h"
 #include "programs/trace/spans.h"
+#include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::trace {

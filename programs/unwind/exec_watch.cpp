@@ -25,6 +25,7 @@
 
 #include "asm/builder.h"
 #include "programs/capture/identity_dsl.h"
+#include "runtime/base/fail.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/invoke.h"

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0 {
 
 Result<uint32_t> member_offset(const btf::Btf &kernel, std::string_view type_name, std::string_view member_name) {

@@ -28,6 +28,7 @@
 #include "programs/unwind/fingerprint.h"
 #include "programs/unwind/live_code.h"
 #include "programs/unwind/program.h"
+#include "runtime/base/fail.h"
 #include "runtime/symbols/vdso.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/clock.h"

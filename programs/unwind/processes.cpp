@@ -11,6 +11,8 @@
 
 #include <cstring>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::unwind {
 
 namespace {

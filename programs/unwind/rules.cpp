@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::unwind {
 
 namespace {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/link/names.h"
 #include "runtime/symbols/mapped_file.h"
 #include "runtime/sys/invoke.h"

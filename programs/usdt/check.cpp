@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <elf.h>
 
+#include "runtime/base/format.h"
+
 namespace rawbpf::inline v0::usdt {
 namespace {
 

@@ -6,6 +6,7 @@
 
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::usdt {

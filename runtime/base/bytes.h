@@ -93,7 +93,8 @@ class ByteReader {
     }
     /// Moves `size` bytes on. Error: bad_input where too few bytes are left.
     [[nodiscard]] Result<void> skip(uint64_t size) {
-        TRY(take(size));
+        Result<Bytes> skipped = take(size);
+        if (!skipped) return std::move(skipped).failure();
         return {};
     }
     /// Moves to an offset from the beginning, without `base`; the end is allowed. Error: bad_input past the end.
@@ -115,14 +116,10 @@ class ByteReader {
     void align(size_t alignment) { offset_ = std::min(bytes_.size(), (offset_ + alignment - 1) & ~(alignment - 1)); }
 
     /// A bad_input error with the text "WHAT: offset 0x1c: PROBLEM"; `base` is added to the offset.
-    [[nodiscard]] Error error_at(uint64_t offset, std::string_view problem) const {
-        return make_error(Errc::bad_input, format("{}: offset {:#x}: {}", what_, base_ + offset, problem));
-    }
+    [[nodiscard]] Error error_at(uint64_t offset, std::string_view problem) const;
 
   private:
-    [[nodiscard]] Error short_of(uint64_t size) const {
-        return error_at(offset_, format("needs {} bytes, {} are left", size, left()));
-    }
+    [[nodiscard]] Error short_of(uint64_t size) const;
     Bytes bytes_;
     std::string what_;
     uint64_t base_;

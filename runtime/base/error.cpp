@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
-#include "runtime/base/result.h"
 
 namespace rawbpf::inline v0 {
 

@@ -16,6 +16,8 @@
 
 #include <array>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0 {
 namespace {
 

@@ -1,14 +1,15 @@
-// Result<T>: a value or an Error, and TRY, which passes the error on.
+// Result<T>: a value or an Error, and RAWBPF_TRY, which passes the error on.
 //
 // The interface is that of std::expected, but the Error is allocated on the heap. An Error is three strings, and
 // std::expected<T, Error> would hold it in place: a Result of an int would have 120 bytes, and each of the thousand places
 // that pass an error on would move and destroy these strings twice, which was a tenth of the executable. With the heap a
 // Result is its value and one word, and passing an error on moves one pointer. Only an error costs more: one allocation.
 //
-// TRY is a GNU statement expression, which every compiler we support has:
+// RAWBPF_TRY is a GNU statement expression, which every compiler we support has:
 //
-//     Fd fd = TRY(open_file(path));                      // returns the Error from the enclosing function
-//     Fd fd = TRY_IN(open_file(path), "reading {}", path) // ... with one phrase in front
+//     Map map = RAWBPF_TRY(Map::create(spec));           // returns the Error from the enclosing function
+//
+// In this tree it is called TRY (fail.h, which also makes Errors).
 #pragma once
 
 #include <cstdlib>
@@ -17,7 +18,6 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 
 namespace rawbpf::inline v0 {
 
@@ -209,53 +209,20 @@ template <> class [[nodiscard]] Result<void> {
     detail::Boxed error_;
 };
 
-/// What fail(), fail_os() and TRY_IN call: one copy of the formatting, whatever the arguments.
-///@{
-[[nodiscard]] Unexpected vfail(Errc kind, fmt::string_view text, fmt::format_args args);
-[[nodiscard]] Unexpected vfail_os(int os, fmt::string_view text, fmt::format_args args);
-void vin_context(Error &error, fmt::string_view text, fmt::format_args args);
-///@}
-
-/// An error without an errno: `return fail(Errc::bad_input, "section {} ends early", name);`. The text is fmt's, checked at
-/// compile time.
-template <class... Args> [[nodiscard]] Unexpected fail(Errc kind, fmt::format_string<Args...> text, Args &&...args) {
-    return vfail(kind, text, fmt::make_format_args(args...));
-}
-
-/// The same with the errno of a system call; the kind follows from it (kind_of_errno()).
-template <class... Args> [[nodiscard]] Unexpected fail_os(int os, fmt::format_string<Args...> text, Args &&...args) {
-    return vfail_os(os, text, fmt::make_format_args(args...));
-}
-
 namespace detail {
 /// The value out of a Result that has one; nothing of a Result<void>.
 template <class T> T take(Result<T> &r) {
     if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
-/// Puts a formatted phrase in front of the error's context.
-template <class... Args> void add_context(Error &error, fmt::format_string<Args...> text, Args &&...args) {
-    vin_context(error, text, fmt::make_format_args(args...));
 }
 } // namespace detail
 
 } // namespace rawbpf::inline v0
 
 /// The value of a Result, or: return its Error from this function, whose own result must be a Result, too.
-#define TRY(expression)                                                                                                          \
+#define RAWBPF_TRY(expression)                                                                                                   \
     ({                                                                                                                           \
         auto rawbpf_result_ = (expression);                                                                                      \
         if (!rawbpf_result_) [[unlikely]]                                                                                        \
             return std::move(rawbpf_result_).failure();                                                                          \
-        ::rawbpf::detail::take(rawbpf_result_);                                                                                  \
-    })
-
-/// The same with one formatted phrase put in front of the error's context: TRY_IN(open_file(path), "reading {}", path).
-#define TRY_IN(expression, ...)                                                                                                  \
-    ({                                                                                                                           \
-        auto rawbpf_result_ = (expression);                                                                                      \
-        if (!rawbpf_result_) [[unlikely]] {                                                                                      \
-            ::rawbpf::detail::add_context(rawbpf_result_.error(), __VA_ARGS__);                                                  \
-            return std::move(rawbpf_result_).failure();                                                                          \
-        }                                                                                                                        \
         ::rawbpf::detail::take(rawbpf_result_);                                                                                  \
     })

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/state.h"
 
 namespace rawbpf::inline v0::btf {

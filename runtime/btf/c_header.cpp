@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/c_layout.h"
 
 namespace rawbpf::inline v0::btf {

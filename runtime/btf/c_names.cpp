@@ -18,6 +18,8 @@
 
 #include <cstring>
 
+#include "runtime/base/format.h"
+
 namespace rawbpf::inline v0::btf {
 
 namespace {

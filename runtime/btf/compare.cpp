@@ -5,6 +5,8 @@
 // number of steps in all, because 32 levels of prototypes with many parameters each could otherwise go on for centuries.
 #include "runtime/btf/compare.h"
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::btf {
 
 namespace {

@@ -13,6 +13,8 @@
 
 #include "runtime/btf/flat.h"
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::btf {
 
 bool refers(Kind kind) {

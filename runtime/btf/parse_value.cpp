@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/print_c.h"
 
 namespace rawbpf::inline v0::btf {

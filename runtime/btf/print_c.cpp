@@ -14,6 +14,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::btf {
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include <charconv>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/flat.h"
 
 namespace rawbpf::inline v0::btf {

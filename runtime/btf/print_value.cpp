@@ -13,6 +13,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::btf {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <elf.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/inflate.h"
 
 namespace rawbpf::inline v0::elf {

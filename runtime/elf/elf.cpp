@@ -24,6 +24,8 @@
 
 #include <elf.h>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::elf {
 
 namespace {

@@ -6,6 +6,7 @@
 // A tail call replaces the program in its own frame only (x86_64 5.10, arm64 6.0): the target's exit returns to the caller of
 // that frame's function, with the target's result. In a callback's frame that means the next call of the callback, in the
 // callback's own program.
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 
 namespace rawbpf::inline v0::emulator {

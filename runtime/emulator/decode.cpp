@@ -13,6 +13,7 @@
 #include "asm/helpers.h"
 #include "asm/opcodes.h"
 #include "asm/print.h"
+#include "runtime/base/fail.h"
 #include "runtime/emulator/memory.h"
 #include "runtime/object/core.h"
 

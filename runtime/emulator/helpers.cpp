@@ -12,6 +12,7 @@
 
 #include "asm/helpers.h"
 #include "asm/print.h"
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/process.h"

@@ -17,6 +17,7 @@
 #include <bit>
 #include <type_traits>
 
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 
 #if defined(__GNUC__) && !defined(__clang__)

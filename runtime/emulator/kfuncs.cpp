@@ -6,6 +6,7 @@
 // To add one, write its function and add a row in the table. Arguments, faults and results are like those of helpers.
 #include <cerrno>
 
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 
 namespace rawbpf::inline v0::emulator {

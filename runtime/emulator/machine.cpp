@@ -17,6 +17,7 @@
 
 #include "asm/opcodes.h"
 #include "asm/print.h"
+#include "runtime/base/fail.h"
 #include "runtime/btf/btf.h"
 #include "runtime/emulator/lock.h"
 #include "runtime/emulator/source.h"

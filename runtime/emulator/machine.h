@@ -1,8 +1,8 @@
 // A program and its maps in user space: loaded from an ObjectSpec without a kernel, run without privileges.
 //
-//      Machine machine = TRY(Machine::create(spec));
+//      Machine machine = RAWBPF_TRY(Machine::create(spec));
 //      machine.set_memory(bytes);
-//      TRY(machine.enter(0));                 // r1 = the memory's address, r2 = its length
+//      RAWBPF_TRY(machine.enter(0));                 // r1 = the memory's address, r2 = its length
 //      Result<uint64_t> r0 = machine.run();   // or an Error that says which instruction went wrong and why
 #pragma once
 

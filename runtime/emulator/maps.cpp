@@ -25,6 +25,7 @@
 
 #include "asm/map_types.h"
 #include "asm/print.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/uapi.h"
 

@@ -13,6 +13,7 @@
 // which object it missed.
 #include "runtime/emulator/memory.h"
 
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::emulator {

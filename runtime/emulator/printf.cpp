@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 
 namespace rawbpf::inline v0::emulator {

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <utility>
 
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/sys/clock.h"
 

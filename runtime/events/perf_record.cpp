@@ -14,6 +14,8 @@
 
 #include <linux/perf_event.h>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0 {
 
 namespace {

@@ -17,6 +17,7 @@
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/perf.h"
 
 namespace rawbpf::inline v0 {

@@ -57,6 +57,7 @@
 
 #include <sys/mman.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/invoke.h"
 

@@ -23,7 +23,7 @@ namespace rawbpf::inline v0 {
 ///
 ///     for (;;) {
 ///         ring.consume([&](Bytes record) { ... });
-///         TRY(ring.wait(100));
+///         RAWBPF_TRY(ring.wait(100));
 ///     }
 ///
 /// or, with a CPU to burn: for (;;) ring.busy_poll([&](Bytes record) { ... });

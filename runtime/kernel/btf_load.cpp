@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "runtime/base/format.h"
 #include "runtime/btf/btf.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/invoke.h"

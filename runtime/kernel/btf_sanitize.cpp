@@ -22,6 +22,7 @@
 
 #include <cstring>
 
+#include "runtime/base/format.h"
 #include "runtime/btf/btf.h"
 
 namespace rawbpf::inline v0 {

@@ -17,6 +17,7 @@
 #include <map>
 
 #include "asm/kinds.h"
+#include "runtime/base/fail.h"
 #include "runtime/btf/btf.h"
 
 namespace rawbpf::inline v0 {

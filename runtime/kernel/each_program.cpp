@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0 {
 
 Result<void> each_program(const std::function<bool(uint32_t id, Fd program, const sys::ProgInfo &info)> &see) {

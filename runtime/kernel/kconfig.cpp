@@ -16,6 +16,7 @@
 #include <cstring>
 #include <optional>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/inflate.h"
 #include "runtime/kernel/kernel_symbols.h"
 #include "runtime/kernel/probes.h"

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"

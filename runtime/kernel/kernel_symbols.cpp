@@ -13,6 +13,7 @@
 #include <charconv>
 #include <fcntl.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/compare.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/near_names.h"

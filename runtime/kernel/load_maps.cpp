@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "asm/map_types.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/kconfig.h"
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/probes.h"

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
 #include "runtime/kernel/btf_load.h"
 #include "runtime/kernel/context_arguments.h"

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/btf_load.h"
 #include "runtime/kernel/loading.h"
 #include "runtime/kernel/permission_error.h"

@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "asm/map_types.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/cpus.h"
@@ -197,6 +198,15 @@ Result<void> Map::next_key(const void *key, void *next) const {
 
 Result<void> Map::freeze() const {
     TRY_IN(sys::map_freeze(fd_.get()), "map {}", name_);
+    return {};
+}
+
+Result<void> Map::check_sizes(size_t key, size_t value, size_t has) const {
+    if (key != key_size_)
+        return fail(Errc::invalid_argument, "map {}: keys have {} bytes, and the key's type has {}", name_, key_size_, key);
+    if (value != has)
+        return fail(Errc::invalid_argument, "map {}: values have {} bytes, and the value's type has {}{}", name_, has, value,
+                    has == value_size_ ? "" : ": it has a value for each CPU, which get_per_cpu() reads");
     return {};
 }
 

@@ -60,28 +60,28 @@ class Map {
     /// The map outlives its descriptors, under a path on a bpf file system, until that file is removed (BPF_OBJ_PIN, 4.4).
     [[nodiscard]] Result<void> pin(const std::string &path) const;
 
+    /// Whether types fit this map: `key` bytes, and `value` bytes where it has `has`. Error: invalid_argument, which says what
+    /// doesn't.
+    [[nodiscard]] Result<void> check_sizes(size_t key, size_t value, size_t has) const;
     /// lookup() with types. Errors: also invalid_argument when sizeof(K) isn't key_size() or sizeof(V) isn't lookup_size().
     template <class K, class V> [[nodiscard]] Result<V> get(const K &key) const {
         V value{};
-        if (lookup_size() != sizeof(V) || key_size_ != sizeof(K))
-            return fail(Errc::invalid_argument, "map {}: wrong key or value size", name_);
-        TRY(lookup(&key, &value));
+        if (Result<void> fits = check_sizes(sizeof(K), sizeof(V), lookup_size()); !fits) return std::move(fits).failure();
+        if (Result<void> found = lookup(&key, &value); !found) return std::move(found).failure();
         return value;
     }
     /// Every CPU's value; index = possible CPU. Errors: as get(), but sizeof(V) is value_size().
     template <class K, class V> [[nodiscard]] Result<std::vector<V>> get_per_cpu(const K &key) const {
         std::vector<std::byte> raw(lookup_size());
-        if (value_size_ != sizeof(V) || key_size_ != sizeof(K))
-            return fail(Errc::invalid_argument, "map {}: wrong key or value size", name_);
-        TRY(lookup(&key, raw.data()));
+        if (Result<void> fits = check_sizes(sizeof(K), sizeof(V), value_size_); !fits) return std::move(fits).failure();
+        if (Result<void> found = lookup(&key, raw.data()); !found) return std::move(found).failure();
         std::vector<V> out;
         for (size_t at = 0; at + sizeof(V) <= raw.size(); at += (sizeof(V) + 7) / 8 * 8) out.push_back(load<V>(raw.data() + at));
         return out;
     }
     /// update() with types. Errors: also invalid_argument when sizeof(K) isn't key_size() or sizeof(V) isn't lookup_size().
     template <class K, class V> [[nodiscard]] Result<void> put(const K &key, const V &value, uint64_t flags = 0) const {
-        if (lookup_size() != sizeof(V) || key_size_ != sizeof(K))
-            return fail(Errc::invalid_argument, "map {}: wrong key or value size", name_);
+        if (Result<void> fits = check_sizes(sizeof(K), sizeof(V), lookup_size()); !fits) return std::move(fits).failure();
         return update(&key, &value, flags);
     }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/privileges.h"

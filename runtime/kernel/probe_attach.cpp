@@ -24,6 +24,7 @@
 
 #include <linux/bpf.h>
 
+#include "runtime/base/format.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/invoke.h"
 

@@ -21,6 +21,7 @@
 #include <linux/bpf.h>
 
 #include "asm/helpers.h"
+#include "runtime/base/format.h"
 #include "runtime/kernel/probe_load.h"
 #include "runtime/sys/invoke.h"
 

@@ -10,6 +10,7 @@
 
 #include <linux/bpf.h>
 
+#include "runtime/base/format.h"
 #include "runtime/kernel/probe_maps.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"

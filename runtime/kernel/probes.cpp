@@ -8,6 +8,7 @@
 
 #include <linux/bpf.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/probe_helpers.h"
 #include "runtime/kernel/probe_load.h"
 #include "runtime/kernel/probe_maps.h"

@@ -11,6 +11,7 @@
 
 #include "asm/helpers.h"
 #include "asm/kinds.h"
+#include "runtime/base/format.h"
 #include "runtime/kernel/near_names.h"
 #include "runtime/kernel/permission_error.h"
 #include "runtime/kernel/probes.h"

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <fcntl.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0 {
 namespace {
 

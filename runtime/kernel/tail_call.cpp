@@ -18,6 +18,7 @@
 
 #include <linux/bpf.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"

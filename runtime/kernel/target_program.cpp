@@ -10,6 +10,7 @@
 #include <charconv>
 #include <vector>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/btf.h"
 #include "runtime/kernel/each_program.h"
 #include "runtime/sys/bpf.h"

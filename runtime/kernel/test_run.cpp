@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include "asm/kinds.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/map.h"
 #include "runtime/object/harness.h"
 #include "runtime/sys/bpf.h"

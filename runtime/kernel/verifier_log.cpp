@@ -13,6 +13,7 @@
 // the instruction itself ("unreachable insn 3").
 //
 // The words are those of kernel/bpf/verifier.c, 5.10 to 7.3; in 7.3 its report follows the old text.
+#include "runtime/base/format.h"
 #include "runtime/kernel/verifier_lines.h"
 
 #include <array>

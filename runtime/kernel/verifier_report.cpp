@@ -23,6 +23,7 @@
 //
 // Only some errors have a report; the others have only the old lines. Text that doesn't look like this is skipped: the words
 // are the kernel's (kernel/bpf/diagnostics.c) and may change.
+#include "runtime/base/format.h"
 #include "runtime/kernel/verifier_lines.h"
 
 namespace rawbpf::inline v0::verifier_log {

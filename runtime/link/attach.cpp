@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "runtime/base/fail.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/event.h"
 #include "runtime/sys/cpus.h"

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"

@@ -15,6 +15,7 @@
 
 #include <sys/socket.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/clsact.h"
 #include "runtime/sys/bpf.h"

@@ -6,6 +6,7 @@
 // Registered by the update alone, the struct stays until the element is deleted: after kill -9 it is there still, and says so.
 #include <cerrno>
 
+#include "runtime/base/fail.h"
 #include "runtime/link/attaching.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"

@@ -11,6 +11,7 @@
 // programs on one function (38).
 #include <cerrno>
 
+#include "runtime/base/fail.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/event.h"
 #include "runtime/link/names.h"

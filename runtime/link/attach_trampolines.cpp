@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <map>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/module_btf.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"

@@ -17,6 +17,7 @@
 #include <charconv>
 #include <optional>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"

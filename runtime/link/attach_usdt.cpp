@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/event.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/format.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/link/attach.h"
 #include "runtime/sys/bpf.h"

@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 
 #include "runtime/base/bytes.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/net.h"
 

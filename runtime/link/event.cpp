@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/invoke.h"

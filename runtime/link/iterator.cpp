@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <fcntl.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/link/names.h"
 #include "runtime/link/tracefs.h"

@@ -17,6 +17,7 @@
 
 #include <cerrno>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/close_together.h"

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "runtime/base/fail.h"
 #include "runtime/link/event.h"
 #include "runtime/link/tracefs.h"
 #include "runtime/sys/file.h"

@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"

@@ -12,6 +12,7 @@
 
 #include <sys/mman.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/object/elf_object.h"
 
 namespace rawbpf::inline v0 {

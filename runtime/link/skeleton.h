@@ -33,9 +33,9 @@ template <class K, class V> class TypedMap {
     ///@}
     /// All entries. Errors: invalid_argument for a per-CPU map.
     [[nodiscard]] Result<std::vector<std::pair<K, V>>> entries() const {
-        if (map_->lookup_size() != sizeof(V) || map_->key_size() != sizeof(K))
-            return fail(Errc::invalid_argument, "map {}: wrong key or value size", map_->name());
-        Map::Entries raw = TRY(map_->read_all());
+        if (Result<void> fits = map_->check_sizes(sizeof(K), sizeof(V), map_->lookup_size()); !fits)
+            return std::move(fits).failure();
+        Map::Entries raw = RAWBPF_TRY(map_->read_all());
         std::vector<std::pair<K, V>> out;
         for (size_t i = 0; i < raw.count; ++i)
             out.emplace_back(load<K>(raw.keys.data() + i * sizeof(K)), load<V>(raw.values.data() + i * sizeof(V)));

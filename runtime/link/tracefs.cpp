@@ -12,6 +12,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "runtime/base/fail.h"
 #include "runtime/link/names.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"

@@ -12,6 +12,7 @@
 // That probe has to stay until our uprobes are attached: removing it takes the lock for writing as well.
 #include "runtime/link/uprobe_head_start.h"
 
+#include "runtime/base/format.h"
 #include "runtime/link/probe_event.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/memory_file.h"

@@ -3,6 +3,7 @@
 //
 // runtime/usdt understands more arguments than this form can express. For the others a program gets -EINVAL, and the link has
 // a note.
+#include "runtime/base/format.h"
 #include "runtime/link/usdt.h"
 
 #include <algorithm>

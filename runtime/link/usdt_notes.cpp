@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/link/names.h"
 #include "runtime/link/usdt.h"

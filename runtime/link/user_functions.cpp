@@ -16,6 +16,7 @@
 #include <elf.h>
 #include <map>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/elf/elf.h"
 #include "runtime/elf/go_table.h"

@@ -24,6 +24,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/object/code.h"
 #include "runtime/object/sections.h"
 

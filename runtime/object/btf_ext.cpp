@@ -11,6 +11,7 @@
 // Source: Documentation/bpf/btf.rst, include/uapi/linux/bpf.h (bpf_func_info, bpf_line_info, bpf_core_relo).
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/image.h"
 

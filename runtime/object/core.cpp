@@ -22,6 +22,7 @@
 #include <map>
 #include <tuple>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/core_field.h"
 #include "runtime/object/core_path.h"

@@ -1,6 +1,7 @@
 // What a CO-RE relocation is about, told from the object alone: for `rawbpf inspect`, which has no kernel to ask.
 #include "runtime/object/core_describe.h"
 
+#include "runtime/base/fail.h"
 #include "runtime/object/core_path.h"
 
 namespace rawbpf::inline v0 {

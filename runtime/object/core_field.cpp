@@ -12,6 +12,7 @@
 
 #include <optional>
 
+#include "runtime/base/fail.h"
 #include "runtime/object/core_path.h"
 
 namespace rawbpf::inline v0::object {

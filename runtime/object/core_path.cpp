@@ -15,6 +15,7 @@
 // are counted.
 #include "runtime/object/core_path.h"
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/compare.h"
 
 namespace rawbpf::inline v0::object {

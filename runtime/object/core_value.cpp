@@ -21,6 +21,8 @@
 
 #include <linux/bpf.h>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::object {
 
 namespace {

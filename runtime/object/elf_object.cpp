@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/image.h"
 #include "runtime/object/sections.h"

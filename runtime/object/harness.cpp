@@ -19,6 +19,7 @@
 #include "asm/encode.h"
 #include "asm/lookup.h"
 #include "asm/print.h"
+#include "runtime/base/fail.h"
 #include <linux/bpf.h>
 
 namespace rawbpf::inline v0 {

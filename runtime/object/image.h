@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/object/code.h"
 

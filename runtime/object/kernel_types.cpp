@@ -1,5 +1,6 @@
 #include "runtime/object/kernel_types.h"
 
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 

@@ -18,6 +18,7 @@
 
 #include <elf.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/btf/compare.h"
 #include "runtime/btf/print_c.h"

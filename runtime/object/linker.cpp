@@ -28,6 +28,7 @@
 #include <algorithm>
 
 #include "asm/insn.h"
+#include "runtime/base/fail.h"
 #include "runtime/elf/writer.h"
 #include "runtime/object/link_image.h"
 

@@ -22,6 +22,7 @@
 #include <set>
 #include <tuple>
 
+#include "runtime/base/fail.h"
 #include "runtime/object/core_field.h"
 #include "runtime/object/core_path.h"
 

@@ -1,6 +1,7 @@
 // A spec as text. It shows what the loader will ask the kernel for, and nothing that changes from run to run: the same object
 // gives the same text, so that you can compare two specs with diff, and a test can contain a whole one.
 #include "asm/kinds.h"
+#include "runtime/base/format.h"
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0 {

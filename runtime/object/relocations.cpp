@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/image.h"
 

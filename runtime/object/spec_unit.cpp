@@ -15,6 +15,7 @@
 #include <span>
 
 #include "asm/print.h"
+#include "runtime/base/fail.h"
 #include "runtime/object/core.h"
 #include "runtime/object/spec_functions.h"
 

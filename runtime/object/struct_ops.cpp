@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "asm/kinds.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/image.h"
 

@@ -18,6 +18,7 @@
 #include <map>
 
 #include "asm/kinds.h"
+#include "runtime/base/fail.h"
 #include "runtime/elf/writer.h"
 #include "runtime/object/kernel_types.h"
 #include "runtime/object/unit_types.h"

@@ -15,6 +15,7 @@
 #include <map>
 
 #include "asm/kinds.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/code.h"
 #include "runtime/object/unit_types.h"

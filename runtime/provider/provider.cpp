@@ -18,6 +18,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/fd.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"

@@ -2,7 +2,7 @@
 //
 //     usdt::Provider shop("shop");
 //     usdt::Probe<int, const char *, double> order = shop.add<int, const char *, double>("order");
-//     TRY(shop.load());
+//     RAWBPF_TRY(shop.load());
 //     order(id, customer.c_str(), amount);       // nothing happens until somebody looks
 //
 // In C: <rawbpf/usdt_provider.h>. Where names are known when the program is compiled, <rawbpf/usdt.h> is the better way: one nop,

@@ -27,6 +27,7 @@
 #include <elf.h>
 #include <fcntl.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/symbols/debug_files.h"
 #include "runtime/symbols/demangle.h"

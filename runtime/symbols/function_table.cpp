@@ -29,6 +29,7 @@
 
 #include <elf.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::symbols {

@@ -30,6 +30,7 @@
 
 #include <fcntl.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/symbols/demangle.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/facts.h"

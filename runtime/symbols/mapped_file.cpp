@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/unread.h"
 

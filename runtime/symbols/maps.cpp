@@ -20,6 +20,7 @@
 
 #include <sys/sysmacros.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/file.h"

@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/symbols/demangle.h"
 #include "runtime/symbols/long_names.h"

@@ -7,6 +7,7 @@
 
 #include <sys/auxv.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/symbols/maps.h"
 #include "runtime/sys/file.h"
 

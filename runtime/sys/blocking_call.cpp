@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <vector>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/process.h"
 

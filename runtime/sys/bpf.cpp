@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <type_traits>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/hints.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/names.h"

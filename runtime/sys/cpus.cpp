@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <sys/syscall.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <sys/syscall.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/unread.h"
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {

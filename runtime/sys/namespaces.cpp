@@ -3,6 +3,7 @@
 
 #include <sys/sysmacros.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::sys {

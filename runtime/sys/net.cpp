@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {

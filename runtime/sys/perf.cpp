@@ -11,6 +11,7 @@
 #include <cstring>
 #include <sys/syscall.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/hints.h"
 #include "runtime/sys/invoke.h"
 

@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {

@@ -31,6 +31,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 

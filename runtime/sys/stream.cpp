@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/invoke.h"
 
 namespace rawbpf::inline v0::sys {

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 

@@ -20,6 +20,8 @@
 #include <elf.h>
 #include <span>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::unwind {
 namespace {
 

@@ -28,6 +28,7 @@
 #include <elf.h>
 #include <span>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/elf/compressed.h"
 #include "runtime/elf/go_table.h"

@@ -19,6 +19,7 @@
 #include <elf.h>
 #include <optional>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 
 namespace rawbpf::inline v0::usdt {

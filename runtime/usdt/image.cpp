@@ -19,6 +19,8 @@
 #include <cstring>
 #include <elf.h>
 
+#include "runtime/base/fail.h"
+
 namespace rawbpf::inline v0::usdt {
 namespace {
 

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/format.h"
 #include "runtime/btf/btf.h"
 #include "runtime/sys/file.h"
 #include "tests/bench/bench.h"

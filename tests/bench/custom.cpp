@@ -6,6 +6,7 @@
 #include "asm/builder.h"
 #include "programs/custom/tail_call.h"
 #include "programs/custom/tracer.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"

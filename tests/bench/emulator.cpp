@@ -8,6 +8,7 @@
 #include "tests/bench/bench.h"
 
 #include "asm/encode.h"
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/kernel/test_run.h"
 #include "runtime/sys/bpf.h"

@@ -19,6 +19,7 @@
 #include "programs/export/outlets.h"
 #include "programs/export/pairing.h"
 #include "programs/render/json_line.h"
+#include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 #include "tests/bench/bench.h"
 

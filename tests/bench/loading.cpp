@@ -13,6 +13,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include "runtime/base/format.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/object/elf_object.h"
 #include "runtime/sys/file.h"

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/format.h"
 #include "tests/bench/bench.h"
 
 using namespace rawbpf;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "runtime/base/fail.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/sys/uapi.h"
 

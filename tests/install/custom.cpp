@@ -32,9 +32,9 @@ Result<ObjectSpec> external() {
 }
 
 Result<int> right() {
-    auto tracer = TRY(custom::CustomTracer::open({}));
-    TRY(tracer->load_external(TRY(external()), {.target = "/proc/self/exe:custom_consumer"}));
-    TRY(tracer->attach());
+    auto tracer = RAWBPF_TRY(custom::CustomTracer::open({}));
+    RAWBPF_TRY(tracer->load_external(RAWBPF_TRY(external()), {.target = "/proc/self/exe:custom_consumer"}));
+    RAWBPF_TRY(tracer->attach());
     for (uint64_t id = 0x1000; id < 0x1005; ++id) custom_consumer(id);
     uint64_t next = 0x1000;
     int right = 0;
@@ -43,8 +43,8 @@ Result<int> right() {
                  trace.user[0] == reinterpret_cast<uint64_t>(&custom_consumer);
     };
     tracer->poll(report);
-    TRY(tracer->finish(report));
-    return right == 5 && TRY(tracer->counts()).entered == 5 ? 5 : -right;
+    RAWBPF_TRY(tracer->finish(report));
+    return right == 5 && RAWBPF_TRY(tracer->counts()).entered == 5 ? 5 : -right;
 }
 
 int main() {

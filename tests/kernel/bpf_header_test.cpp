@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "asm/builder.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/kconfig.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "runtime/base/format.h"
 #include "runtime/btf/compare.h"
 #include "runtime/btf/print_c.h"
 #include "runtime/sys/file.h"

@@ -9,6 +9,7 @@
 #include "asm/constant.h"
 #include "asm/print.h"
 #include "programs/profile/profile_dsl.h"
+#include "runtime/base/fail.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "asm/builder.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/tail_call.h"
 #include "runtime/link/attach.h"

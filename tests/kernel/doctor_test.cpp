@@ -13,6 +13,7 @@
 #include "asm/helpers.h"
 #include "asm/kinds.h"
 #include "programs/doctor/doctor.h"
+#include "runtime/base/format.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"

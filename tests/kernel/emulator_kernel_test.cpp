@@ -1,4 +1,5 @@
 // The emulator against the kernel's JIT: random programs, the same ones every time. `./dev fuzz engines` searches further.
+#include "runtime/base/format.h"
 #include "tests/kernel/both.h"
 #include "tests/kernel/engines.h"
 #include "tests/support/test.h"

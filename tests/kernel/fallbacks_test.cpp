@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "asm/builder.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/btf_load.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "asm/helpers.h"
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 #include "tests/kernel/both.h"
 #include "tests/kernel/engines.h"

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "runtime/base/format.h"
 #include "runtime/kernel/kconfig.h"
 #include "runtime/kernel/kernel_symbols.h"
 #include "runtime/kernel/loader.h"

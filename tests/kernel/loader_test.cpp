@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/btf_load.h"
 #include "runtime/kernel/kernel_symbols.h"
 #include "runtime/kernel/probes.h"

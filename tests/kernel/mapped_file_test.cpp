@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/symbols/mapped_file.h"
 #include "tests/support/test.h"
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "programs/profile/profiler.h"
+#include "runtime/base/format.h"
 #include "runtime/link/tracefs.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/plain_only.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "programs/profile/capture.h"
+#include "runtime/base/format.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/profile_workload.h"
 #include "tests/support/test.h"

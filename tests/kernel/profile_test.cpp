@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "programs/profile/program.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"

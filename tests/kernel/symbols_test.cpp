@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 #include "tests/support/test.h"
 #include "tests/unit/symbols/small_elf.h"

@@ -19,6 +19,7 @@
 
 #include "programs/trace/decode.h"
 #include "programs/trace/tracer.h"
+#include "runtime/base/format.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/link/attach.h"

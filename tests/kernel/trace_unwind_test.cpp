@@ -7,6 +7,7 @@
 
 #include "programs/processes/following.h"
 #include "programs/trace/tracer.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"

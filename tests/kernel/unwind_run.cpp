@@ -7,6 +7,7 @@
 
 #include "programs/profile/program.h"
 #include "programs/profile/sample.h"
+#include "runtime/base/fail.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/link/perf_event.h"
 #include "runtime/sys/clock.h"

@@ -11,6 +11,7 @@
 #include "programs/profile/profiler.h"
 #include "programs/profile/program.h"
 #include "programs/session/stack_counting.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/elf_object.h"

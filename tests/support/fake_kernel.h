@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "runtime/base/bytes.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/describe.h"

@@ -9,6 +9,7 @@
 #include <linux/bpf.h>
 
 #include "asm/insn.h"
+#include "runtime/base/fail.h"
 #include "runtime/sys/bpf.h"
 
 namespace rawbpf::test {

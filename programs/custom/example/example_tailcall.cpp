@@ -14,6 +14,7 @@
 #include "asm/builder.h"
 #include "programs/custom/names.h"
 #include "programs/custom/tracer.h"
+#include "runtime/base/result.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/tail_call.h"
 #include "runtime/link/attach.h"
@@ -43,16 +44,16 @@ Result<ObjectSpec> external_program() {
 }
 
 Result<void> trace(const char *target) {
-    const auto tracer = TRY(custom::CustomTracer::open({}));
-    ObjectSpec spec = TRY(external_program());
+    const auto tracer = RAWBPF_TRY(custom::CustomTracer::open({}));
+    ObjectSpec spec = RAWBPF_TRY(external_program());
     LoadOptions ours;
     ours.replace_maps = {{"custom_context_by_thread", tracer->thread_context_map_fd()}}; // 1. one map for both
-    LoadedObject object = TRY(load(spec, ours));
+    LoadedObject object = RAWBPF_TRY(load(spec, ours));
     const Program &example = *object.find_program("example");
-    TRY(put_program(*object.find_map("prog_array"), 0, tracer->generic_program_fd(), &example)); // 2. where the jump leads
+    RAWBPF_TRY(put_program(*object.find_map("prog_array"), 0, tracer->generic_program_fd(), &example)); // 2. where the jump leads
     AttachOptions where;
     where.target = target;
-    Link link = TRY(attach_program(spec, object, example, where)); // 3. when it happens
+    Link link = RAWBPF_TRY(attach_program(spec, object, example, where)); // 3. when it happens
     printf("attached %s\n", link.what().c_str());
     fflush(stdout);
 
@@ -71,7 +72,7 @@ Result<void> trace(const char *target) {
         char gone[64];
         if (poll(&input, 1, 50) > 0 && read(0, gone, sizeof gone) <= 0) break;
     }
-    TRY(link.detach());
+    RAWBPF_TRY(link.detach());
     return tracer->finish(report);
 }
 

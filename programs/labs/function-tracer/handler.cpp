@@ -17,6 +17,7 @@
 
 #include "asm/builder.h"
 #include "event.h"
+#include "runtime/base/fail.h"
 #include "runtime/object/unit_object.h"
 
 using namespace rawbpf;

@@ -25,7 +25,7 @@
 
 #include "event.h"
 #include "handler.h"
-#include "runtime/base/result.h"
+#include "runtime/base/fail.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/map.h"

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/target_program.h"
 #include "runtime/link/kernel_functions.h"

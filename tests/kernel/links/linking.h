@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/elf_object.h"

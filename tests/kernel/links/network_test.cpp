@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "runtime/base/format.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/link/clsact.h"
 #include "runtime/sys/bpf.h"

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <sys/wait.h>
 
+#include "runtime/base/format.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"

@@ -1,6 +1,7 @@
 // Tracepoints and raw tracepoints, on a system call that only this test makes (of this process: the programs filter).
 #include <cstring>
 
+#include "runtime/base/format.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/link/iterator.h"
 #include "runtime/sys/bpf.h"

@@ -8,6 +8,7 @@
 
 #include "programs/usdt/binary.h"
 #include "programs/usdt/fetch.h"
+#include "runtime/base/fail.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"

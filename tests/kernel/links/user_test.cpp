@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <unistd.h>
 
+#include "runtime/base/format.h"
 #include "runtime/elf/elf.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/link/uprobe_head_start.h"

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "runtime/base/fail.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

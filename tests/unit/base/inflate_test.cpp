@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 #include "tests/unit/btf/samples.h"
 

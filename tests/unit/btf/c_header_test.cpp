@@ -2,6 +2,7 @@
 // Whether compilers agree about the layouts is for tests/cli, which compiles a whole kernel's.
 #include "runtime/btf/c_header.h"
 
+#include "runtime/base/format.h"
 #include "runtime/btf/print_raw.h"
 #include "tests/support/test.h"
 #include "tests/unit/btf/samples.h"

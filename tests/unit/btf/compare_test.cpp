@@ -1,6 +1,7 @@
 // CO-RE's three questions about two types. Each row is a local and a target type and the three answers.
 #include "runtime/btf/compare.h"
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

@@ -1,6 +1,7 @@
 // See samples.h. Everything is made with btf::Writer, whose own bytes are compared with the documentation's in btf_test.cpp.
 #include "tests/unit/btf/samples.h"
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 namespace rawbpf::test {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

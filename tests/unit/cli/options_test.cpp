@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/suggest.h"
 #include "cli/users.h"
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "asm/assemble.h"
+#include "runtime/base/format.h"
 #include "runtime/object/unit_object.h"
 #include "tests/unit/emulator/emulated.h"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "asm/encode.h"
+#include "runtime/base/fail.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/sys/uapi.h"
 #include "tests/support/test.h"

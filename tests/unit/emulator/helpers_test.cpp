@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "asm/builder.h"
+#include "runtime/base/format.h"
 #include "runtime/object/unit_object.h"
 #include "tests/unit/emulator/emulated.h"
 

@@ -1,6 +1,7 @@
 // What is said of repeated runs: the empty program's cost is in no figure that says "own" or "each".
 #include "programs/exec/timing.h"
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

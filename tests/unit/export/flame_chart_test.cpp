@@ -1,6 +1,7 @@
 // Samples become spans.
 #include "programs/export/flame_chart.h"
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 #include "tests/unit/export/events.h"
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "programs/render/json_line.h"
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

@@ -1,6 +1,7 @@
 // Values of .kconfig variables, by type, against a configuration of our own; and the version in its distributions' spellings.
 #include "runtime/kernel/kconfig.h"
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

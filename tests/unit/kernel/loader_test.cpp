@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/base/fail.h"
 #include "runtime/btf/btf.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/kernel/stats.h"

@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 
 #include "asm/assemble.h"
+#include "runtime/base/format.h"
 #include "runtime/kernel/program_error.h"
 #include "runtime/kernel/refusal.h"
 #include "runtime/object/unit_object.h"

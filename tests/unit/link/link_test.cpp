@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/link/attach.h"

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 
+#include "runtime/base/fail.h"
 #include "runtime/elf/writer.h"
 #include "tests/support/test.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "asm/kinds.h"
+#include "runtime/base/format.h"
 #include "runtime/object/sections.h"
 #include "tests/support/test.h"
 #include "tests/unit/object/sample.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/format.h"
 #include "runtime/btf/btf.h"
 #include "runtime/elf/elf.h"
 #include "runtime/elf/writer.h"

@@ -7,6 +7,7 @@
 
 #include "programs/processes/namer.h"
 #include "programs/processes/process_table.h"
+#include "runtime/base/fail.h"
 
 namespace rawbpf::test {
 

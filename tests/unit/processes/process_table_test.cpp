@@ -1,6 +1,7 @@
 // Which module an address lay in, as processes come, change and go.
 #include "programs/processes/process_table.h"
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 #include "tests/unit/processes/fakes.h"
 

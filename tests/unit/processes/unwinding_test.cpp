@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/fail.h"
 #include "tests/support/test.h"
 #include "tests/unit/processes/fakes.h"
 

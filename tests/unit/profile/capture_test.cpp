@@ -3,6 +3,7 @@
 
 #include "programs/profile/cpu_budget.h"
 #include "programs/profile/deliver.h"
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 #include "tests/unit/profile/keep.h"
 

@@ -9,6 +9,7 @@
 #include "asm/helpers.h"
 #include "asm/print.h"
 #include "programs/profile/program.h"
+#include "runtime/base/format.h"
 #include "runtime/object/unit_object.h"
 #include "tests/support/profile_configs.h"
 #include "tests/support/test.h"

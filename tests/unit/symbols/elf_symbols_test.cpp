@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/format.h"
 #include "runtime/symbols/debug_files.h"
 #include "runtime/sys/file.h"
 #include "tests/support/test.h"

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "runtime/base/format.h"
 #include "runtime/symbols/elf_symbols.h"
 #include "tests/support/test.h"
 #include "tests/unit/symbols/small_elf.h"

@@ -45,7 +45,7 @@ TEST_CASE("sys: a call in a copy of the process keeps one descriptor, until it i
     {
         Result<sys::BlockingCall> made =
             sys::BlockingCall::call(__NR_write, {static_cast<uint64_t>(kept.write), sys::reg("done"), 4, 0, 0, 0}, kept.write);
-        REQUIRE(blocking_call.has_value());
+        REQUIRE(made.has_value());
         CHECK(kept.next() == "done");
         kept.close_write();
         other.close_write();

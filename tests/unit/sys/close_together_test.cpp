@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "runtime/base/format.h"
 #include "tests/support/fake_kernel.h"
 #include "tests/support/test.h"
 

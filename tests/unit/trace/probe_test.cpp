@@ -1,6 +1,7 @@
 // Probes as people write them.
 #include "programs/trace/probe.h"
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;

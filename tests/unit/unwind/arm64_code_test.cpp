@@ -1,6 +1,7 @@
 // arm64 functions of a few instructions, in the words that an assembler (llvm-mc) makes of them, and what follows from them.
 #include "runtime/unwind/arm64_code.h"
 
+#include "runtime/base/format.h"
 #include "tests/support/test.h"
 #include "tests/unit/unwind/cfi_elf.h"
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/format.h"
 #include "runtime/elf/writer.h"
 #include "runtime/unwind/table.h"
 

@@ -1,6 +1,7 @@
 // Functions of a file without symbols: from call frame information written by hand, and up to what a profile's frame shows.
 #include "runtime/unwind/functions.h"
 
+#include "runtime/base/format.h"
 #include "runtime/symbols/elf_symbols.h"
 #include "tests/support/test.h"
 #include "tests/unit/unwind/cfi_elf.h"

@@ -12,6 +12,7 @@
 
 #include "programs/unwind/live_code.h"
 #include "runtime/base/bytes.h"
+#include "runtime/base/fail.h"
 #include "runtime/symbols/vdso.h"
 #include "runtime/sys/file.h"
 #include "tests/support/test.h"

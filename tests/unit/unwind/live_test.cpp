@@ -6,6 +6,7 @@
 
 #include "programs/unwind/processes.h"
 #include "programs/unwind/tables.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "tests/support/test.h"
 

@@ -12,6 +12,7 @@
 #include "asm/builder.h"
 #include "programs/profile/sample.h"
 #include "programs/unwind/unwinder.h"
+#include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/object/unit_object.h"
 #include "tests/support/test.h"

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "runtime/base/fail.h"
 #include "tests/unit/emulator/emulated.h"
 #include "tests/unit/usdt/notes_elf.h"
 
