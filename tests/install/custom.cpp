@@ -27,7 +27,7 @@ Result<ObjectSpec> external() {
     f.if_(r0 == 0, [&] { f.call(helper::tail_call, r6, programs, 0); });
     f.ret(0);
     Built built = b.finish();
-    if (!built) return fail(Errc::internal, "{}", built.report());
+    if (!built) return Unexpected(make_error(Errc::internal, built.report()));
     return object_of(*built);
 }
 

@@ -20,12 +20,11 @@ Result<size_t> samples() {
     });
     f.ret(0);
     Built built = b.finish();
-    if (!built) return fail(Errc::internal, "{}", built.report());
+    if (!built) return Unexpected(make_error(Errc::internal, built.report()));
 
     LoadedObject object = RAWBPF_TRY(load(RAWBPF_TRY(object_of(*built))));
     RingBuffer records = RAWBPF_TRY(RingBuffer::open(object.find_map("samples")->fd(), 65536));
-    PerfEventLink link =
-        RAWBPF_TRY(PerfEventLink::open({.frequency = 999, .pid = getpid()}, object.find_program("on_tick")->fd.get()));
+    auto link = RAWBPF_TRY(PerfEventLink::open({.frequency = 999, .pid = getpid()}, object.find_program("on_tick")->fd.get()));
     RAWBPF_TRY(link.enable());
     for (clock_t start = clock(); clock() - start < CLOCKS_PER_SEC / 5;) continue;
     return records.consume([](Bytes) {});
