@@ -7,7 +7,7 @@ namespace {
 
 std::atomic<const char *> doing{nullptr}, of{""};
 std::atomic<uint32_t> done{0}, total{0};
-void (*heard)() = nullptr;
+std::atomic<void (*)()> heard{nullptr};
 
 void set(const LongStep::State &state) {
     of.store(state.of, std::memory_order_relaxed);
@@ -16,18 +16,22 @@ void set(const LongStep::State &state) {
     doing.store(state.doing, std::memory_order_release);
 }
 
+void tell() {
+    if (void (*const listener)() = heard.load(std::memory_order_relaxed)) listener();
+}
+
 } // namespace
 
 LongStep::LongStep(const char *what, const char *of_what, size_t how_many) : outer_(now()) {
     set({what, of_what, 0, static_cast<uint32_t>(how_many)});
-    if (heard) heard();
+    tell();
 }
 
 LongStep::~LongStep() { set(outer_); }
 
 void LongStep::advance(size_t more) {
     done.fetch_add(static_cast<uint32_t>(more), std::memory_order_relaxed);
-    if (heard) heard();
+    tell();
 }
 
 LongStep::State LongStep::now() {
@@ -39,10 +43,6 @@ LongStep::State LongStep::now() {
     return out;
 }
 
-void (*LongStep::listen(void (*listener)()))() {
-    void (*const before)() = heard;
-    heard = listener;
-    return before;
-}
+void (*LongStep::listen(void (*listener)()))() { return heard.exchange(listener); }
 
 } // namespace rawbpf::inline v0

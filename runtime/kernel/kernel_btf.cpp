@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/remembering.h"
 #include "runtime/elf/elf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
@@ -37,6 +38,7 @@ Result<sys::Mapping> map_or_read(const std::string &path) {
 } // namespace
 
 Result<std::shared_ptr<const btf::Btf>> kernel_btf(const std::string &path) {
+    const Remembering lock;
     static std::weak_ptr<const btf::Btf> shared; // of the running kernel
     const bool own = path.empty();
     if (own)

@@ -25,6 +25,7 @@
 #include <linux/bpf.h>
 
 #include "runtime/base/format.h"
+#include "runtime/base/remembering.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/invoke.h"
 
@@ -243,6 +244,7 @@ std::array<std::optional<Probed>, kAttachTypeCount> answers;
 std::optional<bool> multi_processes;
 
 Probed ask_attach(AttachType type) {
+    const Remembering lock;
     std::optional<Probed> &answer = answers[static_cast<uint32_t>(type)];
     if (!answer || answer->support == Support::unasked) answer = ask(kRows[static_cast<uint32_t>(type)]);
     return *answer;
@@ -296,6 +298,7 @@ Probed probe_link_type(uint32_t type) {
 
 // Since 6.10 a process that can't be is refused before anything else is looked at.
 bool uprobe_multi_takes_processes() {
+    const Remembering lock;
     static constexpr uint32_t kNoProcess = ~0U;
     if (!multi_processes) {
         Attempt program = try_load({.type = P::KPROBE, .attach = A::TRACE_UPROBE_MULTI});
@@ -309,6 +312,7 @@ bool uprobe_multi_takes_processes() {
 }
 
 void forget_attach_types() {
+    const Remembering lock;
     answers.fill({});
     multi_processes.reset();
 }

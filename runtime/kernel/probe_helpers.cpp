@@ -22,6 +22,7 @@
 
 #include "asm/helpers.h"
 #include "runtime/base/format.h"
+#include "runtime/base/remembering.h"
 #include "runtime/kernel/probe_load.h"
 #include "runtime/sys/invoke.h"
 
@@ -180,6 +181,7 @@ HelperAnswer ask_helper(TinyProgram program, uint32_t id) {
 }
 
 Probed probe_helper(uint32_t id) {
+    const Remembering lock;
     sys::Because why("a probe: does this kernel have this helper function?");
     prepare();
     bool asked = false, silent = state.short_of;
@@ -201,6 +203,7 @@ Probed probe_helper(uint32_t id) {
 
 namespace {
 HelperAnswer answer_of(uint32_t program_type, uint32_t id) {
+    const Remembering lock;
     const uint64_t key = uint64_t{program_type} << 32 | id;
     if (auto known = answers.find(key); known != answers.end()) return known->second;
     sys::Because why("a probe: does this kernel have this helper function?");
@@ -225,6 +228,7 @@ Probed probe_helper_in(uint32_t program_type, uint32_t id) {
 }
 
 void forget_helpers() {
+    const Remembering lock;
     answers.clear();
     state = {};
 }

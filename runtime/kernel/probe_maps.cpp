@@ -11,6 +11,7 @@
 #include <linux/bpf.h>
 
 #include "runtime/base/format.h"
+#include "runtime/base/remembering.h"
 #include "runtime/kernel/probe_maps.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
@@ -100,6 +101,7 @@ int try_struct_ops(uint32_t flags) {
 }
 
 Probed probe_map_type(uint32_t type) {
+    const Remembering lock;
     if (auto known = answers.find(type); known != answers.end()) return known->second;
     sys::Because why("a probe: does this kernel have this type of map?");
     int os = try_map_type(MapType{type});
@@ -116,6 +118,9 @@ std::string map_type_needs(uint32_t type) {
     return format("a kernel with map type {}", sys::map_type_name(type));
 }
 
-void forget_map_types() { answers.clear(); }
+void forget_map_types() {
+    const Remembering lock;
+    answers.clear();
+}
 
 } // namespace rawbpf::inline v0

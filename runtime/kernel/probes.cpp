@@ -9,6 +9,7 @@
 #include <linux/bpf.h>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/remembering.h"
 #include "runtime/kernel/probe_helpers.h"
 #include "runtime/kernel/probe_load.h"
 #include "runtime/kernel/probe_maps.h"
@@ -136,6 +137,7 @@ std::array<std::optional<Probed>, kFeatureCount> answers;
 } // namespace
 
 Probed probe_feature(Feature feature) {
+    const Remembering lock;
     std::optional<Probed> &answer = answers[static_cast<size_t>(feature)];
     if (!answer || answer->support == Support::unasked) answer = probe(feature);
     return *answer;
@@ -144,12 +146,14 @@ Probed probe_feature(Feature feature) {
 bool has_feature(Feature feature) { return probe_feature(feature).support == Support::yes; }
 
 std::optional<bool> known_feature(Feature feature) {
+    const Remembering lock;
     const std::optional<Probed> &answer = answers[static_cast<size_t>(feature)];
     if (!answer) return std::nullopt;
     return answer->support == Support::yes;
 }
 
 void note_feature(Feature feature, bool there) {
+    const Remembering lock;
     answers[static_cast<size_t>(feature)] = Probed{there ? Support::yes : Support::no};
 }
 
@@ -168,6 +172,7 @@ Result<void> need(Feature feature) {
 }
 
 void forget_features() {
+    const Remembering lock;
     answers.fill({});
     forget_map_types();
     forget_attach_types();

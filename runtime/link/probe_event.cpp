@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/remembering.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/kernel_file.h"
@@ -92,6 +93,7 @@ std::optional<Pmu> known[2]; // kprobe, uprobe
 } // namespace
 
 Result<sys::PerfEventAttr> probe_attr(const ProbePlace &place) {
+    const Remembering lock;
     std::optional<Pmu> &pmu = known[place.user];
     if (!pmu) pmu = TRY(read_pmu(place.user ? "uprobe" : "kprobe"));
     sys::PerfEventAttr attr;

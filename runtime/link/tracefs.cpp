@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/remembering.h"
 #include "runtime/link/names.h"
 #include "runtime/sys/facts.h"
 #include "runtime/sys/file.h"
@@ -66,6 +67,7 @@ std::string nearest(const std::string &events, const std::string &category, cons
 } // namespace
 
 Result<std::string> tracefs() {
+    const Remembering lock;
     if (found.path.empty()) found.path = TRY(look());
     return found.path;
 }

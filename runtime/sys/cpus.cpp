@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/remembering.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
@@ -79,6 +80,7 @@ Result<std::vector<int>> online_cpus() {
 }
 
 Result<int> possible_cpu_count() {
+    const Remembering lock;
     static int count = 0; // the set of possible CPUs is fixed at boot
     if (count == 0) {
         constexpr const char *kPath = "/sys/devices/system/cpu/possible";

@@ -1,6 +1,7 @@
 // The one function that enters the kernel. See invoke.h for the picture.
 #include "runtime/sys/invoke.h"
 
+#include <atomic>
 #include <cerrno>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,32 +25,24 @@ class Kernel final : public Backend {
 };
 
 Kernel the_kernel;
-Backend *backend = &the_kernel;
-Observer *observer = nullptr;
+std::atomic<Backend *> backend{&the_kernel}; // in each call of each thread, hence without an order among them
+std::atomic<Observer *> observer{nullptr};
 thread_local std::string_view current_why;
 
 } // namespace
 
-bool is_watched() { return observer != nullptr || backend != &the_kernel; }
+bool is_watched() { return observer.load() != nullptr || backend.load() != &the_kernel; }
 
-Observer *observe(Observer *next) {
-    Observer *before = observer;
-    observer = next;
-    return before;
-}
+Observer *observe(Observer *next) { return observer.exchange(next); }
 
-Backend *use_backend(Backend *next) {
-    Backend *before = backend;
-    backend = next ? next : &the_kernel;
-    return before;
-}
+Backend *use_backend(Backend *next) { return backend.exchange(next ? next : &the_kernel); }
 
 Backend &kernel_backend() { return the_kernel; }
 
 long invoke(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {
     Call call{number, {a, b, c, d, e, f}, current_why};
-    long result = backend->call(call);
-    if (observer) observer->after(call, result);
+    const long result = backend.load(std::memory_order_relaxed)->call(call);
+    if (Observer *seen = observer.load(std::memory_order_relaxed)) seen->after(call, result);
     return result;
 }
 

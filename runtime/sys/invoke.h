@@ -37,9 +37,10 @@ class Backend {
     virtual long call(const Call &call) = 0;
 };
 
-/// Installs an observer (nullptr: none) and returns the one before. Process-wide; not thread-safe.
+/// Installs an observer (nullptr: none) and returns the one before. Process-wide: it sees the calls of all threads, from these
+/// threads, and one that begins or ends while others call has to outlive their calls.
 Observer *observe(Observer *observer);
-/// Installs a backend (nullptr: the kernel) and returns the one before. Process-wide; not thread-safe.
+/// Installs a backend (nullptr: the kernel) and returns the one before. Process-wide, as an observer is.
 Backend *use_backend(Backend *backend);
 /// The real kernel, for fakes that pass calls through.
 Backend &kernel_backend();
