@@ -3,7 +3,8 @@
 //      r0 = result        r1 .. r5 = arguments, gone afterwards        r6 .. r9 kept
 //
 // Arguments may be in any registers, or be numbers, addresses, maps; the code here moves them to r1 to r5. The calling
-// convention is RFC 9669, section 2; the kernel's checks of arguments are check_func_arg() in kernel/bpf/verifier.c.
+// convention is the kernel's Documentation/bpf/standardization/abi.rst; its checks of arguments are check_func_arg() in
+// kernel/bpf/verifier.c.
 #include "asm/builder.h"
 
 #include <algorithm>
