@@ -189,8 +189,6 @@ class Machine {
     [[nodiscard]] uint64_t timer_now() const { return cpu_.timer_now; }
     /// Starts it, or stops it; whether it was started.
     bool arm_timer(Timer &timer, bool armed, uint64_t due);
-    /// Has no definition and no callers.
-    [[nodiscard]] bool emulates(uint64_t helper) const;
 
   private:
     Machine(const ObjectSpec &spec, MachineOptions options) : spec_(&spec), options_(options) {
