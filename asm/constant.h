@@ -64,12 +64,12 @@ class ConstantCode : public Instructions<ConstantCode> {
       public:
         Else(const Else &) = delete;
         Else &operator=(const Else &) = delete;
-        constexpr ~Else() { code_.bind(end_); }
+        constexpr ~Else() { code_.place(end_, true); }
         /// Writes `body` as the other branch. Call it at once.
         template <class Body> constexpr void else_(Body &&body) && {
             const Label end = code_.label();
             if (code_.reachable_) code_.jump(end);
-            code_.bind(end_);
+            code_.place(end_, true);
             end_ = end;
             body();
         }
@@ -86,14 +86,12 @@ class ConstantCode : public Instructions<ConstantCode> {
     /// A place to jump to, not bound yet.
     [[nodiscard]] constexpr Label label() {
         if (label_count_ == kMostLabels) misuse::program_is_wrong("a constant program has at most 128 labels");
-        labels_[label_count_] = -1;
         return Label(label_count_++);
     }
     /// The label is here, at the next instruction; a second time doesn't compile.
     constexpr void bind(Label label) {
-        if (labels_[label.number_] >= 0) misuse::program_is_wrong("a label is bound a second time");
-        labels_[label.number_] = static_cast<int64_t>(size_);
-        reachable_ = true;
+        if (labels_[label.number_].at >= 0) misuse::program_is_wrong("a label is bound a second time");
+        place(label, false);
     }
     /// Jumps always.
     constexpr void jump(Label to) {
@@ -134,14 +132,14 @@ class ConstantCode : public Instructions<ConstantCode> {
         jump_if(!condition, end);
         body();
         if (reachable_) jump(top);
-        bind(end);
+        place(end, true);
     }
     /// Runs `body` with counter = 0, 1 .. rounds - 1. The verifier goes through every round (5.3).
     template <class Body> constexpr void loop(WritableReg counter, Value64 rounds, Body &&body) {
         mov(counter, 0);
         while_(counter < rounds, [&] {
             body();
-            add(counter, 1);
+            if (reachable_) add(counter, 1);
         });
     }
 
@@ -178,7 +176,7 @@ class ConstantCode : public Instructions<ConstantCode> {
         if (size_ == 0) misuse::program_is_wrong("the program has no instructions");
         if (reachable_) misuse::program_is_wrong("the program runs past its end: it must end with exit or ret");
         for (size_t i = 0; i < jump_count_; ++i) {
-            const int64_t at = labels_[jumps_[i].label];
+            const int64_t at = labels_[jumps_[i].label].at;
             if (at < 0) misuse::program_is_wrong("a jump goes to a label that is never bound");
             insns_[jumps_[i].insn].off = static_cast<int16_t>(at - static_cast<int64_t>(jumps_[i].insn) - 1);
         }
@@ -189,6 +187,17 @@ class ConstantCode : public Instructions<ConstantCode> {
     struct Jump {
         size_t insn = 0, label = 0;
     };
+    struct LabelState {
+        int64_t at = -1; ///< instruction; -1: not bound yet
+        bool used = false;
+    };
+
+    /// As of Code: to a label of the caller's, jumps from further down may come; to the end of a block they don't.
+    constexpr void place(Label label, bool only_forward) {
+        LabelState &state = labels_[label.number_];
+        state.at = static_cast<int64_t>(size_);
+        reachable_ = reachable_ || state.used || !only_forward;
+    }
 
     constexpr void complain(Where, const char *why) {
         if (size_ <= kMostInsns) misuse::program_is_wrong(why); // always; a constexpr function that can't be one is an error
@@ -235,11 +244,12 @@ class ConstantCode : public Instructions<ConstantCode> {
         if (jump_count_ == kMostJumps) misuse::program_is_wrong("a constant program has at most 256 jumps");
         jumps_[jump_count_].insn = size_;
         jumps_[jump_count_++].label = to.number_;
+        labels_[to.number_].used = true;
         append(form, operands, Where());
     }
 
     std::array<Insn, kMostInsns> insns_{};
-    std::array<int64_t, kMostLabels> labels_{};
+    std::array<LabelState, kMostLabels> labels_{};
     std::array<Jump, kMostJumps> jumps_{};
     size_t size_ = 0, label_count_ = 0, jump_count_ = 0;
     uint32_t stack_ = 0;

@@ -47,6 +47,33 @@ constexpr auto kPowers = constant_program([](ConstantCode &f) {
 });
 static_assert(kPowers.size() == 7 && kPowers[5].imm == 16);
 
+// Blocks whose every way returns: nothing leads behind them, so nothing has to stand there.
+constexpr auto kBothReturn = constant_program([](ConstantCode &f) {
+    f.if_(r1 == 0, [&] { f.ret(1); }).else_([&] { f.if_(r1 == 1, [&] { f.ret(2); }).else_([&] { f.ret(3); }); });
+});
+static_assert(kBothReturn.size() == 8 && kBothReturn[7] == Insn{0x95, 0, 0, 0, 0});
+static_assert(kBothReturn[0] == Insn{0x55, 1, 0, 2, 0}, "if r1 != 0 goto +2");
+constexpr auto kRoundReturns = constant_program([](ConstantCode &f) {
+    f.loop(r6, 4, [&] { f.if_(r1 == 0, [&] { f.ret(1); }).else_([&] { f.ret(2); }); });
+    f.ret(3);
+});
+static_assert(kRoundReturns.size() == 9 && kRoundReturns[1] == Insn{0x35, 6, 0, 5, 4}, "if r6 >= 4 goto +5");
+// One way that goes on is enough, and so is a label that jumps from further down come to.
+constexpr auto kOneReturns = constant_program([](ConstantCode &f) {
+    f.if_(r1 == 0, [&] { f.ret(1); }).else_([&] { f.mov(r0, 2); });
+    f.exit();
+});
+static_assert(kOneReturns.size() == 5);
+constexpr auto kFromBelow = constant_program([](ConstantCode &f) {
+    const auto first = f.label(), last = f.label();
+    f.jump(last);
+    f.bind(first);
+    f.ret(1);
+    f.bind(last);
+    f.jump(first);
+});
+static_assert(kFromBelow.size() == 4 && kFromBelow[3] == Insn{0x05, 0, 0, -3, 0}, "goto -3");
+
 } // namespace
 
 TEST_CASE("constant programs print as assembly") {
