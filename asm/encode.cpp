@@ -21,8 +21,8 @@ std::string pattern(const Form &form) {
 }
 
 std::string immediate_range(const Form &form) {
-    return form.register_bits == 32 || form.shape == Shape::cast || form.shape == Shape::packet_abs ? "-2147483648 to 4294967295"
-                                                                                                    : "-2147483648 to 2147483647";
+    return form.register_bits == 32 || form.shape == Shape::packet_abs ? "-2147483648 to 4294967295"
+                                                                       : "-2147483648 to 2147483647";
 }
 
 } // namespace
@@ -60,7 +60,8 @@ std::string describe(Problem problem, const Form &form, const Operands &operands
                "` stores";
     case Problem::shift_range: return "a shift by " + number(operands.imm) + "; it may be 0 to " + std::to_string(form.bits - 1);
     case Problem::zero_divisor: return "a division by the constant zero, which the verifier refuses";
-    case Problem::address_space: return "an address space is a number from 0 to 65535";
+    case Problem::address_space:
+        return number(operands.imm) + " isn't two address spaces, to << 16 | from, each of them 0 to 65535";
     case Problem::not_an_operand: return "`" + pattern(form) + "` has no such operand";
     }
     return "unknown problem";

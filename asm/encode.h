@@ -31,7 +31,7 @@ enum class Problem : uint8_t {
     value_range,      ///< doesn't fit in the memory that it is stored to
     shift_range,      ///< at or beyond the width
     zero_divisor,     ///< division or remainder by a constant 0
-    address_space,    ///< not two 16-bit numbers; encode() doesn't report it
+    address_space,    ///< of addr_space_cast: not two numbers of 16 bits, to << 16 | from
     not_an_operand    ///< a value for a field that this form doesn't have
 };
 
@@ -103,8 +103,8 @@ constexpr Problem check_immediate(const Form &form, int64_t imm) {
         break;
     case Shape::packet_abs: // unsigned since classic BPF, where the top negative values meant other headers
     case Shape::call_helper:
-    case Shape::call_kfunc:
-    case Shape::cast: return fits(imm, INT32_MIN, UINT32_MAX) ? Problem::none : Problem::immediate_range;
+    case Shape::call_kfunc: return fits(imm, INT32_MIN, UINT32_MAX) ? Problem::none : Problem::immediate_range;
+    case Shape::cast: return fits(imm, INT32_MIN, UINT32_MAX) ? Problem::none : Problem::address_space;
     default: break;
     }
     return fits(imm, INT32_MIN, form.register_bits == 32 ? int64_t{UINT32_MAX} : int64_t{INT32_MAX}) ? Problem::none

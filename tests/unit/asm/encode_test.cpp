@@ -171,6 +171,10 @@ TEST_CASE("encode: immediates keep their value or are refused") {
     CHECK(problem("stw", {.imm = 0x100000000}) == Problem::value_range);
     CHECK(problem("stdw", {.imm = 0xffffffff}) == Problem::immediate_range); // would store ones above
     CHECK(problem("lddw", {.dst = 1, .imm = INT64_MIN}) == Problem::none);
+    for (int64_t imm : {int64_t{0}, int64_t{0xffffffff}, int64_t{INT32_MIN}})
+        CHECK(problem("addr_space_cast", {.dst = 1, .imm = imm}) == Problem::none);
+    for (int64_t imm : {int64_t{0x100000000}, int64_t{INT32_MIN} - 1, INT64_MAX})
+        CHECK(problem("addr_space_cast", {.dst = 1, .imm = imm}) == Problem::address_space);
     CHECK(problem("lsh", {.dst = 1, .imm = 63}) == Problem::none);
     CHECK(problem("lsh", {.dst = 1, .imm = 64}) == Problem::shift_range);
     CHECK(problem("arsh32", {.dst = 1, .imm = 32}) == Problem::shift_range);
@@ -193,6 +197,8 @@ TEST_CASE("encode: the words name the number, the form and the way out") {
         "4294967295 doesn't fit in `rN &= number`, which takes -2147483648 to 2147483647 (it would be sign-extended to 64 bits); "
         "use a 32-bit register, or load_imm64 and a register");
     CHECK(words("stb", {.imm = 256}) == "256 doesn't fit in 8 bits, which `*(u8 *)(...) = number` stores");
+    CHECK(words("addr_space_cast", {.dst = 1, .src = 2, .imm = int64_t{65536} << 16}) ==
+          "4294967296 isn't two address spaces, to << 16 | from, each of them 0 to 65535");
     CHECK(words("lsh32", {.dst = 1, .imm = 99}) == "a shift by 99; it may be 0 to 31");
     CHECK(words("ldxw", {.dst = 1, .off = 40000}) == "the offset 40000 is out of range; it may be -32768 to 32767");
     CHECK(words("ja", {.off = 40000}) == "the jump is 40000 instructions long; goto reaches -32768 to 32767, gotol further");
