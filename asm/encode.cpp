@@ -21,8 +21,7 @@ std::string pattern(const Form &form) {
 }
 
 std::string immediate_range(const Form &form) {
-    return form.register_bits == 32 || form.shape == Shape::packet_abs ? "-2147483648 to 4294967295"
-                                                                       : "-2147483648 to 2147483647";
+    return "-2147483648 to " + number(detail::check_immediate(form, UINT32_MAX) == Problem::none ? UINT32_MAX : INT32_MAX);
 }
 
 } // namespace

@@ -197,6 +197,7 @@ TEST_CASE("encode: the words name the number, the form and the way out") {
         "4294967295 doesn't fit in `rN &= number`, which takes -2147483648 to 2147483647 (it would be sign-extended to 64 bits); "
         "use a 32-bit register, or load_imm64 and a register");
     CHECK(words("stb", {.imm = 256}) == "256 doesn't fit in 8 bits, which `*(u8 *)(...) = number` stores");
+    CHECK(words("call", {.imm = 5000000000}) == "5000000000 doesn't fit in `call`, which takes -2147483648 to 4294967295");
     CHECK(words("addr_space_cast", {.dst = 1, .src = 2, .imm = int64_t{65536} << 16}) ==
           "4294967296 isn't two address spaces, to << 16 | from, each of them 0 to 65535");
     CHECK(words("lsh32", {.dst = 1, .imm = 99}) == "a shift by 99; it may be 0 to 31");
