@@ -6,25 +6,9 @@
 
 #include <cstring>
 
+#include "asm/map_types.h"
+
 namespace rawbpf::inline v0 {
-
-namespace {
-
-// enum bpf_map_type of the kernel's uapi/linux/bpf.h; spelled out so that asm/ needs no headers of Linux.
-enum MapType : uint32_t {
-    kArray = 2,
-    kProgArray = 3,
-    kPerfEventArray = 4,
-    kPercpuArray = 6,
-    kCgroupArray = 8,
-    kRingbuf = 27,
-};
-
-bool indexed_by_number(uint32_t type) {
-    return type == kArray || type == kProgArray || type == kPerfEventArray || type == kPercpuArray || type == kCgroupArray;
-}
-
-} // namespace
 
 Builder::Builder(std::string name, std::string license) {
     unit_.name = std::move(name);
@@ -84,7 +68,7 @@ MapRef Builder::ringbuf(std::string name, uint32_t bytes, Where where) {
     if (bytes < 4096 || (bytes & (bytes - 1)) != 0)
         complain(where, "ring buffer `" + name + "`: " + std::to_string(bytes) +
                             " bytes; the size must be a power of two and whole pages, so 4096 at least");
-    return map(kRingbuf, std::move(name), 0, 0, bytes, where);
+    return map(uint32_t(MapType::RINGBUF), std::move(name), 0, 0, bytes, where);
 }
 
 MapRef Builder::map(uint32_t type, std::string name, uint32_t key_size, uint32_t value_size, uint32_t entries, Where where) {
@@ -99,10 +83,13 @@ MapRef Builder::map(uint32_t type, std::string name, uint32_t key_size, uint32_t
 
 MapRef Builder::map(MapDef def, Where where) {
     check_name("map", def.name, where);
-    if (indexed_by_number(def.type) && def.key_size != 4)
+    if (map_type_row(def.type).keys == MapKeys::index && def.key_size != 4)
         complain(where,
                  "map `" + def.name + "`: the key of an array is a 32-bit index, not " + std::to_string(def.key_size) + " bytes");
-    if (def.max_entries == 0 && def.type != kPerfEventArray) complain(where, "map `" + def.name + "`: needs a number of entries");
+    if (is_storage(def.type) && def.max_entries != 0)
+        complain(where, "map `" + def.name + "`: a storage map has no number of entries; its values lie at what they belong to");
+    if (def.max_entries == 0 && !is_storage(def.type) && def.type != uint32_t(MapType::PERF_EVENT_ARRAY))
+        complain(where, "map `" + def.name + "`: needs a number of entries");
     unit_.maps.push_back(std::move(def));
     return {this, static_cast<uint32_t>(unit_.maps.size() - 1)};
 }
@@ -111,7 +98,7 @@ GlobalRef Builder::global(const std::string &name, const void *value, size_t siz
     check_name("variable", name, where);
     MapDef def;
     def.name = name;
-    def.type = kArray;
+    def.type = uint32_t(MapType::ARRAY);
     def.key_size = 4;
     def.value_size = static_cast<uint32_t>(size);
     def.max_entries = 1;

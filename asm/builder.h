@@ -134,7 +134,8 @@ class Builder {
         return map(8, std::move(name), 4, 4, entries, where);
     }
     /// Any other kind, by its BPF_MAP_TYPE_ number (map_types.h); sizes in bytes. A complaint: `entries` 0 (but for
-    /// perf_event_array), a key of other than 4 bytes for an array.
+    /// perf_event_array), other than 0 for a storage map (is_storage()), a key of other than 4 bytes where it is an index
+    /// (MapKeys::index).
     ///@{
     MapRef map(uint32_t type, std::string name, uint32_t key_size, uint32_t value_size, uint32_t entries,
                Where where = Where::current());

@@ -152,5 +152,8 @@ inline constexpr MapTypeRow kNewMapType{"?", "", MapKeys::any, MapValues::typed,
 [[nodiscard]] constexpr bool is_ring_buffer(uint32_t type) {
     return map_type_row(type).contents == MapContents::ring && map_type_row(type).values == MapValues::none;
 }
+/// True for maps whose values lie at the sockets, inodes, tasks or cgroups that they belong to (SK_STORAGE ...): max_entries is 0
+/// (bpf_local_storage_map_alloc_check() and cgroup_storage_map_alloc() of the kernel).
+[[nodiscard]] constexpr bool is_storage(uint32_t type) { return map_type_row(type).contents == MapContents::owned; }
 
 } // namespace rawbpf::inline v0

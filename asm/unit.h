@@ -62,7 +62,7 @@ struct MapDef {
     uint32_t type = 0;             ///< BPF_MAP_TYPE_*
     uint32_t key_size = 0;         ///< bytes
     uint32_t value_size = 0;       ///< bytes
-    uint32_t max_entries = 0;      ///< of ring buffers: bytes; of perf event arrays 0: one for each possible CPU
+    uint32_t max_entries = 0;      ///< of ring buffers: bytes; 0 for storage maps, and for perf event arrays: one a possible CPU
     uint32_t flags = 0;            ///< BPF_F_* of map creation
     std::vector<uint8_t> contents; ///< initial value of a one-entry array (globals), up to value_size; may be empty
     bool read_only = false;        ///< frozen after it is filled (.rodata)

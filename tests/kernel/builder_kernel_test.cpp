@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include "asm/constant.h"
+#include "asm/map_types.h"
 #include "asm/print.h"
 #include "programs/profile/profile_dsl.h"
 #include "runtime/base/fail.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/object/elf_object.h"
+#include "runtime/object/unit_elf.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"
 #include "tests/support/profile_configs.h"
@@ -200,6 +203,43 @@ TEST_CASE("builder, run: lookups, updates and a record, from C++ to the map and 
     uint32_t full = 0;
     for (int i = 0; i < 400 && !full; ++i) full = run(program).value(); // 4096 / (8 + 16) records, then else_
     CHECK(full == 1);
+}
+
+TEST_CASE("builder: storage maps, which have no entries, are created") {
+    NEEDS_BPF();
+    const auto with = [](MapDef def) {
+        Builder b("storage");
+        (void)b.map(std::move(def));
+        b.program("socket", "p").ret(0);
+        Built built = b.finish();
+        REQUIRE_MESSAGE(built, built.report());
+        return std::move(*built);
+    };
+    const auto has = [](MapType type) { return probe_map_type(uint32_t(type)).support == Support::yes; };
+    MapDef def;
+    def.name = "m";
+    def.value_size = 8;
+    if (has(MapType::CGROUP_STORAGE)) {
+        def.type = uint32_t(MapType::CGROUP_STORAGE);
+        def.key_size = 8; // the cgroup's id
+        Result<LoadedObject> object = load(object_of(with(def)).value());
+        REQUIRE_MESSAGE(object, object.error().message());
+        CHECK(object->find_map("m")->max_entries() == 0);
+    }
+    // The kernel wants to know the types of these, which a unit has on its way through an object file only.
+    def.key_size = 4;
+    def.flags = BPF_F_NO_PREALLOC;
+    def.key_type = "s32";
+    def.value_type = "u64";
+    for (MapType type : {MapType::SK_STORAGE, MapType::INODE_STORAGE, MapType::TASK_STORAGE, MapType::CGRP_STORAGE}) {
+        if (!has(type)) continue;
+        INFO(std::string(map_type_row(uint32_t(type)).name));
+        def.type = uint32_t(type);
+        const std::vector<std::byte> file = write_object(with(def), nullptr).value();
+        Result<LoadedObject> object = load(parse_object(file, "storage").value());
+        REQUIRE_MESSAGE(object, object.error().message());
+        CHECK(object->find_map("m")->type() == uint32_t(type));
+    }
 }
 
 TEST_CASE("builder, run: globals, functions, a callback") {

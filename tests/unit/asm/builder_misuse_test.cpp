@@ -1,7 +1,10 @@
 // The builder: every misuse is told, with its line, or doesn't compile.
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "asm/map_types.h"
 #include "tests/unit/asm/built.h"
 
 using namespace rawbpf;
@@ -353,6 +356,36 @@ TEST_CASE("builder misuse: calls, maps, names") {
     CHECK(of_builder([](Builder &b) { (void)b.function("g", 6); }) == "function `g` can't take 6 arguments; there are r1 to r5");
     CHECK(of_builder([](Builder &b) { b.program("", "q").ret(0); }) ==
           "program `q` needs a section, such as \"perf_event\", that says what it attaches to");
+}
+
+TEST_CASE("builder misuse: maps of every type, with the keys and the entries that the kernel takes, and with others") {
+    // Those for which the kernel takes no max_entries but 0. STRUCT_OPS isn't one: it has 1 (bpf_struct_ops_map_alloc_check()).
+    const std::set<std::string_view> storage = {"CGROUP_STORAGE", "PERCPU_CGROUP_STORAGE", "SK_STORAGE",
+                                                "INODE_STORAGE",  "TASK_STORAGE",          "CGRP_STORAGE"};
+    const std::string accepted = "    r0 = 0";
+    for (uint32_t type = 1; type < kMapTypeCount; ++type) {
+        const MapTypeRow &row = kMapTypes[type];
+        INFO(std::string(row.name));
+        const uint32_t key = row.keys == MapKeys::none ? 0 : row.keys == MapKeys::prefix ? 8 : 4;
+        const uint32_t value = row.values == MapValues::none ? 0 : 4;
+        const auto made = [&](uint32_t key_size, uint32_t entries) {
+            return complaint([&](Builder &b, Code &f) {
+                (void)b.map(type, "m", key_size, value, entries);
+                f.ret(0);
+            });
+        };
+        CHECK(is_storage(type) == storage.contains(row.name));
+        CHECK(made(key, storage.contains(row.name) ? 0 : 4096) == accepted);
+        if (storage.contains(row.name))
+            CHECK(made(key, 1) == "map `m`: a storage map has no number of entries; its values lie at what they belong to");
+        else
+            CHECK(made(key, 0) == (row.name == "PERF_EVENT_ARRAY" ? accepted : "map `m`: needs a number of entries"));
+        if (row.keys == MapKeys::index) CHECK(made(8, 1) == "map `m`: the key of an array is a 32-bit index, not 8 bytes");
+    }
+    CHECK(complaint([](Builder &b, Code &f) { // newer than the table
+              (void)b.map(kMapTypeCount, "m", 8, 8, 1);
+              f.ret(0);
+          }) == accepted);
 }
 
 TEST_CASE("builder: complaints carry the line of the statement, and all of them come at once") {
