@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "asm/assembling.h"
+#include "asm/map_types.h"
 #include "asm/nearest.h"
 #include "asm/print.h"
 #include "runtime/base/fail.h"
@@ -206,7 +207,7 @@ bool Assembler::map_directive() {
     }
     if (map.contents.size() > map.value_size) return fail(at, "the contents have more bytes than a value");
     const bool sized_by_cpus = map_kind_name(map.type) == "perf_event_array";
-    if (!entries_given && !sized_by_cpus)
+    if (!entries_given && !sized_by_cpus && !is_storage(map.type))
         return fail(at, "the map needs a number of entries",
                     map_kind_name(map.type) == "ringbuf" ? "for a ringbuf it is the size in bytes: entries 262144"
                                                          : "entries 1024");

@@ -80,6 +80,15 @@ TEST_CASE("assemble: numbers and expressions") {
     CHECK(bytes("w1 = 0xffffffff\n*(u8 *)(r1 + 0) = 0xff\n") == "b4010000ffffffff 72010000ff000000");
 }
 
+TEST_CASE("assemble: maps that have no entries needn't be told so") {
+    for (const char *type : {"perf_event_array", "sk_storage", "task_storage", "cgroup_storage"}) {
+        const Assembled made = assemble(std::string(".map m ") + type + " key s32 value u64 flags 1\nr0 = 0\nexit\n");
+        INFO(made.report());
+        REQUIRE(made);
+        CHECK(made.unit.maps.at(0).max_entries == 0);
+    }
+}
+
 TEST_CASE("assemble: labels, calls, and an atomic that takes two") {
     CHECK(bytes("a: goto b\nb: goto a\n") == "0500000000000000 0500feff00000000");
     CHECK(bytes("gotol b\nb: may_goto b\nif r1 s> -5 goto b\n") == "0600000000000000 e500ffff00000000 6501fefffbffffff");
