@@ -182,8 +182,18 @@ Result<void> Map::lookup(const void *key, void *value) const {
 }
 
 Result<void> Map::update(const void *key, const void *value, uint64_t flags) const {
-    TRY_IN(sys::map_update_elem(fd_.get(), key, value, flags), "map {}", name_);
-    return {};
+    Result<void> done = sys::map_update_elem(fd_.get(), key, value, flags);
+    if (done) return done;
+    Error error = std::move(done).error();
+    const MapKeys keys = map_type_row(type_).keys;
+    if (error.os == E2BIG && keys == MapKeys::index) {
+        error.kind = Errc::invalid_argument;
+        error.hint = format("there is no entry {}: it has {}", load<uint32_t>(static_cast<const std::byte *>(key)), max_entries_);
+    } else if (error.os == E2BIG || (error.os == ENOSPC && keys == MapKeys::prefix)) {
+        error.hint = {}; // said in front
+        return Unexpected(in_context(std::move(error), format("map {} is full, with {} entries", name_, max_entries_)));
+    }
+    return Unexpected(in_context(std::move(error), format("map {}", name_)));
 }
 
 Result<void> Map::erase(const void *key) const {

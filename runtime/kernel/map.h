@@ -49,7 +49,8 @@ class Map {
     /// not_found when the key isn't there; `value` must hold lookup_size() bytes.
     [[nodiscard]] Result<void> lookup(const void *key, void *value) const;
     /// BPF_MAP_UPDATE_ELEM with lookup_size() bytes of `value`. `flags`: BPF_ANY (0), BPF_NOEXIST, BPF_EXIST, BPF_F_LOCK. Errors:
-    /// the kernel's; Error::os is E2BIG for a full hash, EEXIST and ENOENT as the flags say.
+    /// no_memory when the map is full (E2BIG; a trie: ENOSPC), invalid_argument for an index past the end (E2BIG), busy (EEXIST)
+    /// and not_found (ENOENT) as the flags say; the kernel's.
     [[nodiscard]] Result<void> update(const void *key, const void *value, uint64_t flags = 0) const;
     /// BPF_MAP_DELETE_ELEM. Errors: not_found when the key isn't there; invalid_argument for an array (EINVAL).
     [[nodiscard]] Result<void> erase(const void *key) const;

@@ -69,7 +69,10 @@ template <class Call> long with_memlock(Call &&call) {
 
 Unexpected refused(uint32_t number, long result) {
     int os = static_cast<int>(-result);
-    return Unexpected(os_error(os, command_name(number), bpf_hint(number, os)));
+    Error error = os_error(os, command_name(number), bpf_hint(number, os));
+    // Of other commands it is an attribute or a flag that this kernel doesn't know; here the map has a limit.
+    if (os == E2BIG && (number == BPF_MAP_UPDATE_ELEM || number == BPF_MAP_UPDATE_BATCH)) error.kind = Errc::no_memory;
+    return Unexpected(std::move(error));
 }
 
 Result<void> done(uint32_t number, long result) {

@@ -344,6 +344,7 @@ struct LinkInfo {
 /// not_found when the key isn't there.
 [[nodiscard]] Result<void> map_lookup_elem(int map_fd, const void *key, void *value, uint64_t flags = 0);
 [[nodiscard]] Result<void> map_lookup_and_delete_elem(int map_fd, const void *key, void *value, uint64_t flags = 0); ///< 4.20
+/// Errors: no_memory (E2BIG) for a full map, and for an index past its end.
 [[nodiscard]] Result<void> map_update_elem(int map_fd, const void *key, const void *value, uint64_t flags = 0);
 /// Puts a map into a map of maps (its key an index), by a copy of this process: the member is there soon after, and the copy
 /// waits in our stead until no program sees what was there before.
@@ -363,6 +364,7 @@ struct Batch {
 /// `out` hold max(4, key size) bytes and may be the same. Errors: no_memory (ENOSPC) when one bucket holds more than `count`.
 [[nodiscard]] Result<Batch> map_lookup_batch(int map_fd, const void *in, void *out, void *keys, void *values, uint32_t count,
                                              bool and_delete = false, uint64_t elem_flags = 0);
+/// BPF_MAP_UPDATE_BATCH (5.6). Errors: as map_update_elem().
 [[nodiscard]] Result<Batch> map_update_batch(int map_fd, const void *keys, const void *values, uint32_t count,
                                              uint64_t elem_flags = 0);
 [[nodiscard]] Result<Batch> map_delete_batch(int map_fd, const void *keys, uint32_t count);

@@ -32,6 +32,7 @@ constexpr Hint kBpfHints[] = {
     {BPF_MAP_UPDATE_ELEM, E2BIG, "the map is full, or the index is past its end"},
     {BPF_MAP_UPDATE_ELEM, EEXIST, "the key is there already and BPF_NOEXIST was asked for"},
     {BPF_MAP_UPDATE_ELEM, EPERM, "the map is frozen, or read-only for user space"},
+    {BPF_MAP_UPDATE_BATCH, E2BIG, "the map is full, or an index is past its end"},
     {BPF_MAP_UPDATE_BATCH, EPERM, "the map is frozen, or read-only for user space"},
     {BPF_PROG_LOAD, EPERM, {}, kTracing},
     {BPF_PROG_LOAD, EINVAL, "the verifier refused the program, or this kernel doesn't know its type or one of its attributes"},

@@ -53,7 +53,8 @@ TEST_CASE("map: hash: put, get, erase, walk") {
         auto full = map.put<uint32_t, uint64_t>(100, 1);
         REQUIRE_FALSE(full.has_value());
         CHECK(full.error().os == E2BIG);
-        CHECK(full.error().hint.find("full") != std::string::npos);
+        CHECK(full.error().kind == Errc::no_memory);
+        CHECK(full.error().message().find(" is full, with 100 entries: ") != std::string::npos);
         auto exists = map.put<uint32_t, uint64_t>(42, 1, BPF_NOEXIST);
         CHECK(exists.error().os == EEXIST);
         uint32_t key = 42, next = 0;

@@ -187,3 +187,34 @@ TEST_CASE("map: a bucket that is fuller than the batch makes the batch larger; o
     CHECK(map.read_all().error().kind == Errc::permission);
     CHECK(map.read_all().error().message().find("reading map things") != std::string::npos);
 }
+
+TEST_CASE("map: a full one is told to be full, and an index past the end to be none") {
+    FakeKernel kernel;
+    const auto refused = [&](uint32_t type, int os) {
+        MapSpec spec = hash(10);
+        spec.type = type;
+        kernel.script = [&, os](const sys::Call &c) -> std::optional<long> {
+            if (c.number == __NR_bpf && c.args[0] == BPF_MAP_UPDATE_ELEM) return -os;
+            return {};
+        };
+        return Map::create(spec).value().put(uint32_t{77}, uint32_t{1}).error();
+    };
+    for (uint32_t type : {BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_HASH_OF_MAPS, BPF_MAP_TYPE_SOCKHASH, BPF_MAP_TYPE_QUEUE}) {
+        const Error full = refused(type, E2BIG);
+        CHECK(full.kind == Errc::no_memory);
+        CHECK(full.os == E2BIG);
+        CHECK(full.message() == "map things is full, with 10 entries: BPF_MAP_UPDATE_ELEM: Argument list too long (E2BIG)");
+    }
+    const Error trie = refused(BPF_MAP_TYPE_LPM_TRIE, ENOSPC);
+    CHECK(trie.kind == Errc::no_memory);
+    CHECK(trie.message().starts_with("map things is full, with 10 entries: "));
+    for (uint32_t type : {BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_PERF_EVENT_ARRAY, BPF_MAP_TYPE_DEVMAP}) {
+        const Error past = refused(type, E2BIG);
+        CHECK(past.kind == Errc::invalid_argument);
+        CHECK(past.hint == "there is no entry 77: it has 10");
+    }
+    const Error there = refused(BPF_MAP_TYPE_HASH, EEXIST);
+    CHECK(there.kind == Errc::busy);
+    CHECK(there.message() == "map things: BPF_MAP_UPDATE_ELEM: File exists (EEXIST)");
+    CHECK(refused(BPF_MAP_TYPE_HASH, ENOSPC).message().starts_with("map things: "));
+}

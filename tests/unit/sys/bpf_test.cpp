@@ -169,7 +169,14 @@ TEST_CASE("bpf: errors name the command and say what would help") {
     Error pin = sys::obj_pin(3, "/nowhere/x").error();
     CHECK(pin.message() == "/nowhere/x: BPF_OBJ_PIN: No such file or directory (ENOENT)");
     CHECK(pin.hint.find("a directory on the way") != std::string::npos);
-    CHECK(sys::map_update_elem(3, nullptr, nullptr).error().hint.find("full") != std::string::npos);
+    kernel.refuse(BPF_MAP_UPDATE_BATCH, E2BIG);
+    kernel.refuse(BPF_MAP_CREATE, E2BIG);
+    for (const Error &full :
+         {sys::map_update_elem(3, nullptr, nullptr).error(), sys::map_update_batch(3, nullptr, nullptr, 1).error()}) {
+        CHECK(full.kind == Errc::no_memory);
+        CHECK(full.hint.find("full") != std::string::npos);
+    }
+    CHECK(sys::map_create({}).error().kind == Errc::unsupported);
     CHECK(sys::bpf_hint(BPF_MAP_FREEZE, ENOSYS).find("CONFIG_BPF_SYSCALL") != std::string::npos);
     CHECK(sys::bpf_hint(BPF_MAP_FREEZE, EDOM).empty());
 }
