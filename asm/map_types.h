@@ -89,7 +89,7 @@ enum class MapEngine : uint8_t {
     X(SOCKHASH, "4.18", any, reference, entries, unknown, "", "", \
       "sk_redirect_hash msg_redirect_hash sock_hash_update sk_select_reuseport map_lookup_elem map_delete_elem") \
     X(CGROUP_STORAGE, "4.19", unasked, typed, owned, unknown, "", "", "get_local_storage") \
-    X(REUSEPORT_SOCKARRAY, "4.19", any, typed, entries, unknown, "", "", "sk_select_reuseport") \
+    X(REUSEPORT_SOCKARRAY, "4.19", index, typed, entries, unknown, "", "", "sk_select_reuseport") \
     X(PERCPU_CGROUP_STORAGE, "4.20", unasked, per_cpu, owned, unknown, "", "", "get_local_storage") \
     X(QUEUE, "4.20", none, reference, taken, queue, "", "", "map_push_elem map_pop_elem map_peek_elem") \
     X(STACK, "4.20", none, reference, taken, stack, "", "", "map_push_elem map_pop_elem map_peek_elem") \

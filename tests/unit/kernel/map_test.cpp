@@ -114,6 +114,7 @@ TEST_CASE("map: what is wrong with a definition is said, the kernel has one EINV
                            {BPF_MAP_TYPE_HASH, 0, 4, 1, 0, "have keys"},
                            {BPF_MAP_TYPE_HASH, 4, 0, 1, 0, "have values"},
                            {BPF_MAP_TYPE_ARRAY, 8, 4, 1, 0, "4 bytes"},
+                           {BPF_MAP_TYPE_REUSEPORT_SOCKARRAY, 8, 8, 1, 0, "4 bytes"},
                            {BPF_MAP_TYPE_STACK, 4, 4, 1, 0, "no keys"},
                            {BPF_MAP_TYPE_RINGBUF, 0, 4, 4096, 0, "no values"},
                            {BPF_MAP_TYPE_LPM_TRIE, 8, 4, 1, 0, "BPF_F_NO_PREALLOC"},
