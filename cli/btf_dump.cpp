@@ -65,9 +65,10 @@ Result<BtfSource> open_source(std::span<const std::string_view> &operands, const
         return BtfSource::of_kernel(name);
     }
     if (std::optional<uint32_t> id = as_number(first); id && !sys::exists(first)) return BtfSource::of_id(*id);
-    if (first != "-" && !sys::exists(first))
-        return Unexpected(make_error(Errc::not_found, format("there is no file {}", first),
-                                     format("a type of the running kernel: {} vmlinux {}", kWho, first)));
+    if (first != "-")
+        if (const auto st = sys::stat_file(first); !st && st.error().kind == Errc::not_found)
+            return Unexpected(make_error(Errc::not_found, format("there is no file {}", first),
+                                         format("a type of the running kernel: {} vmlinux {}", kWho, first)));
     return BtfSource::of_file(first, base);
 }
 

@@ -162,7 +162,8 @@ Result<struct stat> stat_fd(int fd) {
     return st;
 }
 
-// What can't be told is taken to be there: whoever opens it next is told why it can't be.
+// After a shortage it is taken to be there: whoever opens it next is told of the shortage. What isn't for us to see is taken not
+// to be: most callers ask at one place after the other, and go on. Who says that something isn't there asks stat_file().
 bool exists(const std::string &path) {
     const Result<struct stat> st = stat_file(path);
     return st || is_unread(st.error());

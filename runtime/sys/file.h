@@ -45,7 +45,7 @@ Result<struct stat> stat_file(const std::string &path);
 /// fstat(2).
 Result<struct stat> stat_fd(int fd);
 /// Whether something is at the path. True also where is_unread() (EIO, ENOMEM ...): opening it says why. False without permission
-/// to search a directory on the way.
+/// to search a directory on the way: of no use to us, but it may be there (stat_file() tells the two apart).
 [[nodiscard]] bool exists(const std::string &path);
 /// mkdirat(2), one level. Errors: busy when it is there (EEXIST).
 Result<void> make_directory(const std::string &path, uint32_t mode = 0755);

@@ -224,7 +224,16 @@ Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::opti
     bool found = false;
     for (const std::string &path : plan.paths)
         if (exists(path)) found = true;
-    if (!found) return fail(Errc::not_found, "{}: no such program", argv[0]);
+    if (!found) {
+        // A folder of PATH that can't be searched is passed over; of a path it is the reason. Its kind: see start().
+        if (argv[0].find('/') != std::string::npos)
+            if (Result<struct stat> st = stat_file(argv[0]); !st && st.error().kind == Errc::permission) {
+                Error error = std::move(st).error();
+                error.kind = Errc::invalid_argument;
+                return Unexpected(std::move(error));
+            }
+        return fail(Errc::not_found, "{}: no such program", argv[0]);
+    }
 
     Pipe go = TRY(make_pipe());
     Pipe failed = TRY(make_pipe());

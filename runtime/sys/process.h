@@ -48,7 +48,8 @@ void set_child_stdout(int fd);
 class [[nodiscard]] Child {
   public:
     /// Forks. `argv[0]` is looked up in PATH. The child gets this process's stdin, stdout, stderr and environment, default
-    /// signal handling and, with `user`, that identity (HOME, USER and LOGNAME follow). Errors: not_found when no such program.
+    /// signal handling and, with `user`, that identity (HOME, USER and LOGNAME follow). Errors: not_found when no such program;
+    /// invalid_argument (EACCES) when `argv[0]` is a path that can't be searched.
     static Result<Child> spawn(const std::vector<std::string> &argv, const std::optional<User> &user = {});
     Child() = default;
     Child(Child &&other) noexcept;

@@ -141,6 +141,15 @@ def what_nobody_may_see_is_not_said_to_be_missing():
 
 
 @test
+def a_file_that_nobody_may_see_is_not_said_to_be_missing():
+    if not ROOT:
+        raise Skip("needs root")
+    os.makedirs(path("locked"), mode=0o700)
+    r = as_nobody("btf", "dump", path("locked/prog.o"))
+    assert r.code != 0 and "Permission denied" in r.err and "there is no file" not in r.err, r.err
+
+
+@test
 def the_environment_says_what_could_not_be_read():
     if without_mounts():
         raise Skip(without_mounts())

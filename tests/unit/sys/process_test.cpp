@@ -1,9 +1,12 @@
 // The pure parts of sys: CPU lists, and who is behind sudo.
 #include "runtime/sys/process.h"
 
-#include "runtime/sys/cpus.h"
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/sys/cpus.h"
+#include "runtime/sys/file.h"
+#include "tests/support/fake_kernel.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -51,4 +54,27 @@ TEST_CASE("process: numbers of /proc/PID/status") {
     CHECK(!sys::status_number(sys::own_pid(), "Name")); // no number
     CHECK(!sys::status_number(sys::own_pid(), "NoSuchField"));
     CHECK(!sys::status_number(999999999, "Tgid"));
+}
+
+TEST_CASE("process: a program that isn't for us to see isn't said to be missing; exists() is for those who look elsewhere then") {
+    test::FakeKernel kernel;
+    int os = EACCES;
+    kernel.script = [&](const sys::Call &c) -> std::optional<long> {
+        if (c.number == __NR_newfstatat) return -os;
+        return {};
+    };
+    const Error locked = sys::Child::spawn({"/locked/program"}).error();
+    CHECK(locked.message() == "/locked/program: Permission denied (EACCES)");
+    CHECK(locked.kind == Errc::invalid_argument);                                          // more privileges aren't the way out
+    CHECK(sys::Child::spawn({"program"}).error().message() == "program: no such program"); // folders of PATH
+    for (int answer : {ENOENT, ENOTDIR, EACCES, EPERM, ELOOP}) {
+        os = answer;
+        CHECK_FALSE(sys::exists("/some/file"));
+    }
+    for (int shortage : {EIO, ENOMEM, ENFILE}) {
+        os = shortage;
+        CHECK(sys::exists("/some/file"));
+    }
+    os = ENOENT;
+    CHECK(sys::Child::spawn({"/no/program"}).error().message() == "/no/program: no such program");
 }
