@@ -200,10 +200,12 @@ class Run {
         TRY(loop());
         following.end_first_steps();
         PrintingRest rest(std::string(kWho), "traces", a_.has(option("quiet")));
-        TRY(tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); },
-                            [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
+        Result<void> finished =
+            tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); },
+                            [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); });
         status_ = end_workload(child_);
-        return outcome();
+        TRY(outcome());
+        return finished; // what came is shown all the same
     }
 
   private:

@@ -457,10 +457,12 @@ size_t CustomTracer::poll(const Reporter &report, size_t limit) {
 Result<void> CustomTracer::finish(const Reporter &report, const std::function<bool()> &go_on) {
     constexpr size_t kBetweenQuestions = 4096;
     State &s = *state_;
+    Result<void> stopped;
     {
         sys::Because why("no more traces: when this returns, no CPU runs the programs that were attached here");
-        for (const PerfEventLink &clock : s.clocks) TRY(clock.disable());
-        s.clocks.clear();
+        for (const PerfEventLink &clock : s.clocks)
+            if (Result<void> done = clock.disable(); !done && stopped) stopped = std::move(done);
+        s.clocks.clear(); // closed, the others stop as well
         // From the last to the first: the guard of contexts came before those that leave some, and goes after them.
         while (!s.links.empty()) s.links.pop_back();
     }
@@ -469,7 +471,7 @@ Result<void> CustomTracer::finish(const Reporter &report, const std::function<bo
         if (go_on && !go_on()) s.left_out += s.ring->read([](Bytes) {});
     for (const std::unique_ptr<State::External> &external : s.externals) s.cost += run_cost(external->object);
     s.stats.reset();
-    return {};
+    return stopped;
 }
 
 Result<Counts> CustomTracer::counts() const {

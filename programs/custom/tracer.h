@@ -127,7 +127,8 @@ class CustomTracer {
     [[nodiscard]] uint64_t waiting() const;
     /// The time of the oldest of them; 0: none waits.
     [[nodiscard]] uint64_t oldest_ns() const;
-    /// Detaches, hands over the rest. `go_on` is asked after each few thousand: false leaves the others out.
+    /// Detaches, hands over the rest. `go_on` is asked after each few thousand: false leaves the others out. Errors: the
+    /// kernel's, the first one, of a clock that couldn't be stopped; all of this is done then, too.
     [[nodiscard]] Result<void> finish(const Reporter &report, const std::function<bool()> &go_on = {});
     /// Traces that were sent, but CustomOptions::backlog had no room.
     [[nodiscard]] uint64_t backlog_full() const;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,6 +21,9 @@
 #include "runtime/kernel/tail_call.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/cpus.h"
+#include "runtime/sys/invoke.h"
 #include "tests/kernel/custom_support.h"
 #include "tests/support/fds.h"
 #include "tests/support/test.h"
@@ -270,6 +274,46 @@ TEST_CASE("custom: contexts, jumps and rings that fail are counted") {
         CHECK(seen->counts.lost_ring_full > 0);
         CHECK(seen->heads.size() + seen->counts.lost_ring_full == 1000);
     }
+}
+
+TEST_CASE("custom: a clock that can't be stopped is told, and what waits isn't lost") {
+    /// The kernel, but the first clock is refused.
+    struct Refusing final : sys::Backend {
+        Refusing() : before(sys::use_backend(this)) {}
+        ~Refusing() override { sys::use_backend(before); }
+        long call(const sys::Call &c) override {
+            if (c.number == SYS_ioctl && c.args[1] == PERF_EVENT_IOC_DISABLE && ++asked == 1) return -EIO;
+            return sys::kernel_backend().call(c);
+        }
+        int asked = 0;
+        sys::Backend *before;
+    };
+    const auto work = [] {
+        for (const uint64_t until = sys::monotonic_ns() + 50'000'000; sys::monotonic_ns() < until;) {
+        }
+    };
+    CustomOptions options;
+    options.sample_hz = 999;
+    OPEN_OR_SKIP(tracer, options);
+    if (Result<void> attached = tracer.attach(); !attached) SKIP("needs perf events: " + attached.error().message());
+    work();
+    const auto before = test::open_descriptors();
+    uint64_t seen = 0;
+    const auto report = [&](const CustomTrace &) { ++seen; };
+    {
+        Refusing kernel;
+        const Result<void> finished = tracer.finish(report);
+        REQUIRE_FALSE(finished);
+        CHECK(finished.error().os == EIO);
+        CHECK(kernel.asked == static_cast<int>(online_cpus().value().size())); // the others, too
+    }
+    CHECK(seen > 0);
+    const Counts counts = tracer.counts().value();
+    CHECK(counts.sampled == counts.lost_scratch + counts.lost_ring_full + counts.filtered + seen);
+    CHECK(test::open_descriptors().size() < before.size()); // detached
+    work();
+    CHECK(tracer.poll(report) == 0);
+    CHECK(tracer.counts().value().sampled == counts.sampled);
 }
 
 TEST_CASE("custom: what can't join is told why") {
