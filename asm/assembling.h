@@ -13,7 +13,6 @@
 
 #include "asm/assemble.h"
 #include "asm/encode.h"
-#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::assembling {
 

@@ -16,7 +16,6 @@
 #include "asm/map_types.h"
 #include "asm/nearest.h"
 #include "asm/print.h"
-#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::assembling {
 

@@ -8,7 +8,6 @@
 #include "asm/assembling.h"
 #include "asm/lookup.h"
 #include "asm/nearest.h"
-#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::assembling {
 

@@ -10,7 +10,6 @@
 #include "asm/assembling.h"
 #include "asm/helpers.h"
 #include "asm/lookup.h"
-#include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::assembling {
 

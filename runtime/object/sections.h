@@ -81,12 +81,12 @@ enum class Attachment : uint8_t {
 
 /// One name of the list.
 struct SectionKind {
-    std::string_view name;                  ///< the part before the target: "kprobe", "cgroup/skb"
-    ProgramType type = ProgramType::UNSPEC; ///< what its programs are loaded as
+    std::string_view name;                                    ///< the part before the target: "kprobe", "cgroup/skb"
+    ProgramType type = ProgramType::UNSPEC;                   ///< what its programs are loaded as
     AttachType attach_type = AttachType::CGROUP_INET_INGRESS; ///< 0 where a type has no attach type
     SectionTarget target = SectionTarget::none;               ///< what follows the slash
     Attachment attachment = Attachment::run;                  ///< how its programs are made to run
-    bool sleepable = false;                                   ///< loaded with BPF_F_SLEEPABLE: "syscall", and names that end in ".s"
+    bool sleepable = false; ///< loaded with BPF_F_SLEEPABLE: "syscall", and names that end in ".s"
     bool xdp_frags = false; ///< loaded with BPF_F_XDP_HAS_FRAGS: "xdp.frags", "xdp.frags/devmap" ...
 };
 

@@ -27,8 +27,8 @@ volatile unsigned long profile_test_sink;
 /// it.
 #define HAVE_A_FRAME asm volatile("" : : "r"(__builtin_frame_address(0)))
 
-/// So many rounds of as many cycles each. In a register, for which this file is always optimised (meson.build): how long a load takes
-/// that follows a store to the same place differs between functions, and between runs of one.
+/// So many rounds of as many cycles each. In a register, for which this file is always optimised (meson.build): how long a load
+/// takes that follows a store to the same place differs between functions, and between runs of one.
 [[gnu::always_inline]] inline void work(long rounds) {
     unsigned long x = profile_test_sink;
     for (long i = 0; i < rounds; ++i) {
