@@ -16,9 +16,9 @@ namespace rawbpf::inline v0 {
 
 /// What fail(), fail_os() and TRY_IN call: one copy of the formatting, whatever the arguments.
 ///@{
-[[nodiscard]] Unexpected vfail(Errc kind, fmt::string_view text, fmt::format_args args);
-[[nodiscard]] Unexpected vfail_os(int os, fmt::string_view text, fmt::format_args args);
-void vin_context(Error &error, fmt::string_view text, fmt::format_args args);
+[[nodiscard, gnu::visibility("hidden")]] Unexpected vfail(Errc kind, fmt::string_view text, fmt::format_args args);
+[[nodiscard, gnu::visibility("hidden")]] Unexpected vfail_os(int os, fmt::string_view text, fmt::format_args args);
+[[gnu::visibility("hidden")]] void vin_context(Error &error, fmt::string_view text, fmt::format_args args);
 ///@}
 
 /// An error without an errno: `return fail(Errc::bad_input, "section {} ends early", name);`. The text is fmt's, checked at

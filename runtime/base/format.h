@@ -13,10 +13,10 @@
 
 namespace rawbpf::inline v0 {
 
-/// Appends the formatted text to `out`.
-void vformat_to(std::string &out, fmt::string_view text, fmt::format_args args);
+/// Appends the formatted text to `out`. Hidden: a shared library's names are without fmt.
+[[gnu::visibility("hidden")]] void vformat_to(std::string &out, fmt::string_view text, fmt::format_args args);
 /// The formatted text as a new string.
-[[nodiscard]] std::string format_from(fmt::string_view text, fmt::format_args args);
+[[nodiscard, gnu::visibility("hidden")]] std::string format_from(fmt::string_view text, fmt::format_args args);
 
 /// `append(out, "{} of {:#x}", n, x)`: fmt's format strings, checked at compile time.
 template <class... Args> void append(std::string &out, fmt::format_string<Args...> text, Args &&...args) {

@@ -8,7 +8,7 @@
 //                             "[vdso]"          --vdso----------> name
 //     kernel address --kallsyms--> name, module
 //
-// This header is the umbrella; each idea has a header of its own.
+// This header is the umbrella; each idea has a header of its own. process_symbols.h asks all of them.
 #pragma once
 
 #include "runtime/symbols/demangle.h"
@@ -16,4 +16,5 @@
 #include "runtime/symbols/kallsyms.h"
 #include "runtime/symbols/maps.h"
 #include "runtime/symbols/perf_map.h"
+#include "runtime/symbols/process_symbols.h"
 #include "runtime/symbols/vdso.h"

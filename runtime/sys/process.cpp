@@ -442,6 +442,12 @@ Result<Fd> pidfd_open(int pid) {
     return Fd(static_cast<int>(fd));
 }
 
+bool has_ended(int pidfd) {
+    pollfd end{pidfd, POLLIN, 0};
+    timespec at_once{};
+    return invoke(__NR_ppoll, reg(&end), 1, reg(&at_once), 0, 0) > 0;
+}
+
 void raise_open_files() {
     rlimit limit{};
     if (invoke(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, reg(&limit)) < 0 || limit.rlim_cur >= limit.rlim_max) return;

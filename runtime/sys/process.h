@@ -129,6 +129,8 @@ class [[nodiscard]] SignalFd {
 [[nodiscard]] std::optional<uint64_t> status_number(int pid, std::string_view field);
 /// pidfd_open(2), 5.3: readable when the process has ended.
 [[nodiscard]] Result<Fd> pidfd_open(int pid);
+/// Whether the process of a pidfd has ended (a zombie has, too).
+[[nodiscard]] bool has_ended(int pidfd);
 /// Raises the soft limit of open descriptors to the hard one. Not done for nothing: children inherit it, and select(2) can't take
 /// descriptors above 1023.
 void raise_open_files();

@@ -192,3 +192,66 @@ TEST_CASE("kallsyms: names addresses of this kernel as its own text has them") {
     }
     CHECK(same * 10 >= known.size() * 9); // the rest have a global alias at their address, which is preferred
 }
+
+// As a stranger's program would: addresses of a process that runs, as names.
+TEST_CASE("process symbols: a child's code, its libraries, the vdso, and what it maps later") {
+    int ready[2], go[2];
+    REQUIRE((pipe(ready) == 0 && pipe(go) == 0));
+    const std::string library = format("/tmp/rawbpf-process-symbols-{}", getpid());
+    const std::vector<std::byte> image = small_library();
+    write_file(library, image);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        char byte = 0;
+        if (read(go[0], &byte, 1) == 1) {
+            int fd = open(library.c_str(), O_RDONLY | O_CLOEXEC);
+            uint64_t at = reinterpret_cast<uint64_t>(mmap(nullptr, image.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
+            (void)!write(ready[1], &at, sizeof at);
+        }
+        for (;;) pause();
+    }
+    {
+        Result<ProcessSymbols> symbols = ProcessSymbols::of(child);
+        REQUIRE_MESSAGE(symbols, symbols.error().message());
+        const NamedAddress getpid_at = symbols->name(reinterpret_cast<uint64_t>(&::getpid) + 1);
+        CHECK(getpid_at.function.find("getpid") != std::string::npos);
+        CHECK(getpid_at.offset == 1);
+        CHECK(getpid_at.module.find('/') == 0);
+        const NamedAddress ours = symbols->name(reinterpret_cast<uint64_t>(&map_for_execution) + 2);
+        CHECK(ours.function.find("map_for_execution") != std::string::npos);
+        CHECK(ours.offset == 2);
+        const NamedAddress nowhere = symbols->name(16);
+        CHECK(nowhere.function.empty());
+        CHECK(nowhere.why == "no code is mapped there");
+
+        uint64_t at = 0;
+        REQUIRE(write(go[1], "g", 1) == 1);
+        REQUIRE(read(ready[0], &at, sizeof at) == sizeof at);
+        const uint64_t offset = test::offset_in(image, test::SmallElf::kText + 0x14); // the whole file is mapped
+        const NamedAddress late = symbols->name(at + offset);
+        CHECK_MESSAGE(late.function == "in_the_library", late.why);
+        CHECK(late.offset == 4);
+        CHECK(late.module == library);
+        CHECK(late.file_offset == offset);
+
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+        CHECK(symbols->name(reinterpret_cast<uint64_t>(&map_for_execution)).function ==
+              ours.function); // what was met stays known
+    }
+    unlink(library.c_str());
+    for (int fd : {ready[0], ready[1], go[0], go[1]}) close(fd);
+    CHECK(ProcessSymbols::of(child).error().kind == Errc::not_found);
+}
+
+TEST_CASE("process symbols: kernel addresses among others, in the order asked") {
+    Result<ProcessSymbols> symbols = ProcessSymbols::of(0);
+    REQUIRE(symbols);
+    const uint64_t here = reinterpret_cast<uint64_t>(&map_for_execution);
+    const std::vector<NamedAddress> named = symbols->name(std::vector<uint64_t>{here, ~uint64_t{0} - 5, here});
+    REQUIRE(named.size() == 3);
+    CHECK(named[0].function == named[2].function);
+    CHECK(named[1].function.empty());
+    CHECK_FALSE(named[1].why.empty());
+}

@@ -1,0 +1,14 @@
+// Addresses of a live process as names, with the installed headers and library only: those of two functions of this program.
+#include <rawbpf/rawbpf.h>
+
+#include <cstdio>
+
+using namespace rawbpf;
+
+int main() {
+    const uint64_t addresses[] = {reinterpret_cast<uint64_t>(&main), reinterpret_cast<uint64_t>(&std::puts)};
+    auto symbols = symbols::ProcessSymbols::of(0); // any process's number; 0: this one
+    if (!symbols) return std::fprintf(stderr, "%s\n", symbols.error().message().c_str()), 1;
+    for (const symbols::NamedAddress &at : symbols->name(addresses))
+        std::printf("%s+%lu %s\n", at.function.c_str(), at.offset, at.module.c_str());
+}
