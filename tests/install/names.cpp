@@ -1,6 +1,7 @@
 // Addresses of a live process as names, with the installed headers and library only: those of two functions of this program.
 #include <rawbpf/rawbpf.h>
 
+#include <cstdint>
 #include <cstdio>
 
 using namespace rawbpf;
