@@ -1,7 +1,7 @@
 // The kernel's map types, a row each: everything that rawbpf knows of a type, for the assembler, the loader, `load` and its
 // messages, `doctor`, the emulator and all listings. A new type is a new last row.
 //
-//      X(name, since, keys, values, contents, engine, called, purpose, helpers)
+//      X(name, since, keys, values, contents, engine, least, flags, called, purpose, helpers)
 //
 //      name       BPF_MAP_TYPE_ in front of it; the assembler's word is the same in small letters. The number is the position
 //      since      the kernel that brought it
@@ -9,6 +9,8 @@
 //      values     likewise, and whether they have types (MapValues)
 //      contents   how user space sees what is in it (MapContents)
 //      engine     what it is in the emulator (MapEngine)
+//      least      the size of the smallest value, where that isn't 4 bytes; 0: values of any size, or none
+//      flags      BPF_F_ flags without which the kernel makes none (1: BPF_F_NO_PREALLOC, 0x400: BPF_F_MMAPABLE)
 //      called     in "needs ring buffers, 5.8"; empty: "a kernel with map type BPF_MAP_TYPE_X"
 //      purpose    what it is for, in `--syscalls`; empty: "memory that the programs and we share"
 //      helpers    those for this type alone, which no other helper is for (the kernel's check_map_func_compatibility(), 6.18). With a
@@ -66,46 +68,46 @@ enum class MapEngine : uint8_t {
 
 // clang-format off
 #define RAWBPF_MAP_TYPES(X) \
-    X(UNSPEC, "", unasked, none, entries, unknown, "", "", "") \
-    X(HASH, "3.19", any, typed, entries, hash, "", "", "") \
-    X(ARRAY, "3.19", index, typed, entries, array, "", "", "") \
-    X(PROG_ARRAY, "4.2", index, reference, entries, programs, "", "programs to go on with (tail calls)", "tail_call") \
-    X(PERF_EVENT_ARRAY, "4.3", index, reference, ring, records, "", "rings, one for each CPU, that records come out of", \
+    X(UNSPEC, "", unasked, none, entries, unknown, 0, 0, "", "", "") \
+    X(HASH, "3.19", any, typed, entries, hash, 0, 0, "", "", "") \
+    X(ARRAY, "3.19", index, typed, entries, array, 0, 0, "", "", "") \
+    X(PROG_ARRAY, "4.2", index, reference, entries, programs, 0, 0, "", "programs to go on with (tail calls)", "tail_call") \
+    X(PERF_EVENT_ARRAY, "4.3", index, reference, ring, records, 0, 0, "", "rings, one for each CPU, that records come out of", \
       "perf_event_output perf_event_read_value perf_event_read skb_output xdp_output") \
-    X(PERCPU_HASH, "4.6", any, per_cpu, entries, hash, "", "", "+map_lookup_percpu_elem") \
-    X(PERCPU_ARRAY, "4.6", index, per_cpu, entries, array, "", "slots that each CPU has for itself", "+map_lookup_percpu_elem") \
-    X(STACK_TRACE, "4.6", any, reference, entries, unknown, "", "stacks, found by number", "get_stackid") \
-    X(CGROUP_ARRAY, "4.8", index, reference, entries, unknown, "", "cgroups to compare with", "skb_under_cgroup current_task_under_cgroup") \
-    X(LRU_HASH, "4.10", any, typed, entries, hash, "", "", "") \
-    X(LRU_PERCPU_HASH, "4.10", any, per_cpu, entries, hash, "", "", "+map_lookup_percpu_elem") \
-    X(LPM_TRIE, "4.11", prefix, typed, entries, trie, "", "", "") \
-    X(ARRAY_OF_MAPS, "4.12", index, reference, entries, maps, "", "", "map_lookup_elem") \
-    X(HASH_OF_MAPS, "4.12", any, reference, entries, map_set, "", "", "map_lookup_elem") \
-    X(DEVMAP, "4.14", index, reference, entries, unknown, "", "", "redirect_map map_lookup_elem") \
-    X(SOCKMAP, "4.14", index, reference, entries, unknown, "", "", \
+    X(PERCPU_HASH, "4.6", any, per_cpu, entries, hash, 0, 0, "", "", "+map_lookup_percpu_elem") \
+    X(PERCPU_ARRAY, "4.6", index, per_cpu, entries, array, 0, 0, "", "slots that each CPU has for itself", "+map_lookup_percpu_elem") \
+    X(STACK_TRACE, "4.6", any, reference, entries, unknown, 8, 0, "", "stacks, found by number", "get_stackid") \
+    X(CGROUP_ARRAY, "4.8", index, reference, entries, unknown, 0, 0, "", "cgroups to compare with", "skb_under_cgroup current_task_under_cgroup") \
+    X(LRU_HASH, "4.10", any, typed, entries, hash, 0, 0, "", "", "") \
+    X(LRU_PERCPU_HASH, "4.10", any, per_cpu, entries, hash, 0, 0, "", "", "+map_lookup_percpu_elem") \
+    X(LPM_TRIE, "4.11", prefix, typed, entries, trie, 0, 1, "", "", "") \
+    X(ARRAY_OF_MAPS, "4.12", index, reference, entries, maps, 0, 0, "", "", "map_lookup_elem") \
+    X(HASH_OF_MAPS, "4.12", any, reference, entries, map_set, 0, 0, "", "", "map_lookup_elem") \
+    X(DEVMAP, "4.14", index, reference, entries, unknown, 0, 0, "", "", "redirect_map map_lookup_elem") \
+    X(SOCKMAP, "4.14", index, reference, entries, unknown, 0, 0, "", "", \
       "sk_redirect_map msg_redirect_map sock_map_update sk_select_reuseport map_lookup_elem map_delete_elem") \
-    X(CPUMAP, "4.15", index, reference, entries, unknown, "", "", "redirect_map") \
-    X(XSKMAP, "4.18", index, reference, entries, unknown, "", "", "redirect_map map_lookup_elem") \
-    X(SOCKHASH, "4.18", any, reference, entries, unknown, "", "", \
+    X(CPUMAP, "4.15", index, reference, entries, unknown, 0, 0, "", "", "redirect_map") \
+    X(XSKMAP, "4.18", index, reference, entries, unknown, 0, 0, "", "", "redirect_map map_lookup_elem") \
+    X(SOCKHASH, "4.18", any, reference, entries, unknown, 0, 0, "", "", \
       "sk_redirect_hash msg_redirect_hash sock_hash_update sk_select_reuseport map_lookup_elem map_delete_elem") \
-    X(CGROUP_STORAGE, "4.19", unasked, typed, owned, unknown, "", "", "get_local_storage") \
-    X(REUSEPORT_SOCKARRAY, "4.19", index, typed, entries, unknown, "", "", "sk_select_reuseport") \
-    X(PERCPU_CGROUP_STORAGE, "4.20", unasked, per_cpu, owned, unknown, "", "", "get_local_storage") \
-    X(QUEUE, "4.20", none, reference, taken, queue, "", "", "map_push_elem map_pop_elem map_peek_elem") \
-    X(STACK, "4.20", none, reference, taken, stack, "", "", "map_push_elem map_pop_elem map_peek_elem") \
-    X(SK_STORAGE, "5.2", object, typed, owned, unknown, "", "", "sk_storage_get sk_storage_delete") \
-    X(DEVMAP_HASH, "5.4", any, reference, entries, unknown, "", "", "redirect_map map_lookup_elem") \
-    X(STRUCT_OPS, "5.6", unasked, reference, kernels, unknown, "", "functions for the kernel to call", "") \
-    X(RINGBUF, "5.8", none, none, ring, ring, "ring buffers", "the ring that records come out of", \
+    X(CGROUP_STORAGE, "4.19", unasked, typed, owned, unknown, 0, 0, "", "", "get_local_storage") \
+    X(REUSEPORT_SOCKARRAY, "4.19", index, typed, entries, unknown, 0, 0, "", "", "sk_select_reuseport") \
+    X(PERCPU_CGROUP_STORAGE, "4.20", unasked, per_cpu, owned, unknown, 0, 0, "", "", "get_local_storage") \
+    X(QUEUE, "4.20", none, reference, taken, queue, 0, 0, "", "", "map_push_elem map_pop_elem map_peek_elem") \
+    X(STACK, "4.20", none, reference, taken, stack, 0, 0, "", "", "map_push_elem map_pop_elem map_peek_elem") \
+    X(SK_STORAGE, "5.2", object, typed, owned, unknown, 0, 1, "", "", "sk_storage_get sk_storage_delete") \
+    X(DEVMAP_HASH, "5.4", any, reference, entries, unknown, 0, 0, "", "", "redirect_map map_lookup_elem") \
+    X(STRUCT_OPS, "5.6", unasked, reference, kernels, unknown, 0, 0, "", "functions for the kernel to call", "") \
+    X(RINGBUF, "5.8", none, none, ring, ring, 0, 0, "ring buffers", "the ring that records come out of", \
       "ringbuf_output ringbuf_reserve ringbuf_reserve_dynptr ringbuf_query") \
-    X(INODE_STORAGE, "5.10", object, typed, owned, unknown, "inode storage", "", "inode_storage_get inode_storage_delete") \
-    X(TASK_STORAGE, "5.11", object, typed, owned, unknown, "task storage", "", "task_storage_get task_storage_delete") \
-    X(BLOOM_FILTER, "5.16", none, typed, asked, bloom, "Bloom filters", "", "map_push_elem map_peek_elem") \
-    X(USER_RINGBUF, "6.1", none, none, ring, unknown, "user ring buffers", "", "user_ringbuf_drain") \
-    X(CGRP_STORAGE, "6.2", object, typed, owned, unknown, "cgroup storage", "", "cgrp_storage_get cgrp_storage_delete") \
-    X(ARENA, "6.9", none, none, memory, arena, "arenas", "memory with pointers, shared with us at one address", "") \
-    X(INSN_ARRAY, "6.19", any, typed, entries, targets, "instruction arrays", "", "") \
-    X(RHASH, "7.2", any, typed, entries, unknown, "", "", "")
+    X(INODE_STORAGE, "5.10", object, typed, owned, unknown, 0, 1, "inode storage", "", "inode_storage_get inode_storage_delete") \
+    X(TASK_STORAGE, "5.11", object, typed, owned, unknown, 0, 1, "task storage", "", "task_storage_get task_storage_delete") \
+    X(BLOOM_FILTER, "5.16", none, typed, asked, bloom, 0, 0, "Bloom filters", "", "map_push_elem map_peek_elem") \
+    X(USER_RINGBUF, "6.1", none, none, ring, unknown, 0, 0, "user ring buffers", "", "user_ringbuf_drain") \
+    X(CGRP_STORAGE, "6.2", object, typed, owned, unknown, 0, 1, "cgroup storage", "", "cgrp_storage_get cgrp_storage_delete") \
+    X(ARENA, "6.9", none, none, memory, arena, 0, 0x400, "arenas", "memory with pointers, shared with us at one address", "") \
+    X(INSN_ARRAY, "6.19", any, typed, entries, targets, 16, 0, "instruction arrays", "", "") \
+    X(RHASH, "7.2", any, typed, entries, unknown, 0, 1, "", "", "")
 // clang-format on
 
 /// BPF_MAP_TYPE_*, with the kernel's names and numbers (include/uapi/linux/bpf.h).
@@ -123,6 +125,8 @@ struct MapTypeRow {
     MapValues values;        ///< likewise
     MapContents contents;    ///< how user space sees what is in it
     MapEngine engine;        ///< what it is in the emulator
+    uint32_t least;          ///< the size of the smallest value; 0: values of any size, or none
+    uint32_t flags;          ///< BPF_F_ flags without which the kernel makes none
     std::string_view called, ///< in "needs ring buffers, 5.8"; empty: no word of its own
         purpose,             ///< what it is for, as a phrase; empty: memory that the programs and user space share
         helpers;             ///< names without "bpf_", one blank between; see the head of this file. Empty: the general ones
@@ -130,8 +134,9 @@ struct MapTypeRow {
 
 /// The row of each map type; its position is the type's number.
 inline constexpr MapTypeRow kMapTypes[] = {
-#define RAWBPF_ROW(name, since, keys, values, contents, engine, called, purpose, helpers)                                        \
-    {#name, since, MapKeys::keys, MapValues::values, MapContents::contents, MapEngine::engine, called, purpose, helpers},
+#define RAWBPF_ROW(name, since, keys, values, contents, engine, least, flags, called, purpose, helpers)                          \
+    {#name,  since,   MapKeys::keys, MapValues::values, MapContents::contents, MapEngine::engine, least, flags,                  \
+     called, purpose, helpers},
     RAWBPF_MAP_TYPES(RAWBPF_ROW)
 #undef RAWBPF_ROW
 };
@@ -141,8 +146,8 @@ static_assert(uint32_t(MapType::RINGBUF) == 27 &&
               uint32_t(MapType::ARENA) == 33); // a row dropped or doubled would shift the others
 
 /// The row of a type that isn't in the table yet: what is most likely.
-inline constexpr MapTypeRow kNewMapType{"?", "", MapKeys::any, MapValues::typed, MapContents::entries, MapEngine::unknown, "",
-                                        "",  ""};
+inline constexpr MapTypeRow kNewMapType{
+    "?", "", MapKeys::any, MapValues::typed, MapContents::entries, MapEngine::unknown, 0, 0, "", "", ""};
 /// The row of a BPF_MAP_TYPE_ number; kNewMapType for one that isn't in the table.
 [[nodiscard]] constexpr const MapTypeRow &map_type_row(uint32_t type) {
     return type < kMapTypeCount ? kMapTypes[type] : kNewMapType;

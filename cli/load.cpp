@@ -94,12 +94,6 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf load --set wanted_pid=1234 --map counts:entries=1024 tool.bpf.o", "set what the tool's own loader would set"},
 };
 
-std::string type_name(uint32_t type) {
-    std::string out(program_type_name(type));
-    for (char &c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return out;
-}
-
 struct Outcome {
     const ProgramSpec *program = nullptr;
     bool loaded = false;
@@ -166,7 +160,10 @@ class Report {
         const ProgramSpec &p = *outcome.program;
         if (!outcome.loaded) only_kernel_ &= status_of(outcome.error) == 3;
         render::JsonLine out(text(), "program");
-        out.text("object", object).text("program", p.name).text("section", p.section).text("prog_type", type_name(p.type));
+        out.text("object", object)
+            .text("program", p.name)
+            .text("section", p.section)
+            .text("prog_type", program_type_word(p.type));
         out.truth("loaded", outcome.loaded);
         outcome.error.os ? out.signed_number("errno", outcome.error.os) : out.null("errno");
         const Refusal &refusal = outcome.refusal;
@@ -211,15 +208,15 @@ class Report {
         const ProgramSpec &p = *outcome.program;
         if (!outcome.loaded) only_kernel_ &= status_of(outcome.error) == 3;
         if (outcome.loaded) {
-            line(format("{} {} ({}): loaded, {} instructions", p.name, p.section, type_name(p.type),
+            line(format("{} {} ({}): loaded, {} instructions", p.name, p.section, program_type_word(p.type),
                         outcome.attempt ? outcome.attempt->insns : 0));
             return;
         }
         if (verbose_ && !outcome.error.log.empty()) write(printable_lines(outcome.error.log) + "\n");
         if (outcome.refusal.sentence.empty()) {
-            line(format("{} {} ({}): {}", p.name, p.section, type_name(p.type), outcome.error.message()));
+            line(format("{} {} ({}): {}", p.name, p.section, program_type_word(p.type), outcome.error.message()));
         } else {
-            line(format("{} {} ({}): refused", p.name, p.section, type_name(p.type)));
+            line(format("{} {} ({}): refused", p.name, p.section, program_type_word(p.type)));
             write(printable_lines(print_refusal(outcome.refusal)));
         }
         for (std::string_view hint = outcome.error.hint; !hint.empty();) {

@@ -11,6 +11,7 @@
 
 #include "asm/helpers.h"
 #include "asm/kinds.h"
+#include "asm/print.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
@@ -74,38 +75,44 @@ struct FeatureRow {
     std::string_view config = {};
 };
 constexpr uint32_t n(Feature f) { return static_cast<uint32_t>(f); }
-constexpr uint32_t n(MapType t) { return static_cast<uint32_t>(t); }
-constexpr uint32_t n(AttachType t) { return static_cast<uint32_t>(t); }
 using F = FeatureRow;
+constexpr FeatureRow of_type(std::string_view name, MapType type, std::string_view config = {}) {
+    const uint32_t number = static_cast<uint32_t>(type);
+    return {name, map_type_row(number).since, F::map, number, config};
+}
+constexpr FeatureRow of_type(std::string_view name, AttachType type, std::string_view config = {}) {
+    const uint32_t number = static_cast<uint32_t>(type);
+    return {name, attach_type_row(number).since, F::attach, number, config};
+}
 constexpr FeatureRow kFeatureRows[] = {
     {"names of maps and programs", "4.15", F::feature, n(Feature::object_name)},
     {"loading BTF", "4.18", F::feature, n(Feature::btf)},
     {"global data", "5.2", F::feature, n(Feature::global_data)},
     {"freezing maps", "5.2", F::feature, n(Feature::map_freeze)},
-    {"fentry and fexit", "5.5", F::attach, n(AttachType::TRACE_FENTRY), "CONFIG_DEBUG_INFO_BTF and CONFIG_FUNCTION_TRACER"},
-    {"typed raw tracepoints", "5.5", F::attach, n(AttachType::TRACE_RAW_TP), "CONFIG_DEBUG_INFO_BTF"},
+    of_type("fentry and fexit", AttachType::TRACE_FENTRY, "CONFIG_DEBUG_INFO_BTF and CONFIG_FUNCTION_TRACER"),
+    of_type("typed raw tracepoints", AttachType::TRACE_RAW_TP, "CONFIG_DEBUG_INFO_BTF"),
     {"bpf_probe_read_kernel()", "5.5", F::feature, n(Feature::probe_read_kernel),
      "CONFIG_BPF_EVENTS, and no lockdown=confidentiality"},
     {"batch commands", "5.6", F::feature, n(Feature::batch)},
-    {"struct_ops", "5.6", F::map, n(MapType::STRUCT_OPS), "CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF"},
-    {"LSM programs", "5.7", F::attach, n(AttachType::LSM_MAC), "CONFIG_BPF_LSM"},
+    of_type("struct_ops", MapType::STRUCT_OPS, "CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF"),
+    of_type("LSM programs", AttachType::LSM_MAC, "CONFIG_BPF_LSM"),
     {"ring buffers", "5.8", F::feature, n(Feature::ring_buffer)},
-    {"iterators", "5.8", F::attach, n(AttachType::TRACE_ITER), "CONFIG_DEBUG_INFO_BTF"},
+    of_type("iterators", AttachType::TRACE_ITER, "CONFIG_DEBUG_INFO_BTF"),
     {"run-time statistics", "5.8", F::feature, n(Feature::run_stats)},
-    {"XDP links", "5.9", F::attach, n(AttachType::XDP)},
+    of_type("XDP links", AttachType::XDP),
     {"perf event links", "5.15", F::feature, n(Feature::perf_link), "CONFIG_PERF_EVENTS"},
     {"bpf_get_attach_cookie()", "5.15", F::feature, n(Feature::cookie)},
     {"bpf_task_pt_regs()", "5.15", F::feature, n(Feature::task_pt_regs)},
     {"bpf_loop()", "5.17", F::feature, n(Feature::bpf_loop)},
-    {"kprobe.multi", "5.18", F::attach, n(AttachType::TRACE_KPROBE_MULTI), "CONFIG_FPROBE"},
-    {"user ring buffers", "6.1", F::map, n(MapType::USER_RINGBUF)},
-    {"netfilter programs", "6.4", F::attach, n(AttachType::NETFILTER), "CONFIG_NETFILTER_BPF_LINK"},
-    {"uprobe.multi", "6.6", F::attach, n(AttachType::TRACE_UPROBE_MULTI), "CONFIG_UPROBES"},
-    {"tcx", "6.6", F::attach, n(AttachType::TCX_INGRESS), "CONFIG_NET_XGRESS"},
-    {"netkit", "6.7", F::attach, n(AttachType::NETKIT_PRIMARY), "CONFIG_NETKIT"},
-    {"arenas", "6.9", F::map, n(MapType::ARENA)},
-    {"kprobe sessions", "6.10", F::attach, n(AttachType::TRACE_KPROBE_SESSION), "CONFIG_FPROBE"},
-    {"uprobe sessions", "6.13", F::attach, n(AttachType::TRACE_UPROBE_SESSION), "CONFIG_UPROBES"},
+    of_type("kprobe.multi", AttachType::TRACE_KPROBE_MULTI, "CONFIG_FPROBE"),
+    of_type("user ring buffers", MapType::USER_RINGBUF),
+    of_type("netfilter programs", AttachType::NETFILTER, "CONFIG_NETFILTER_BPF_LINK"),
+    of_type("uprobe.multi", AttachType::TRACE_UPROBE_MULTI, "CONFIG_UPROBES"),
+    of_type("tcx", AttachType::TCX_INGRESS, "CONFIG_NET_XGRESS"),
+    of_type("netkit", AttachType::NETKIT_PRIMARY, "CONFIG_NETKIT"),
+    of_type("arenas", MapType::ARENA),
+    of_type("kprobe sessions", AttachType::TRACE_KPROBE_SESSION, "CONFIG_FPROBE"),
+    of_type("uprobe sessions", AttachType::TRACE_UPROBE_SESSION, "CONFIG_UPROBES"),
 };
 
 Probed ask(const FeatureRow &row) {
@@ -117,25 +124,18 @@ Probed ask(const FeatureRow &row) {
     return {};
 }
 
-// "SOCKET_FILTER" -> "socket_filter"
-std::string lower(std::string_view name) {
-    std::string out(name);
-    std::transform(out.begin(), out.end(), out.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-    return out;
-}
-
 struct List {
     std::string_view group;
     uint32_t first, count;
-    std::string_view (*name)(uint32_t);
+    std::string (*word)(uint32_t);
     std::string_view (*since)(uint32_t);
     Probed (*probe)(uint32_t);
 };
 constexpr List kLists[] = {
-    {"program types", 1, kProgramTypeCount, program_type_name, program_type_since, probe_program_type},
-    {"map types", 1, kMapTypeCount, map_type_name, map_type_since, probe_map_type},
-    {"attach types", 0, kAttachTypeCount, attach_type_name, attach_type_since, probe_attach_type},
-    {"link types", 1, kLinkTypeCount, link_type_name, link_type_since, probe_link_type},
+    {"program types", 1, kProgramTypeCount, program_type_word, program_type_since, probe_program_type},
+    {"map types", 1, kMapTypeCount, map_kind_name, map_type_since, probe_map_type},
+    {"attach types", 0, kAttachTypeCount, attach_type_word, attach_type_since, probe_attach_type},
+    {"link types", 1, kLinkTypeCount, link_type_word, link_type_since, probe_link_type},
 };
 
 void examine_kernel(std::vector<Check> &out) {
@@ -147,7 +147,7 @@ void examine_kernel(std::vector<Check> &out) {
         out.push_back(checked(who, "features", std::string(row.name), ask(row), row.since, row.config));
     for (const List &list : kLists)
         for (uint32_t i = list.first; i < list.count; ++i) {
-            Check check = checked(who, list.group, lower(list.name(i)), list.probe(i), list.since(i));
+            Check check = checked(who, list.group, list.word(i), list.probe(i), list.since(i));
             check.listed = true;
             out.push_back(std::move(check));
         }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "asm/program_types.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/object/elf_object.h"
@@ -122,9 +123,6 @@ Result<size_t> choose_program(const ObjectSpec &spec, std::string_view name) {
                                  format("choose one: --prog {}", spec.programs[0].name)));
 }
 
-bool takes_packet(const ProgramSpec &program) {
-    return program.type == BPF_PROG_TYPE_XDP || program.type == BPF_PROG_TYPE_SCHED_CLS ||
-           program.type == BPF_PROG_TYPE_SCHED_ACT;
-}
+bool takes_packet(const ProgramSpec &program) { return program_type_row(program.type).run == ProgramRun::packet; }
 
 } // namespace rawbpf::inline v0::exec

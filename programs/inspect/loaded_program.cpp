@@ -40,14 +40,6 @@ uint64_t call_base() {
     return address;
 }
 
-/// "xdp": what the program's section would be called, as far as the kernel still knows; "type 99" for one newer than our list.
-std::string section_of(uint32_t type) {
-    std::string out(program_type_name(type));
-    if (out == "?") return format("type {}", type);
-    for (char &c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return out;
-}
-
 /// The kernel's name of a map, made sure to be the only one of it.
 std::string map_name(uint32_t id, Unit &unit, std::map<uint32_t, std::string> &known) {
     auto [at, added] = known.emplace(id, format("map_{}", id));
@@ -149,7 +141,7 @@ Result<Unit> loaded_program(uint32_t id) {
         const uint32_t to = n + 1 < starts.size() ? starts[n + 1].first : static_cast<uint32_t>(insns.size());
         Function function;
         function.name = starts[n].second;
-        if (n == 0) function.section = section_of(sizes.type);
+        if (n == 0) function.section = program_type_word(sizes.type);
         function.insns.assign(insns.begin() + from, insns.begin() + to);
         for (uint32_t i = from; i < to;) {
             Insn &insn = function.insns[i - from];

@@ -10,13 +10,13 @@
 //
 //      id:  ... what was there ... | STRUCT xdp_md, empty | PTR | FUNC_PROTO (int ctx*) | FUNC handle | DECL_TAG arg:ctx
 //
-// Names of contexts: kernel/bpf/btf.c, bpf_ctx_convert; the empty struct is found by its name. libbpf does the same since 1.4.
+// Names of contexts: asm/program_types.h; the empty struct is found by its name. libbpf does the same since 1.4.
 #include "runtime/kernel/context_arguments.h"
 
 #include <algorithm>
 #include <map>
 
-#include "asm/kinds.h"
+#include "asm/program_types.h"
 #include "runtime/base/fail.h"
 #include "runtime/btf/btf.h"
 
@@ -28,38 +28,6 @@ using btf::Kind;
 using btf::TypeId;
 
 constexpr std::string_view kTag = "arg:ctx";
-
-std::string_view context_of(uint32_t program_type) {
-    using P = ProgramType;
-    switch (static_cast<P>(program_type)) {
-    case P::CGROUP_DEVICE: return "bpf_cgroup_dev_ctx";
-    case P::CGROUP_SOCK: return "bpf_sock";
-    case P::CGROUP_SOCK_ADDR: return "bpf_sock_addr";
-    case P::CGROUP_SOCKOPT: return "bpf_sockopt";
-    case P::CGROUP_SYSCTL: return "bpf_sysctl";
-    case P::KPROBE: return "bpf_user_pt_regs_t";
-    case P::NETFILTER: return "bpf_nf_ctx";
-    case P::PERF_EVENT: return "bpf_perf_event_data";
-    case P::RAW_TRACEPOINT:
-    case P::RAW_TRACEPOINT_WRITABLE: return "bpf_raw_tracepoint_args";
-    case P::SK_LOOKUP: return "bpf_sk_lookup";
-    case P::SK_MSG: return "sk_msg_md";
-    case P::SK_REUSEPORT: return "sk_reuseport_md";
-    case P::SOCK_OPS: return "bpf_sock_ops";
-    case P::XDP: return "xdp_md";
-    case P::CGROUP_SKB:
-    case P::FLOW_DISSECTOR:
-    case P::LWT_IN:
-    case P::LWT_OUT:
-    case P::LWT_XMIT:
-    case P::LWT_SEG6LOCAL:
-    case P::SCHED_ACT:
-    case P::SCHED_CLS:
-    case P::SK_SKB:
-    case P::SOCKET_FILTER: return "__sk_buff";
-    default: return {}; // tracing programs and the like: their contexts have no one type
-    }
-}
 
 // Whether a parameter of that type stands for the context and isn't yet of the type that says so.
 Result<bool> needs_type(const Btf &types, TypeId parameter, uint32_t program_type, std::string_view context) {
@@ -129,7 +97,7 @@ Result<std::map<TypeId, Function>> marked_functions(const Btf &types, const Prog
 
 Result<std::optional<ContextArguments>> type_context_arguments(Bytes btf, const ProgramSpec &program) {
     using None = std::optional<ContextArguments>;
-    const std::string_view context = context_of(program.type);
+    const std::string_view context = program_type_row(program.type).context;
     const std::string_view all(reinterpret_cast<const char *>(btf.data()), btf.size());
     if (context.empty() || program.func_info.empty() || all.find(kTag) == std::string_view::npos) return None();
     const Btf types = TRY(Btf::parse(btf, "BTF"));

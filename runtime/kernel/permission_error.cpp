@@ -9,11 +9,10 @@
 #include "runtime/kernel/permission_error.h"
 
 #include <algorithm>
-#include <linux/bpf.h>
 #include <vector>
 
+#include "asm/program_types.h"
 #include "runtime/sys/facts.h"
-#include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -21,42 +20,13 @@ namespace {
 using sys::Capability;
 
 bool traces(uint32_t type) {
-    switch (type) {
-    case BPF_PROG_TYPE_KPROBE:
-    case BPF_PROG_TYPE_TRACEPOINT:
-    case BPF_PROG_TYPE_PERF_EVENT:
-    case BPF_PROG_TYPE_RAW_TRACEPOINT:
-    case BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE:
-    case BPF_PROG_TYPE_TRACING:
-    case BPF_PROG_TYPE_LSM:
-    case BPF_PROG_TYPE_STRUCT_OPS:
-    case BPF_PROG_TYPE_EXT: return true;
-    default: return false;
-    }
+    const ProgramFamily family = program_type_row(type).family;
+    return family == ProgramFamily::probe || family == ProgramFamily::decision || family == ProgramFamily::replaces;
 }
 
 bool is_for_networks(uint32_t type) {
-    switch (type) {
-    case BPF_PROG_TYPE_SCHED_CLS:
-    case BPF_PROG_TYPE_SCHED_ACT:
-    case BPF_PROG_TYPE_XDP:
-    case BPF_PROG_TYPE_LWT_IN:
-    case BPF_PROG_TYPE_LWT_OUT:
-    case BPF_PROG_TYPE_LWT_XMIT:
-    case BPF_PROG_TYPE_LWT_SEG6LOCAL:
-    case BPF_PROG_TYPE_SK_SKB:
-    case BPF_PROG_TYPE_SK_MSG:
-    case BPF_PROG_TYPE_FLOW_DISSECTOR:
-    case BPF_PROG_TYPE_CGROUP_DEVICE:
-    case BPF_PROG_TYPE_CGROUP_SOCK:
-    case BPF_PROG_TYPE_CGROUP_SOCK_ADDR:
-    case BPF_PROG_TYPE_CGROUP_SOCKOPT:
-    case BPF_PROG_TYPE_CGROUP_SYSCTL:
-    case BPF_PROG_TYPE_SOCK_OPS:
-    case BPF_PROG_TYPE_EXT:
-    case uapi::BPF_PROG_TYPE_NETFILTER: return true;
-    default: return false;
-    }
+    const ProgramFamily family = program_type_row(type).family;
+    return family == ProgramFamily::network || family == ProgramFamily::replaces;
 }
 
 } // namespace

@@ -33,10 +33,10 @@ int made(const sys::MapCreateAttr &attr) {
     return map ? 0 : map.error().os;
 }
 
-int try_storage(MapType type) {
+int try_storage(MapType type, uint32_t flags) {
     Result<Fd> btf = load_int_btf();
     if (!btf) return btf.error().os;
-    sys::MapCreateAttr attr = tiny_map(type, 4, 4, 0, BPF_F_NO_PREALLOC);
+    sys::MapCreateAttr attr = tiny_map(type, 4, 4, 0, flags);
     attr.btf_fd = static_cast<uint32_t>(btf->get());
     attr.btf_key_type_id = attr.btf_value_type_id = 1;
     return made(attr);
@@ -50,31 +50,17 @@ int try_map_of_maps(MapType type) {
     return made(attr);
 }
 
-// 0 or errno.
+// 0 or errno. What a type wants of its sizes is in its row; where it needs another object, that is made first.
 int try_map_type(MapType type) {
-    const uint32_t page = static_cast<uint32_t>(sys::page_size());
-    switch (type) {
-    case MapType::RINGBUF:
-    case MapType::USER_RINGBUF: return made(tiny_map(type, 0, 0, page));
-    case MapType::QUEUE:
-    case MapType::STACK:
-    case MapType::BLOOM_FILTER: return made(tiny_map(type, 0, 4, 1));
-    case MapType::LPM_TRIE: return made(tiny_map(type, 8, 8, 1, BPF_F_NO_PREALLOC));
-    case MapType::RHASH: return made(tiny_map(type, 4, 4, 1, BPF_F_NO_PREALLOC));
-    case MapType::STACK_TRACE: return made(tiny_map(type, 4, 8, 1));
-    case MapType::ARENA: return made(tiny_map(type, 0, 0, 1, BPF_F_MMAPABLE));
-    case MapType::INSN_ARRAY: return made(tiny_map(type, 4, 16, 1)); // struct bpf_insn_array_value
-    case MapType::CGROUP_STORAGE:
-    case MapType::PERCPU_CGROUP_STORAGE: return made(tiny_map(type, 8, 8, 0));
-    case MapType::SK_STORAGE:
-    case MapType::INODE_STORAGE:
-    case MapType::TASK_STORAGE:
-    case MapType::CGRP_STORAGE: return try_storage(type);
-    case MapType::ARRAY_OF_MAPS:
-    case MapType::HASH_OF_MAPS: return try_map_of_maps(type);
-    case MapType::STRUCT_OPS: return try_struct_ops(0);
-    default: return made(tiny_map(type, 4, 4, 1));
-    }
+    const MapTypeRow &row = map_type_row(static_cast<uint32_t>(type));
+    if (row.contents == MapContents::kernels) return try_struct_ops(0);
+    if (row.engine == MapEngine::maps || row.engine == MapEngine::map_set) return try_map_of_maps(type);
+    if (row.keys == MapKeys::object) return try_storage(type, row.flags);
+    if (row.contents == MapContents::owned) return made(tiny_map(type, 8, 8, 0)); // the key is a cgroup's number
+    if (is_ring_buffer(static_cast<uint32_t>(type))) return made(tiny_map(type, 0, 0, static_cast<uint32_t>(sys::page_size())));
+    const uint32_t key = row.keys == MapKeys::none ? 0 : row.keys == MapKeys::prefix ? 8 : 4;
+    const uint32_t value = row.values == MapValues::none ? 0 : row.least ? row.least : 4;
+    return made(tiny_map(type, key, value, 1, row.flags));
 }
 
 std::map<uint32_t, Probed> answers;

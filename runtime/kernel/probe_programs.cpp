@@ -19,45 +19,6 @@
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0 {
-namespace {
-
-// What differs from {0, not sleepable}: the kernel checks these before the verifier (bpf_prog_load_check_attach()).
-struct Shape {
-    ProgramType type;
-    AttachType attach;
-    bool sleepable;
-};
-constexpr Shape kShapes[] = {
-    {ProgramType::CGROUP_SOCK, AttachType::CGROUP_INET_SOCK_CREATE, false},
-    {ProgramType::CGROUP_SOCK_ADDR, AttachType::CGROUP_INET4_CONNECT, false},
-    {ProgramType::CGROUP_SOCKOPT, AttachType::CGROUP_GETSOCKOPT, false},
-    {ProgramType::CGROUP_SYSCTL, AttachType::CGROUP_SYSCTL, false},
-    {ProgramType::CGROUP_DEVICE, AttachType::CGROUP_DEVICE, false},
-    {ProgramType::SOCK_OPS, AttachType::CGROUP_SOCK_OPS, false},
-    {ProgramType::SK_LOOKUP, AttachType::SK_LOOKUP, false},
-    {ProgramType::NETFILTER, AttachType::NETFILTER, false},
-    {ProgramType::TRACING, AttachType::TRACE_FENTRY, false},
-    {ProgramType::LSM, AttachType::LSM_MAC, false},
-    {ProgramType::SYSCALL, AttachType{0}, true},
-};
-
-// The value that changes nothing where the program should run for a moment, and that the verifier wants: 0 for programs
-// that trace, XDP_PASS, "allow" elsewhere.
-int32_t harmless_value(ProgramType type) {
-    switch (type) {
-    case ProgramType::TRACING:
-    case ProgramType::LSM:
-    case ProgramType::KPROBE:
-    case ProgramType::TRACEPOINT:
-    case ProgramType::RAW_TRACEPOINT:
-    case ProgramType::PERF_EVENT: return 0;
-    case ProgramType::XDP: return XDP_PASS;
-    default: return 1;
-    }
-}
-
-} // namespace
-
 Support support_from(int os) {
     switch (os) {
     case EPERM:
@@ -77,7 +38,8 @@ Support support_from(int os) {
 }
 
 Attempt try_load(const TinyProgram &program) {
-    const Insn value_only[] = {{0xb7, 0, 0, 0, harmless_value(program.type)}, {0x95, 0, 0, 0, 0}}; // r0 = value; exit
+    const Insn value_only[] = {{0xb7, 0, 0, 0, program_type_row(static_cast<uint32_t>(program.type)).value},
+                               {0x95, 0, 0, 0, 0}}; // r0 = value; exit
     std::span<const Insn> insns = program.insns.empty() ? std::span<const Insn>(value_only) : program.insns;
     sys::ProgLoadAttr attr;
     attr.prog_type = static_cast<uint32_t>(program.type);
@@ -97,9 +59,10 @@ Attempt try_load(const TinyProgram &program) {
 }
 
 TinyProgram usual_program(uint32_t type) {
-    for (const Shape &shape : kShapes)
-        if (static_cast<uint32_t>(shape.type) == type) return {shape.type, shape.attach, 0, shape.sleepable, {}};
-    return {.type = ProgramType{type}};
+    // The kernel checks these before the verifier (bpf_prog_load_check_attach()); SYSCALL programs always may sleep.
+    return {.type = ProgramType{type},
+            .attach = usual_attach_type(ProgramType{type}),
+            .sleepable = ProgramType{type} == ProgramType::SYSCALL};
 }
 
 uint32_t kernel_type_id(std::string_view name) {

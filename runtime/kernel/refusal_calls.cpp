@@ -4,6 +4,7 @@
 #include <linux/bpf.h>
 
 #include "asm/helpers.h"
+#include "asm/program_types.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/refusal_parts.h"
 #include "runtime/sys/names.h"
@@ -267,9 +268,7 @@ bool helper_refused(Case &c) {
     const HelperInfo *helper = called_helper(c);
     if (!helper) return false;
     const std::string_view name = helper->name;
-    const bool tracing = c.program.type == BPF_PROG_TYPE_KPROBE || c.program.type == BPF_PROG_TYPE_TRACEPOINT ||
-                         c.program.type == BPF_PROG_TYPE_PERF_EVENT || c.program.type == BPF_PROG_TYPE_RAW_TRACEPOINT ||
-                         c.program.type == BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE || c.program.type == BPF_PROG_TYPE_TRACING;
+    const bool tracing = program_type_row(c.program.type).family == ProgramFamily::probe;
     const bool writes = name == "probe_write_user";
     const bool reads =
         name == "probe_read" || name == "probe_read_str" || name == "probe_read_kernel" || name == "probe_read_kernel_str";

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "asm/program_types.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/refusal_parts.h"
 
@@ -21,24 +22,6 @@ bool says_loop(const ProgramPlace &place) {
         if (place.source.find(word) != std::string::npos) return true;
     return false;
 }
-
-struct Returns {
-    uint32_t type;
-    std::string_view words;
-};
-constexpr Returns kReturns[] = {
-    {BPF_PROG_TYPE_CGROUP_SKB, "0 drops the packet, 1 lets it pass (egress: 2 and 3 the same, with congestion)"},
-    {BPF_PROG_TYPE_CGROUP_SOCK, "0 refuses, 1 allows"},
-    {BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "0 refuses, 1 allows"},
-    {BPF_PROG_TYPE_CGROUP_DEVICE, "0 refuses, 1 allows"},
-    {BPF_PROG_TYPE_CGROUP_SYSCTL, "0 refuses, 1 allows"},
-    {BPF_PROG_TYPE_CGROUP_SOCKOPT, "0 refuses, 1 allows"},
-    {BPF_PROG_TYPE_SOCK_OPS, "0 or 1; an answer is left in ctx->reply"},
-    {BPF_PROG_TYPE_SK_LOOKUP, "0 (SK_DROP) drops, 1 (SK_PASS) goes on"},
-    {BPF_PROG_TYPE_TRACING, "fentry and fexit programs return 0"},
-    {BPF_PROG_TYPE_LSM, "0 allows, a negative errno refuses"},
-    {BPF_PROG_TYPE_FLOW_DISSECTOR, "BPF_OK, BPF_DROP or BPF_FLOW_DISSECTOR_CONTINUE"},
-};
 
 // The call that the path is inside of at its end; nothing: it is in the program's own function.
 std::optional<size_t> entered_by(const Case &c) {
@@ -227,9 +210,7 @@ bool returned(Case &c) {
     const size_t should = reason.find("should have been in ");
     if (should == std::string_view::npos) return false;
     const std::string_view range = reason.substr(should + sizeof "should have been in " - 1);
-    std::string_view meaning;
-    for (const Returns &row : kReturns)
-        if (row.type == c.program.type) meaning = row.words;
+    const std::string_view meaning = program_type_row(c.program.type).returns;
     c.refusal.hint = format("return a constant of {}{}{}", range.substr(0, range.find_first_of("])") + 1),
                             meaning.empty() ? "" : ": ", meaning);
     return true;

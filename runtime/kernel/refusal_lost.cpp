@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "asm/program_types.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/refusal_parts.h"
 
@@ -212,22 +213,18 @@ PacketPlace packet_register(const Case &c, size_t end, int reg) {
     if (!load || BPF_CLASS(load->code) != BPF_LDX) return PacketPlace::none;
     if (origin_of(c.path, from.step, c.program.insns, load->src).kind != Origin::Kind::entry) return PacketPlace::none;
     struct Row {
-        uint32_t type;
+        std::string_view context;
         int16_t data, end, meta;
     };
-    constexpr Row kOthers[] = {
-        {BPF_PROG_TYPE_XDP, 0, 4, 8},
-        {BPF_PROG_TYPE_SK_MSG, 0, 8, -1},
-        {BPF_PROG_TYPE_SK_REUSEPORT, 0, 8, -1},
+    constexpr Row kRows[] = {
+        {"__sk_buff", offsetof(__sk_buff, data), offsetof(__sk_buff, data_end), offsetof(__sk_buff, data_meta)},
+        {"xdp_md", 0, 4, 8},
+        {"sk_msg_md", 0, 8, -1},
+        {"sk_reuseport_md", 0, 8, -1},
     };
-    constexpr uint32_t kBuffers[] = {BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_SCHED_ACT,     BPF_PROG_TYPE_CGROUP_SKB,
-                                     BPF_PROG_TYPE_SK_SKB,    BPF_PROG_TYPE_LWT_IN,        BPF_PROG_TYPE_LWT_OUT,
-                                     BPF_PROG_TYPE_LWT_XMIT,  BPF_PROG_TYPE_LWT_SEG6LOCAL, BPF_PROG_TYPE_FLOW_DISSECTOR};
     Row row = {};
-    if (std::find(std::begin(kBuffers), std::end(kBuffers), c.program.type) != std::end(kBuffers))
-        row = {c.program.type, offsetof(__sk_buff, data), offsetof(__sk_buff, data_end), offsetof(__sk_buff, data_meta)};
-    for (const Row &other : kOthers)
-        if (other.type == c.program.type) row = other;
+    for (const Row &one : kRows)
+        if (one.context == program_type_row(c.program.type).context) row = one;
     if (row.end == 0) return PacketPlace::none;
     return load->off == row.data   ? PacketPlace::data
            : load->off == row.end  ? PacketPlace::end

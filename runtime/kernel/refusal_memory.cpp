@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <linux/bpf.h>
 
+#include "asm/program_types.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/refusal_parts.h"
 
@@ -233,41 +234,12 @@ bool atomic_place(Case &c) {
 }
 
 bool context_access(Case &c) {
-    struct Row {
-        uint32_t type;
-        std::string_view name;
-    };
-    constexpr Row kContexts[] = {
-        {BPF_PROG_TYPE_SOCKET_FILTER, "struct __sk_buff"},
-        {BPF_PROG_TYPE_SCHED_CLS, "struct __sk_buff"},
-        {BPF_PROG_TYPE_SCHED_ACT, "struct __sk_buff"},
-        {BPF_PROG_TYPE_CGROUP_SKB, "struct __sk_buff"},
-        {BPF_PROG_TYPE_SK_SKB, "struct __sk_buff"},
-        {BPF_PROG_TYPE_XDP, "struct xdp_md"},
-        {BPF_PROG_TYPE_LWT_IN, "struct __sk_buff"},
-        {BPF_PROG_TYPE_LWT_OUT, "struct __sk_buff"},
-        {BPF_PROG_TYPE_LWT_XMIT, "struct __sk_buff"},
-        {BPF_PROG_TYPE_LWT_SEG6LOCAL, "struct __sk_buff"},
-        {BPF_PROG_TYPE_FLOW_DISSECTOR, "struct __sk_buff"},
-        {BPF_PROG_TYPE_KPROBE, "struct pt_regs"},
-        {BPF_PROG_TYPE_PERF_EVENT, "struct bpf_perf_event_data"},
-        {BPF_PROG_TYPE_CGROUP_SOCK, "struct bpf_sock"},
-        {BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "struct bpf_sock_addr"},
-        {BPF_PROG_TYPE_SOCK_OPS, "struct bpf_sock_ops"},
-        {BPF_PROG_TYPE_SK_MSG, "struct sk_msg_md"},
-        {BPF_PROG_TYPE_SK_LOOKUP, "struct bpf_sk_lookup"},
-        {BPF_PROG_TYPE_SK_REUSEPORT, "struct sk_reuseport_md"},
-        {BPF_PROG_TYPE_CGROUP_SYSCTL, "struct bpf_sysctl"},
-        {BPF_PROG_TYPE_CGROUP_SOCKOPT, "struct bpf_sockopt"},
-        {BPF_PROG_TYPE_CGROUP_DEVICE, "struct bpf_cgroup_dev_ctx"},
-        {BPF_PROG_TYPE_TRACEPOINT, "the tracepoint's record (its format file in tracefs)"},
-        {BPF_PROG_TYPE_RAW_TRACEPOINT, "struct bpf_raw_tracepoint_args"},
-    };
     const std::optional<int64_t> off = number_after(c.refusal.reason, " off="), size = number_after(c.refusal.reason, " size=");
     if (!off || !size || !c.insn()) return false;
-    std::string_view name = "the context";
-    for (const Row &row : kContexts)
-        if (row.type == c.program.type) name = row.name;
+    const ProgramTypeRow &row = program_type_row(c.program.type);
+    const std::string name = !row.shown.empty()     ? std::string(row.shown)
+                             : !row.context.empty() ? format("struct {}", row.context)
+                                                    : std::string("the context");
     c.note(format("{} {} at offset {} of {}", stores(*c.insn()) ? "it writes" : "it reads", bytes(*size), *off, name));
     c.refusal.hint =
         stores(*c.insn())

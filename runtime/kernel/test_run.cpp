@@ -71,7 +71,7 @@ Result<TestRun> test_run(ObjectSpec spec, size_t n, const TestRunOptions &option
     const Map *result = out.object.find_map(kHarnessResult);
     if (!loaded || !result) return fail(Errc::internal, "the program or its result isn't there after loading");
 
-    const bool raw = program.type == BPF_PROG_TYPE_RAW_TRACEPOINT || program.type == BPF_PROG_TYPE_SYSCALL;
+    const bool raw = program_type_row(program.type).run == ProgramRun::arguments;
     std::vector<std::byte> packet;
     std::vector<std::byte> after(options.memory.size() + 256); // XDP may have grown it
     sys::ProgTestRunAttr attr;

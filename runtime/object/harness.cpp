@@ -19,6 +19,7 @@
 #include "asm/encode.h"
 #include "asm/lookup.h"
 #include "asm/print.h"
+#include "asm/program_types.h"
 #include "runtime/base/fail.h"
 #include <linux/bpf.h>
 
@@ -56,16 +57,11 @@ bool leaves(const Insn &insn) {
                     form->shape == Shape::jump_reg);
 }
 
-/// The kernel runs these for us; the others only when something happens.
+/// The kernel runs some types for us; the others only when something happens.
 uint32_t type_to_run(uint32_t type) {
-    switch (type) {
-    case BPF_PROG_TYPE_UNSPEC: return BPF_PROG_TYPE_SOCKET_FILTER;
-    case BPF_PROG_TYPE_KPROBE:
-    case BPF_PROG_TYPE_TRACEPOINT:
-    case BPF_PROG_TYPE_PERF_EVENT:
-    case BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE: return BPF_PROG_TYPE_RAW_TRACEPOINT;
-    default: return type;
-    }
+    if (ProgramType{type} == ProgramType::UNSPEC) return static_cast<uint32_t>(ProgramType::SOCKET_FILTER);
+    return program_type_row(type).run == ProgramRun::as_raw_tracepoint ? static_cast<uint32_t>(ProgramType::RAW_TRACEPOINT)
+                                                                       : type;
 }
 
 } // namespace

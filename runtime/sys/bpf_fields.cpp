@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "asm/attach_types.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/uapi.h"
 
@@ -180,7 +181,6 @@ constexpr Field kTaskFd[] = {
         MORE(LinkCreateAttr, flags, number)
 #define LINK_ANCHOR                                                                                                              \
     Field{"relative_fd", 16, 4, Show::fd, false}, Field { "expected_revision", 24, 8, Show::number, false }
-constexpr uint32_t kTraceFsession = 58; // 7.0
 constexpr Field kLinkCreate[] = {LINK_HEAD, LINK_ANCHOR};
 constexpr Field kLinkInterface[] = {CORE(LinkCreateAttr, prog_fd, fd), Field{"target_ifindex", 4, 4, Show::number, true},
                                     CORE(LinkCreateAttr, attach_type, attach_type), MORE(LinkCreateAttr, flags, number),
@@ -238,31 +238,25 @@ constexpr Field kStream[] = {Field{"stream_buf", 0, 8, Show::bytes_out, true, 8}
 #undef RECORDS
 
 std::span<const Field> fields_of_link(uint32_t attach_type) {
-    switch (attach_type) {
-    case BPF_PERF_EVENT: return kLinkEvent;
-    case BPF_TRACE_ITER: return kLinkIter;
-    case uapi::BPF_TRACE_KPROBE_MULTI:
-    case uapi::BPF_TRACE_KPROBE_SESSION: return kLinkKprobes;
-    case uapi::BPF_TRACE_UPROBE_MULTI:
-    case uapi::BPF_TRACE_UPROBE_SESSION: return kLinkUprobes;
-    case uapi::BPF_NETFILTER: return kLinkNetfilter;
-    case uapi::BPF_TRACE_FENTRY_MULTI:
-    case uapi::BPF_TRACE_FEXIT_MULTI:
-    case uapi::BPF_TRACE_FSESSION_MULTI: return kLinkTrampolines;
-    case BPF_TRACE_RAW_TP:
-    case BPF_TRACE_FENTRY:
-    case BPF_TRACE_FEXIT:
-    case BPF_MODIFY_RETURN:
-    case BPF_LSM_MAC:
-    case kTraceFsession: return kLinkTracing;
-    case BPF_XDP:
-    case uapi::BPF_TCX_INGRESS:
-    case uapi::BPF_TCX_EGRESS:
-    case uapi::BPF_NETKIT_PRIMARY:
-    case uapi::BPF_NETKIT_PEER: return kLinkInterface;
-    case uapi::BPF_STRUCT_OPS: return kLinkStructOps;
-    default: return kLinkCreate;
+    switch (attach_type_row(attach_type).link) {
+    case LinkType::PERF_EVENT: return kLinkEvent;
+    case LinkType::ITER: return kLinkIter;
+    case LinkType::KPROBE_MULTI: return kLinkKprobes;
+    case LinkType::UPROBE_MULTI: return kLinkUprobes;
+    case LinkType::NETFILTER: return kLinkNetfilter;
+    case LinkType::TRACING_MULTI: return kLinkTrampolines;
+    case LinkType::RAW_TRACEPOINT:
+    case LinkType::TRACING: return kLinkTracing;
+    case LinkType::XDP:
+    case LinkType::TCX:
+    case LinkType::NETKIT: return kLinkInterface;
+    case LinkType::STRUCT_OPS: return kLinkStructOps;
+    case LinkType::UNSPEC:
+    case LinkType::CGROUP:
+    case LinkType::NETNS:
+    case LinkType::SOCKMAP: break;
     }
+    return kLinkCreate;
 }
 
 } // namespace

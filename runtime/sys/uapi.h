@@ -11,6 +11,8 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 
+#include "asm/kinds.h"
+
 namespace rawbpf::inline v0::uapi {
 
 // enum bpf_cmd
@@ -18,31 +20,27 @@ inline constexpr uint32_t BPF_TOKEN_CREATE = 36;           // 6.9
 inline constexpr uint32_t BPF_PROG_STREAM_READ_BY_FD = 37; // 6.17
 inline constexpr uint32_t BPF_PROG_ASSOC_STRUCT_OPS = 38;  // 7.0
 
-// enum bpf_map_type
-inline constexpr uint32_t BPF_MAP_TYPE_BLOOM_FILTER = 30; // 5.16
-inline constexpr uint32_t BPF_MAP_TYPE_USER_RINGBUF = 31; // 6.1
-inline constexpr uint32_t BPF_MAP_TYPE_CGRP_STORAGE = 32; // 6.2
-inline constexpr uint32_t BPF_MAP_TYPE_ARENA = 33;        // 6.9
-inline constexpr uint32_t BPF_MAP_TYPE_INSN_ARRAY = 34;   // 6.19
-
-// enum bpf_prog_type
-inline constexpr uint32_t BPF_PROG_TYPE_NETFILTER = 32; // 6.4
-
-// enum bpf_attach_type
-inline constexpr uint32_t BPF_TRACE_KPROBE_MULTI = 42;   // 5.18
-inline constexpr uint32_t BPF_LSM_CGROUP = 43;           // 6.0
-inline constexpr uint32_t BPF_STRUCT_OPS = 44;           // 6.4
-inline constexpr uint32_t BPF_NETFILTER = 45;            // 6.4
-inline constexpr uint32_t BPF_TCX_INGRESS = 46;          // 6.6
-inline constexpr uint32_t BPF_TCX_EGRESS = 47;           // 6.6
-inline constexpr uint32_t BPF_TRACE_UPROBE_MULTI = 48;   // 6.6
-inline constexpr uint32_t BPF_NETKIT_PRIMARY = 54;       // 6.7
-inline constexpr uint32_t BPF_NETKIT_PEER = 55;          // 6.7
-inline constexpr uint32_t BPF_TRACE_KPROBE_SESSION = 56; // 6.10
-inline constexpr uint32_t BPF_TRACE_UPROBE_SESSION = 57; // 6.13
-inline constexpr uint32_t BPF_TRACE_FENTRY_MULTI = 59;   // newer than 7.2, with the next two
-inline constexpr uint32_t BPF_TRACE_FEXIT_MULTI = 60;
-inline constexpr uint32_t BPF_TRACE_FSESSION_MULTI = 61;
+// enum bpf_map_type, bpf_prog_type and bpf_attach_type: the numbers and versions are those of asm/kinds.h
+inline constexpr uint32_t BPF_MAP_TYPE_BLOOM_FILTER = static_cast<uint32_t>(MapType::BLOOM_FILTER);
+inline constexpr uint32_t BPF_MAP_TYPE_USER_RINGBUF = static_cast<uint32_t>(MapType::USER_RINGBUF);
+inline constexpr uint32_t BPF_MAP_TYPE_CGRP_STORAGE = static_cast<uint32_t>(MapType::CGRP_STORAGE);
+inline constexpr uint32_t BPF_MAP_TYPE_ARENA = static_cast<uint32_t>(MapType::ARENA);
+inline constexpr uint32_t BPF_MAP_TYPE_INSN_ARRAY = static_cast<uint32_t>(MapType::INSN_ARRAY);
+inline constexpr uint32_t BPF_PROG_TYPE_NETFILTER = static_cast<uint32_t>(ProgramType::NETFILTER);
+inline constexpr uint32_t BPF_TRACE_KPROBE_MULTI = static_cast<uint32_t>(AttachType::TRACE_KPROBE_MULTI);
+inline constexpr uint32_t BPF_LSM_CGROUP = static_cast<uint32_t>(AttachType::LSM_CGROUP);
+inline constexpr uint32_t BPF_STRUCT_OPS = static_cast<uint32_t>(AttachType::STRUCT_OPS);
+inline constexpr uint32_t BPF_NETFILTER = static_cast<uint32_t>(AttachType::NETFILTER);
+inline constexpr uint32_t BPF_TCX_INGRESS = static_cast<uint32_t>(AttachType::TCX_INGRESS);
+inline constexpr uint32_t BPF_TCX_EGRESS = static_cast<uint32_t>(AttachType::TCX_EGRESS);
+inline constexpr uint32_t BPF_TRACE_UPROBE_MULTI = static_cast<uint32_t>(AttachType::TRACE_UPROBE_MULTI);
+inline constexpr uint32_t BPF_NETKIT_PRIMARY = static_cast<uint32_t>(AttachType::NETKIT_PRIMARY);
+inline constexpr uint32_t BPF_NETKIT_PEER = static_cast<uint32_t>(AttachType::NETKIT_PEER);
+inline constexpr uint32_t BPF_TRACE_KPROBE_SESSION = static_cast<uint32_t>(AttachType::TRACE_KPROBE_SESSION);
+inline constexpr uint32_t BPF_TRACE_UPROBE_SESSION = static_cast<uint32_t>(AttachType::TRACE_UPROBE_SESSION);
+inline constexpr uint32_t BPF_TRACE_FENTRY_MULTI = static_cast<uint32_t>(AttachType::TRACE_FENTRY_MULTI);
+inline constexpr uint32_t BPF_TRACE_FEXIT_MULTI = static_cast<uint32_t>(AttachType::TRACE_FEXIT_MULTI);
+inline constexpr uint32_t BPF_TRACE_FSESSION_MULTI = static_cast<uint32_t>(AttachType::TRACE_FSESSION_MULTI);
 
 // Flags of BPF_MAP_CREATE
 inline constexpr uint32_t BPF_F_VTYPE_BTF_OBJ_FD = 1U << 15; // 6.9

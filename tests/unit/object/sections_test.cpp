@@ -47,4 +47,30 @@ TEST_CASE("sections: names of types") {
     CHECK(map_type_since(27) == "5.8");
     CHECK(attach_type_name(26) == "MODIFY_RETURN");
     CHECK(program_type_name(1000) == "?");
+    CHECK(program_type_word(7) == "perf_event");
+    CHECK(attach_type_word(uint32_t(AttachType::TCX_INGRESS)) == "tcx_ingress");
+    CHECK(link_type_word(uint32_t(LinkType::KPROBE_MULTI)) == "kprobe_multi");
+    CHECK(link_type_word(99) == "type 99");
+}
+
+TEST_CASE("sections: the rows of types agree with each other and with the kernel's names") {
+    // What a small program of a type is loaded with: one at most, and it is for programs of that type.
+    for (uint32_t type = 0; type < kProgramTypeCount; ++type) {
+        int usual = 0;
+        for (const AttachTypeRow &row : kAttachTypes) usual += row.usual && row.program == ProgramType{type};
+        CHECK(usual <= 1);
+        const ProgramTypeRow &row = program_type_row(type);
+        CHECK((row.since.empty() == (type == 0)));
+        CHECK(!row.context.starts_with("struct"));
+    }
+    CHECK(usual_attach_type(ProgramType::SK_LOOKUP) == AttachType::SK_LOOKUP);
+    CHECK(usual_attach_type(ProgramType::KPROBE) == AttachType{0});
+    // A section's attach type is for programs of the section's type; SK_SKB's and the like without one have 0.
+    for (const SectionKind &kind : section_kinds())
+        if (kind.attach_type != AttachType{0}) CHECK(attach_type_row(uint32_t(kind.attach_type)).program == kind.type);
+    // Links that are tried by attaching to nothing need an errno that proves them.
+    for (const AttachTypeRow &row : kAttachTypes)
+        if (row.asked == AttachQuestion::link) CHECK(link_type_row(uint32_t(row.link)).refusal != 0);
+    CHECK(first_attach_type(LinkType::TRACING) == uint32_t(AttachType::TRACE_FENTRY));
+    CHECK(first_attach_type(LinkType{99}) == kAttachTypeCount);
 }
