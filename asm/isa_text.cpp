@@ -44,7 +44,9 @@ std::string version(KernelVersion since) {
 }
 std::string cpu(const Form &form) { return form.cpu > 4 ? "newer than v4" : "v" + std::to_string(form.cpu); }
 
-std::string meaning(const Form &form) {
+} // namespace
+
+std::string isa_meaning(const Form &form) {
     const std::string bits = std::to_string(form.bits), symbol(form.symbol);
     const std::string upper = form.register_bits == 32 ? "; the upper half of the register becomes zero" : "";
     const bool with_number = form.shape == Shape::alu_imm || form.shape == Shape::branch_imm;
@@ -128,6 +130,8 @@ std::string meaning(const Form &form) {
     return {};
 }
 
+namespace {
+
 /// "[ code 07 | src 0 | dst | off 0 | imm ]"
 std::string picture(const Form &form) {
     const uint8_t fields = form.fields();
@@ -208,7 +212,7 @@ std::string isa_entry(const Form &form) {
     std::string out(form.name);
     pad(out, 0, 20);
     out += print(slots) + "\n";
-    out += "    does            " + meaning(form) + "\n";
+    out += "    does            " + isa_meaning(form) + "\n";
     out += "    fields          " + picture(form) + "\n";
     out += "    bytes           ";
     uint8_t raw[16];

@@ -1,6 +1,7 @@
 // `rawbpf asm`: text into an object file, bytes, or a listing.
 #include <cstring>
 
+#include "asm/bits.h"
 #include "asm/print.h"
 #include "cli/asm_file.h"
 #include "cli/commands.h"
@@ -44,17 +45,10 @@ Result<std::string> bytes_of_unit(const Unit &unit, bool hex) {
     if (!flatten(unit, insns, why))
         return Unexpected(
             make_error(Errc::invalid_argument, format("{}: {}", unit.name, why), "-o FILE makes an object, which can be loaded"));
+    if (hex) return hex_of(insns) + "\n";
     std::string raw(insns.size() * sizeof(Insn), '\0');
     std::memcpy(raw.data(), insns.data(), raw.size());
-    if (!hex) return raw;
-    std::string out;
-    out.reserve(raw.size() * 3);
-    for (char c : raw) {
-        if (!out.empty()) out += ' ';
-        out += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
-        out += "0123456789abcdef"[c & 15];
-    }
-    return out + "\n";
+    return raw;
 }
 
 Result<std::string> object_of_unit(const Unit &unit, const std::string &btf) {

@@ -40,6 +40,8 @@ constexpr Row kRows[] = {
     row("gen skeleton", kGenSkeleton, Part::objects),
     row("asm", kAsm, Part::assembler),
     row("disasm", kDisasm, Part::assembler),
+    row("encode", kEncode, Part::assembler),
+    row("decode", kDecode, Part::assembler),
     row("isa", kIsa, Part::assembler),
     row("helper", kHelper, Part::assembler),
     row("doctor", kDoctor),

@@ -14,7 +14,7 @@ extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
 extern const Command kLoad, kExec, kStep;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
-extern const Command kAsm, kDisasm, kIsa, kHelper;
+extern const Command kAsm, kDisasm, kEncode, kDecode, kIsa, kHelper;
 extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;
 
 /// This build's, in the order in which help lists them (command_list.cpp).

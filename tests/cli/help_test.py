@@ -102,6 +102,36 @@ def man_pages_are_well_formed():
 
 
 @test
+def encode_and_decode_take_instructions_apart():
+    shown = good("decode", "b7 00 00 00 2a 00 00 00").out
+    assert shown.startswith("r0 = 42\nmov: dst = the number"), shown
+    assert "b7           .....111  class      alu64" in shown and "1011....  operation  mov" in shown, shown
+    # There and back, for each instruction of the table: the bytes of one are the bytes of the other, and JSON's fields make them up.
+    for line in good("isa").out.splitlines()[1:]:
+        text = line[19:65].strip()
+        if not text or text.startswith("goto") or "goto" in text or text.startswith("call") or text.startswith("may_goto"):
+            continue
+        made = [json.loads(l) for l in good("encode", text, "--json").out.splitlines()]
+        assert made[0]["type"] == "header" and len(made) == 2, (text, made)
+        one = made[1]
+        again = json.loads(good("decode", one["bytes"], "--json").out.splitlines()[1])
+        assert again == one and one["undefined"] is None, (text, one, again)
+        raw = bytearray(len(one["bytes"].split()))
+        for f in one["fields"]:
+            n = int.from_bytes(raw[f["byte"]:f["byte"] + 4], "little") | f["value"] << f["low_bit"]
+            raw[f["byte"]:f["byte"] + 4] = n.to_bytes(4, "little")
+        assert raw == bytes.fromhex(one["bytes"]), (text, one)
+    r = run("decode", "ff 01 00 00 00 00 00 00")
+    assert r.code == 1 and "no instruction has the code 0xff" in r.out, r
+    r = run("decode", "b7 10 00 00 2a 00 00 00")
+    assert r.code == 1 and "src is 1, but must be 0" in r.out, r
+    bad(1, "lacks 6", "decode", "18 00")
+    bad(1, "the last 8 are missing", "decode", "18 00 00 00 01 00 00 00")
+    bad(1, "that is no instruction", "encode", "r1 ++ 5")
+    bad(1, "there is no instruction in it", "encode", "")
+
+
+@test
 def isa_and_helper_tell_of_one_and_of_all():
     assert len(good("isa").out.splitlines()) == 183
     assert "if r1 s< r2 goto +3" in good("isa", "jslt").out
