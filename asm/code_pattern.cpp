@@ -18,6 +18,8 @@
 
 #include <algorithm>
 
+#include "asm/section_names.h"
+
 namespace rawbpf::inline v0 {
 
 namespace {
@@ -43,26 +45,33 @@ const Registers *registers_of(Arch arch) {
 
 enum class Context : uint8_t { other, registers, returned, array, array_and_result, syscall, tracepoint };
 
-/// What r1 is at the program's entry. The words are those in front of the slash in libbpf's section names.
+/// What r1 is at the program's entry.
 Context context_of(std::string_view section) {
-    struct Row {
-        std::string_view word;
-        Context context;
-    };
-    constexpr Row kRows[] = {
-        {"kprobe", Context::registers},       {"uprobe", Context::registers},
-        {"kretprobe", Context::returned},     {"uretprobe", Context::returned},
-        {"kretsyscall", Context::returned},   {"ksyscall", Context::syscall},
-        {"fentry", Context::array},           {"lsm", Context::array},
-        {"lsm_cgroup", Context::array},       {"raw_tp", Context::array},
-        {"raw_tracepoint", Context::array},   {"tp_btf", Context::array},
-        {"fexit", Context::array_and_result}, {"fmod_ret", Context::array_and_result},
-        {"tp", Context::tracepoint},          {"tracepoint", Context::tracepoint},
-    };
-    const std::string_view word = section.substr(0, section.find_first_of("/.")); // kprobe.multi, uprobe.s, raw_tp.w
-    for (const Row &row : kRows)
-        if (row.word == word) return row.context;
-    return Context::other;
+    const SectionKind *kind = find_section_kind(section);
+    if (kind == nullptr) return Context::other;
+    switch (kind->attachment) {
+    case Attachment::kprobe:
+    case Attachment::kprobe_multi:
+    case Attachment::kprobe_session:
+    case Attachment::uprobe:
+    case Attachment::uprobe_multi:
+    case Attachment::uprobe_session: return Context::registers;
+    case Attachment::kretprobe:
+    case Attachment::kretprobe_multi:
+    case Attachment::uretprobe:
+    case Attachment::uretprobe_multi:
+    case Attachment::kretsyscall: return Context::returned;
+    case Attachment::ksyscall: return Context::syscall;
+    case Attachment::tracepoint: return Context::tracepoint;
+    case Attachment::raw_tracepoint: return Context::array;
+    case Attachment::trampoline:
+    case Attachment::trampoline_multi:
+        return kind->attach_type == AttachType::TRACE_FEXIT || kind->attach_type == AttachType::MODIFY_RETURN ||
+                       kind->attach_type == AttachType::TRACE_FEXIT_MULTI
+                   ? Context::array_and_result
+                   : Context::array;
+    default: return kind->target == SectionTarget::lsm_hook ? Context::array : Context::other; // lsm_cgroup
+    }
 }
 
 } // namespace
