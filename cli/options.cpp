@@ -146,15 +146,21 @@ bool is_negative(std::string_view word) {
 
 constexpr size_t kNone = SIZE_MAX;
 
+size_t was(std::span<const Option> options, std::string_view spelling) {
+    for (size_t i = 0; i < options.size(); ++i)
+        for (const std::string_view earlier : split(options[i].was, ' '))
+            if (earlier == spelling) return i;
+    return kNone;
+}
 size_t with_name(std::span<const Option> options, std::string_view name) {
     for (size_t i = 0; i < options.size(); ++i)
         if (options[i].name == name) return i;
-    return kNone;
+    return was(options, name);
 }
 size_t with_letter(std::span<const Option> options, char letter) {
     for (size_t i = 0; i < options.size(); ++i)
         if (options[i].letter == letter) return i;
-    return kNone;
+    return was(options, std::string_view(&letter, 1));
 }
 
 } // namespace

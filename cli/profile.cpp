@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/lines.h"
 #include "cli/narrator.h"
+#include "cli/object_file.h"
 #include "cli/profile_export.h"
 #include "cli/profile_live.h"
 #include "cli/profile_off_cpu.h"
@@ -129,12 +130,13 @@ constexpr Option kOptions[] = {
     kVerboseOption,
     kQuietOption,
     kSyscallsOption,
-    {.name = "bpf",
-     .kind = Kind::choice,
-     .argument = "SOURCE",
-     .help = "which BPF program to use: the one compiled from C, or its equivalent in the C++ DSL",
-     .fallback = "auto",
-     .choices = "auto clang dsl"},
+    {.name = "object",
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help =
+         "run this BPF program in place of rawbpf's own: an object compiled from programs/profile/profile.bpf.c, or from your "
+         "copy of it. It walks user stacks by frame pointers, and each sample is sent",
+     .was = "bpf"},
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
@@ -154,6 +156,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf profile --json -d 5 | jq -r 'select(.comm).comm' | sort | uniq -c", "who was on the CPU, counted"},
     {"sudo rawbpf profile --record board.rbpf -d 30",
      "capture on one machine; rawbpf report board.rbpf names and shows it on another"},
+    {"sudo rawbpf profile --object profile.bpf.o -f top -d 5", "with a program of your own, compiled from C"},
     {"sudo rawbpf profile --syscalls -d 1 -o /dev/null", "see each system call"},
 };
 
@@ -204,6 +207,12 @@ Result<void> check_event(const Arguments &a) {
     return {};
 }
 
+// Words that the option took when it was called --bpf and chose between two built-in programs: both mean the one that is there.
+bool has_own_program(const Arguments &a) {
+    const std::string_view bpf = a.text(option("object"));
+    return !bpf.empty() && bpf != "dsl" && bpf != "auto";
+}
+
 // --off-cpu beside what means nothing for waits.
 Result<void> check_off_cpu(const Arguments &a) {
     if (!a.has(option("off-cpu"))) {
@@ -228,8 +237,8 @@ Result<void> check_off_cpu(const Arguments &a) {
     for (const Refused &one : refused)
         if (a.has(one.id))
             return wrong_usage(format("--off-cpu and --{}: {}", kOptions[one.id.index].name, one.why), std::string(one.instead));
-    if (a.text(option("bpf")) == "clang")
-        return wrong_usage("--off-cpu and --bpf clang: the program that sees waits is in the C++ DSL only", "leave --bpf out");
+    if (has_own_program(a))
+        return wrong_usage("--off-cpu and --object: waits are seen by another program, of rawbpf's own", "leave one of them out");
     const std::string_view format_name = a.text(option("format"));
     if (format_name == "folded-ext" || format_name == "firefox")
         return wrong_usage(format("-f {} has no place for how long a wait was", format_name),
@@ -272,8 +281,12 @@ Result<void> check(const Arguments &a) {
         render::aggregates(view_options(a, view_ids(kOptions)).format))
         return wrong_usage(format("-f {} counts equal stacks, and spans need each sample's time", a.text(option("format"))),
                            "-f json, folded-ext and table go with --otlp");
-    if (a.text(option("unwind")) == "dwarf" && a.text(option("bpf")) == "clang")
-        return wrong_usage("--unwind dwarf is done by the program of the C++ DSL, and --bpf clang asks for the other one",
+    if (a.text(option("object")) == "clang")
+        return wrong_usage("--bpf clang: rawbpf no longer carries a program compiled by clang",
+                           "compile it, and name the object: clang --target=bpf -O2 -g -I. -Iprograms/include -c "
+                           "programs/profile/profile.bpf.c -o profile.bpf.o, then --object profile.bpf.o");
+    if (a.text(option("unwind")) == "dwarf" && has_own_program(a))
+        return wrong_usage("--unwind dwarf is done by rawbpf's own program, and --object names another one",
                            "leave one of them out");
     if (a.text(option("unwind")) == "dwarf" && a.has(option("kernel")))
         return wrong_usage("--unwind is about user stacks, and --kernel leaves them out", "leave one of them out");
@@ -308,8 +321,6 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     o.workload = a.workload();
     o.as_root = a.has(option("as-root"));
     if (a.has(option("ready-fd"))) o.ready_fd = static_cast<int>(a.count(option("ready-fd")));
-    std::string_view bpf = a.text(option("bpf"));
-    o.bpf = bpf == "clang" ? BpfSource::clang : bpf == "dsl" ? BpfSource::dsl : BpfSource::automatic;
     o.stop = &stop_wanted;
     o.backlog = TRY(backlog_bytes(a, option("backlog")));
     o.thread = true;
@@ -377,6 +388,13 @@ int run_profile_command(const Arguments &a) {
         options->cgroup = std::move(*found);
     }
 
+    std::optional<ObjectFile> own;
+    if (has_own_program(a)) {
+        Result<ObjectFile> opened = open_object(a.text(option("object")));
+        if (!opened) return complain(kWho, in_context(std::move(opened).error(), "--object"), 1);
+        options->program = &own.emplace(std::move(*opened)).spec;
+    }
+
     // Outputs first: whatever is wrong with a path is no matter of privileges, so its status is 1.
     std::unique_ptr<ProfileExport> spans;
     if (a.has(option("otlp"))) {
@@ -434,8 +452,10 @@ int run_profile_command(const Arguments &a) {
     receiver.end_progress();
     narrator.reset();
     if (!outcome) {
-        if (reader_gone(outcome.error())) return 0;
-        return complain(kWho, outcome.error());
+        Error error = std::move(outcome).error();
+        if (reader_gone(error)) return 0;
+        if (own && !verbose) error.log.clear(); // what the verifier meant is said; its log is for -v, as in rawbpf load
+        return complain(kWho, error);
     }
     if (view)
         if (Result<void> written = view->finish(*outcome); !written) {

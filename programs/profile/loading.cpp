@@ -34,7 +34,7 @@ std::string why_sent(const Setup &setup) {
     // wanted are for us to drop.
     if (setup.period != 0 || options.max_cpu > 0 || options.per_thread)
         return ": of events, threads and a rate that changes all samples are sent";
-    if (options.bpf == BpfSource::clang) return ": only the DSL's program can";
+    if (options.program) return ": only the program of the DSL can, and --object names another one";
     if (const auto why = session::why_not_counted()) return format(": that {}", *why);
     const double most = options.duration_s * static_cast<double>(options.frequency) * static_cast<double>(setup.cpus().size());
     if (options.duration_s > 0 && most < kWorthCounting) return ": so few samples are as quickly sent";
@@ -50,8 +50,7 @@ class Loading {
     Result<Loaded> load() {
         const ProfileOptions &options = setup_.options;
         choose_counting();
-        const bool by_tables = options.unwind != UnwindBy::fp && options.user_stacks &&
-                               (options.unwind == UnwindBy::tables || options.bpf != BpfSource::clang);
+        const bool by_tables = options.unwind != UnwindBy::fp && options.user_stacks && !options.program;
         if (by_tables) {
             sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
             const UnwindChoice choice{options.unwind, options.unwind_memory, options.depth};
@@ -112,7 +111,8 @@ class Loading {
     }
     [[nodiscard]] Result<ObjectSpec> spec() const {
         OffCpu *off_cpu = setup_.options.off_cpu;
-        return off_cpu ? off_cpu->spec(program_) : program_spec(setup_.options.bpf, program_);
+        if (off_cpu) return off_cpu->spec(program_);
+        return setup_.options.program ? program_spec(*setup_.options.program, program_) : program_spec(program_);
     }
 
     /// Whether stacks may lead to what the kernel puts into processes for probes: a page of probed instructions, and in the place

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-// The profiler's kernel half: a perf event fires on a CPU, this runs in its interrupt, and one record goes to the ring.
+// A first BPF program in C: the profiler's kernel half. A perf event fires on a CPU, this runs in its interrupt, and one record goes
+// to the ring. programs/labs/profiler-in-c is the lesson: compile it, run it with `rawbpf profile --object profile.bpf.o`, change it.
 //
 //      perf event --> count --> filter --> kernel stack, user stack --> ring
 //                     fired     idle, pid, cgroup    right behind each other, so that one copy sends just what was captured
@@ -131,7 +132,7 @@ int profile(void *context) {
     record->tid = tid;
     record->cpu = bpf_get_smp_processor_id();
     record->flags = 0;
-    record->key = 0; // counting is the DSL twin's
+    record->key = 0; // counting in the kernel is for the DSL's program, profile_dsl.cpp
     bpf_get_current_comm(record->comm, sizeof record->comm);
 
     // The helper returns at most the size it was given, which the verifier knows; so `captured` stays within the scratch.

@@ -1,6 +1,6 @@
-// The profile program written with the instruction builder: the twin of profile.bpf.c, for builds without clang and for reading
-// side by side. Same maps (names, sizes), same records, same counters; what `config` switches off isn't generated at all, where
-// the C program leaves it to the verifier to remove.
+// The profile program written with the instruction builder. profile.bpf.c is the same in C, a lesson to read beside it: same maps
+// (names, sizes), same records, same counters. What `config` switches off isn't generated at all; the C program leaves it to the
+// verifier to remove.
 #pragma once
 
 #include "asm/builder.h"

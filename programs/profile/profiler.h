@@ -27,6 +27,7 @@ namespace rawbpf::inline v0 {
 namespace processes {
 class DebugInfo; // source_lines.h
 } // namespace processes
+struct ObjectSpec; // runtime/object/spec.h
 namespace profile {
 class OffCpu; // off_cpu.h
 } // namespace profile
@@ -36,13 +37,6 @@ enum class Delivery : uint8_t {
     each,    ///< every sample, a fraction of a second after it was taken, nearly in the order of time: table, folded-ext, json
     counted, ///< equal stacks counted together and handed over at the end: folded, svg
     none,    ///< nothing (only a capture file is written)
-};
-
-/// Which of the program's two sources to load.
-enum class BpfSource : uint8_t {
-    automatic, ///< what the build was configured for (-Dbpf)
-    clang,     ///< profile.bpf.c, compiled at build time
-    dsl,       ///< profile_dsl.cpp
 };
 
 /// How a run is set up. The defaults profile the whole machine at 99 Hz until `stop`.
@@ -74,11 +68,14 @@ struct ProfileOptions {
     bool names = true; ///< name the frames; false: samples carry only sizes, no frames (table without --ps)
     processes::DebugInfo *debug_info = nullptr; ///< where lines, inlined functions and missing debug files come from
     bool lines = false, inlined = false;        ///< frames know their lines; functions inlined are frames of their own
-    BpfSource bpf = BpfSource::automatic;
+    /// A program of one's own, an object compiled from C as profile.bpf.c is; it has no unwinder and sends every sample. Must
+    /// outlive the run. nullptr: the DSL's program (profile_dsl.cpp).
+    const ObjectSpec *program = nullptr;
     /// With Delivery::counted: room for so many different stacks that are counted in the kernel; 0: each sample is sent.
     uint32_t stack_counts = 8192;
     /// Waits in place of samples: each time a thread was off its CPU, blocked, is a sample (RunInfo::waits). What is
-    /// said of clocks (frequency, cpus, idle) and bpf then means nothing; other events, max_cpu and record_fd aren't possible.
+    /// said of clocks (frequency, cpus, idle) and program then means nothing; other events, max_cpu and record_fd aren't
+    /// possible.
     profile::OffCpu *off_cpu = nullptr;
     uint64_t backlog = uint64_t{64} << 20; ///< bytes at most of samples that came and haven't been looked at yet
     /// One may move samples out of the rings while this one is busy: of events and of waits, which come in bursts.

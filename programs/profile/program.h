@@ -24,15 +24,15 @@ struct ProgramOptions {
 
 /// The spec of program "profile" with maps profile_ring_0 to profile_ring_7, profile_counts, profile_pids and profile_cgroup (the
 /// DSL twin leaves out the last two where they aren't used); with unwinding also unwind_pools, unwind_rules, unwind_processes,
-/// with counting profile_stacks, from the DSL whatever `source` says. unsupported where this build has no such source.
-[[nodiscard]] Result<ObjectSpec> program_spec(BpfSource source, const ProgramOptions &options);
+/// with counting profile_stacks.
+[[nodiscard]] Result<ObjectSpec> program_spec(const ProgramOptions &options);
+/// The same from an object that was compiled from C as profile.bpf.c is. `options.unwind` and `counting` must be empty: only the
+/// DSL's program can. Errors: bad_input, where the object lacks something that the controller needs, or has it in another size.
+[[nodiscard]] Result<ObjectSpec> program_spec(const ObjectSpec &own, const ProgramOptions &options);
 
 /// Of ProgramOptions::ring_bytes what one ring gets: a power of two.
 [[nodiscard]] uint32_t ring_share(const ProgramOptions &options);
 /// Gives the rings and profile_pids of a spec their sizes.
 [[nodiscard]] Result<void> size_maps(ObjectSpec &spec, const ProgramOptions &options);
-
-/// Which source `automatic` stands for: -Dbpf at configuration.
-[[nodiscard]] BpfSource default_source();
 
 } // namespace rawbpf::inline v0::profile

@@ -119,8 +119,7 @@ Result<ProgramOptions> program_options(const Setup &setup) {
 }
 
 std::string_view remedy(const ProfileOptions &options) {
-    const bool other_program = options.unwind == UnwindBy::automatic && options.bpf == BpfSource::clang;
-    return other_program ? "--bpf dsl" : processes::remedy_of(options.unwind);
+    return options.program ? "the program of the DSL (leave --object out)" : processes::remedy_of(options.unwind);
 }
 
 RunInfo describe(const Setup &setup, uint64_t start_ns) {

@@ -165,7 +165,6 @@ int main(int argc, char **argv) {
     ProfileOptions options;
     options.duration_s = 0.02;
     options.delivery = Delivery::counted;
-    options.bpf = BpfSource::dsl; // fewer maps, so fewer calls than ours makes: the bar is the lower for it
     Sink sink;
     auto outcome = run_profile(options, sink);
     sys::observe(nullptr);

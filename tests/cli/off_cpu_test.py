@@ -15,7 +15,7 @@ def waits_off_the_cpu():
     for words, why in (("-F 99", "no clock is needed"), ("--hw", "either what happens"), ("-e page-faults", "either what happens"), ("--max-cpu 1", "no clock"),
                        ("-C 0", "on no CPU"), ("-I", "waits for nothing"),
                        ("--live", "of samples"), ("--record x", "a capture has samples"), ("--otlp env", "made of samples"),
-                       ("--bpf clang", "in the C\\+\\+ DSL only"), ("-f folded-ext", "-f json has each wait"), ("-f firefox", "-f json has each wait"),
+                       ("--object own.bpf.o", "by another program"), ("-f folded-ext", "-f json has each wait"), ("-f firefox", "-f json has each wait"),
                        ("--min-wait soon", "soon")):
         bad(2, why, *off, *words.split(), "--", "true")
     naps = ("--", "sh", "-c", "sleep 0.3; sleep 0.3")

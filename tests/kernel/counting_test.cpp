@@ -165,7 +165,7 @@ TEST_CASE("counting: the program passes the verifier in every way that it is con
         options.counting.emplace();
         options.counting->by_thread = number % 2 != 0;
         if (number % 3 == 0) options.unwind = unwind;
-        auto spec = profile::program_spec(BpfSource::automatic, options);
+        auto spec = profile::program_spec(options);
         REQUIRE(spec);
         Result<LoadedObject> object = load(std::move(*spec));
         REQUIRE_MESSAGE(object, object.error().message() << object.error().log);
@@ -258,7 +258,7 @@ TEST_CASE("counting: of a count only what is new is taken, also before its recor
     profile::ProgramOptions program;
     program.counting.emplace();
     program.counting->stacks = 64;
-    auto spec = profile::program_spec(BpfSource::automatic, program);
+    auto spec = profile::program_spec(program);
     REQUIRE(spec);
     Result<LoadedObject> object = load(std::move(*spec));
     REQUIRE_MESSAGE(object, object.error().message() << object.error().log);

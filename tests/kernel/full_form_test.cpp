@@ -29,6 +29,7 @@
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/uapi.h"
 #include "tests/kernel/traced.h"
+#include "tests/support/profile_in_c.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -151,13 +152,13 @@ TEST_CASE("full form: profile's program, by each walk, sent and counted") {
                 INFO(counted);
                 profile::ProgramOptions options = for_profile(config, walk);
                 if (counted) options.counting.emplace();
-                check_loads(profile::program_spec(BpfSource::dsl, options));
+                check_loads(profile::program_spec(options));
             }
             profile::ProgramOptions options = for_profile(config, walk); // of events: each fourth hit of a tracepoint
             options.config.skip_idle = 0;
             options.config.every = 4;
             options.config.tracepoint = 1;
-            check_loads(profile::program_spec(BpfSource::dsl, options));
+            check_loads(profile::program_spec(options));
         }
     }
 }
@@ -177,13 +178,14 @@ TEST_CASE("full form: the program of profile --off-cpu, by each walk") {
     }
 }
 
-TEST_CASE("full form: the other source of profile's program, and what tells of execs") {
+TEST_CASE("full form: profile's program in C, and what tells of execs") {
     NEEDS_PROGRAMS();
     for (const auto &[name, config] : choices()) {
         INFO(name);
         profile::ProgramOptions options;
         options.config = config;
-        check_loads(profile::program_spec(profile::default_source(), options)); // clang's, where this build has it
+        check_loads(profile::program_spec(options));
+        if (const std::optional<ObjectSpec> in_c = test::profile_in_c()) check_loads(profile::program_spec(*in_c, options));
     }
     check_loads(object_of(unwind::exec_watch_unit(64, std::nullopt)));
     check_loads(object_of(unwind::exec_watch_unit(64, sys::Namespace{4, 4026531836})));
@@ -198,8 +200,7 @@ TEST_CASE("full form: what the walks differ in is in the programs") {
         const auto size = [&](const std::function<void(profile::ProgramOptions &)> &change) {
             profile::ProgramOptions options = for_profile(choices()[0].second, {"", probe_unwind()});
             change(options);
-            return instructions(off_cpu ? profile::make_off_cpu(0)->spec(options)
-                                        : profile::program_spec(BpfSource::dsl, options));
+            return instructions(off_cpu ? profile::make_off_cpu(0)->spec(options) : profile::program_spec(options));
         };
         const size_t plain = size([](auto &) {});
         CHECK(size([](auto &o) { o.unwind.reset(); }) < plain);

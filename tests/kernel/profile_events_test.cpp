@@ -16,6 +16,7 @@
 #include "tests/kernel/plain_only.h"
 #include "tests/kernel/profile_run.h"
 #include "tests/kernel/profile_workload.h"
+#include "tests/support/profile_in_c.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -104,7 +105,8 @@ TEST_CASE("profile events: each hit of a tracepoint, or each third") {
         SKIP("CONFIG_FTRACE_SYSCALLS: " + id.error().message());
     for (const uint64_t period : {1, 3}) {
         ProfileOptions options = of("tracepoint:syscalls:sys_enter_getpriority", period, "calls", kCalls);
-        options.bpf = period == 1 ? BpfSource::automatic : BpfSource::dsl;
+        const std::optional<ObjectSpec> in_c = test::profile_in_c();
+        if (period == 1 && in_c) options.program = &*in_c;
         Sum sum("call_caller");
         PROFILE(outcome, options, sum);
         CHECK(outcome.ledger.adds_up());

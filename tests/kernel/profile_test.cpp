@@ -18,6 +18,7 @@
 #include "tests/kernel/profile_run.h"
 #include "tests/kernel/profile_workload.h"
 #include "tests/support/fds.h"
+#include "tests/support/profile_in_c.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -100,13 +101,13 @@ struct Look : Sink {
 
 } // namespace
 
-TEST_CASE("profile: 75 % and 25 %, with the program from clang and from the DSL") {
+TEST_CASE("profile: 75 % and 25 %, with the program in C and with the DSL's") {
     int ran = 0;
-    for (BpfSource source : {BpfSource::clang, BpfSource::dsl}) {
-        if (!profile::program_spec(source, {})) continue; // not in this build
+    const std::optional<ObjectSpec> in_c = test::profile_in_c();
+    for (const ObjectSpec *program : {in_c ? &*in_c : nullptr, static_cast<const ObjectSpec *>(nullptr)}) {
         for (Delivery delivery : {Delivery::each, Delivery::counted}) {
             ProfileOptions options = for_workload("split", 1500);
-            options.bpf = source;
+            options.program = program;
             options.delivery = delivery;
             double a = 0, b = 0;
             for (int tries = 0; a + b <= 300 && tries < 8; ++tries) { // one gives 1500, fewer where the machine is emulated

@@ -78,7 +78,7 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     program.cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
     if (program.unwind->copies) program.ring_bytes = 16 << 20; // for all of them together: who reads may be slow
     const RunStats stats = TRY(RunStats::enable());
-    LoadedObject object = TRY(load(TRY(profile::program_spec(BpfSource::automatic, program))));
+    LoadedObject object = TRY(load(TRY(profile::program_spec(program))));
 
     sys::Child child = TRY(sys::Child::spawn(unwind_workload(what, milliseconds)));
     TRY(child.start());

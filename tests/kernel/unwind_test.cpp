@@ -110,7 +110,7 @@ TEST_CASE("unwind: load: with bpf_loop, and with a loop that calls a global func
         profile::ProgramOptions options;
         options.config = {1, 1, 0, 0, 0, 0, 0, 0, {}, 0, 0};
         options.unwind = unwind;
-        auto spec = profile::program_spec(BpfSource::automatic, options);
+        auto spec = profile::program_spec(options);
         REQUIRE(spec);
         Result<LoadedObject> object = load(std::move(*spec));
         REQUIRE_MESSAGE(object, object.error().message() << object.error().log);
@@ -132,7 +132,7 @@ TEST_CASE("unwind: the verifier goes through a program's instructions not much m
             options.unwind = unwind;
             options.unwind->copies = copies;
             if (counts) options.counting.emplace();
-            auto spec = profile::program_spec(BpfSource::dsl, options);
+            auto spec = profile::program_spec(options);
             REQUIRE(spec);
             const size_t insns = spec->programs[0].insns.size();
             Result<LoadedObject> object = load(std::move(*spec));

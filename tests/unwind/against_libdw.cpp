@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
     options.cpus = static_cast<uint32_t>(must(possible_cpu_count(), "CPUs"));
     options.unwind = probe_unwind();
     options.unwind->depth = UNWIND_MAX_FRAMES;
-    ObjectSpec spec = must(profile::program_spec(BpfSource::dsl, options), "the program");
+    ObjectSpec spec = must(profile::program_spec(options), "the program");
     let_through(spec);
     LoadedObject object = must(load(spec), "loading");
     Files files;

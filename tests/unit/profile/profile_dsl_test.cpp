@@ -1,7 +1,9 @@
 // The DSL twin of the profile program: every configuration builds, and only what is switched on is in it.
 #include "programs/profile/profile_dsl.h"
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "runtime/base/format.h"
 #include "runtime/object/unit_object.h"
 #include "tests/support/profile_configs.h"
+#include "tests/support/profile_in_c.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -57,7 +60,7 @@ TEST_CASE("profile twin: every configuration builds with counting, too") {
         options.counting->stacks = 100;
         options.counting->by_thread = number % 2 != 0;
         if (number % 3 == 0) options.unwind.emplace();
-        auto spec = profile::program_spec(BpfSource::automatic, options); // clang's can't
+        auto spec = profile::program_spec(options);
         REQUIRE(spec);
         const MapSpec *stacks = spec->find_map("counted_stacks");
         REQUIRE(stacks);
@@ -100,15 +103,17 @@ TEST_CASE("profile twin: maps as the C program has them") {
     options.config = {1, 1, 1, PROFILE_PIDS_WANTED, 1, 0, 0, 0, {}, 0, 0};
     options.cpus = 3;
     options.pids = 7;
-    auto dsl = profile::program_spec(BpfSource::dsl, options);
+    auto dsl = profile::program_spec(options);
     REQUIRE(dsl);
     const auto maps = by_name(*dsl);
     CHECK(maps.size() == PROFILE_RINGS + 3);
     REQUIRE(maps.count("profile_counts") == 1);
     CHECK(map_kind_name(maps.at("profile_counts")->type) == "percpu_array");
     CHECK(maps.at("profile_counts")->value_size == sizeof(ProfileCpu));
-    auto c = profile::program_spec(BpfSource::clang, options);
-    if (!c) return; // not in this build
+    const std::optional<ObjectSpec> in_c = test::profile_in_c();
+    if (!in_c) return; // not in this build
+    auto c = profile::program_spec(*in_c, options);
+    REQUIRE(c);
     const auto twins = by_name(*c);
     CHECK(twins.size() == maps.size());
     for (const auto &[name, map] : maps) {
@@ -120,4 +125,42 @@ TEST_CASE("profile twin: maps as the C program has them") {
         CHECK(map->value_size == twin.value_size);
         CHECK(map->max_entries == twin.max_entries);
     }
+}
+
+TEST_CASE("profile: an object of one's own is told what it lacks") {
+    const std::optional<ObjectSpec> in_c = test::profile_in_c();
+    if (!in_c) return; // not in this build
+    profile::ProgramOptions options;
+    options.config.filter_pid = PROFILE_PIDS_WANTED;
+    const auto refused = [&](const std::function<void(ObjectSpec &)> &change) {
+        ObjectSpec own = *in_c;
+        change(own);
+        auto spec = profile::program_spec(own, options);
+        REQUIRE(!spec);
+        CHECK(spec.error().kind == Errc::bad_input);
+        CHECK(spec.error().hint.find("profile.bpf.c") != std::string::npos);
+        return spec.error().context;
+    };
+    const auto without_map = [](std::string_view name) {
+        return [name](ObjectSpec &own) { std::erase_if(own.maps, [&](const MapSpec &map) { return map.name == name; }); };
+    };
+    CHECK(profile::program_spec(*in_c, options));
+    CHECK(refused([](ObjectSpec &own) { own.programs.clear(); }) == "profile.bpf.o: there is no program profile");
+    CHECK(refused([](ObjectSpec &own) { own.programs[0].type = uint32_t(ProgramType::XDP), own.programs[0].section = "xdp"; }) ==
+          "profile.bpf.o: program profile is in section \"xdp\"; it has to be in \"perf_event\"");
+    CHECK(refused(without_map("profile_counts")) == "profile.bpf.o: there is no map profile_counts");
+    CHECK(refused(without_map("profile_pids")) == "profile.bpf.o: there is no map profile_pids");
+    CHECK(refused(without_map("profile_ring_7")) == "profile.bpf.o: there is no map profile_ring_7");
+    CHECK(refused([](ObjectSpec &own) { own.find_map("profile_counts")->value_size = 8; }) ==
+          format("profile.bpf.o: map profile_counts has type percpu_array, keys of 4 bytes and values of 8; it needs type "
+                 "percpu_array, 4 "
+                 "and {}",
+                 sizeof(ProfileCpu)));
+    CHECK(refused([](ObjectSpec &own) { own.find_map("profile_ring_0")->type = uint32_t(MapType::ARRAY); }) ==
+          "profile.bpf.o: map profile_ring_0 has type array; it needs ringbuf");
+    options.config.filter_pid = PROFILE_PIDS_ANY;
+    ObjectSpec fewer = *in_c;
+    without_map("profile_pids")(fewer);
+    without_map("profile_cgroup")(fewer);
+    CHECK(profile::program_spec(fewer, options)); // nobody asks for them
 }
