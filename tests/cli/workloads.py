@@ -8,8 +8,10 @@ SOURCE_SPLIT = r"""
 #include <cstdlib>
 #define FRAME asm volatile("" : : "r"(__builtin_frame_address(0)))
 volatile unsigned long sink;
-__attribute__((noinline)) void hot_a(long n) { FRAME; for (long i = 0; i < n; ++i) sink = sink * 3 + i; asm volatile(""); }
-__attribute__((noinline)) void hot_b(long n) { FRAME; for (long i = 0; i < n; ++i) sink = sink * 3 + i; asm volatile(""); }
+// Aligned alike and in a register: then the two differ in nothing but the number of rounds (tests/kernel/profile_workload.cpp).
+#define WORK unsigned long x = sink; for (long i = 0; i < n; ++i) { x = x * 3 + i; asm volatile("" : "+r"(x)); } sink = x; asm volatile("")
+__attribute__((noinline, aligned(64))) void hot_a(long n) { FRAME; WORK; }
+__attribute__((noinline, aligned(64))) void hot_b(long n) { FRAME; WORK; }
 __attribute__((noinline)) void workload(double s) {
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(s);
   while (std::chrono::steady_clock::now() < end) { hot_a(300000); hot_b(100000); }
