@@ -13,6 +13,7 @@
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "cli/trace_export.h"
+#include "cli/trace_groups.h"
 #include "cli/trace_options.h"
 #include "cli/view.h"
 #include "programs/render/json_line.h"
@@ -54,6 +55,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace uprobe:./prog:parse+0x42 --stack", "an instruction inside a function, with the stacks that reach it"},
     {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "the files that all processes open, for five seconds"},
     {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
+    {"sudo rawbpf trace vfs_read --by comm --count --hist ret -d 5", "who reads how often, and how much: added up in the kernel"},
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
     {"sudo rawbpf trace 'uprobe:./prog:*' -r -f chrome -o prog.json -- ./prog", "a timeline for ui.perfetto.dev"},
     {"sudo rawbpf trace uprobe:libc:malloc --stack -f svg -o malloc.svg -- ./prog", "who allocates, as a flame graph"},
@@ -134,19 +136,22 @@ class Run {
         if (counts_stacks(a_)) view.stacks = TRY(open_renderer());
         view.debug_info = debug_info_;
         view.source = {a_.has(option("lines")), a_.has(option("inline"))};
-        view.count = a_.has(option("count"));
+        view.count = a_.has(option("count")) && !wants_groups(a_);
         view.graph = a_.has(option("graph"));
         view.calls = options_.program.calls;
         view.returns = options_.program.results && options_.program.calls;
         view.stack = options_.program.stack;
         view.latency = a_.has(option("latency"));
-        view.quiet = a_.has(option("quiet"));
+        view.quiet = a_.has(option("quiet")) || wants_groups(a_);
         if (spans_) {
             view.spans = &spans_->options();
             TRY(spans_->start());
         }
         if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
         view_.emplace(view, tracer_->places(), run_, kernel_.get(), start_ns_, output_.writer());
+        const bool on_terminal = a_.text(option("format")) == "text" && output_.is_stdout() && is_terminal(1);
+        if (wants_groups(a_)) groups_.emplace(a_, *tracer_, run_, view_->names(), kernel_.get(), output_, start_ns_, on_terminal);
+        live_ = view.count && on_terminal;
         TRY(output_.empty());
         output_.keep();
         TRY(view_->start());
@@ -167,6 +172,7 @@ class Run {
         for (const std::string &text : tracer_->notes()) note(text);
         TRY(tell_ready(a_, option("ready-fd")));
         armed_ns_ = sys::monotonic_ns();
+        if (groups_) groups_->begin(armed_ns_);
         if (child_.pid() >= 0 && following.unwinds()) following.first_steps();
         if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
         TRY(loop());
@@ -243,7 +249,6 @@ class Run {
         TRY(loop.watch(std::move(targets_)));
         processes::Following &following = view_->following();
         TRY(following.add_to(loop.epoll(), 0));
-        live_ = a_.has(option("count")) && a_.text(option("format")) == "text" && output_.is_stdout() && is_terminal(1);
         drawn_ns_ = armed_ns_;
         loop.begin(armed_ns_, a_.seconds(option("duration")), &stop_wanted);
         for (;;) {
@@ -259,6 +264,7 @@ class Run {
                 spans_->set_lost_events(lost);
                 counted_ns_ = sys::monotonic_ns();
             }
+            if (groups_) TRY(groups_->tick(sys::monotonic_ns()));
             if (live_ && sys::monotonic_ns() - drawn_ns_ >= kRedrawNs) {
                 const sys::TerminalSize size = sys::terminal_size(1);
                 TRY(view_->redraw(TRY(tracer_->counts()), static_cast<uint32_t>(size.rows), static_cast<uint32_t>(size.columns)));
@@ -292,7 +298,8 @@ class Run {
             shown += place.shown;
         }
         ledger.shown = shown;
-        ledger.lost = {{"ring_full", ring_full}, {"backlog_full", backlog_full}, {"stopped_by_signal", left_out}};
+        ledger.lost = {
+            {groups_ ? "map_full" : "ring_full", ring_full}, {"backlog_full", backlog_full}, {"stopped_by_signal", left_out}};
         if (most_ != 0 && shown > events_) { // beyond --max-events
             ledger.shown = events_;
             ledger.lost.emplace_back("after_max_events", shown - events_);
@@ -322,6 +329,7 @@ class Run {
         cost.table_bytes = view_->following().stats().pool_bytes;
         cost.advice = view_->advice(options_.unwind.by);
         render::set_ledger_cost(cost);
+        if (groups_) TRY(groups_->finish(sys::monotonic_ns()));
         TRY(view_->finish(counts, ledger));
         TRY(output_.writer().flush());
         if (a_.has(option("quiet"))) return {};
@@ -333,6 +341,9 @@ class Run {
         if (stacks && stacks->counted() && a_.has(option("verbose")))
             note(format("{} events were counted in the kernel", render::grouped(stacks->counted())));
         if (stacks && ring_full) note(kNoRoomForStacks);
+        if (groups_ && ring_full)
+            note(format("there was room for {} groups, and {} events belonged to others: --keys N makes more room",
+                        render::grouped(tracer_->group_layout()->keys), render::grouped(ring_full)));
         for (const std::string &warning : view_->warnings()) note(warning);
         if (debug_info_)
             for (const std::string &warning : debug_info_->warnings()) note(warning);
@@ -357,6 +368,7 @@ class Run {
     std::unique_ptr<trace::Tracer> tracer_;
     std::shared_ptr<const btf::Btf> kernel_;
     std::optional<trace::View> view_;
+    std::optional<GroupRun> groups_; ///< events are put into groups
     RunInfo run_;
     uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0, counted_ns_ = 0;
     uint64_t goes_on_ = 0, ended_ = 0; ///< calls that are open at the end

@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/running.h"
 #include "cli/starting.h"
+#include "cli/trace_groups.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/machine.h"
@@ -40,6 +41,7 @@ Result<void> check(const Arguments &a) {
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
     TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
+    TRY(check_groups(a));
     TRY(check_spans(a, kSpanIds));
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
         return wrong_usage("--min-duration shows a call when it has ended, --graph and --returns when it begins",
@@ -88,7 +90,8 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     if (a.has(option("pidns"))) o.pidns = a.pid(option("pidns"));
     if (a.has(option("mntns"))) o.mntns = a.pid(option("mntns"));
     trace::ProgramOptions &program = o.program;
-    program.mode = a.has(option("count")) ? trace::Mode::count : trace::Mode::events;
+    if (wants_groups(a)) program.aggregate = TRY(group_options(a));
+    program.mode = a.has(option("count")) || program.aggregate ? trace::Mode::count : trace::Mode::events;
     program.results = a.has(option("returns")) || a.has(option("graph")) || a.has(option("latency")) || a.has(option("errors")) ||
                       a.has(option("min-duration"));
     const bool folded = has_call_times(a);
@@ -127,7 +130,7 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     if (a.has(option("min-duration"))) filters.min_duration = static_cast<uint64_t>(a.seconds(option("min-duration")) * 1e9);
     if (a.has(option("sample"))) filters.one_in = a.count(option("sample"));
     o.match.results = program.results;
-    o.match.signatures = program.mode == trace::Mode::events || !o.filter.empty();
+    o.match.signatures = program.mode == trace::Mode::events || !o.filter.empty() || program.aggregate;
     o.match.allow_unwind_risk = a.has(option("allow-unwind-risk"));
     o.match.signature = a.text(option("sig"));
     return o;

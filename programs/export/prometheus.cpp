@@ -21,20 +21,6 @@ std::string_view word(Kind kind) {
     return "internal";
 }
 
-void append_label(std::string &out, std::string_view value) {
-    std::string clean;
-    render::append_utf8(clean, value);
-    out += '"';
-    for (char c : clean) {
-        if (c == '\\' || c == '"') out += '\\';
-        if (c == '\n')
-            out += "\\n";
-        else
-            out += c;
-    }
-    out += '"';
-}
-
 void append_head(std::string &out, std::string_view name, std::string_view type, std::string_view help) {
     append(out, "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
@@ -58,7 +44,7 @@ std::string prometheus_text(const Metrics &metrics, const std::map<std::string, 
     std::string out;
     const auto labels = [](const std::pair<std::string, Kind> &key) {
         std::string text = "span=";
-        append_label(text, key.first);
+        render::append_label(text, key.first);
         append(text, ",kind=\"{}\"", word(key.second));
         return text;
     };
@@ -80,7 +66,7 @@ std::string prometheus_text(const Metrics &metrics, const std::map<std::string, 
     append_head(out, "rawbpf_lost_total", "counter", "Events and spans that were lost, by reason.");
     for (const auto &[reason, n] : lost) {
         out += "rawbpf_lost_total{reason=";
-        append_label(out, reason);
+        render::append_label(out, reason);
         append(out, "}} {}\n", n);
     }
     return out;

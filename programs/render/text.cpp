@@ -175,6 +175,20 @@ void append_line(std::string &out, std::string_view text) {
     out += '\n';
 }
 
+void append_label(std::string &out, std::string_view value) {
+    std::string clean;
+    append_utf8(clean, value);
+    out += '"';
+    for (char c : clean) {
+        if (c == '\\' || c == '"') out += '\\';
+        if (c == '\n')
+            out += "\\n";
+        else
+            out += c;
+    }
+    out += '"';
+}
+
 void append_printable(std::string &out, std::string_view text) {
     while (!text.empty()) {
         const size_t plain = plain_start(text);

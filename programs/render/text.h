@@ -33,6 +33,9 @@ void append_xml(std::string &out, std::string_view text);
 /// Text in double quotes, as C writes it: \" \\ \n \t; other control characters and bytes that aren't UTF-8 as \xNN.
 void append_quoted(std::string &out, std::string_view text);
 
+/// Text in double quotes, as a label's value in Prometheus's exposition format: \\ \" \n; bytes that aren't UTF-8 as U+FFFD.
+void append_label(std::string &out, std::string_view value);
+
 /// Text for a terminal: control characters (escape sequences among them), those that change the order of
 /// text (U+202E and its like), and bytes that aren't UTF-8 replaced by U+FFFD.
 void append_printable(std::string &out, std::string_view text);

@@ -7,6 +7,7 @@
 //      emit_system_calls   which call it is, by its number
 //      emit_record   the record: header, values, texts, paths, stacks        emit_pair     calls kept until their return
 //      emit_counted  records that are counted by their stacks
+//      aggregate_program   groups of events, counted and summed up
 #pragma once
 
 #include "asm/builder.h"
@@ -32,6 +33,8 @@ struct Shared {
     Code *walk = nullptr;
     std::optional<Unwinder> unwinder; ///< user stacks by tables
     std::optional<StackCounting> counting;
+    std::optional<MapRef> groups, blank_group; ///< with ProgramOptions::aggregate
+    const GroupLayout *group_layout = nullptr;
     std::optional<MapRef> slots, blank; ///< with `counting`: where a thread's record is made
 };
 
@@ -128,6 +131,21 @@ void tell_execs(Shared &shared);
 /// One more in a counter of the place, a member of Counts. r1 is gone.
 void bump(const Emitting &e, size_t counter);
 
+/// With ProgramOptions::aggregate: what keys and values have, of these places; it also has to be the same for all of them. And
+/// the maps. Errors: invalid_argument with a caret.
+[[nodiscard]] Result<GroupLayout> group_layout(const std::vector<const ProbeSite *> &places, const AggregateOptions &options,
+                                               const btf::Btf *kernel);
+void make_group_maps(Shared &shared);
+/// The event, put into its group; where there is no room for one more it is lost. Goes on at `out`, which is bound next.
+[[nodiscard]] Result<void> emit_group(Emitting &e, Label out);
+
+/// r0 = the text's length with its zero, or a negative error; the text itself at `to`, of `size` bytes.
+void read_text(const Emitting &e, const Value &value, Mem to, uint32_t size);
+/// r0 = the expression's value. Errors: what isn't a number, or can't be had here, with a caret.
+[[nodiscard]] Result<void> compile_value(const Emitting &e, const Expression &expression);
+/// Whether its numbers have signs.
+[[nodiscard]] Result<bool> has_signed_value(const Expression &expression, uint32_t node, const ProbeSite &place,
+                                            const btf::Btf *kernel);
 /// Goes on where the expression holds, else jumps to `to`. Errors: what can't be compiled, with a caret.
 [[nodiscard]] Result<void> compile_filter(const Emitting &e, const Expression &expression, Label to);
 /// Whether the expression asks for comm, so that it has to be there.

@@ -104,7 +104,8 @@ void check_identity(const Emitting &e, Slot key, Label filtered, bool &rejects) 
     Code &f = e.f;
     const auto asks = [&](std::string_view name) {
         const auto of = [&](const Expression &x) { return mentions(x, name); };
-        return (filters.expression && of(*filters.expression)) || std::any_of(o.shows.begin(), o.shows.end(), of);
+        return (filters.expression && of(*filters.expression)) || std::any_of(o.shows.begin(), o.shows.end(), of) ||
+               (o.aggregate && o.aggregate->mentions(name));
     };
     if (filters.workload || filters.follows()) {
         is_tracee(s, f, key, filtered);

@@ -236,4 +236,26 @@ void load_value(const Emitting &e, const Value &value) {
         f.rsh(r0, runtime(64 - value.bit_size));
 }
 
+void read_text(const Emitting &e, const Value &value, Mem to, uint32_t size) {
+    Code &f = e.f;
+    if (value.type.show != Show::characters && value.type.show != Show::data_text) {
+        load_value(e, value);
+        f.mov(r3, r0);
+        return read_memory(e, to, size, true);
+    }
+    if (!value.reads.empty()) {
+        load_address(e, value);
+        f.mov(r3, r0);
+    } else if (value.type.show == Show::data_text) {
+        f.load<uint32_t>(r3, r6 + runtime(e.place.offsets[value.argument]));
+        f.and_(r3, 0xffff);
+        f.add(r3, r6);
+    } else {
+        f.address(r3, r6 + runtime(e.place.offsets[value.argument]));
+    }
+    f.mov(r2, runtime(size));
+    f.address(r1, to);
+    f.call(helper::probe_read_kernel_str);
+}
+
 } // namespace rawbpf::inline v0::trace

@@ -32,6 +32,8 @@ class Compiler {
   public:
     Compiler(const Emitting &e, const Expression &expression) : e_(e), expression_(expression), kernel_(e.shared.kernel) {}
 
+    Result<void> number() { return value(expression_.root); }
+
     // --- Conditions
 
     Result<void> unless(uint32_t index, Label to) { return condition(index, to, false); }
@@ -128,7 +130,7 @@ class Compiler {
                 return complain(other, format("{} is no text, but {}", other.text, found.type.name));
             if (text.size() > kLongestText)
                 return complain(literal, format("texts of more than {} bytes aren't compared", kLongestText));
-            TRY(read_text(found, static_cast<uint32_t>(text.size() + 2)));
+            read_text(e_, found, text_slot(), static_cast<uint32_t>(text.size() + 2));
             e_.f.jump_if(r0 != runtime(text.size() + 1), jump_if_equal ? differ : to);
             equal_bytes(text_slot(), text, jump_if_equal ? differ : to);
         }
@@ -141,30 +143,6 @@ class Compiler {
     Slot text_slot() {
         if (!text_) text_ = e_.f.stack(64, 8, "text");
         return *text_;
-    }
-    // r0 = the text's length with its zero, the text itself on the stack.
-    Result<void> read_text(const Value &value, uint32_t size) {
-        const Slot slot = text_slot();
-        if (value.type.show == Show::characters || value.type.show == Show::data_text) {
-            if (!value.reads.empty()) {
-                load_address(e_, value);
-                e_.f.mov(r3, r0);
-            } else if (value.type.show == Show::data_text) {
-                e_.f.load<uint32_t>(r3, r6 + runtime(e_.place.offsets[value.argument]));
-                e_.f.and_(r3, 0xffff);
-                e_.f.add(r3, r6);
-            } else {
-                e_.f.address(r3, r6 + runtime(e_.place.offsets[value.argument]));
-            }
-            e_.f.mov(r2, runtime(size));
-            e_.f.address(r1, slot);
-            e_.f.call(helper::probe_read_kernel_str);
-            return {};
-        }
-        load_value(e_, value);
-        e_.f.mov(r3, r0);
-        read_memory(e_, slot, size, true);
-        return {};
     }
     // Goes on where the bytes in the slot are the text and its zero.
     void equal_bytes(Slot slot, const std::string &text, Label differ) {
@@ -197,20 +175,7 @@ class Compiler {
         if (n.kind != Node::Kind::unary || n.op != Operator::negate || node(n.left).kind != Node::Kind::number) return false;
         return out = static_cast<int64_t>(-node(n.left).number), node(n.left).number <= INT64_MAX;
     }
-    Result<bool> is_signed(uint32_t index) {
-        const Node &n = node(index);
-        switch (n.kind) {
-        case Node::Kind::number:
-        case Node::Kind::text: return false;
-        case Node::Kind::name: {
-            const Value found = TRY(resolve_value(expression_, n, e_.place, kernel_));
-            return found.type.is_signed;
-        }
-        case Node::Kind::unary: return n.op == Operator::negate || (n.op == Operator::complement && TRY(is_signed(n.left)));
-        case Node::Kind::binary: return !is_truth(n) && (TRY(is_signed(n.left)) || TRY(is_signed(n.right)));
-        }
-        return false;
-    }
+    Result<bool> is_signed(uint32_t index) { return has_signed_value(expression_, index, e_.place, kernel_); }
 
     // r0 = the left, r1 = the right.
     Result<void> both(const Node &n) {
@@ -290,6 +255,10 @@ class Compiler {
 
     // Not everything is there at each end of a call.
     Result<void> available(const Node &n, const Value &value) const {
+        const bool of_end = value.from == Value::From::result || value.from == Value::From::duration;
+        if (of_end && !e_.is_result && !has_two_ends(e_.place.kind))
+            return complain(n, "tracepoints and USDT probes are points in time: they have no results and no durations",
+                            "syscall:NAME has both ends of a system call");
         if (value.from == Value::From::result && !e_.is_result)
             return complain(n, "a call has no result yet", "--graph and --returns show calls when they begin; leave them out");
         if (value.from == Value::From::duration && !e_.duration)
@@ -334,6 +303,24 @@ class Compiler {
 
 Result<void> compile_filter(const Emitting &e, const Expression &expression, Label to) {
     return Compiler(e, expression).unless(expression.root, to);
+}
+
+Result<void> compile_value(const Emitting &e, const Expression &expression) { return Compiler(e, expression).number(); }
+
+Result<bool> has_signed_value(const Expression &expression, uint32_t node, const ProbeSite &place, const btf::Btf *kernel) {
+    const Node &n = expression.nodes[node];
+    const auto is_signed = [&](uint32_t part) { return has_signed_value(expression, part, place, kernel); };
+    switch (n.kind) {
+    case Node::Kind::number:
+    case Node::Kind::text: return false;
+    case Node::Kind::name: {
+        const Value found = TRY(resolve_value(expression, n, place, kernel));
+        return found.type.is_signed;
+    }
+    case Node::Kind::unary: return n.op == Operator::negate || (n.op == Operator::complement && TRY(is_signed(n.left)));
+    case Node::Kind::binary: return !is_truth(n) && (TRY(is_signed(n.left)) || TRY(is_signed(n.right)));
+    }
+    return false;
 }
 
 bool mentions(const Expression &expression, std::string_view name) {

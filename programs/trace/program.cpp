@@ -99,6 +99,7 @@ class Maker {
         }
         TRY(group_places());
         prepare_system_calls();
+        if (o_.aggregate) TRY(prepare_groups());
         for (Group &group : out_.groups) TRY(program(group));
         if (tells_execs()) tell_execs(s_);
         Built built = s_.b.finish();
@@ -173,25 +174,38 @@ class Maker {
         if (place.by_number()) append(key, " {}", probe_kind_name(place.kind));
         if (o_.goroutines && place.go) key += " go";
         const bool by_columns = (o_.mode == Mode::events && !o_.counting) || keep_;
-        if (by_columns || o_.filters.expression) {
+        if (by_columns || by_expressions()) {
             append(key, " {}", group.layout.columns.size());
             for (const Blob &blob : group.layout.blobs) append(key, " {}:{}:{}", blob.column, int(blob.show), blob.capacity);
         }
-        if (o_.filters.expression || !o_.shows.empty()) // names may stand for different things at different functions
+        if (by_expressions() || !o_.shows.empty()) // names may stand for different things at different functions
             for (const Parameter &p : place.signature.parameters) append(key, " {} {} {}", p.name, p.type.name, p.type.size);
-        if (by_columns || o_.filters.expression)
+        if (by_columns || by_expressions())
             for (const usdt::Argument &argument : place.arguments) // each site has its own instructions
                 append(key, " {}+{}", argument.spec, argument.location.displacement);
         if (place.go_call)
             for (const std::vector<GoWord> *words : {&place.go_call->arguments, &place.go_call->results})
                 for (const GoWord &word : *words) append(key, " {}:{}:{}", int(word.in), word.at, word.size);
         if (is_result) append(key, " returns {}", place.signature.known ? int(place.signature.returns.size) : 0);
-        if (has_record(place.kind) && !place.by_number() && (by_columns || o_.filters.expression))
+        if (has_record(place.kind) && !place.by_number() && (by_columns || by_expressions()))
             for (size_t i = 0; i < place.offsets.size(); ++i)
                 append(key, " {}+{}", place.offsets[i], place.signature.parameters[i].type.size);
         const auto [at, is_new] = by_key.emplace(std::move(key), out_.groups.size());
         if (is_new) out_.groups.push_back(std::move(group));
         out_.groups[at->second].places.push_back(index);
+        return {};
+    }
+
+    /// What the program does depends on what names stand for at a place.
+    [[nodiscard]] bool by_expressions() const { return o_.filters.expression || o_.aggregate; }
+
+    Result<void> prepare_groups() {
+        std::vector<const ProbeSite *> places;
+        for (const Group &group : out_.groups)
+            if (!group.keeps) places.push_back(&places_[group.places.front()]);
+        out_.group_layout = TRY(group_layout(places, *o_.aggregate, s_.kernel));
+        s_.group_layout = &*out_.group_layout;
+        make_group_maps(s_);
         return {};
     }
 
@@ -510,6 +524,7 @@ class Maker {
         }
         if (keep_ && !group.is_result && has_two_ends(place.kind)) keep_call(e, 0);
         if (o_.mode == Mode::events) emit_record(e, group.layout);
+        if (o_.aggregate) TRY(emit_group(e, out));
         f.bind(out);
         f.ret(0);
         if (rejects) {
@@ -558,6 +573,9 @@ bool needs_pairs(const ProgramOptions &o) {
     const bool both =
         o.filters.expression && (mentions(*o.filters.expression, "ret") || mentions(*o.filters.expression, "retval") ||
                                  mentions(*o.filters.expression, "duration"));
+    const bool of_groups =
+        o.aggregate && (o.aggregate->mentions("ret") || o.aggregate->mentions("retval") || o.aggregate->mentions("duration"));
+    if (of_groups) return true;
     return o.filters.min_duration != 0 || o.filters.errors || both;
 }
 

@@ -7,6 +7,7 @@
 
 #include "asm/unit.h"
 #include "programs/capture/counting.h"
+#include "programs/trace/aggregate.h"
 #include "programs/trace/expression.h"
 #include "programs/trace/probe.h"
 #include "programs/trace/record.h"
@@ -51,6 +52,8 @@ struct ProgramOptions {
     /// With `stack`: events are only counted, by their stacks. The first of each kind is sent, into maps that are then there
     /// (session::StackCounts) how many followed; no record has values.
     std::optional<StackCountingOptions> counting;
+    /// With Mode::count: events are put into groups, which the map trace_groups then has.
+    std::optional<AggregateOptions> aggregate;
     bool execs = false;            ///< with calls and results of programs' functions that aren't paired: What::exec, too
     bool goroutines = false;       ///< a column more for Go's USDT probes: which goroutine it is
     std::vector<Expression> shows; ///< more columns; where a place has no such thing, it has no such column
@@ -87,6 +90,7 @@ struct TraceUnit {
     /// indexes of groups), and what the map trace_system_calls is to have.
     std::vector<std::string> jumpers;
     std::vector<std::pair<uint32_t, SystemCall>> system_calls;
+    std::optional<GroupLayout> group_layout; ///< with ProgramOptions::aggregate
 };
 
 /// Whether the kernel has to pair calls with their returns for these options.

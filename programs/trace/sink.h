@@ -23,10 +23,12 @@ class Renderer;
 
 namespace rawbpf::inline v0::trace {
 
-enum class Format : uint8_t { text, json, chrome, folded, protobuf, svg, top, pprof };
+enum class Format : uint8_t { text, json, chrome, folded, protobuf, csv, prometheus, svg, top, pprof };
 
 /// Every format's name as -f takes it, in the order of Format.
-inline constexpr std::string_view kTraceFormats[] = {"text", "json", "chrome", "folded", "protobuf", "svg", "top", "pprof"};
+inline constexpr std::string_view kTraceFormats[] = {"text", "json",       "chrome", "folded", "protobuf",
+                                                     "csv",  "prometheus", "svg",    "top",    "pprof"};
+/// csv and prometheus show groups of events (aggregate.h) only.
 /// Whether the format has nothing but stacks, counted (ViewOptions::stacks).
 [[nodiscard]] constexpr bool only_stacks(Format format) { return format >= Format::svg; }
 /// Whether it says of each stack which thread's it was.

@@ -29,6 +29,7 @@
 #include "runtime/link/uprobe_head_start.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/clock.h"
+#include "runtime/sys/cpus.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/namespaces.h"
@@ -199,6 +200,7 @@ Result<void> Tracer::State::load_programs() {
         filters.cgroup = true;
     }
     program.cookies = has_feature(Feature::cookie);
+    if (program.aggregate) program.aggregate->cpus = static_cast<uint32_t>(TRY(possible_cpu_count()));
     program.bpf_loop = program.mode == Mode::events && has_feature(Feature::bpf_loop);
     program.private_stack = any_user(places) && has_feature(Feature::private_stack);
     // A program that may wait can't use an array of cgroups (kernel/bpf/verifier.c, check_map_prog_compatibility).
@@ -209,7 +211,7 @@ Result<void> Tracer::State::load_programs() {
         if (auto enabled = RunStats::enable()) stats = std::move(*enabled);
     }
     const bool by_number = std::any_of(places.begin(), places.end(), [](const ProbeSite &p) { return p.by_number(); });
-    if (filters.expression || filters.mntns || program.mode == Mode::events || by_number)
+    if (filters.expression || filters.mntns || program.mode == Mode::events || program.aggregate || by_number)
         if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
     std::string by_frame_pointers; // why
     if (program.stack && program.mode == Mode::events) {
@@ -238,6 +240,10 @@ Result<void> Tracer::State::load_programs() {
         }
         if (loaded.error().kind == Errc::rejected && !program.by_helper && any_trampoline(places)) {
             program.by_helper = true; // Linux 5.16 and older
+            continue;
+        }
+        if (program.aggregate && program.aggregate->exchanges) { // Linux 5.11 and older, and compilers of other machines
+            program.aggregate->exchanges = false;
             continue;
         }
         if (program.counting) {
@@ -469,6 +475,16 @@ const StackCountingOptions *Tracer::counting() const {
     return counting ? &*counting : nullptr;
 }
 void Tracer::counted(uint32_t place, uint64_t more) { state_->shown[place] += more; }
+const AggregateOptions *Tracer::aggregate() const {
+    const std::optional<AggregateOptions> &aggregate = state_->options.program.aggregate;
+    return aggregate ? &*aggregate : nullptr;
+}
+const GroupLayout *Tracer::group_layout() const { return state_->made.group_layout ? &*state_->made.group_layout : nullptr; }
+Result<std::vector<GroupRow>> Tracer::groups() const {
+    const Map *map = TRY(state_->object.needed_map("trace_groups"));
+    sys::Because why("what the groups of events have come to");
+    return read_groups(*map, *aggregate(), *group_layout());
+}
 const Unit &Tracer::unit() const { return state_->made.unit; }
 const std::vector<std::string> &Tracer::notes() const { return state_->notes; }
 const RunCost &Tracer::cost() const { return state_->cost; }
@@ -573,7 +589,7 @@ Result<std::vector<PlaceCounts>> Tracer::counts() const {
             out[i].counts.lost += cpu.lost;
         }
         out[i].shown = s.options.program.mode == Mode::count
-                           ? out[i].counts.fired - out[i].counts.filtered - out[i].counts.sampled_out
+                           ? out[i].counts.fired - out[i].counts.filtered - out[i].counts.sampled_out - out[i].counts.lost
                            : s.shown[i];
         out[i].backlog_full = __atomic_load_n(&s.backlog_full[i], __ATOMIC_RELAXED);
         out[i].left_out = s.left_out[i];

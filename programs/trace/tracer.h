@@ -110,6 +110,13 @@ class Tracer {
     [[nodiscard]] const StackCountingOptions *counting() const;
     /// So many events more at a place, which were counted.
     void counted(uint32_t place, uint64_t more);
+    /// With ProgramOptions::aggregate; else nullptr.
+    ///@{
+    [[nodiscard]] const AggregateOptions *aggregate() const;
+    [[nodiscard]] const GroupLayout *group_layout() const;
+    ///@}
+    /// What the groups have come to: live, or final after finish(). In no order.
+    [[nodiscard]] Result<std::vector<GroupRow>> groups() const;
     [[nodiscard]] const Unit &unit() const; ///< the programs, for printing
     /// What was passed over and why, by which way places are traced.
     [[nodiscard]] const std::vector<std::string> &notes() const;

@@ -7,6 +7,7 @@
 #include "programs/trace/value.h"
 
 #include <algorithm>
+#include <span>
 
 #include "runtime/base/fail.h"
 #include "runtime/btf/print_c.h"
@@ -20,7 +21,7 @@ struct NameRow {
     Value::From from;
     Type type;
 };
-const NameRow *find_common(std::string_view name) {
+std::span<const NameRow> common_names() {
     static const NameRow rows[] = {
         {"duration", Value::From::duration, {"u64", Show::integer, 8, false}},
         {"comm", Value::From::comm, {"char[16]", Show::characters, 8, false, 0, 16}},
@@ -30,13 +31,23 @@ const NameRow *find_common(std::string_view name) {
         {"gid", Value::From::gid, {"gid_t", Show::integer, 4, false}},
         {"cpu", Value::From::cpu, {"int", Show::integer, 4, false}},
     };
-    for (const NameRow &row : rows)
+    return rows;
+}
+const NameRow *find_common(std::string_view name) {
+    for (const NameRow &row : common_names())
         if (row.name == name) return &row;
     return nullptr;
 }
 
-std::string known_names(const ProbeSite &place) {
-    std::string out = "known are ";
+// The nearest first, then all.
+std::string known_names(const ProbeSite &place, std::string_view wanted) {
+    NearestNames near(wanted);
+    for (const Parameter &parameter : place.signature.parameters) near.see(parameter.name);
+    for (const NameRow &row : common_names()) near.see(row.name);
+    near.see("ret");
+    std::string out = near.hint();
+    if (!out.empty()) out += ' ';
+    out += "known are ";
     for (const Parameter &parameter : place.signature.parameters)
         if (!parameter.name.empty()) append(out, "{}, ", parameter.name);
     return out + "arg0 to arg5, ret, duration, comm, pid, tid, uid, gid, cpu";
@@ -175,8 +186,8 @@ Result<Value> resolve_value(const Expression &expression, const Node &name, cons
         out.from = row->from;
         out.type = row->type;
     } else {
-        return Unexpected(
-            expression.complaint(name.column, format("{} has no {}", place.describe(), name.text), known_names(place)));
+        return Unexpected(expression.complaint(name.column, format("{} has no {}", place.describe(), name.text),
+                                               known_names(place, name.text)));
     }
     if (name.steps.empty()) return out;
     if (!kernel || out.type.id == 0)

@@ -812,11 +812,11 @@ TEST_CASE("trace: what can't be is said") {
     CHECK(wrong({"uprobe:/no/such/file:f"}).find("No such file") != std::string::npos);
     CHECK(wrong({own("rawbpf_traced_leaf")}, "arg0 == ").find("the filter ends\n  arg0 == \n") != std::string::npos);
     CHECK(wrong({own("rawbpf_traced_leaf")}, "file->x == 1").find("has no file") != std::string::npos);
-    CHECK(wrong({"tracepoint:sched:sched_process_exit"}, "ret < 0").find("a call has no result yet") != std::string::npos);
-    CHECK(wrong({"tracepoint:sched:sched_process_exit"}, "duration > 1us").find("a call has not ended yet") != std::string::npos);
+    CHECK(wrong({"tracepoint:sched:sched_process_exit"}, "ret < 0").find("are points in time") != std::string::npos);
+    CHECK(wrong({"tracepoint:sched:sched_process_exit"}, "duration > 1us").find("are points in time") != std::string::npos);
     CHECK(wrong({own("rawbpf_traced_leaf")}, "comm > 3").find("a text is only compared with a text") != std::string::npos);
     CHECK(wrong({"usdt:/proc/self/exe:rawbpf:plcaes"}).find("places") != std::string::npos);
     CHECK(wrong({"usdt:/proc/self/exe:rawbpf:places"}, "nothing == 1").find("has no nothing") != std::string::npos);
-    CHECK(wrong({"usdt:/proc/self/exe:rawbpf:places"}, "ret < 0").find("a call has no result yet") != std::string::npos);
+    CHECK(wrong({"usdt:/proc/self/exe:rawbpf:places"}, "ret < 0").find("are points in time") != std::string::npos);
     CHECK(wrong({"kpobe:x"}).find("no kind of probe") != std::string::npos);
 }
