@@ -145,7 +145,7 @@ TEST_CASE("trace groups: many CPUs share what would be too much for each") {
 TEST_CASE("trace groups: what can't be had is said with a caret") {
     const auto wrong = [](const AggregateOptions &options, ProbeKind kind = ProbeKind::uprobe) {
         const Result<TraceUnit> made = unit_of(place(kind, "f"), options);
-        return made ? std::string("fine") : made.error().message();
+        return made ? std::string("fine") : made.error().message() + "\n" + made.error().hint;
     };
     CHECK(wrong(asked("whom", {})).find("did you mean who") != std::string::npos);
     CHECK(wrong(asked("", {{Measure::Kind::sum, "who"}})).find("--sum: who is a text, not a number\n  who\n  ^") !=
