@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-// A first BPF program in C: the profiler's kernel half. A perf event fires on a CPU, this runs in its interrupt, and one record goes
-// to the ring. programs/labs/profiler-in-c is the lesson: compile it, run it with `rawbpf profile --object profile.bpf.o`, change it.
+// A first BPF program in C: the profiler's kernel half. A perf event fires on a CPU, this runs in its interrupt, and one record
+// goes to the ring. programs/labs/profiler-in-c is the lesson: compile it, run it with `rawbpf profile --object profile.bpf.o`,
+// change it.
 //
 //      perf event --> count --> filter --> kernel stack, user stack --> ring
 //                     fired     idle, pid, cgroup    right behind each other, so that one copy sends just what was captured
