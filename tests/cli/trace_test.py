@@ -401,7 +401,7 @@ def trace_bad_input():
     bad(1, r"process 4194305: there is none of that number", "trace", place, "-p", "4194305")
     bad(1, r"thread 4194305: there is none of that number", "trace", place, "--tid", "4194305")
     bad(1, r"\./nonexistent: no such program", "trace", place, "--", "./nonexistent")
-    bad(2, r"'xml' isn't one of text, json, chrome, folded, protobuf, svg, top, pprof", "trace", place, "-f", "xml", "--", program)
+    bad(2, r"'xml' isn't one of text, json, csv, prometheus, chrome, folded, protobuf, svg, top, pprof", "trace", place, "-f", "xml", "--", program)
     bad(2, r"--graph is a form of text, not of -f json", "trace", place, "--graph", "--json", "--", program)
     bad(2, r"PROBE is missing", "trace")
     if shutil.which("script"):
