@@ -11,7 +11,6 @@
 #include "programs/inspect/btf_source.h"
 
 #include <fcntl.h>
-#include <linux/bpf.h>
 
 #include <cerrno>
 #include <cstring>
@@ -121,15 +120,19 @@ Result<BtfSource> BtfSource::of_kernel(const std::string &name) {
 Result<BtfSource> BtfSource::of_id(uint32_t id) {
     BtfSource out;
     Fd fd = TRY_IN(sys::fd_by_id(sys::ObjectKind::btf, id), "BTF {}", id);
-    struct bpf_btf_info info = {};
     char name[64] = {};
+    sys::BtfInfo info;
+    info.name = sys::reg(name);
+    info.name_len = sizeof name;
     TRY_IN(sys::obj_get_info(fd.get(), &info, sizeof info), "BTF {}", id);
+    if (info.kernel_btf && std::string_view(name, strnlen(name, sizeof name)) == "vmlinux") // mapped rather than copied
+        if (Result<BtfSource> kernel = of_kernel("vmlinux")) return kernel;
     const uint32_t size = info.btf_size;
     out.text_ = std::make_unique<std::string>(size, '\0');
     info = {};
-    info.btf = reinterpret_cast<uintptr_t>(out.text_->data());
+    info.btf = sys::reg(out.text_->data());
     info.btf_size = size;
-    info.name = reinterpret_cast<uintptr_t>(name);
+    info.name = sys::reg(name);
     info.name_len = sizeof name;
     TRY_IN(sys::obj_get_info(fd.get(), &info, sizeof info), "BTF {}", id);
     name[sizeof name - 1] = '\0';

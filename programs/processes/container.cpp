@@ -21,6 +21,7 @@
 #include "runtime/base/hex.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/file.h"
+#include "runtime/sys/mounts.h"
 
 namespace rawbpf::inline v0::processes {
 namespace {
@@ -184,16 +185,8 @@ bool container_named(std::string_view directory, std::string_view parent, Contai
 }
 
 std::string cgroup_root() {
-    const std::string mounts = sys::read_file("/proc/self/mounts", 4 << 20).value_or("");
-    for (size_t at = 0; at < mounts.size();) {
-        const size_t end = std::min(mounts.find('\n', at), mounts.size());
-        const std::string_view line = std::string_view(mounts).substr(at, end - at);
-        const size_t where = line.find(' '), type = line.find(' ', where + 1);
-        if (where != std::string_view::npos && type != std::string_view::npos && line.substr(type + 1).starts_with("cgroup2 "))
-            return std::string(line.substr(where + 1, type - where - 1));
-        at = end + 1;
-    }
-    return "/sys/fs/cgroup";
+    const std::vector<std::string> places = sys::mount_points("cgroup2");
+    return places.empty() ? "/sys/fs/cgroup" : places.front();
 }
 
 Result<std::string> find_container(const std::string &root, std::string_view wanted, const std::string &proc) {

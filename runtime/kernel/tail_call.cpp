@@ -11,33 +11,20 @@
 #include "runtime/kernel/tail_call.h"
 
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include <linux/bpf.h>
 
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/kernel/find_object.h"
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/names.h"
 
 namespace rawbpf::inline v0 {
 namespace {
-
-// "owner_prog_type:\t2\n"
-std::optional<uint32_t> number_after(std::string_view text, std::string_view name) {
-    for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-        if (at != 0 && text[at - 1] != '\n') continue;
-        std::string_view rest = text.substr(at + name.size());
-        while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
-        uint32_t value = 0;
-        if (std::from_chars(rest.data(), rest.data() + rest.size(), value).ec == std::errc()) return value;
-    }
-    return std::nullopt;
-}
 
 // 0 is what a program says that has none.
 std::string attach_type(const Program &program) {
@@ -47,10 +34,10 @@ std::string attach_type(const Program &program) {
 // In which property they differ, or empty.
 std::string difference(const Map &array, const sys::ProgInfo &program, const Program *jumper, const Program *jumped_to) {
     if (const Result<std::string> info = sys::read_file(format("/proc/self/fdinfo/{}", array.fd()))) {
-        const std::optional<uint32_t> type = number_after(*info, "owner_prog_type:"), jited = number_after(*info, "owner_jited:");
+        const std::optional<uint64_t> type = fdinfo_number(*info, "owner_prog_type"), jited = fdinfo_number(*info, "owner_jited");
         if (type && *type != program.type)
-            return format("the array is for programs of type {}, this one is of type {}", sys::prog_type_name(*type),
-                          sys::prog_type_name(program.type));
+            return format("the array is for programs of type {}, this one is of type {}",
+                          sys::prog_type_name(static_cast<uint32_t>(*type)), sys::prog_type_name(program.type));
         if (jited && (*jited != 0) != (program.jited_prog_len != 0))
             return format("the array is for programs that are {}, this one is {}",
                           *jited ? "compiled to machine code (jited)" : "interpreted",

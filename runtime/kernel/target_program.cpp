@@ -6,17 +6,13 @@
 // attach_prog_fd is the program, attach_btf_id the FUNC in its types (kernel/bpf/verifier.c, bpf_check_attach_target; 5.6).
 #include "runtime/kernel/target_program.h"
 
-#include <cerrno>
-#include <charconv>
 #include <vector>
 
 #include "runtime/base/fail.h"
 #include "runtime/btf/btf.h"
-#include "runtime/kernel/each_program.h"
+#include "runtime/kernel/find_object.h"
 #include "runtime/sys/bpf.h"
-#include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
-#include "runtime/sys/names.h"
 
 namespace rawbpf::inline v0 {
 
@@ -47,34 +43,7 @@ Result<uint32_t> function_in_program(int program_fd, std::string_view name) {
 
 Result<Fd> find_loaded_program(const std::string &which) {
     sys::Because why("the program that others are verified against");
-    if (which.find('/') != std::string::npos) {
-        Fd pinned = TRY(sys::obj_get(which));
-        const std::string kind = TRY(sys::read_link(format("/proc/self/fd/{}", pinned.get())));
-        if (kind.find("bpf-prog") == std::string::npos) // maps and links would answer the next question in their own struct
-            return fail(Errc::invalid_argument, "{}: is no program but {}", which, kind);
-        return pinned;
-    }
-    uint32_t id = 0;
-    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), id);
-    if (error == std::errc() && end == which.data() + which.size()) {
-        Result<Fd> found = sys::fd_by_id(sys::ObjectKind::program, id);
-        if (!found && found.error().os == ENOENT) return fail(Errc::not_found, "no program has the id {}", id);
-        return found;
-    }
-    char wanted[16];
-    sys::legal_name(which, wanted);
-    std::vector<std::pair<uint32_t, Fd>> found;
-    TRY(each_program([&](uint32_t number, Fd program, const sys::ProgInfo &info) {
-        if (std::string_view(info.name) == wanted) found.emplace_back(number, std::move(program));
-        return true;
-    }));
-    if (found.empty())
-        return Unexpected(make_error(Errc::not_found, format("no program called {} is loaded", which),
-                                     "an id (bpftool prog list) or the path of a pin does as well"));
-    if (found.size() == 1) return std::move(found.front().second);
-    std::string ids;
-    for (const auto &[number, fd] : found) append(ids, "{}{}", ids.empty() ? "" : ", ", number);
-    return fail(Errc::invalid_argument, "{} programs are called {}; name one by its id: {}", found.size(), which, ids);
+    return find_object(sys::ObjectKind::program, which);
 }
 
 } // namespace rawbpf::inline v0

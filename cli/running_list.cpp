@@ -1,0 +1,214 @@
+// `rawbpf prog|map|link|btf list` and `show`: what is in the kernel. One function for all four kinds: only the row differs.
+#include <cerrno>
+#include <type_traits>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+#include "cli/object_file.h"
+#include "programs/running/rows.h"
+#include "runtime/base/fail.h"
+#include "runtime/kernel/each_object.h"
+#include "runtime/kernel/find_object.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+using running::Around;
+using sys::ObjectKind;
+
+constexpr Option kOptions[] = {
+    format_option("text", "text json"),
+    kJsonOption,
+    kOutputOption,
+    syscalls_option(false),
+};
+consteval Id option(const char *name) { return find(kOptions, name); }
+
+template <ObjectKind kind> using Row =
+    std::conditional_t<kind == ObjectKind::program, running::ProgramRow,
+                       std::conditional_t<kind == ObjectKind::map, running::MapRow,
+                                          std::conditional_t<kind == ObjectKind::link, running::LinkRow, running::BtfRow>>>;
+
+template <ObjectKind kind> Result<Row<kind>> ask(int fd, running::Names &names, bool fdinfo) {
+    if constexpr (kind == ObjectKind::program)
+        return running::program_row(fd, names, fdinfo);
+    else if constexpr (kind == ObjectKind::map)
+        return running::map_row(fd, fdinfo);
+    else if constexpr (kind == ObjectKind::link)
+        return running::link_row(fd, names);
+    else
+        return running::btf_row(fd);
+}
+
+/// What was there a moment ago: a link that was detached, a program whose device went.
+bool has_gone(const Error &error) { return error.os == ENOENT || error.os == ENODEV || error.os == ENOLINK; }
+
+template <ObjectKind kind> Result<std::string> answer(const Arguments &a, bool whole) {
+    const bool json = a.text(option("format")) == "json";
+    Around around;
+    std::vector<Row<kind>> rows;
+    if (a.operands().empty()) {
+        TRY(each_object(kind, [&](uint32_t, Fd object) -> Result<bool> {
+            Result<Row<kind>> row = ask<kind>(object.get(), around.names, json || whole);
+            if (row)
+                rows.push_back(std::move(*row));
+            else if (!has_gone(row.error()))
+                return std::move(row).failure();
+            return true;
+        }));
+    } else {
+        for (std::string_view word : a.operands()) {
+            const Fd object = TRY(find_object(kind, std::string(word)));
+            rows.push_back(TRY(ask<kind>(object.get(), around.names, json || whole)));
+        }
+    }
+    if constexpr (kind == ObjectKind::btf) TRY(running::find_users(rows));
+    if (!rows.empty()) {
+        around.holders = running::Holders::scan();
+        around.pins = running::PinnedPaths::scan();
+    }
+    std::string text;
+    if (json) {
+        append_json_header(text, a);
+        for (const Row<kind> &row : rows) running::append_json(text, row, around);
+        return text;
+    }
+    if (whole)
+        for (const Row<kind> &row : rows) running::append_details(text, row, around);
+    else
+        text = running::as_list(rows, around);
+    if (around.holders.hidden() != 0)
+        say(format("rawbpf {}: {} process{} couldn't be looked at (needs CAP_SYS_PTRACE): what they hold isn't shown\n",
+                   a.command().name, around.holders.hidden(), around.holders.hidden() == 1 ? "" : "es"));
+    return text;
+}
+
+template <ObjectKind kind, bool whole> int run_running(const Arguments &a) {
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
+    Result<std::string> text = answer<kind>(a, whole);
+    narrator.reset();
+    const std::string who = format("rawbpf {}", a.command().name);
+    return text ? write_result(who, a.text(option("output")), *text) : complain(who, text.error());
+}
+
+#define RAWBPF_LISTED                                                                                                            \
+    "\n\nrawbpf shows which processes hold each of them (by their descriptors), where it is pinned, and names beside ids. In "   \
+    "JSON, "                                                                                                                     \
+    "each is an object on a line of its own. Fields are called as bpftool's where they mean the same; what isn't known is "      \
+    "null. "                                                                                                                     \
+    "Listing needs CAP_SYS_ADMIN (status 3 without it)."
+#define RAWBPF_NAMED "A name, an id or the path of a pin says which; without one, all are shown. "
+
+constexpr Example kProgListExamples[] = {
+    {"sudo rawbpf prog list", "every program: its type, size, age, maps, and who holds it"},
+    {"sudo rawbpf prog list --json | jq -r 'select(.jited) | .name'", "the names of those that run as machine code"},
+};
+constexpr Example kProgShowExamples[] = {
+    {"sudo rawbpf prog show 42", "all that the kernel says of a program"},
+    {"sudo rawbpf prog show on_exec /sys/fs/bpf/tool/on_exit", "by name, and by pin"},
+};
+constexpr Example kMapListExamples[] = {{"sudo rawbpf map list", "every map: its type, sizes, and who holds it"}};
+constexpr Example kMapShowExamples[] = {{"sudo rawbpf map show counts", "flags, memory and types of a map"}};
+constexpr Example kLinkListExamples[] = {{"sudo rawbpf link list", "what is attached where"}};
+constexpr Example kLinkShowExamples[] = {{"sudo rawbpf link show 7", "a link with all its places and cookies"}};
+constexpr Example kBtfListExamples[] = {{"sudo rawbpf btf list", "types that are loaded, and which programs and maps use them"}};
+constexpr Example kBtfShowExamples[] = {{"sudo rawbpf btf show vmlinux", "the kernel's own types"}};
+
+} // namespace
+
+const Command kProgList{
+    .name = "prog list",
+    .summary = "list the programs in the kernel",
+    .description =
+        "Lists every BPF program that is loaded, whoever loaded it. Names are whole: the kernel keeps 15 characters, and "
+        "rawbpf takes the rest from the program's BTF." RAWBPF_LISTED,
+    .options = kOptions,
+    .examples = kProgListExamples,
+    .run = run_running<ObjectKind::program, false>,
+};
+
+const Command kProgShow{
+    .name = "prog show",
+    .summary = "show all that is known of a program",
+    .description = "Shows programs, a line a property. " RAWBPF_NAMED
+                   "Runs and their time are counted while sysctl kernel.bpf_stats_enabled is 1." RAWBPF_LISTED,
+    .options = kOptions,
+    .examples = kProgShowExamples,
+    .operand = "ID|NAME|PIN",
+    .most_operands = 1000,
+    .run = run_running<ObjectKind::program, true>,
+};
+
+const Command kMapList{
+    .name = "map list",
+    .summary = "list the maps in the kernel",
+    .description = "Lists every map, whoever made it." RAWBPF_LISTED,
+    .options = kOptions,
+    .examples = kMapListExamples,
+    .run = run_running<ObjectKind::map, false>,
+};
+
+const Command kMapShow{
+    .name = "map show",
+    .summary = "show all that is known of a map",
+    .description = "Shows maps, a line a property. " RAWBPF_NAMED RAWBPF_LISTED,
+    .options = kOptions,
+    .examples = kMapShowExamples,
+    .operand = "ID|NAME|PIN",
+    .most_operands = 1000,
+    .run = run_running<ObjectKind::map, true>,
+};
+
+const Command kLinkList{
+    .name = "link list",
+    .summary = "list the links in the kernel: what is attached where",
+    .description =
+        "Lists every BPF link (5.8): which program is attached, and to what. Programs that a process attached without a link "
+        "(perf "
+        "events before 5.15, tc filters) are in rawbpf prog list, with who holds them." RAWBPF_LISTED,
+    .options = kOptions,
+    .examples = kLinkListExamples,
+    .run = run_running<ObjectKind::link, false>,
+};
+
+const Command kLinkShow{
+    .name = "link show",
+    .summary = "show all that is known of a link",
+    .description = "Shows links, a line a property, with every place of a multi attachment. An id or the path of a pin says "
+                   "which; without one, "
+                   "all are shown." RAWBPF_LISTED,
+    .options = kOptions,
+    .examples = kLinkShowExamples,
+    .operand = "ID|PIN",
+    .most_operands = 1000,
+    .run = run_running<ObjectKind::link, true>,
+};
+
+const Command kBtfList{
+    .name = "btf list",
+    .summary = "list the types (BTF) in the kernel",
+    .description =
+        "Lists all BTF that is loaded (5.4): the kernel's, its modules', and what objects brought along; with the programs and "
+        "maps that use it. rawbpf btf dump ID shows the types." RAWBPF_LISTED,
+    .options = kOptions,
+    .examples = kBtfListExamples,
+    .run = run_running<ObjectKind::btf, false>,
+};
+
+const Command kBtfShow{
+    .name = "btf show",
+    .summary = "show who uses loaded types (BTF)",
+    .description = "Shows loaded BTF, a line a property. An id, or the name of a module or vmlinux, says which; without one, all "
+                   "are shown." RAWBPF_LISTED,
+    .options = kOptions,
+    .examples = kBtfShowExamples,
+    .operand = "ID|NAME",
+    .most_operands = 1000,
+    .run = run_running<ObjectKind::btf, true>,
+};
+
+} // namespace rawbpf::inline v0::cli

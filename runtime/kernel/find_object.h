@@ -1,0 +1,38 @@
+// An object of the kernel as a person names it: by its id, by a pin, or by its name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/fd.h"
+#include "runtime/base/result.h"
+#include "runtime/sys/bpf.h"
+
+namespace rawbpf::inline v0 {
+
+/// "program", "map", "BTF", "link", for messages.
+[[nodiscard]] std::string_view object_word(sys::ObjectKind kind);
+
+/// Its id ("47"), where it is pinned (anything with a slash), or its name, of which the kernel keeps 15 characters; of BTF
+/// "vmlinux" or a module's. Links have no names. Errors: not_found; invalid_argument where several have the name (the text lists
+/// their ids) or the path holds something else; permission.
+[[nodiscard]] Result<Fd> find_object(sys::ObjectKind kind, const std::string &which);
+
+/// What a descriptor is.
+struct ObjectId {
+    sys::ObjectKind kind{};
+    uint32_t id = 0;
+};
+/// By what /proc/PID/fd/N links to and the text of /proc/PID/fdinfo/N; nullopt: no program, map, BTF or link. PURE.
+[[nodiscard]] std::optional<ObjectId> object_in_fdinfo(std::string_view link, std::string_view fdinfo);
+/// Whether such a link is one of these. PURE.
+[[nodiscard]] bool is_object_link(std::string_view link);
+/// Of a descriptor of our own. Errors: the kernel's; unsupported without /proc, or when fdinfo doesn't say the id (links 5.7, BTF
+/// 5.4).
+[[nodiscard]] Result<ObjectId> object_of(int fd);
+/// The number behind "NAME:" at the start of a line of fdinfo; nullopt: there is none. PURE.
+[[nodiscard]] std::optional<uint64_t> fdinfo_number(std::string_view fdinfo, std::string_view name);
+
+} // namespace rawbpf::inline v0
