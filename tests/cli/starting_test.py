@@ -84,14 +84,17 @@ def a_slow_end_counts_no_more_and_says_what_it_is_at():
             err += line
             if b" fired" in line:
                 break
+        # Stopped before anybody counts: on a busy machine the rest would be taken down between the two.
+        p.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         try:
             events, links = held(p.pid, "perf_event"), held(p.pid, "bpf_link") + held(p.pid, "bpf-link")
         except OSError:
             events = 0
         if events < 5:  # it was over before anybody could look
+            p.send_signal(signal.SIGCONT)
             p.communicate(timeout=60)
             continue
-        p.send_signal(signal.SIGSTOP)
         time.sleep(1.1)
         p.send_signal(signal.SIGCONT)
         err += p.communicate(timeout=60)[1]
