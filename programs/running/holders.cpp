@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <unistd.h>
 
 #include "runtime/base/format.h"
 #include "runtime/kernel/find_object.h"
@@ -19,6 +18,7 @@
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/mounts.h"
+#include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::running {
 namespace {
@@ -88,7 +88,7 @@ void Holders::look(int pid) {
 
 Holders Holders::scan() {
     Holders out;
-    const int self = getpid();
+    const int self = sys::own_pid();
     std::vector<int> pids;
     for (const std::string &name : sys::list_directory("/proc").value_or(std::vector<std::string>()))
         if (const int pid = number_of(name); pid > 0 && pid != self) pids.push_back(pid);
