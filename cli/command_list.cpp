@@ -35,6 +35,7 @@ constexpr Row kRows[] = {
     row("prog show", kProgShow, Part::objects),
     row("map list", kMapList, Part::objects),
     row("map show", kMapShow, Part::objects),
+    row("map dump", kMapDump, Part::objects),
     // In front of `link`, which takes files: those two words are no file's name.
     row("link list", kLinkList, Part::objects),
     row("link show", kLinkShow, Part::objects),

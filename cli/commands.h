@@ -13,7 +13,7 @@ extern const Command kProfile, kReport, kTrace, kCustom;
 extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
 extern const Command kLoad, kExec, kStep;
 extern const Command kInspect, kRelocs, kCheck, kLink;
-extern const Command kProgList, kProgShow, kMapList, kMapShow, kLinkList, kLinkShow, kBtfList, kBtfShow;
+extern const Command kProgList, kProgShow, kMapList, kMapShow, kMapDump, kLinkList, kLinkShow, kBtfList, kBtfShow;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kAsm, kDisasm, kEncode, kDecode, kIsa, kHelper;
 extern const Command kDoctor, kCompletion, kHelp, kVersion, kMan;

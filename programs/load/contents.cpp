@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "asm/map_types.h"
+#include "programs/load/entry_text.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
@@ -27,20 +28,6 @@ namespace {
 
 using btf::ValueStyle;
 using render::JsonLine;
-
-// Why a map's entries aren't looked at, or empty.
-std::string_view unreadable(uint32_t type) {
-    switch (map_type_row(type).contents) {
-    case MapContents::entries: break;
-    case MapContents::ring: return "a ring is read by its reader, as records come";
-    case MapContents::taken: return "reading it would take out what is in it";
-    case MapContents::asked: return "a bloom filter can be asked, not listed";
-    case MapContents::owned: return "its values belong to sockets, inodes, tasks or cgroups, and are found by those only";
-    case MapContents::kernels: return "a struct of the kernel's, registered by its link";
-    case MapContents::memory: return "an arena is memory, without entries";
-    }
-    return {};
-}
 
 bool is_array(uint32_t type) { return type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_PERCPU_ARRAY; }
 bool all_zero(Bytes bytes) {
@@ -65,7 +52,7 @@ class Contents {
         if (data && !constants_ &&
             (spec->freeze || spec->data_section == ".kconfig" || spec->data_section.starts_with(".rodata")))
             return;
-        if (std::string_view why = unreadable(map.type()); !why.empty()) return summary(map, 0, 0, why);
+        if (std::string_view why = why_unreadable(map.type()); !why.empty()) return summary(map, 0, 0, why);
         Result<Map::Entries> entries = map.read_all();
         if (!entries) {
             summary(map, 0, 0, entries.error().message());
@@ -77,11 +64,6 @@ class Contents {
     }
 
   private:
-    std::string typed(btf::TypeId type, Bytes bytes) const {
-        if (btf_ && type != 0)
-            if (Result<std::string> text = btf::print_value(*btf_, type, bytes, style_)) return std::move(*text);
-        return btf::print_untyped(bytes, style_);
-    }
     void line(std::string_view text) {
         render::append_printable(out_, text);
         out_ += '\n';
@@ -101,27 +83,22 @@ class Contents {
     }
     // The bytes of a map of global variables, each with its name. False where the types don't say what is in it.
     bool variables(const Map &map, const MapSpec &spec, Bytes bytes) {
-        if (!btf_) return false;
-        std::optional<btf::TypeId> id = btf_->find(spec.data_section, btf::Kind::datasec);
+        const std::optional<btf::TypeId> id = btf_ ? btf_->find(spec.data_section, btf::Kind::datasec) : std::nullopt;
         if (!id) return false;
-        Result<btf::Type> section = btf_->type(*id);
-        if (!section) return false;
         if (!json_) line(format("{}:", spec.data_section));
         size_t shown = 0;
-        for (uint32_t i = 0; i < section->vlen; ++i) {
-            Result<btf::VarSecinfo> place = btf_->secinfo(*section, i);
-            if (!place || place->offset > bytes.size() || place->size > bytes.size() - place->offset) continue;
-            Result<btf::Type> variable = btf_->type(place->type);
-            if (!variable) continue;
-            std::string value = typed(variable->size_or_type, bytes.subspan(place->offset, place->size));
+        each_variable(*btf_, *id, bytes, [&](std::string_view name, btf::TypeId type, Bytes part) {
+            const EntryText text(map, {&*btf_, 0, type}, style_);
             ++shown;
+            std::string value;
+            text.one_value(value, part);
             if (json_) {
                 JsonLine object(out_, "variable");
-                object.text("map", map.name()).text("name", variable->name).raw("value") += value;
+                object.text("map", map.name()).text("name", name).raw("value") += value;
             } else {
-                line(format("  {} = {}", variable->name, value));
+                line(format("  {} = {}", name, value));
             }
-        }
+        });
         summary(map, shown, 0, {});
         return true;
     }
@@ -142,37 +119,24 @@ class Contents {
         if (!json_)
             line(format("{} ({}): {} {}{}", map.name(), sys::map_type_name(map.type()), order.size(),
                         order.size() == 1 ? "entry" : "entries", zero ? format(", {} more are zero", zero) : ""));
+        const EntryText text(
+            map, {btf_ ? &*btf_ : nullptr, spec ? spec->key_type : btf::TypeId{0}, spec ? spec->value_type : btf::TypeId{0}},
+            style_);
         for (size_t i : order) {
-            std::string name = typed(spec ? spec->key_type : 0, key(i));
             if (json_) {
                 JsonLine object(out_, "entry");
-                object.text("map", map.name()).raw("key") += name;
-                object.raw(map.per_cpu() ? "values" : "value") += values(map, spec, value(i));
+                text.key(object.text("map", map.name()).raw("key"), key(i));
+                text.value(object.raw(map.per_cpu() ? "values" : "value"), value(i));
             } else {
-                line(format("  {} = {}", name, values(map, spec, value(i))));
+                std::string shown = "  ";
+                text.key(shown, key(i));
+                shown += " = ";
+                text.value(shown, value(i));
+                line(shown);
             }
         }
         summary(map, order.size(), zero, {});
     }
-    // One value, or one for each CPU: all of them in JSON, those that aren't zero in text.
-    std::string values(const Map &map, const MapSpec *spec, Bytes bytes) const {
-        const btf::TypeId type = spec ? spec->value_type : 0;
-        if (!map.per_cpu()) return typed(type, bytes.first(std::min<size_t>(bytes.size(), map.value_size())));
-        const size_t stride = (size_t{map.value_size()} + 7) & ~size_t{7};
-        std::string out = json_ ? "[" : "";
-        bool first = true;
-        for (size_t at = 0, cpu = 0; at + stride <= bytes.size(); at += stride, ++cpu) {
-            Bytes one = bytes.subspan(at, map.value_size());
-            if (!json_ && all_zero(one)) continue;
-            if (!first) out += json_ ? "," : ", ";
-            first = false;
-            if (!json_) append(out, "[cpu {}] ", cpu);
-            out += typed(type, one);
-        }
-        if (json_) return out + "]";
-        return first ? "0 on every CPU" : out;
-    }
-
     std::string &out_;
     const ObjectSpec &spec_;
     bool json_, constants_;

@@ -26,6 +26,8 @@ class Names {
     ///@}
     /// Types that are loaded; nullptr: they can't be had.
     [[nodiscard]] const btf::Btf *btf(uint32_t id);
+    /// The types that a map was loaded with; nullptr: none, or they can't be had.
+    [[nodiscard]] const btf::Btf *btf_of(const sys::MapInfo &map) { return map.btf_id == 0 ? nullptr : btf(map.btf_id); }
     /// What a type id of loaded types is called; of the kernel's own where `object` is 0.
     [[nodiscard]] std::string type(uint32_t object, btf::TypeId id);
 

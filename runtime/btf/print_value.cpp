@@ -64,12 +64,13 @@ std::string clean(std::string_view name) {
 
 class ValuePrinter {
   public:
-    ValuePrinter(const Btf &btf, ValueStyle style) : btf_(btf), json_(style == ValueStyle::json) {}
+    ValuePrinter(std::string &into, const Btf &btf, ValueStyle style)
+        : out(into), btf_(btf), start_(into.size()), json_(style == ValueStyle::json) {}
 
     Result<void> value(TypeId id, Bytes bytes, int depth) {
         if (depth > kMaxDepth) return fail(Errc::bad_input, "{}: type {} is nested too deep", btf_.name(), id);
         TRY(step());
-        if (out.size() > kMaxText)
+        if (out.size() - start_ > kMaxText)
             return fail(Errc::bad_input, "{}: a value of more than {} bytes of text", btf_.name(), kMaxText);
         Type type = TRY(btf_.resolve(id));
         switch (type.kind) {
@@ -81,10 +82,10 @@ class ValuePrinter {
         case Kind::array: return array(type, bytes, depth);
         case Kind::struct_:
         case Kind::union_: return members(type, bytes, depth);
-        default: out += print_untyped(bytes, json_ ? ValueStyle::json : ValueStyle::c); return {};
+        default: append_untyped(out, bytes, json_ ? ValueStyle::json : ValueStyle::c); return {};
         }
     }
-    std::string out;
+    std::string &out;
 
   private:
     // Members of anonymous members multiply, and need no text to do so.
@@ -173,7 +174,7 @@ class ValuePrinter {
         else if (bytes.size() == 8)
             value = load<double>(bytes.data());
         else {
-            out += print_untyped(bytes, json_ ? ValueStyle::json : ValueStyle::c);
+            append_untyped(out, bytes, json_ ? ValueStyle::json : ValueStyle::c);
             return {};
         }
         if (json_ && !std::isfinite(value))
@@ -271,29 +272,47 @@ class ValuePrinter {
     }
 
     const Btf &btf_;
+    const size_t start_;
     bool json_;
     size_t steps_ = 0;
 };
 
 } // namespace
 
-std::string print_untyped(Bytes bytes, ValueStyle style) {
+void append_untyped(std::string &out, Bytes bytes, ValueStyle style) {
     const bool json = style == ValueStyle::json;
     if (bytes.size() == 1 || bytes.size() == 2 || bytes.size() == 4 || bytes.size() == 8) {
         uint64_t value = 0;
         std::memcpy(&value, bytes.data(), bytes.size());
-        return json && value > kExact ? format("\"{}\"", value) : format("{}", value);
+        if (json && value > kExact)
+            append(out, "\"{}\"", value);
+        else
+            append(out, "{}", value);
+        return;
     }
-    std::string out = json ? "\"" : "{";
+    out += json ? '"' : '{';
     for (size_t i = 0; i < bytes.size(); ++i)
         append(out, "{}{}{:02x}", i == 0 ? "" : json ? " " : ", ", json ? "" : "0x", static_cast<unsigned>(bytes[i]));
-    return out + (json ? '"' : '}');
+    out += json ? '"' : '}';
+}
+
+std::string print_untyped(Bytes bytes, ValueStyle style) {
+    std::string out;
+    append_untyped(out, bytes, style);
+    return out;
+}
+
+Result<void> append_value(std::string &out, const Btf &btf, TypeId id, Bytes bytes, ValueStyle style) {
+    const size_t start = out.size();
+    Result<void> done = ValuePrinter(out, btf, style).value(id, bytes, 0);
+    if (!done) out.resize(start);
+    return done;
 }
 
 Result<std::string> print_value(const Btf &btf, TypeId id, Bytes bytes, ValueStyle style) {
-    ValuePrinter printer(btf, style);
-    TRY(printer.value(id, bytes, 0));
-    return std::move(printer.out);
+    std::string out;
+    TRY(append_value(out, btf, id, bytes, style));
+    return out;
 }
 
 } // namespace rawbpf::inline v0::btf

@@ -20,7 +20,11 @@ enum class ValueStyle : uint8_t {
 /// text would pass 4 MB.
 [[nodiscard]] Result<std::string> print_value(const Btf &btf, TypeId id, Bytes bytes, ValueStyle style = ValueStyle::c);
 
+/// The same, behind what `out` holds: for many values. An error leaves `out` as it was.
+[[nodiscard]] Result<void> append_value(std::string &out, const Btf &btf, TypeId id, Bytes bytes, ValueStyle style);
+
 /// The same without a type: a number where there are 1, 2, 4 or 8 bytes, else the bytes in hex.
 [[nodiscard]] std::string print_untyped(Bytes bytes, ValueStyle style = ValueStyle::c);
+void append_untyped(std::string &out, Bytes bytes, ValueStyle style);
 
 } // namespace rawbpf::inline v0::btf
