@@ -1,0 +1,233 @@
+// Transfer functions: ranges in, a range out.
+//
+//      r1: 0 to 10, r2: 5 to 6        r1 += r2    5 to 16        both ends are added
+//                                     r1 -= r2    -6 to 5        signed; unsigned it may wrap around, so anything
+//                                     r1 &= 7     0 to 7         no more than the smaller side, and what the bits say
+//
+// A range survives an operation only if no number in it overflows, or (sums, 6.17) if all of them do. Where that isn't sure, the
+// range is given up and only the bits are kept; settle() then deduces what is left. Divisions give up at once, as does the kernel
+// (up to 6.19): the result is anything, even if both sides are known.
+#include "runtime/verifier/arithmetic.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rawbpf::inline v0::verifier {
+
+namespace {
+
+template <class T> void forget(Range<T> &range) { range = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()}; }
+
+template <class T> void add_signed(Range<T> &a, const Range<T> &b) {
+    Range<T> out{};
+    if (__builtin_add_overflow(a.least, b.least, &out.least) || __builtin_add_overflow(a.most, b.most, &out.most)) forget(out);
+    a = out;
+}
+template <class T> void add_unsigned(Range<T> &a, const Range<T> &b, const Deductions &rules) {
+    Range<T> out{};
+    const bool low = __builtin_add_overflow(a.least, b.least, &out.least),
+               high = __builtin_add_overflow(a.most, b.most, &out.most);
+    if (rules.wrapped_sums ? low != high : low || high) forget(out);
+    a = out;
+}
+template <class T> void subtract_signed(Range<T> &a, const Range<T> &b) {
+    Range<T> out{};
+    if (__builtin_sub_overflow(a.least, b.most, &out.least) || __builtin_sub_overflow(a.most, b.least, &out.most)) forget(out);
+    a = out;
+}
+template <class T> void subtract_unsigned(Range<T> &a, const Range<T> &b, const Deductions &rules) {
+    Range<T> out{};
+    const bool low = __builtin_sub_overflow(a.least, b.most, &out.least),
+               high = __builtin_sub_overflow(a.most, b.least, &out.most);
+    if (rules.wrapped_sums ? low != high : low || high) forget(out);
+    a = out;
+}
+
+template <class U> void multiply_unsigned(Range<U> &a, const Range<U> &b) {
+    Range<U> out{};
+    if (__builtin_mul_overflow(a.most, b.most, &out.most) || __builtin_mul_overflow(a.least, b.least, &out.least)) forget(out);
+    a = out;
+}
+template <class T> void multiply_signed(Range<T> &a, const Range<T> &b) {
+    T p[4];
+    if (__builtin_mul_overflow(a.most, b.most, &p[0]) || __builtin_mul_overflow(a.most, b.least, &p[1]) ||
+        __builtin_mul_overflow(a.least, b.most, &p[2]) || __builtin_mul_overflow(a.least, b.least, &p[3]))
+        return forget(a);
+    a = {*std::min_element(p, p + 4), *std::max_element(p, p + 4)};
+}
+// Before 6.14 only products of two that aren't negative, small enough not to overflow, were followed.
+void multiply_simply(Bounds &a, const Bounds &b) {
+    if (a.s64.least < 0 || b.s64.least < 0 || a.u64.most > UINT32_MAX || b.u64.most > UINT32_MAX) {
+        a.forget64();
+    } else {
+        a.u64 = {a.u64.least * b.u64.least, a.u64.most * b.u64.most};
+        a.s64 = static_cast<int64_t>(a.u64.most) < 0
+                    ? Range<int64_t>{INT64_MIN, INT64_MAX}
+                    : Range<int64_t>{static_cast<int64_t>(a.u64.least), static_cast<int64_t>(a.u64.most)};
+    }
+    if (a.s32.least < 0 || b.s32.least < 0 || a.u32.most > UINT16_MAX || b.u32.most > UINT16_MAX) {
+        a.forget32();
+    } else {
+        a.u32 = {a.u32.least * b.u32.least, a.u32.most * b.u32.most};
+        a.s32 = static_cast<int32_t>(a.u32.most) < 0
+                    ? Range<int32_t>{INT32_MIN, INT32_MAX}
+                    : Range<int32_t>{static_cast<int32_t>(a.u32.least), static_cast<int32_t>(a.u32.most)};
+    }
+}
+
+// The signed range of what only the unsigned one is known of.
+template <class T, class U> void signed_from(Range<T> &s, const Range<U> &u) {
+    if (static_cast<T>(u.least) <= static_cast<T>(u.most))
+        s = {static_cast<T>(u.least), static_cast<T>(u.most)};
+    else
+        forget(s);
+}
+
+// Bitwise operations: the bits give the least for and, the most for or; the operands' ends the other end.
+void combine_bits(Op op, Bounds &a, const Bounds &b) {
+    a.bits = op == Op::and_ ? and_bits(a.bits, b.bits) : op == Op::or_ ? or_bits(a.bits, b.bits) : xor_bits(a.bits, b.bits);
+    const Tnum half = low_half(a.bits);
+    const auto half_least = static_cast<uint32_t>(half.least()), half_most = static_cast<uint32_t>(half.most());
+    switch (op) {
+    case Op::and_:
+        a.u64 = {a.bits.least(), std::min(a.u64.most, b.u64.most)};
+        a.u32 = {half_least, std::min(a.u32.most, b.u32.most)};
+        break;
+    case Op::or_:
+        a.u64 = {std::max(a.u64.least, b.u64.least), a.bits.most()};
+        a.u32 = {std::max(a.u32.least, b.u32.least), half_most};
+        break;
+    default: a.u64 = {a.bits.least(), a.bits.most()}; a.u32 = {half_least, half_most};
+    }
+    signed_from(a.s64, a.u64);
+    signed_from(a.s32, a.u32);
+}
+
+void shift_left(Bounds &a, const Bounds &b, bool half) {
+    const Range<int32_t> before = a.s32;
+    // The lower half. Shifts by an amount that isn't known keep no more than: the lowest bits are 0.
+    const uint32_t most32 = b.u32.most;
+    const Tnum half_bits = low_half(a.bits);
+    if (most32 > 31 || a.u32.most > uint32_t(UINT32_MAX) >> most32)
+        a.u32 = {0, UINT32_MAX};
+    else
+        a.u32 = {a.u32.least << b.u32.least, a.u32.most << most32};
+    a.s32 = {INT32_MIN, INT32_MAX};
+    const unsigned by32 = b.u32.least & 31;
+    const Tnum shifted32 = low_half(shift_left(half_bits, by32));
+    if (half) {
+        a.bits = shifted32;
+        if (!b.half_is_known()) a.bits = low_half(shift_left(Tnum{0, UINT32_MAX}, by32));
+        return;
+    }
+    const uint64_t most = b.u64.most;
+    // A shift to the left by 32 and back is how compilers extend a sign: it keeps the signed range of the lower half.
+    if (b.u64.is_known() && most == 32)
+        a.s64 = {int64_t(before.least) * (int64_t(1) << 32), int64_t(before.most) * (int64_t(1) << 32)};
+    else
+        forget(a.s64);
+    if (most > 63 || a.u64.most > UINT64_MAX >> most)
+        a.u64 = {0, UINT64_MAX};
+    else
+        a.u64 = {a.u64.least << b.u64.least, a.u64.most << most};
+    const auto by = static_cast<unsigned>(b.u64.least & 63);
+    a.bits = b.is_known() ? shift_left(a.bits, by) : shift_left(Tnum{}, by);
+}
+
+void shift_right(Bounds &a, const Bounds &b, bool half) {
+    if (half) {
+        const auto by = static_cast<unsigned>(b.u32.least & 31);
+        a.bits = b.half_is_known() ? shift_right(low_half(a.bits), by) : tnum_range(0, uint32_t(UINT32_MAX) >> by);
+        a.s32 = {INT32_MIN, INT32_MAX};
+        a.u32 = {a.u32.least >> (b.u32.most & 31), a.u32.most >> by};
+        return;
+    }
+    const auto by = static_cast<unsigned>(b.u64.least & 63);
+    a.bits = b.is_known() ? shift_right(a.bits, by) : tnum_range(0, UINT64_MAX >> by);
+    forget(a.s64);
+    a.u64 = {a.u64.least >> (b.u64.most & 63), a.u64.most >> by};
+    a.forget32();
+}
+
+// By a known amount only (the caller checks).
+void shift_right_signed(Bounds &a, const Bounds &b, bool half) {
+    if (half) {
+        const auto by = static_cast<unsigned>(b.u32.least & 31);
+        a.s32 = {a.s32.least >> by, a.s32.most >> by};
+        a.bits = shift_right_signed(low_half(a.bits), by, 32);
+        a.u32 = {0, UINT32_MAX};
+        return;
+    }
+    const auto by = static_cast<unsigned>(b.u64.least & 63);
+    a.s64 = {a.s64.least >> by, a.s64.most >> by};
+    a.bits = shift_right_signed(a.bits, by, 64);
+    a.u64 = {0, UINT64_MAX};
+    a.forget32();
+}
+
+// Whether anything can be said of the result.
+bool follows(Op op, bool half, const Bounds &b) {
+    switch (op) {
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::and_:
+    case Op::or_:
+    case Op::xor_: return true;
+    case Op::lsh:
+    case Op::rsh: return half ? b.u32.most < 32 : b.u64.most < 64;
+    case Op::arsh: return half ? b.u32.most < 32 && b.half_is_known() : b.u64.most < 64 && b.is_known();
+    default: return false;
+    }
+}
+
+} // namespace
+
+Bounds compute(Op op, bool half, Bounds a, Bounds b, const Deductions &rules) {
+    if (!follows(op, half, b)) {
+        Bounds out;
+        if (half) out.clear_upper_half(rules);
+        return out;
+    }
+    switch (op) {
+    case Op::add:
+        add_signed(a.s64, b.s64);
+        add_signed(a.s32, b.s32);
+        add_unsigned(a.u64, b.u64, rules);
+        add_unsigned(a.u32, b.u32, rules);
+        a.bits = add(a.bits, b.bits);
+        break;
+    case Op::sub:
+        subtract_signed(a.s64, b.s64);
+        subtract_signed(a.s32, b.s32);
+        subtract_unsigned(a.u64, b.u64, rules);
+        subtract_unsigned(a.u32, b.u32, rules);
+        a.bits = subtract(a.bits, b.bits);
+        break;
+    case Op::mul:
+        if (rules.products) {
+            multiply_unsigned(a.u64, b.u64);
+            multiply_unsigned(a.u32, b.u32);
+            multiply_signed(a.s64, b.s64);
+            multiply_signed(a.s32, b.s32);
+        } else {
+            multiply_simply(a, b);
+        }
+        a.bits = multiply(a.bits, b.bits);
+        break;
+    case Op::and_:
+    case Op::or_:
+    case Op::xor_: combine_bits(op, a, b); break;
+    case Op::lsh: shift_left(a, b, half); break;
+    case Op::rsh: shift_right(a, b, half); break;
+    case Op::arsh: shift_right_signed(a, b, half); break;
+    default: break;
+    }
+    if (half)
+        a.clear_upper_half(rules);
+    else
+        a.settle(rules);
+    return a;
+}
+
+} // namespace rawbpf::inline v0::verifier

@@ -1,0 +1,388 @@
+// The loop at the verifier's heart.
+//
+//      take up a state  ->  look at its next instruction  ->  the state after it  ->  the next instruction ...
+//             ^                     |                                                        |
+//             |                a comparison that may go both ways:                           exit, or known before:
+//             |                one side goes on, the other waits                             this path is done
+//             +------------------------------------------------------------------------------+
+//
+// A state is what is known of all registers and of the stack. The verifier runs the program on knowledge instead of on numbers:
+// every path, each with all that may happen on it. A program is accepted when every path has ended and no instruction on any of
+// them could do harm. As paths multiply, two things keep it finite: paths that meet in states that are alike are followed once
+// (prune.cpp), and after a million instructions it gives up.
+#include "runtime/verifier/engine.h"
+
+#include <algorithm>
+
+#include "asm/kinds.h"
+#include "asm/map_types.h"
+
+namespace rawbpf::inline v0::verifier {
+
+bool Engine::refuse_text(std::string reason) {
+    verdict_.outcome = Outcome::refused;
+    verdict_.reason = std::move(reason);
+    verdict_.insn = state_.insn;
+    verdict_.placed = true;
+    verdict_.step = step_;
+    if (step_) walk_.steps[step_].end = StepEnd::refused;
+    return false;
+}
+
+bool Engine::undecided(std::string what) {
+    verdict_.outcome = Outcome::undecided;
+    verdict_.reason = std::move(what);
+    verdict_.insn = state_.insn;
+    verdict_.placed = true;
+    verdict_.step = step_;
+    return false;
+}
+
+void Engine::begin_step() {
+    Step step{state_.insn, state_.step};
+    step.frame = static_cast<uint8_t>(state_.frames.size() - 1);
+    walk_.steps.push_back(step);
+    step_ = static_cast<uint32_t>(walk_.steps.size() - 1);
+    state_.step = step_;
+    ++walk_.visits[state_.insn];
+    touched_.clear();
+}
+
+// What has changed, from the state as it is now.
+void Engine::record(State &state) {
+    Step &step = walk_.steps[state.step];
+    step.changes = walk_.change_end();
+    std::sort(touched_.begin(), touched_.end());
+    touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+    for (auto [frame, place] : touched_) {
+        if (frame >= state.frames.size()) continue;
+        if (place >= 0) {
+            walk_.add_change({place, frame, state.frames[frame].regs[static_cast<size_t>(place)]});
+        } else {
+            const Slot &slot = state.frames[frame].slot(place);
+            Value value = slot.value;
+            if (!slot.holds_value()) value = any_number(slot.node);
+            walk_.add_change({place, frame, std::move(value)});
+        }
+        ++step.change_count;
+    }
+}
+
+void Engine::end_step() { record(state_); }
+
+// The path is done: so is every checkpoint that waited for nothing else.
+void Engine::end_path(StepEnd how) {
+    if (state_.step) walk_.steps[state_.step].end = how;
+    for (uint32_t n = state_.checkpoint; n != 0; n = checkpoints_[n - 1].parent)
+        if (--checkpoints_[n - 1].open != 0) break;
+}
+
+bool Engine::take_up() {
+    if (pending_.empty()) return false;
+    state_ = std::move(pending_.back());
+    pending_.pop_back();
+    return true;
+}
+
+bool Engine::run(State entry) {
+    state_ = std::move(entry);
+    step_ = 0;
+    for (;;) {
+        step_ = state_.step;
+        if (++verdict_.processed > options_.most_steps) {
+            if (options_.most_steps < 1'000'000) return undecided(format("more than {} instructions", options_.most_steps));
+            return refuse("BPF program is too large. Processed {} insn", verdict_.processed);
+        }
+        if (flow_.meets[state_.insn]) {
+            bool pruned = false;
+            if (!known_before(pruned)) return false;
+            if (pruned) {
+                end_path(StepEnd::pruned);
+                if (!take_up()) return true;
+                continue;
+            }
+        }
+        begin_step();
+        bool ended = false;
+        if (!one(ended)) return false;
+        if (!ended) continue;
+        end_path(StepEnd::exit);
+        if (!take_up()) return true;
+    }
+}
+
+bool Engine::readable(unsigned reg) {
+    if (state_.reg(reg).sort == Sort::unset) return refuse("R{} !read_ok", reg);
+    return true;
+}
+
+bool Engine::writable(unsigned reg) {
+    if (reg == 10) return refuse("frame pointer is read only");
+    return true;
+}
+
+bool Engine::one(bool &ended) {
+    const Insn &insn = insns_[state_.insn];
+    const Form *form = find_form(insn);
+    if (!form || !at_least(options_.kernel, form->since) || form->since == isa::k_none)
+        return refuse("unknown opcode {:02x}", static_cast<unsigned>(insn.code));
+    if (insn.dst > 10 || insn.src > 10)
+        return refuse("R{} is invalid", static_cast<unsigned>(insn.dst > 10 ? insn.dst : insn.src));
+    bool good = true, goes_on = true;
+    switch (form->shape) {
+    case Shape::alu_imm:
+    case Shape::alu_reg:
+    case Shape::negate:
+    case Shape::byte_swap:
+    case Shape::sign_extend: good = arithmetic(insn, *form); break;
+    case Shape::cast: return undecided("address spaces (arenas)");
+    case Shape::load:
+    case Shape::load_acquire: good = load(insn, *form); break;
+    case Shape::store_imm:
+    case Shape::store_reg:
+    case Shape::store_release: good = store(insn, *form); break;
+    case Shape::load_wide: good = wide(insn); break;
+    case Shape::packet_abs:
+    case Shape::packet_ind: good = packet_load(insn, *form); break;
+    case Shape::atomic:
+    case Shape::atomic_fetch:
+    case Shape::exchange:
+    case Shape::compare_swap: good = atomic(insn, *form); break;
+    case Shape::jump:
+    case Shape::jump_long:
+        ++jumps_;
+        state_.insn = static_cast<uint32_t>(ways_of(insns_, state_.insn).target);
+        goes_on = false;
+        break;
+    case Shape::branch_imm:
+    case Shape::branch_reg: ++jumps_; return jump(insn, *form);
+    case Shape::may_jump: return undecided("may_goto");
+    case Shape::jump_reg: return undecided("gotox");
+    case Shape::call_helper:
+        ++jumps_;
+        good = helper_call(insn);
+        break;
+    case Shape::call_local:
+        ++jumps_;
+        if (!function_call(insn)) return false;
+        end_step();
+        return true;
+    case Shape::call_kfunc: return kernel_call();
+    case Shape::call_reg: return refuse("unknown opcode {:02x}", static_cast<unsigned>(insn.code));
+    case Shape::exit: ++jumps_; return leave(ended);
+    }
+    if (!good) return false;
+    if (goes_on) state_.insn += is_wide(insn) ? 2 : 1;
+    end_step();
+    return true;
+}
+
+// ld_imm64: a number, a map, an address in a map's value, a function.
+bool Engine::wide(const Insn &insn) {
+    if (!writable(insn.dst)) return false;
+    for (const Fixup &fixup : program_.fixups) {
+        if (fixup.insn != state_.insn) continue;
+        switch (fixup.kind) {
+        case Fixup::Kind::map_fd: {
+            Value value = pointer(Sort::map, node());
+            value.map = fixup.map;
+            set(insn.dst, std::move(value));
+            return true;
+        }
+        case Fixup::Kind::map_value: {
+            const MapSpec &map = spec_.maps[fixup.map];
+            if (map.type == uint32_t(MapType::ARENA)) return undecided("arenas");
+            if (map.type != uint32_t(MapType::ARRAY) || map.max_entries != 1)
+                return refuse("unrecognized bpf_ld_imm64 insn"); // no direct addresses there
+            Value value = pointer(Sort::map_value, node());
+            value.map = fixup.map;
+            value.off = static_cast<int32_t>(fixup.offset);
+            if (types_.lock_of(fixup.map) >= 0) value.id = new_id();
+            set(insn.dst, std::move(value));
+            return true;
+        }
+        default: return undecided("kernel symbols");
+        }
+    }
+    if (insn.src == static_cast<uint8_t>(Wide::function)) {
+        Value value = pointer(Sort::function, node());
+        value.type = static_cast<uint32_t>(int64_t(state_.insn) + 1 + insn.imm);
+        set(insn.dst, std::move(value));
+        return true;
+    }
+    if (insn.src != 0) return undecided("ld_imm64 of a descriptor or a kernel variable");
+    const uint64_t number = static_cast<uint32_t>(insn.imm) | uint64_t(static_cast<uint32_t>(insns_[state_.insn + 1].imm)) << 32;
+    set(insn.dst, known_number(number, node()));
+    return true;
+}
+
+bool Engine::leave(bool &ended) {
+    if (state_.frames.size() > 1) {
+        if (!function_return()) return false;
+        end_step();
+        return true;
+    }
+    ended = true;
+    return at_end();
+}
+
+bool Engine::at_end() {
+    if (state_.lock) return refuse("BPF_EXIT instruction in main prog cannot be used inside bpf_spin_lock-ed region");
+    if (!references_left("BPF_EXIT instruction in main prog")) return false;
+    const GlobalFunction *global = types_.find_global(flow_.functions[state_.frame().function].begin);
+    if (global && global->returns_nothing) return true;
+    if (!readable(0)) return false;
+    const Value &r0 = state_.reg(0);
+    if (global) {
+        if (!r0.is_number()) return refuse("At subprogram exit the register R0 is not a scalar value ({})", type_word(r0));
+        return true;
+    }
+    const std::optional<Range<int32_t>> wanted = returns_of(program_);
+    if (!wanted) return true;
+    if (!r0.is_number()) return refuse("At program exit the register R0 is not a known value ({})", type_word(r0));
+    walk_.need(r0.node);
+    if (r0.bounds.s32.least >= wanted->least && r0.bounds.s32.most <= wanted->most) return true;
+    std::string known;
+    if (r0.bounds.s64.least > INT64_MIN) append(known, "smin={} ", r0.bounds.s64.least);
+    if (r0.bounds.s64.most < INT64_MAX) append(known, "smax={} ", r0.bounds.s64.most);
+    return refuse("At program exit the register R0 has {}should have been in [{}, {}]",
+                  known.empty() ? "unknown scalar value " : known, wanted->least, wanted->most);
+}
+
+namespace {
+
+bool is_tracing(uint32_t type) {
+    switch (static_cast<ProgramType>(type)) {
+    case ProgramType::KPROBE:
+    case ProgramType::TRACEPOINT:
+    case ProgramType::PERF_EVENT:
+    case ProgramType::RAW_TRACEPOINT: return true;
+    default: return false;
+    }
+}
+
+// The stack of functions that call each other, all together; callers first, so that a chain is followed once.
+bool stack_fits(const ProgramSpec &program, const Flow &flow, KernelVersion kernel, Verdict &verdict) {
+    const bool private_stack =
+        holds(Rule::private_stack, kernel) &&
+        std::none_of(flow.functions.begin(), flow.functions.end(), [](const FunctionRange &f) { return f.tail_calls; }) &&
+        is_tracing(program.type);
+    struct Visit {
+        uint32_t function, insn, depth, frames;
+    };
+    auto refuse = [&verdict](std::string reason) {
+        verdict.outcome = Outcome::refused;
+        verdict.reason = std::move(reason);
+        verdict.placed = false;
+        verdict.step = 0;
+        return false;
+    };
+    auto size_of = [&flow](uint32_t function) { return (std::max(flow.functions[function].depth, 1u) + 15) / 16 * 16; };
+    constexpr uint32_t kPrivateFrom = 64; // BPF_PRIV_STACK_MIN_SIZE
+    std::vector<Visit> todo = {{0, flow.functions[0].begin, 0, 1}};
+    uint64_t looked_at = 0;
+    while (!todo.empty()) {
+        Visit at = todo.back();
+        todo.pop_back();
+        const uint32_t own = size_of(at.function);
+        if (flow.functions[at.function].tail_calls && at.depth >= 256 && at.frames > 1)
+            return refuse(
+                format("tail_calls are not allowed when call stack of previous frames is {} bytes. Too large", at.depth));
+        if (!(private_stack && own >= kPrivateFrom)) at.depth += own;
+        if (at.depth > kStackSize) return refuse(format("combined stack size of {} calls is {}. Too large", at.frames, at.depth));
+        for (uint32_t i = flow.functions[at.function].begin; i < flow.functions[at.function].end;
+             i += is_wide(program.insns[i]) ? 2 : 1) {
+            const Ways ways = ways_of(program.insns, i);
+            if (!ways.calls || is_wide(program.insns[i])) continue;
+            if (at.frames >= kMostFrames || ++looked_at > 1'000'000)
+                return refuse(format("the call stack of {} frames is too deep !", at.frames + 1));
+            const uint32_t callee = flow.function_of(static_cast<uint32_t>(ways.target));
+            todo.push_back({callee, static_cast<uint32_t>(ways.target), at.depth, at.frames + 1});
+        }
+    }
+    return true;
+}
+
+// What the whole program is asked before any path is walked.
+bool prepare(const ObjectSpec &spec, const ProgramSpec &program, const Types &types, const Flow &flow, Verdict &verdict) {
+    auto say = [&verdict](Outcome outcome, std::string reason) {
+        verdict.outcome = outcome;
+        verdict.reason = std::move(reason);
+        return false;
+    };
+    if (std::string_view what = not_modelled(program); !what.empty())
+        return say(Outcome::undecided, format("programs of type {}", what));
+    if (!program.jump_tables.empty()) return say(Outcome::undecided, "jump tables");
+    if (!flow.refusal.empty()) {
+        verdict.insn = flow.refused_at;
+        verdict.placed = flow.placed;
+        return say(Outcome::refused, flow.refusal);
+    }
+    const auto type = static_cast<ProgramType>(program.type);
+    const bool tracing = is_tracing(program.type);
+    for (const Fixup &fixup : program.fixups) {
+        if (fixup.kind != Fixup::Kind::map_fd && fixup.kind != Fixup::Kind::map_value) continue;
+        if (fixup.map >= spec.maps.size()) return say(Outcome::undecided, "a map that isn't there");
+        if (types.lock_of(fixup.map) >= 0 && (tracing || type == ProgramType::SOCKET_FILTER)) {
+            verdict.insn = fixup.insn;
+            verdict.placed = true;
+            return say(Outcome::refused, tracing ? "tracing progs cannot use bpf_spin_lock yet"
+                                                 : "socket filter progs cannot use bpf_spin_lock yet");
+        }
+    }
+    return true;
+}
+
+State entry_of(uint32_t insn, uint32_t function) {
+    State state;
+    Frame &frame = state.frames.emplace_back();
+    frame.function = function;
+    frame.regs[10] = pointer(Sort::stack, kNoNode);
+    state.insn = insn;
+    return state;
+}
+
+} // namespace
+
+Verdict verify(const ObjectSpec &spec, size_t program_index, const VerifyOptions &options) {
+    Verdict verdict;
+    const ProgramSpec &program = spec.programs[program_index];
+    verdict.walk.visits.assign(program.insns.size(), 0);
+    if (program.insns.empty()) {
+        verdict.outcome = Outcome::refused;
+        verdict.reason = "a program without instructions";
+        return verdict;
+    }
+    const Types types = types_of(spec, program);
+    std::vector<uint32_t> entries;
+    for (const GlobalFunction &function : types.global) entries.push_back(function.insn);
+    Flow flow = flow_of(program.insns, entries);
+    if (!prepare(spec, program, types, flow, verdict)) return verdict;
+    verdict.outcome = Outcome::accepted;
+
+    State main = entry_of(0, 0);
+    main.reg(1) = pointer(Sort::context, kNoNode);
+    if (!Engine(spec, program, options, types, flow, verdict).run(std::move(main))) return verdict;
+    for (const GlobalFunction &function : types.global) {
+        State state = entry_of(function.insn, flow.function_of(function.insn));
+        for (size_t i = 0; i < function.parameters.size() && i < 5; ++i) {
+            switch (function.parameters[i]) {
+            case GlobalFunction::Parameter::number: state.reg(static_cast<unsigned>(i + 1)) = any_number(kNoNode); break;
+            case GlobalFunction::Parameter::context:
+                state.reg(static_cast<unsigned>(i + 1)) = pointer(Sort::context, kNoNode);
+                break;
+            case GlobalFunction::Parameter::other:
+                verdict.outcome = Outcome::undecided;
+                verdict.reason = format("arguments of the global function {}", function.name);
+                verdict.insn = function.insn;
+                verdict.placed = true;
+                return verdict;
+            }
+        }
+        if (!Engine(spec, program, options, types, flow, verdict).run(std::move(state))) return verdict;
+    }
+    if (!stack_fits(program, flow, options.kernel, verdict)) return verdict;
+    return verdict;
+}
+
+} // namespace rawbpf::inline v0::verifier

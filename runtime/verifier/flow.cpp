@@ -1,0 +1,224 @@
+// The first look at a program, before any value is followed.
+//
+//      1. where functions begin: at 0, and where a call goes to            each has to end in exit or a jump
+//      2. that every jump stays inside of its function                     "jump out of range from insn 3 to 9"
+//      3. that every instruction exists                                    "unknown opcode 8f"
+//      4. that every instruction can be reached                            "unreachable insn 2"
+//      5. which registers are read later                                   bit sets, backwards until nothing changes
+//
+// The last is what lets two states count as equal although they differ: what nobody reads again doesn't matter. It is the same
+// analysis that compilers allocate registers with (liveness): a register is needed before an instruction if the instruction reads
+// it, or if it is needed afterwards and the instruction doesn't overwrite it.
+#include "runtime/verifier/flow.h"
+
+#include <algorithm>
+
+#include "asm/opcodes.h"
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0::verifier {
+
+namespace {
+
+constexpr uint16_t bit(unsigned n) { return static_cast<uint16_t>(1u << n); }
+constexpr uint16_t kArguments = bit(1) | bit(2) | bit(3) | bit(4) | bit(5);
+
+struct Effect {
+    uint16_t reads = 0, writes = 0;
+};
+
+Effect effect_of(const Insn &insn, const Form *form) {
+    const uint16_t dst = bit(insn.dst), src = bit(insn.src);
+    if (!form) return {};
+    const bool moves = (insn.code & 0xf0) == 0xb0;
+    switch (form->shape) {
+    case Shape::alu_imm: return {moves ? uint16_t(0) : dst, dst};
+    case Shape::alu_reg: return {static_cast<uint16_t>(moves ? src : dst | src), dst};
+    case Shape::negate:
+    case Shape::byte_swap: return {dst, dst};
+    case Shape::sign_extend:
+    case Shape::cast:
+    case Shape::load:
+    case Shape::load_acquire: return {src, dst};
+    case Shape::load_wide: return {0, dst};
+    case Shape::store_imm: return {dst, 0};
+    case Shape::store_reg:
+    case Shape::store_release:
+    case Shape::atomic: return {static_cast<uint16_t>(dst | src), 0};
+    case Shape::atomic_fetch:
+    case Shape::exchange: return {static_cast<uint16_t>(dst | src), src};
+    case Shape::compare_swap: return {static_cast<uint16_t>(dst | src | bit(0)), bit(0)};
+    case Shape::packet_abs: return {bit(6), static_cast<uint16_t>(bit(0) | kArguments)};
+    case Shape::packet_ind: return {static_cast<uint16_t>(bit(6) | src), static_cast<uint16_t>(bit(0) | kArguments)};
+    case Shape::branch_imm:
+    case Shape::jump_reg: return {dst, 0};
+    case Shape::branch_reg: return {static_cast<uint16_t>(dst | src), 0};
+    case Shape::call_helper:
+    case Shape::call_local:
+    case Shape::call_kfunc:
+    case Shape::call_reg: return {kArguments, static_cast<uint16_t>(bit(0) | kArguments)};
+    case Shape::exit: return {bit(0), 0};
+    case Shape::jump:
+    case Shape::jump_long:
+    case Shape::may_jump: return {};
+    }
+    return {};
+}
+
+// Backwards through each instruction until no set grows.
+void find_needed(std::span<const Insn> insns, const std::vector<bool> &half, Flow &flow) {
+    const auto count = static_cast<uint32_t>(insns.size());
+    flow.needed.assign(count + 1, 0);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = count; i-- > 0;) {
+            if (half[i]) continue;
+            const Ways ways = ways_of(insns, i);
+            uint16_t after = 0;
+            const uint32_t next = i + (is_wide(insns[i]) ? 2 : 1);
+            if (ways.falls && next <= count) after = flow.needed[next];
+            if (ways.jumps && ways.target >= 0 && ways.target <= count) after |= flow.needed[static_cast<size_t>(ways.target)];
+            const Effect effect = effect_of(insns[i], find_form(insns[i]));
+            const auto before = static_cast<uint16_t>((after & ~effect.writes) | effect.reads | bit(10));
+            if (before != flow.needed[i]) {
+                flow.needed[i] = before;
+                changed = true;
+            }
+        }
+    }
+}
+
+} // namespace
+
+Ways ways_of(std::span<const Insn> insns, uint32_t at) {
+    Ways out;
+    const Insn &insn = insns[at];
+    const Form *form = find_form(insn);
+    if (!form) return out;
+    switch (form->shape) {
+    case Shape::jump:
+    case Shape::jump_long:
+        out.falls = false;
+        out.jumps = true;
+        out.target = int64_t(at) + 1 + (form->shape == Shape::jump ? insn.off : insn.imm);
+        break;
+    case Shape::may_jump:
+    case Shape::branch_imm:
+    case Shape::branch_reg:
+        out.jumps = true;
+        out.target = int64_t(at) + 1 + insn.off;
+        break;
+    case Shape::call_local:
+        out.calls = true;
+        out.target = int64_t(at) + 1 + insn.imm;
+        break;
+    case Shape::load_wide:
+        if (insn.src == static_cast<uint8_t>(Wide::function)) {
+            out.calls = true;
+            out.target = int64_t(at) + 1 + insn.imm;
+        }
+        break;
+    case Shape::exit:
+    case Shape::jump_reg: out.falls = false; break;
+    default: break;
+    }
+    return out;
+}
+
+uint32_t Flow::function_of(uint32_t insn) const {
+    const auto after = std::upper_bound(functions.begin(), functions.end(), insn,
+                                        [](uint32_t at, const FunctionRange &f) { return at < f.begin; });
+    return after == functions.begin() ? 0 : static_cast<uint32_t>(after - functions.begin() - 1);
+}
+
+bool Flow::begins(uint32_t insn) const {
+    return std::any_of(functions.begin(), functions.end(), [insn](const FunctionRange &f) { return f.begin == insn; });
+}
+
+Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries) {
+    Flow flow;
+    const auto count = static_cast<uint32_t>(insns.size());
+    auto refuse = [&flow](uint32_t at, std::string words) {
+        flow.refusal = std::move(words);
+        flow.refused_at = at;
+        flow.placed = true;
+        return flow;
+    };
+    // The second halves of ld_imm64 are no instructions.
+    std::vector<bool> half(count);
+    std::vector<uint32_t> begins = {0};
+    for (uint32_t entry : entries)
+        if (entry < count) begins.push_back(entry);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (is_wide(insns[i])) {
+            if (i + 1 >= count || insns[i + 1].code || insns[i + 1].dst || insns[i + 1].src || insns[i + 1].off)
+                return refuse(i, "invalid bpf_ld_imm64 insn");
+            half[i + 1] = true;
+        }
+        const Ways ways = ways_of(insns, i);
+        if (ways.calls) {
+            if (ways.target < 0 || ways.target >= count)
+                return refuse(i, format("invalid insn idx {} insn_cnt {}", ways.target, count));
+            begins.push_back(static_cast<uint32_t>(ways.target));
+        }
+        if (is_wide(insns[i])) ++i;
+    }
+    std::sort(begins.begin(), begins.end());
+    begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+    for (size_t n = 0; n < begins.size(); ++n)
+        flow.functions.push_back({begins[n], n + 1 < begins.size() ? begins[n + 1] : count});
+
+    for (FunctionRange &function : flow.functions) {
+        uint32_t last = function.begin;
+        for (uint32_t i = function.begin; i < function.end; i += is_wide(insns[i]) ? 2 : 1) {
+            last = i;
+            const Ways ways = ways_of(insns, i);
+            if (ways.jumps && (ways.target < function.begin || ways.target >= function.end))
+                return refuse(i, format("jump out of range from insn {} to {}", i, ways.target));
+            if (insns[i].code == 0x85 && insns[i].src == 0 && insns[i].imm == 12) function.tail_calls = true;
+        }
+        const Form *form = find_form(insns[last]);
+        const bool ends = form && (form->shape == Shape::exit || form->shape == Shape::jump || form->shape == Shape::jump_long ||
+                                   form->shape == Shape::jump_reg);
+        if (!ends) return refuse(last, "last insn is not an exit or jmp");
+    }
+
+    // What no machine has is refused even where no path gets to.
+    for (uint32_t i = 0; i < count; ++i) {
+        if (half[i]) continue;
+        constexpr uint8_t kClass = 0x07, kLoad = 0x01;
+        if ((insns[i].code & kClass) == kLoad && !find_form(insns[i])) return refuse(i, "BPF_LDX uses reserved fields");
+        if (isa::kIndex.first[insns[i].code] < 0)
+            return refuse(i, format("unknown opcode {:02x}", static_cast<unsigned>(insns[i].code)));
+    }
+
+    // From every function's beginning, as far as instructions lead. Calls lead into functions.
+    flow.meets.assign(count, false);
+    std::vector<bool> seen(count);
+    std::vector<uint32_t> todo = {0};
+    for (uint32_t entry : entries) todo.push_back(entry);
+    while (!todo.empty()) {
+        const uint32_t at = todo.back();
+        todo.pop_back();
+        if (at >= count || seen[at]) continue;
+        seen[at] = true;
+        const Ways ways = ways_of(insns, at);
+        const uint32_t next = at + (is_wide(insns[at]) ? 2 : 1);
+        if (is_wide(insns[at])) seen[at + 1] = true;
+        if (ways.jumps || ways.calls) {
+            const auto target = static_cast<uint32_t>(ways.target);
+            if (half[target]) return refuse(at, format("jump into the middle of ldimm64 insn {}", target));
+            todo.push_back(target);
+            if (!is_wide(insns[at])) flow.meets[ways.jumps && ways.falls ? at : target] = true;
+            if (ways.jumps) flow.meets[target] = true;
+            if (ways.calls && !is_wide(insns[at])) flow.meets[at] = true;
+        }
+        if (ways.falls) todo.push_back(next);
+    }
+    for (uint32_t i = 0; i < count; ++i)
+        if (!seen[i]) return refuse(i, format("unreachable insn {}", i));
+    find_needed(insns, half, flow);
+    return flow;
+}
+
+} // namespace rawbpf::inline v0::verifier

@@ -1,0 +1,68 @@
+// What kernels do differently, so that a verdict depends on the version: one row a difference. PURE.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "asm/opcodes.h"
+#include "runtime/verifier/bounds.h"
+
+namespace rawbpf::inline v0::verifier {
+
+/// One difference; `since`: the first kernel that has it.
+struct RuleRow {
+    std::string_view name;
+    KernelVersion since;
+    std::string_view change; ///< the subject of the commit, or of the series, that made it
+    std::string_view effect; ///< what is accepted since then
+};
+
+// clang-format off
+#define RAWBPF_VERIFIER_RULES(X) \
+    X(variable_stack, 5, 12, "bpf: Allow variable-offset stack access", "reads and writes of the stack at an offset that isn't known") \
+    X(unset_stack, 6, 3, "bpf: Allow reads from uninit stack", "reads of stack that nothing was written to, with CAP_PERFMON") \
+    X(halves, 6, 8, "BPF register bounds logic and testing improvements (series)", "ranges of 64 bits that follow from those of 32") \
+    X(shared_refine, 6, 8, "BPF register bounds range vs range support (series)", "both sides of a comparison learn from it, and disjoint ranges decide it") \
+    X(sums_linked, 6, 11, "bpf: Track delta between linked registers", "a comparison of r1 says something of r1 + 8 in another register") \
+    X(private_stack, 6, 13, "bpf: Support private stack for bpf progs (series)", "functions of tracing programs that need more than 512 bytes together") \
+    X(known_key, 6, 14, "bpf: verifier: Support eliding map lookup nullchecks", "a lookup in an array by a known index below its size isn't NULL") \
+    X(products, 6, 14, "bpf, verifier: Improve precision of BPF_MUL", "ranges of products of signed numbers") \
+    X(negation, 6, 17, "bpf: Add range tracking for BPF_NEG", "the range of -r1") \
+    X(wrapped_sums, 6, 17, "bpf, verifier: Improve precision for BPF_ADD and BPF_SUB", "the range of a sum that surely wraps around") \
+    X(across_sign, 6, 17, "bpf: Improve bounds when s64 crosses sign boundary", "signed ranges on both sides of zero that learn from the unsigned one")
+// clang-format on
+
+/// The rows' numbers.
+enum class Rule : uint8_t {
+#define RAWBPF_RULE(name, ...) name,
+    RAWBPF_VERIFIER_RULES(RAWBPF_RULE)
+#undef RAWBPF_RULE
+};
+
+/// The table.
+inline constexpr RuleRow kRules[] = {
+#define RAWBPF_RULE(name, major, minor, change, effect) {#name, {major, minor}, change, effect},
+    RAWBPF_VERIFIER_RULES(RAWBPF_RULE)
+#undef RAWBPF_RULE
+};
+
+/// Whether a kernel has what another one brought.
+[[nodiscard]] constexpr bool at_least(KernelVersion kernel, KernelVersion since) {
+    return kernel.major != since.major ? kernel.major > since.major : kernel.minor >= since.minor;
+}
+/// Whether a rule holds in that kernel.
+[[nodiscard]] constexpr bool holds(Rule rule, KernelVersion kernel) {
+    return at_least(kernel, kRules[static_cast<size_t>(rule)].since);
+}
+
+/// How that kernel deduces.
+[[nodiscard]] constexpr Deductions deductions_of(KernelVersion kernel) {
+    return {.halves = holds(Rule::halves, kernel),
+            .across_sign = holds(Rule::across_sign, kernel),
+            .wrapped_sums = holds(Rule::wrapped_sums, kernel),
+            .products = holds(Rule::products, kernel),
+            .shared_refine = holds(Rule::shared_refine, kernel)};
+}
+
+} // namespace rawbpf::inline v0::verifier

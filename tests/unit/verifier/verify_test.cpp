@@ -1,0 +1,175 @@
+// Whole programs: what the walk knows at each point, what is pruned, what kernels do differently, what isn't decided.
+#include "asm/assemble.h"
+#include "runtime/object/unit_object.h"
+#include "runtime/verifier/print.h"
+#include "runtime/verifier/rules.h"
+#include "runtime/verifier/verify.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using verifier::Outcome;
+using verifier::Verdict;
+
+namespace {
+
+ObjectSpec spec_of_text(std::string_view text) {
+    const Assembled made = assemble(text);
+    INFO(made.report());
+    REQUIRE(made);
+    Result<ObjectSpec> spec = object_of(made.unit);
+    REQUIRE(spec);
+    return std::move(*spec);
+}
+
+Verdict judge(std::string_view text, KernelVersion kernel = verifier::kModelled, uint32_t most_steps = 1'000'000) {
+    verifier::VerifyOptions options;
+    options.kernel = kernel;
+    options.most_steps = most_steps;
+    return verifier::verify(spec_of_text(text), 0, options);
+}
+
+// The value that a register has after the last step at an instruction, as the log writes it.
+std::string known_after(std::string_view text, uint32_t insn, int reg) {
+    const ObjectSpec spec = spec_of_text(text);
+    const Verdict verdict = verifier::verify(spec, 0);
+    std::string out = "not there";
+    for (const verifier::Step &step : verdict.walk.steps)
+        for (uint32_t n = 0; step.insn == insn && n < step.change_count; ++n) {
+            const verifier::Change *change = verdict.walk.change(step.changes + n);
+            if (change && change->place == reg) out = verifier::value_text(change->value, spec);
+        }
+    return out;
+}
+
+constexpr std::string_view kLookUp =
+    ".map m array key 4 value 16 entries 4\n.program p \"socket\"\nr6 = *(u32 *)(r1 + 0)\n*(u32 *)(r10 - 4) = r6\n"
+    "r1 = m ll\nr2 = r10\nr2 += -4\ncall bpf_map_lookup_elem\n"; // instructions 0 to 6
+std::string after_look_up(std::string_view rest) { return std::string(kLookUp) + std::string(rest); }
+
+} // namespace
+
+TEST_CASE("verify: what is known of a register after each instruction") {
+    CHECK(known_after("r0 = *(u8 *)(r1 + 0)\nr0 &= 60\nexit\n", 0, 0) ==
+          "scalar(smin=smin32=0,smax=umax=smax32=umax32=255,var_off=(0x0; 0xff))");
+    CHECK(known_after("r0 = *(u8 *)(r1 + 0)\nr0 &= 60\nexit\n", 1, 0) ==
+          "scalar(smin=smin32=0,smax=umax=smax32=umax32=60,var_off=(0x0; 0x3c))");
+    CHECK(known_after("r0 = 6\nr0 *= 7\nexit\n", 1, 0) == "42");
+    CHECK(known_after("r2 = r10\nr2 += -16\nr0 = 0\nexit\n", 1, 2) == "fp-16");
+    CHECK(known_after("r6 = r1\n*(u64 *)(r10 - 8) = r6\nr3 = *(u64 *)(r10 - 8)\nr0 = 0\nexit\n", 2, 3) == "ctx()");
+    CHECK(known_after(after_look_up("if r0 == 0 goto +0\nr0 = 0\nexit\n"), 6, 0) == "map_value_or_null(id=2,map=m,ks=4,vs=16)");
+}
+
+TEST_CASE("verify: a refusal names the instruction, says why in the kernel's words, and has the path that leads there") {
+    const ObjectSpec spec = spec_of_text(after_look_up("r0 = *(u64 *)(r0 + 0)\nexit\n"));
+    const Verdict verdict = verifier::verify(spec, 0);
+    CHECK(verdict.outcome == Outcome::refused);
+    CHECK(verdict.insn == 7);
+    CHECK(verdict.reason == "R0 invalid mem access 'map_value_or_null'");
+    CHECK(verdict.walk.path_to(verdict.step).size() == 7); // ld_imm64 is one of them
+    const std::string log = verifier::log_text(spec, spec.programs[0], verdict);
+    CHECK(log.find("R0=map_value_or_null(id=2,map=m,ks=4,vs=16)") != std::string::npos);
+    CHECK(log.find("\nR0 invalid mem access 'map_value_or_null'\nprocessed 7 insns") != std::string::npos);
+}
+
+TEST_CASE("verify: of bounds, what fits is taken and what is one too far isn't") {
+    for (const auto &[limit, good] : {std::pair{8, true}, {9, false}}) {
+        const Verdict verdict = judge(after_look_up("if r0 == 0 goto out\nif r6 > " + std::to_string(limit) +
+                                                    " goto out\nr0 += r6\nr0 = *(u64 *)(r0 + 0)\nout: r0 = 0\nexit\n"));
+        CHECK((verdict.outcome == Outcome::accepted) == good);
+    }
+    // Signed: a negative index has to be excluded as well.
+    CHECK(judge(after_look_up(
+                    "if r0 == 0 goto out\nr6 -= 3\nif r6 s> 8 goto out\nr0 += r6\nr0 = *(u64 *)(r0 + 0)\nout: r0 = 0\nexit\n"))
+              .outcome == Outcome::refused);
+}
+
+TEST_CASE("verify: atomic accesses have to be aligned, others needn't be") {
+    CHECK(judge(after_look_up("if r0 == 0 goto out\nr1 = *(u32 *)(r0 + 2)\nout: r0 = 0\nexit\n")).outcome == Outcome::accepted);
+    const Verdict odd = judge(after_look_up("if r0 == 0 goto out\nr1 = 1\nlock *(u32 *)(r0 + 2) += r1\nout: r0 = 0\nexit\n"));
+    CHECK(odd.reason == "misaligned value access off 0+0+2 size 4");
+}
+
+TEST_CASE("verify: instructions that no path gets to have to exist all the same") {
+    ObjectSpec spec = spec_of_text("r0 = 0\nif r0 == 0 goto +1\nr0 = *(u32 *)(r1 + 0)\nexit\n");
+    CHECK(verifier::verify(spec, 0).outcome == Outcome::accepted);
+    spec.programs[0].insns[2].imm = 1;
+    CHECK(verifier::verify(spec, 0).reason == "BPF_LDX uses reserved fields");
+    spec.programs[0].insns[2].code = 0x8f;
+    CHECK(verifier::verify(spec, 0).reason == "unknown opcode 8f");
+}
+
+TEST_CASE("verify: a path that comes to a point where as much was known is pruned") {
+    std::string text = "r6 = *(u32 *)(r1 + 0)\nr7 = 0\n";
+    for (int n = 0; n < 30; ++n)
+        text += "if r6 & " + std::to_string(1 << n) + " goto +1\nr7 += 1\nr8 = r7\nr8 += 1\nr8 *= 3\nr9 = r8\n";
+    const Verdict verdict = judge(text + "r0 = 0\nexit\n"); // 2^30 paths
+    CHECK(verdict.outcome == Outcome::accepted);
+    CHECK(verdict.processed < 5000);
+    size_t pruned = 0;
+    for (const verifier::Step &step : verdict.walk.steps) pruned += step.end == verifier::StepEnd::pruned;
+    CHECK(pruned > 0);
+    // Where the number chooses a place in memory, paths differ.
+    const Verdict precise = judge(after_look_up(
+        "if r0 == 0 goto out\nr7 = 0\nif r6 & 1 goto +1\nr7 = 8\nr1 = 0\nr2 = 0\nr3 = 0\nr4 = 0\nr5 = 0\nif r6 & 2 goto +1\n"
+        "r7 += 1\nr0 += r7\nr0 = *(u64 *)(r0 + 0)\nout: r0 = 0\nexit\n"));
+    CHECK(precise.outcome == Outcome::refused); // 9 + 8 is beyond 16
+}
+
+TEST_CASE("verify: loops that end, that never do, and that take too long") {
+    const Verdict ends = judge("r1 = 0\nl: r1 += 1\nif r1 < 1000 goto l\nr0 = 0\nexit\n");
+    CHECK(ends.outcome == Outcome::accepted);
+    CHECK(ends.processed > 2000);
+    CHECK(ends.states < 400); // rounds aren't all kept
+    CHECK(judge("l: r1 = 0\ngoto l\n").reason == "infinite loop detected at insn 0");
+    CHECK(judge("r1 = 0\nl: r1 += 1\nif r1 < 10000000 goto l\nr0 = 0\nexit\n").reason.starts_with("BPF program is too large"));
+    const Verdict cut = judge("r1 = 0\nl: r1 += 1\nif r1 < 10000000 goto l\nr0 = 0\nexit\n", verifier::kModelled, 1000);
+    CHECK(cut.outcome == Outcome::undecided);
+    CHECK(cut.reason == "more than 1000 instructions");
+}
+
+TEST_CASE("verify: kernels differ by the rows of rules.h") {
+    struct Case {
+        verifier::Rule rule;
+        std::string text;
+    };
+    const std::string stack = ".program p \"kprobe\"\n*(u64 *)(r10 - 304) = 1\ncall f\nr0 = 0\nexit\n.function f\n*(u64 *)(r10 - "
+                              "304) = 1\nr0 = 0\nexit\n";
+    const Case cases[] = {
+        {verifier::Rule::variable_stack,
+         "*(u64 *)(r10 - 8) = 0\nr3 = *(u32 *)(r1 + 0)\nr3 &= 7\nr2 = r10\nr2 += -8\nr2 += r3\nr0 = *(u8 *)(r2 + 0)\nexit\n"},
+        {verifier::Rule::unset_stack, "r0 = *(u64 *)(r10 - 8)\nexit\n"},
+        {verifier::Rule::sums_linked,
+         after_look_up(
+             "if r0 == 0 goto out\nr7 = r6\nr7 += 4\nif r6 > 8 goto out\nr0 += r7\nr0 = *(u32 *)(r0 + 0)\nout: r0 = 0\nexit\n")},
+        {verifier::Rule::private_stack, stack},
+        {verifier::Rule::known_key,
+         ".map m array key 4 value 16 entries 4\n*(u32 *)(r10 - 8) = 3\nr1 = m ll\nr2 = r10\nr2 += -8\ncall bpf_map_lookup_elem\n"
+         "r0 = *(u64 *)(r0 + 0)\nexit\n"},
+        {verifier::Rule::negation,
+         after_look_up("if r0 == 0 goto out\nr6 |= -8\nr6 = -r6\nr0 += r6\nr0 = *(u64 *)(r0 + 0)\nout: r0 = 0\nexit\n")},
+    };
+    for (const Case &c : cases) {
+        const verifier::RuleRow &row = verifier::kRules[static_cast<size_t>(c.rule)];
+        INFO(row.name);
+        const KernelVersion since = row.since;
+        const KernelVersion before =
+            since.minor ? KernelVersion{since.major, static_cast<uint8_t>(since.minor - 1)} : KernelVersion{5, 19};
+        const Verdict now = judge(c.text, since), then = judge(c.text, before);
+        INFO(now.reason);
+        CHECK(now.outcome == Outcome::accepted);
+        CHECK(then.outcome == Outcome::refused);
+    }
+}
+
+TEST_CASE("verify: what isn't modelled is not decided, and its name is said") {
+    const Verdict bpf_loop =
+        judge("r1 = 1\nr2 = cb ll\nr3 = 0\nr4 = 0\ncall bpf_loop\nr0 = 0\nexit\n.function cb\nr0 = 0\nexit\n");
+    CHECK(bpf_loop.outcome == Outcome::undecided);
+    CHECK(bpf_loop.reason == "helper bpf_loop");
+    CHECK(judge(".program p \"fentry/vfs_read\"\nr0 = 0\nexit\n").reason == "programs of type TRACING");
+    CHECK(judge("may_goto +0\nr0 = 0\nexit\n").reason == "may_goto");
+    // But a mistake before it is one.
+    CHECK(
+        judge("r0 = r5\nr1 = 1\nr2 = cb ll\nr3 = 0\nr4 = 0\ncall bpf_loop\nr0 = 0\nexit\n.function cb\nr0 = 0\nexit\n").reason ==
+        "R5 !read_ok");
+}
