@@ -29,6 +29,7 @@ constexpr Row kRows[] = {
     row("usdt validate", kUsdtValidate, Part::usdt),
     row("usdt trace", kUsdtTrace, Part::usdt, has(Part::trace)),
     row("load", kLoad),
+    row("verify", kVerify, Part::verifier),
     row("exec", kExec, Part::emulator),
     row("step", kStep, Part::emulator),
     row("prog list", kProgList, Part::objects),

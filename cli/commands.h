@@ -11,7 +11,7 @@ namespace rawbpf::inline v0::cli {
 
 extern const Command kProfile, kReport, kTrace, kCustom;
 extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
-extern const Command kLoad, kExec, kStep;
+extern const Command kLoad, kExec, kStep, kVerify, kExplain;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kProgList, kProgShow, kMapList, kMapShow, kMapDump, kLinkList, kLinkShow, kBtfList, kBtfShow;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;

@@ -16,7 +16,7 @@
 namespace rawbpf::inline v0::cli {
 
 /// `core` is in every build.
-enum class Part : uint8_t { core, assembler, custom, emulator, formats, objects, trace, usdt };
+enum class Part : uint8_t { core, assembler, custom, emulator, formats, objects, trace, usdt, verifier };
 
 /// A part as -Dparts names it, and what people call it; in the order of Part.
 struct PartRow {
@@ -31,6 +31,7 @@ inline constexpr PartRow kParts[] = {
     {"objects", "what examines, links and describes objects"},
     {"trace", "the tracer"},
     {"usdt", "USDT probes"},
+    {"verifier", "the verifier of our own"},
 };
 
 /// Whether a list of words has this one. PURE.

@@ -4,9 +4,11 @@
 `from harness import *`, and `@test` in front of each of its tests; its name says which command or subject the tests in it are about.
 What several files need for one subject (a program to trace, say) is a module of its own beside this one.
 """
+import functools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +47,22 @@ class Run:
 def run(*args, timeout=60, env=None, cwd=None, pass_fds=(), input=None, binary=RB):
     p = subprocess.run([binary, *args] if binary else list(args), capture_output=True, timeout=timeout, env=env, cwd=cwd,
                        pass_fds=pass_fds, input=input)
+    return Run(p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace"))
+
+
+@functools.lru_cache(None)
+def for_nobody():
+    """The binary where nobody may run it: a checkout below /root is root's."""
+    folder = path("for-nobody")
+    os.makedirs(folder)
+    for name in os.listdir(os.path.dirname(RB)):
+        if re.fullmatch(r"rawbpf(-\w+\.so)?", name):
+            shutil.copy(os.path.join(os.path.dirname(RB), name), folder)
+    return os.path.join(folder, os.path.basename(RB))
+
+
+def as_nobody(*words):
+    p = subprocess.run([for_nobody(), *words], capture_output=True, timeout=30, user=65534, group=65534, extra_groups=[], cwd="/")
     return Run(p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace"))
 
 

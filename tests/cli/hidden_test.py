@@ -7,7 +7,6 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 
 from harness import *
 
@@ -38,22 +37,6 @@ def without_mounts():
 def covered(cover, *words):
     script = f"set -e; mount --make-rprivate /; {COVERS[cover]}; exec \"$@\""
     return run("-m", "sh", "-c", script, "sh", *words, binary="unshare", timeout=30)
-
-
-@functools.lru_cache(None)
-def for_nobody():
-    """The binary where nobody may run it: a checkout below /root is root's."""
-    folder = path("for-nobody")
-    os.makedirs(folder)
-    for name in os.listdir(os.path.dirname(RB)):
-        if re.fullmatch(r"rawbpf(-\w+\.so)?", name):
-            shutil.copy(os.path.join(os.path.dirname(RB), name), folder)
-    return os.path.join(folder, os.path.basename(RB))
-
-
-def as_nobody(*words):
-    p = subprocess.run([for_nobody(), *words], capture_output=True, timeout=30, user=65534, group=65534, extra_groups=[], cwd="/")
-    return Run(p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace"))
 
 
 def program(name, section):
