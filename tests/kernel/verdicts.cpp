@@ -1,0 +1,110 @@
+// verdicts SECONDS [SEED], verdicts FILE...: what the kernel's verifier and ours say of programs, compared.
+//
+// Of random programs until time is up, or of all programs in files (objects, source text). A program that ours accepts and the
+// kernel refuses is a failure; other differences are listed. Set VERDICTS_SHOW to see each.
+#include "tests/kernel/verdicts.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include "asm/print.h"
+#include "runtime/base/bytes.h"
+#include "runtime/object/core.h"
+
+using namespace rawbpf;
+using test::Said;
+
+namespace {
+
+struct Sum {
+    unsigned long long compared = 0, decided = 0, agreed = 0, both_refuse = 0, same_place = 0, wrong = 0, kernel_refused = 0,
+                       policy = 0;
+};
+
+const char *word(Said said) { return said == Said::accepted ? "accepts" : said == Said::refused ? "refuses" : "-"; }
+
+void add(Sum &sum, const test::Verdicts &v, const std::string &name, const ProgramSpec &program) {
+    ++sum.compared;
+    if (v.kernel == Said::neither) ++sum.policy;
+    if (v.kernel == Said::refused) ++sum.kernel_refused;
+    static const bool all = std::getenv("VERDICTS_SHOW");
+    if (v.kernel != Said::neither && v.ours == Said::neither && all)
+        std::printf("undecided %s: %s\n", name.c_str(), v.our_reason.c_str());
+    if (!v.decided()) return;
+    ++sum.decided;
+    if (v.agree()) {
+        ++sum.agreed;
+        if (v.kernel != Said::refused) return;
+        ++sum.both_refuse;
+        if (v.kernel_insn == v.our_insn) {
+            ++sum.same_place;
+            return;
+        }
+        if (all)
+            std::printf("place %s: kernel %lld: %s\n   ours %lld: %s\n", name.c_str(), static_cast<long long>(v.kernel_insn),
+                        v.kernel_reason.c_str(), static_cast<long long>(v.our_insn), v.our_reason.c_str());
+        return;
+    }
+    sum.wrong += v.wrongly_accepted();
+    std::printf("%s %s: the kernel %s (%lld: %s)\n   ours %s (%lld: %s)\n", v.wrongly_accepted() ? "WRONG" : "differs",
+                name.c_str(), word(v.kernel), static_cast<long long>(v.kernel_insn), v.kernel_reason.c_str(), word(v.ours),
+                static_cast<long long>(v.our_insn), v.our_reason.c_str());
+    if (all)
+        for (size_t i = 0; i < program.insns.size(); i += is_wide(program.insns[i]) ? 2 : 1)
+            std::printf("  %4zu: %s\n", i, print(std::span(program.insns).subspan(i)).c_str());
+    std::fflush(stdout);
+}
+
+void compare_file(Sum &sum, const char *path) {
+    FILE *file = std::fopen(path, "rb");
+    if (!file) return;
+    std::string bytes(16 << 20, '\0');
+    bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file));
+    std::fclose(file);
+    ObjectSpec spec;
+    if (std::string_view(path).ends_with(".asm")) {
+        const Assembled made = assemble(bytes);
+        Result<ObjectSpec> made_spec =
+            made ? object_of(made.unit) : Result<ObjectSpec>(Unexpected(make_error(Errc::bad_input, "assembly")));
+        if (!made_spec) return;
+        spec = std::move(*made_spec);
+    } else {
+        Result<ObjectSpec> read = exec::read_program(bytes_of(bytes), path);
+        if (!read) return;
+        spec = std::move(*read);
+    }
+    if (Result<std::shared_ptr<const btf::Btf>> types = kernel_btf())
+        if (!relocate_core(spec, CoreTargets{.kernel = types->get()})) return;
+    for (size_t n = 0; n < spec.programs.size(); ++n)
+        add(sum, test::verdicts_on(spec, n), std::string(path) + ":" + spec.programs[n].name, spec.programs[n]);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    Sum sum;
+    const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
+    if (seconds > 0) {
+        const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : static_cast<uint64_t>(time(nullptr)) * 1'000'000;
+        const uint64_t most = argc > 3 ? std::strtoull(argv[3], nullptr, 0) : UINT64_MAX;
+        const time_t end = time(nullptr) + static_cast<time_t>(seconds);
+        for (uint64_t n = seed; time(nullptr) < end && n - seed < most; ++n) {
+            const std::optional<ObjectSpec> spec = test::random_spec(n);
+            if (std::getenv("VERDICTS_SHOW")) std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(n));
+            if (spec) add(sum, test::verdicts_on(*spec, 0), "seed " + std::to_string(n), spec->programs[0]);
+        }
+        std::printf("from seed %llu on\n", static_cast<unsigned long long>(seed));
+    } else {
+        for (int n = 1; n < argc; ++n) compare_file(sum, argv[n]);
+    }
+    std::printf("%s verdicts: %llu programs, %llu refused by the kernel for safety, %llu for other reasons; decided %.2f%%, of "
+                "these alike %.2f%%, "
+                "refused at the same instruction %.2f%%, wrongly accepted %llu\n",
+                sum.wrong ? "FAIL" : "PASS", sum.compared, sum.kernel_refused, sum.policy,
+                100.0 * static_cast<double>(sum.decided) / static_cast<double>(std::max(1ULL, sum.compared - sum.policy)),
+                100.0 * static_cast<double>(sum.agreed) / static_cast<double>(std::max(1ULL, sum.decided)),
+                100.0 * static_cast<double>(sum.same_place) / static_cast<double>(std::max(1ULL, sum.both_refuse)), sum.wrong);
+    return sum.wrong ? 1 : 0;
+}

@@ -1,0 +1,98 @@
+// Verdicts on one program: the kernel's and that of runtime/verifier.
+#pragma once
+
+#include <sys/utsname.h>
+
+#include <optional>
+#include <string>
+
+#include "asm/assemble.h"
+#include "programs/exec/input.h"
+#include "runtime/kernel/loader.h"
+#include "runtime/kernel/verifier_log.h"
+#include "runtime/object/harness.h"
+#include "runtime/object/unit_object.h"
+#include "runtime/verifier/verify.h"
+#include "tests/support/edge_program.h"
+#include "tests/support/random_program.h"
+
+namespace rawbpf::test {
+
+enum class Said : uint8_t { accepted, refused, neither };
+
+/// What both said of one program.
+struct Verdicts {
+    Said kernel = Said::neither, ours = Said::neither; ///< neither: refused for something else than safety; not decided
+    std::string kernel_reason, our_reason;
+    int64_t kernel_insn = -1, our_insn = -1;
+    [[nodiscard]] bool decided() const { return kernel != Said::neither && ours != Said::neither; }
+    [[nodiscard]] bool agree() const { return kernel == ours; }
+    /// What must never be.
+    [[nodiscard]] bool wrongly_accepted() const { return kernel == Said::refused && ours == Said::accepted; }
+};
+
+/// Whether the running kernel is of the version that the model is of.
+inline bool is_modelled_kernel() {
+    utsname name{};
+    if (uname(&name) != 0) return false;
+    return std::string_view(name.release)
+        .starts_with(
+            format("{}.{}.", static_cast<unsigned>(verifier::kModelled.major), static_cast<unsigned>(verifier::kModelled.minor)));
+}
+
+/// `spec` is relocated.
+inline Verdicts verdicts_on(const ObjectSpec &spec, size_t number) {
+    Verdicts out;
+    const verifier::Verdict ours = verifier::verify(spec, number);
+    out.ours = ours.outcome == verifier::Outcome::accepted  ? Said::accepted
+               : ours.outcome == verifier::Outcome::refused ? Said::refused
+                                                            : Said::neither;
+    out.our_reason = ours.reason;
+    if (ours.placed) out.our_insn = ours.insn;
+    LoadOptions options;
+    options.programs = {spec.programs[number].name};
+    options.pin_by_name = false;
+    Result<LoadedObject> loaded = load(spec, options);
+    if (loaded) {
+        out.kernel = Said::accepted;
+        return out;
+    }
+    const VerifierReport report = read_verifier_log(loaded.error().log);
+    out.kernel_reason = report.reason.empty() ? loaded.error().message() : report.reason;
+    out.kernel_insn = report.insn;
+    if (loaded.error().kind == Errc::rejected) out.kernel = Said::refused;
+    return out;
+}
+
+/// The program of a seed: of four, one that the kernel takes mostly, with maps or without, the others at the edge; half of all
+/// altered. Nothing: the assembler has something against it.
+inline std::optional<ObjectSpec> random_spec(uint64_t seed) {
+    ObjectSpec spec;
+    EdgeProgram edge(seed);
+    if (seed % 4 == 0) {
+        const bool maps = seed % 8 == 0;
+        RandomProgram random(seed, 48, true, maps);
+        spec.name = "random";
+        ProgramSpec &program = spec.programs.emplace_back();
+        program.name = "main";
+        program.type = BPF_PROG_TYPE_SCHED_CLS; // a socket's filter may use no lock
+        program.insns = random.make();
+        program.fixups = random.fixups();
+        if (maps) spec.maps = RandomProgram::maps();
+        if (maps) spec.btf = RandomProgram::btf();
+        const std::vector<std::byte> memory(48);
+        Result<ObjectSpec> wrapped = harness(spec, 0, {.memory = true, .contents = memory});
+        if (!wrapped) return {};
+        spec = std::move(*wrapped);
+    } else {
+        const Assembled made = assemble(edge.make());
+        if (!made) return {};
+        Result<ObjectSpec> made_spec = object_of(made.unit);
+        if (!made_spec) return {};
+        spec = std::move(*made_spec);
+    }
+    if (edge.below(2)) edge.change(spec.programs[0], 1 + edge.below(2));
+    return spec;
+}
+
+} // namespace rawbpf::test

@@ -1,0 +1,32 @@
+// The verifier of our own against the kernel's: the same random programs every time. `tests/verdicts` (verdicts.cpp) searches
+// further.
+#include "tests/kernel/verdicts.h"
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using test::Said;
+
+TEST_CASE("verifier: a hundred random programs are judged as by the kernel") {
+    ObjectSpec plain;
+    plain.name = "plain";
+    plain.programs.push_back(
+        {.name = "main", .type = BPF_PROG_TYPE_SOCKET_FILTER, .insns = {{0xb7, 0, 0, 0, 0}, {0x95, 0, 0, 0, 0}}});
+    if (const test::Verdicts v = test::verdicts_on(plain, 0); v.kernel != Said::accepted)
+        SKIP("programs can't be loaded here: " + v.kernel_reason);
+    if (!test::is_modelled_kernel()) SKIP("the model's verdicts are of 6.18");
+    int decided = 0, refused = 0;
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+        const std::optional<ObjectSpec> spec = test::random_spec(seed);
+        if (!spec) continue;
+        const test::Verdicts v = test::verdicts_on(*spec, 0);
+        INFO("seed ", seed, ": the kernel: ", v.kernel_reason, "; ours: ", v.our_reason);
+        CHECK(!v.wrongly_accepted());
+        if (!v.decided()) continue;
+        ++decided;
+        refused += v.kernel == Said::refused;
+        CHECK(v.agree());
+    }
+    CHECK(decided > 80);
+    CHECK(refused > 25);
+    CHECK(refused < decided - 15);
+}
