@@ -43,7 +43,9 @@ constexpr int kLinkRegister = 240; // regs[30] of struct user_pt_regs
 #endif
 
 constexpr uint32_t kWakeBytes = 1 << 20;
-constexpr int kNextPid = 56; // next_pid of tracepoint sched:sched_switch
+constexpr int kPrevState = 32, kNextPid = 56; // prev_state, next_pid of tracepoint sched:sched_switch
+// EXIT_DEAD or EXIT_ZOMBIE, as a thread is by its last switch. (TASK_DEAD isn't among the states that this tracepoint tells.)
+constexpr int kStateEnded = 0x10 | 0x20;
 
 // Where a record is put together. Taken and given back; a CPU has so many, each an element of its own, so that the verifier goes
 // through what comes behind once and not once for each.
@@ -301,9 +303,10 @@ struct Generator {
     void off_cpu() {
         const MapRef scratches = b.percpu_array<Scratch>("scratch_off_cpu", kScratches);
         const uint32_t kept = sizeof(Record) + 8 * (kMostFrames + user_frames());
-        const MapRef off = b.map(BPF_MAP_TYPE_HASH, "custom_off", sizeof(uint32_t), kept, kMostOff);
+        const MapRef off = b.map(BPF_MAP_TYPE_HASH, "custom_off", sizeof(uint32_t), kept, options.off_threads);
         std::optional<MapRef> wanted;
-        if (options.forked_child) wanted = b.lru_hash<uint32_t, uint8_t>("custom_wanted", kMostThreads);
+        if (options.forked_child)
+            wanted = b.lru_hash<uint32_t, uint8_t>("custom_wanted", std::max(kMostThreads, options.off_threads));
         Code &f = b.program("tracepoint/sched/sched_switch", "custom_off_cpu");
         const Slot key = f.stack<uint32_t>("key"), zero = f.stack<uint32_t>("zero"), context = f.stack<uint64_t>("context");
         const Slot flags = f.stack<uint32_t>("flags"), pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid");
@@ -325,6 +328,13 @@ struct Generator {
         f.store<uint32_t>(pid, r0);
         f.load<uint32_t>(r1, key);
         f.jump_if(r1 == 0, arrives); // an idle CPU's thread is never away
+        // Who leaves for good never comes back for what would be kept of it, and there is room for so many threads only.
+        f.load<uint64_t>(r1, r6 + kPrevState);
+        f.and_(r1, kStateEnded);
+        f.if_(r1 != 0, [&] {
+            f.call(helper::map_delete_elem, off, key); // a wait of which the end wasn't seen
+            f.jump(arrives);
+        });
         if (wanted) {
             f.call(helper::map_lookup_elem, *wanted, key);
             f.jump_if(r0 == 0, arrives);

@@ -22,8 +22,6 @@ inline constexpr uint32_t kMostFrames = 127; ///< each of kernel and user (kerne
 inline constexpr uint32_t kStackBytes = kMostFrames * 8; ///< of that many addresses
 /// custom_context_by_thread: threads with a context that their tail call hasn't taken yet.
 inline constexpr uint32_t kMostThreads = 10240;
-/// Threads off their CPUs at a time, of which the stacks are kept; 8 MB, with a --depth of more than 127 up to 13.
-inline constexpr uint32_t kMostOff = 4096;
 /// What custom_context_map holds on a CPU where no context waits. A context of this very value isn't taken for one.
 inline constexpr uint64_t kNoContext = 0x9d3c5e71b8f2a604;
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "programs/capture/waiting_threads.h"
 #include "programs/processes/advice.h"
 #include "programs/profile/left_out.h"
 #include "programs/session/run_info.h"
@@ -16,7 +17,6 @@
 #include "runtime/sys/machine.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
-#include "runtime/sys/runnable.h"
 
 namespace rawbpf::inline v0::profile {
 namespace {
@@ -27,16 +27,7 @@ constexpr uint64_t kTypicalRate = 2000; // events a second on a CPU, for the siz
 // While tables are made nobody reads the ring. For a second of samples with copies of their stacks there is room, and for as much
 // again that is kept free of copies; of a small machine's memory it is a little part.
 constexpr size_t kCopiedRecord = 18 << 10, kMostForCopies = 16 << 20, kShareForCopies = 64;
-// The same share for the slots of threads that wait. Of a command nobody knows how many it will have.
-constexpr uint64_t kWaitBytes = 2800, kLeastThreads = 4096, kUsualThreads = 16384, kMostThreads = 1 << 18;
 constexpr uint32_t kMostFamily = 4096; // processes that those given have started before, with these
-
-/// Threads that wait and live, for --off-cpu: each takes a slot with its stacks.
-uint32_t waiting_threads() {
-    const uint64_t room = sys::memory_bytes() / kShareForCopies / kWaitBytes;
-    return static_cast<uint32_t>(std::clamp<uint64_t>(std::max<uint64_t>(kUsualThreads, 2 * sys::threads_of_machine()),
-                                                      kLeastThreads, std::clamp<uint64_t>(room, kLeastThreads, kMostThreads)));
-}
 
 Result<void> check(const ProfileOptions &options, const Event &event, const std::vector<int> &online) {
     if (!options.workload.empty() && !options.pids.empty())

@@ -71,9 +71,10 @@ struct Machine {
     int16_t read_from, read_bytes; // the part that has all of these
     // in what the kernel builds for a signal handler, from sp on
     int16_t signal_fp, signal_sp_pc; // x86_64: r10, which rdi and rbp follow
+    int16_t execve, execveat;        // their numbers as system calls
 };
-constexpr Machine kX86{128, 152, 32, 56, 112, 136, 3, 3, 120, 32, 128, 56, 160};
-constexpr Machine kArm64{256, 248, 232, 240, -1, 264, 15, 0, 280, 232, 56, 544, 560};
+constexpr Machine kX86{128, 152, 32, 56, 112, 136, 3, 3, 120, 32, 128, 56, 160, 59, 322};
+constexpr Machine kArm64{256, 248, 232, 240, -1, 264, 15, 0, 280, 232, 56, 544, 560, 221, 281};
 
 MapDef mapped_rules() {
     MapDef rules;
@@ -154,12 +155,18 @@ struct Unwinder::Emit {
         first_registers(false);
         g.jump_if(r1 == 0, none); // such a one, too: nothing was ever written there
         // Of a system call the address is the one behind the instruction, where a function may have ended, as after sigreturn.
+        // But execve leaves its number behind with the new program's entry point (start_thread() clears neither orig_ax nor
+        // syscallno), and what comes before that is another function or none.
+        const Label exact = g.label("exact address");
         const int call = machine.call - machine.read_from;
         g.load<uint32_t>(r2, word(call / 8));
+        g.jump_if(r2 == runtime(machine.execve), exact);
+        g.jump_if(r2 == runtime(machine.execveat), exact);
         g.if_(as_signed(w2) >= 0, [&] {
             g.sub(r1, 1);
             g.store<uint64_t>(at(offsetof(UnwindState, pc)), r1);
         });
+        g.bind(exact);
     }
 
     void start_registers(Label none) const {

@@ -184,6 +184,44 @@ def custom_waits():
     assert sum(int(ns) >= 15_000_000 for ns in re.findall(r"^Off-CPU Time: [0-9.]+ [mun]?s \((\d+) ns\)$", out, re.M)) >= 4, out
 
 
+# Threads that begin, do something and end, and then as many that wait at the same time.
+MANY_WAIT = r"""
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+extern "C" __attribute__((noinline)) void mark(long) { asm volatile("" ::: "memory"); }
+int main(int, char **words) {
+    for (long i = atol(words[1]); i-- > 0;) std::thread([=] { mark(i); }).join();
+    std::vector<std::thread> all;
+    for (long i = atol(words[2]); i-- > 0;) all.emplace_back([] { std::this_thread::sleep_for(std::chrono::seconds(2)); });
+    for (std::thread &thread : all) thread.join();
+}
+"""
+
+
+@test
+def custom_waits_of_thousands_of_threads():
+    """Of the whole machine, threads that have ended take no room; of a command, there is room for more than 4,096 at a time."""
+    program = compile_program("many_wait", MANY_WAIT, "-pthread")
+    ready, told = os.pipe()
+    watching = subprocess.Popen([RB, "custom", program + ":mark", "--off-cpu", "--json", "-o", path("ended.json"), "--ready-fd", str(told)],
+                                pass_fds=(told,), stderr=subprocess.PIPE, text=True)
+    os.close(told)
+    try:
+        os.read(ready, 1)
+        subprocess.run([program, "17000", "0"], check=True, timeout=60)
+    finally:
+        os.close(ready)
+        watching.send_signal(signal.SIGINT)
+        err = watching.communicate(timeout=60)[1]
+    ledger = ledger_of(rows("ended.json"))
+    assert watching.returncode == 0 and ledger["lost"].get("too_many_threads_off_cpu", 0) == 0, (ledger, err)
+    custom(program + ":mark", "--off-cpu", "--json", "-o", path("ended.json"), "--", program, "1", "6000")
+    ledger = ledger_of(rows("ended.json"))
+    assert ledger["fired"] > 4096 and ledger["lost"].get("too_many_threads_off_cpu", 0) == 0, ledger
+
+
 @test
 def custom_programs_of_ones_own():
     here = os.path.join(HERE, "../..")

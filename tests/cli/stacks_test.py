@@ -208,6 +208,20 @@ def a_program_without_a_c_library_ends_at_its_entry_point():
         assert "A profile will show whole stacks through it" in good("doctor", program).out
 
 
+@test
+def stacks_at_the_end_of_execve_are_those_of_the_entry_point():
+    """In execve the call's number stays with the entry point's address: what comes before that is none of this program's calls."""
+    leave = {"x86_64": 'asm volatile("mov $60, %eax; xor %edi, %edi; syscall");',
+             "aarch64": 'asm volatile("mov x8, #93; mov x0, #0; svc #0");'}[os.uname().machine]
+    source = SPIN.replace("#include <time.h>", "").replace("ROUNDS", "300000") + "void _start(void) { calls(); %s }" % leave
+    program = compile_program("brief_exec", 'extern "C" {' + source + "}", "-O1", "-nostdlib", "-fno-stack-protector",
+                              "-fno-optimize-sibling-calls", "-static")
+    # Some are sampled there. (Of a process as brief as these rawbpf may never hear what it had mapped.)
+    found = stacks(["sh", "-c", f"i=0; while [ $i -lt 400 ]; do {program}; i=$((i + 1)); done"], "brief_exec", rate="3999")
+    entered = [end for names, end in found if names[0] == "_start"]
+    assert "root" in entered and "no_mapping" not in entered, endings(found)
+
+
 CONTEXTS = SPIN.replace("ROUNDS", "30000000") + """
 #include <ucontext.h>
 static ucontext_t top, inner;
