@@ -16,6 +16,7 @@
 #include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "programs/load/settings.h"
+#include "programs/load/verifier_figures.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
@@ -65,6 +66,8 @@ constexpr Option kOptions[] = {
      .help = "pin every program as DIR/NAME and every map as DIR/maps/NAME, so that they stay when the command ends; rawbpf "
              "makes DIR, in a bpf file system",
      .section = "What to do with it"},
+    {.name = "stats",
+     .help = "also show what verifying each program took: instructions, states, stack depth, time; JSON always has it"},
     kAttachOption,
     kAttachDurationOption,
     kAttachInterfaceOption,
@@ -99,13 +102,15 @@ struct Outcome {
     bool loaded = false;
     std::optional<LoadAttempt> attempt;
     Error error = {};
+    std::optional<load_tool::VerifierFigures> verifier = {};
     Refusal refusal = {}; ///< its sentence is empty where the error isn't about an instruction
 };
 
 class Report {
   public:
     Report(const Arguments &a, Output &output)
-        : json_(a.text(option("format")) == "json"), verbose_(a.has(option("verbose"))), out_(output) {}
+        : json_(a.text(option("format")) == "json"), verbose_(a.has(option("verbose"))), stats_(json_ || a.has(option("stats"))),
+          out_(output) {}
 
     [[nodiscard]] bool json() const { return json_; }
     [[nodiscard]] bool verbose() const { return verbose_; }
@@ -174,6 +179,7 @@ class Report {
         outcome.attempt ? out.number("insns", outcome.attempt->insns) : out.null("insns");
         const std::string hash = outcome.attempt ? format("{:016x}", outcome.attempt->insn_hash) : std::string();
         outcome.loaded ? out.text("insn_hash", hash) : out.null("insn_hash");
+        load_tool::append_verifier_json(out, outcome.verifier);
         if (verbose_) {
             hash.empty() ? out.null("tried_hash") : out.text("tried_hash", hash);
             if (!outcome.error.log.empty()) out.text("log", outcome.error.log);
@@ -210,6 +216,7 @@ class Report {
         if (outcome.loaded) {
             line(format("{} {} ({}): loaded, {} instructions", p.name, p.section, program_type_word(p.type),
                         outcome.attempt ? outcome.attempt->insns : 0));
+            if (stats_ && outcome.verifier) line(format("  {}", load_tool::verifier_text(*outcome.verifier)));
             return;
         }
         if (verbose_ && !outcome.error.log.empty()) write(printable_lines(outcome.error.log) + "\n");
@@ -226,7 +233,7 @@ class Report {
         }
     }
 
-    bool json_, verbose_;
+    bool json_, verbose_, stats_;
     Output &out_;
     size_t programs_ = 0, loaded_ = 0;
     bool only_kernel_ = true;
@@ -236,6 +243,11 @@ const ProgramSpec *find(const ObjectSpec &spec, std::string_view name) {
     for (const ProgramSpec &program : spec.programs)
         if (program.name == name) return &program;
     return nullptr;
+}
+
+std::optional<load_tool::VerifierFigures> figures_of(LoadedObject &object, std::string_view name) {
+    const Program *program = object.find_program(name);
+    return program ? load_tool::verifier_figures(program->log) : std::nullopt;
 }
 
 Result<void> load_each(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options, Report &report) {
@@ -254,7 +266,8 @@ Result<void> load_each(const ObjectSpec &spec, std::string_view object, const Ar
         Refusal refusal;
         const KeepRefusal keep(refusal);
         Result<LoadedObject> loaded = load(spec, options);
-        Outcome outcome{&program, loaded.has_value(), {}, {}, std::move(refusal)};
+        Outcome outcome{&program, loaded.has_value(), {}, {}, {}, std::move(refusal)};
+        if (loaded) outcome.verifier = figures_of(*loaded, program.name);
         if (!attempts.empty()) outcome.attempt = attempts.back();
         if (!loaded) outcome.error = std::move(loaded).error();
         report.program(object, outcome);
@@ -286,13 +299,13 @@ Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const A
     if (!loaded) {
         if (report.json()) // what was tried before went with it
             if (const ProgramSpec *last = refused_program(spec, attempts, refusal))
-                report.program(object, Outcome{last, false, attempt_of(attempts, last->name), loaded.error(), refusal});
+                report.program(object, Outcome{last, false, attempt_of(attempts, last->name), loaded.error(), {}, refusal});
         return Unexpected(std::move(loaded).error());
     }
     if (report.verbose())
         for (const std::string &note : loaded->notes) say(format("{}: {}\n", kWho, note));
     for (const LoadAttempt &attempt : attempts)
-        report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}, {}});
+        report.program(object, Outcome{find(spec, attempt.program), true, attempt, {}, figures_of(*loaded, attempt.program), {}});
     for (size_t i = 0; i < loaded->maps.size(); ++i) report.map(loaded->maps[i], spec.maps[i]);
     Pins pins;
     for (const std::string &path : loaded->pinned_by_name) pins.add(path);
@@ -342,6 +355,7 @@ int run_load(const Arguments &a) {
     }
     options.btf_path = a.text(option("btf"));
     options.single_probes = attach->wanted;
+    if (a.has(option("stats")) || a.text(option("format")) == "json") options.log_level = uapi::BPF_LOG_STATS;
     std::shared_ptr<const btf::Btf> types; // held, so that it isn't opened anew for each program
     if (Result<std::shared_ptr<const btf::Btf>> opened = kernel_btf(options.btf_path))
         types = std::move(*opened);

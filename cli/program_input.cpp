@@ -10,6 +10,20 @@
 
 namespace rawbpf::inline v0::cli {
 
+Result<ProgramInput> open_program(std::string_view file, std::string_view program, std::string_view btf) {
+    ProgramInput out;
+    const InputFile input = TRY(InputFile::open(file));
+    out.spec = kind_of(input.bytes()) == InputKind::text ? TRY(open_assembly(input, out.labels))
+                                                         : TRY(exec::read_program(input.bytes(), input.name()));
+    out.program = TRY(exec::choose_program(out.spec, program));
+    out.packet = exec::takes_packet(out.spec.programs[out.program]);
+    if (needs_core(out.spec)) {
+        const KernelTypes types = TRY(KernelTypes::open(std::string(btf)));
+        TRY(relocate_core(out.spec, types.targets()));
+    }
+    return out;
+}
+
 Result<ProgramInput> program_input(const Arguments &a, const ProgramInputIds &ids) {
     std::string_view file, hex;
     for (std::string_view operand : a.operands()) {
@@ -20,25 +34,17 @@ Result<ProgramInput> program_input(const Arguments &a, const ProgramInputIds &id
                         memory ? "piece of memory" : "program");
         into = operand;
     }
-    ProgramInput out;
     if (!hex.empty() + a.has(ids.memory) + a.has(ids.memory_file) > 1)
         return fail(Errc::invalid_argument, "memory is given more than once");
     if (a.has(ids.memory)) hex = a.text(ids.memory);
-    out.memory = TRY(exec::parse_hex(hex, "the memory"));
+    std::vector<std::byte> memory = TRY(exec::parse_hex(hex, "the memory"));
     if (a.has(ids.memory_file)) {
         const InputFile bytes = TRY(InputFile::open(a.text(ids.memory_file)));
-        out.memory.assign(bytes.bytes().begin(), bytes.bytes().end());
+        memory.assign(bytes.bytes().begin(), bytes.bytes().end());
     }
-
-    const InputFile input = TRY(InputFile::open(file.empty() ? "-" : file));
-    out.spec = kind_of(input.bytes()) == InputKind::text ? TRY(open_assembly(input, out.labels))
-                                                         : TRY(exec::read_program(input.bytes(), input.name()));
-    out.program = TRY(exec::choose_program(out.spec, a.text(ids.program)));
-    out.packet = a.has(ids.packet) || exec::takes_packet(out.spec.programs[out.program]);
-    if (needs_core(out.spec)) {
-        const KernelTypes types = TRY(KernelTypes::open(std::string(a.text(ids.btf))));
-        TRY(relocate_core(out.spec, types.targets()));
-    }
+    ProgramInput out = TRY(open_program(file.empty() ? "-" : file, a.text(ids.program), a.text(ids.btf)));
+    out.memory = std::move(memory);
+    out.packet |= a.has(ids.packet);
     return out;
 }
 

@@ -43,6 +43,9 @@ struct ProgramInputIds {
 template <size_t N> consteval ProgramInputIds program_input_ids(const Option (&table)[N]) {
     return {find(table, "mem"), find(table, "mem-file"), find(table, "packet"), find(table, "prog"), find(table, "btf")};
 }
+/// A file or "-" (standard input), relocated against the types in `btf` (empty: the running kernel's); `program`: its name, or
+/// empty where there is only one. Without memory.
+[[nodiscard]] Result<ProgramInput> open_program(std::string_view file, std::string_view program, std::string_view btf);
 /// Operands: a file or "-" (standard input, also when there is no file), and memory in hex.
 [[nodiscard]] Result<ProgramInput> program_input(const Arguments &a, const ProgramInputIds &ids);
 

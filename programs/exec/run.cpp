@@ -142,14 +142,14 @@ Result<RunResult> run_emulated(const ObjectSpec &spec, size_t program, const Run
     double sum = 0;
     bool entered = true;
     for (uint32_t batch = 0; const uint32_t runs = runs_of_batch(repeat, batch); ++batch) {
-        const uint64_t started = sys::monotonic_ns();
+        const uint64_t started = sys::process_cpu_ns();
         for (uint32_t n = 0; n < runs; ++n) {
             if (!std::exchange(entered, false)) TRY(machine->enter(program));
             Result<uint64_t> r0 = machine->run();
             if (!r0) return Unexpected(std::move(r0).error());
             out.r0 = *r0;
         }
-        const auto ns = static_cast<double>(sys::monotonic_ns() - started);
+        const auto ns = static_cast<double>(sys::process_cpu_ns() - started);
         out.batches.push_back(ns / runs);
         sum += ns;
     }

@@ -27,7 +27,7 @@ struct TestRunOptions {
 struct TestRun {
     uint64_t r0 = 0;               ///< of the last run, all 64 bits
     uint64_t ns = 0;               ///< a run, on average, as the kernel measured it; 0: it didn't
-    std::vector<double> batches;   ///< the runs in up to kTestRunBatches parts: nanoseconds a run, on average of each
+    std::vector<double> batches;   ///< the runs in up to kTestRunBatches parts: nanoseconds of CPU time a run, on average of each
     std::vector<std::byte> memory; ///< afterwards
     LoadedObject object;           ///< with its maps
 };
