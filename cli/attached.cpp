@@ -16,6 +16,7 @@
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/kernel/stats.h"
 #include "runtime/link/iterator.h"
 #include "runtime/object/sections.h"
 #include "runtime/sys/clock.h"
@@ -82,6 +83,28 @@ void link_line(std::string &out, const Link &link) {
     line.text("what", link.what()).number("places", link.places()).raw("notes") += notes + "]";
 }
 
+/// What each program did meanwhile; nothing where nobody counted.
+void append_runs(std::string &out, const LoadedObject &object, bool json) {
+    for (const Program &program : object.programs) {
+        const Result<RunCost> cost = run_cost(program.fd.get());
+        if (!cost) continue;
+        const double mean = cost->runs == 0 ? 0 : static_cast<double>(cost->ns) / static_cast<double>(cost->runs);
+        if (!json) {
+            render::append_line(out, cost->runs == 0 ? format("{} didn't run", program.name)
+                                                     : format("{} ran {} time{}, {:.0f} ns each", program.name,
+                                                              render::grouped(cost->runs), cost->runs == 1 ? "" : "s", mean));
+            continue;
+        }
+        render::JsonLine line(out, "runs");
+        line.text("program", program.name).number("run_cnt", cost->runs).number("run_time_ns", cost->ns);
+        line.number("recursion_misses", cost->recursion_misses);
+        if (cost->runs == 0)
+            line.null("mean_ns");
+        else
+            append(line.raw("mean_ns"), "{:.1f}", mean);
+    }
+}
+
 Result<void> pin_links(Attached &attached, const std::string &directory, Pins &pins) {
     TRY(pins.directory(directory));
     for (size_t i = 0; i < attached.links.size(); ++i) {
@@ -133,6 +156,7 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
                           Pins &pins, render::Writer &out, bool json, bool constants) {
     // Signals first: one that comes while attaching ends the waiting, and everything is taken away as it should be.
     sys::SignalFd signals = TRY(sys::SignalFd::open(sys::kEndingSignals));
+    const Result<RunStats> counting = RunStats::enable(); // where it can't be had, the rest is done all the same
     Attached attached = TRY(attach_object(spec, object, request.places));
     for (const std::string &note : attached.notes) say(format("{}: {}\n", who, render::printable(note)));
     if (attached.links.empty()) {
@@ -173,6 +197,7 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
         for (Link &link : attached.links) TRY(link.detach());
     text.clear();
     Result<void> shown = load_tool::append_contents(text, spec, object, {.json = json, .constants = constants});
+    if (counting && (!stays || request.seconds > 0)) append_runs(text, object, json);
     out.write(text);
     return shown;
 }

@@ -67,8 +67,8 @@ struct AttachRequest {
 /// Errors: invalid_argument (an option without --attach), not_found (no such interface, directory, file).
 [[nodiscard]] Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids);
 
-/// Attaches, says so on standard error, waits, detaches, and writes what iterators print and what the maps hold. In JSON there is
-/// a line
+/// Attaches, says so on standard error, waits, detaches, and writes what iterators print, what the maps hold, and how often each
+/// program ran and for how long (as far as the kernel counts it: 5.1). In JSON there is a line
 /// {"type":"link","what","places","notes"} for each link too. What it pins is added to `pins`. Errors: those of attach_object();
 /// not_found when nothing could be attached.
 [[nodiscard]] Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedObject &object,

@@ -13,10 +13,11 @@ extern const Command kProfile, kReport, kTrace, kCustom;
 extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
 extern const Command kLoad, kExec, kStep, kBench, kVerify, kExplain;
 extern const Command kInspect, kRelocs, kCheck, kLink;
-extern const Command kProgList, kProgShow, kMapList, kMapShow, kMapDump, kLinkList, kLinkShow, kBtfList, kBtfShow;
+extern const Command kTop, kProgList, kProgShow, kMapList, kMapShow, kMapDump, kMapGet, kMapSet, kMapDelete, kMapPin, kNetList,
+    kLinkList, kLinkShow, kBtfList, kBtfShow;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kAsm, kDisasm, kEncode, kDecode, kIsa, kHelper;
-extern const Command kNew, kDoctor, kCompletion, kHelp, kVersion, kMan;
+extern const Command kAttr, kNew, kDoctor, kCompletion, kHelp, kVersion, kMan;
 
 /// This build's, in the order in which help lists them (command_list.cpp).
 [[nodiscard]] std::span<const Command *const> all_commands();

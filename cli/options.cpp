@@ -139,7 +139,7 @@ std::string same_path(std::string_view path) {
     return out;
 }
 
-// No option is a digit, so this is the value of the option before it: -d -1.
+// No option is a digit, so this is the value of the option before it (-d -1), or an operand.
 bool is_negative(std::string_view word) {
     return word.size() >= 2 && word[0] == '-' && ((word[1] >= '0' && word[1] <= '9') || word[1] == '.');
 }
@@ -292,7 +292,8 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
             }
             break;
         }
-        if (word.size() < 2 || word.front() != '-') {
+        const bool number = !command.workload && !command.operand.empty() && is_negative(word); // map set limits 0 -1
+        if (word.size() < 2 || word.front() != '-' || number) {
             out.operands_.push_back(word);
             continue;
         }

@@ -72,6 +72,7 @@ class Dump {
         TRY(out_.flush());
         return true;
     }
+    void one(Bytes key, Bytes value) { entry(key, value); }
     void end() {
         if (options_.json) {
             render::JsonLine(out_.text(), "map_contents")
@@ -198,6 +199,12 @@ Result<void> dump_map(const Map &map, Names &names, const DumpOptions &options, 
     dump.heading();
     TRY(each_entry(map, false, [&](const Map::Entries &some) { return dump.see(some); }));
     dump.end();
+    return out.flush();
+}
+
+Result<void> dump_entry(const Map &map, Names &names, const DumpOptions &options, Bytes key, Bytes value, render::Writer &out) {
+    const sys::MapInfo info = TRY_IN(sys::map_info(map.fd()), "asking what the map is");
+    Dump(map, info, names, options, out).one(key, value);
     return out.flush();
 }
 

@@ -5,6 +5,7 @@
 
 #include "programs/render/writer.h"
 #include "programs/running/names.h"
+#include "runtime/base/bytes.h"
 #include "runtime/base/result.h"
 #include "runtime/kernel/map.h"
 
@@ -20,5 +21,8 @@ struct DumpOptions {
 /// the end. Memory doesn't grow with the map. Errors: invalid_argument for maps whose contents can't be listed; the kernel's;
 /// what writing gives.
 [[nodiscard]] Result<void> dump_map(const Map &map, Names &names, const DumpOptions &options, render::Writer &out);
+/// The same line for one entry, whose key and value were read.
+[[nodiscard]] Result<void> dump_entry(const Map &map, Names &names, const DumpOptions &options, Bytes key, Bytes value,
+                                      render::Writer &out);
 
 } // namespace rawbpf::inline v0::running

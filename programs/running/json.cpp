@@ -22,7 +22,14 @@ void append_ids(std::string &out, const std::vector<uint32_t> &ids) {
     out += ']';
 }
 
-void append_holders(JsonObject &line, const Around &around, ObjectKind kind, uint32_t id) {
+void number_or_null(JsonObject &line, std::string_view name, const std::optional<uint64_t> &number) {
+    number ? line.number(name, *number) : line.null(name);
+}
+void id_or_null(JsonObject &line, std::string_view name, uint32_t id) { id ? line.number(name, id) : line.null(name); }
+
+} // namespace
+
+void append_holders_json(JsonObject &line, const Around &around, ObjectKind kind, uint32_t id) {
     std::string &pinned = line.raw("pinned");
     pinned += '[';
     bool first = true;
@@ -41,13 +48,6 @@ void append_holders(JsonObject &line, const Around &around, ObjectKind kind, uin
     }
     pids += ']';
 }
-
-void number_or_null(JsonObject &line, std::string_view name, const std::optional<uint64_t> &number) {
-    number ? line.number(name, *number) : line.null(name);
-}
-void id_or_null(JsonObject &line, std::string_view name, uint32_t id) { id ? line.number(name, id) : line.null(name); }
-
-} // namespace
 
 void append_json(std::string &out, const ProgramRow &row, Around &around) {
     const sys::ProgInfo &info = row.info;
@@ -74,7 +74,7 @@ void append_json(std::string &out, const ProgramRow &row, Around &around) {
     id_or_null(line, "attach_btf_id", info.attach_btf_id);
     line.text_or_null("attach_btf_name", row.target);
     id_or_null(line, "ifindex", info.ifindex);
-    append_holders(line, around, ObjectKind::program, info.id);
+    append_holders_json(line, around, ObjectKind::program, info.id);
 }
 
 void append_json(std::string &out, const MapRow &row, Around &around) {
@@ -94,7 +94,7 @@ void append_json(std::string &out, const MapRow &row, Around &around) {
     id_or_null(line, "btf_value_type_id", info.btf_value_type_id);
     id_or_null(line, "btf_vmlinux_id", info.btf_vmlinux_id);
     id_or_null(line, "ifindex", info.ifindex);
-    append_holders(line, around, ObjectKind::map, info.id);
+    append_holders_json(line, around, ObjectKind::map, info.id);
 }
 
 namespace {
@@ -199,7 +199,7 @@ void append_json(std::string &out, const LinkRow &row, Around &around) {
     id_or_null(line, "prog_id", info.prog_id);
     line.text_or_null("prog_name", row.program).text("what", row.what);
     append_tail(line, row);
-    append_holders(line, around, ObjectKind::link, info.id);
+    append_holders_json(line, around, ObjectKind::link, info.id);
 }
 
 void append_json(std::string &out, const BtfRow &row, Around &around) {
@@ -208,7 +208,7 @@ void append_json(std::string &out, const BtfRow &row, Around &around) {
     line.truth("kernel", row.info.kernel_btf != 0);
     append_ids(line.raw("prog_ids"), row.programs);
     append_ids(line.raw("map_ids"), row.maps);
-    append_holders(line, around, ObjectKind::btf, row.info.id);
+    append_holders_json(line, around, ObjectKind::btf, row.info.id);
 }
 
 } // namespace rawbpf::inline v0::running

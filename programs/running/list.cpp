@@ -23,23 +23,6 @@ std::string holder_text(const Holder &holder) {
     return format("{}[{}]{}{}", holder.comm, holder.pid, holder.via.empty() ? "" : ": ", holder.via);
 }
 
-/// Who holds it, in a few words: "rawbpf[123], pin /sys/fs/bpf/x".
-std::string held_by(const Around &around, ObjectKind kind, uint32_t id) {
-    std::string out;
-    size_t shown = 0, more = 0;
-    const auto one = [&](const std::string &text) {
-        if (shown == kFewHolders) {
-            ++more;
-            return;
-        }
-        append(out, "{}{}", shown++ ? ", " : "", text);
-    };
-    for (const Holder &holder : around.holders.of(kind, id)) one(holder_text(holder));
-    for (const std::string &path : around.pins.of(kind, id)) one(path);
-    if (more != 0) append(out, ", {} more", more);
-    return out;
-}
-
 void append_holders(std::string &out, const Around &around, ObjectKind kind, uint32_t id) {
     for (const Holder &holder : around.holders.of(kind, id))
         render::append_line(out, format("  held by    {}", holder_text(holder)));
@@ -63,6 +46,22 @@ void property(std::string &out, std::string_view name, const std::string &value)
 }
 
 } // namespace
+
+std::string held_by(const Around &around, ObjectKind kind, uint32_t id) {
+    std::string out;
+    size_t shown = 0, more = 0;
+    const auto one = [&](const std::string &text) {
+        if (shown == kFewHolders) {
+            ++more;
+            return;
+        }
+        append(out, "{}{}", shown++ ? ", " : "", text);
+    };
+    for (const Holder &holder : around.holders.of(kind, id)) one(holder_text(holder));
+    for (const std::string &path : around.pins.of(kind, id)) one(path);
+    if (more != 0) append(out, ", {} more", more);
+    return out;
+}
 
 std::string as_list(const std::vector<ProgramRow> &rows, Around &around) {
     Columns columns({{"ID", true}, {"TYPE"}, {"NAME"}, {"INSNS", true}, {"JITED", true}, {"AGE", true}, {"MAPS"}, {"HELD BY"}});

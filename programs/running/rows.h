@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/render/json_line.h"
 #include "programs/running/holders.h"
 #include "programs/running/names.h"
 #include "runtime/base/result.h"
@@ -63,6 +64,11 @@ struct Around {
     Holders holders;
     PinnedPaths pins;
 };
+
+/// Who holds it, in a few words: "rawbpf[123], /sys/fs/bpf/x".
+[[nodiscard]] std::string held_by(const Around &around, sys::ObjectKind kind, uint32_t id);
+/// The same whole, as the fields "pinned" and "pids".
+void append_holders_json(render::JsonObject &line, const Around &around, sys::ObjectKind kind, uint32_t id);
 
 /// Rows as text: a line each, in columns with a heading.
 ///@{

@@ -5,7 +5,7 @@
 //      enum mode mode          STRICT                    by name, or by number
 //      char comm[16]           bash  "bash"              with room for the zero at its end
 //      u16 ports[4]            80,443                    the rest becomes zero
-//      struct config c         (path) c.limits[2]=5      a struct is set member by member
+//      struct config c         {.limits = {1, 2}, .mode.on = true}     the rest becomes zero; or member by member: c.limits[2]=5
 //
 // Types come from a file and may be hostile: depth is bounded, and nothing is written past `bytes`.
 #include "runtime/btf/parse_value.h"
@@ -66,8 +66,7 @@ class Parser {
         case Kind::enum64: return enumerator(id, type, text, bytes);
         case Kind::array: return elements(id, type, text, bytes, depth);
         case Kind::struct_:
-        case Kind::union_:
-            return fail(Errc::invalid_argument, "it is a {}: set its members one by one, as NAME.MEMBER=VALUE", shown(id));
+        case Kind::union_: return members(id, text, bytes, depth);
         default: return fail(Errc::unsupported, "a value of type {} can't be written as text", shown(id));
         }
     }
@@ -133,17 +132,57 @@ class Parser {
         std::vector<std::byte> all(bytes.size()); // so that a mistake in the third leaves the first two alone
         uint64_t at = 0;
         while (!text.empty()) {
-            const size_t comma = std::min(text.find(','), text.size());
-            std::string_view one = text.substr(0, comma);
-            while (one.starts_with(' ')) one.remove_prefix(1);
-            while (one.ends_with(' ')) one.remove_suffix(1);
-            text.remove_prefix(std::min(comma + 1, text.size()));
+            const std::string_view one = next_item(text);
             if (at + size > all.size()) return no_value(id, one, format("there are {} elements", array.count));
             TRY(parse(array.element, one, std::span(all).subspan(at, size), depth - 1));
             at += size;
         }
         std::copy(all.begin(), all.end(), bytes.begin());
         return {};
+    }
+
+    Result<void> members(TypeId id, std::string_view text, std::span<std::byte> bytes, int depth) {
+        if (!text.starts_with('{') || !text.ends_with('}') || text.size() < 2)
+            return fail(Errc::invalid_argument,
+                        "it is a {}: write {{.MEMBER = VALUE, ...}}, or set its members one by one, as NAME.MEMBER=VALUE",
+                        shown(id));
+        text = text.substr(1, text.size() - 2);
+        std::vector<std::byte> all(bytes.size());
+        while (!text.empty()) {
+            const std::string_view one = next_item(text);
+            const size_t equals = one.find('=');
+            if (!one.starts_with('.') || equals == std::string_view::npos)
+                return no_value(id, one, "its members are written as .MEMBER = VALUE");
+            const std::string_view path = trimmed(one.substr(0, equals));
+            const ValuePart part = TRY(find_part(btf_, id, path));
+            const uint64_t size = TRY(btf_.size_of(part.type));
+            if (part.offset > all.size() || size > all.size() - part.offset)
+                return fail(Errc::bad_input, "{}: {} lies outside of its {} bytes", btf_.name(), path, all.size());
+            TRY_IN(parse(part.type, trimmed(one.substr(equals + 1)), std::span(all).subspan(part.offset, size), depth - 1), "{}",
+                   path);
+        }
+        std::copy(all.begin(), all.end(), bytes.begin());
+        return {};
+    }
+
+    static std::string_view trimmed(std::string_view text) {
+        while (text.starts_with(' ')) text.remove_prefix(1);
+        while (text.ends_with(' ')) text.remove_suffix(1);
+        return text;
+    }
+    /// Takes what stands before the next comma off the text; commas in quotes and braces are part of it.
+    static std::string_view next_item(std::string_view &text) {
+        size_t at = 0, open = 0;
+        bool quoted = false;
+        for (; at < text.size() && (quoted || open != 0 || text[at] != ','); ++at) {
+            if (text[at] == '"') quoted = !quoted;
+            if (quoted) continue;
+            if (text[at] == '{') ++open;
+            if (text[at] == '}' && open != 0) --open;
+        }
+        const std::string_view out = trimmed(text.substr(0, at));
+        text.remove_prefix(std::min(at + 1, text.size()));
+        return out;
     }
 
     Result<void> words(TypeId id, std::string_view text, std::span<std::byte> bytes) {

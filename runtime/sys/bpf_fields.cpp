@@ -42,6 +42,8 @@ constexpr Field kMapCreate[] = {
     MORE(MapCreateAttr, map_extra, number),
     MORE(MapCreateAttr, value_type_btf_obj_fd, signed_number),
     MORE(MapCreateAttr, map_token_fd, signed_number),
+    Field{"excl_prog_hash", 80, 8, Show::bytes, false, 88}, // 6.18; rawbpf has no use for these
+    Field{"excl_prog_hash_size", 88, 4, Show::number, false},
 };
 constexpr Field kUpdate[] = {
     CORE(MapElemAttr, map_fd, fd),
@@ -101,6 +103,9 @@ constexpr Field kProgLoad[] = {
     MORE(ProgLoadAttr, log_true_size, number),
     MORE(ProgLoadAttr, prog_token_fd, signed_number),
     MORE(ProgLoadAttr, fd_array_cnt, number),
+    Field{"signature", 152, 8, Show::bytes, false, 160}, // 6.18
+    Field{"signature_size", 160, 4, Show::number, false},
+    Field{"keyring_id", 164, 4, Show::signed_number, false},
 };
 constexpr Field kObj[] = {
     CORE(ObjAttr, pathname, string),
@@ -231,6 +236,9 @@ constexpr Field kStream[] = {Field{"stream_buf", 0, 8, Show::bytes_out, true, 8}
                              Field{"stream_buf_len", 8, 4, Show::number, true}, Field{"stream_id", 12, 4, Show::number, true},
                              Field{"prog_fd", 16, 4, Show::fd, true}};
 
+constexpr Field kAssociate[] = {Field{"map_fd", 0, 4, Show::fd, true}, Field{"prog_fd", 4, 4, Show::fd, true},
+                                Field{"flags", 8, 4, Show::number, false}};
+
 #undef CORE
 #undef MORE
 #undef FIELD
@@ -301,6 +309,7 @@ std::span<const Field> fields_of(uint32_t command, uint32_t attach_type) {
     case BPF_PROG_BIND_MAP: return kBindMap;
     case uapi::BPF_TOKEN_CREATE: return kToken;
     case uapi::BPF_PROG_STREAM_READ_BY_FD: return kStream;
+    case uapi::BPF_PROG_ASSOC_STRUCT_OPS: return kAssociate;
     default: return {};
     }
 }

@@ -107,6 +107,12 @@ Result<std::vector<std::byte>> netlink(std::vector<std::byte> message) {
             auto one = load<nlmsghdr>(buffer.data() + at);
             if (one.nlmsg_len < sizeof(nlmsghdr) || one.nlmsg_len > end - at)
                 return fail(Errc::bad_input, "netlink: a message of {} bytes in {}", one.nlmsg_len, end - at);
+            if (one.nlmsg_type == NLMSG_DONE) { // of a dump, in place of the acknowledgement
+                const int error =
+                    one.nlmsg_len < sizeof(nlmsghdr) + sizeof(int) ? 0 : load<int>(buffer.data() + at + sizeof(nlmsghdr));
+                if (error < 0) return fail_os(-error, "netlink");
+                return answer;
+            }
             if (one.nlmsg_type == NLMSG_ERROR) {
                 if (one.nlmsg_len < sizeof(nlmsghdr) + sizeof(int))
                     return fail(Errc::bad_input, "netlink: a short acknowledgement");

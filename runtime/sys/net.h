@@ -21,8 +21,8 @@ namespace rawbpf::inline v0::sys {
 [[nodiscard]] Result<void> set_socket_option(int socket, int option, int value);
 
 /// One request over NETLINK_ROUTE. `message` starts with a struct nlmsghdr, whose length and sequence number are filled in here
-/// and which asks for an acknowledgement. What the kernel sent before that, whole messages one after another. Errors: the errno
-/// of the answer, with the kernel's own words where it has some (NETLINK_EXT_ACK, 4.12).
+/// and which asks for an acknowledgement. What the kernel sent before that, whole messages one after another; a dump
+/// (NLM_F_DUMP) whole. Errors: the errno of the answer, with the kernel's own words where it has some (NETLINK_EXT_ACK, 4.12).
 [[nodiscard]] Result<std::vector<std::byte>> netlink(std::vector<std::byte> message);
 
 } // namespace rawbpf::inline v0::sys

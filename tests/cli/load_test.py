@@ -112,6 +112,7 @@ def load_attaches_and_shows_the_maps():
     pid, out = attached()
     assert f'  {{.pid = {pid}, .comm = "ticking"}} = 7\n' in out, out
     assert "  total = 7\n" in out, out
+    assert re.search(r"^\w+ ran 7 times, \d+ ns each$", out, re.M) and "pass didn't run\n" in out, out
     pid, out = attached("--json")
     objects = [json.loads(line) for line in out.splitlines()]
     assert objects[0]["type"] == "header", objects[0]
@@ -120,6 +121,8 @@ def load_attaches_and_shows_the_maps():
     entries = [o for o in objects if o["type"] == "entry" and o["map"] == "ticks"]
     assert entries == [{"type": "entry", "map": "ticks", "key": {"pid": pid, "comm": "ticking"}, "value": 7}], entries
     assert {"type": "variable", "map": "ticks.bss", "name": "total", "value": 7} in objects, objects
+    runs = [(o["run_cnt"], o["mean_ns"] and abs(o["mean_ns"] * 7 - o["run_time_ns"]) < 1) for o in objects if o["type"] == "runs"]
+    assert sorted(runs, key=str) == [(0, None), (7, True)], objects
     # A time ends it, too, and so does an interface that isn't there.
     start = time.time()
     good("load", "--attach", "-d", "0.3", "-p", str(os.getpid()), obj)

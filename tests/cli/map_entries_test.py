@@ -141,3 +141,77 @@ def map_dump_of_what_can_not_be_listed():
         bad(2, r".", "map", "dump")
     bad(1, r"no map has the id 4294967295\nhint: rawbpf map list", "map", "dump", "4294967295")
     bad(1, r"no map called entries_nobody is loaded", "map", "dump", "entries_nobody")
+
+
+def bpftool_lookup(pin, key):
+    return bpftool_rows("bpftool", "-j", "map", "lookup", "pinned", pin, "key", "hex", *key.hex(" ").split())[0]
+
+
+@test
+def map_get_and_set_write_by_types_what_bpftool_reads():
+    with Pinned() as p:
+        flows, slots, each = p.map("flows"), p.map("slots"), p.map("each_cpu")
+        key = '{.pid = 7, .kind = LOUD, .comm = "task-7"}'
+        assert good("map", "set", flows, key, "{.bytes=7000000000000000, .error = -7, .ports = {7, 1}}").out == ""
+        assert good("map", "get", flows, key).out == '  {.pid = 7, .kind = LOUD, .comm = "task-7"} = {.bytes = 7000000000000000, .error = -7, .ports = {7, 1}}\n'
+        good("map", "set", slots, "3", "0x2a")
+        good("map", "set", each, "5", "9")
+        entry = json_rows(RB, "map", "get", "--json", slots, "3")
+        assert [e["type"] for e in entry] == ["entry"] and entry[0]["formatted"] == {"key": 3, "value": 42}, entry
+        assert good("map", "get", slots, "hex:03 00 00 00").out == "  3 = 42\n"
+        if shutil.which("bpftool"):
+            k = (7).to_bytes(4, "little") + (1).to_bytes(4, "little") + b"task-7".ljust(16, b"\0")
+            assert bpftool_lookup(flows, k)["value"] == ["0x%02x" % b for b in (7 * 10**15).to_bytes(8, "little") + b"\xf9\xff\xff\xff\7\0\1\0"]
+            assert {one["value"][0] for one in bpftool_lookup(each, b"\5\0\0\0")["values"]} == {"0x09"}
+        good("map", "set", "--existing", slots, "3", "43")
+        good("map", "set", "--new", each, "6", "1")
+        bad(1, r"key 6: .*", "map", "set", "--new", each, "6", "1")
+        bad(1, r"key 8: .*", "map", "set", "--existing", each, "8", "1")
+        good("map", "delete", each, "6")
+        bad(1, r"rawbpf map get: key 6: ", "map", "get", each, "6")
+        bad(1, r"rawbpf map delete: key 6: ", "map", "delete", each, "6")
+        good("map", "set", p.map("calls"), "1", f"{p.folder}/entries_prog")
+        assert "= program " in good("map", "get", p.map("calls"), "1").out
+        good("map", "pin", slots, f"{p.folder}/again")
+        assert good("map", "get", f"{p.folder}/again", "3").out == "  3 = 43\n"
+
+
+@test
+def map_set_of_maps_without_types():
+    needs_root()
+    if not os.path.ismount(BPFFS) or not shutil.which("bpftool"):
+        raise Skip("needs a bpf file system and bpftool")
+    pins = [f"{BPFFS}/entries_plain_{os.getpid()}", f"{BPFFS}/entries_queue_{os.getpid()}"]
+    try:
+        for pin, kind, key in ((pins[0], "hash", "6"), (pins[1], "queue", "0")):
+            r = run("bpftool", "map", "create", pin, "type", kind, "key", key, "value", "4", "entries", "4", "name", "plain", binary=None)
+            assert r.code == 0, r.err
+        good("map", "set", pins[0], "0a 00 00 01 00 50", "-2")
+        assert bpftool_lookup(pins[0], bytes.fromhex("0a0000010050"))["value"] == ["0xfe", "0xff", "0xff", "0xff"]
+        good("map", "set", pins[1], "7")
+        bad(1, r'the key: "0a 00" is 2 bytes, and the map\'s are 6', "map", "get", pins[0], "0a 00")
+        bad(1, r'the key: "port" is neither a number nor bytes in hexadecimal\nhint: it has 6 bytes', "map", "get", pins[0], "port")
+        bad(1, r"the value: 4294967296 doesn't fit in 4 bytes", "map", "set", pins[0], "hex:0a0000010050", "4294967296")
+        bad(1, r"map plain has no keys|map \d+ plain has no keys", "map", "get", pins[1], "1")
+        bad(1, r"has no keys: its name and a value are all", "map", "set", pins[1], "1", "2")
+        bad(1, r"its name, a key and a value are needed", "map", "set", pins[0], "1")
+    finally:
+        for pin in pins:
+            if os.path.exists(pin):
+                os.unlink(pin)
+
+
+@test
+def map_entries_say_what_is_wrong():
+    with Pinned() as p:
+        bad(1, r'the key: "x" is no value of type .*: a whole number', "map", "get", p.map("slots"), "x")
+        bad(1, r"the key: it is a struct flow: write \{\.MEMBER = VALUE, \.\.\.\}", "map", "get", p.map("flows"), "7")
+        bad(1, r"the key: struct flow has no member port\nhint: its members: pid, kind, comm", "map", "get", p.map("flows"), "{.port = 1}")
+        bad(1, r'the key: \.kind: "LUOD" is no value of type enum kind: one of QUIET, LOUD', "map", "set", p.map("flows"), "{.kind = LUOD}", "{}")
+        bad(1, r"key 10: .*\nhint: there is no entry 10: it has 10", "map", "set", p.map("slots"), "10", "1")
+        bad(1, r"key 3: ", "map", "delete", p.map("slots"), "3")
+        bad(1, r"no program called nobody", "map", "set", p.map("calls"), "1", "nobody")
+        bad(1, r"/proc/x|bpf file system|pin", "map", "pin", p.map("slots"), "/proc/x")
+        bad(2, r"--new.*--existing|--existing.*--new", "map", "set", "--new", "--existing", p.map("slots"), "1", "1")
+        bad(2, r"MAP KEY", "map", "get", p.map("slots"))
+    bad(1, r"no map has the id 4294967295", "map", "get", "4294967295", "1")

@@ -72,7 +72,8 @@ TEST_CASE("btf parse value: text and arrays") {
     CHECK(t.parse(t.numbers, "{}") == "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
     CHECK(t.parse(t.numbers, "1,2,3,4,5").ends_with("there are 4 elements"));
     CHECK(t.parse(t.numbers, "1,x").ends_with("a whole number"));
-    CHECK(t.parse(t.config, "1") == "it is a struct config: set its members one by one, as NAME.MEMBER=VALUE");
+    CHECK(t.parse(t.config, "1") ==
+          "it is a struct config: write {.MEMBER = VALUE, ...}, or set its members one by one, as NAME.MEMBER=VALUE");
 }
 
 TEST_CASE("btf parse value: parts of a variable") {
@@ -91,4 +92,21 @@ TEST_CASE("btf parse value: parts of a variable") {
     const auto none = btf::find_part(t.btf, t.config, ".pidd");
     REQUIRE(!none);
     CHECK(none.error().hint == "its members: pid, lo, hi, name, list");
+}
+
+TEST_CASE("btf parse value: structs, member by member, the rest zero") {
+    Types t;
+    const std::string zeros = t.parse(t.config, "{}");
+    CHECK(zeros.find_first_not_of("0 ") == std::string::npos);
+    const std::string whole = t.parse(t.config, R"({.pid = 7, .hi=-1, .name = "a,}b", .list = {1, 2}})");
+    CHECK(whole == "07 00 00 00 00 00 00 00 00 00 00 00 ff ff ff ff 61 2c 7d 62 00 00 00 00 01 00 00 00 02 00 00 00 00 00 00 00 "
+                   "00 00 00 00 00 00 00 00 00 00 00 00");
+    CHECK(t.parse(t.config, "{.list[3] = 5,}").ends_with("05 00 00 00 00 00 00 00 00 00 00 00"));
+    CHECK(t.parse(t.config, "{.pid = x}") == ".pid: \"x\" is no value of type int: a whole number");
+    CHECK(t.parse(t.config, "{.nobody = 1}").starts_with("struct config has no member nobody"));
+    CHECK(t.parse(t.config, "{7}") == "\"7\" is no value of type struct config: its members are written as .MEMBER = VALUE");
+    CHECK(t.parse(t.config, "{.pid}").ends_with("written as .MEMBER = VALUE"));
+    CHECK(t.parse(t.config, "{,}").ends_with("written as .MEMBER = VALUE"));
+    CHECK(t.parse(t.config, "{.pid = 1").starts_with("it is a struct config"));
+    CHECK(t.parse(t.config, "{.name = {{{").starts_with("it is a struct config"));
 }

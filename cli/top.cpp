@@ -1,0 +1,155 @@
+// `rawbpf top`: the BPF programs of the machine, by the time that they take.
+#include <algorithm>
+#include <array>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+#include "cli/object_file.h"
+#include "cli/other_screen.h"
+#include "cli/running.h"
+#include "programs/render/text.h"
+#include "programs/running/activity.h"
+#include "runtime/base/fail.h"
+#include "runtime/kernel/stats.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/epoll.h"
+#include "runtime/sys/process.h"
+#include "runtime/sys/terminal.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf top";
+
+constexpr Option kOptions[] = {
+    {.name = "every",
+     .kind = Kind::seconds,
+     .argument = "TIME",
+     .help = "how long an interval is: 1, 500ms, 1m",
+     .section = "When",
+     .fallback = "1"},
+    {.name = "duration",
+     .letter = 'd',
+     .kind = Kind::seconds,
+     .argument = "TIME",
+     .help = "end after this time; otherwise at Ctrl-C"},
+    {.name = "top",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "at most N programs; on a terminal as many as it has lines",
+     .section = "What",
+     .least = 1},
+    {.name = "all", .help = "also programs that didn't run in the interval"},
+    format_option("text", "text json"),
+    kJsonOption,
+    kOutputOption,
+    syscalls_option(false),
+};
+consteval Id option(const char *name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf top", "what BPF costs this machine, now; Ctrl-C ends it"},
+    {"sudo rawbpf top -d 10 --every 10s --json", "the same of ten seconds, for scripts"},
+};
+
+/// As many lines as the terminal has, as wide as it is.
+std::string fitting(std::string_view text, const sys::TerminalSize &size) {
+    std::string out;
+    for (int lines = 1; !text.empty() && lines < size.rows; ++lines) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        append(out, "{}\n", render::cut(line, static_cast<size_t>(std::max(size.columns, 20) - 1)));
+    }
+    return out;
+}
+
+/// Whether a signal came before `end_ns`.
+Result<bool> stopped_before(int epoll, uint64_t end_ns) {
+    for (;;) {
+        const uint64_t now = sys::monotonic_ns();
+        if (now >= end_ns) return false;
+        std::array<epoll_event, 1> event;
+        const auto wait = static_cast<int>(std::min<uint64_t>((end_ns - now + 999'999) / 1'000'000, 1'000'000));
+        if (TRY(sys::epoll_wait(epoll, event, wait)) > 0) return true;
+    }
+}
+
+Result<void> watch(const Arguments &a, Output &output) {
+    const bool json = a.text(option("format")) == "json";
+    const bool live = !json && is_terminal(output.fd());
+    const auto every = static_cast<uint64_t>(a.seconds(option("every")) * 1e9);
+    if (every < 10'000'000) return wrong_usage("--every is 10ms at least");
+    const auto duration = static_cast<uint64_t>(a.seconds(option("duration")) * 1e9);
+    const size_t most = a.has(option("top")) ? a.count(option("top")) : SIZE_MAX;
+    sys::SignalFd signals = TRY(sys::SignalFd::open(sys::kEndingSignals));
+    const Fd epoll = TRY(sys::epoll_create());
+    TRY(sys::epoll_add(epoll.get(), signals.fd(), EPOLLIN, 0));
+    const RunStats counting = TRY_IN(RunStats::enable(), "counting the runs of programs");
+    running::ActivityWatch programs;
+    TRY(programs.look());
+    if (json) {
+        append_json_header(output.writer().text(), a);
+        TRY(output.writer().flush());
+    }
+    std::optional<OtherScreen> screen;
+    if (live) screen.emplace();
+    const uint64_t started = sys::monotonic_ns(), end = a.has(option("duration")) ? started + duration : UINT64_MAX;
+    for (uint64_t number = 1, due = started;; ++number) {
+        due = std::max(due + every, sys::monotonic_ns()); // late: the next one is in full
+        const bool stopped = TRY(stopped_before(epoll.get(), std::min(due, end)));
+        const running::ActivityInterval interval = TRY(programs.look());
+        running::Around around;
+        around.holders = running::Holders::scan();
+        around.pins = running::PinnedPaths::scan();
+        std::string text;
+        if (json)
+            running::append_activity_json(text, interval, around, number, most, a.has(option("all")));
+        else
+            text = printable_lines(running::activity_text(interval, around, most, a.has(option("all"))));
+        if (screen) {
+            screen->draw(fitting(text, sys::terminal_size(1)));
+        } else {
+            output.writer().write(text);
+            TRY(output.writer().flush());
+        }
+        if (stopped || sys::monotonic_ns() >= end) return {};
+    }
+}
+
+int run_top(const Arguments &a) {
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
+    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    Result<void> done = watch(a, *output);
+    narrator.reset();
+    if (!done && reader_gone(done.error())) return 0;
+    if (!done) return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 2 : 0);
+    output->keep();
+    return 0;
+}
+
+} // namespace
+
+const Command kTop{
+    .name = "top",
+    .summary = "show which BPF programs run, how often, and what they cost",
+    .description =
+        "Shows the programs in the kernel, whoever loaded them, by the time that they took in the last interval: runs a second, "
+        "share of a CPU, mean time of a run, the worst mean of an interval so far (the kernel keeps no maximum), runs since the "
+        "program "
+        "was loaded as far as they were counted, its age, and who holds it. On a terminal the table is redrawn; elsewhere each "
+        "interval is "
+        "a table or, in JSON, lines of type prog_activity and one of type interval.\n\n"
+        "The kernel counts while this runs (BPF_ENABLE_STATS, 5.8; before it the sysctl kernel.bpf_stats_enabled, which is put "
+        "back). Counting "
+        "itself costs each run some 20 to 50 ns. Needs CAP_SYS_ADMIN (status 3 without it).",
+    .options = kOptions,
+    .examples = kExamples,
+    .run = run_top,
+};
+
+} // namespace rawbpf::inline v0::cli
