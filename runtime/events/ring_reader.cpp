@@ -11,9 +11,10 @@
 //
 // The thread leaves the ring alone while the caller sleeps: then the kernel wakes the caller with the next record, and each
 // wake-up of a second thread would be one too many. It comes all the same when the ring fills up, for the caller may have been
-// woken and still wait for its turn. After some ticks of that it parks itself, and read() wakes it: a tool that idles has no
-// thread that runs. (The kernel asks the ring again whether it is readable before it lets an epoll_wait() return. One that was
-// emptied just then makes the caller sleep on; whoever uses this has a tick of its own, as all the commands do.)
+// woken and still wait for its turn, which beside some thousand threads comes after seconds. After some ticks of that it rests
+// until read() wakes it, but for no more than 10 ms: a hundred looks a second are next to nothing. (The kernel asks the ring
+// again whether it is readable before it lets an epoll_wait() return. One that was emptied just then makes the caller sleep on;
+// whoever uses this has a tick of its own, as all the commands do.)
 #include "runtime/events/ring_reader.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ namespace {
 constexpr size_t kAtOnce = 2048;    // records moved without letting go of the lock
 constexpr uint64_t kFastest = 1000; // bytes a microsecond that a ring is filled with
 constexpr uint64_t kLeastTickNs = 250'000, kMostTickNs = 3'000'000;
-constexpr uint32_t kQuietTicks = 16; // then the thread is parked
+constexpr uint32_t kQuietTicks = 16; // then the thread rests
 
 } // namespace
 

@@ -38,13 +38,24 @@ void Ticker::wake() {}
 
 #else
 
+// Beside thousands of threads that want to run an ordinary one is stopped for seconds, in the middle of what it holds the lock
+// for.
 struct Lock::State {
-    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_t mutex{};
+    State() {
+        pthread_mutexattr_t inherits;
+        pthread_mutexattr_init(&inherits);
+        (void)pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
+        if (pthread_mutex_init(&mutex, &inherits) != 0) pthread_mutex_init(&mutex, nullptr);
+        pthread_mutexattr_destroy(&inherits);
+    }
 };
 Lock::Lock() : state_(std::make_unique<State>()) {}
 Lock::~Lock() { pthread_mutex_destroy(&state_->mutex); }
 void Lock::take() { pthread_mutex_lock(&state_->mutex); }
 void Lock::give() { pthread_mutex_unlock(&state_->mutex); }
+
+constexpr uint64_t kRestNs = 10'000'000; // Turn::first
 
 struct Ticker::State {
     std::function<uint64_t()> tick;
@@ -67,6 +78,15 @@ struct Ticker::State {
         pthread_mutex_destroy(&mutex);
     }
 
+    static timespec after(uint64_t wait_ns) {
+        timespec until{};
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        const uint64_t ns = static_cast<uint64_t>(until.tv_nsec) + wait_ns;
+        until.tv_sec += static_cast<time_t>(ns / 1'000'000'000);
+        until.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+        return until;
+    }
+
     void run() {
         std::optional<RealtimePriority> urgent;
         if (turn == Turn::first) urgent.emplace("what has come is moved out of the way before others have their turn");
@@ -76,17 +96,18 @@ struct Ticker::State {
             pthread_mutex_unlock(&mutex);
             const uint64_t wait_ns = tick();
             pthread_mutex_lock(&mutex);
+            const timespec until = after(wait_ns ? wait_ns : kRestNs);
             if (wait_ns == 0) {
                 parked = true;
-                while (!woken && !ends) pthread_cond_wait(&changed, &mutex);
+                const auto sleep = [&] {
+                    return turn == Turn::first ? pthread_cond_timedwait(&changed, &mutex, &until)
+                                               : pthread_cond_wait(&changed, &mutex);
+                };
+                while (!woken && !ends && sleep() == 0) {
+                }
                 parked = false;
                 continue;
             }
-            timespec until{};
-            clock_gettime(CLOCK_MONOTONIC, &until);
-            const uint64_t ns = static_cast<uint64_t>(until.tv_nsec) + wait_ns;
-            until.tv_sec += static_cast<time_t>(ns / 1'000'000'000);
-            until.tv_nsec = static_cast<long>(ns % 1'000'000'000);
             while (!ends && pthread_cond_timedwait(&changed, &mutex, &until) == 0) {
             }
         }

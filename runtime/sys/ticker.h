@@ -7,7 +7,8 @@
 
 namespace rawbpf::inline v0::sys {
 
-/// A mutex; nothing at all in builds of one thread (RAWBPF_ONE_THREAD).
+/// A mutex; nothing at all in builds of one thread (RAWBPF_ONE_THREAD). Who holds it while a thread that goes first waits for it
+/// goes first, too.
 class Lock {
   public:
     Lock();
@@ -39,8 +40,9 @@ class Ticker {
   public:
     /// first: it runs before ordinary threads where it may (RealtimePriority), so what it does has to be short.
     enum class Turn : uint8_t { ordinary, first };
-    /// `tick` says after how many nanoseconds it wants to be called again; 0: not before wake(). nullptr where there can be no
-    /// thread: in builds of one thread, where somebody watches the system calls (is_watched()), when the machine has no room.
+    /// `tick` says after how many nanoseconds it wants to be called again; 0: not before wake(). But one that goes first
+    /// rests for 10 ms at most: who would wake it may itself wait for its turn. nullptr where there can be no thread: in builds
+    /// of one thread, where somebody watches the system calls (is_watched()), when the machine has no room.
     [[nodiscard]] static std::unique_ptr<Ticker> start(std::function<uint64_t()> tick, Turn turn);
     /// Ends the thread and waits for it.
     ~Ticker();
