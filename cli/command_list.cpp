@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
     row("usdt trace", kUsdtTrace, Part::usdt, has(Part::trace)),
     row("load", kLoad),
     row("verify", kVerify, Part::verifier),
+    row("explain", kExplain, Part::verifier),
     row("exec", kExec, Part::emulator),
     row("step", kStep, Part::emulator),
     row("bench", kBench, Part::emulator),

@@ -15,6 +15,8 @@
 #include "cli/console.h"
 #include "cli/narrator.h"
 #include "cli/object_file.h"
+#include "cli/parts.h"
+#include "programs/explain/explanation.h"
 #include "programs/load/settings.h"
 #include "programs/load/verifier_figures.h"
 #include "programs/render/json_line.h"
@@ -103,8 +105,18 @@ struct Outcome {
     std::optional<LoadAttempt> attempt;
     Error error = {};
     std::optional<load_tool::VerifierFigures> verifier = {};
-    Refusal refusal = {}; ///< its sentence is empty where the error isn't about an instruction
+    Refusal refusal = {};       ///< its sentence is empty where the error isn't about an instruction
+    std::string explained = {}; ///< refused: the cause, the path, the remedy, in lines
 };
+
+// The cause, the path and the remedy, from the log: what rawbpf explain begins with. Empty where the log doesn't tell, or is of
+// other instructions than the object's: those that relocations made.
+std::string explained(const ObjectSpec &spec, const ProgramSpec *program, const Error &error) {
+    if (!has(Part::verifier) || !program || error.log.empty()) return {};
+    Result<explain::Trace> trace = explain::trace_of_log(error.log, *program);
+    if (!trace) return {};
+    return explain::short_text(explain::explain(spec, *program, std::move(*trace), nullptr), false);
+}
 
 class Report {
   public:
@@ -231,6 +243,7 @@ class Report {
             line(format("  hint: {}", hint.substr(0, end)));
             hint.remove_prefix(std::min(end + 1, hint.size()));
         }
+        write(printable_lines(outcome.explained));
     }
 
     bool json_, verbose_, stats_;
@@ -270,6 +283,7 @@ Result<void> load_each(const ObjectSpec &spec, std::string_view object, const Ar
         if (loaded) outcome.verifier = figures_of(*loaded, program.name);
         if (!attempts.empty()) outcome.attempt = attempts.back();
         if (!loaded) outcome.error = std::move(loaded).error();
+        outcome.explained = explained(spec, &program, outcome.error);
         report.program(object, outcome);
     }
     return {};
@@ -287,9 +301,10 @@ std::optional<LoadAttempt> attempt_of(const std::vector<LoadAttempt> &attempts, 
     return {};
 }
 
-/// Returns the error that ended it, already shown for its program. What is pinned is added to `stays`.
+/// Returns the error that ended it, already shown for its program; `why`: what explains it further. What is pinned is added to
+/// `stays`.
 Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const Arguments &a, LoadOptions options,
-                        const AttachRequest &attach, Report &report, Pins &stays) {
+                        const AttachRequest &attach, Report &report, Pins &stays, std::string &why) {
     std::vector<LoadAttempt> attempts;
     Refusal refusal;
     options.attempts = &attempts;
@@ -300,6 +315,7 @@ Result<void> load_whole(const ObjectSpec &spec, std::string_view object, const A
         if (report.json()) // what was tried before went with it
             if (const ProgramSpec *last = refused_program(spec, attempts, refusal))
                 report.program(object, Outcome{last, false, attempt_of(attempts, last->name), loaded.error(), {}, refusal});
+        why = explained(spec, refused_program(spec, attempts, refusal), loaded.error());
         return Unexpected(std::move(loaded).error());
     }
     if (report.verbose())
@@ -384,9 +400,13 @@ int run_load(const Arguments &a) {
         if (a.has(option("each"))) {
             if (Result<void> done = load_each(object->spec, path, a, options, report); !done)
                 status = std::max(status, complain(kWho, done.error()));
-        } else if (Result<void> done = load_whole(object->spec, path, a, options, *attach, report, pins); !done) {
-            if (!report.verbose()) done.error().log.clear();
-            status = std::max(status, complain(kWho, done.error()));
+        } else {
+            std::string why;
+            if (Result<void> done = load_whole(object->spec, path, a, options, *attach, report, pins, why); !done) {
+                if (!report.verbose()) done.error().log.clear();
+                status = std::max(status, complain(kWho, done.error()));
+                say(why);
+            }
         }
     }
     report.summary();
@@ -402,19 +422,20 @@ int run_load(const Arguments &a) {
 const Command kLoad{
     .name = "load",
     .summary = "load a BPF object file, whole or program by program",
-    .description = "Loads BPF programs into the kernel. OBJECT is compiled (an ELF object of clang or gcc) or source text for "
-                   "the assembler (rawbpf asm). rawbpf makes the maps, relocates accesses to the kernel's types (CO-RE), and has "
-                   "the kernel verify each program. When the command ends, the kernel frees everything, unless --pin is given; "
-                   "maps whose definition says that they are pinned by name stay in /sys/fs/bpf.\n\n"
-                   "With --attach, rawbpf attaches programs where their sections say, or where -i, --cgroup, --netns and -F say, "
-                   "for the duration or until Ctrl-C. Then it shows what iterators print and what the maps hold, with the "
-                   "object's types. If a program for many functions skips some of them, rawbpf says so on standard error. With "
-                   "--pin as well, rawbpf pins links as DIR/links/NAME, and waits only if -d is given.\n\n"
-                   "If the kernel refuses a program, the message names the instruction, its source line, the reason and what "
-                   "would help; -v adds the verifier's whole log.\n\n"
-                   "JSON output has one object per program. Its insn_hash is FNV-1a 64 over the final instructions, in which a "
-                   "map's descriptor is replaced by the map's position in the object, other descriptors by 0. Equal hashes mean "
-                   "equal programs, whichever tool loaded them.",
+    .description =
+        "Loads BPF programs into the kernel. OBJECT is compiled (an ELF object of clang or gcc) or source text for "
+        "the assembler (rawbpf asm). rawbpf makes the maps, relocates accesses to the kernel's types (CO-RE), and has "
+        "the kernel verify each program. When the command ends, the kernel frees everything, unless --pin is given; "
+        "maps whose definition says that they are pinned by name stay in /sys/fs/bpf.\n\n"
+        "With --attach, rawbpf attaches programs where their sections say, or where -i, --cgroup, --netns and -F say, "
+        "for the duration or until Ctrl-C. Then it shows what iterators print and what the maps hold, with the "
+        "object's types. If a program for many functions skips some of them, rawbpf says so on standard error. With "
+        "--pin as well, rawbpf pins links as DIR/links/NAME, and waits only if -d is given.\n\n"
+        "If the kernel refuses a program, the message names the instruction, its source line, the reason and what "
+        "would help, and where the bad value came from (all of that: rawbpf explain); -v adds the verifier's whole log.\n\n"
+        "JSON output has one object per program. Its insn_hash is FNV-1a 64 over the final instructions, in which a "
+        "map's descriptor is replaced by the map's position in the object, other descriptors by 0. Equal hashes mean "
+        "equal programs, whichever tool loaded them.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "OBJECT",

@@ -1,0 +1,79 @@
+"""`rawbpf explain`: as nobody; the kernel's log; bad logs; the lines below a refusal of `load`."""
+from harness import *
+
+NULL = """.map counts hash key 4 value 8 entries 16
+.program count "tracepoint/syscalls/sys_enter_openat"
+    *(u32 *)(r10 - 4) = 0
+    r1 = counts ll
+    r2 = r10
+    r2 += -4
+    call bpf_map_lookup_elem
+    r7 = r0
+    r1 = *(u64 *)(r7 + 0)
+    r0 = 0
+    exit
+"""
+CAUSE = r"cause: null\.asm:7: r0 is what bpf_map_lookup_elem\(\) returned: a pointer to a value of map counts, or NULL; it comes here in 1 step; r7 was never compared with 0"
+REMEDY = "remedy: in front of null.asm:8, leave where there is nothing: if r0 != 0 goto +2; r0 = 0; exit"
+
+
+@test
+def explain_as_nobody():
+    written("null.asm", NULL)
+    r = as_nobody("explain", path("null.asm"))
+    assert r.code == 1 and not r.err, (r.code, r.err)
+    assert "so: r7 was never compared with 0 on this path" in r.out and REMEDY in r.out and "instructions: 7 of 10 looked at" in r.out, r.out
+    r = as_nobody("explain", "--short", path("null.asm"))
+    assert re.match(CAUSE, r.out) and len(r.out.splitlines()) == 3, r.out
+    rows = [json.loads(line) for line in as_nobody("explain", "--json", path("null.asm")).out.splitlines()]
+    verdict = next(row for row in rows if row["type"] == "verdict")
+    assert (verdict["verdict"], verdict["class"], verdict["insn"], verdict["remedy"]["line"]) == ("refused", "null", 7, 8), verdict
+    assert [row["insn"] for row in rows if row["type"] == "cause"] == [5, 6, 7], rows
+    page = as_nobody("explain", "-f", "html", path("null.asm")).out
+    assert page.startswith("<!doctype html>") and page.count("</script>") == 2 and "src=" not in page and "http://" not in page.replace("http://www.w3.org/2000/svg", ""), page[:300]
+
+
+@test
+def explain_remedy_loads():
+    written("null.asm", NULL)
+    remedy = next(json.loads(line) for line in good_or_refused("explain", "--json", path("null.asm")).out.splitlines() if '"verdict"' in line[:20])["remedy"]
+    lines = NULL.splitlines()
+    lines[remedy["line"] - 1:remedy["line"] - 1] = remedy["lines"]
+    written("mended.asm", "\n".join(lines) + "\n")
+    good("verify", path("mended.asm"))
+    if run("load", "--json", "-", input=b"r0 = 0\nexit\n").code == 3:
+        raise Skip("programs can't be loaded here")
+    good("load", path("mended.asm"))
+
+
+def good_or_refused(*words):
+    r = run(*words)
+    assert r.code in (0, 1), (r.code, r.err)
+    return r
+
+
+@test
+def explain_the_kernels_log():
+    written("null.asm", NULL)
+    r = run("load", "-v", path("null.asm"))
+    if r.code == 3 and "EPERM" in r.err:
+        raise Skip("programs can't be loaded here")
+    assert re.search(CAUSE, r.err) and REMEDY in r.err.splitlines()[-1], r.err
+    written("kernel.log", r.err)
+    told = run("explain", path("null.asm"), "--log", path("kernel.log"))
+    assert told.code == 1 and "by the kernel, refused at instruction 7" in told.out and REMEDY in told.out, (told.out, told.err)
+    each = run("load", "--each", path("null.asm")).out
+    assert re.search("^" + CAUSE, each, re.M), each
+
+
+@test
+def explain_bad_input():
+    written("null.asm", NULL)
+    written("other.log", "0: (b7) r0 = 0\n1: (95) exit\nprocessed 2 insns\n")
+    bad(1, "the log is not of program count: 2 of its 2 instructions differ, the first is .*\n.*--prog NAME", "explain", path("null.asm"), "--log", path("other.log"))
+    written("empty.log", "")
+    bad(1, "no instruction and no verdict", "explain", path("null.asm"), "--log", path("empty.log"))
+    written("two.asm", '.program a "socket"\nr0 = 0\nexit\n.program b "socket"\nr0 = 0\nexit\n')
+    bad(2, "2 programs, and a page is of one\nhint: --prog NAME", "explain", "-f", "html", path("two.asm"))
+    bad(2, "2 programs, and a log is of one", "explain", "--log", path("other.log"), path("two.asm"))
+    bad(1, "No such file", "explain", path("nothing.asm"))
