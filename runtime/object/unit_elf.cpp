@@ -22,6 +22,7 @@
 #include "runtime/elf/writer.h"
 #include "runtime/object/kernel_types.h"
 #include "runtime/object/unit_types.h"
+#include "runtime/object/unit_values.h"
 
 namespace rawbpf::inline v0 {
 
@@ -44,7 +45,7 @@ class ObjectWriter {
     Result<std::vector<std::byte>> write() {
         int32_ = types_.add_int("int", 4, true);
         kernel_types_.start(int32_);
-        for (const StructDef &def : unit_.types) TRY(add_struct(def));
+        TRY(values_.start(unit_, int32_));
         TRY(place_functions());
         TRY(kernel_types_.find_fields(unit_));
         TRY(add_maps());
@@ -88,58 +89,6 @@ class ObjectWriter {
         bool function = false;
     };
 
-    static std::string legal_name(std::string_view name) {
-        std::string out(name);
-        for (char &c : out)
-            if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')) c = '_';
-        if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
-        return out;
-    }
-
-    // ---- types ------------------------------------------------------------------------------------------------------------
-
-    /// "u32", "event", "u8[16]", and with `count` an array of it.
-    Result<TypeId> type_of(std::string_view name, uint32_t count = 0) {
-        const size_t bracket = name.find('[');
-        if (bracket != std::string_view::npos) {
-            count = 0;
-            for (char c : name.substr(bracket + 1)) {
-                if (c == ']') break;
-                count = count * 10 + static_cast<uint32_t>(c - '0');
-            }
-            name = name.substr(0, bracket);
-        }
-        auto known = basic_.find(name);
-        TypeId id = 0;
-        if (known != basic_.end()) {
-            id = known->second;
-        } else if (name == "ptr") {
-            id = types_.add_ptr(0);
-        } else if (name == "char") {
-            id = types_.add_int("char", 1, true); // the kernel takes one property at a time: signed, as clang says it
-        } else if ((name.starts_with('u') || name.starts_with('s')) && (name.size() == 2 || name.size() == 3)) {
-            constexpr std::string_view kNames[2][4] = {{"unsigned char", "unsigned short", "unsigned int", "unsigned long long"},
-                                                       {"signed char", "short", "int", "long long"}};
-            const std::string_view bits = name.substr(1);
-            const size_t which = bits == "8" ? 0 : bits == "16" ? 1 : bits == "32" ? 2 : bits == "64" ? 3 : 4;
-            if (which == 4) return fail(Errc::invalid_argument, "{}: there is no type {}", unit_.name, name);
-            const bool is_signed = name[0] == 's';
-            id = is_signed && which == 2 ? int32_ : types_.add_int(kNames[is_signed ? 1 : 0][which], 1u << which, is_signed);
-        } else {
-            return fail(Errc::invalid_argument, "{}: there is no type {}", unit_.name, name);
-        }
-        if (known == basic_.end()) basic_.emplace(name, id);
-        return count == 0 ? id : types_.add_array(id, int32_, count);
-    }
-
-    Result<void> add_struct(const StructDef &def) {
-        std::vector<btf::Writer::Field> fields;
-        for (const StructDef::Field &field : def.fields)
-            fields.push_back({field.name, TRY(type_of(field.type, field.count)), field.offset * 8});
-        basic_[def.name] = types_.add_struct(def.name, def.size, fields);
-        return {};
-    }
-
     // ---- maps and data ------------------------------------------------------------------------------------------------------
 
     /// int (*name)[number]
@@ -166,11 +115,11 @@ class ObjectWriter {
             if (map.max_entries) add("max_entries", number(map.max_entries));
             if (map.flags || map.read_only) add("map_flags", number(map.flags | (map.read_only ? 1u << 7 : 0)));
             if (!map.key_type.empty())
-                add("key", types_.add_ptr(TRY(type_of(map.key_type))));
+                add("key", types_.add_ptr(TRY(values_.type_of(map.key_type))));
             else if (map.key_size)
                 add("key_size", number(map.key_size));
             if (!map.value_type.empty())
-                add("value", types_.add_ptr(TRY(type_of(map.value_type))));
+                add("value", types_.add_ptr(TRY(values_.type_of(map.value_type))));
             else if (map.value_size)
                 add("value_size", number(map.value_size));
             const uint32_t bytes = static_cast<uint32_t>(fields.size()) * 8;
@@ -217,12 +166,9 @@ class ObjectWriter {
             whole.section = section;
             whole.type = kSttSection;
             symbols_[map.name] = elf_.add_symbol(whole);
-            std::vector<btf::VarSecinfo> vars;
+            (void)TRY(values_.section_of(unit_, map));
             for (const Variable &variable : unit_.variables) {
                 if (variable.map != map.name) continue;
-                TypeId type = TRY(type_of(variable.type, variable.count));
-                if (map.read_only) type = types_.add_modifier(Kind::const_, type);
-                vars.push_back({types_.add_var(legal_name(variable.name), type, 1), variable.offset, variable.size});
                 elf::Symbol symbol;
                 symbol.name = variable.name;
                 symbol.value = variable.offset;
@@ -232,7 +178,6 @@ class ObjectWriter {
                 symbol.binding = kStbGlobal;
                 (void)elf_.add_symbol(symbol);
             }
-            if (!vars.empty()) (void)types_.add_datasec(map.name, map.value_size, vars);
         }
         return {};
     }
@@ -446,7 +391,7 @@ class ObjectWriter {
     btf::Writer types_;
     KernelTypes kernel_types_;
     TypeId int32_ = 0;
-    std::map<std::string, TypeId, std::less<>> basic_;
+    UnitValues values_{types_};
     std::map<std::string, External, std::less<>> kernel_symbols_;
     std::vector<CodeSection> sections_;
     std::map<std::string, Placed, std::less<>> placed_;

@@ -1,8 +1,9 @@
 // Converts DSL units into specs.
 //
 // A unit's functions refer to maps and to each other by name. Here the names become numbers, and the Assembler that also puts
-// the functions of an ELF file together does the rest. Unlike an ELF file, a unit has no BTF, so a little is made:
+// the functions of an ELF file together does the rest. Unlike an ELF file, a unit has no BTF, so it is made:
 //
+//      keys, values, variables                            as far as the unit says their types (unit_values.h)
 //      INT "int", PTR -> void, FUNC_PROTO int (void *ctx), FUNC_PROTO int ()
 //      FUNC "profile" (global: a program)      FUNC "walk" (static: verified together with its callers)
 //      strings: file names and source lines    for line_info
@@ -19,6 +20,7 @@
 #include "runtime/base/stable_sort.h"
 #include "runtime/object/code.h"
 #include "runtime/object/unit_types.h"
+#include "runtime/object/unit_values.h"
 
 namespace rawbpf::inline v0 {
 
@@ -35,11 +37,13 @@ class UnitReader {
     Result<ObjectSpec> read() {
         spec_.name = unit_.name;
         spec_.license = unit_.license;
+        const btf::TypeId int32 = types_.add_int("int", 4, true);
+        TRY(values_.start(unit_, int32));
         for (const MapDef &map : unit_.maps) TRY(add_map(map));
         for (uint32_t i = 0; i < unit_.functions.size(); ++i)
             if (!functions_.emplace(unit_.functions[i].name, i).second)
                 return fail(Errc::invalid_argument, "{}: two functions are called {}", unit_.name, unit_.functions[i].name);
-        make_types();
+        function_types_.start(types_, int32);
         for (uint32_t i = 0; i < unit_.functions.size(); ++i) TRY(add_function(i));
         spec_.btf = types_.finish();
 
@@ -86,19 +90,13 @@ class UnitReader {
         const Bytes contents = std::as_bytes(std::span(from.contents));
         map.contents.assign(contents.begin(), contents.end());
         if (!contents.empty()) map.contents.resize(from.value_size);
+        if (!from.key_type.empty() && !from.value_type.empty()) { // the kernel takes both or none
+            map.key_type = TRY(values_.type_of(from.key_type));
+            map.value_type = TRY(values_.type_of(from.value_type));
+        }
+        if (!map.data_section.empty()) map.value_type = TRY(values_.section_of(unit_, from));
         spec_.maps.push_back(std::move(map));
         return {};
-    }
-
-    void make_types() { function_types_.start(types_, types_.add_int("int", 4, true)); }
-
-    /// A name as the kernel's BTF loader takes it.
-    static std::string legal_name(std::string_view name) {
-        std::string out(name);
-        for (char &c : out)
-            if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.')) c = '_';
-        if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(out.begin(), '_');
-        return out;
     }
 
     Result<void> add_function(uint32_t index) {
@@ -109,7 +107,7 @@ class UnitReader {
         auto by_insn = [](const auto &a, const auto &b) { return a.insn < b.insn; };
         stable_sort(parts.refs, by_insn);
         stable_sort(parts.fields, by_insn);
-        parts.func_info.push_back({0, function_types_.add(types_, function, legal_name(function.name))});
+        parts.func_info.push_back({0, function_types_.add(types_, function, legal_name(function.name, true))});
         add_lines(function, parts);
 
         Code &code = code_[index];
@@ -203,6 +201,7 @@ class UnitReader {
     std::vector<Code> code_;
     std::map<std::string, uint32_t, std::less<>> maps_, functions_, externs_;
     btf::Writer types_;
+    UnitValues values_{types_};
     FunctionTypes function_types_;
 };
 

@@ -1,6 +1,7 @@
 // DSL units into specs.
 #include "runtime/object/unit_object.h"
 
+#include "asm/assemble.h"
 #include "asm/kinds.h"
 #include "runtime/object/core.h"
 #include "tests/support/test.h"
@@ -225,4 +226,27 @@ TEST_CASE("unit: references into nowhere are named") {
     unit = sample_unit();
     unit.functions.push_back(unit.functions[0]);
     CHECK(!object_of(unit));
+}
+
+TEST_CASE("unit: keys, values and variables have the types that the source gives them") {
+    const Assembled source = assemble(".struct pair\n a u32\n b u64\n.end\n"
+                                      ".map typed hash key u32 value pair entries 16\n"
+                                      ".map sizes hash key 4 value pair entries 16\n"
+                                      ".data limit u64 = 10\n"
+                                      ".program p \"socket\"\n r0 = 0\n r1 = limit ll\n exit\n");
+    REQUIRE(source);
+    Result<ObjectSpec> spec = object_of(source.unit);
+    REQUIRE(spec);
+    const Result<btf::Btf> types = btf::Btf::parse(spec->btf, "unit");
+    REQUIRE(types);
+    const MapSpec *typed = spec->find_map("typed"), *sizes = spec->find_map("sizes");
+    REQUIRE(typed);
+    REQUIRE(sizes);
+    CHECK(types->type(typed->key_type)->name == "unsigned int");
+    CHECK(types->type(typed->value_type)->name == "pair");
+    CHECK(*types->size_of(typed->value_type) == 16);
+    CHECK(sizes->key_type == 0); // the kernel takes both types or none
+    CHECK(sizes->value_type == 0);
+    CHECK(spec->find_variable("limit").bytes.size() == 8);
+    CHECK(spec->find_variable("limit").bytes[0] == std::byte{10});
 }
