@@ -28,6 +28,7 @@ constexpr Row kRows[] = {
     row("usdt list", kUsdtList, Part::usdt),
     row("usdt validate", kUsdtValidate, Part::usdt),
     row("usdt trace", kUsdtTrace, Part::usdt, has(Part::trace)),
+    row("run", kRun, Part::assembler, has(Part::trace)),
     row("load", kLoad),
     row("verify", kVerify, Part::verifier),
     row("explain", kExplain, Part::verifier),

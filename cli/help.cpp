@@ -98,6 +98,22 @@ std::string help_text(const Command &command, bool bold) {
     return out;
 }
 
+std::string help_text(const Topic &topic, bool bold) {
+    std::string out = format("{}\n", wrapped(topic.description, kWidth, 0));
+    for (const Topic::Row &row : topic.rows)
+        if (row.form.empty())
+            append(out, "\n{}", heading(row.meaning, bold));
+        else
+            append(out, "  {}\n      {}\n", row.form, wrapped(row.meaning, kWidth, 6));
+    append(out, "\n{}", heading("Example", bold));
+    for (std::string_view rest = topic.example; !rest.empty();) {
+        const size_t end = std::min(rest.find('\n'), rest.size());
+        append(out, "{}{}\n", end == 0 ? "" : "  ", rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return out;
+}
+
 std::string help_text(std::span<const Command *const> commands, bool bold) {
     std::string out = "rawbpf: eBPF tools with nothing between them and bpf(2)\n\n";
     append(out, "{}  rawbpf COMMAND [OPTION]... [ARGUMENT]... [-- COMMAND [ARG]...]\n\n{}", heading("Usage", bold),

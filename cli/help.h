@@ -29,6 +29,25 @@ namespace rawbpf::inline v0::cli {
 /// A completion script for "bash", "zsh" or "fish"; empty for another shell.
 [[nodiscard]] std::string completion_script(std::string_view shell, std::span<const Command *const> commands);
 
+/// A page about something that isn't a command.
+struct Topic {
+    std::string_view name, summary, description; ///< as a command's
+    struct Row {
+        std::string_view form; ///< empty: `meaning` is a heading
+        std::string_view meaning;
+    };
+    std::span<const Row> rows;
+    std::string_view example; ///< lines
+};
+/// The language of `rawbpf run`.
+extern const Topic kExperimentTopic;
+/// By its name, where this build has what it is about. nullptr: there is none.
+[[nodiscard]] const Topic *find_topic(std::span<const std::string_view> words);
+/// What `rawbpf help TOPIC` prints.
+[[nodiscard]] std::string help_text(const Topic &topic, bool bold = false);
+/// rawbpf-TOPIC.5 in roff.
+[[nodiscard]] std::string man_page(const Topic &topic);
+
 /// What each exit status means, in the order of the numbers.
 struct ExitStatus {
     int status;

@@ -10,6 +10,7 @@ namespace {
 int run_help(const Arguments &arguments) {
     bool bold = color_wanted("auto", 1);
     if (arguments.operands().empty()) return print(help_text(all_commands(), bold));
+    if (const Topic *topic = find_topic(arguments.operands())) return print(help_text(*topic, bold));
     if (const Command *command = find_command(arguments.operands())) return print(help_text(*command, bold));
     return complain_unknown("rawbpf help", arguments.operands());
 }
@@ -17,9 +18,11 @@ int run_help(const Arguments &arguments) {
 } // namespace
 
 const Command kHelp{.name = "help",
-                    .summary = "explain rawbpf, or one of its commands",
-                    .description = "Explains rawbpf, or one of its commands: the same text as --help prints.",
-                    .operand = "COMMAND",
+                    .summary = "explain rawbpf, one of its commands, or the language of experiments",
+                    .description =
+                        "Explains rawbpf, or one of its commands: the same text as --help prints. rawbpf help experiment "
+                        "explains the language of rawbpf run.",
+                    .operand = "COMMAND|experiment",
                     .most_operands = 2,
                     .run = run_help};
 

@@ -29,10 +29,10 @@ std::string roff(std::string_view text) {
     return out;
 }
 
-std::string title(std::string_view name) {
+std::string title(std::string_view name, int section = 1) {
     std::string upper;
     for (char c : name) upper += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-    return format(".TH {} 1 \"\" \"rawbpf " RAWBPF_VERSION "\" \"rawbpf\"\n", roff(upper));
+    return format(".TH {} {} \"\" \"rawbpf " RAWBPF_VERSION "\" \"rawbpf\"\n", roff(upper), section);
 }
 
 std::string paragraphs(std::string_view text) {
@@ -90,6 +90,19 @@ std::string man_page(const Command &command) {
     for (const Example &example : command.examples)
         append(out, ".TP\n\\fB{}\\fR\n{}.\n", roff(example.command), roff(example.what));
     append(out, "{}.SH SEE ALSO\n.BR rawbpf (1)\n", exit_status());
+    return out;
+}
+
+std::string man_page(const Topic &topic) {
+    std::string out = title(format("rawbpf-{}", topic.name), 5);
+    append(out, ".SH NAME\nrawbpf\\-{} \\- {}\n", roff(topic.name), roff(topic.summary));
+    append(out, ".SH DESCRIPTION\n{}", paragraphs(topic.description));
+    for (const Topic::Row &row : topic.rows)
+        if (row.form.empty())
+            append(out, ".SS {}\n", roff(row.meaning));
+        else
+            append(out, ".TP\n\\fB{}\\fR\n{}\n", roff(row.form), roff(row.meaning));
+    append(out, ".SH EXAMPLE\n.EX\n{}.EE\n.SH SEE ALSO\n.BR rawbpf (1),\n.BR rawbpf\\-run (1)\n", roff(topic.example));
     return out;
 }
 

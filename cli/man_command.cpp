@@ -18,6 +18,7 @@ int run_man(const Arguments &arguments) {
                             make_error(Errc::invalid_argument, "--markdown takes a COMMAND", "rawbpf man --markdown profile"), 2);
         return print(man_page(all_commands()));
     }
+    if (const Topic *topic = markdown ? nullptr : find_topic(arguments.operands())) return print(man_page(*topic));
     if (const Command *command = find_command(arguments.operands()))
         return print(markdown ? markdown_page(*command) : man_page(*command));
     return complain_unknown("rawbpf man", arguments.operands());
@@ -28,9 +29,10 @@ int run_man(const Arguments &arguments) {
 const Command kMan{.name = "man",
                    .summary = "print a man page",
                    .description =
-                       "Prints the man page of rawbpf, or of one of its commands, in roff: rawbpf man profile | man -l -",
+                       "Prints the man page of rawbpf, of one of its commands, or of the language of experiments, in roff: "
+                       "rawbpf man profile | man -l -",
                    .options = kOptions,
-                   .operand = "COMMAND",
+                   .operand = "COMMAND|experiment",
                    .most_operands = 2,
                    .hidden = true,
                    .run = run_man};

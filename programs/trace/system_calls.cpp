@@ -406,6 +406,13 @@ int32_t system_call_number(std::string_view name, bool arm64) {
     return arm64 ? row->arm64 : row->x86_64;
 }
 
+std::string_view system_call_name(int32_t number, bool arm64) {
+    if (number < 0) return {};
+    for (const Row &row : kRows)
+        if ((arm64 ? row.arm64 : row.x86_64) == number) return row.name;
+    return {};
+}
+
 uint32_t system_call_numbers() {
     int highest = 0;
     for (const Row &row : kRows) highest = std::max<int>({highest, row.x86_64, row.arm64});

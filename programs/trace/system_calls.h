@@ -15,6 +15,9 @@ inline constexpr bool kNumbersOfArm64 = false;
 /// none, or one that is newer than this table.
 [[nodiscard]] int32_t system_call_number(std::string_view name, bool arm64 = kNumbersOfArm64);
 
+/// The name of the system call with that number there; empty where the table has none.
+[[nodiscard]] std::string_view system_call_name(int32_t number, bool arm64 = kNumbersOfArm64);
+
 /// One more than the highest number in the table, of all machines.
 [[nodiscard]] uint32_t system_call_numbers();
 

@@ -91,6 +91,7 @@ Result<void> Machine::set_packet(std::span<std::byte> bytes, bool xdp) {
     packet.bytes = reinterpret_cast<uint8_t *>(bytes.data());
     packet_ = {packet.bytes, bytes.size()};
     const uint64_t data = TRY(memory_.add(std::move(packet)));
+    context_.reserve(std::max(sizeof(xdp_md), sizeof(__sk_buff))); // it stays where it is, whatever packet is next
     context_.resize(xdp ? sizeof(xdp_md) : sizeof(__sk_buff));
     auto set = [&](size_t offset, uint64_t value) { std::memcpy(&context_[offset], &value, 4); }; // addresses have 32 bits
     if (xdp) {

@@ -94,7 +94,8 @@ class Machine {
     /// Errors: invalid_argument, no_memory for maps that can't be.
     [[nodiscard]] static Result<std::unique_ptr<Machine>> create(const ObjectSpec &spec, MachineOptions options = {});
 
-    /// The bytes that r1 points to; borrowed, and changed by the program. At most once. Errors: no_memory.
+    /// The bytes that r1 points to; borrowed, and changed by the program. What was given before stays addressable. Errors:
+    /// no_memory.
     [[nodiscard]] Result<void> set_memory(std::span<std::byte> bytes);
     /// A packet instead (borrowed), with the context that XDP (struct xdp_md) or socket and tc programs (struct __sk_buff) see.
     [[nodiscard]] Result<void> set_packet(std::span<std::byte> bytes, bool xdp);

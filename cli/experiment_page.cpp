@@ -1,0 +1,111 @@
+// The language of `rawbpf run`, as a page: `rawbpf help experiment`, rawbpf-experiment(5). The parser has the words themselves
+// (programs/experiment/parse*.cpp); a test compares the two lists.
+#include "cli/commands.h"
+#include "cli/help.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr Topic::Row kRows[] = {
+    {"", "What there is"},
+    {"param NAME = VALUE",
+     "a parameter: $NAME and ${NAME} are its value anywhere in the text, $$ is one $; --set NAME=VALUE sets another value"},
+    {"on PROBE, PROBE if CONDITION { STATEMENTS }",
+     "a program at each place; A | B is B where this kernel has no A. Probes are those of rawbpf trace (kprobe:vfs_read, "
+     "uprobe:FILE:FUNCTION, "
+     "tracepoint:sched:sched_switch, usdt:FILE:PROVIDER:NAME ...), and profile:HZ, a clock on each CPU"},
+    {"map NAME TYPE key u32 value u64 entries N",
+     "a map, as the assembler's .map; .struct, .data, .rodata and .bss stand for themselves"},
+    {"asm { ... }", "programs in assembly, up to a line that has only a }"},
+    {"c { ... }, c FILE", "a program in C, compiled by the clang that is installed; <rawbpf/bpf.h> is found"},
+    {"object FILE.bpf.o", "an object file; paths count from the folder of the experiment"},
+    {"license \"TEXT\"", "of the probes and of the assembly; \"Dual MIT/GPL\" if nothing is said"},
+    {"attach PROGRAM PLACE", "where a program goes, if its section doesn't say it: a probe (kprobe:vfs_read), interface NAME "
+                             "[egress], cgroup DIR, netns FILE, every HZ, nowhere"},
+    {"format EVENT \"{pid:7} {bytes:>8} {file}\"", "how an event is shown: fields with a width, > at the right; format RING as "
+                                                   "STRUCT \"...\" is for a ring buffer of assembly, C or an object"},
+    {"", "What is done, in the order of the lines"},
+    {"workload COMMAND", "starts it; words and quotes as in a shell, without expansion"},
+    {"wait [TIME | workload]",
+     "for a time (2s, 500ms, 1m), or until all workloads have ended; alone until Ctrl-C, the end of the workloads, or -d"},
+    {"events [until N] [for TIME]", "shows events as they come"},
+    {"every TIME [times N] { STEPS }", "steps again and again"},
+    {"print MAP [as table|hist|log2|json] [top N]", "what a map holds, largest first"},
+    {"print \"n = {sum(reads):>8}\"", "a text with values"},
+    {"clear MAP, MAP", "empties maps"},
+    {"set NAME = VALUE",
+     "a variable of assembly, C or an object: in front of all other steps its first value, and of constants theirs"},
+    {"set MAP[KEY] = VALUE", "an element of a map"},
+    {"trigger LIBRARY:FUNCTION [NUMBER]...",
+     "calls a function of a shared library in rawbpf itself; trigger.result is what it returns"},
+    {"packet FILE|HEX [to PROGRAM] [times N]",
+     "sends a packet through a program (BPF_PROG_TEST_RUN); packet.result is what it returns, packet.ns how long it took"},
+    {"run PROGRAM [FILE|HEX] [times N]", "runs a program that is given these bytes: in the kernel its context (types syscall, "
+                                         "raw_tp, fentry and others that it runs on request), in "
+                                         "the emulator what r1 points to; run.result, run.ns"},
+    {"measure NAME = VALUE", "a figure of this experiment"},
+    {"expect CONDITION", "what has to hold; if it doesn't, the values in it are shown, and the exit status is 4"},
+    {"expect rejected \"TEXT\"", "that the verifier refuses the programs, with this text in its log"},
+    {"", "Statements of a probe"},
+    {"@MAP[KEY, KEY] = VALUE",
+     "an element, which appears when it is written; also +=, -=, |=, ++. A map without a key has one element"},
+    {"@MAP[KEY] = count()", "an aggregate, kept for each CPU: count(), sum(x), avg(x), min(x), max(x), stats(x) (all of these), "
+                            "hist(x) (powers of two), lhist(x, from, to, step)"},
+    {"delete @MAP[KEY]", "takes it away"},
+    {"let NAME = VALUE", "a variable of this run of the probe; NAME = VALUE sets it again"},
+    {"if CONDITION { } else { }", "also else if"},
+    {"emit EVENT FIELD, FIELD = VALUE", "an event for user space"},
+    {"return", "ends this run of the probe"},
+    {"", "Values"},
+    {"arg0, ret, FIELD",
+     "arguments, what a function returned, and fields of the probe; ->member and [n] through pointers, by the kernel's types"},
+    {"pid tid ppid uid gid cpu comm nsecs cgroup random task probe", "who is here, and when"},
+    {"str(p), str(p, 128), kstr(p)", "a text in the process's memory, and in the kernel's"},
+    {"cast(x, \"struct sock\")->member", "what x points to"},
+    {"hex(x) ip(x) ip6(x) syscall(x) ksym(x) errno(x) signal(x)", "how a number is shown"},
+    {"int(x) swap16(x) swap32(x)", "as a signed number of 32 bits; with its bytes in the other order"},
+    {"10ms 4k 0x1f 'a' \"text\"", "times are nanoseconds (ns us ms s), sizes are bytes (k m g)"},
+    {"", "Values of expect, measure and print"},
+    {"MAP[KEY], MAP[KEY].MEMBER",
+     "an element; 0 if there is none. Keys are written as they are shown: counts[\"cat\"], calls[\"openat\"]"},
+    {"sum(MAP) max(MAP) min(MAP) entries(MAP)", "over all elements"},
+    {"events.count events.lost events.NAME", "events that came, that got lost, that came of one kind"},
+    {"maps.full", "how often a map had no room for one more element"},
+    {"workload.status workload.seconds seconds", "of the workload that ended last; since the start"},
+    {"packet.result packet.ns run.result run.ns trigger.result", "of the last one"},
+    {"packet.instructions run.instructions", "with --emulate: how many the program executed"},
+    {"NAME", "a variable of a program, or an earlier measure"},
+};
+
+} // namespace
+
+const Topic kExperimentTopic{
+    .name = "experiment",
+    .summary = "the language of experiments, which rawbpf run carries out",
+    .description = "An experiment is one text file: what is observed, what is run, what is expected. rawbpf run loads its "
+                   "programs and attaches them, does its steps in "
+                   "the order of the lines, and releases everything, whatever happens.\n\n"
+                   "A line begins with a word that says what it is; a # begins a comment, and the first comment is the "
+                   "experiment's title. Programs are written as probes in a small language, in "
+                   "assembly, in C, or come in object files; they share nothing but what they name.",
+    .rows = kRows,
+    .example = "# Reads by size\n"
+               "param pid = 0\n"
+               "\n"
+               "on tracepoint:syscalls:sys_enter_read if $pid == 0 || pid == $pid {\n"
+               "    @reads[comm] = count()\n"
+               "    @bytes[comm] = hist(count)\n"
+               "}\n"
+               "workload dd if=/dev/zero of=/dev/null bs=64k count=100\n"
+               "wait workload\n"
+               "print reads top 10\n"
+               "print bytes\n"
+               "expect reads[\"dd\"] >= 100\n",
+};
+
+const Topic *find_topic(std::span<const std::string_view> words) {
+    const bool built = has(Part::assembler) && has(Part::trace);
+    return built && words.size() == 1 && words[0] == kExperimentTopic.name ? &kExperimentTopic : nullptr;
+}
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,248 @@
+// `rawbpf run`: an experiment from a file. Reading it, and what is wrong with it, is programs/experiment's; here its results and
+// remarks are printed, files are found by bare names, and signals are made something to wait for.
+#include <algorithm>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/narrator.h"
+#include "cli/object_file.h"
+#include "cli/own_folder.h"
+#include "cli/running.h"
+#include "cli/starting.h"
+#include "programs/experiment/parse.h"
+#include "programs/experiment/run.h"
+#include "programs/experiment/surroundings.h"
+#include "programs/render/text.h"
+#include "runtime/base/fail.h"
+#include "runtime/base/format.h"
+#include "runtime/sys/file.h"
+#include "runtime/sys/process.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf run";
+
+constexpr Option kOptions[] = {
+    {.name = "set",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "NAME=VALUE",
+     .help = "the value of a parameter of the experiment, in place of the one that it states",
+     .section = "What to run"},
+    {.name = "list", .help = "list the experiments that can be named without a path, and what each does"},
+    {.name = "check", .help = "read it, compile its probes, look up what it names; load and run nothing"},
+    {.name = "emulate",
+     .help = "run its programs in user space, without privileges: nothing is attached, steps `packet` and `run` run them"},
+    {.name = "duration",
+     .letter = 'd',
+     .kind = Kind::seconds,
+     .argument = "SECONDS",
+     .help = "how long steps wait that don't say it: 3, 0.5, 200ms, 2m; otherwise until COMMAND or the experiment's own commands "
+             "end, or Ctrl-C",
+     .section = "How long"},
+    kAsRootOption,
+    format_option("text", "text json csv"),
+    kJsonOption,
+    {.name = "csv", .help = "short for --format csv", .stands_for = "format=csv"},
+    kOutputOption,
+    verbose_option("say what is attached, which of several probes was taken, and print the verifier's whole log"),
+    kSyscallsOption,
+};
+consteval Id option(const char *name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf run reads.exp", "carry out an experiment"},
+    {"sudo rawbpf run execsnoop", "one that comes with rawbpf: every command that is started, until Ctrl-C"},
+    {"rawbpf run --list", "which ones come with it"},
+    {"sudo rawbpf run --set pid=1234 -d 10 reads.exp", "with another value of a parameter, for ten seconds"},
+    {"sudo rawbpf run --json reads.exp | jq .", "results as JSON lines"},
+    {"rawbpf run --check reads.exp", "is it right, and does this kernel have the probes that it wants?"},
+};
+
+class Streams final : public experiment::Sink {
+  public:
+    explicit Streams(Output &output) : output_(output) {}
+    Result<void> out(std::string_view text) override {
+        output_.writer().write(text);
+        return output_.writer().flush();
+    }
+    void remark(std::string_view text) override {
+        // A diff begins with the place in the file, as a compiler's messages do.
+        say(text.find("\n") + 1 == text.size() ? format("{}: {}", kWho, text) : std::string(text));
+    }
+
+  private:
+    Output &output_;
+};
+
+// Where experiments are that have no path: installed, and those of the source tree that this was built in.
+std::vector<std::string> folders() {
+    const std::string own = own_folder();
+    if (own.empty()) return {};
+    return {own + "/../share/rawbpf/experiments/", own + "/../programs/experiment/tools/"};
+}
+
+Result<InputFile> open_experiment(std::string_view name) {
+    constexpr size_t kMost = 1 << 20;
+    if (name.find('/') == std::string_view::npos && name != "-" && !sys::exists(std::string(name))) {
+        for (const std::string &folder : folders())
+            for (std::string_view end : {"", ".exp"})
+                if (const std::string path = format("{}{}{}", folder, name, end); sys::exists(path))
+                    return InputFile::open(path, kMost);
+        if (!name.ends_with(".exp"))
+            return Unexpected(make_error(Errc::not_found, format("there is no file and no experiment {}", name),
+                                         "rawbpf run --list shows those that come with rawbpf"));
+    }
+    return InputFile::open(name, kMost);
+}
+
+int list_experiments() {
+    std::string text;
+    for (const std::string &folder : folders()) {
+        Result<std::vector<std::string>> names = sys::list_directory(folder);
+        if (!names) continue;
+        std::sort(names->begin(), names->end());
+        for (const std::string &name : *names) {
+            if (!name.ends_with(".exp")) continue;
+            const Result<std::string> source = sys::read_file(folder + name);
+            if (!source) continue;
+            const experiment::Parsed parsed = experiment::parse(*source, name);
+            append(text, "{:<16} {}\n", name.substr(0, name.size() - 4), render::printable(parsed.experiment.title));
+        }
+        if (!text.empty()) break;
+    }
+    if (text.empty()) return complain(kWho, make_error(Errc::not_found, "no experiments are installed here"));
+    return print(text);
+}
+
+Result<std::vector<experiment::Setting>> settings_of(const Arguments &a) {
+    std::vector<experiment::Setting> out;
+    for (std::string_view text : a.all(option("set"))) {
+        const size_t at = text.find('=');
+        if (at == std::string_view::npos || at == 0) return wrong_usage(format("--set {}: expected NAME=VALUE", text));
+        out.push_back({std::string(text.substr(0, at)), std::string(text.substr(at + 1))});
+    }
+    return out;
+}
+
+Result<void> mistaken(const experiment::Mistakes &mistakes, std::string_view name) {
+    if (!mistakes.any()) return {};
+    say(mistakes.report());
+    return fail(Errc::bad_input, "{}: {} mistake{}, nothing was done", name, mistakes.count(), mistakes.count() == 1 ? "" : "s");
+}
+
+struct Prepared {
+    experiment::Experiment experiment;
+    experiment::Plan plan;
+};
+Result<Prepared> prepare(const InputFile &file, const std::vector<experiment::Setting> &settings) {
+    Prepared out;
+    const std::string_view text(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
+    experiment::Parsed parsed = experiment::parse(text, file.name(), settings);
+    TRY(mistaken(parsed.mistakes, file.name()));
+    out.experiment = std::move(parsed.experiment);
+    // Headers for programs in C: installed, and those of the source tree that this was built in.
+    const std::string own = own_folder();
+    const experiment::LiveSurroundings live(
+        {own + "/../include/rawbpf", own + "/../include", own + "/../programs/include", own + "/.."});
+    out.plan = TRY(experiment::make_plan(out.experiment, file.name().substr(0, file.name().rfind('/') + 1), live.surroundings(),
+                                         parsed.mistakes));
+    TRY(mistaken(parsed.mistakes, file.name()));
+    return out;
+}
+
+int run_run(const Arguments &a) {
+    if (a.has(option("list"))) return list_experiments();
+    if (a.operands().empty())
+        return complain(
+            kWho,
+            make_error(Errc::invalid_argument, "no experiment was given", "rawbpf run --list shows those that come with rawbpf"),
+            2);
+    if (Result<void> usable = check_as_root(a, option("as-root")); !usable) return complain(kWho, usable.error(), 2);
+    Result<std::vector<experiment::Setting>> settings = settings_of(a);
+    if (!settings) return complain(kWho, settings.error(), 2);
+    Result<InputFile> file = open_experiment(a.operands()[0]);
+    if (!file) return complain(kWho, file.error());
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    std::optional<Narrator> narrator;
+    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
+    // Signals first: one that comes while attaching ends the first step that waits, and everything is let go of as it should be.
+    Result<sys::SignalFd> signals = sys::SignalFd::open(sys::kEndingSignals);
+    if (!signals) return complain(kWho, signals.error());
+
+    Result<Prepared> prepared = prepare(*file, *settings);
+    if (!prepared) return complain(kWho, prepared.error());
+    if (a.has(option("check"))) return 0;
+    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    output->keep();
+
+    experiment::RunSettings how;
+    const std::string_view form = a.text(option("format"));
+    how.form = form == "json"  ? experiment::OutputForm::json
+               : form == "csv" ? experiment::OutputForm::csv
+                               : experiment::OutputForm::text;
+    how.duration_s = a.seconds(option("duration"));
+    how.command = a.workload();
+    how.verbose = a.has(option("verbose"));
+    how.emulate = a.has(option("emulate"));
+    if (!a.has(option("as-root"))) {
+        Result<std::optional<sys::User>> user = sys::invoking_user();
+        if (!user) return complain(kWho, user.error());
+        how.user = std::move(*user);
+    }
+    if (how.form == experiment::OutputForm::json) append_json_header(output->writer().text(), a);
+    Streams streams(*output);
+    Result<experiment::RunOutcome> outcome =
+        experiment::run(prepared->experiment, std::move(prepared->plan), how, *signals, streams);
+    if (!outcome) {
+        if (reader_gone(outcome.error())) return 0;
+        if (!how.verbose) outcome.error().log.clear();
+        return complain(kWho, outcome.error());
+    }
+    if (Result<void> written = output->writer().flush(); !written && !reader_gone(written.error()))
+        return complain(kWho, written.error(), 1);
+    if (outcome->failed != 0) {
+        say(format("{}: {} of {} expectations failed\n", kWho, outcome->failed, outcome->expectations));
+        return 4;
+    }
+    return outcome->skipped != 0 ? 1 : 0;
+}
+
+} // namespace
+
+const Command kRun{
+    .name = "run",
+    .summary = "carry out an experiment: probes, workload, steps, expectations in one text file",
+    .description =
+        "Carries out the experiment in FILE. It compiles its probes, assembles its assembly, loads its objects, attaches them, "
+        "starts its "
+        "commands and does its steps in the order of the lines; in the end, whatever happens, everything is released. NAME is an "
+        "experiment that comes with rawbpf, which --list lists. A COMMAND on the command line is started before the first "
+        "step.\n\n"
+        "A small one counts who reads, for five seconds:\n\n"
+        "  on tracepoint:syscalls:sys_enter_read { @reads[comm] = count() }\n"
+        "  wait 5s\n"
+        "  print reads top 10\n"
+        "  expect sum(reads) > 0\n\n"
+        "An experiment without steps runs until Ctrl-C and shows its events and maps. rawbpf help experiment, and "
+        "rawbpf-experiment(5), describe the language.\n\n"
+        "If an expectation doesn't hold, rawbpf shows the values in it and ends with status 4. Ctrl-C ends what waits without "
+        "end, and the "
+        "steps behind it are done; where a step waits for a time or a workload, Ctrl-C interrupts the experiment: results are "
+        "still printed, "
+        "expectations are not judged, and the status is 1 if there are any.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "FILE|NAME",
+    .least_operands = 0,
+    .most_operands = 1,
+    .operand_is_file = true,
+    .workload = true,
+    .run = run_run,
+};
+
+} // namespace rawbpf::inline v0::cli

@@ -1,0 +1,49 @@
+// Probes of an experiment -> programs and maps, with views of what these will hold. PURE but for what it asks its surroundings.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "asm/unit.h"
+#include "programs/experiment/experiment.h"
+#include "programs/experiment/views.h"
+#include "programs/trace/match.h"
+#include "runtime/btf/btf.h"
+
+namespace rawbpf::inline v0::experiment {
+
+/// What the machine says: on which places a probe stands, and whether it has such probes at all.
+struct Surroundings {
+    const btf::Btf *kernel = nullptr; ///< the running kernel's types; nullptr: none are known
+    std::function<Result<trace::Matched>(const trace::ProbeSpec &)> match;
+    /// Why there can be no probe of that kind here; empty: there can.
+    std::function<std::string(trace::ProbeKind)> lacks;
+    /// C to an object's bytes: the text, and what it is called; or no text, and a path.
+    std::function<Result<std::string>(std::string_view text, std::string_view name)> compile_c;
+};
+
+/// Where a compiled program goes, where its section doesn't say it.
+struct Placed {
+    std::string program;
+    uint64_t frequency = 0; ///< of `on profile:HZ`
+    std::string target;     ///< of USDT probes: FILE:OFFSET
+    uint64_t semaphore = 0; ///< of USDT probes
+};
+
+struct Compiled {
+    Unit unit; ///< with the functions, maps and types of the assembly
+    std::vector<MapView> maps;
+    std::vector<EventView> events;
+    std::vector<Placed> places;
+    std::vector<std::string> notes; ///< which alternative was taken, and why
+};
+
+/// The name of the ring that `emit` writes to, and of the map that counts what was lost: element 0 events for which the ring had
+/// no room, 1 changes for which a map had no room.
+inline constexpr std::string_view kEventRing = "events", kLostMap = "experiment_lost";
+
+/// Compiles the probes and joins them with the assembly's unit. What is wrong goes to `mistakes`.
+[[nodiscard]] Compiled compile(const Experiment &experiment, Unit assembly, const Surroundings &surroundings, Mistakes &mistakes);
+
+} // namespace rawbpf::inline v0::experiment

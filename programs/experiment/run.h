@@ -1,0 +1,47 @@
+// Carries an experiment out: loads, attaches, does its steps, lets go.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "programs/experiment/evaluate.h"
+#include "programs/experiment/plan.h"
+#include "runtime/base/result.h"
+#include "runtime/sys/process.h"
+
+namespace rawbpf::inline v0::experiment {
+
+/// Where a run writes to.
+struct Sink {
+    virtual ~Sink() = default;
+    virtual Result<void> out(std::string_view text) = 0; ///< results; errors: the reader has gone
+    virtual void remark(std::string_view text) = 0;      ///< a sentence for people
+};
+
+enum class OutputForm : uint8_t { text, json, csv };
+
+struct RunSettings {
+    OutputForm form = OutputForm::text;
+    double duration_s = 0;            ///< of waits without a time; 0: until Ctrl-C
+    std::vector<std::string> command; ///< started before the first step; waits without a time end with it
+    std::optional<sys::User> user;    ///< who workloads run as
+    bool verbose = false;             ///< what is attached, and what was passed over
+    bool emulate = false;             ///< in user space, without a kernel and privileges
+    bool quiet = false;               ///< no results, only measures: of a round that warms up
+};
+
+struct RunOutcome {
+    size_t expectations = 0, failed = 0, skipped = 0;
+    bool interrupted = false;
+    std::vector<std::pair<std::string, Number>> measures;
+};
+
+/// Signals on `signals` end what is waited for. Expectations that don't hold are shown and counted. Errors: the kernel refuses a
+/// program that isn't expected to be rejected, a probe can't be attached, a command can't be started, a map can't be read.
+[[nodiscard]] Result<RunOutcome> run(const Experiment &experiment, Plan plan, const RunSettings &settings,
+                                     const sys::SignalFd &signals, Sink &sink);
+
+} // namespace rawbpf::inline v0::experiment

@@ -1,0 +1,301 @@
+"""rawbpf run: experiments, carried out and refused."""
+import shutil
+import time
+
+from harness import *
+from kernel_objects import *
+
+EXPERIMENTS = os.path.join(HERE, "../../programs/experiment")
+COUNTER = """map counts array key u32 value u64 entries 4
+.data limit u64 = 5
+asm {
+.program on_packet "xdp"
+    *(u32 *)(r10 - 4) = 1
+    r1 = counts ll
+    r2 = r10
+    r2 += -4
+    call bpf_map_lookup_elem
+    if r0 == 0 goto out
+    r1 = 1
+    lock *(u64 *)(r0 + 0) += r1
+out:
+    r0 = 2
+    exit
+}
+"""
+
+
+def experiment(name, text, *options, code=0, **kw):
+    r = run("run", *options, written(name + ".exp", text), **kw)
+    assert r.code == code, f"{name}: exit {r.code}, wanted {code}: {r.out[-600:]}{r.err[-1200:]}"
+    return r
+
+
+def objects():
+    """How many programs and maps this machine has."""
+    return [len(json_rows(RB, what, "list", "--json")) for what in ("prog", "map", "link")]
+
+
+def released(before):
+    """The kernel frees objects some time after nobody refers to them."""
+    end = time.monotonic() + 20
+    while objects() != before and time.monotonic() < end:
+        time.sleep(0.05)
+    assert objects() == before, (before, objects())
+
+
+@test
+def experiments_observe_a_workload():
+    needs_root()
+    text = """# Reads of dd
+param times = 100
+on tracepoint:syscalls:sys_enter_read if comm == "dd" { @reads[comm] = count(); @bytes[comm] = hist(count) }
+workload dd if=/dev/zero of=/dev/null bs=64k count=$times status=none
+wait workload
+print reads
+print bytes
+print "{reads["dd"]:>6} reads"
+measure reads_of_dd = reads["dd"]
+expect reads["dd"] >= $times && workload.status == 0
+expect reads["dd"] < $times + 20
+"""
+    r = experiment("observe", text)
+    assert re.search(r"^comm +reads\ndd +1\d\d\n", r.out, re.M), r.out
+    assert re.search(r"\[64K, 128K\) +1\d\d \|####", r.out), r.out
+    r = experiment("observe", text, "--json", "--set", "times=7")
+    rows_ = [json.loads(line) for line in r.out.splitlines()]
+    entry = [o for o in rows_ if o["type"] == "entry" and o["map"] == "reads"]
+    assert entry[0]["key"] == {"comm": "dd"} and 7 <= entry[0]["value"] < 27, rows_
+    measure, = [o for o in rows_ if o["type"] == "measure"]
+    assert measure == {"type": "measure", "name": "reads_of_dd", "value": entry[0]["value"]}, measure
+    assert [o["holds"] for o in rows_ if o["type"] == "expectation"] == [True, True], rows_
+    assert rows_[-1]["type"] == "summary" and rows_[-1]["measures"] == {"reads_of_dd": measure["value"]}, rows_
+    r = experiment("observe", text, "--csv")
+    assert r.out.startswith("map,comm,count\r\nreads,dd,1"), r.out
+
+
+@test
+def experiments_say_which_expectation_failed():
+    needs_root()
+    text = """on tracepoint:syscalls:sys_enter_read if comm == "dd" { @reads[comm] = count() }
+workload dd if=/dev/zero of=/dev/null bs=64k count=10 status=none
+wait workload
+expect reads["dd"] > 1000
+expect events.lost == 0
+"""
+    r = experiment("fails", text, code=4)
+    assert re.search(r'fails.exp:4: expected otherwise\n +4 \| expect reads\["dd"\] > 1000\n +\| \^ reads\["dd"\] is 1\d\n', r.err), r.err
+    assert "1 of 2 expectations failed" in r.err, r.err
+
+
+@test
+def experiments_send_packets_through_assembly():
+    needs_root()
+    before = objects()
+    text = COUNTER + """attach on_packet nowhere
+set limit = 9
+set counts[3] = 70
+packet 00112233445566778899aabbccdd to on_packet times 6
+print counts
+expect counts[1] == 6 && counts[3] == 70 && packet.result == 2 && limit == 9
+clear counts
+expect counts[1] == 0
+"""
+    r = experiment("packets", text)
+    assert re.search(r"^key +counts\n +3 +70\n +1 +6\n", r.out, re.M), r.out
+    released(before)
+
+
+@test
+def experiments_run_in_the_emulator():
+    text = COUNTER + """map log ringbuf entries 4096
+set limit = 9
+packet 00112233445566778899aabbccdd to on_packet times 6
+packet 0011223344556677 to on_packet
+run on_packet
+run on_packet 0102 times 2
+expect counts[1] == 10 && packet.result == 2 && run.instructions == 11 && limit == 9
+clear counts
+set counts[2] = 8
+print counts
+"""
+    user = {} if os.geteuid() != 0 else {"user": 65534}
+    r = subprocess.run([RB, "run", "--emulate", "-v", written("emulated.exp", text)], capture_output=True, text=True, **user)
+    assert r.returncode == 0, r.stderr
+    assert re.search(r"^key +counts\n +2 +8\n", r.stdout, re.M), r.stdout
+    assert "on_packet isn't attached: in the emulator" in r.stderr, r.stderr
+    r = experiment("emulated_rejection", COUNTER + 'expect rejected "R1"\n', "--emulate", code=3)
+    assert "it has no verifier" in r.err, r.err
+    r = experiment("emulated_fault", 'asm {\n.program p "xdp"\n    r0 = *(u64 *)(r10 + 8)\n    exit\n}\nrun p\n', "--emulate", code=1)
+    assert "emulated_fault.exp:6: run p" in r.err and "instruction 0" in r.err, r.err
+    r = experiment("emulated_endless", 'asm {\n.program p "xdp"\nagain:\n    goto again\n    exit\n}\nrun p\n', "--emulate", code=1)
+    assert "100000000" in r.err.replace(",", ""), r.err
+
+
+@test
+def experiments_expect_rejections():
+    needs_root()
+    bad_program = 'asm {\n.program p "xdp"\n    r0 = *(u64 *)(r1 + 4096)\n    exit\n}\n'
+    experiment("rejected", bad_program + 'expect rejected "invalid bpf_context access"\n')
+    r = experiment("rejected_else", bad_program + 'expect rejected "R7 invalid"\n', code=4)
+    assert "the kernel refused it for another reason" in r.err and "invalid bpf_context access" in r.err, r.err
+    r = experiment("taken", 'asm {\n.program p "xdp"\nr0 = 2\nexit\n}\nexpect rejected "anything"\n', code=4)
+    assert "the kernel took it" in r.err, r.err
+    r = experiment("refused", bad_program + "wait 1s\n", code=1)
+    assert "rejected.exp" not in r.err and "refused.exp:3" in r.err and "the verifier refused" in r.err, r.err
+
+
+@test
+def experiments_show_events():
+    needs_root()
+    text = """on tracepoint:sched:sched_process_exec if comm == "true" { emit exec pid, comm, file = filename }
+format exec "{pid:7} {comm:6} {file}"
+workload sh -c 'for i in 1 2 3; do env true; done'
+events until 3
+expect events.exec >= 3 && events.lost == 0
+"""
+    r = experiment("events", text)
+    assert len(re.findall(r"^\d+ +true +/\S*true$", r.out, re.M)) == 3, r.out
+    r = experiment("events", text, "--json")
+    events = [o for o in map(json.loads, r.out.splitlines()) if o["type"] == "event"]
+    assert len(events) == 3 and events[0]["fields"]["comm"] == "true" and events[0]["t_ns"] > 0, events
+
+
+@test
+def experiments_load_objects_and_c():
+    needs_root()
+    if not shutil.which("clang"):
+        raise Skip("needs clang")
+    text = """c {
+#define SEC(name) __attribute__((section(name), used))
+unsigned long long seen = 0;
+const volatile int add = 1;
+SEC("xdp") int count(void *ctx) { __sync_fetch_and_add(&seen, add); return 1; }
+char _license[] SEC("license") = "GPL";
+}
+attach count nowhere
+set add = 5
+packet 00112233445566778899aabbccdd times 3
+expect seen == 15 && packet.result == 1
+"""
+    experiment("with_c", text)
+    r = experiment("bad_c", text.replace("return 1", "retrun 1"), code=1)
+    assert "bad_c.exp:5:" in r.err and "retrun" in r.err and "doesn't compile it" in r.err, r.err
+    env = {**os.environ, "PATH": "/nowhere"}
+    r = experiment("no_clang", text, code=1, env=env)
+    assert re.search(r"no_clang.exp:1:3: programs in C need clang, and there is none here\n +1 \| c \{\n", r.err), r.err
+    subprocess.run(["clang", "--target=bpf", "-O2", "-g", "-x", "c", "-", "-c", "-o", path("lib.bpf.o")], check=True,
+                   input=text[text.index("#"):text.index("\n}\n")].encode())
+    experiment("with_object", "object lib.bpf.o\n" + text[text.index("attach"):])
+
+
+@test
+def experiments_release_everything_when_interrupted():
+    needs_root()
+    steps = ("wait", "wait 100s", "events", "workload sleep 100\nwait workload", "every 1s { print n }", "every 10s times 5 { print n }")
+    for number, step in enumerate(steps):
+        before = objects()
+        name = written(f"interrupted{number}.exp", f"on tracepoint:syscalls:sys_enter_read {{ @n = count(); emit e pid }}\n{step}\nexpect n >= 0\n")
+        p = subprocess.Popen([RB, "run", "-v", name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        said = ""
+        for line in p.stderr:
+            said += line
+            if "attached:" in line:
+                break
+        assert objects()[0] > before[0], (step, before, objects(), said)
+        interrupt(p)
+        err = p.communicate(timeout=20)[1]
+        # What was to wait without end has ended as it should; anything else was interrupted.
+        endless = step in ("wait", "events", "every 1s { print n }")
+        assert p.returncode == (0 if endless else 1), (step, p.returncode, err)
+        assert ("were not judged" in err) == (not endless), (step, err)
+        released(before)
+    p = subprocess.Popen([RB, "run", "-v", name], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    for line in p.stderr:
+        if "attached:" in line:
+            break
+    p.kill()
+    p.wait()
+    released(before)
+
+
+@test
+def experiments_tell_mistakes():
+    golden = (
+        ("this is no experiment\n", "g.exp:1:1: `this` begins no line of an experiment\n  1 | this is no experiment\n    | ^\n"),
+        ("on tracepoint:sched:sched_swich { @a = 1 }\n", "g.exp:1:4: "),
+        ("on tracepoint:sched:sched_switch { @a[prev_pidd] = 1 }\n", "hint: did you mean prev_pid?"),
+        ("on tracepoint:sched:sched_switch { @a[prev_pid] = count() }\nprint b\n", "g.exp:2:7: there is no map b\n  2 | print b\n    |       ^\n  hint: there are a\n"),
+        ("on tracepoint:sched:sched_switch { @a = conut() }\n", "hint: did you mean `count`?"),
+        ("object none.o\n", "g.exp:1:8: "),
+        ('asm {\n.program p "xdp"\n    r0 = r11\n    exit\n}\n', "g.exp:3:"),
+        ("attach p kprobe:f\nwait 1s\n", "g.exp:1:8: there is no program p\n"),
+        ("wait 1s\nexpect foo > 1\n", "g.exp:2:8: there is no map, variable or measure foo\n"),
+    )
+    for text, says in golden:
+        name = written("g.exp", text)
+        r = bad(1, re.escape(says), "run", "--check", "g.exp", cwd=WORK)
+        assert re.search(r"1 mistakes?, nothing was done", r.err), r.err
+    bad(1, "there is no file and no experiment execsnop", "run", "execsnop")
+    bad(1, "no-such-file.exp", "run", "./no-such-file.exp")
+    bad(2, "no experiment was given", "run")
+    bad(2, "expected NAME=VALUE", "run", "--set", "x", name)
+    bad(1, "there is no parameter x", "run", "--set", "x=1", name)
+    bad(1, "packet", "run", written("binary.exp", "\0\1\2packet\n"))
+
+
+@test
+def experiments_of_this_tree_are_right():
+    """Each is read, compiled, and what it names is looked up; where this kernel lacks the probes, it says which ones."""
+    folder = os.path.join(EXPERIMENTS, "tools")
+    names = sorted(os.listdir(folder))
+    assert len(names) >= 20, names
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        assert len(lines) <= 40 and lines[0].startswith("# "), (name, len(lines))
+        r = run("run", "--check", os.path.join(folder, name))
+        assert r.code == 0 or re.search(r"this kernel has (none|no )|no types|there is no tracepoint|isn't traceable", r.err), (name, r.err)
+    listed = good("run", "--list").out
+    assert all(re.search(rf"^{name[:-4]} +\w", listed, re.M) for name in names), listed
+
+
+@test
+def experiments_of_the_lessons_hold():
+    """Each lesson is carried out, and what it expects comes true; those that need no probes also in the emulator."""
+    needs_root()
+    folder = os.path.join(EXPERIMENTS, "lessons")
+    names = sorted(os.listdir(folder))
+    assert len(names) >= 20, names
+    emulated = 0
+    for name in names:
+        file = os.path.join(folder, name)
+        with open(file, encoding="utf-8") as f:
+            text = f.read()
+        if "\nc {" in text and not shutil.which("clang"):
+            continue
+        r = run("run", file)
+        assert r.code == 0, (name, r.code, r.out[-500:], r.err[-1500:])
+        if re.search("^(packet|run) ", text, re.M) and "packet.ns" not in text and "random" not in text:
+            r = run("run", "--emulate", file)
+            assert r.code == 0, (name, "emulated", r.code, r.out[-500:], r.err[-1500:])
+            emulated += 1
+    assert emulated >= 4, emulated
+
+
+@test
+def experiments_language_is_documented():
+    """Each word that begins a line or is a function is on the page, in help and as a man page."""
+    page = good("help", "experiment").out
+    text = ""
+    for name in ("parse.cpp", "parse_steps.cpp", "compile_values.cpp", "views.cpp"):
+        with open(os.path.join(EXPERIMENTS, name), encoding="utf-8") as f:
+            text += f.read()
+    words = re.findall(r'^    \{"(\w+)", "a |\{"(\w+)", Kind::|\{"(\w+)", Builtin::|\{"(\w+)", Show::', text, re.M)
+    words = {word for group in words for word in group if word}
+    for table in re.findall(r"constexpr std::string_view k(?:Functions|Aggregates)\[\] = \{([^}]*)\}", text):
+        words |= set(re.findall(r'"(\w+)"', table))
+    assert len(words) > 40, words
+    missing = [word for word in sorted(words) if not re.search(rf"\b{word}\b", page)]
+    assert not missing, missing
+    assert good("man", "experiment").out.startswith('.TH RAWBPF\\-EXPERIMENT 5 ')
