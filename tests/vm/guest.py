@@ -5,6 +5,7 @@ devices, no root, no cpio program. Nothing is compressed: emulated, unpacking co
 """
 import dataclasses
 import os
+import re
 import shutil
 import stat
 import struct
@@ -116,6 +117,24 @@ def module_files(folder, wanted):
     return [(name, data[name]) for name in order]
 
 
+def libraries(path):
+    """What an executable is loaded with: its interpreter and its shared libraries, by ldd(1). Empty for a static one, for one of
+    another machine, and for what isn't executable."""
+    if not os.path.isfile(path):
+        return []
+    with open(path, "rb") as f:
+        head = f.read(64)
+        if len(head) < 64 or head[:5] != b"\x7fELF\x02" or struct.unpack_from("<H", head, 18)[0] != {"x86_64": 62, "aarch64": 183}.get(os.uname().machine):
+            return []
+        offset, size, count = *struct.unpack_from("<Q", head, 32), *struct.unpack_from("<HH", head, 54)
+        f.seek(offset)
+        table = f.read(size * count)
+    if not any(struct.unpack_from("<I", table, at)[0] == 3 for at in range(0, len(table), size)):  # PT_INTERP
+        return []
+    found = re.findall(r"(?:=>|^)\s*(/\S+) \(0x", subprocess.run(["ldd", path], stdout=subprocess.PIPE, text=True, check=True).stdout, re.M)
+    return sorted(set(found))
+
+
 def cpu_seconds(pid):
     """What a running process has used so far (proc(5), utime and stime in /proc/PID/stat)."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
@@ -141,7 +160,7 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
          directory="/tmp", mounts=(), cpu_limit=None, instruction_ns=128):
     """Runs `command` (a list) in a guest that boots `image` (kernels.Image).
 
-    files: (host path, guest path) pairs. bare: nothing but the files in the root and nothing mounted but /dev and `mounts`, pairs
+    files: (host path, guest path) pairs; shared libraries come along. bare: nothing but the files in the root and nothing mounted but /dev and `mounts`, pairs
     of a file system's type and where. It is killed after so many seconds, or so many of CPU time.
     """
     arm = image.kernel.arch == "arm64"
@@ -167,8 +186,13 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
                     root.file("bin/busybox", f.read(), 0o755)
                 for applet in APPLETS:
                     root.link(f"bin/{applet}", "busybox")
+        placed = {name for _, name in files}
         for source, name in files:
             root.copy(source, name)
+            for library in libraries(source):
+                if library[1:] not in placed:
+                    placed.add(library[1:])
+                    root.copy(library, library[1:])
         lines = [f"port {'/dev/ttyS0' if arm else '/dev/ttyS1'}", f"directory {directory}"]
         if bare:
             lines.append("bare")
