@@ -44,7 +44,11 @@ TRACED long rawbpf_traced_sum(long number) {
     return sum;
 }
 TRACED long rawbpf_traced_middle(long number) {
-    const long sum = rawbpf_traced_leaf(number, "hello") + rawbpf_traced_leaf(number + 1, "world");
+    // A probe's program can't wait for a page (only what is sleepable can): these literals may lie on one that nobody has read
+    // yet.
+    const char *const hello = "hello", *const world = "world";
+    (void)*static_cast<const volatile char *>(hello), (void)*static_cast<const volatile char *>(world);
+    const long sum = rawbpf_traced_leaf(number, hello) + rawbpf_traced_leaf(number + 1, world);
     __asm__ volatile("" : : : "memory");
     return sum;
 }
