@@ -13,8 +13,8 @@ extern const Command kProfile, kReport, kTrace, kCustom;
 extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
 extern const Command kRun, kLoad, kExec, kStep, kBench, kVerify, kExplain;
 extern const Command kInspect, kRelocs, kCheck, kLink;
-extern const Command kTop, kProgList, kProgShow, kMapList, kMapShow, kMapDump, kMapGet, kMapSet, kMapDelete, kMapPin, kNetList,
-    kLinkList, kLinkShow, kBtfList, kBtfShow;
+extern const Command kTop, kProgList, kProgShow, kProgDump, kProgRun, kProgPin, kMapList, kMapShow, kMapDump, kMapGet, kMapSet,
+    kMapDelete, kMapPin, kNetList, kLinkList, kLinkShow, kBtfList, kBtfShow;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kAsm, kDisasm, kEncode, kDecode, kIsa, kHelper;
 extern const Command kAttr, kNew, kDoctor, kCompletion, kHelp, kVersion, kMan;
