@@ -1,5 +1,7 @@
 // The verifier of our own against the kernel's: the same random programs every time. `tests/verdicts` (verdicts.cpp) searches
 // further.
+#include <utility>
+
 #include "tests/kernel/verdicts.h"
 #include "tests/support/test.h"
 
@@ -9,8 +11,11 @@ using test::Said;
 TEST_CASE("verifier: a hundred random programs are judged as by the kernel") {
     ObjectSpec plain;
     plain.name = "plain";
-    plain.programs.push_back(
-        {.name = "main", .type = BPF_PROG_TYPE_SOCKET_FILTER, .insns = {{0xb7, 0, 0, 0, 0}, {0x95, 0, 0, 0, 0}}});
+    ProgramSpec returns;
+    returns.name = "main";
+    returns.type = BPF_PROG_TYPE_SOCKET_FILTER;
+    returns.insns = {{0xb7, 0, 0, 0, 0}, {0x95, 0, 0, 0, 0}};
+    plain.programs.push_back(std::move(returns));
     if (const test::Verdicts v = test::verdicts_on(plain, 0); v.kernel != Said::accepted)
         SKIP("programs can't be loaded here: " + v.kernel_reason);
     if (!test::is_modelled_kernel()) SKIP("the model's verdicts are of 6.18");
