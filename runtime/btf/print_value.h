@@ -25,6 +25,7 @@ enum class ValueStyle : uint8_t {
 
 /// The same without a type: a number where there are 1, 2, 4 or 8 bytes, else the bytes in hex.
 [[nodiscard]] std::string print_untyped(Bytes bytes, ValueStyle style = ValueStyle::c);
+/// The same, behind what `out` holds.
 void append_untyped(std::string &out, Bytes bytes, ValueStyle style);
 
 } // namespace rawbpf::inline v0::btf

@@ -13,14 +13,18 @@ namespace rawbpf::inline v0::verifier {
 
 /// A range of numbers, both ends included.
 template <class T> struct Range {
-    T least, most;
+    T least; ///< the smallest number of the range
+    T most;  ///< the largest
+    /// Whether both ends are the same.
     friend constexpr bool operator==(const Range &, const Range &) = default;
+    /// Whether it is one number alone.
     [[nodiscard]] constexpr bool is_known() const { return least == most; }
     /// Takes away what is outside of another range.
     constexpr void narrow(T low, T high) {
         if (low > least) least = low;
         if (high < most) most = high;
     }
+    /// Whether no number of the other range is outside of this one.
     [[nodiscard]] constexpr bool contains(const Range &inner) const { return least <= inner.least && inner.most <= most; }
 };
 
@@ -35,17 +39,19 @@ struct Deductions {
 
 /// A number of which something is known. Anything, at first.
 struct Bounds {
-    Tnum bits;
-    Range<uint64_t> u64{0, UINT64_MAX};
-    Range<int64_t> s64{INT64_MIN, INT64_MAX};
-    Range<uint32_t> u32{0, UINT32_MAX};
-    Range<int32_t> s32{INT32_MIN, INT32_MAX};
+    Tnum bits;                                ///< the bits that are known
+    Range<uint64_t> u64{0, UINT64_MAX};       ///< as an unsigned number of 64 bits
+    Range<int64_t> s64{INT64_MIN, INT64_MAX}; ///< as a signed one
+    Range<uint32_t> u32{0, UINT32_MAX};       ///< the lower half as an unsigned number
+    Range<int32_t> s32{INT32_MIN, INT32_MAX}; ///< the lower half as a signed one
 
+    /// Whether the same is known of both.
     friend constexpr bool operator==(const Bounds &, const Bounds &) = default;
     /// One number alone.
     [[nodiscard]] static Bounds of(uint64_t number);
     /// Whether it is one number alone.
     [[nodiscard]] bool is_known() const { return bits.is_known(); }
+    /// The number, where it is one alone.
     [[nodiscard]] uint64_t number() const { return bits.value; }
     /// The lower half is one number alone.
     [[nodiscard]] bool half_is_known() const { return low_half(bits).is_known(); }

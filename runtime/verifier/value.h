@@ -44,7 +44,7 @@ inline constexpr int32_t kBehindEnd = -2; ///< compared: behind it
 
 /// One value.
 struct Value {
-    Sort sort = Sort::unset;
+    Sort sort = Sort::unset;  ///< what it is: nothing yet, a number, or a kind of pointer
     bool maybe_null = false;  ///< not compared with 0 yet
     bool read_only = false;   ///< memory that can't be written to
     bool ring_record = false; ///< memory: a ring buffer's reserved record
@@ -60,8 +60,11 @@ struct Value {
     uint32_t node = kNoNode;  ///< where it came from
     Bounds bounds;            ///< number: what it is; pointer: the variable part
 
+    /// Whether it is a number.
     [[nodiscard]] bool is_number() const { return sort == Sort::number; }
+    /// Whether it is a pointer of any kind.
     [[nodiscard]] bool is_pointer() const { return sort != Sort::number && sort != Sort::unset; }
+    /// Whether it points into a packet or its metadata.
     [[nodiscard]] bool is_packet() const { return sort == Sort::packet || sort == Sort::packet_meta; }
     /// The number 0, and nothing else.
     [[nodiscard]] bool is_zero() const { return is_number() && bounds.is_known() && bounds.number() == 0; }

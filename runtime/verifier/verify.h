@@ -22,24 +22,25 @@ inline constexpr KernelVersion kModelled{6, 18};
 
 /// What the verdict depends on beside the object.
 struct VerifyOptions {
-    KernelVersion kernel = kModelled;
+    KernelVersion kernel = kModelled;       ///< the kernel whose verdict is asked for
     uint32_t most_steps = 1'000'000;        ///< as in the kernel; less for quick answers, which are "not decided" then
     const btf::Btf *kernel_types = nullptr; ///< for names of kernel functions; nullptr: none are at hand
     uint32_t registers_size = 168;          ///< of struct pt_regs, the context of a probe: x86_64's; arm64 has 336
 };
 
+/// The three verdicts.
 enum class Outcome : uint8_t { accepted, refused, undecided };
 
 /// What verify() says.
 struct Verdict {
-    Outcome outcome = Outcome::undecided;
-    uint32_t insn = 0;      ///< refused, undecided: where; counted in slots of 8 bytes
-    bool placed = false;    ///< whether `insn` means something
+    Outcome outcome = Outcome::undecided; ///< what the kernel would say, where it is modelled
+    uint32_t insn = 0;                    ///< refused, undecided: where; counted in slots of 8 bytes
+    bool placed = false;                  ///< whether `insn` means something
     std::string reason;     ///< refused: in the kernel's words, lines joined by "; ". undecided: what isn't modelled
     uint32_t step = 0;      ///< refused: the last step of the path that leads there; 0: it wasn't walked
     uint32_t processed = 0; ///< instructions looked at, as the kernel counts them
     uint32_t states = 0;    ///< points that were kept to compare with
-    Walk walk;
+    Walk walk;              ///< every step, as far as it came
 };
 
 /// Verifies one program of an object that is relocated (relocate_core()) where it has to be. `program`: an index.

@@ -32,28 +32,29 @@ enum class StepEnd : uint8_t {
 
 /// One instruction, looked at once.
 struct Step {
-    uint32_t insn;
-    uint32_t parent;      ///< a step, from 1; 0: the start
-    uint32_t other = 0;   ///< split: 1 if this is the side where the jump is taken
-    uint32_t changes = 0; ///< number of the first change (Walk::change)
-    uint16_t change_count = 0;
-    uint8_t frame = 0; ///< how deep: 0 is the program itself
-    StepEnd end = StepEnd::next;
+    uint32_t insn;               ///< counted in slots of 8 bytes
+    uint32_t parent;             ///< a step, from 1; 0: the start
+    uint32_t other = 0;          ///< split: 1 if this is the side where the jump is taken
+    uint32_t changes = 0;        ///< number of the first change (Walk::change)
+    uint16_t change_count = 0;   ///< how many changes
+    uint8_t frame = 0;           ///< how deep: 0 is the program itself
+    StepEnd end = StepEnd::next; ///< how it went on
 };
 
 /// What a step has changed.
 struct Change {
     int16_t place; ///< 0 to 10: a register; below 0: of the stack, the slot's lowest byte from r10
     uint8_t frame; ///< of which frame
-    Value value;
+    Value value;   ///< what stands there now
 };
 
 /// Where a value came from: the step that made it and the values that it was made of. Nodes are also how the verifier finds out
 /// which numbers matter (`precise`): see prune.cpp.
 struct Node {
-    uint32_t step;
-    uint32_t a = kNoNode, b = kNoNode;
-    bool precise = false;
+    uint32_t step;        ///< from 1; 0: it was there at the start
+    uint32_t a = kNoNode; ///< the node of the first value that it was made of
+    uint32_t b = kNoNode; ///< of the second
+    bool precise = false; ///< whether the number itself matters
 };
 
 /// All steps.
@@ -66,6 +67,7 @@ struct Walk {
     uint32_t first_change = 0;           ///< the number of changes[0]
     std::vector<uint32_t> visits;        ///< how often each instruction was looked at
 
+    /// Appends a change; the oldest goes where there are kKept.
     void add_change(Change &&change) {
         if (changes.size() == kKept) {
             changes.pop_front();
@@ -73,6 +75,7 @@ struct Walk {
         }
         changes.push_back(std::move(change));
     }
+    /// The number behind the last change.
     [[nodiscard]] uint32_t change_end() const { return first_change + static_cast<uint32_t>(changes.size()); }
     /// By number; nullptr: no longer kept.
     [[nodiscard]] const Change *change(uint32_t number) const {
