@@ -3,7 +3,8 @@
 // A line begins with a word that says what it is. Two kinds of blocks hold what others read: `asm { }` the assembler, `c { }` a
 // compiler. Both get a text with as many lines in front as there are in the experiment, so that what they say of line 12 is about
 // line 12. `$name` is replaced in the text before anything else is read, so a parameter can be a number, a name or a path; carets
-// stand under the line as it reads then. Over 600 lines: one function a word that begins a line, and they share the reader's place.
+// stand under the line as it reads then. Over 600 lines: one function a word that begins a line, and they share the reader's
+// place.
 #include "programs/experiment/parse.h"
 
 #include <algorithm>
