@@ -73,11 +73,11 @@ def new_says_what_is_wrong_and_overwrites_nothing():
         assert r.code == 2 and "can't be the name of a project" in r.err and "\x1b" not in r.err and not r.out, (name, r.err)
     bad(2, r"--c.*--dsl|--dsl.*--c", "new", "--c", "--dsl", "hello", "both", cwd=WORK)
     assert not os.path.exists(path("both"))
-    good("new", "hello", "once", cwd=WORK)
-    before = os.stat(os.path.join(path("once"), "once.asm")).st_mtime_ns
-    bad(1, r"once is there already\n.*take another name", "new", "xdp", "once", cwd=WORK)
-    assert sorted(os.listdir(path("once"))) == ["Makefile", "README.md", "once.asm", "test.sh"], os.listdir(path("once"))
-    assert os.stat(os.path.join(path("once"), "once.asm")).st_mtime_ns == before
+    good("new", "hello", "overwritten", cwd=WORK)
+    before = os.stat(os.path.join(path("overwritten"), "overwritten.asm")).st_mtime_ns
+    bad(1, r"overwritten is there already\n.*take another name", "new", "xdp", "overwritten", cwd=WORK)
+    assert sorted(os.listdir(path("overwritten"))) == ["Makefile", "README.md", "overwritten.asm", "test.sh"], os.listdir(path("overwritten"))
+    assert os.stat(os.path.join(path("overwritten"), "overwritten.asm")).st_mtime_ns == before
     written("plain", "")
     bad(1, r"plain is there already", "new", "hello", "plain", cwd=WORK)
     if os.geteuid() != 0:
