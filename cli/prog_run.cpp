@@ -32,15 +32,15 @@ constexpr Option kOptions[] = {
      .fallback = "1",
      .least = 1,
      .most = 1'000'000'000},
+    format_option("text", "text json"),
+    kJsonOption,
+    kOutputOption,
     {.name = "packet-file",
      .kind = Kind::text,
      .written = true,
      .argument = "FILE",
      .help = "write the packet as it is afterwards",
      .section = "Output"},
-    format_option("text", "text json"),
-    kJsonOption,
-    kOutputOption,
     syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }

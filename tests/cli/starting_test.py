@@ -84,10 +84,14 @@ def a_slow_end_counts_no_more_and_says_what_it_is_at():
             err += line
             if b" fired" in line:
                 break
-        # Stopped before anybody counts: on a busy machine the rest would be taken down between the two.
-        p.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        # The line's second begins where the detaching does, after the ledger: so it is stopped when the first place is gone.
         try:
+            whole = events = held(p.pid, "perf_event")
+            while events == whole > 0:
+                time.sleep(0.001)
+                events = held(p.pid, "perf_event")
+            p.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
             events, links = held(p.pid, "perf_event"), held(p.pid, "bpf_link") + held(p.pid, "bpf-link")
         except OSError:
             events = 0
