@@ -11,12 +11,12 @@
 #include "cli/options.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "cli/suggest.h"
 #include "cli/users.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
+#include "runtime/base/numbers.h"
 #include "runtime/sys/cpus.h"
 
 namespace rawbpf::inline v0::cli {
@@ -26,11 +26,6 @@ template <class... Args> Unexpected usage(std::string hint, fmt::format_string<A
     std::string context;
     vformat_to(context, text, fmt::make_format_args(args...));
     return Unexpected(make_error(Errc::invalid_argument, std::move(context), std::move(hint)));
-}
-
-template <class T> bool parse_whole(std::string_view text, T &out) {
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
 std::string joined(std::string_view words, std::string_view between) {
@@ -173,29 +168,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
         text.remove_prefix(std::min(end + 1, text.size()));
     }
     return parts;
-}
-
-Result<double> parse_seconds(std::string_view text) {
-    // By hand: std::from_chars for double came with g++ 11 but not with every library that clang uses.
-    constexpr std::string_view expected = "isn't a time (expected: 3, 0.5, 10us, 200ms, 5s, 2m or 1h)";
-    size_t digits = text.find_first_not_of("0123456789.");
-    std::string_view number = text.substr(0, digits), unit = digits == text.npos ? "" : text.substr(digits);
-    double factor = unit.empty() || unit == "s" ? 1
-                    : unit == "ms"              ? 1e-3
-                    : unit == "us"              ? 1e-6
-                    : unit == "ns"              ? 1e-9
-                    : unit == "m"               ? 60
-                    : unit == "h"               ? 3600
-                                                : 0;
-    size_t point = number.find('.');
-    std::string_view whole = number.substr(0, point), part = point == number.npos ? "" : number.substr(point + 1);
-    uint64_t w = 0, p = 0;
-    bool good = factor != 0 && (!whole.empty() || !part.empty()) && (whole.empty() || parse_whole(whole, w)) &&
-                (part.empty() || parse_whole(part, p)) && part.size() <= 9 && w <= 1'000'000'000;
-    if (!good) return fail(Errc::invalid_argument, "'{}' {}", text, expected);
-    double fraction = static_cast<double>(p);
-    for (size_t i = 0; i < part.size(); ++i) fraction /= 10;
-    return (static_cast<double>(w) + fraction) * factor;
 }
 
 Result<void> Arguments::take(size_t option, const std::string &spelling, std::string_view value) {

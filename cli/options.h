@@ -130,7 +130,5 @@ class Arguments {
 
 /// Cuts at every `separator`; empty parts are left out.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
-/// "3", "0.5", "10us", "200ms", "5s", "2m", "1h" as seconds; invalid_argument for anything else, and below 0.
-[[nodiscard]] Result<double> parse_seconds(std::string_view text);
 
 } // namespace rawbpf::inline v0::cli

@@ -18,6 +18,7 @@
 #include "programs/processes/container.h"
 #include "programs/profile/event.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/numbers.h"
 #include "runtime/sys/cpus.h"
 
 namespace rawbpf::inline v0::cli {

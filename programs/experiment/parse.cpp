@@ -8,16 +8,17 @@
 #include "programs/experiment/parse.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "asm/nearest.h"
 #include "programs/experiment/parsing.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::experiment {
 namespace {
 
 constexpr size_t kMostComplaints = 20;
+constexpr double kMostSeconds = 1e7;
 constexpr size_t kMostLines = 100'000, kMostLineBytes = 16'384, kMostValueBytes = 4096;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -395,18 +396,10 @@ bool Parser::duration(double &seconds, std::string_view what) {
     skip_blanks();
     const Place at = here();
     const std::string_view text = word();
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-    const double scale = unit == "s" || unit.empty() ? 1
-                         : unit == "ms"              ? 1e-3
-                         : unit == "us"              ? 1e-6
-                         : unit == "m"               ? 60
-                         : unit == "h"               ? 3600
-                                                     : 0;
-    if (text.empty() || error != std::errc() || scale == 0 || !(value > 0) || value * scale > 1e7)
+    const Result<double> value = parse_seconds(text);
+    if (!value || !(*value > 0) || *value > kMostSeconds)
         return fail(at, format("expected {}, like 2s, 500ms or 1m{}{}", what, text.empty() ? "" : ", found ", text));
-    seconds = value * scale;
+    seconds = *value;
     return true;
 }
 bool Parser::quoted(std::string &out) {

@@ -270,19 +270,6 @@ TEST_CASE("options: an unknown one is answered with the nearest") {
     CHECK(refusal({std::string_view("--\xff\x00\x01", 5)}).starts_with("unknown option"));
 }
 
-TEST_CASE("options: times") {
-    CHECK(*parse_seconds("3") == 3);
-    CHECK(*parse_seconds("0.5") == 0.5);
-    CHECK(*parse_seconds(".25") == 0.25);
-    CHECK(*parse_seconds("1.") == 1);
-    CHECK(*parse_seconds("200ms") == doctest::Approx(0.2));
-    CHECK(*parse_seconds("5s") == 5);
-    CHECK(*parse_seconds("2m") == 120);
-    CHECK(*parse_seconds("1h") == 3600);
-    for (std::string_view wrong : {"", ".", "s", "-1", "1.2.3", "5 s", "1d", "1e3", "nan", "0x10", "9999999999", "1.0000000001"})
-        CHECK(!parse_seconds(wrong));
-}
-
 TEST_CASE("options: users by number and by name") {
     constexpr std::string_view kPasswd = "root:x:0:0:root:/root:/bin/sh\nwww:x:33:33::/:\nbroken\nodd:x\nhalf:x:12y:1\n"
                                          "none:x:4294967295:1\nlast:x:4294967294";

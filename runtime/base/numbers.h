@@ -1,0 +1,21 @@
+// Numbers and times as people write them.
+#pragma once
+
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "runtime/base/result.h"
+
+namespace rawbpf::inline v0 {
+
+/// Whether the whole text is a number in that base that `out` can hold; `out` is then that number. No blanks, no `+`, no `0x`.
+template <class T> [[nodiscard]] bool parse_whole(std::string_view text, T &out, int base = 10) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+    return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+/// "3", "0.5", "10us", "200ms", "5s", "2m", "1h" as seconds; invalid_argument for anything else, and below 0.
+[[nodiscard]] Result<double> parse_seconds(std::string_view text);
+
+} // namespace rawbpf::inline v0

@@ -1,0 +1,30 @@
+// Numbers and times as people write them.
+#include "runtime/base/numbers.h"
+
+#include <cstdint>
+
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+
+TEST_CASE("numbers: times") {
+    CHECK(*parse_seconds("3") == 3);
+    CHECK(*parse_seconds("0.5") == 0.5);
+    CHECK(*parse_seconds(".25") == 0.25);
+    CHECK(*parse_seconds("1.") == 1);
+    CHECK(*parse_seconds("200ms") == doctest::Approx(0.2));
+    CHECK(*parse_seconds("5s") == 5);
+    CHECK(*parse_seconds("2m") == 120);
+    CHECK(*parse_seconds("1h") == 3600);
+    for (std::string_view wrong : {"", ".", "s", "-1", "1.2.3", "5 s", "1d", "1e3", "nan", "0x10", "9999999999", "1.0000000001"})
+        CHECK(!parse_seconds(wrong));
+}
+
+TEST_CASE("numbers: whole ones, and nothing else") {
+    uint8_t byte = 7;
+    CHECK((parse_whole("255", byte) && byte == 255));
+    CHECK((parse_whole("ff", byte, 16) && byte == 255));
+    for (std::string_view wrong : {"", " 1", "1 ", "+1", "-1", "256", "0x1", "1.5"}) CHECK(!parse_whole(wrong, byte));
+    int64_t least = 0;
+    CHECK((parse_whole("-9223372036854775808", least) && least == INT64_MIN));
+}
