@@ -39,8 +39,7 @@ constexpr Option kOptions[] = {
      .kind = Kind::text,
      .written = true,
      .argument = "FILE",
-     .help = "write the packet as it is afterwards",
-     .section = "Output"},
+     .help = "write the packet as it is afterwards"},
     syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
