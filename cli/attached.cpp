@@ -83,11 +83,14 @@ void link_line(std::string &out, const Link &link) {
     line.text("what", link.what()).number("places", link.places()).raw("notes") += notes + "]";
 }
 
-/// What each program did meanwhile; nothing where nobody counted.
-void append_runs(std::string &out, const LoadedObject &object, bool json) {
+/// What each program did meanwhile.
+void append_runs(std::string_view who, std::string &out, const LoadedObject &object, bool json) {
     for (const Program &program : object.programs) {
         const Result<RunCost> cost = run_cost(program.fd.get());
-        if (!cost) continue;
+        if (!cost) {
+            say(format("{}: how often {} ran isn't known: {}\n", who, program.name, cost.error().message()));
+            continue;
+        }
         const double mean = cost->runs == 0 ? 0 : static_cast<double>(cost->ns) / static_cast<double>(cost->runs);
         if (!json) {
             render::append_line(out, cost->runs == 0 ? format("{} didn't run", program.name)
@@ -156,7 +159,8 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
                           Pins &pins, render::Writer &out, bool json, bool constants) {
     // Signals first: one that comes while attaching ends the waiting, and everything is taken away as it should be.
     sys::SignalFd signals = TRY(sys::SignalFd::open(sys::kEndingSignals));
-    const Result<RunStats> counting = RunStats::enable(); // where it can't be had, the rest is done all the same
+    const Result<RunStats> counting = RunStats::enable();
+    if (!counting) say(format("{}: how often the programs run isn't counted: {}\n", who, counting.error().message()));
     Attached attached = TRY(attach_object(spec, object, request.places));
     for (const std::string &note : attached.notes) say(format("{}: {}\n", who, render::printable(note)));
     if (attached.links.empty()) {
@@ -197,7 +201,7 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
         for (Link &link : attached.links) TRY(link.detach());
     text.clear();
     Result<void> shown = load_tool::append_contents(text, spec, object, {.json = json, .constants = constants});
-    if (counting && (!stays || request.seconds > 0)) append_runs(text, object, json);
+    if (counting && (!stays || request.seconds > 0)) append_runs(who, text, object, json);
     out.write(text);
     return shown;
 }

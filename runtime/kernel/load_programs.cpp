@@ -235,15 +235,16 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
     if (loading.options.attempts)
         loading.options.attempts->push_back(
             {program.name, static_cast<uint32_t>(program.insns.size()), insn_hash(program, loading.spec.maps.size())});
+    const uint32_t level = loading.options.log_level;
     Result<Fd> fd = [&] {
         Why why(format("program {}: the verifier checks it, the JIT compiles it", program.name));
-        const uint32_t level = loading.options.log_level;
         return level == 0 ? sys::prog_load(attr) : sys::prog_load(attr, level, out.log);
     }();
     if (!fd) {
         Why why(format("program {} once more, with a log: why was it refused?", program.name));
         std::string log;
-        Result<Fd> again = sys::prog_load_refused(attr, uapi::BPF_LOG_LEVEL1, log);
+        Result<Fd> again = sys::prog_load_refused(attr, uapi::BPF_LOG_LEVEL1 | level, log);
+        if (again && level != 0) out.log = log; // refused for another reason than the program: want of memory
         // Function and line information must match in every detail; without them a program still runs.
         if (!again && attr.prog_btf_fd != 0 && complains_of_btf(log)) {
             sys::Because because("and without its line information, which seems to be the reason");
