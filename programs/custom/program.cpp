@@ -28,6 +28,7 @@
 #include "asm/builder.h"
 #include "programs/capture/followed_threads_dsl.h"
 #include "programs/capture/identity_dsl.h"
+#include "programs/capture/task_state.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/unwinder.h"
 #include "runtime/base/fail.h"
@@ -43,9 +44,6 @@ constexpr int kLinkRegister = 240; // regs[30] of struct user_pt_regs
 #endif
 
 constexpr uint32_t kWakeBytes = 1 << 20;
-constexpr int kPrevState = 32, kNextPid = 56; // prev_state, next_pid of tracepoint sched:sched_switch
-// EXIT_DEAD or EXIT_ZOMBIE, as a thread is by its last switch. (TASK_DEAD isn't among the states that this tracepoint tells.)
-constexpr int kStateEnded = 0x10 | 0x20;
 
 // Where a record is put together. Taken and given back; a CPU has so many, each an element of its own, so that the verifier goes
 // through what comes behind once and not once for each.
@@ -299,7 +297,8 @@ struct Generator {
     }
 
     // Of one switch, the thread that leaves: its stacks are kept by its number. And the one that comes: what was kept of it is
-    // sent, with the time between. There `current` is still the thread that leaves, so its stacks couldn't be taken now.
+    // sent, with the time between. There `current` is still the thread that leaves, so its stacks couldn't be taken now. At the
+    // raw tracepoint, since a program at the tracepoint is left out on a CPU where another of that kind was interrupted.
     void off_cpu() {
         const MapRef scratches = b.percpu_array<Scratch>("scratch_off_cpu", kScratches);
         const uint32_t kept = sizeof(Record) + 8 * (kMostFrames + user_frames());
@@ -307,13 +306,14 @@ struct Generator {
         std::optional<MapRef> wanted;
         if (options.forked_child)
             wanted = b.lru_hash<uint32_t, uint8_t>("custom_wanted", std::max(kMostThreads, options.off_threads));
-        Code &f = b.program("tracepoint/sched/sched_switch", "custom_off_cpu");
+        Code &f = b.program("raw_tp/sched_switch", "custom_off_cpu"); // (preempt, prev, next)
         const Slot key = f.stack<uint32_t>("key"), zero = f.stack<uint32_t>("zero"), context = f.stack<uint64_t>("context");
         const Slot flags = f.stack<uint32_t>("flags"), pid = f.stack<uint32_t>("pid"), tid = f.stack<uint32_t>("tid");
         const Slot next = f.stack<uint32_t>("next");
         const Label done = f.label("done"), arrives = f.label("arrives");
         f.mov(r6, r1);
-        f.load<uint32_t>(r1, r6 + kNextPid);
+        f.argument(r8, r6, 3);
+        f.read_field<uint32_t>(r1, r8, "task_struct.pid");
         f.store<uint32_t>(next, r1);
         f.store<uint32_t>(zero, 0);
         f.store<uint32_t>(flags, 0);
@@ -329,9 +329,10 @@ struct Generator {
         f.load<uint32_t>(r1, key);
         f.jump_if(r1 == 0, arrives); // an idle CPU's thread is never away
         // Who leaves for good never comes back for what would be kept of it, and there is room for so many threads only.
-        f.load<uint64_t>(r1, r6 + kPrevState);
-        f.and_(r1, kStateEnded);
-        f.if_(r1 != 0, [&] {
+        f.argument(r8, r6, 2);
+        read_state(f, r9, r8, options.wide_state);
+        f.and_(r9, kTaskDead);
+        f.if_(r9 != 0, [&] {
             f.call(helper::map_delete_elem, off, key); // a wait of which the end wasn't seen
             f.jump(arrives);
         });

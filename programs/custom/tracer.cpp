@@ -13,6 +13,7 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/task_state.h"
 #include "programs/capture/waiting_threads.h"
 #include "programs/custom/program.h"
 #include "runtime/base/bytes.h"
@@ -162,7 +163,10 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     }
     sample_hz = options.sample_hz;
     unit.off_cpu = options.off_cpu;
-    if (unit.off_cpu) unit.off_threads = waiting_threads();
+    if (unit.off_cpu) {
+        unit.off_threads = waiting_threads();
+        unit.wide_state = TRY_IN(has_wide_state(), "--off-cpu");
+    }
     // In a pid namespace of our own the tracepoint's numbers aren't ours; then whoever reads the traces has to choose.
     if (options.off_cpu && options.follow_only && unit.pidns_ino == 0) unit.forked_child = TRY(forked_child_offset());
     std::string note;

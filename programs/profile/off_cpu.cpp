@@ -11,9 +11,9 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/task_state.h"
 #include "programs/profile/off_cpu_dsl.h"
 #include "runtime/base/fail.h"
-#include "runtime/btf/btf.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"
@@ -23,19 +23,6 @@
 namespace rawbpf::inline v0::profile {
 
 namespace {
-
-// `long state` became `unsigned __state` with 5.14.
-Result<bool> has_wide_state() {
-    const std::shared_ptr<const btf::Btf> types = TRY(kernel_btf());
-    const auto id = types->find("task_struct", btf::Kind::struct_);
-    if (!id) return fail(Errc::unsupported, "the kernel's BTF has no task_struct");
-    const btf::Type task = TRY(types->type(*id));
-    for (uint32_t i = 0; i < task.vlen; ++i) {
-        const btf::Member member = TRY(types->member(task, i));
-        if (member.name == "state") return true;
-    }
-    return false;
-}
 
 class AtSwitches final : public OffCpu {
   public:

@@ -12,8 +12,8 @@
 // it is over before another CPU can take it. A slot lives as long as its thread: made of profile_blank at its first wait, given
 // back when it dies, since entering it in the map and taking it out each time would cost as much as the stack.
 //
-// A program at a raw tracepoint runs whatever else does: one at the tracepoint (as in programs/custom) the kernel leaves out on a
-// CPU where another of that kind was interrupted, or bpf(2) on a map. But a kernel may keep the switches of some threads to
+// A program at a raw tracepoint runs whatever else does: one at the tracepoint the kernel leaves out on a CPU
+// where another of that kind was interrupted, or bpf(2) on a map. But a kernel may keep the switches of some threads to
 // itself (seen: those from an agent of the virtual machine's to ours, which no tracer was told of). Then the slot still says
 // "away" when its thread leaves again, which can't be. It came back after the last switch of this CPU that was seen: that is its
 // wait's end, and it is sent then.
@@ -44,14 +44,13 @@
 
 #include "asm/builder.h"
 #include "programs/capture/identity_dsl.h"
+#include "programs/capture/task_state.h"
 #include "programs/profile/profile_dsl.h"
 #include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0 {
 
 namespace {
-
-constexpr int kTaskDead = 0x80; // TASK_DEAD: it leaves for the last time
 
 constexpr int kHeadAt = -static_cast<int>(sizeof(OffCpuHead)); // from the record
 using Walk = UnwindScratch<128>;                               // a small window, as each thread has its own
@@ -200,10 +199,7 @@ struct Generator {
         f.load<uint32_t>(r1, n.key);
         f.jump_if(r1 == 0, arrives); // an idle CPU's thread waits for nothing
         f.argument(r8, r6, 2);
-        if (options.wide_state)
-            f.read_field<uint64_t>(r9, r8, "task_struct.state");
-        else
-            f.read_field<uint32_t>(r9, r8, "task_struct.__state");
+        read_state(f, r9, r8, options.wide_state);
         f.mov(r1, r9);
         f.and_(r1, kTaskDead);
         f.jump_if(r1 != 0, dies);
