@@ -8,6 +8,7 @@
 #include "asm/nearest.h"
 #include "programs/experiment/show.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::experiment {
 
@@ -40,6 +41,21 @@ const trace::Step *member_of(const Expr &expr) {
     for (const trace::Step &step : expr.steps)
         if (!step.member.empty()) return &step;
     return nullptr;
+}
+
+// As fmod(3), exactly: each step takes the largest multiple b * 2^n away that there is.
+Number remainder(Number a, Number b) {
+    Number left = std::abs(a);
+    const Number by = std::abs(b);
+    if (!(by > 0) || !std::isfinite(left)) return 0;
+    while (left >= by) {
+        int high = 0, low = 0;
+        (void)std::frexp(left, &high);
+        (void)std::frexp(by, &low);
+        const Number multiple = std::ldexp(by, high - low);
+        left -= multiple > left ? multiple / 2 : multiple;
+    }
+    return a < 0 ? -left : left;
 }
 
 class Evaluation {
@@ -94,7 +110,7 @@ class Evaluation {
         case Operator::subtract: return a - b;
         case Operator::multiply: return a * b;
         case Operator::divide: return b == 0 ? 0 : a / b;
-        case Operator::remainder: return b == 0 ? 0 : std::fmod(a, b);
+        case Operator::remainder: return remainder(a, b);
         default: return 0;
         }
     }
@@ -314,10 +330,8 @@ std::string text_of(const Expr &expr) {
 }
 
 std::string number_text(Number value) {
-    if (value == std::floor(value) && value >= 0 && value < 18446744073709551616.0L)
-        return format("{}", static_cast<uint64_t>(value));
-    if (value == std::floor(value) && value < 0 && value >= -9223372036854775808.0L)
-        return format("{}", static_cast<int64_t>(value));
+    if (is_whole(value) && value >= 0 && value < 18446744073709551616.0L) return format("{}", static_cast<uint64_t>(value));
+    if (is_whole(value) && value < 0 && value >= -9223372036854775808.0L) return format("{}", static_cast<int64_t>(value));
     return number_text(static_cast<double>(value));
 }
 

@@ -15,6 +15,7 @@
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::experiment {
 namespace {
@@ -166,7 +167,7 @@ uint64_t word_of(Bytes bytes, size_t at) {
 } // namespace
 
 std::string number_text(double value) {
-    if (value == std::floor(value) && std::abs(value) < 1e18) return format("{}", static_cast<int64_t>(value));
+    if (is_whole(value) && std::abs(value) < 1e18) return format("{}", static_cast<int64_t>(value));
     std::string text = format("{:.4g}", value);
     if (std::abs(value) >= 1000 && std::abs(value) < 1e15) text = format("{:.1f}", value);
     return text;

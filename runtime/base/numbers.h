@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <string_view>
 #include <system_error>
 
@@ -13,6 +14,12 @@ namespace rawbpf::inline v0 {
 template <class T> [[nodiscard]] bool parse_whole(std::string_view text, T &out, int base = 10) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
     return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+/// Whether a real number has no fraction. (std::floor would be libm's, which no command needs: see tests/size/stated.)
+template <class Real> [[nodiscard]] bool is_whole(Real value) {
+    Real whole;
+    return std::modf(value, &whole) == 0;
 }
 
 /// "3", "0.5", "10us", "200ms", "5s", "2m", "1h" as seconds; invalid_argument for anything else, and below 0.
