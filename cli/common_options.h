@@ -111,13 +111,10 @@ inline constexpr Option kUnwindMemoryOption{.name = "unwind-memory",
                                             .help = "the most memory that unwind tables may take: 64M, 65536K; from 1M to 4G. "
                                                     "When it is full, rawbpf drops the least used tables",
                                             .fallback = "64M"};
-inline constexpr Option kDepthOption{.name = "depth",
-                                     .kind = Kind::count,
-                                     .argument = "N",
-                                     .help = "the most frames of a user stack that is walked by tables",
-                                     .fallback = "127",
-                                     .least = 1,
-                                     .most = 255};
+constexpr Option depth_option(const char *fallback, const char *help) {
+    return {.name = "depth", .kind = Kind::count, .argument = "N", .help = help, .fallback = fallback, .least = 1, .most = 255};
+}
+inline constexpr Option kDepthOption = depth_option("127", "the most frames of a user stack that is walked by tables");
 
 /// rawbpf's own command line, as the header of JSON output and of captures has it.
 inline std::vector<std::string> own_command_line(std::vector<std::string> command, const Arguments &a) {

@@ -88,7 +88,9 @@ constexpr Option kOptions[] = {
              "rate at least) and speeds it up again later. Counts are scaled as if the clock had kept its rate"},
     kUnwindOption,
     kUnwindMemoryOption,
-    kDepthOption,
+    depth_option("255",
+                 "the most frames of a user stack that is walked by tables; with --off-cpu, where each thread has room for "
+                 "them, 127 unless you say more"),
     kRingOption,
     {.name = "duration",
      .letter = 'd',
@@ -316,7 +318,7 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     const UnwindChoice choice = TRY(unwind_choice(a, unwind_ids(kOptions)));
     o.unwind = choice.by;
     o.unwind_memory = choice.memory;
-    o.depth = choice.depth;
+    o.depth = a.has(option("off-cpu")) && !a.has(option("depth")) ? 127 : choice.depth;
     o.idle = a.has(option("idle"));
     o.duration_s = a.seconds(option("duration"));
     o.workload = a.workload();

@@ -73,7 +73,7 @@ const Runtime *elsewhere(std::string_view path) {
 
 std::string_view by_reason(uint32_t reason) {
     switch (reason) {
-    case UNWIND_ENDED_DEPTH: return "--depth 255 shows more frames";
+    case UNWIND_ENDED_DEPTH: return "--depth says how many frames are walked, 255 at most; these stacks have more";
     case UNWIND_ENDED_NO_PROCESS: return "with -p PID or -- COMMAND its tables are there from the start";
     case UNWIND_ENDED_NO_TABLE:
         return "--unwind-memory 256M makes room for more tables; warnings say which file couldn't be read";
