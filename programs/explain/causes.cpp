@@ -51,7 +51,7 @@ std::string_view sign_of(unsigned operation, bool jump) {
 /// The opposite, for a branch that wasn't taken.
 std::string_view opposite(std::string_view sign) {
     constexpr std::string_view kPairs[][2] = {{"==", "!="}, {">", "<="}, {">=", "<"}, {"s>", "s<="}, {"s>=", "s<"}};
-    for (auto [a, b] : kPairs) {
+    for (const auto &[a, b] : kPairs) {
         if (sign == a) return b;
         if (sign == b) return a;
     }
