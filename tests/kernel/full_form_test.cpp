@@ -12,6 +12,7 @@
 #include <linux/bpf.h>
 
 #include "programs/capture/counting_dsl.h"
+#include "programs/capture/task_state.h"
 #include "programs/custom/program.h"
 #include "programs/custom/tracer.h"
 #include "programs/profile/off_cpu.h"
@@ -278,6 +279,7 @@ TEST_CASE("full form: custom traces' programs, by each walk") {
             options.ring_bytes = 1 << 18;
             options.exchange = has_feature(Feature::bpf_loop); // as the tracer has it
             options.off_cpu = true;
+            options.wide_state = has_wide_state().value_or(false);
             options.unwind = walk.options;
             if (follows) options.forked_child = 44; // anywhere in the record
             check_loads(object_of(custom::generic_unit(options)));
