@@ -24,7 +24,7 @@ import os
 import re
 import sys
 
-BATCH = 8
+BATCH = 16
 
 TOKEN = re.compile(r"""
     (?P<comment>//[^\n]*|/\*.*?\*/)
