@@ -37,8 +37,8 @@ namespace rawbpf::inline v0::btf {
 
 namespace {
 
-constexpr int kMaxDepth = 512;  // of definitions that need each other; the kernel's deepest chain has 30
-constexpr int kMaxNesting = 64; // of pointers, arrays and anonymous types inside one declaration
+constexpr int kMaxDepth = 512;             // of definitions that need each other; the kernel's deepest chain has 30
+constexpr int kMaxNesting = 64;            // of pointers, arrays and anonymous types inside one declaration
 constexpr uint64_t kMaxSteps = 50'000'000; // a kernel's header is 3 MB
 constexpr size_t kMaxText = size_t{64} << 20;
 constexpr uint64_t kMostPads = 32; // unnamed bit-fields in a row; a wider gap is an array with a name
