@@ -1,4 +1,5 @@
 """rawbpf run: experiments, carried out and refused."""
+import glob
 import shutil
 import time
 
@@ -283,10 +284,8 @@ def experiments_of_the_lessons_hold():
     assert emulated >= 4, emulated
 
 
-@test
-def experiments_language_is_documented():
-    """Each word that begins a line or is a function is on the page, in help and as a man page."""
-    page = good("help", "experiment").out
+def language_words():
+    """Each word that begins a line or is a function, from the parser's own tables."""
     text = ""
     for name in ("parse.cpp", "parse_steps.cpp", "compile_values.cpp", "views.cpp"):
         with open(os.path.join(EXPERIMENTS, name), encoding="utf-8") as f:
@@ -296,6 +295,44 @@ def experiments_language_is_documented():
     for table in re.findall(r"constexpr std::string_view k(?:Functions|Aggregates)\[\] = \{([^}]*)\}", text):
         words |= set(re.findall(r'"(\w+)"', table))
     assert len(words) > 40, words
-    missing = [word for word in sorted(words) if not re.search(rf"\b{word}\b", page)]
+    return words
+
+
+@test
+def experiments_language_is_documented():
+    """Each of its words is on the page, in help and as a man page."""
+    page = good("help", "experiment").out
+    missing = [word for word in sorted(language_words()) if not re.search(rf"\b{word}\b", page)]
     assert not missing, missing
     assert good("man", "experiment").out.startswith('.TH RAWBPF\\-EXPERIMENT 5 ')
+
+
+@test
+def experiments_have_colours_in_editors():
+    """Each word of the language is in vim's syntax and in the TextMate grammar, and no line of our experiments begins with a word that isn't."""
+    editors = os.path.join(EXPERIMENTS, "editors")
+    with open(os.path.join(editors, "vim/syntax/rawbpf_experiment.vim"), encoding="utf-8") as f:
+        vim = f.read()
+    with open(os.path.join(editors, "vscode/experiment.tmLanguage.json"), encoding="utf-8") as f:
+        grammar = f.read()
+    for name, text in (("vim", vim), ("vscode", grammar)):
+        missing = [word for word in sorted(language_words()) if not re.search(rf"(?<![A-Za-z0-9_]){word}(?![A-Za-z0-9_])", text)]
+        assert not missing, (name, missing)
+    grammar = json.loads(grammar)
+    with open(os.path.join(editors, "vscode/package.json"), encoding="utf-8") as f:
+        assert json.load(f)["contributes"]["grammars"][0]["scopeName"] == grammar["scopeName"]
+    known = set(grammar["repository"])
+    included = set(re.findall(r'"#(\w+)"', json.dumps(grammar)))
+    assert included <= known, included - known
+    begins = [re.compile(grammar["repository"][name].get("match") or grammar["repository"][name]["begin"]) for name in ("line", "command", "assembly", "c")]
+    seen = 0
+    for file in sorted(glob.glob(os.path.join(EXPERIMENTS, "*/*.exp"))):
+        with open(file, encoding="utf-8") as f:
+            depth = 0
+            for line in f.read().splitlines():
+                if depth == 0 and re.match(r"[a-z]", line) and not line.startswith("c "):
+                    assert any(begin.match(line) for begin in begins), (file, line)
+                    seen += 1
+                bare = re.sub(r'"(\\.|[^"\\])*"|#.*', "", line)
+                depth += bare.count("{") - bare.count("}")
+    assert seen > 200, seen
