@@ -13,6 +13,7 @@
 #include "cli/starting.h"
 #include "programs/experiment/parse.h"
 #include "programs/experiment/run.h"
+#include "programs/experiment/series.h"
 #include "programs/experiment/surroundings.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
@@ -30,8 +31,18 @@ constexpr Option kOptions[] = {
      .kind = Kind::text,
      .repeatable = true,
      .argument = "NAME=VALUE",
-     .help = "the value of a parameter of the experiment, in place of the one that it states",
+     .help = "the value of a parameter of the experiment, in place of the one that it states. With several values, separated by "
+             "commas, the experiment is run with each, and the figures that its `measure` lines name are put side by side; with "
+             "several parameters, with each combination. A comma within a value is written \\,",
      .section = "What to run"},
+    {.name = "repeat",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "run it so often, the variants of --set in turn, each once before to warm up, and show minimum, median, the "
+             "median's 95 % "
+             "interval and the MAD of each figure",
+     .least = 1,
+     .most = 10'000},
     {.name = "list", .help = "list the experiments that can be named without a path, and what each does"},
     {.name = "check", .help = "read it, compile its probes, look up what it names; load and run nothing"},
     {.name = "emulate",
@@ -58,6 +69,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf run execsnoop", "one that comes with rawbpf: every command that is started, until Ctrl-C"},
     {"rawbpf run --list", "which ones come with it"},
     {"sudo rawbpf run --set pid=1234 -d 10 reads.exp", "with another value of a parameter, for ten seconds"},
+    {"sudo rawbpf run --set block=512,4k,64k --repeat 10 sweep.exp", "what does the size of a block change?"},
     {"sudo rawbpf run --json reads.exp | jq .", "results as JSON lines"},
     {"rawbpf run --check reads.exp", "is it right, and does this kernel have the probes that it wants?"},
 };
@@ -118,16 +130,6 @@ int list_experiments() {
     return print(text);
 }
 
-Result<std::vector<experiment::Setting>> settings_of(const Arguments &a) {
-    std::vector<experiment::Setting> out;
-    for (std::string_view text : a.all(option("set"))) {
-        const size_t at = text.find('=');
-        if (at == std::string_view::npos || at == 0) return wrong_usage(format("--set {}: expected NAME=VALUE", text));
-        out.push_back({std::string(text.substr(0, at)), std::string(text.substr(at + 1))});
-    }
-    return out;
-}
-
 Result<void> mistaken(const experiment::Mistakes &mistakes, std::string_view name) {
     if (!mistakes.any()) return {};
     say(mistakes.report());
@@ -154,6 +156,47 @@ Result<Prepared> prepare(const InputFile &file, const std::vector<experiment::Se
     return out;
 }
 
+bool measures(const experiment::Experiment &e) {
+    return std::any_of(e.steps.begin(), e.steps.end(),
+                       [](const experiment::Step &step) { return step.kind == experiment::Step::Kind::measure; });
+}
+
+Error in_variant(Error error, const experiment::Variant &variant) {
+    return variant.name.empty() ? error : in_context(std::move(error), format("with {}", variant.name));
+}
+
+// All variants in turn, round after round, and in the end what they measured. A signal ends it: what was measured until then is
+// shown.
+Result<experiment::RunOutcome> run_series(const std::vector<Prepared> &prepared, const std::vector<experiment::Variant> &variants,
+                                          uint64_t rounds, const experiment::RunSettings &how, const sys::SignalFd &signals,
+                                          Streams &streams) {
+    std::vector<std::string> names;
+    for (const experiment::Variant &variant : variants) names.push_back(variant.name);
+    experiment::Series figures(names);
+    experiment::RunOutcome all;
+    // Round 0 warms up, where there is more than one to come: its figures don't count, its expectations do.
+    for (uint64_t round = rounds > 1 ? 0 : 1; round <= rounds && !all.stopped; ++round) {
+        for (size_t n = 0; n < variants.size() && !all.stopped; ++n) {
+            const size_t turn = experiment::turn_of(round, n, variants.size());
+            Result<experiment::RunOutcome> one =
+                experiment::run(prepared[turn].experiment, prepared[turn].plan, how, signals, streams);
+            if (!one) return Unexpected(in_variant(std::move(one).error(), variants[turn]));
+            all.expectations += one->expectations, all.failed += one->failed, all.skipped += one->skipped;
+            all.stopped = one->stopped;
+            if (one->failed != 0 && !variants[turn].name.empty())
+                say(format("{}: this was with {}\n", kWho, variants[turn].name));
+            if (round != 0 && !one->stopped) figures.add(turn, one->measures);
+        }
+    }
+    if (all.stopped) say(format("{}: stopped; the figures are of the runs that came to their end\n", kWho));
+    std::string text;
+    how.form == experiment::OutputForm::json  ? figures.append_json(text)
+    : how.form == experiment::OutputForm::csv ? figures.append_csv(text)
+                                              : figures.append_text(text);
+    TRY(streams.out(text));
+    return all;
+}
+
 int run_run(const Arguments &a) {
     if (a.has(option("list"))) return list_experiments();
     if (a.operands().empty())
@@ -162,8 +205,9 @@ int run_run(const Arguments &a) {
             make_error(Errc::invalid_argument, "no experiment was given", "rawbpf run --list shows those that come with rawbpf"),
             2);
     if (Result<void> usable = check_as_root(a, option("as-root")); !usable) return complain(kWho, usable.error(), 2);
-    Result<std::vector<experiment::Setting>> settings = settings_of(a);
-    if (!settings) return complain(kWho, settings.error(), 2);
+    const std::vector<std::string_view> given = a.all(option("set"));
+    Result<std::vector<experiment::Variant>> variants = experiment::variants_of(given);
+    if (!variants) return complain(kWho, variants.error(), 2);
     Result<InputFile> file = open_experiment(a.operands()[0]);
     if (!file) return complain(kWho, file.error());
     Result<Output> output = Output::open(a.text(option("output")));
@@ -174,8 +218,17 @@ int run_run(const Arguments &a) {
     Result<sys::SignalFd> signals = sys::SignalFd::open(sys::kEndingSignals);
     if (!signals) return complain(kWho, signals.error());
 
-    Result<Prepared> prepared = prepare(*file, *settings);
-    if (!prepared) return complain(kWho, prepared.error());
+    std::vector<Prepared> prepared;
+    for (const experiment::Variant &variant : *variants) {
+        Result<Prepared> one = prepare(*file, variant.settings);
+        if (!one) return complain(kWho, in_variant(std::move(one).error(), variant));
+        prepared.push_back(std::move(*one));
+    }
+    const bool series = variants->size() > 1 || a.has(option("repeat"));
+    if (series && !measures(prepared[0].experiment))
+        return complain(kWho, make_error(Errc::invalid_argument,
+                                         format("{} measures nothing that could be put side by side", file->name()),
+                                         "a line `measure NAME = VALUE` names a figure"));
     if (a.has(option("check"))) return 0;
     if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
     output->keep();
@@ -189,6 +242,7 @@ int run_run(const Arguments &a) {
     how.command = a.workload();
     how.verbose = a.has(option("verbose"));
     how.emulate = a.has(option("emulate"));
+    how.quiet = series;
     if (!a.has(option("as-root"))) {
         Result<std::optional<sys::User>> user = sys::invoking_user();
         if (!user) return complain(kWho, user.error());
@@ -196,8 +250,10 @@ int run_run(const Arguments &a) {
     }
     if (how.form == experiment::OutputForm::json) append_json_header(output->writer().text(), a);
     Streams streams(*output);
+    const uint64_t rounds = a.has(option("repeat")) ? a.count(option("repeat")) : 1;
     Result<experiment::RunOutcome> outcome =
-        experiment::run(prepared->experiment, std::move(prepared->plan), how, *signals, streams);
+        series ? run_series(prepared, *variants, rounds, how, *signals, streams)
+               : experiment::run(prepared[0].experiment, std::move(prepared[0].plan), how, *signals, streams);
     if (!outcome) {
         if (reader_gone(outcome.error())) return 0;
         if (!how.verbose) outcome.error().log.clear();
@@ -209,7 +265,7 @@ int run_run(const Arguments &a) {
         say(format("{}: {} of {} expectations failed\n", kWho, outcome->failed, outcome->expectations));
         return 4;
     }
-    return outcome->skipped != 0 ? 1 : 0;
+    return outcome->skipped != 0 || (series && outcome->stopped) ? 1 : 0;
 }
 
 } // namespace

@@ -120,6 +120,7 @@ class Run {
     }
     Result<void> look_at_signals() {
         while (TRY(signals_.read()) != 0) ++stops_;
+        outcome_.stopped = stops_ != 0;
         return {};
     }
     // Sleeps until something happens, `until_ns` at the latest. What came is in stops_, children and the lab's records.

@@ -36,6 +36,7 @@ struct RunSettings {
 struct RunOutcome {
     size_t expectations = 0, failed = 0, skipped = 0;
     bool interrupted = false;
+    bool stopped = false; ///< a signal came
     std::vector<std::pair<std::string, Number>> measures;
 };
 

@@ -191,6 +191,33 @@ expect seen == 15 && packet.result == 1
 
 
 @test
+def experiments_are_repeated_with_several_values():
+    """In the emulator, so that the figures are the same each time, and in the kernel; each run's objects are gone when the next begins."""
+    text = "param times = 1\n" + COUNTER + """packet 00112233445566778899aabbccdd to on_packet times $times
+measure passed = counts[1]
+expect passed < 4
+"""
+    r = experiment("series", text, "--emulate", "--set", "times=1,3", "--repeat", "6")
+    assert [line.split() for line in r.out.splitlines()] == [
+        ["variant", "figure", "values", "minimum", "median", "95", "%", "interval", "MAD"],
+        ["times=1", "passed", "6", "1", "1", "1", "to", "1", "0"], ["times=3", "passed", "6", "3", "3", "3", "to", "3", "0"]], r.out
+    rows = [json.loads(line) for line in experiment("series", text, "--emulate", "--set", "times=1,2", "--repeat", "2", "--json").out.splitlines()]
+    assert [(row["type"], row.get("variant"), row.get("values")) for row in rows] == [
+        ("header", None, None), ("figure", "times=1", [1, 1]), ("figure", "times=2", [2, 2])], rows
+    assert experiment("series", text, "--emulate", "--set", "times=2", "--repeat", "1", "--csv").out == "variant,figure,values,minimum,median,low,high,mad\n,passed,1,2,2,,,0\n"
+    r = experiment("series", text, "--emulate", "--set", "times=2,4", code=4)
+    assert "this was with times=4" in r.err and "1 of 2 expectations failed" in r.err and "times=4" in r.out, r.err
+    bad(2, "given twice", "run", "--set", "times=1", "--set", "times=2", path("series.exp"))
+    bad(2, "value", "run", "--set", "times=1,", path("series.exp"))
+    bad(1, "measures nothing", "run", "--emulate", "--repeat", "2", written("nothing.exp", COUNTER + "packet 00112233445566778899aabbccdd to on_packet\n"))
+    if os.getuid() == 0:
+        before = objects()
+        r = experiment("series", text, "--set", "times=1,3", "--repeat", "2")
+        assert re.search(r"^times=3 +passed +2 +3 +3 ", r.out, re.M), r.out
+        released(before)
+
+
+@test
 def experiments_release_everything_when_interrupted():
     needs_root()
     steps = ("wait", "wait 100s", "events", "workload sleep 100\nwait workload", "every 1s { print n }", "every 10s times 5 { print n }")
