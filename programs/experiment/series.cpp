@@ -15,6 +15,7 @@
 #include "programs/measure/statistics.h"
 #include "programs/render/columns.h"
 #include "programs/render/json_line.h"
+#include "programs/render/text.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 
@@ -38,13 +39,6 @@ std::vector<std::string> values_of(std::string_view text) {
 
 // A number as JSON and CSV have it: as short as it can be read back.
 std::string exact(double value) { return std::isfinite(value) ? format("{}", value) : "null"; }
-
-std::string in_csv(std::string_view text) {
-    if (text.find_first_of(",\"\n") == text.npos) return std::string(text);
-    std::string out = "\"";
-    for (const char c : text) out.append(c == '"' ? 2 : 1, c);
-    return out + '"';
-}
 
 } // namespace
 
@@ -119,9 +113,10 @@ void Series::append_csv(std::string &out) const {
     out += "variant,figure,values,minimum,median,low,high,mad\n";
     for (const Row &row : rows_) {
         const measure::Summary s = measure::summary(row.values);
-        append(out, "{},{},{},{},{},{},{},{}\n", in_csv(variants_[row.variant]), in_csv(row.measure), s.count, exact(s.least),
-               exact(s.median.value), s.median.enough ? exact(s.median.low) : "", s.median.enough ? exact(s.median.high) : "",
-               exact(s.deviation));
+        render::append_csv(out, variants_[row.variant]);
+        render::append_csv(out += ',', row.measure);
+        append(out, ",{},{},{},{},{},{}\n", s.count, exact(s.least), exact(s.median.value),
+               s.median.enough ? exact(s.median.low) : "", s.median.enough ? exact(s.median.high) : "", exact(s.deviation));
     }
 }
 

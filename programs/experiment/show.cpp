@@ -145,19 +145,6 @@ void append_array_histogram(std::string &out, const FigureTable &table, Style st
                    kBar);
 }
 
-void append_csv(std::string &out, std::string_view text) {
-    if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-        out += text;
-        return;
-    }
-    out += '"';
-    for (char c : text) {
-        if (c == '"') out += '"';
-        out += c;
-    }
-    out += '"';
-}
-
 uint64_t word_of(Bytes bytes, size_t at) {
     uint64_t out = 0;
     if (at + 8 <= bytes.size()) std::memcpy(&out, bytes.data() + at, 8);
@@ -275,19 +262,19 @@ void append_csv_rows(std::string &out, const FigureTable &table, const ShowOptio
         const std::vector<Cell> values = value_cells(table, row, options);
         if (i == 0) {
             out += "map";
-            for (const Column &column : view.key) append_csv(out += ',', column.name);
+            for (const Column &column : view.key) render::append_csv(out += ',', column.name);
             if (is_histogram(view))
                 out += ",least,most,count";
             else
-                for (const Cell &each : values) append_csv(out += ',', each.name);
+                for (const Cell &each : values) render::append_csv(out += ',', each.name);
             out += "\r\n";
         }
         std::string begin = view.map;
         for (const Column &column : view.key)
-            append_csv(begin += ',', cell(column, bytes_of(row.key), options.types, options.names));
+            render::append_csv(begin += ',', cell(column, bytes_of(row.key), options.types, options.names));
         if (!is_histogram(view)) {
             out += begin;
-            for (const Cell &each : values) append_csv(out += ',', each.text);
+            for (const Cell &each : values) render::append_csv(out += ',', each.text);
             out += "\r\n";
             continue;
         }

@@ -189,6 +189,15 @@ void append_label(std::string &out, std::string_view value) {
     out += '"';
 }
 
+void append_csv(std::string &out, std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos) return append_utf8(out, text);
+    out += '"';
+    std::string doubled;
+    for (const char c : text) doubled.append(c == '"' ? 2 : 1, c);
+    append_utf8(out, doubled);
+    out += '"';
+}
+
 void append_printable(std::string &out, std::string_view text) {
     while (!text.empty()) {
         const size_t plain = plain_start(text);

@@ -57,6 +57,8 @@ void append_utf8(std::string &out, std::string_view text);
 [[nodiscard]] std::string event_text(const RunInfo &run);
 /// 1187 -> "1,187".
 [[nodiscard]] std::string grouped(uint64_t number);
+/// A cell of a CSV line (RFC 4180): in quotes where it has a comma, a quote or a line's end; what isn't UTF-8 is replaced.
+void append_csv(std::string &out, std::string_view text);
 /// Nanoseconds of Unix time as "2026-11-20T04:20:56.123456789Z" (RFC 3339, UTC).
 [[nodiscard]] std::string rfc3339(uint64_t wall_ns);
 /// A command line as a shell would take it: words with anything special in single quotes.

@@ -60,10 +60,10 @@ class Output {
         if (v_.first) {
             std::string head;
             if (v_.interval) head += "time,";
-            for (const GroupKey &key : o_.by) csv_text(head, key.name()), head += ',';
+            for (const GroupKey &key : o_.by) render::append_csv(head, key.name()), head += ',';
             head += "count";
             for (const Measure &m : o_.measures)
-                if (!m.is_histogram()) head += ',', csv_text(head, m.name());
+                if (!m.is_histogram()) head += ',', render::append_csv(head, m.name());
             if (has_histograms()) head += ",histogram,bucket_least,bucket_most,bucket_count";
             append(out_, "{}\r\n", head);
         }
@@ -316,14 +316,6 @@ class Output {
 
     // --- CSV
 
-    static void csv_text(std::string &out, std::string_view text) {
-        if (text.find_first_of(",\"\r\n") == std::string_view::npos) return render::append_utf8(out, text);
-        out += '"';
-        std::string doubled;
-        for (const char c : text) doubled.append(c == '"' ? 2 : 1, c);
-        render::append_utf8(out, doubled);
-        out += '"';
-    }
     static void csv_number(std::string &out, __int128 value) {
         const bool negative = value < 0;
         append(out, "{}{}", negative ? "-" : "", static_cast<uint64_t>(negative ? -value : value));
@@ -331,7 +323,7 @@ class Output {
     void csv_row(const GroupRow &row) {
         std::string line;
         if (v_.interval) append(line, "{},", render::rfc3339(v_.interval->wall_ns));
-        for (size_t i = 0; i < o_.by.size(); ++i) csv_text(line, key_text(row, i).text), line += ',';
+        for (size_t i = 0; i < o_.by.size(); ++i) render::append_csv(line, key_text(row, i).text), line += ',';
         append(line, "{}", row.count);
         for (size_t i = 0; i < o_.measures.size(); ++i)
             if (!o_.measures[i].is_histogram()) line += ',', number(line, row, i, true);
@@ -342,7 +334,7 @@ class Output {
                 if (row.cells[i][b] == 0) continue;
                 const Measure::Bucket bucket = m.bucket(b);
                 append(out_, "{},", line);
-                csv_text(out_, m.name());
+                render::append_csv(out_, m.name());
                 out_ += ',';
                 if (bucket.has_least) csv_number(out_, bucket.least);
                 out_ += ',';
