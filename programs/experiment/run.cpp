@@ -424,9 +424,9 @@ class Run {
     // What nobody asked for, and would be missed.
     Result<void> rest() {
         const Number lost = lab_.number("events.lost").value_or(0), full = lab_.number("maps.full").value_or(0);
-        if (settings_.quiet) return {};
         if (lost != 0) sink_.remark(format("{} events were lost: they came faster than they were read\n", number_text(lost)));
         if (full != 0) sink_.remark(format("{} times a map had no room for one more element\n", number_text(full)));
+        if (settings_.quiet) return {};
         if (outcome_.skipped != 0) sink_.remark(format("interrupted: {} expectations were not judged\n", outcome_.skipped));
         if (!json()) return {};
         std::string text;

@@ -30,7 +30,7 @@ struct RunSettings {
     std::optional<sys::User> user;    ///< who workloads run as
     bool verbose = false;             ///< what is attached, and what was passed over
     bool emulate = false;             ///< in user space, without a kernel and privileges
-    bool quiet = false;               ///< no results, only measures: of a round that warms up
+    bool quiet = false;               ///< no results, only measures: of a series (losses are told)
 };
 
 struct RunOutcome {

@@ -215,6 +215,13 @@ expect passed < 4
         r = experiment("series", text, "--set", "times=1,3", "--repeat", "2")
         assert re.search(r"^times=3 +passed +2 +3 +3 ", r.out, re.M), r.out
         released(before)
+        # What got lost in a run is told as without --repeat.
+        full = """on tracepoint:syscalls:sys_enter_read if comm == "dd" { @n[nsecs] = 1 }
+workload dd if=/dev/zero of=/dev/null bs=1 count=30000 status=none
+wait workload
+measure status = workload.status
+"""
+        assert "times a map had no room for one more element" in experiment("full", full, "--repeat", "1").err
 
 
 @test
