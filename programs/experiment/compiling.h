@@ -3,6 +3,7 @@
 //      compile.cpp             probes to places, a program each; what is put together at the end
 //      compile_statements.cpp  a program's statements
 //      compile_maps.cpp        elements of maps: keys, upserts, aggregates
+//      compile_types.cpp       what a value is, before it is worked out
 //      compile_values.cpp      numbers
 //      compile_texts.cpp       texts, and how they are compared
 //
@@ -30,6 +31,15 @@ struct Typed {
     btf::TypeId pointee = 0; ///< a pointer to that kernel type, or 0
     friend bool operator==(const Typed &, const Typed &) = default;
 };
+
+/// Names that every probe has, if its own arguments don't have them.
+enum class Builtin : uint8_t { pid, tid, uid, gid, cpu, nsecs, cgroup, ppid, task, random };
+struct BuiltinRow {
+    std::string_view name;
+    Builtin what;
+};
+[[nodiscard]] const BuiltinRow *find_builtin(std::string_view name);
+[[nodiscard]] bool named(const trace::ProbeSite &site, std::string_view name); ///< one of its own arguments
 
 /// A map that probes use, and what they keep in it.
 struct UsedMap {
@@ -133,7 +143,6 @@ class ProbeCode {
     bool assign(const Statement &statement);
     bool assign_aggregate(const Statement &statement, const Expr &call);
     bool remove(const Statement &statement);
-    [[nodiscard]] static bool is_aggregate(const Expr &value);
     bool use_map(const Expr &element, UsedMap *&map);
     bool make_key(const Expr &element, UsedMap &map, Slot key);
     bool upsert(UsedMap &map, Slot key, Place at); ///< r0: the value's address; jumps to `full_` where there is no room
@@ -143,23 +152,26 @@ class ProbeCode {
     bool bucket_linear(Slot value, int64_t from, int64_t to, int64_t step);
     bool put(const Typed &type, const Expr &value, Slot into, uint32_t offset);
 
-    // compile_values.cpp
+    // compile_types.cpp
     [[nodiscard]] bool infer(const Expr &e, Typed &out, int depth = 0);
     [[nodiscard]] std::optional<int64_t> constant(const Expr &e, int depth = 0) const;
+    bool resolve(const Expr &e, trace::Value &out, const trace::ProbeSite &site, std::string_view name, uint32_t column);
+    bool resolve_name(const Expr &e, trace::Value &out);
+    bool through(const Expr &e, btf::TypeId type, trace::Value &out); ///< members behind a pointer that isn't an argument
+    [[nodiscard]] bool cast_type(const Expr &e, btf::TypeId &out);
+    [[nodiscard]] static bool is_comparison(trace::Operator op);
+    [[nodiscard]] static bool is_truth(const Expr &e);
+    [[nodiscard]] static bool is_aggregate(const Expr &value);
+
+    // compile_values.cpp
     bool value(const Expr &e);                          ///< r0 = the number
     bool condition(const Expr &e, Label to, bool when); ///< jumps where the truth of it is `when`
     bool compare(const Expr &e, Label to, bool when);
     bool operate(const Expr &e);
     bool call(const Expr &e);
-    bool resolve(const Expr &e, trace::Value &out, const trace::ProbeSite &site, std::string_view name, uint32_t column);
-    bool resolve_name(const Expr &e, trace::Value &out);
     bool argument(const trace::Value &value, Place at); ///< r0 = what the register or the record has
     bool follow(const trace::Value &value);             ///< r0 = what its pointers lead to
     void extend(uint32_t size, bool is_signed);
-    [[nodiscard]] static bool is_comparison(trace::Operator op);
-    [[nodiscard]] static bool is_truth(const Expr &e);
-    bool through(const Expr &e, btf::TypeId type, trace::Value &out); ///< members behind a pointer that isn't an argument
-    [[nodiscard]] bool cast_type(const Expr &e, btf::TypeId &out);
 
     // compile_texts.cpp
     bool text_into(const Expr &e, const Typed &type, Mem to);

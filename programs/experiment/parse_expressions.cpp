@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "programs/experiment/parse_characters.h"
 #include "programs/experiment/parsing.h"
 #include "runtime/base/format.h"
 
@@ -31,7 +32,6 @@ constexpr Row kBinary[] = {
     {"-", Operator::subtract, 9},    {"*", Operator::multiply, 10},
     {"/", Operator::divide, 10},     {"%", Operator::remainder, 10},
 };
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 } // namespace
 

@@ -1,6 +1,8 @@
 // The parser's class: its parts are files. Private to the room.
 //
-//      parse.cpp               parameters, lines, blocks of other languages
+//      parse.cpp               lines, blocks of other languages
+//      parse_parameters.cpp    parameters and their places
+//      parse_cursor.cpp        the place in the text
 //      parse_steps.cpp         what is done, line by line
 //      parse_probes.cpp        `on PROBE { ... }`
 //      parse_expressions.cpp   values
@@ -24,10 +26,12 @@ class Parser {
     static constexpr int kDeepest = 48;          ///< blocks and parentheses
     static constexpr size_t kMostParts = 20'000; ///< expressions and statements of a text: what one writes by hand is hundreds
 
-    // parse.cpp
+    // parse_parameters.cpp
     void expand(std::string_view text, const std::vector<Setting> &settings);
     void read_param(std::string_view line, uint32_t number, const std::vector<Setting> &settings);
     [[nodiscard]] std::string expand_line(std::string_view line, uint32_t number);
+
+    // parse.cpp
     void line();
     bool map_line();
     bool assembler_line();
@@ -38,7 +42,7 @@ class Parser {
     bool format_line();
     void unknown_word(std::string_view word, Place at, bool in_block);
 
-    // the cursor: a place in one line; a block goes on in the next
+    // parse_cursor.cpp: a place in one line; a block goes on in the next
     [[nodiscard]] Place here() const { return {line_ + 1, static_cast<uint32_t>(column_) + 1}; }
     [[nodiscard]] const std::string &now() const;
     [[nodiscard]] char peek(size_t ahead = 0) const;
