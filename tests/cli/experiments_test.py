@@ -321,8 +321,8 @@ def experiments_of_the_lessons_hold():
 def language_words():
     """Each word that begins a line or is a function, from the parser's own tables."""
     text = ""
-    for name in ("parse.cpp", "parse_steps.cpp", "compile_values.cpp", "views.cpp"):
-        with open(os.path.join(EXPERIMENTS, name), encoding="utf-8") as f:
+    for name in sorted(glob.glob(os.path.join(EXPERIMENTS, "parse*.cpp")) + glob.glob(os.path.join(EXPERIMENTS, "compile*.cpp")) + [os.path.join(EXPERIMENTS, "views.cpp")]):
+        with open(name, encoding="utf-8") as f:
             text += f.read()
     words = re.findall(r'^    \{"(\w+)", "a |\{"(\w+)", Kind::|\{"(\w+)", Builtin::|\{"(\w+)", Show::', text, re.M)
     words = {word for group in words for word in group if word}
