@@ -60,6 +60,12 @@ void append_interval(std::string &out, const Interval &interval) {
     append(out, R"({{"low":{:.3f},"median":{:.3f},"high":{:.3f}}})", interval.low, interval.value, interval.high);
 }
 
+void append_rounds(std::string &out, const std::vector<double> &rounds) {
+    out += '[';
+    for (const double round : rounds) append(out, "{}{:.3f}", out.ends_with('[') ? "" : ",", round);
+    out += ']';
+}
+
 void append_engine(render::JsonObject &line, std::string_view name, const EngineFigures &figures, bool asked) {
     if (!asked) {
         line.null(name);
@@ -68,7 +74,7 @@ void append_engine(render::JsonObject &line, std::string_view name, const Engine
     render::JsonObject out(line.raw(name));
     out.text_or_null("reason", figures.failed ? figures.failed->message() : std::string());
     if (figures.failed) {
-        out.null("runs").null("r0").null("ns").null("own_ns").null("instructions");
+        out.null("runs").null("r0").null("ns").null("own_ns").null("instructions").null("rounds_ns").null("empty_rounds_ns");
         return;
     }
     out.number("runs", figures.runs).hex("r0", figures.r0);
@@ -78,6 +84,8 @@ void append_engine(render::JsonObject &line, std::string_view name, const Engine
     else
         out.null("own_ns");
     figures.instructions == 0 ? out.null("instructions") : out.number("instructions", figures.instructions);
+    append_rounds(out.raw("rounds_ns"), figures.rounds);
+    append_rounds(out.raw("empty_rounds_ns"), figures.empty);
 }
 
 void append_variant(std::string &out, const exec::Variant &variant, const Benched &row, bool kernel) {

@@ -35,6 +35,7 @@ constexpr Row kRows[] = {
     row("exec", kExec, Part::emulator),
     row("step", kStep, Part::emulator),
     row("bench", kBench, Part::emulator),
+    row("compare", kCompare, Part::objects),
     row("top", kTop, Part::objects),
     row("prog list", kProgList, Part::objects),
     row("prog show", kProgShow, Part::objects),

@@ -11,7 +11,7 @@ namespace rawbpf::inline v0::cli {
 
 extern const Command kProfile, kReport, kTrace, kCustom;
 extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
-extern const Command kRun, kLoad, kExec, kStep, kBench, kVerify, kExplain;
+extern const Command kRun, kLoad, kExec, kStep, kBench, kCompare, kVerify, kExplain;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kTop, kProgList, kProgShow, kProgDump, kProgRun, kProgPin, kMapList, kMapShow, kMapDump, kMapGet, kMapSet,
     kMapDelete, kMapPin, kNetList, kLinkList, kLinkShow, kBtfList, kBtfShow;

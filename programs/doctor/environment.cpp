@@ -6,6 +6,7 @@
 //      /sys/devices/system/cpu/cpu0/cpufreq           the governor, where there is one
 //      /sys/hypervisor/type, /sys/class/dmi/id        who runs this machine, where it is a virtual one
 //      /proc/sys/net/core/bpf_jit_*                   the JIT; only root reads them
+//      /sys/devices/system/clocksource/clocksource0   the clock that times are read from
 //      /proc/loadavg                                  what else runs
 #include "programs/doctor/environment.h"
 
@@ -46,6 +47,7 @@ class Reading {
         out.cpu = cpu_of(info);
         out.virtualization = virtualization_of(info);
         out.governor = line("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+        out.clock = line("clock", "/sys/devices/system/clocksource/clocksource0/current_clocksource");
         out.jit = setting("bpf_jit", "/proc/sys/net/core/bpf_jit_enable");
         out.jit_harden = setting("bpf_jit_harden", "/proc/sys/net/core/bpf_jit_harden");
         if (const std::string load = line("load", "/proc/loadavg"); !load.empty()) {

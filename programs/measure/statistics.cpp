@@ -9,6 +9,9 @@
 //
 //      share below the lower end = Phi(-sqrt(n / (n - 1)) t(0.975, n - 1)):       n = 5: 0.1 %, n = 10: 0.9 %, n = 30: 1.9 %
 //
+// Who looks at twenty differences sees one beyond 95 % by chance. For m of them the 97.5 % above are 1 - 0.025 / m (Bonferroni),
+// and there are m times as many draws, up to a bound, so that the ends are still between them.
+//
 // Draws come from a generator with a fixed seed, so that a report says the same thing each time.
 #include "programs/measure/statistics.h"
 
@@ -20,6 +23,7 @@ namespace rawbpf::inline v0::measure {
 namespace {
 
 constexpr size_t kDraws = 2000;
+constexpr size_t kMostDraws = 16 * kDraws;
 constexpr double kZ = 1.959963985; // 97.5 % of the normal distribution lie below it
 
 class Generator { // splitmix64, Steele and others 2014
@@ -90,18 +94,29 @@ double above(double x) {
     return std::max(0.0, 0.5 - sum * kDensity / exponential(x * x / 2));
 }
 
+/// Where that share of the normal distribution lies above, for shares from 1e-12 to 0.025.
+double normal_beyond(double share) {
+    if (share >= 0.025) return kZ;
+    double low = kZ, high = 8;
+    for (int i = 0; i < 60; ++i) {
+        const double middle = (low + high) / 2;
+        (above(middle) > share ? low : high) = middle;
+    }
+    return low;
+}
+
 /// The share of draws below the interval, and above it.
-double tail(size_t n) {
-    const double v = static_cast<double>(n) - 1;
-    const double z3 = kZ * kZ * kZ, z5 = z3 * kZ * kZ, z7 = z5 * kZ * kZ;
-    const double t = kZ + (z3 + kZ) / (4 * v) + (5 * z5 + 16 * z3 + 3 * kZ) / (96 * v * v) +
-                     (3 * z7 + 19 * z5 + 17 * z3 - 15 * kZ) / (384 * v * v * v); // Cornish and Fisher's series
+double tail(size_t n, size_t comparisons) {
+    const double v = static_cast<double>(n) - 1, z = normal_beyond(0.025 / static_cast<double>(comparisons));
+    const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+    const double t = z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
+                     (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v); // Cornish and Fisher's series
     return above(std::sqrt(static_cast<double>(n) / v) * t);
 }
 
-Interval between(std::vector<double> drawn, double value, size_t n) {
+Interval between(std::vector<double> drawn, double value, size_t n, size_t comparisons = 1) {
     std::sort(drawn.begin(), drawn.end());
-    const auto low = static_cast<size_t>(tail(n) * static_cast<double>(drawn.size()));
+    const auto low = static_cast<size_t>(tail(n, comparisons) * static_cast<double>(drawn.size()));
     return {drawn[low], value, drawn[drawn.size() - 1 - low], true};
 }
 
@@ -141,19 +156,30 @@ Summary summary(std::span<const double> values) {
 
 Interval median_interval(std::span<const double> values) { return interval_of(sorted(values)); }
 
-Interval median_difference(std::span<const double> a, std::span<const double> b) {
+size_t least_for_difference(size_t comparisons) {
+    // Of two series of n values all of one lie above all of the other by chance in 2 of (2n over n) cases.
+    double cases = 20; // 6 over 3
+    size_t n = 3;
+    while (2 / cases > 0.05 / static_cast<double>(comparisons)) {
+        cases = cases * static_cast<double>(2 * n + 1) * 2 / static_cast<double>(n + 1);
+        ++n;
+    }
+    return n;
+}
+
+Interval median_difference(std::span<const double> a, std::span<const double> b, size_t comparisons) {
     const std::vector<double> from = sorted(a), to = sorted(b);
     const double value = middle(to) - middle(from);
     const size_t n = std::min(from.size(), to.size());
-    if (n < kLeastForDifference) return {to.front() - from.back(), value, to.back() - from.front(), false};
+    if (n < least_for_difference(comparisons)) return {to.front() - from.back(), value, to.back() - from.front(), false};
     Generator random;
     Drawn draw_from(from), draw_to(to);
-    std::vector<double> drawn(kDraws);
+    std::vector<double> drawn(std::min(kDraws * comparisons, kMostDraws));
     for (double &one : drawn) {
         const double minus = draw_from(random);
         one = draw_to(random) - minus;
     }
-    return between(std::move(drawn), value, n);
+    return between(std::move(drawn), value, n, comparisons);
 }
 
 Interval paired_difference(std::span<const double> a, std::span<const double> b) {

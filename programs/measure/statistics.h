@@ -33,8 +33,12 @@ struct Summary {
 [[nodiscard]] Summary summary(std::span<const double> values);
 /// By bootstrap.
 [[nodiscard]] Interval median_interval(std::span<const double> values);
-/// The median of `b` minus that of `a`, where their measurements have nothing to do with each other.
-[[nodiscard]] Interval median_difference(std::span<const double> a, std::span<const double> b);
+/// The median of `b` minus that of `a`, where their measurements have nothing to do with each other. `comparisons`: how many
+/// differences are looked at together; with more of them each interval is wider, so that in 95 of 100 cases none of them all
+/// lies beyond zero by chance (Bonferroni).
+[[nodiscard]] Interval median_difference(std::span<const double> a, std::span<const double> b, size_t comparisons = 1);
+/// How many values each of two series needs for that many comparisons: kLeastForDifference for one.
+[[nodiscard]] size_t least_for_difference(size_t comparisons);
 /// The median of b[i] - a[i], where each pair was measured at the same time; as many of both.
 [[nodiscard]] Interval paired_difference(std::span<const double> a, std::span<const double> b);
 

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rawbpf::inline v0::render {
@@ -19,6 +20,7 @@ struct Column {
 class Columns {
   public:
     Columns(std::initializer_list<Column> columns) : columns_(columns) {}
+    explicit Columns(std::vector<Column> columns) : columns_(std::move(columns)) {}
     /// One cell a column; missing ones are empty.
     void row(std::vector<std::string> cells);
     [[nodiscard]] size_t rows() const { return rows_.size(); }

@@ -2,8 +2,8 @@
 // added, never renamed.
 //
 //      {"type":"header","schema":1,"command":[...],"version","kernel","arch","cpus","start":RFC 3339,"environment":{...}}
-//          environment: "cpu", "virtualization", "governor", "bpf_jit", "bpf_jit_harden", "load":[...], "mitigations":{}, each null
-//          where the kernel has no such thing, or where "unread":{FIELD:REASON} says why it isn't known
+//          environment: "cpu", "virtualization", "governor", "clock", "bpf_jit", "bpf_jit_harden", "load":[...],
+//          "mitigations":{}, each null where the kernel has no such thing, or where "unread":{FIELD:REASON} says why it isn't known
 //      {"type":"sample","time":RFC 3339,"t_ns","comm","pid","tid","cpu","kernel":[frame...],"user":[frame...]}     leaf first
 //          and "user_end", where unwind tables were used: why the walk of the user stack ended, a key of the ledger's stack_ends;
 //          and "weight", where a sample stands for more than one event (header: "event", "period") or tick; of waits (event

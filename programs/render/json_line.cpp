@@ -100,6 +100,7 @@ void append_texts(std::string &out, const std::vector<std::pair<std::string, std
 void append_environment(std::string &out, const Environment &e) {
     JsonObject object(out);
     object.text_or_null("cpu", e.cpu).text_or_null("virtualization", e.virtualization).text_or_null("governor", e.governor);
+    object.text_or_null("clock", e.clock);
     e.jit < 0 ? object.null("bpf_jit") : object.number("bpf_jit", static_cast<uint64_t>(e.jit));
     e.jit_harden < 0 ? object.null("bpf_jit_harden") : object.number("bpf_jit_harden", static_cast<uint64_t>(e.jit_harden));
     if (e.load)

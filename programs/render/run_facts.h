@@ -16,6 +16,7 @@ struct Environment {
     std::string cpu;                 ///< "AMD EPYC 7763 64-Core Processor"
     std::string virtualization;      ///< "KVM", "Xen"; "none": it is seen that there is none
     std::string governor;            ///< of CPU 0's frequency: "performance"
+    std::string clock;               ///< what times are read from: "tsc", "kvm-clock", "hpet"
     int jit = -1;                    ///< net.core.bpf_jit_enable: 0 off, 1 on, 2 with debugging
     int jit_harden = -1;             ///< net.core.bpf_jit_harden
     std::optional<std::string> load; ///< of 1, 5 and 15 minutes, as /proc/loadavg has it: "0.52 0.58 0.59"

@@ -75,7 +75,7 @@ def json_says_machine_and_cost():
             raise Skip("no tracing here")
         lines = [json.loads(line) for line in r.out.splitlines()]
         machine, ledger = lines[0]["environment"], lines[-1]
-        assert {"cpu", "virtualization", "governor", "bpf_jit", "load", "mitigations"} <= set(machine), machine
+        assert {"cpu", "virtualization", "governor", "clock", "bpf_jit", "load", "mitigations"} <= set(machine), machine
         assert isinstance(machine["unread"], dict), machine
         assert len(machine["load"]) == 3 and all(isinstance(n, (int, float)) for n in machine["load"]), machine
         if os.uname().machine == "x86_64":

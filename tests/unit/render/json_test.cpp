@@ -117,7 +117,7 @@ TEST_CASE("json headers: a machine of which little is known, and why") {
     append_json_header(unknown, {});
     describe_environment_by(nullptr);
     CHECK(text.ends_with(
-        R"_("environment":{"cpu":null,"virtualization":null,"governor":null,"bpf_jit":null,"bpf_jit_harden":null,)_"
+        R"_("environment":{"cpu":null,"virtualization":null,"governor":null,"clock":null,"bpf_jit":null,"bpf_jit_harden":null,)_"
         R"_("load":[0.52,1.50,2],"mitigations":{},"unread":{"bpf_jit":"/proc/x: Permission denied (EACCES)"}}})_"
         "\n"));
     CHECK(unknown.ends_with("\"load\":null,\"mitigations\":null,\"unread\":{}}}\n"));
