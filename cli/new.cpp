@@ -15,7 +15,7 @@ constexpr std::string_view kWho = "rawbpf new";
 
 constexpr Option kOptions[] = {
     {.name = "asm",
-     .help = "the program as text for rawbpf asm; this is the default",
+     .help = "the program as text for the assembler; this is the default",
      .section = "Language",
      .excludes = "language"},
     {.name = "c", .help = "in C, for clang, with <rawbpf/bpf.h>", .excludes = "language"},
@@ -27,6 +27,7 @@ constexpr Example kExamples[] = {
     {"rawbpf new hello first", "first/first.asm, a Makefile, a test: cd first && make test"},
     {"rawbpf new map --c counter", "a counter in a map, in C"},
     {"rawbpf new xdp --dsl filter", "a packet filter, by the C++ builder"},
+    {"rawbpf new experiment loops", "an experiment to sweep, repeat and compare"},
 };
 
 Result<void> write_project(const std::string &folder, const std::vector<starter::File> &files) {
@@ -76,7 +77,9 @@ const Command kNew{
         "Makes a folder NAME with a BPF program, a Makefile, a test and a README. KIND is what the program does: hello prints a "
         "line; "
         "map counts executed programs; ringbuf sends a record for each of them; uprobe counts calls of a function of a program "
-        "that comes along; xdp drops packets for one port.\n\n"
+        "that comes along; xdp drops packets for one port. experiment writes an experiment for rawbpf run instead, with a "
+        "parameter to "
+        "sweep.\n\n"
         "make builds NAME.o, in whichever language it is written, and make test tests it: in the emulator, and as root also in "
         "the kernel. make RAWBPF=PATH takes a rawbpf that isn't installed; BPF_CFLAGS and RAWBPF_FLAGS are the flags for C and "
         "for C++, which otherwise come from pkg-config.",

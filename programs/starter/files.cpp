@@ -205,15 +205,21 @@ Result<void> check_name(std::string_view name) {
 } // namespace
 
 Subject subject_named(std::string_view word) {
-    return word == "map"       ? Subject::map
-           : word == "ringbuf" ? Subject::ringbuf
-           : word == "uprobe"  ? Subject::uprobe
-           : word == "xdp"     ? Subject::xdp
-                               : Subject::hello;
+    return word == "map"          ? Subject::map
+           : word == "ringbuf"    ? Subject::ringbuf
+           : word == "uprobe"     ? Subject::uprobe
+           : word == "xdp"        ? Subject::xdp
+           : word == "experiment" ? Subject::experiment
+                                  : Subject::hello;
 }
 
 Result<std::vector<File>> project(Subject subject, Language language, std::string_view name) {
     TRY(check_name(name));
+    if (subject == Subject::experiment) {
+        std::vector<File> files = TRY(experiment_files(language));
+        for (File &file : files) file.name = with_name(file.name, name), file.text = with_name(file.text, name);
+        return files;
+    }
     const bool traced = subject == Subject::uprobe;
     const Words &words = kWords[static_cast<int>(subject)];
     std::vector<File> out;

@@ -46,6 +46,32 @@ def new_projects_in_c_pass_their_tests():
 
 
 @test
+def new_experiments_pass_their_tests_and_sweep():
+    for language in ("asm", "c"):
+        if language == "c" and not shutil.which("clang"):
+            continue
+        folder = started("experiment", language)
+        assert sorted(os.listdir(folder)) == ["Makefile", "README.md", f"new-experiment-{language}.exp", "test.sh"], os.listdir(folder)
+        assert "PASS" in make(folder, "test"), language
+        if os.geteuid() == 0 and run("exec", "--kernel", "-", input=b"r0 = 1\nexit\n").code == 0:
+            assert re.search(r"^ns +\S+ \(20\)|0 figures differ", make(folder, "sweep"), re.M), language
+            make(folder, "clean")
+    bad(2, r"an experiment is text, not C\+\+\n.*--asm and --c", "new", "--dsl", "experiment", "none", cwd=WORK)
+    folder = started_as("experiment", "wrongexperiment")
+    source = os.path.join(folder, "wrongexperiment.exp")
+    with open(source) as f:
+        text = f.read()
+    with open(source, "w") as f:
+        f.write(text.replace("r6 += r7", "r6 += 2"))
+    assert "FAIL: the sum of 1 to 10 isn't 55" in make(folder, "test", failing=True)
+
+
+def started_as(kind, name):
+    good("new", kind, name, cwd=WORK)
+    return path(name)
+
+
+@test
 def a_new_projects_test_can_fail():
     """What it says of a program that does something else."""
     for kind, right, wrong, says in (("hello", "r0 = 42", "r0 = 41", "something else than 42"),
@@ -67,7 +93,7 @@ def a_new_projects_test_can_fail():
 def new_says_what_is_wrong_and_overwrites_nothing():
     bad(2, r"KIND NAME|operand", "new", cwd=WORK)
     bad(2, r"KIND NAME|operand|argument", "new", "hello", cwd=WORK)
-    bad(2, r"there is no kind of project called helo\n.*hello map ringbuf uprobe xdp", "new", "helo", "x", cwd=WORK)
+    bad(2, r"there is no kind of project called helo\n.*hello map ringbuf uprobe xdp experiment", "new", "helo", "x", cwd=WORK)
     for name in ("../x", "a/b", "9lives", "a b", "x" * 65, "\x1b[2J", ""):
         r = run("new", "hello", name, cwd=WORK)
         assert r.code == 2 and "can't be the name of a project" in r.err and "\x1b" not in r.err and not r.out, (name, r.err)
