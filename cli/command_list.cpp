@@ -70,6 +70,7 @@ constexpr Row kRows[] = {
     row("helper", kHelper, Part::assembler),
     row("attr", kAttr, Part::objects),
     row("new", kNew, Part::assembler),
+    row("vm", kVm, Part::objects),
     row("doctor", kDoctor),
     row("completion", kCompletion),
     row("help", kHelp),

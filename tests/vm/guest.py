@@ -193,6 +193,8 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
                 if library[1:] not in placed:
                     placed.add(library[1:])
                     root.copy(library, library[1:])
+        if not bare:
+            root.directory(directory)
         lines = [f"port {'/dev/ttyS0' if arm else '/dev/ttyS1'}", f"directory {directory}"]
         if bare:
             lines.append("bare")
@@ -209,7 +211,7 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
         # that goes on on the host, a sleep costs nothing, and a guest takes one CPU of the host. 4 ns each for the tests; 128 ns,
         # a small board's, for commands: what they do themselves is long enough there to be seen in a profile. With more CPUs QEMU
         # would run one after the other, and starve those whose timers come right after another's.
-        accel = ["-accel", "tcg,thread=multi"] if cpus > 1 else ["-accel", "tcg,thread=single", "-icount", f"shift={instruction_ns.bit_length() - 1},sleep=off"]
+        accel = ["-accel", "tcg,thread=multi"] if cpus > 1 or instruction_ns == 0 else ["-accel", "tcg,thread=single", "-icount", f"shift={instruction_ns.bit_length() - 1},sleep=off"]
         common = [*accel, "-m", str(memory), "-smp", str(cpus), "-display", "none", "-monitor", "none", "-no-reboot",
                   "-nodefaults", "-no-user-config", "-kernel", image.path, "-initrd", initrd]
         if arm:
@@ -229,7 +231,11 @@ def boot(image, command, init, busybox=None, files=(), modules=(), env=(), memor
         said_path = os.path.join(work, "said")
         start = time.monotonic()
         with open(said_path, "wb") as said_file, subprocess.Popen(machine, stdin=subprocess.DEVNULL, stdout=said_file, stderr=subprocess.STDOUT) as p:
-            timed_out, cpu = wait_for(p, timeout, cpu_limit)
+            try:
+                timed_out, cpu = wait_for(p, timeout, cpu_limit)
+            except BaseException:  # whoever is told to end takes the machine along
+                p.kill()
+                raise
         seconds = time.monotonic() - start
         said = open(said_path, encoding="utf-8", errors="replace").read()
         raw = open(out, "rb").read() if os.path.exists(out) else b""

@@ -14,6 +14,7 @@
 //      directory /path          the command's working directory
 //      arg WORD                 the command and its arguments, in order (escaped: \n is a line end, \\ a backslash)
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -74,6 +75,14 @@ static void mount_at(const char *type, const char *where, const char *data) {
     mkdir(where, 0755);
     if (mount(type, where, type, 0, data) != 0 && errno != EBUSY && errno != ENODEV && errno != ENOENT)
         complain("mounting", where);
+}
+
+static int is_empty(const char *where) {
+    DIR *folder = opendir(where);
+    int entries = 0;
+    while (folder && readdir(folder)) ++entries;
+    if (folder) closedir(folder);
+    return entries <= 2; // . and ..
 }
 
 static void load_module(const char *path) {
@@ -141,7 +150,10 @@ int main(void) {
         mount_at("securityfs", "/sys/kernel/security", NULL);
         mount_at("bpf", "/sys/fs/bpf", NULL);
         mount_at("cgroup2", "/sys/fs/cgroup", NULL);
-        mount_at("tmpfs", "/tmp", "mode=1777");
+        if (is_empty("/tmp"))
+            mount_at("tmpfs", "/tmp", "mode=1777");
+        else
+            chmod("/tmp", 01777); // what was brought along is there: the root is memory, too
         mount_at("tmpfs", "/run", NULL);
         mount_at("devpts", "/dev/pts", NULL);
         symlink("/proc/self/fd", "/dev/fd");

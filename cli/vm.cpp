@@ -1,0 +1,119 @@
+// `rawbpf vm`: rawbpf, or any command, on another kernel. The work is done by the script that guests.h names; this turns into it.
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/guests.h"
+#include "runtime/base/fail.h"
+#include "runtime/base/format.h"
+#include "runtime/sys/process.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf vm";
+
+constexpr Option kOptions[] = {
+    {.name = "kernel",
+     .letter = 'k',
+     .kind = Kind::text,
+     .argument = "NAME[,NAME...]",
+     .help = "which kernels, one after the other: --list lists their names",
+     .section = "Which guest",
+     .fallback = "6.12"},
+    {.name = "list", .help = "list the names of the kernels"},
+    {.name = "fetch", .help = "get the kernels, and boot nothing: afterwards they need no network"},
+    {.name = "memory",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "megabytes of the guest's memory",
+     .fallback = "512",
+     .least = 32,
+     .most = 1 << 20},
+    {.name = "cpus", .kind = Kind::count, .argument = "N", .help = "CPUs of the guest", .fallback = "1", .least = 1, .most = 64},
+    {.name = "instruction-ns",
+     .kind = Kind::count,
+     .argument = "N",
+     .help =
+         "with one CPU, the guest's clock counts its instructions: so many nanoseconds each, a power of two. The same command "
+         "takes the same time then, whatever the host does. 0: the host's clock",
+     .fallback = "4",
+     .most = 1024},
+    {.name = "timeout",
+     .kind = Kind::count,
+     .argument = "N",
+     .help = "end the guest after so many seconds",
+     .fallback = "120",
+     .least = 1},
+    {.name = "file",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "HOST[:GUEST]",
+     .help =
+         "a file or folder to take along, at the same absolute path or at GUEST; an executable's shared libraries come with it",
+     .section = "What is in it"},
+    {.name = "module",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "NAME",
+     .help = "a module of the kernel to load first"},
+    {.name = "directory", .kind = Kind::text, .argument = "PATH", .help = "where COMMAND runs, in the guest", .fallback = "/tmp"},
+    {.name = "bare", .help = "a root that holds rawbpf and nothing else, and nothing mounted but /dev"},
+    {.name = "append", .kind = Kind::text, .argument = "WORDS", .help = "more for the kernel's command line"},
+    {.name = "quiet", .letter = 'q', .help = "say nothing but what COMMAND says, and what went wrong", .section = "Other"},
+};
+consteval Id option(const char *name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"rawbpf vm -- rawbpf doctor", "what could be done on Linux 6.12?"},
+    {"rawbpf vm -k 5.10,6.12 -q --file a.o:/a.o -- rawbpf load --json /a.o >all.json",
+     "verify an object on two kernels; rawbpf compare all.json says what differs"},
+    {"rawbpf vm --list", "which kernels there are"},
+};
+
+int run_vm(const Arguments &a) {
+    Result<std::vector<std::string>> words = guest_command();
+    if (!words) return complain(kWho, words.error());
+    Result<std::vector<std::string>> kernels = kernel_names(a.text(option("kernel")));
+    if (!kernels) return complain(kWho, kernels.error(), 2);
+    if (a.workload().empty() && !a.has(option("list")) && !a.has(option("fetch")))
+        return complain(kWho, make_error(Errc::invalid_argument, "no command was given", "rawbpf vm -- rawbpf doctor"), 2);
+    if (!a.has(option("list"))) words->insert(words->end(), kernels->begin(), kernels->end());
+    for (const char *flag : {"list", "fetch", "bare", "quiet"})
+        for (size_t i = 0; i < std::size(kOptions); ++i)
+            if (kOptions[i].name == flag && a.has({i})) words->push_back(format("--{}", flag));
+    for (const char *name : {"memory", "cpus", "instruction-ns", "timeout", "directory", "append"})
+        for (size_t i = 0; i < std::size(kOptions); ++i)
+            if (kOptions[i].name == name && !a.text({i}).empty()) words->push_back(format("--{}={}", name, a.text({i})));
+    for (const std::string_view file : a.all(option("file"))) words->push_back(format("--file={}", file));
+    for (const std::string_view module : a.all(option("module"))) words->push_back(format("--module={}", module));
+    if (!a.workload().empty()) {
+        words->emplace_back("--");
+        words->insert(words->end(), a.workload().begin(), a.workload().end());
+    }
+    const std::string program = words->front();
+    return complain(kWho, sys::become(program, *words));
+}
+
+} // namespace
+
+const Command kVm{
+    .name = "vm",
+    .summary = "run rawbpf, or any command, on another kernel",
+    .description =
+        "Boots Debian's kernels under QEMU, without KVM and without root, and runs COMMAND in each: this rawbpf, busybox's "
+        "programs, and what --file "
+        "brings. Its standard output, standard error and exit status come back; the guest then ends. Nothing on this machine "
+        "changes: kernels "
+        "are downloaded from the package archive of this Debian and kept in ~/.cache/rawbpf-vm (or where RAWBPF_VM_CACHE says), "
+        "modules included.\n\n"
+        "It takes python3, qemu-system-x86 and busybox-static, and apt to get a kernel. A guest of another architecture needs a "
+        "static "
+        "rawbpf for it, in a folder that RAWBPF_DIST_arm64 or RAWBPF_DIST_amd64 names. If a kernel can't be had, the exit status "
+        "is 3.",
+    .options = kOptions,
+    .examples = kExamples,
+    .workload = true,
+    .run = run_vm,
+};
+
+} // namespace rawbpf::inline v0::cli
