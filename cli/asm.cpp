@@ -30,6 +30,7 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .argument = "FILE",
      .help = "a kernel's types, for @struct.member and kernel functions, instead of the running kernel's"},
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -3,7 +3,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/program_input.h"
 #include "programs/exec/input.h"
@@ -196,15 +195,12 @@ Result<std::vector<exec::Variant>> open_variants(const Arguments &a) {
 int run_bench(const Arguments &a) {
     Result<std::vector<exec::Variant>> variants = open_variants(a);
     if (!variants) return complain(kWho, variants.error(), variants.error().kind == Errc::invalid_argument ? 2 : 1);
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     exec::BenchOptions options;
     options.repeat = a.count(option("repeat"));
     options.emulator_only = a.has(option("emulate"));
     options.limit = a.count(option("limit"));
     const bool kernel = !options.emulator_only;
     const std::vector<Benched> rows = exec::bench(*variants, options);
-    narrator.reset();
     std::string text;
     if (a.text(option("format")) == "json") {
         append_json_header(text, a);

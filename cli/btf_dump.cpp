@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "programs/inspect/btf_list.h"
 #include "programs/inspect/btf_source.h"
@@ -119,11 +118,8 @@ Result<void> dump(const BtfSource &source, std::span<const btf::TypeId> types, c
 }
 
 int run_btf_dump(const Arguments &a) {
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     std::span<const std::string_view> rest = a.operands();
     Result<BtfSource> source = open_source(rest, std::string(a.text(option("base"))));
-    narrator.reset();
     if (!source) return complain(kWho, source.error(), source.error().kind == Errc::invalid_argument ? 2 : 0);
     Result<std::vector<btf::TypeId>> types = find_types(*source, rest);
     if (!types) return complain(kWho, types.error());

@@ -19,6 +19,7 @@ constexpr Option kOptions[] = {
      .help = "write the small BTF to this file instead of standard output",
      .section = "Output"},
     kQuietOption,
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -23,6 +23,7 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kOutputOption,
     verbose_option("text: show what is missing but guarded, too"),
+    kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

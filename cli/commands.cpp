@@ -7,8 +7,11 @@
 // Everything that a table can decide is decided here, before a command's function runs: unknown words, wrong values, --help.
 #include "cli/commands.h"
 
+#include <memory>
+
 #include "cli/console.h"
 #include "cli/help.h"
+#include "cli/narrator.h"
 #include "cli/suggest.h"
 #include "programs/render/json_line.h"
 #include "programs/render/renderer.h"
@@ -68,6 +71,8 @@ Result<void> check_build_has(const Command &command, const Arguments &arguments)
     for (size_t i = 0; i < command.options.size(); ++i) {
         const std::string_view name = command.options[i].name;
         if (!has(Part::formats) && name == "diff" && arguments.has({i})) return Unexpected(left_out(Part::formats, "--diff"));
+        if (name == "syscalls" && arguments.text({i}) == "json" && !render::writes_json())
+            return Unexpected(make_error(Errc::unsupported, "this build writes no JSON", "--syscalls shows the same as text"));
         if (name != "format") continue;
         const auto format = render::format_named(arguments.text({i}));
         if (!format) continue;
@@ -78,6 +83,21 @@ Result<void> check_build_has(const Command &command, const Arguments &arguments)
                                          "build rawbpf with -Djson=enabled (it needs nlohmann-json), or use another --format"));
     }
     return {};
+}
+
+// --syscalls: of every command that has it, from before its first call to behind its last one.
+std::unique_ptr<Narrator> narrate(const Command &command, const Arguments &a) {
+    std::string_view colors = "auto", form;
+    bool wanted = false, all = false;
+    for (size_t i = 0; i < command.options.size(); ++i) {
+        const std::string_view name = command.options[i].name;
+        if (name == "syscalls" && a.has({i})) wanted = true, form = a.text({i});
+        if (name == "color") colors = a.text({i});
+        if (name == "verbose") all = a.has({i});
+    }
+    if (!wanted) return nullptr;
+    const bool json = form == "json";
+    return std::make_unique<Narrator>(!json && color_wanted(colors, 2), all, json);
 }
 
 } // namespace
@@ -103,6 +123,7 @@ int run(std::span<const std::string_view> words) {
     if (!arguments) return complain(who, arguments.error(), 2);
     if (arguments->wants_help()) return print(help_text(*command, color_wanted("auto", 1)));
     if (Result<void> built = check_build_has(*command, *arguments); !built) return complain(who, built.error(), 3);
+    const std::unique_ptr<Narrator> narrator = narrate(*command, *arguments);
     return command->run(*arguments);
 }
 

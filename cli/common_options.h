@@ -53,13 +53,15 @@ inline constexpr Option kColorOption{.name = "color",
 constexpr Option verbose_option(std::string_view help) { return {.name = "verbose", .letter = 'v', .help = help}; }
 inline constexpr Option kVerboseOption = verbose_option("say more about what happens");
 inline constexpr Option kQuietOption{.name = "quiet", .letter = 'q', .help = "no ledger and no progress, only errors"};
-/// `whole`: the command has -v, and gives it to its Narrator.
+/// run() (commands.cpp) starts the Narrator for it. `whole`: the command has -v, which shows all.
 constexpr Option syscalls_option(bool whole) {
     return {.name = "syscalls",
+            .argument = "[=json]",
             .help = whole ? "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) call as it is made, decoded, on standard "
-                            "error; -v shows all of the data that a call points at, not only its beginning"
+                            "error, with =json as a line of JSON; -v shows all of the data that a call points at, not only its "
+                            "beginning"
                           : "show each bpf(2), perf_event_open(2), ioctl(2) and mmap(2) call as it is made, decoded, on standard "
-                            "error, with the beginning of the data that it points at",
+                            "error, with =json as a line of JSON, with the beginning of the data that it points at",
             .section = "Other"};
 }
 inline constexpr Option kSyscallsOption = syscalls_option(true);

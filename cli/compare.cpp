@@ -41,6 +41,7 @@ constexpr Option kOptions[] = {
     kJsonOption,
     {.name = "csv", .help = "short for --format csv", .stands_for = "format=csv"},
     kOutputOption,
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -7,7 +7,6 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/lines.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/running.h"
 #include "cli/starting.h"
@@ -342,10 +341,7 @@ int run_custom_command(const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     stop_on_signals();
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2), a.has(option("verbose")));
     Result<void> done = Run(a, *output, debug_info->get()).run();
-    narrator.reset();
     if (!done) {
         if (reader_gone(done.error())) return 0;
         return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);

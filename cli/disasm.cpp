@@ -37,6 +37,7 @@ constexpr Option kOptions[] = {
      .section = "Input",
      .least = 1,
      .most = UINT32_MAX},
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -1,13 +1,11 @@
 // `rawbpf doctor`: what this kernel and these privileges allow. It changes nothing, needs no privileges to start (it says what
 // it couldn't ask), and succeeds whatever it finds. With files or processes it examines these instead (doctor_modules.cpp).
 #include "programs/doctor/doctor.h"
-#include <optional>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/doctor_modules.h"
-#include "cli/narrator.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/shortage.h"
 
@@ -42,8 +40,6 @@ constexpr Example kExamples[] = {
 };
 
 int answer(const Arguments &a) {
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
     if (!a.operands().empty() || a.has(option("pid")))
         return examine_modules(a, {option("pid"), option("format"), option("output")});
     Result<Output> output = Output::open(a.text(option("output")));
@@ -52,7 +48,6 @@ int answer(const Arguments &a) {
     run.command = own_command_line({"rawbpf", "doctor"}, a);
     run.version = RAWBPF_VERSION;
     std::vector<doctor::Check> checks = doctor::examine();
-    narrator.reset();
 
     if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
     output->keep();

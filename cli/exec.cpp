@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/program_input.h"
 #include "programs/exec/run.h"
@@ -78,8 +77,6 @@ void append_run(std::string &out, std::string_view engine, const exec::RunResult
 int run_exec(const Arguments &a) {
     Result<ProgramInput> input = program_input(a, program_input_ids(kOptions));
     if (!input) return complain(kWho, input.error(), input.error().kind == Errc::invalid_argument ? 2 : 1);
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
     const bool diff = a.has(option("diff")), kernel = a.has(option("kernel")) || diff, verbose = a.has(option("verbose"));
     exec::RunOptions options;
     options.memory = std::move(input->memory);

@@ -29,6 +29,7 @@ constexpr Option kExplainOptions[] = {
     format_option("text", "text json html"),
     kJsonOption,
     kOutputOption,
+    syscalls_option(false),
 };
 consteval Id explain_option(const char *name) { return find(kExplainOptions, name); }
 

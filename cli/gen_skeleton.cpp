@@ -18,6 +18,7 @@ constexpr Option kOptions[] = {
      .help = "the namespace, instead of the file's name without .bpf.o",
      .section = "Output"},
     kOutputOption,
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -2,6 +2,7 @@
 #include "asm/helpers.h"
 #include "asm/kinds.h"
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/suggest.h"
 #include "runtime/base/format.h"
@@ -12,6 +13,8 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr std::string_view kWho = "rawbpf helper";
+
+constexpr Option kOptions[] = {syscalls_option(false)};
 
 constexpr Example kExamples[] = {
     {"rawbpf helper", "all of them"},
@@ -89,6 +92,7 @@ const Command kHelper{
                    "that has it, whether it is for GPL-compatible programs only, and which types of program may call it. rawbpf "
                    "asks the running kernel for the last, with small programs that it never attaches; this needs privileges.\n\n"
                    "The list ends with Linux 6.2: since then the kernel adds functions that BTF describes (kfuncs) instead.",
+    .options = kOptions,
     .examples = kExamples,
     .operand = "NAME",
     .least_operands = 0,

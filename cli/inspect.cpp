@@ -15,6 +15,7 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kOutputOption,
     verbose_option("text: every instruction of every program, too"),
+    kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

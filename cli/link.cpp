@@ -18,6 +18,7 @@ constexpr Option kOptions[] = {
      .argument = "FILE",
      .help = "the object to write; it is written only if everything went well",
      .section = "Output"},
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

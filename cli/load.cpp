@@ -13,7 +13,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/parts.h"
 #include "programs/explain/explanation.h"
@@ -358,8 +357,6 @@ int run_load(const Arguments &a) {
     if (attach->wanted && a.has(option("pin"))) attach->pin_directory = a.text(option("pin"));
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
 
     LoadOptions options;
     Fd target;

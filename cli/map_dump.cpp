@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "programs/running/dump.h"
 #include "runtime/base/fail.h"
@@ -38,11 +37,8 @@ Result<void> dump(const Arguments &a, render::Writer &out) {
 int run_dump(const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
     Result<void> done = dump(a, output->writer());
-    narrator.reset();
     if (!done && reader_gone(done.error())) return 0;
     if (!done) return complain(kWho, done.error());
     output->keep();

@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "programs/running/dump.h"
 #include "programs/running/entry.h"
@@ -62,11 +61,8 @@ int run_get(const Arguments &a) {
     constexpr std::string_view kWho = "rawbpf map get";
     Result<Output> output = Output::open(a.text(find(kGetOptions, "output")));
     if (!output) return complain(kWho, output.error(), 1);
-    std::optional<Narrator> narrator;
-    if (a.has(find(kGetOptions, "syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
     const Result<void> done = get(a, *output);
-    narrator.reset();
     if (!done && reader_gone(done.error())) return 0;
     if (!done) return complain(kWho, done.error());
     output->keep();
@@ -107,11 +103,7 @@ Result<void> pin(const Arguments &a) {
 
 /// What only does something, and prints nothing.
 template <Result<void> (*act)(const Arguments &)> int run_silent(const Arguments &a) {
-    std::optional<Narrator> narrator;
-    const Id syscalls = a.command().options.size() > 1 ? find(kSetOptions, "syscalls") : find(kDoOptions, "syscalls");
-    if (a.has(syscalls)) narrator.emplace(color_wanted("auto", 2), false);
     const Result<void> done = act(a);
-    narrator.reset();
     return done ? 0 : complain(format("rawbpf {}", a.command().name), done.error());
 }
 

@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "programs/running/network.h"
 #include "runtime/base/format.h"
@@ -27,11 +26,8 @@ constexpr Example kExamples[] = {
 };
 
 int run_net(const Arguments &a) {
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     running::Names names;
     const Result<running::NetworkRows> found = running::network_rows(names);
-    narrator.reset();
     if (!found) return complain(kWho, found.error());
     std::string text;
     if (a.text(option("format")) == "json") {

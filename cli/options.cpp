@@ -37,6 +37,9 @@ std::string joined(std::string_view words, std::string_view between) {
 bool is_path(Kind kind) { return kind == Kind::file || kind == Kind::directory; }
 bool is_list(Kind kind) { return kind == Kind::pids || kind == Kind::tids || kind == Kind::users; }
 
+// What a flag may be given behind '='.
+std::string_view optional_word(const Option &flag) { return flag.argument.substr(2, flag.argument.size() - 3); }
+
 constexpr double kMostSeconds = 1e9; // 31 years: as nanoseconds, with a clock's reading added, it fits into 63 bits
 
 // An option as messages name it: as typed, with its long name where that was a letter.
@@ -278,9 +281,13 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
         auto take_word = [&](size_t option, const std::string &spelling) -> Result<void> {
             const Option &row = options[option];
             if (row.kind == Kind::flag) {
-                if (equals != word.npos)
-                    return usage("", "{} takes no value, but was given '{}'", spelling, word.substr(equals + 1));
-                return out.take(option, spelling, "");
+                if (equals == word.npos) return out.take(option, spelling, "");
+                const std::string_view value = word.substr(equals + 1);
+                if (row.argument.empty()) return usage("", "{} takes no value, but was given '{}'", spelling, value);
+                if (value != optional_word(row))
+                    return usage("", "{}: '{}' isn't {}, the only word that it may be given", spelling, value,
+                                 optional_word(row));
+                return out.take(option, spelling, value);
             }
             if (equals != word.npos) return out.take(option, spelling, word.substr(equals + 1));
             bool present = at + 1 < words.size() && (words[at + 1].size() < 2 || words[at + 1].front() != '-' ||

@@ -7,7 +7,6 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/lines.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/profile_export.h"
 #include "cli/profile_live.h"
@@ -445,15 +444,12 @@ int run_profile_command(const Arguments &a) {
     Receiver receiver(view.get(), record ? &*record : nullptr, spans.get(), a.has(option("live")), progress,
                       endless ? "Ctrl-C ends it" : "", verbose && !a.has(option("live")));
     stop_on_signals();
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2), a.has(option("verbose")));
 
     Starting starting(std::string(kWho), quiet);
     receiver.begins_after(starting);
     Result<Outcome> outcome = run_profile(*options, receiver);
     starting.over();
     receiver.end_progress();
-    narrator.reset();
     if (!outcome) {
         Error error = std::move(outcome).error();
         if (reader_gone(error)) return 0;

@@ -3,7 +3,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "programs/inspect/loaded_program.h"
 #include "programs/inspect/machine_code.h"
@@ -71,23 +70,17 @@ Result<std::string> answer(const Arguments &a) {
 }
 
 int run_dump(const Arguments &a) {
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     const Result<std::string> text = answer(a);
-    narrator.reset();
     return text ? write_result(kWho, a.text(option("output")), *text) : complain(kWho, text.error());
 }
 
 int run_pin(const Arguments &a) {
-    std::optional<Narrator> narrator;
-    if (a.has(find(kPinOptions, "syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     const auto pin = [&]() -> Result<void> {
         const Fd program = TRY(find_object(sys::ObjectKind::program, std::string(a.operands()[0])));
         TRY_IN(sys::obj_pin(program.get(), std::string(a.operands()[1])), "pinning it at {}", a.operands()[1]);
         return {};
     };
     const Result<void> done = pin();
-    narrator.reset();
     return done ? 0 : complain("rawbpf prog pin", done.error());
 }
 

@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "programs/exec/input.h"
 #include "programs/render/json_line.h"
@@ -89,14 +88,11 @@ std::string shown(const Arguments &a, const running::LoadedRun &run) {
 int run_prog(const Arguments &a) {
     Result<running::LoadedRunOptions> options = run_options(a);
     if (!options) return complain(kWho, options.error(), options.error().kind == Errc::not_found ? 1 : 2);
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     const auto run = [&]() -> Result<running::LoadedRun> {
         const Fd program = TRY(find_object(sys::ObjectKind::program, std::string(a.operands()[0])));
         return running::run_loaded(program.get(), *options);
     };
     const Result<running::LoadedRun> done = run();
-    narrator.reset();
     if (!done) return complain(kWho, done.error());
     if (a.has(option("packet-file"))) {
         const std::string_view bytes(reinterpret_cast<const char *>(done->packet.data()), done->packet.size());

@@ -18,6 +18,7 @@ constexpr Option kOptions[] = {
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -42,6 +42,7 @@ constexpr Option kOptions[] = {
     kColorOption,
     kVerboseOption,
     kQuietOption,
+    kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/own_folder.h"
 #include "cli/running.h"
@@ -212,8 +211,6 @@ int run_run(const Arguments &a) {
     if (!file) return complain(kWho, file.error());
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), a.has(option("verbose")));
     // Signals first: one that comes while attaching ends the first step that waits, and everything is let go of as it should be.
     Result<sys::SignalFd> signals = sys::SignalFd::open(sys::kEndingSignals);
     if (!signals) return complain(kWho, signals.error());

@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "programs/running/rows.h"
 #include "runtime/base/fail.h"
@@ -87,10 +86,7 @@ template <ObjectKind kind> Result<std::string> answer(const Arguments &a, bool w
 }
 
 template <ObjectKind kind, bool whole> int run_running(const Arguments &a) {
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     Result<std::string> text = answer<kind>(a, whole);
-    narrator.reset();
     const std::string who = format("rawbpf {}", a.command().name);
     return text ? write_result(who, a.text(option("output")), *text) : complain(who, text.error());
 }

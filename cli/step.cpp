@@ -37,6 +37,7 @@ constexpr Option kOptions[] = {
     kBtfOption,
     kColorOption,
     kOutputOption,
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/narrator.h"
 #include "cli/object_file.h"
 #include "cli/other_screen.h"
 #include "cli/running.h"
@@ -121,11 +120,8 @@ Result<void> watch(const Arguments &a, Output &output) {
 int run_top(const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted("auto", 2), false);
     if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
     Result<void> done = watch(a, *output);
-    narrator.reset();
     if (!done && reader_gone(done.error())) return 0;
     if (!done) return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 2 : 0);
     output->keep();

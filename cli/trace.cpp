@@ -9,7 +9,6 @@
 #include "cli/console.h"
 #include "cli/formats.h"
 #include "cli/lines.h"
-#include "cli/narrator.h"
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "cli/trace_export.h"
@@ -395,10 +394,7 @@ int run_trace_command(const Arguments &a) {
     if (wants_stacks(a)) debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(who(a), debug_info.error(), 3);
     stop_on_signals();
-    std::optional<Narrator> narrator;
-    if (a.has(option("syscalls"))) narrator.emplace(color_wanted(a.text(option("color")), 2), a.has(option("verbose")));
     Result<void> done = Run(a, std::move(*options), *output, spans.get(), debug_info->get()).run();
-    narrator.reset();
     if (!done) {
         if (reader_gone(done.error())) return 0;
         return complain(who(a), done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);

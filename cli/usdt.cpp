@@ -26,6 +26,7 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kOutputOption,
     {.name = "explain", .help = "show each argument's specification, what it means, and the BPF instructions that fetch it"},
+    syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -23,6 +23,7 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kOutputOption,
     verbose_option("print the path to a refusal, in the form of the kernel's log, on standard error"),
+    kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/bytes.h"
@@ -29,6 +30,8 @@
 
 namespace rawbpf::inline v0::sys {
 namespace {
+
+using Arguments = std::vector<Described::Argument>;
 
 std::string pointer(uint64_t value) { return value == 0 ? "NULL" : format("{:#x}", value); }
 
@@ -79,17 +82,17 @@ class Attributes {
         command_ = static_cast<uint32_t>(call.args[0]);
     }
 
-    // {map_type=..., ...}; their address, where they can't be read.
-    [[nodiscard]] std::string text() const {
-        if (unread_) return pointer(unread_);
-        std::string out;
+    /// map_type=..., ...; their address alone, without a name, where they can't be read.
+    [[nodiscard]] Arguments all() const {
+        if (unread_) return {{"", pointer(unread_)}};
+        Arguments out;
         for (const Field &field : fields_of(command_, word(offsetof(LinkCreateAttr, attach_type)))) {
             uint64_t value = field.size == 8 ? load<uint64_t>(attr_ + field.offset) : word(field.offset);
             if (field.show == Show::characters) value = static_cast<uint64_t>(attr_[field.offset]);
             if (!field.always && value == 0) continue;
-            append(out, "{}{}={}", out.empty() ? "" : ", ", field.name, shown(field, value));
+            out.push_back({std::string(field.name), shown(field, value)});
         }
-        return format("{{{}}}", out);
+        return out;
     }
 
   private:
@@ -195,9 +198,14 @@ class Attributes {
     const Detail &detail_;
 };
 
-std::string bpf_call(const Call &call, long result, const Detail &detail) {
-    return format("bpf({}, {}, {})", command_name(static_cast<uint32_t>(call.args[0])), Attributes(call, result, detail).text(),
-                  call.args[2]);
+Described bpf_call(const Call &call, long result, const Detail &detail) {
+    Described out;
+    out.call = "bpf";
+    out.request = command_name(static_cast<uint32_t>(call.args[0]));
+    out.arguments = Attributes(call, result, detail).all();
+    out.in_struct = out.arguments.size();
+    out.arguments.push_back({"size", format("{}", call.args[2]), false});
+    return out;
 }
 
 // ---- perf_event_open(2)
@@ -264,37 +272,38 @@ std::string named(std::span<const std::string_view> names, uint64_t value) {
     return value < names.size() ? std::string(names[value]) : format("{}", value);
 }
 
-std::string perf_attributes(const PerfEventAttr &attr) {
+Arguments perf_attributes(const PerfEventAttr &attr) {
     std::string config = attr.type == PERF_TYPE_HARDWARE     ? named(kHardware, attr.config)
                          : attr.type == PERF_TYPE_SOFTWARE   ? named(kSoftware, attr.config)
                          : attr.type == PERF_TYPE_TRACEPOINT ? format("{}", attr.config)
                                                              : format("{:#x}", attr.config);
-    std::string out = format("{{type={}, size={}, config={}", named(kTypes, attr.type), attr.size, config);
-    if (attr.sample_period) append(out, ", {}={}", attr.bits & kPerfFreq ? "sample_freq" : "sample_period", attr.sample_period);
-    if (attr.sample_type) append(out, ", sample_type={}", flag_names(attr.sample_type, kSampleTypes));
-    if (attr.read_format) append(out, ", read_format={:#x}", attr.read_format);
+    Arguments out = {{"type", named(kTypes, attr.type)}, {"size", format("{}", attr.size)}, {"config", std::move(config)}};
+    const auto add = [&](std::string_view name, std::string value) { out.push_back({std::string(name), std::move(value)}); };
+    if (attr.sample_period) add(attr.bits & kPerfFreq ? "sample_freq" : "sample_period", format("{}", attr.sample_period));
+    if (attr.sample_type) add("sample_type", flag_names(attr.sample_type, kSampleTypes));
+    if (attr.read_format) add("read_format", format("{:#x}", attr.read_format));
     for (const FlagName &bit : kPerfBits)
-        if (attr.bits & bit.value) append(out, ", {}=1", bit.name);
-    if (attr.bits & kPerfPreciseIp) append(out, ", precise_ip={}", (attr.bits & kPerfPreciseIp) >> 15);
+        if (attr.bits & bit.value) add(bit.name, "1");
+    if (attr.bits & kPerfPreciseIp) add("precise_ip", format("{}", (attr.bits & kPerfPreciseIp) >> 15));
     if (attr.wakeup_events)
-        append(out, ", {}={}", attr.bits & kPerfWatermark ? "wakeup_watermark" : "wakeup_events", attr.wakeup_events);
+        add(attr.bits & kPerfWatermark ? "wakeup_watermark" : "wakeup_events", format("{}", attr.wakeup_events));
     // The kprobe and uprobe PMUs, whose numbers the kernel gives out, take a name or a path and an offset.
     const std::string probed = attr.type > PERF_TYPE_BREAKPOINT ? own_string(attr.config1, kFew.text) : std::string();
-    if (!probed.empty())
-        append(out, ", {}={}, probe_offset={:#x}", probed.front() == '/' ? "uprobe_path" : "kprobe_func", quoted(probed),
-               attr.config2);
-    else if (attr.config1)
-        append(out, ", config1={:#x}", attr.config1);
-    if (attr.config2 && probed.empty()) append(out, ", config2={:#x}", attr.config2);
-    if (attr.sample_regs_user) append(out, ", sample_regs_user={:#x}", attr.sample_regs_user);
-    if (attr.sample_stack_user) append(out, ", sample_stack_user={}", attr.sample_stack_user);
-    if (attr.bits & kPerfUseClockid)
-        append(out, ", clockid={}", attr.clockid == 1 ? "CLOCK_MONOTONIC" : format("{}", attr.clockid));
-    if (attr.sample_max_stack) append(out, ", sample_max_stack={}", attr.sample_max_stack);
-    return out + "}";
+    if (!probed.empty()) {
+        add(probed.front() == '/' ? "uprobe_path" : "kprobe_func", quoted(probed));
+        add("probe_offset", format("{:#x}", attr.config2));
+    } else if (attr.config1) {
+        add("config1", format("{:#x}", attr.config1));
+    }
+    if (attr.config2 && probed.empty()) add("config2", format("{:#x}", attr.config2));
+    if (attr.sample_regs_user) add("sample_regs_user", format("{:#x}", attr.sample_regs_user));
+    if (attr.sample_stack_user) add("sample_stack_user", format("{}", attr.sample_stack_user));
+    if (attr.bits & kPerfUseClockid) add("clockid", attr.clockid == 1 ? "CLOCK_MONOTONIC" : format("{}", attr.clockid));
+    if (attr.sample_max_stack) add("sample_max_stack", format("{}", attr.sample_max_stack));
+    return out;
 }
 
-std::string perf_call(const Call &call, const Detail &detail) {
+Described perf_call(const Call &call, const Detail &detail) {
     PerfEventAttr attr;
     // The struct's own second word says how long it is.
     if (const std::vector<std::byte> head = own_memory(call.args[0], 8); head.size() == 8) {
@@ -304,16 +313,22 @@ std::string perf_call(const Call &call, const Detail &detail) {
     }
     constexpr FlagName kFlags[] = {
         {1, "PERF_FLAG_FD_NO_GROUP"}, {2, "PERF_FLAG_FD_OUTPUT"}, {4, "PERF_FLAG_PID_CGROUP"}, {8, "PERF_FLAG_FD_CLOEXEC"}};
-    return format("perf_event_open({}, pid={}, cpu={}, group_fd={}, {})", perf_attributes(attr),
-                  call.args[4] & PERF_FLAG_PID_CGROUP ? descriptor(static_cast<int>(call.args[1]), detail)
-                                                      : format("{}", static_cast<int32_t>(call.args[1])),
-                  static_cast<int32_t>(call.args[2]), descriptor(static_cast<int>(call.args[3]), detail),
-                  flag_names(call.args[4], kFlags));
+    Described out;
+    out.call = "perf_event_open";
+    out.arguments = perf_attributes(attr);
+    out.in_struct = out.arguments.size();
+    const bool cgroup = call.args[4] & PERF_FLAG_PID_CGROUP;
+    out.arguments.push_back(
+        {"pid", cgroup ? descriptor(static_cast<int>(call.args[1]), detail) : format("{}", static_cast<int32_t>(call.args[1]))});
+    out.arguments.push_back({"cpu", format("{}", static_cast<int32_t>(call.args[2]))});
+    out.arguments.push_back({"group_fd", descriptor(static_cast<int>(call.args[3]), detail)});
+    out.arguments.push_back({"flags", flag_names(call.args[4], kFlags), false});
+    return out;
 }
 
 // ---- ioctl(2), mmap(2)
 
-std::string ioctl_call(const Call &call, long result, const Detail &detail) {
+Described ioctl_call(const Call &call, long result, const Detail &detail) {
     struct Request {
         uint64_t number;
         std::string_view name;
@@ -357,18 +372,33 @@ std::string ioctl_call(const Call &call, long result, const Detail &detail) {
                               load<uint32_t>(request.data() + kName));
         }
     }
-    return format("ioctl({}, {}, {})", descriptor(static_cast<int>(call.args[0]), detail), name, argument);
+    Described out;
+    out.call = "ioctl";
+    out.arguments = {{"fd", descriptor(static_cast<int>(call.args[0]), detail), false},
+                     {"request", std::move(name), false},
+                     {"argument", std::move(argument), false}};
+    return out;
 }
 
-std::string mmap_call(const Call &call, const Detail &detail) {
+Described mmap_call(const Call &call, const Detail &detail) {
     constexpr FlagName kProtections[] = {{PROT_READ, "PROT_READ"}, {PROT_WRITE, "PROT_WRITE"}, {PROT_EXEC, "PROT_EXEC"}};
     constexpr FlagName kFlags[] = {{MAP_SHARED, "MAP_SHARED"},     {MAP_PRIVATE, "MAP_PRIVATE"},
                                    {MAP_FIXED, "MAP_FIXED"},       {MAP_ANONYMOUS, "MAP_ANONYMOUS"},
                                    {MAP_POPULATE, "MAP_POPULATE"}, {MAP_NORESERVE, "MAP_NORESERVE"},
                                    {MAP_LOCKED, "MAP_LOCKED"}};
-    return format("mmap({}, {}, {}, {}, {}, {})", pointer(call.args[0]), call.args[1],
-                  call.args[2] == 0 ? "PROT_NONE" : flag_names(call.args[2], kProtections), flag_names(call.args[3], kFlags),
-                  descriptor(static_cast<int>(call.args[4]), detail), call.args[5]);
+    Described out;
+    out.call = "mmap";
+    out.result_is_address = true;
+    const auto add = [&](std::string_view name, std::string value) {
+        out.arguments.push_back({std::string(name), std::move(value), false});
+    };
+    add("addr", pointer(call.args[0]));
+    add("length", format("{}", call.args[1]));
+    add("prot", call.args[2] == 0 ? "PROT_NONE" : flag_names(call.args[2], kProtections));
+    add("flags", flag_names(call.args[3], kFlags));
+    add("fd", descriptor(static_cast<int>(call.args[4]), detail));
+    add("offset", format("{}", call.args[5]));
+    return out;
 }
 
 } // namespace
@@ -378,22 +408,44 @@ bool is_narrated(const Call &call) {
     return call.number == __NR_bpf || call.number == __NR_perf_event_open || call.number == __NR_mmap;
 }
 
+Described describe_parts(const Call &call, long result, const Detail &detail) {
+    if (!is_narrated(call)) return {};
+    Described out = call.number == __NR_bpf               ? bpf_call(call, result, detail)
+                    : call.number == __NR_perf_event_open ? perf_call(call, detail)
+                    : call.number == __NR_ioctl           ? ioctl_call(call, result, detail)
+                                                          : mmap_call(call, detail);
+    out.result = result;
+    if (result < 0 && result > -4096) {
+        out.error = static_cast<int>(-result);
+        out.error_name = errno_name(out.error);
+    }
+    out.why = std::string(call.why);
+    return out;
+}
+
 std::string describe(const Call &call, long result, const Detail &detail) {
     if (!is_narrated(call)) return {};
-    std::string out = call.number == __NR_bpf               ? bpf_call(call, result, detail)
-                      : call.number == __NR_perf_event_open ? perf_call(call, detail)
-                      : call.number == __NR_ioctl           ? ioctl_call(call, result, detail)
-                                                            : mmap_call(call, detail);
-    if (result < 0 && result > -4096) {
-        const int os = static_cast<int>(-result);
-        const char *sentence = strerrordesc_np(os);
-        append(out, " = -1 {}{}", errno_name(os), sentence ? format(" ({})", sentence) : std::string());
-    } else if (call.number == __NR_mmap) {
-        append(out, " = {:#x}", static_cast<uint64_t>(result));
-    } else {
-        append(out, " = {}", result);
+    const Described parts = describe_parts(call, result, detail);
+    std::string out = format("{}(", parts.call);
+    if (!parts.request.empty()) append(out, "{}, ", parts.request);
+    const bool unread = parts.in_struct == 1 && parts.arguments[0].name.empty(); // the struct's address stands for it
+    for (size_t i = 0; i < parts.arguments.size(); ++i) {
+        const Described::Argument &one = parts.arguments[i];
+        if (i != 0) out += ", ";
+        if (i == 0 && parts.in_struct != 0 && !unread) out += '{';
+        if (one.is_named && !one.name.empty()) append(out, "{}=", one.name);
+        out += one.value;
+        if (i + 1 == parts.in_struct && !unread) out += '}';
     }
-    if (!call.why.empty()) append(out, "   # {}", call.why);
+    if (parts.error != 0) {
+        const char *sentence = strerrordesc_np(parts.error);
+        append(out, ") = -1 {}{}", parts.error_name, sentence ? format(" ({})", sentence) : std::string());
+    } else if (parts.result_is_address) {
+        append(out, ") = {:#x}", static_cast<uint64_t>(result));
+    } else {
+        append(out, ") = {}", result);
+    }
+    if (!parts.why.empty()) append(out, "   # {}", parts.why);
     return out;
 }
 

@@ -8,7 +8,10 @@
 // 4 and 8 bytes are [N], other bytes are quoted.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/sys/contents.h"
 #include "runtime/sys/descriptors.h"
@@ -23,6 +26,27 @@ struct Detail {
     const Descriptors *fds = nullptr; ///< what descriptors are, and how large a map's keys and values
     Bounds bounds = kFew;
 };
+
+/// A call in its parts, for whoever prints them otherwise.
+struct Described {
+    /// One of its arguments, or a field of the struct that an argument points at.
+    struct Argument {
+        std::string name;     ///< "map_type"; empty: the struct's address, which couldn't be read
+        std::string value;    ///< "BPF_MAP_TYPE_RINGBUF", "5<events>", a number
+        bool is_named = true; ///< the line of text has its name, too
+    };
+    std::string_view call;           ///< "bpf"; empty: no call that is narrated
+    std::string request;             ///< of bpf(2): "BPF_MAP_CREATE"
+    std::vector<Argument> arguments; ///< the struct's first
+    size_t in_struct = 0;            ///< how many of them are its fields
+    long result = 0;                 ///< or -errno
+    bool result_is_address = false;  ///< of mmap(2)
+    int error = 0;                   ///< errno, or 0
+    std::string error_name;          ///< "EINVAL"
+    std::string why;                 ///< see Because
+};
+/// See describe(), which makes a line of it.
+[[nodiscard]] Described describe_parts(const Call &call, long result, const Detail &detail = {});
 
 /// The call with its attributes decoded by name, its result or errno, and why it was made. Follows the attribute pointers of
 /// the call, so it belongs into Observer::after(), while they are alive; reads nothing else. Empty for other calls.

@@ -180,7 +180,7 @@ TEST_CASE("commands: every table is well formed") {
             CAPTURE(o.name);
             CHECK(!o.help.empty());
             CHECK(!o.help.ends_with('.'));
-            CHECK((o.kind == Kind::flag) == o.argument.empty());
+            CHECK((o.kind == Kind::flag) == (o.argument.empty() || o.argument.starts_with("[=")));
             CHECK((o.kind == Kind::choice) == !o.choices.empty());
             CHECK(o.name != "help");
             CHECK(o.letter != 'h');
