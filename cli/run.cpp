@@ -6,8 +6,10 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/guests.h"
 #include "cli/object_file.h"
 #include "cli/own_folder.h"
+#include "cli/run_guests.h"
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "programs/experiment/parse.h"
@@ -53,6 +55,21 @@ constexpr Option kOptions[] = {
      .help = "how long steps wait that don't say it: 3, 0.5, 200ms, 2m; otherwise until COMMAND or the experiment's own commands "
              "end, or Ctrl-C",
      .section = "How long"},
+    {.name = "kernel",
+     .kind = Kind::text,
+     .argument = "NAME[,NAME...]",
+     .help = "carry it out on these kernels instead of this one, each in a guest (rawbpf vm, which lists the names), with the "
+             "programs "
+             "of its workloads as they are here",
+     .section = "On other kernels"},
+    {.name = "count",
+     .kind = Kind::choice,
+     .argument = "WHAT",
+     .help = "with --kernel: what the guest's clock counts. instructions: its own instructions, one a nanosecond, so that "
+             "figures are "
+             "the same every time. time: the time of this machine",
+     .fallback = "time",
+     .choices = "time instructions"},
     kAsRootOption,
     format_option("text", "text json csv"),
     kJsonOption,
@@ -70,6 +87,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf run --set pid=1234 -d 10 reads.exp", "with another value of a parameter, for ten seconds"},
     {"sudo rawbpf run --set block=512,4k,64k --repeat 10 sweep.exp", "what does the size of a block change?"},
     {"sudo rawbpf run --json reads.exp | jq .", "results as JSON lines"},
+    {"rawbpf run --kernel 5.10,6.1,6.12 --count instructions --repeat 6 reads.exp", "its figures on three kernels, side by side"},
     {"rawbpf run --check reads.exp", "is it right, and does this kernel have the probes that it wants?"},
 };
 
@@ -160,6 +178,11 @@ bool measures(const experiment::Experiment &e) {
                        [](const experiment::Step &step) { return step.kind == experiment::Step::Kind::measure; });
 }
 
+Error nothing_measured(const InputFile &file) {
+    return make_error(Errc::invalid_argument, format("{} measures nothing that could be put side by side", file.name()),
+                      "a line `measure NAME = VALUE` names a figure");
+}
+
 Error in_variant(Error error, const experiment::Variant &variant) {
     return variant.name.empty() ? error : in_context(std::move(error), format("with {}", variant.name));
 }
@@ -196,6 +219,45 @@ Result<experiment::RunOutcome> run_series(const std::vector<Prepared> &prepared,
     return all;
 }
 
+// What a guest is told: what this run was told, but for its format and what is decided here.
+std::vector<std::string> options_for_guests(const Arguments &a) {
+    std::vector<std::string> out;
+    for (const std::string_view set : a.all(option("set"))) out.push_back(format("--set={}", set));
+    for (const char *flag : {"emulate", "check", "verbose"})
+        for (size_t i = 0; i < std::size(kOptions); ++i)
+            if (kOptions[i].name == flag && a.has({i})) out.push_back(format("--{}", flag));
+    for (const char *name : {"repeat", "duration"})
+        for (size_t i = 0; i < std::size(kOptions); ++i)
+            if (kOptions[i].name == name && a.has({i})) out.push_back(format("--{}={}", name, a.text({i})));
+    if (a.has(option("syscalls"))) out.emplace_back(a.text(option("syscalls")).empty() ? "--syscalls" : "--syscalls=json");
+    return out;
+}
+
+int run_elsewhere(const Arguments &a, const InputFile &file, const experiment::Variant &first, bool series, Output &output) {
+    GuestExperiment how;
+    Result<std::vector<std::string>> kernels = kernel_names(a.text(option("kernel")));
+    if (!kernels) return complain(kWho, kernels.error(), 2);
+    how.kernels = std::move(*kernels);
+    how.instructions = a.text(option("count")) == "instructions";
+    how.series = series;
+    how.options = options_for_guests(a);
+    how.command = a.workload();
+    how.form = std::string(a.text(option("format")));
+    const std::string_view text(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
+    experiment::Parsed parsed = experiment::parse(text, file.name(), first.settings);
+    if (Result<void> right = mistaken(parsed.mistakes, file.name()); !right) return complain(kWho, right.error());
+    if (series && !measures(parsed.experiment)) return complain(kWho, nothing_measured(file));
+    Result<std::string> path = whole_path(file.name());
+    if (!path)
+        return complain(kWho,
+                        make_error(Errc::invalid_argument, format("{} can't be taken to a guest", file.name()),
+                                   "the experiment has to be a file"),
+                        2);
+    if (Result<void> emptied = output.empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    output.keep();
+    return run_experiment_in_guests(parsed.experiment, *path, how, output);
+}
+
 int run_run(const Arguments &a) {
     if (a.has(option("list"))) return list_experiments();
     if (a.operands().empty())
@@ -211,6 +273,10 @@ int run_run(const Arguments &a) {
     if (!file) return complain(kWho, file.error());
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
+    const bool series = variants->size() > 1 || a.has(option("repeat"));
+    if (a.has(option("kernel"))) return run_elsewhere(a, *file, variants->front(), series, *output);
+    if (a.has(option("count")))
+        return complain(kWho, make_error(Errc::invalid_argument, "--count is about guests", "--kernel NAME boots one"), 2);
     // Signals first: one that comes while attaching ends the first step that waits, and everything is let go of as it should be.
     Result<sys::SignalFd> signals = sys::SignalFd::open(sys::kEndingSignals);
     if (!signals) return complain(kWho, signals.error());
@@ -221,11 +287,7 @@ int run_run(const Arguments &a) {
         if (!one) return complain(kWho, in_variant(std::move(one).error(), variant));
         prepared.push_back(std::move(*one));
     }
-    const bool series = variants->size() > 1 || a.has(option("repeat"));
-    if (series && !measures(prepared[0].experiment))
-        return complain(kWho, make_error(Errc::invalid_argument,
-                                         format("{} measures nothing that could be put side by side", file->name()),
-                                         "a line `measure NAME = VALUE` names a figure"));
+    if (series && !measures(prepared[0].experiment)) return complain(kWho, nothing_measured(*file));
     if (a.has(option("check"))) return 0;
     if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
     output->keep();

@@ -73,16 +73,21 @@ Result<std::vector<Variant>> variants_of(std::span<const std::string_view> given
 
 size_t turn_of(size_t round, size_t n, size_t variants) { return (round + n) % variants; }
 
+Series::Row &Series::row_of(size_t variant, const std::string &measure) {
+    const auto same = [&](const Row &row) { return row.variant == variant && row.measure == measure; };
+    const auto row = std::find_if(rows_.begin(), rows_.end(), same);
+    if (row != rows_.end()) return *row;
+    const auto later = [&](const Row &other) { return other.variant > variant; };
+    return *rows_.insert(std::find_if(rows_.begin(), rows_.end(), later), Row{variant, measure});
+}
+
 void Series::add(size_t variant, std::span<const std::pair<std::string, Number>> measures) {
-    for (const auto &[measure, value] : measures) {
-        const auto same = [&](const Row &row) { return row.variant == variant && row.measure == measure; };
-        auto row = std::find_if(rows_.begin(), rows_.end(), same);
-        if (row == rows_.end()) {
-            const auto later = [&](const Row &other) { return other.variant > variant; };
-            row = rows_.insert(std::find_if(rows_.begin(), rows_.end(), later), Row{variant, measure});
-        }
-        row->values.push_back(static_cast<double>(value));
-    }
+    for (const auto &[measure, value] : measures) row_of(variant, measure).values.push_back(static_cast<double>(value));
+}
+
+void Series::add(size_t variant, const std::string &measure, std::span<const double> values) {
+    std::vector<double> &all = row_of(variant, measure).values;
+    all.insert(all.end(), values.begin(), values.end());
 }
 
 void Series::append_text(std::string &out) const {

@@ -34,6 +34,8 @@ class Series {
 
     /// What one run measured.
     void add(size_t variant, std::span<const std::pair<std::string, Number>> measures);
+    /// What somebody else has collected, in the order in which it came.
+    void add(size_t variant, const std::string &measure, std::span<const double> values);
     /// A row for each figure of each variant: how many values, minimum, median, its 95 % interval (of six values or more), MAD.
     void append_text(std::string &out) const;
     void append_csv(std::string &out) const;
@@ -46,6 +48,7 @@ class Series {
         std::string measure;
         std::vector<double> values{};
     };
+    [[nodiscard]] Row &row_of(size_t variant, const std::string &measure);
     std::vector<std::string> variants_;
     std::vector<Row> rows_; ///< by variant, then in the order in which a run measures
 };
