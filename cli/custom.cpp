@@ -16,7 +16,7 @@
 #include "programs/custom/view.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
-#include "programs/render/run_facts.h"
+#include "programs/render/run_cost.h"
 #include "programs/session/run_info.h"
 #include "programs/session/run_loop.h"
 #include "runtime/base/fail.h"
@@ -108,7 +108,7 @@ custom::Format format_of(const Arguments &a) {
     return static_cast<custom::Format>(named - std::begin(custom::kFormats)); // the table allows only names that exist
 }
 
-Result<void> check(const Arguments &a) {
+Result<CommandOutput> check(const Arguments &a) {
     const bool target = !a.operands().empty();
     if (!target && !a.has(option("object")) && !a.has(option("pin")))
         return wrong_usage("TARGET:FUNCTION is missing", "as in ./prog:handle_request; or --object, or --pin");
@@ -129,15 +129,14 @@ Result<void> check(const Arguments &a) {
     (void)TRY(ring_bytes(a, option("ring")));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
-    TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
-    return {};
+    return place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output")));
 }
 
 class Run {
   public:
-    Run(const Arguments &a, Output &output, processes::DebugInfo *debug_info)
-        : a_(a), output_(output), debug_info_(debug_info), names_({a.has(option("lines")), a.has(option("inline"))}, debug_info) {
-    }
+    Run(const Arguments &a, Output &output, int command_output, processes::DebugInfo *debug_info)
+        : a_(a), output_(output), command_output_(command_output), debug_info_(debug_info),
+          names_({a.has(option("lines")), a.has(option("inline"))}, debug_info) {}
 
     Result<void> run() {
         if (a_.has(option("verbose"))) { // before the runs of all programs are counted, which takes longer than a tail call
@@ -152,7 +151,7 @@ class Run {
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following.unwind(tracer_->generic_object(), unwind_.memory, *program));
         if (following.unwinds() && !a_.workload().empty()) following.prepare(a_.workload());
-        child_ = TRY(spawn_workload(a_, option("as-root")));
+        child_ = TRY(spawn_workload(a_, option("as-root"), command_output_));
         if (child_.pid() >= 0) TRY(tracer_->follow(child_.pid()));
         const std::vector<int> pids = a_.pids(option("pid"));
         for (int pid : pids) {
@@ -295,7 +294,7 @@ class Run {
         cost.table_bytes = names_.following().stats().pool_bytes;
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
         cost.advice = names_.advice(unwind_.by);
-        render::set_ledger_cost(cost);
+        ledger.cost = cost;
         TRY(view_->finish(ledger));
         if (a_.has(option("quiet"))) return {};
         say(format("{}\n", view_->totals()));
@@ -319,6 +318,7 @@ class Run {
 
     const Arguments &a_;
     Output &output_;
+    int command_output_; ///< the descriptor; -1: ours
     sys::Child child_;
     processes::DebugInfo *debug_info_;
     UnwindChoice unwind_;
@@ -332,7 +332,8 @@ class Run {
 };
 
 int run_custom_command(const Arguments &a) {
-    if (Result<void> fine = check(a); !fine) return complain(kWho, fine.error(), 2);
+    const Result<CommandOutput> command_output = check(a);
+    if (!command_output) return complain(kWho, command_output.error(), 2);
     const std::optional<render::Format> rendered = render::format_named(a.text(option("format")));
     if (rendered && render::is_json(*rendered) && !render::writes_json())
         return complain(kWho, make_error(Errc::unsupported, "this build writes no JSON"));
@@ -341,7 +342,7 @@ int run_custom_command(const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     stop_on_signals();
-    Result<void> done = Run(a, *output, debug_info->get()).run();
+    Result<void> done = Run(a, *output, command_output->fd, debug_info->get()).run();
     if (!done) {
         if (reader_gone(done.error())) return 0;
         return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);

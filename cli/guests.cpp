@@ -39,9 +39,7 @@ Result<GuestEnd> run_in_guest(const GuestRun &run) {
     words.emplace_back("--");
     words.insert(words.end(), run.command.begin(), run.command.end());
     const Fd collected = TRY(sys::memory_file("rawbpf-guest"));
-    sys::set_child_stdout(collected.get());
-    Result<sys::Child> child = sys::Child::spawn(words);
-    sys::set_child_stdout(-1);
+    Result<sys::Child> child = sys::Child::spawn(words, {}, collected.get());
     if (!child) return std::move(child).failure();
     TRY(child->start());
     const sys::Exit exit = TRY(child->wait());

@@ -249,7 +249,7 @@ Result<void> check_off_cpu(const Arguments &a) {
 }
 
 // What can't be said row by row in the table.
-Result<void> check(const Arguments &a) {
+Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
     TRY(check_no_children(a, option("no-children"), option("pid"), false));
@@ -257,7 +257,8 @@ Result<void> check(const Arguments &a) {
         return wrong_usage(format("--comm: no thread has the name '{}'", a.text(option("comm"))), "a name has 1 to 15 bytes");
     TRY(check_event(a));
     TRY(check_as_root(a, option("as-root")));
-    TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
+    CommandOutput command_output =
+        TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
     TRY(check_off_cpu(a));
     TRY(check_otlp(a, otlp_ids(kOptions)));
     const bool viewed = is_viewed(a);
@@ -296,7 +297,7 @@ Result<void> check(const Arguments &a) {
     if (a.text(option("record")) == "-" && is_terminal(1))
         return wrong_usage("--record -: a capture isn't for a terminal to show",
                            "send it to a file, or through a pipe to rawbpf report -");
-    return {};
+    return command_output;
 }
 
 Result<ProfileOptions> profile_options(const Arguments &a) {
@@ -380,9 +381,11 @@ class Receiver final : public Sink {
 };
 
 int run_profile_command(const Arguments &a) {
-    if (Result<void> good = check(a); !good) return complain(kWho, good.error(), 2);
+    Result<CommandOutput> command_output = check(a);
+    if (!command_output) return complain(kWho, command_output.error(), 2);
     Result<ProfileOptions> options = profile_options(a);
     if (!options) return complain(kWho, options.error(), 2);
+    options->workload_output = command_output->fd;
 
     if (a.has(option("container"))) {
         Result<std::string> found = processes::find_container(processes::cgroup_root(), a.text(option("container")));

@@ -81,25 +81,22 @@ Result<void> check_as_root(const Arguments &a, Id as_root) {
     return {};
 }
 
-Result<void> place_command_output(const Arguments &a, Id command_output, std::string_view format, std::string_view output) {
-    static Fd file; // as long as children may be started
+Result<CommandOutput> place_command_output(const Arguments &a, Id command_output, std::string_view format,
+                                           std::string_view output) {
     std::string_view where = a.text(command_output);
     if (a.workload().empty()) {
         if (!where.empty()) return wrong_usage("--command-output is about COMMAND, and there is none", "put it behind --");
-        return {};
+        return CommandOutput();
     }
     const bool for_people = format.empty() || format == "text" || format == "table" || format == "top";
     const bool on_stdout = output.empty() || output == "-";
     if (where.empty()) where = on_stdout && !for_people ? "stderr" : "stdout";
-    if (where == "stdout") return {};
-    if (where == "stderr") {
-        sys::set_child_stdout(2);
-        return {};
-    }
+    if (where == "stdout") return CommandOutput();
+    if (where == "stderr") return CommandOutput{Fd(), 2};
     const std::string path = where == "null" ? "/dev/null" : std::string(where);
-    file = TRY_IN(sys::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666), "--command-output {}", path);
-    sys::set_child_stdout(file.get());
-    return {};
+    Fd file = TRY_IN(sys::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666), "--command-output {}", path);
+    const int fd = file.get();
+    return CommandOutput{std::move(file), fd};
 }
 
 Result<void> check_ready_fd(const Arguments &a, Id ready_fd) {
@@ -130,11 +127,11 @@ Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids) {
     return out;
 }
 
-Result<sys::Child> spawn_workload(const Arguments &a, Id as_root) {
+Result<sys::Child> spawn_workload(const Arguments &a, Id as_root, int output) {
     if (a.workload().empty()) return sys::Child();
     std::optional<sys::User> user;
     if (!a.has(as_root)) user = TRY(sys::invoking_user());
-    return sys::Child::spawn(a.workload(), user);
+    return sys::Child::spawn(a.workload(), user, output);
 }
 
 Result<void> tell_ready(const Arguments &a, Id ready_fd) {

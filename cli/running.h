@@ -38,10 +38,15 @@ class PrintingRest {
 [[nodiscard]] Unexpected wrong_usage(std::string text, std::string hint = {});
 /// --as-root without a COMMAND.
 [[nodiscard]] Result<void> check_as_root(const Arguments &a, Id as_root);
+/// What COMMAND has as its standard output; -1: ours.
+struct CommandOutput {
+    Fd file; ///< one that was opened for it
+    int fd = -1;
+};
 /// Where COMMAND's standard output goes, by --command-output or by what else stands on ours: `format` and `output` are what was
 /// asked for. Errors: invalid_argument without a COMMAND, and those of open(2).
-[[nodiscard]] Result<void> place_command_output(const Arguments &a, Id command_output, std::string_view format,
-                                                std::string_view output);
+[[nodiscard]] Result<CommandOutput> place_command_output(const Arguments &a, Id command_output, std::string_view format,
+                                                         std::string_view output);
 /// --ready-fd of a descriptor that isn't open: later its number may be that of a file or a map of ours.
 [[nodiscard]] Result<void> check_ready_fd(const Arguments &a, Id ready_fd);
 
@@ -72,9 +77,10 @@ template <size_t N> consteval UnwindIds unwind_ids(const Option (&table)[N]) {
 /// What they ask for. Errors: invalid_argument, for a size that is none.
 [[nodiscard]] Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids);
 
-/// COMMAND, waiting before its exec; without one a Child that is none (its pid is -1). Errors: Child::spawn()'s, and
+/// COMMAND, waiting before its exec, with `output` as its standard output (-1: ours); without one a Child that is none (its pid
+/// is -1). Errors: Child::spawn()'s, and
 /// invoking_user()'s without --as-root.
-[[nodiscard]] Result<sys::Child> spawn_workload(const Arguments &a, Id as_root);
+[[nodiscard]] Result<sys::Child> spawn_workload(const Arguments &a, Id as_root, int output);
 /// The byte for --ready-fd, where that is asked for.
 [[nodiscard]] Result<void> tell_ready(const Arguments &a, Id ready_fd);
 /// Ends COMMAND if it runs on, and waits for up to two seconds: how it ended, in words; empty when there is none. It may run on

@@ -17,7 +17,7 @@
 #include "cli/view.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
-#include "programs/render/run_facts.h"
+#include "programs/render/run_cost.h"
 #include "programs/render/text.h"
 #include "programs/session/run_info.h"
 #include "programs/session/run_loop.h"
@@ -106,13 +106,15 @@ int list_probes(const std::string &who, const trace::TraceOptions &o, Output &ou
 class Run {
   public:
     /// `spans`: nullptr for events.
-    Run(const Arguments &a, trace::TraceOptions options, Output &output, SpanRun *spans, processes::DebugInfo *debug_info)
-        : a_(a), options_(std::move(options)), output_(output), spans_(spans), debug_info_(debug_info) {}
+    Run(const Arguments &a, trace::TraceOptions options, Output &output, int command_output, SpanRun *spans,
+        processes::DebugInfo *debug_info)
+        : a_(a), options_(std::move(options)), output_(output), command_output_(command_output), spans_(spans),
+          debug_info_(debug_info) {}
 
     Result<void> run() {
         cpu_before_ns_ = sys::process_cpu_ns();
         Starting starting(who_, a_.has(option("quiet")));
-        child_ = TRY(spawn_workload(a_, option("as-root")));
+        child_ = TRY(spawn_workload(a_, option("as-root"), command_output_));
         if (child_.pid() >= 0) options_.workload = child_.pid();
         for (int pid : a_.pids(option("pid"))) {
             if (!sys::process_exists(pid)) return fail(Errc::not_found, "process {}: there is none of that number", pid);
@@ -327,7 +329,7 @@ class Run {
         cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
         cost.table_bytes = view_->following().stats().pool_bytes;
         cost.advice = view_->advice(options_.unwind.by);
-        render::set_ledger_cost(cost);
+        ledger.cost = cost;
         if (groups_) TRY(groups_->finish(sys::monotonic_ns()));
         TRY(view_->finish(counts, ledger));
         TRY(output_.writer().flush());
@@ -359,6 +361,7 @@ class Run {
     const std::string who_ = who(a_);
     trace::TraceOptions options_;
     Output &output_;
+    int command_output_; ///< the descriptor; -1: ours
     SpanRun *spans_;
     processes::DebugInfo *debug_info_;
     std::unique_ptr<render::Renderer> renderer_;
@@ -376,7 +379,8 @@ class Run {
 };
 
 int run_trace_command(const Arguments &a) {
-    if (Result<void> fine = check(a); !fine) return complain(who(a), fine.error(), 2);
+    const Result<CommandOutput> command_output = check(a);
+    if (!command_output) return complain(who(a), command_output.error(), 2);
     Result<trace::TraceOptions> options = trace_options(a);
     if (!options) return complain(who(a), options.error(), 2);
     if (const std::string_view shape = a.text(option("format")); (shape == "json" || shape == "chrome") && !render::writes_json())
@@ -394,7 +398,7 @@ int run_trace_command(const Arguments &a) {
     if (wants_stacks(a)) debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(who(a), debug_info.error(), 3);
     stop_on_signals();
-    Result<void> done = Run(a, std::move(*options), *output, spans.get(), debug_info->get()).run();
+    Result<void> done = Run(a, std::move(*options), *output, command_output->fd, spans.get(), debug_info->get()).run();
     if (!done) {
         if (reader_gone(done.error())) return 0;
         return complain(who(a), done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);

@@ -32,7 +32,7 @@ bool counts_stacks(const Arguments &a) {
 }
 bool has_call_times(const Arguments &a) { return format_of(a) == trace::Format::folded && !counts_stacks(a); }
 
-Result<void> check(const Arguments &a) {
+Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
         return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
     if (a.operands().empty() && !a.has(option("pid")))
@@ -40,7 +40,8 @@ Result<void> check(const Arguments &a) {
     TRY(check_no_children(a, option("no-children"), option("pid"), true));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
-    TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
+    CommandOutput command_output =
+        TRY(place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output"))));
     TRY(check_groups(a));
     TRY(check_spans(a, kSpanIds));
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
@@ -67,7 +68,7 @@ Result<void> check(const Arguments &a) {
         return wrong_usage(format("--graph is a form of text, not of -f {}", shape), "-f chrome draws calls as bars");
     if (a.has(option("count")) && a.has(option("latency"))) return wrong_usage("--count keeps no times", "leave one of them out");
     if (a.has(option("count")) && a.has(option("max-events"))) return wrong_usage("--count shows no events to end after");
-    return {};
+    return command_output;
 }
 
 Result<trace::TraceOptions> trace_options(const Arguments &a) {

@@ -4,6 +4,7 @@
 #include "cli/common_options.h"
 #include "cli/lines.h"
 #include "cli/options.h"
+#include "cli/running.h"
 #include "cli/trace_export.h"
 #include "programs/trace/tracer.h"
 #include "programs/trace/view.h"
@@ -175,8 +176,8 @@ bool wants_stacks(const Arguments &a);
 bool counts_stacks(const Arguments &a);
 bool has_call_times(const Arguments &a);
 
-/// What no run can do, told before anything is opened. Errors: invalid_argument, with a hint.
-[[nodiscard]] Result<void> check(const Arguments &a);
+/// What no run can do, told before anything else is opened than what COMMAND writes to. Errors: invalid_argument, with a hint.
+[[nodiscard]] Result<CommandOutput> check(const Arguments &a);
 /// What the tracer is to do. Errors: invalid_argument; a file that --types names can't be read.
 [[nodiscard]] Result<trace::TraceOptions> trace_options(const Arguments &a);
 

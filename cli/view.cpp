@@ -6,7 +6,7 @@
 
 #include "cli/formats.h"
 #include "programs/render/ledger.h"
-#include "programs/render/run_facts.h"
+#include "programs/render/run_cost.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
 
@@ -68,7 +68,7 @@ render::RunCost cost_of(const Outcome &outcome) {
 Result<void> View::finish(const Outcome &outcome) {
     Ledger ledger = outcome.ledger;
     ledger.elapsed_ns = outcome.elapsed_ns;
-    render::set_ledger_cost(cost_of(outcome));
+    ledger.cost = cost_of(outcome);
     renderer_->end(ledger);
     return output_.writer().flush();
 }

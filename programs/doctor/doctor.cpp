@@ -169,8 +169,8 @@ std::vector<Check> examine() {
 }
 
 RunInfo describe_run() {
-    render::describe_environment_by(read_environment);
     RunInfo run;
+    run.environment = read_environment;
     if (Result<sys::SystemName> name = sys::system_name()) {
         run.kernel = name->release;
         run.arch = name->machine == "aarch64" ? "arm64" : name->machine;

@@ -25,9 +25,7 @@ std::string by_descriptor(const Fd &fd) { return format("/proc/{}/fd/{}", sys::o
 
 // nullopt: there is no program of that name.
 Result<std::optional<sys::Exit>> run(std::vector<std::string> command, const Fd &output) {
-    sys::set_child_stdout(output.get());
-    Result<sys::Child> child = sys::Child::spawn(command);
-    sys::set_child_stdout(-1);
+    Result<sys::Child> child = sys::Child::spawn(command, {}, output.get());
     Result<void> started = child ? child->start() : Result<void>(std::move(child).failure());
     if (!started) {
         if (started.error().kind == Errc::not_found) return std::optional<sys::Exit>();

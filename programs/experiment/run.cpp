@@ -183,9 +183,8 @@ class Run {
     }
 
     Result<void> start(const std::vector<std::string> &command) {
-        if (settings_.form != OutputForm::text || settings_.quiet) sys::set_child_stdout(2);
-        Result<sys::Child> child = sys::Child::spawn(command, settings_.user);
-        sys::set_child_stdout(-1);
+        const int output = settings_.form != OutputForm::text || settings_.quiet ? 2 : -1;
+        Result<sys::Child> child = sys::Child::spawn(command, settings_.user, output);
         if (!child) return std::move(child).failure();
         children_.push_back(std::move(*child));
         child_started_.push_back(sys::monotonic_ns());

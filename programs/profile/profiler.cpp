@@ -113,7 +113,7 @@ class Run {
             std::optional<sys::User> user;
             if (!options_.as_root) user = TRY(sys::invoking_user());
             following_.symbols().set_owner(user ? user->uid : sys::effective_uid());
-            child_ = TRY(sys::Child::spawn(options_.workload, user));
+            child_ = TRY(sys::Child::spawn(options_.workload, user, options_.workload_output));
             if (options_.off_cpu) TRY(pids_->put(static_cast<uint32_t>(child_.pid()), uint8_t{1}));
         }
         sys::raise_open_files(); // three descriptors a CPU; the workload has been forked, so it keeps its own limit

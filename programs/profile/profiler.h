@@ -61,6 +61,7 @@ struct ProfileOptions {
     bool idle = false;                 ///< show samples of the idle task too
     double duration_s = 0;             ///< 0: until the workload ends, the processes given have all exited, or `stop`
     std::vector<std::string> workload; ///< started, profiled from its exec to its end; excludes pids
+    int workload_output = -1;          ///< what the workload has as its standard output, borrowed; -1: this process's own
     bool as_root = false;              ///< the workload keeps root under sudo, instead of becoming $SUDO_UID
     int ready_fd = -1;                 ///< a byte is written here when everything is attached (the workload not yet released)
     int record_fd = -1;                ///< a capture file is written here

@@ -4,11 +4,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "programs/render/run_cost.h"
+
 namespace rawbpf::inline v0 {
+
+namespace render {
+struct Environment;
+}
 
 /// One named frame. Shared: the same address in the same module is one object, however many samples it appears in. With inlined
 /// functions one address is several frames, innermost first; all but the last are inlined.
@@ -56,6 +64,7 @@ struct Ledger {
     /// Off-CPU: what else is known of waits: those of the shown that weren't over, those of the filtered that were too short, and
     /// how often a thread was preempted, which is no wait. Outside the sum. Empty: samples, not waits.
     std::vector<std::pair<std::string, uint64_t>> waits = {};
+    std::optional<render::RunCost> cost = {}; ///< nullopt: a report's, which costs nothing
     [[nodiscard]] bool adds_up() const {
         uint64_t sum = shown + filtered + sampled_out;
         for (auto &[reason, n] : lost) sum += n;
@@ -75,6 +84,8 @@ struct RunInfo {
     double frequency = 0; ///< Hz, for the graphs' captions; 0 unknown
     /// What was sampled, as perf calls it: "cpu-clock", "page-faults", "sched:sched_switch"; empty: unknown. kWaits is ours.
     std::string event = {};
+    /// What figures depend on besides what is measured, as it is when it is written down; nullptr: another machine's capture.
+    render::Environment (*environment)() = nullptr;
     uint64_t period = 0; ///< a sample is taken at each so many-th event; 0: `frequency` times a second, or waits
     /// Whether samples stand for events, and not for time.
     [[nodiscard]] bool counts_events() const { return period != 0; }

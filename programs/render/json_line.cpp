@@ -78,9 +78,6 @@ void append_json_frames(std::string &out, const std::vector<FramePtr> &frames) {
 
 namespace {
 
-Environment (*read_environment)() = nullptr;
-std::optional<RunCost> ledger_cost;
-
 void append_numbers(std::string &out, std::string_view words) {
     out += '[';
     for (std::string_view rest = words; !rest.empty();) {
@@ -145,9 +142,6 @@ void append_advice(std::string &out, const std::vector<StackAdvice> &advice) {
 
 } // namespace
 
-void describe_environment_by(Environment (*read)()) { read_environment = read; }
-void set_ledger_cost(const RunCost &cost) { ledger_cost = cost; }
-
 void append_json_header(std::string &out, const RunInfo &run) {
     JsonLine line(out, "header");
     line.number("schema", 1);
@@ -162,7 +156,7 @@ void append_json_header(std::string &out, const RunInfo &run) {
     line.number("cpus", run.cpus).text("start", rfc3339(run.start_wall_ns));
     if (!run.event.empty()) line.text("event", run.event);
     if (run.period) line.number("period", run.period);
-    if (read_environment) append_environment(line.raw("environment"), read_environment());
+    if (run.environment) append_environment(line.raw("environment"), run.environment());
 }
 
 void append_json_ledger(std::string &out, const Ledger &ledger) {
@@ -177,9 +171,9 @@ void append_json_ledger(std::string &out, const Ledger &ledger) {
     counts(line.raw("degraded"), ledger.degraded);
     if (!ledger.stack_ends.empty()) counts(line.raw("stack_ends"), ledger.stack_ends);
     if (!ledger.waits.empty()) counts(line.raw("waits"), ledger.waits);
-    if (!ledger_cost) return;
-    append_cost(line, ledger, *ledger_cost);
-    if (!ledger_cost->advice.empty()) append_advice(line.raw("advice"), ledger_cost->advice);
+    if (!ledger.cost) return;
+    append_cost(line, ledger, *ledger.cost);
+    if (!ledger.cost->advice.empty()) append_advice(line.raw("advice"), ledger.cost->advice);
 }
 
 } // namespace rawbpf::inline v0::render

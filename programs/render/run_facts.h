@@ -1,12 +1,10 @@
-// What else a run's first and last JSON lines say: the machine, so that two runs can be compared, and what the run cost.
+// What else a run's first JSON line says: the machine, so that two runs can be compared.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "programs/render/ledger.h"
 
 namespace rawbpf::inline v0::render {
 
@@ -25,11 +23,5 @@ struct Environment {
     /// A field's name in JSON, and why it isn't known, or not all of it: "load" -> "/proc/loadavg: Permission denied (EACCES)".
     std::vector<std::pair<std::string, std::string>> unread;
 };
-
-/// From now on headers have "environment": what `read` says at that moment. Whoever describes a run of this machine calls it
-/// (doctor::describe_run(), session::describe_run()); a report on another machine's capture doesn't.
-void describe_environment_by(Environment (*read)());
-/// The ledger that is written next says how long it took, how many events a second, and what it cost.
-void set_ledger_cost(const RunCost &cost);
 
 } // namespace rawbpf::inline v0::render

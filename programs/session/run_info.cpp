@@ -20,8 +20,8 @@ constexpr const char *kArch =
 } // namespace
 
 RunInfo describe_run(std::vector<std::string> command, std::string version, size_t cpus, uint64_t start_ns) {
-    render::describe_environment_by(doctor::read_environment);
     RunInfo run;
+    run.environment = doctor::read_environment;
     run.command = std::move(command);
     run.version = std::move(version);
     run.kernel = sys::first_line("/proc/sys/kernel/osrelease");

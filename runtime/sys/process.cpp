@@ -106,9 +106,7 @@ Plan plan_for(const std::vector<std::string> &argv, const std::optional<User> &u
     return plan;
 }
 
-int child_stdout = -1;
-
-[[noreturn]] void child_main(const Plan &plan, const std::optional<User> &user, int go, int failed, int parent) {
+[[noreturn]] void child_main(const Plan &plan, const std::optional<User> &user, int output, int go, int failed, int parent) {
     uint64_t none = 0;
     direct(__NR_rt_sigprocmask, SIG_SETMASK, reg(&none), 0, kSignalSetSize);
     struct {
@@ -129,7 +127,7 @@ int child_stdout = -1;
     while (n == -EINTR);
     if (n != 1) direct(__NR_exit_group, 127);
 
-    if (child_stdout >= 0) direct(__NR_dup3, static_cast<uint64_t>(child_stdout), 1, 0);
+    if (output >= 0) direct(__NR_dup3, static_cast<uint64_t>(output), 1, 0);
     struct {
         int32_t os, step;
     } report{0, 0}; // step 0: exec, 1: identity
@@ -216,9 +214,7 @@ std::string Exit::text() const {
     return name ? format("was killed by SIG{}", name) : format("was killed by signal {}", code);
 }
 
-void set_child_stdout(int fd) { child_stdout = fd; }
-
-Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::optional<User> &user) {
+Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::optional<User> &user, int output) {
     if (argv.empty() || argv[0].empty()) return fail(Errc::invalid_argument, "no command to run");
     Plan plan = plan_for(argv, user);
     bool found = false;
@@ -244,7 +240,7 @@ Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::opti
     if (pid < 0) return fail_os(static_cast<int>(-pid), "starting {}", argv[0]);
     if (pid == 0) {
         direct(__NR_close, static_cast<uint64_t>(go.write.get())); // else its read would never end when the parent dies
-        child_main(plan, user, go.read.get(), failed.write.get(), parent);
+        child_main(plan, user, output, go.read.get(), failed.write.get(), parent);
     }
     child.pid_ = static_cast<int>(pid);
     child.pidfd_ = Fd(pidfd);

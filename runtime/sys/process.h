@@ -38,19 +38,16 @@ struct Exit {
     [[nodiscard]] std::string text() const;
 };
 
-/// What children that are spawned from now on have as their standard output: a descriptor (borrowed), or -1 for this process's
-/// own.
-void set_child_stdout(int fd);
-
 /// A child process that waits, before its exec, until it is told to go: so that probes can be attached before its first
 /// instruction. It doesn't outlive its owner: dropping it ends it, and should this process die without dropping it (SIGKILL, a
 /// crash), the kernel sends it SIGTERM. Only let_run() lets it run on.
 class [[nodiscard]] Child {
   public:
     /// Forks. `argv[0]` is looked up in PATH. The child gets this process's stdin, stdout, stderr and environment, default
-    /// signal handling and, with `user`, that identity (HOME, USER and LOGNAME follow). Errors: not_found when no such program;
+    /// signal handling and, with `user`, that identity (HOME, USER and LOGNAME follow). `output`: what it has as its standard
+    /// output in place of this process's own, a descriptor (borrowed for the call). Errors: not_found when no such program;
     /// invalid_argument (EACCES) when `argv[0]` is a path that can't be searched.
-    static Result<Child> spawn(const std::vector<std::string> &argv, const std::optional<User> &user = {});
+    static Result<Child> spawn(const std::vector<std::string> &argv, const std::optional<User> &user = {}, int output = -1);
     Child() = default;
     Child(Child &&other) noexcept;
     Child &operator=(Child &&other) noexcept;

@@ -92,10 +92,10 @@ TEST_CASE("json ledgers: what would make stacks whole, in fields and as a senten
     if (!writes_json()) SKIP("this build writes no JSON");
     const StackAdvice advice{"lib\"x.so", 200, 50, "--depth 255 shows more frames"};
     CHECK(advice.sentence() == "25 % of the stacks in lib\"x.so end early: --depth 255 shows more frames");
-    set_ledger_cost({.advice = {advice}});
+    Ledger ledger;
+    ledger.cost = RunCost{.advice = {advice}};
     std::string text;
-    append_json_ledger(text, {});
-    set_ledger_cost({});
+    append_json_ledger(text, ledger);
     CHECK(text.ends_with(
         R"("degraded":{},"advice":[{"where":"lib\"x.so","stacks":200,"early":50,"advice":"--depth 255 shows more frames"}]})"
         "\n"));
@@ -103,19 +103,21 @@ TEST_CASE("json ledgers: what would make stacks whole, in fields and as a senten
 
 TEST_CASE("json headers: a machine of which little is known, and why") {
     if (!writes_json()) SKIP("this build writes no JSON");
-    describe_environment_by([] {
+    RunInfo run;
+    run.environment = [] {
         Environment out;
         out.load = "0.52 1.50 2";
         out.mitigations.emplace();
         out.unread = {{"bpf_jit", "/proc/x: Permission denied (EACCES)"}};
         return out;
-    });
+    };
     std::string text;
-    append_json_header(text, {});
-    describe_environment_by([] { return Environment(); });
-    std::string unknown;
-    append_json_header(unknown, {});
-    describe_environment_by(nullptr);
+    append_json_header(text, run);
+    run.environment = [] { return Environment(); };
+    std::string unknown, none;
+    append_json_header(unknown, run);
+    append_json_header(none, {});
+    CHECK(none.find("environment") == std::string::npos);
     CHECK(text.ends_with(
         R"_("environment":{"cpu":null,"virtualization":null,"governor":null,"clock":null,"bpf_jit":null,"bpf_jit_harden":null,)_"
         R"_("load":[0.52,1.50,2],"mitigations":{},"unread":{"bpf_jit":"/proc/x: Permission denied (EACCES)"}}})_"
