@@ -1,5 +1,4 @@
 // `rawbpf btf dump`: types of the kernel, of a module, of a file or of something loaded; as C (vmlinux.h), as a listing, as JSON.
-#include <charconv>
 #include <optional>
 
 #include "cli/commands.h"
@@ -9,6 +8,7 @@
 #include "programs/inspect/btf_list.h"
 #include "programs/inspect/btf_source.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/numbers.h"
 #include "runtime/btf/c_header.h"
 #include "runtime/btf/print_raw.h"
 #include "runtime/sys/file.h"
@@ -44,13 +44,6 @@ constexpr Example kExamples[] = {
     {"rawbpf btf dump prog.bpf.o --json | jq -c 'select(.kind == \"datasec\")'", "an object's sections of variables"},
 };
 
-std::optional<uint32_t> as_number(std::string_view text) {
-    uint32_t value = 0;
-    auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
 /// The source that the first operands name; leaves the types.
 Result<BtfSource> open_source(std::span<const std::string_view> &operands, const std::string &base) {
     if (operands.empty()) return BtfSource::of_kernel("vmlinux");
@@ -63,7 +56,7 @@ Result<BtfSource> open_source(std::span<const std::string_view> &operands, const
         operands = operands.subspan(1);
         return BtfSource::of_kernel(name);
     }
-    if (std::optional<uint32_t> id = as_number(first); id && !sys::exists(first)) return BtfSource::of_id(*id);
+    if (std::optional<uint32_t> id = whole_number<uint32_t>(first); id && !sys::exists(first)) return BtfSource::of_id(*id);
     if (first != "-")
         if (const auto st = sys::stat_file(first); !st && st.error().kind == Errc::not_found)
             return Unexpected(make_error(Errc::not_found, format("there is no file {}", first),
@@ -75,7 +68,7 @@ Result<std::vector<btf::TypeId>> find_types(const BtfSource &source, std::span<c
     std::vector<btf::TypeId> out;
     for (std::string_view name : names) {
         std::vector<btf::TypeId> found;
-        if (std::optional<uint32_t> id = as_number(name)) {
+        if (std::optional<uint32_t> id = whole_number<uint32_t>(name)) {
             if (*id > 0 && *id < source.btf().end_id()) found.push_back(*id);
         } else {
             for (std::string_view word : {"struct ", "union ", "enum "})

@@ -10,6 +10,7 @@
 #include "programs/exec/run.h"
 #include "programs/exec/timing.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -60,18 +61,14 @@ void report(std::string_view engine, const exec::RunResult &result, bool verbose
     if (!result.printed.empty()) say(result.printed);
     if (timed || verbose) say(format("{}: {}: {}\n", kWho, engine, timing_text(timing_of(result))));
     if (!verbose || result.memory.empty()) return;
-    std::string text = format("{}: {}: memory:", kWho, engine);
-    for (std::byte b : result.memory) append(text, " {:02x}", static_cast<unsigned>(b));
-    say(text + "\n");
+    say(format("{}: {}: memory: {}\n", kWho, engine, hex_text(result.memory, " ")));
 }
 
 void append_run(std::string &out, std::string_view engine, const exec::RunResult &result, uint32_t runs) {
     render::JsonLine line(out, "run");
     line.text("engine", engine).hex("r0", result.r0).number("runs", runs);
     append_timing_json(line, timing_of(result));
-    std::string memory;
-    for (const std::byte b : result.memory) append(memory, "{:02x}", static_cast<unsigned>(b));
-    line.text("memory", memory);
+    line.text("memory", hex_text(result.memory));
 }
 
 int run_exec(const Arguments &a) {

@@ -9,6 +9,7 @@
 #include "programs/running/run.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 #include "runtime/kernel/find_object.h"
 
 namespace rawbpf::inline v0::cli {
@@ -49,12 +50,6 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf prog run /sys/fs/bpf/tool/on_exec --context 2a00000000000000", "a raw tracepoint with one argument"},
 };
 
-std::string hex(const std::vector<std::byte> &bytes) {
-    std::string out;
-    for (std::byte one : bytes) append(out, "{:02x}", static_cast<unsigned>(one));
-    return out;
-}
-
 Result<running::LoadedRunOptions> run_options(const Arguments &a) {
     running::LoadedRunOptions out;
     if (a.has(option("input")) && a.has(option("input-file")))
@@ -76,7 +71,7 @@ std::string shown(const Arguments &a, const running::LoadedRun &run) {
         render::JsonLine line(text, "run");
         line.number("retval", run.result).number("repeat", a.count(option("repeat")));
         run.ns ? line.number("duration", run.ns) : line.null("duration");
-        line.text_or_null("data_out", hex(run.packet)).text_or_null("ctx_out", hex(run.context));
+        line.text_or_null("data_out", hex_text(run.packet)).text_or_null("ctx_out", hex_text(run.context));
         return text;
     }
     append(text, "{} ({:#x})", run.result, run.result);

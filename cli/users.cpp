@@ -1,15 +1,14 @@
 #include "cli/users.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include "cli/options.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/base/hex.h"
+#include "runtime/base/numbers.h"
 #include "runtime/sys/file.h"
 
 namespace rawbpf::inline v0::cli {
@@ -17,8 +16,7 @@ namespace {
 
 std::optional<uint32_t> user_number(std::string_view text) {
     uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || number == UINT32_MAX) return {};
+    if (!parse_whole(text, number) || number == UINT32_MAX) return {};
     return number;
 }
 

@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -30,7 +29,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -42,6 +40,7 @@
 #include <sys/stat.h>
 
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
@@ -232,8 +231,7 @@ std::string_view variable(const char *name) {
 uint64_t number(const char *name, uint64_t otherwise, uint64_t most) {
     const std::string_view text = variable(name);
     uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value > 0 && value <= most ? value : otherwise;
+    return parse_whole(text, value) && value > 0 && value <= most ? value : otherwise;
 }
 
 } // namespace

@@ -35,6 +35,7 @@
 
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/symbols/demangle.h"
 #include "runtime/sys/file.h"
@@ -299,8 +300,7 @@ void find_shared(Dwarf *dwarf, Lines &lines, const std::string &path, const std:
     const void *id = nullptr;
     const ssize_t id_size = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id);
     if (id_size <= 0 || root.empty() || root == "/") return;
-    std::string wanted;
-    for (ssize_t i = 0; i < id_size; ++i) append(wanted, "{:02x}", static_cast<const uint8_t *>(id)[i]);
+    const std::string wanted = hex_text(std::string_view(static_cast<const char *>(id), static_cast<size_t>(id_size)));
     std::string by_name = name;
     if (*name != '/') by_name = path.substr(0, path.rfind('/') + 1) + name;
     const std::string by_id = "/usr/lib/debug/.build-id/" + wanted.substr(0, 2) + "/" + wanted.substr(2) + ".debug";

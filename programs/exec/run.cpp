@@ -12,6 +12,7 @@
 #include "asm/map_types.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/hex.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/test_run.h"
@@ -79,8 +80,7 @@ MapContents contents_of(const Map &map) {
 }
 
 std::string hex(std::string_view bytes) {
-    std::string out;
-    for (size_t n = 0; n < bytes.size() && n < 32; ++n) append(out, "{}{:02x}", n ? " " : "", static_cast<uint8_t>(bytes[n]));
+    std::string out = hex_text(bytes.substr(0, 32), " ");
     if (bytes.size() > 32) out += " ...";
     return out.empty() ? "nothing" : out;
 }

@@ -175,8 +175,7 @@ std::string value_text(const emulator::Machine &machine, uint64_t value) {
 namespace {
 
 std::string bytes_text(std::string_view bytes) {
-    std::string out;
-    for (size_t n = 0; n < bytes.size() && n < 16; ++n) append(out, "{}{:02x}", n ? " " : "", static_cast<uint8_t>(bytes[n]));
+    const std::string out = hex_text(bytes.substr(0, 16), " ");
     return bytes.size() > 16 ? out + " ..." : out;
 }
 

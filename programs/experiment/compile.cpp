@@ -3,11 +3,11 @@
 #include "programs/experiment/compile.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "asm/nearest.h"
 #include "programs/experiment/compiling.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::experiment {
 namespace {
@@ -20,8 +20,7 @@ std::optional<uint64_t> clock_of(std::string_view text) {
     if (!text.starts_with("profile:")) return {};
     text.remove_prefix(8);
     uint64_t frequency = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), frequency);
-    if (error != std::errc() || end != text.data() + text.size() || frequency == 0 || frequency > 100'000) return 0;
+    if (!parse_whole(text, frequency) || frequency > 100'000) return 0;
     return frequency;
 }
 

@@ -1,13 +1,13 @@
 // In the kernel: load, attach, and what holds them. Links are dropped first, then programs and maps. Records are taken out of
 // their rings whenever something is waited for, so that a step that shows none of them loses none either.
 #include <algorithm>
-#include <charconv>
 #include <fcntl.h>
 
 #include "programs/experiment/lab.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/fd.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 #include "runtime/events/ring_buffer.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/link/attach.h"
@@ -148,13 +148,8 @@ Result<void> KernelLab::attach_one(size_t spec, const Program &program) {
         said = true;
         if (line->way == "nowhere") return {};
         if (line->way == "section") options.target = line->target.substr(line->target.find('/') + 1);
-        if (line->way == "every") {
-            const char *end = line->target.data() + line->target.size();
-            if (const auto [stopped, error] = std::from_chars(line->target.data(), end, frequency);
-                error != std::errc() || stopped != end || frequency == 0)
-                return fail(Errc::invalid_argument, "attach {} every {}: a frequency is a number of Hz", program.name,
-                            line->target);
-        }
+        if (line->way == "every" && (!parse_whole(line->target, frequency) || frequency == 0))
+            return fail(Errc::invalid_argument, "attach {} every {}: a frequency is a number of Hz", program.name, line->target);
         if (line->way == "interface") {
             options.interface = TRY(sys::interface_index(line->target));
             options.egress = line->egress;

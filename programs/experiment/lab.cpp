@@ -3,7 +3,6 @@
 #include "programs/experiment/lab.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "asm/map_types.h"
@@ -11,6 +10,7 @@
 #include "programs/load/settings.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 #include "runtime/btf/parse_value.h"
 
 namespace rawbpf::inline v0::experiment {
@@ -127,8 +127,7 @@ Result<void> Lab::set_element(const Expr &element, const std::string &value) {
         TRY_IN(btf::parse_value(*types, map->value_type, value, bytes), "set {}", text_of(element));
     } else {
         int64_t number = 0;
-        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-        if (error != std::errc() || end != value.data() + value.size() || bytes.size() > 8)
+        if (!parse_whole(value, number) || bytes.size() > 8)
             return fail(Errc::invalid_argument, "set {} = {}: a value is a whole number here", text_of(element), value);
         std::memcpy(bytes.data(), &number, bytes.size());
     }

@@ -18,6 +18,7 @@
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
@@ -300,9 +301,7 @@ class Run {
             return fail(Errc::invalid_argument, "a function is given at most {} numbers", std::size(numbers));
         for (size_t i = 0; i < step.command.size(); ++i) {
             const std::string &text = step.command[i];
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers[i]);
-            if (error != std::errc() || end != text.data() + text.size())
-                return fail(Errc::invalid_argument, "{} is no number", text);
+            if (!parse_whole(text, numbers[i])) return fail(Errc::invalid_argument, "{} is no number", text);
         }
 #ifdef RAWBPF_LOADS_LIBRARIES
         void *function = function_of(step.name.c_str(), step.text.c_str());

@@ -10,13 +10,13 @@
 #include "programs/export/exporter.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <iterator>
 #include <utility>
 
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 #include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::telemetry {
@@ -26,13 +26,6 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kLively = kSecond / 5;
 
 bool worth_another_try(int status) { return status == 429 || status == 502 || status == 503 || status == 504; }
-
-std::optional<uint64_t> number_in(std::string_view text) {
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
 
 } // namespace
 
@@ -58,12 +51,13 @@ std::string ExportReport::text() const {
 }
 
 std::optional<uint64_t> retry_after_seconds(std::string_view value, uint64_t unix_now) {
-    if (const auto seconds = number_in(value)) return std::min<uint64_t>(*seconds, 86400);
+    if (const auto seconds = whole_number<uint64_t>(value)) return std::min<uint64_t>(*seconds, 86400);
     // "Fri, 20 Nov 2026 20:20:00 GMT", the one form that RFC 9110 lets a sender use.
     static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
     if (value.size() != 29 || value.substr(25) != " GMT" || value[19] != ':' || value[22] != ':') return std::nullopt;
-    const auto day = number_in(value.substr(5, 2)), year = number_in(value.substr(12, 4)), hour = number_in(value.substr(17, 2)),
-               minute = number_in(value.substr(20, 2)), second = number_in(value.substr(23, 2));
+    const auto day = whole_number<uint64_t>(value.substr(5, 2)), year = whole_number<uint64_t>(value.substr(12, 4)),
+               hour = whole_number<uint64_t>(value.substr(17, 2)), minute = whole_number<uint64_t>(value.substr(20, 2)),
+               second = whole_number<uint64_t>(value.substr(23, 2));
     const size_t month = kMonths.find(value.substr(8, 3));
     if (!day || !year || !hour || !minute || !second || month == std::string_view::npos || month % 3 != 0) return std::nullopt;
     if (*hour > 23 || *minute > 59 || *second > 60) return std::nullopt;

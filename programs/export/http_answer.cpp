@@ -11,21 +11,14 @@
 #include "programs/export/http_answer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <system_error>
 
 #include "programs/export/field.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::telemetry {
 namespace {
-
-// A number of digits, with nothing behind it.
-bool read_number(std::string_view text, int base, uint64_t &out) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
-    return !text.empty() && error == std::errc() && end == text.data() + text.size();
-}
 
 // Whether a list such as "gzip, chunked" has this word.
 bool has_word(std::string_view list, std::string_view word) {
@@ -78,7 +71,7 @@ void AnswerReader::line(std::string_view text) {
     case Part::status: return status_line(text);
     case Part::headers: return text.empty() ? end_of_headers() : header(text);
     case Part::chunk_size:
-        if (!read_number(trim(text.substr(0, text.find(';'))), 16, left_)) return fail("with a chunk that has no size");
+        if (!parse_whole(trim(text.substr(0, text.find(';'))), left_, 16)) return fail("with a chunk that has no size");
         part_ = left_ == 0 ? Part::trailers : Part::chunk;
         return;
     case Part::chunk_end:
@@ -95,7 +88,7 @@ void AnswerReader::line(std::string_view text) {
 // "HTTP/1.1 200 OK"
 void AnswerReader::status_line(std::string_view text) {
     uint64_t status = 0;
-    if (text.substr(0, 7) != "HTTP/1." || text.size() < 12 || text[8] != ' ' || !read_number(text.substr(9, 3), 10, status) ||
+    if (text.substr(0, 7) != "HTTP/1." || text.size() < 12 || text[8] != ' ' || !parse_whole(text.substr(9, 3), status) ||
         status < 100 || (text.size() > 12 && text[12] != ' '))
         return fail("that isn't HTTP/1");
     answer_ = {};
@@ -116,7 +109,7 @@ void AnswerReader::header(std::string_view text) {
     if (same(name, "Content-Encoding") && !same(value, "identity")) encoded_ = true;
     if (!same(name, "Content-Length")) return;
     uint64_t length = 0;
-    if (!read_number(value, 10, length) || (has_length_ && length != left_)) return fail("with a wrong length");
+    if (!parse_whole(value, length) || (has_length_ && length != left_)) return fail("with a wrong length");
     has_length_ = true;
     left_ = length;
 }

@@ -8,7 +8,8 @@
 #include "programs/export/redact.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::telemetry {
 namespace {
@@ -202,8 +203,7 @@ UrlParts split_url(std::string_view url) {
         if (last != std::string_view::npos) port = authority.substr(last + 1);
     }
     uint32_t number = 0;
-    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-    if (error == std::errc() && end == port.data() + port.size() && number <= 65535) parts.port = number;
+    if (parse_whole(port, number) && number <= 65535) parts.port = number;
     return parts;
 }
 

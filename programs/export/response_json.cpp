@@ -5,12 +5,12 @@
 #ifndef JSON_NOEXCEPTION
 #define JSON_NOEXCEPTION 1
 #endif
-#include <charconv>
 
 #include <nlohmann/json.hpp>
 
 #include "programs/export/otlp.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::telemetry {
 
@@ -29,9 +29,8 @@ Result<std::optional<PartialSuccess>> read_response_json(std::string_view body) 
             number = rejected->get<int64_t>();
         } else {
             const auto *text = rejected->get_ptr<const std::string *>();
-            const char *end = text ? text->data() + text->size() : nullptr;
-            const bool whole_number = text && !text->empty() && std::from_chars(text->data(), end, number).ptr == end;
-            if (!whole_number) return fail(Errc::bad_input, "the receiver's answer: rejectedSpans is no number");
+            if (!text || !parse_whole(*text, number))
+                return fail(Errc::bad_input, "the receiver's answer: rejectedSpans is no number");
         }
         out.rejected = number < 0 ? 0 : static_cast<uint64_t>(number);
     }

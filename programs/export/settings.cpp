@@ -6,12 +6,12 @@
 #include "programs/export/settings.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "programs/export/field.h"
 #include "programs/render/json_line.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::telemetry {
 namespace {
@@ -29,12 +29,6 @@ bool is_token(std::string_view name) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
     });
-}
-template <class Number> std::optional<Number> number_in(std::string_view text) {
-    Number value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
 }
 
 struct Found {
@@ -118,7 +112,7 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
     if (out.host.empty()) return wrong("the host's name is missing");
     out.port = out.tls ? 443 : 80;
     if (port) {
-        const auto number = number_in<uint16_t>(*port);
+        const auto number = whole_number<uint16_t>(*port);
         if (!number || *number == 0) return wrong("the port is no number from 1 to 65535");
         out.port = *number;
     }
@@ -140,7 +134,7 @@ Result<ListenAddress> parse_listen(std::string_view text) {
     const size_t colon = text.rfind(':');
     std::string_view host = colon == std::string_view::npos ? "127.0.0.1" : text.substr(0, colon);
     const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
-    const auto number = number_in<uint16_t>(port);
+    const auto number = whole_number<uint16_t>(port);
     if (port.empty() || !number) return wrong("a port is a number up to 65535");
     out.port = *number;
     if (host.empty()) host = "0.0.0.0";
@@ -200,7 +194,7 @@ Result<Settings> settings_from(const Environment &environment) {
     }
     if (const auto found = look_up(environment, "HEADERS")) read_headers(out, *found);
     if (const auto found = look_up(environment, "TIMEOUT")) {
-        const auto ms = number_in<uint32_t>(found->value);
+        const auto ms = whole_number<uint32_t>(found->value);
         if (ms && *ms > 0)
             out.timeout_ns = uint64_t{*ms} * 1'000'000;
         else

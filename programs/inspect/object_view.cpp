@@ -13,6 +13,7 @@
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/btf/print_c.h"
 #include "runtime/btf/print_value.h"
@@ -71,7 +72,7 @@ void read_value(View &view, Global &global, const MapSpec &map, const btf::Btf &
     if (map.contents.size() < global.offset || map.contents.size() - global.offset < global.size) return;
     const Bytes bytes(map.contents.data() + global.offset, global.size);
     if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) return;
-    for (std::byte b : bytes.first(std::min(bytes.size(), kShownBytes))) append(global.value, "{:02x}", static_cast<unsigned>(b));
+    global.value = hex_text(bytes.first(std::min(bytes.size(), kShownBytes)));
     if (bytes.size() > kShownBytes) global.value += "...";
     global.typed = global.value;
     if (view.text > kMostText) return;

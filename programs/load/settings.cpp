@@ -3,11 +3,10 @@
 // two functions the user can do the same on the command line.
 #include "programs/load/settings.h"
 
-#include <charconv>
-
 #include "asm/nearest.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 #include "runtime/btf/parse_value.h"
 
 namespace rawbpf::inline v0::load_tool {
@@ -76,9 +75,7 @@ Result<void> set_map(ObjectSpec &spec, std::string_view setting) {
     if (!map->data_section.empty())
         return fail(Errc::invalid_argument, "{} holds the variables of {}: it has one entry", name, map->data_section);
     uint32_t entries = 0;
-    const char *const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, entries);
-    if (text.empty() || error != std::errc() || stopped != end)
+    if (!parse_whole(text, entries))
         return fail(Errc::invalid_argument, "{}: \"{}\" is no number of entries (0 to {})", name, text, UINT32_MAX);
     map->max_entries = entries;
     return {};

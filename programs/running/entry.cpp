@@ -3,13 +3,13 @@
 #include "programs/running/entry.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include <linux/bpf.h>
 
 #include "programs/exec/input.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/numbers.h"
 #include "runtime/btf/parse_value.h"
 #include "runtime/kernel/find_object.h"
 #include "runtime/sys/bpf.h"
@@ -28,8 +28,7 @@ Result<void> by_size(std::string_view what, std::string_view text, std::span<std
         const bool hex = digits.starts_with("0x");
         if (hex) digits.remove_prefix(2);
         uint64_t number = 0;
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, hex ? 16 : 10);
-        if (error == std::errc() && end == digits.data() + digits.size() && !digits.empty()) {
+        if (parse_whole(digits, number, hex ? 16 : 10)) {
             const auto bits = static_cast<uint32_t>(bytes.size() * 8);
             const uint64_t most = negative ? uint64_t{1} << (bits - 1) : ~uint64_t{0} >> (64 - bits);
             if (number > most) return fail(Errc::invalid_argument, "{}: {} doesn't fit in {} bytes", what, text, bytes.size());

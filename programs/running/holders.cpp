@@ -10,9 +10,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 #include "runtime/kernel/find_object.h"
 #include "runtime/sys/each_link.h"
 #include "runtime/sys/file.h"
@@ -28,11 +28,7 @@ using sys::ObjectKind;
 constexpr size_t kMostPins = 100'000;
 constexpr int kDeepestPin = 16;
 
-int number_of(std::string_view name) {
-    int out = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), out);
-    return error == std::errc() && end == name.data() + name.size() ? out : -1;
-}
+int number_of(std::string_view name) { return whole_number<int>(name).value_or(-1); }
 
 constexpr std::string_view kPerfEvent = "anon_inode:[perf_event]";
 

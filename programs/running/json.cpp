@@ -7,6 +7,7 @@
 #include "asm/print.h"
 #include "programs/render/json_line.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 #include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::running {
@@ -53,9 +54,7 @@ void append_json(std::string &out, const ProgramRow &row, Around &around) {
     const sys::ProgInfo &info = row.info;
     JsonLine line(out, "prog");
     line.number("id", info.id).text("prog_type", program_type_word(info.type)).text_or_null("name", row.name);
-    std::string tag;
-    for (uint8_t byte : info.tag) append(tag, "{:02x}", byte);
-    line.text("tag", tag).truth("gpl_compatible", info.gpl_compatible & 1);
+    line.text("tag", hex_text(std::as_bytes(std::span(info.tag)))).truth("gpl_compatible", info.gpl_compatible & 1);
     line.number("run_time_ns", info.run_time_ns).number("run_cnt", info.run_cnt);
     line.number("recursion_misses", info.recursion_misses);
     if (info.load_time != 0) {

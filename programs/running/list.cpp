@@ -8,6 +8,7 @@
 #include "programs/render/columns.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/names.h"
 
@@ -116,9 +117,7 @@ std::string as_list(const std::vector<BtfRow> &rows, Around &around) {
 void append_details(std::string &out, const ProgramRow &row, Around &around) {
     const sys::ProgInfo &info = row.info;
     render::append_line(out, format("program {} ({})", labelled(info.id, row.name), program_type_word(info.type)));
-    std::string tag;
-    for (uint8_t byte : info.tag) append(tag, "{:02x}", byte);
-    property(out, "tag", tag);
+    property(out, "tag", hex_text(std::as_bytes(std::span(info.tag))));
     property(out, "target", row.target);
     property(out, "license", info.gpl_compatible & 1 ? "compatible with the GPL" : "not compatible with the GPL");
     if (const std::string ago = age(info.load_time); !ago.empty())

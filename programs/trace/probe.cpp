@@ -3,9 +3,9 @@
 #include "programs/trace/probe.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
@@ -71,14 +71,10 @@ size_t last_colon(std::string_view text) {
 bool take_offset(std::string &pattern, uint64_t &offset) {
     const size_t plus = pattern.rfind('+');
     if (plus == std::string::npos || plus == 0) return false;
-    std::string_view digits = std::string_view(pattern).substr(plus + 1);
-    const int base = digits.starts_with("0x") ? 16 : 10;
-    if (base == 16) digits.remove_prefix(2);
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return false;
+    const std::optional<uint64_t> value = whole_number_or_hex<uint64_t>(std::string_view(pattern).substr(plus + 1));
+    if (!value) return false;
     pattern.resize(plus);
-    offset = value;
+    offset = *value;
     return true;
 }
 

@@ -15,6 +15,7 @@
 #include "programs/render/text.h"
 #include "programs/trace/histogram.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 
 namespace rawbpf::inline v0::trace {
 namespace {
@@ -35,12 +36,6 @@ std::string_view word(telemetry::Kind kind) {
 }
 std::string_view word(telemetry::Status status) {
     return status == telemetry::Status::error ? "error" : status == telemetry::Status::ok ? "ok" : "unset";
-}
-
-std::string hex(std::span<const std::byte> id) {
-    std::string out;
-    for (std::byte one : id) append(out, "{:02x}", static_cast<unsigned>(one));
-    return out;
 }
 
 // Refers to the texts in `value`, or in `kept`.
@@ -199,7 +194,7 @@ class Spans final : public Sink {
             out += "(a point)";
         if (span.kind != telemetry::Kind::internal) append(out, " {}", word(span.kind));
         if (span.status == telemetry::Status::error) out += " ERROR";
-        append(out, " trace={}", hex(std::span(span.trace_id).first<kShownId>()));
+        append(out, " trace={}", hex_text(std::span(span.trace_id).first<kShownId>()));
         for (const telemetry::Attribute &one : span.attributes) {
             if (one.key == kPid || one.key == kThread || one.key == kComm || one.key == "rawbpf.unpaired") continue;
             out += ' ';
@@ -237,8 +232,8 @@ class Spans final : public Sink {
         render::JsonLine line(out, "span");
         const uint64_t t_ns = span.start > o_.run.start_wall_ns ? span.start - o_.run.start_wall_ns : 0;
         line.text("time", render::rfc3339(span.start)).number("t_ns", t_ns);
-        line.text("trace_id", hex(span.trace_id)).text("span_id", hex(span.span_id));
-        line.text_or_null("parent_id", telemetry::is_set(span.parent) ? hex(span.parent) : std::string());
+        line.text("trace_id", hex_text(span.trace_id)).text("span_id", hex_text(span.span_id));
+        line.text_or_null("parent_id", telemetry::is_set(span.parent) ? hex_text(span.parent) : std::string());
         line.text("name", span.name).text("kind", word(span.kind)).number("duration_ns", span.end - span.start);
         line.text("status", word(span.status));
         render::JsonObject attributes(line.raw("attributes"));

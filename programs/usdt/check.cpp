@@ -12,6 +12,7 @@
 #include <elf.h>
 
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 
 namespace rawbpf::inline v0::usdt {
 namespace {
@@ -41,9 +42,7 @@ void check_site(const Binary &binary, const Probe &probe, Verdict &out) {
     const Bytes code = rest.first(std::min<uint64_t>(rest.size(), segment->file_size - distance));
     out.nop = nop_at(code, elf.machine(), elf.big_endian());
     if (!out.nop.kind.empty()) return;
-    std::string hex;
-    for (std::byte b : code.first(std::min<size_t>(code.size(), 4))) append(hex, " {:02x}", static_cast<unsigned>(b));
-    out.problems.push_back("no nop is at its site, but" + hex);
+    out.problems.push_back("no nop is at its site, but " + hex_text(code.first(std::min<size_t>(code.size(), 4)), " "));
 }
 
 } // namespace

@@ -1,7 +1,10 @@
-// Hexadecimal digits, in input of people and in symbol tables.
+// Hexadecimal digits, in input of people and in symbol tables; and bytes as such digits.
 #pragma once
 
+#include <string>
 #include <string_view>
+
+#include "runtime/base/bytes.h"
 
 namespace rawbpf::inline v0 {
 
@@ -17,5 +20,10 @@ namespace rawbpf::inline v0 {
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
     return -1;
 }
+
+/// Two digits a byte, `between` between two bytes: "2a00", "2a 00".
+[[nodiscard]] std::string hex_text(Bytes bytes, std::string_view between = {});
+/// The same of what others keep as text.
+[[nodiscard]] std::string hex_text(std::string_view bytes, std::string_view between = {});
 
 } // namespace rawbpf::inline v0

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -14,6 +15,16 @@ namespace rawbpf::inline v0 {
 template <class T> [[nodiscard]] bool parse_whole(std::string_view text, T &out, int base = 10) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
     return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+/// The same as a value; nullopt: it is none.
+template <class T> [[nodiscard]] std::optional<T> whole_number(std::string_view text, int base = 10) {
+    T out{};
+    return parse_whole(text, out, base) ? std::optional<T>(out) : std::nullopt;
+}
+/// The same with a base that the text says: "0x1f" or "31".
+template <class T> [[nodiscard]] std::optional<T> whole_number_or_hex(std::string_view text) {
+    return text.starts_with("0x") ? whole_number<T>(text.substr(2), 16) : whole_number<T>(text);
 }
 
 /// Whether a real number has no fraction. (std::floor would be libm's, which no command needs: see tests/size/stated.)

@@ -11,11 +11,11 @@
 #include "runtime/btf/parse_value.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <string>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/numbers.h"
 #include "runtime/btf/print_c.h"
 
 namespace rawbpf::inline v0::btf {
@@ -42,9 +42,7 @@ std::optional<Number> read_number(std::string_view text) {
         base = 16;
         text.remove_prefix(2);
     }
-    const char *const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, out.bits, base);
-    if (text.empty() || error != std::errc() || rest != end) return std::nullopt;
+    if (!parse_whole(text, out.bits, base)) return std::nullopt;
     if (out.negative && out.bits > uint64_t{1} << 63) return std::nullopt;
     if (out.bits == 0) out.negative = false;
     return out;

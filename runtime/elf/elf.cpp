@@ -25,6 +25,7 @@
 #include <elf.h>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/hex.h"
 
 namespace rawbpf::inline v0::elf {
 
@@ -345,11 +346,8 @@ static std::optional<std::string> build_id_in(Bytes notes, uint64_t alignment, b
         r.align(padding);
         Result<Bytes> id = r.take(*size);
         if (!id) return std::nullopt;
-        if (*type == NT_GNU_BUILD_ID && name->size() == 4 && std::memcmp(name->data(), ELF_NOTE_GNU, 4) == 0 && !id->empty()) {
-            std::string hex;
-            for (std::byte b : *id) append(hex, "{:02x}", static_cast<unsigned>(b));
-            return hex;
-        }
+        if (*type == NT_GNU_BUILD_ID && name->size() == 4 && std::memcmp(name->data(), ELF_NOTE_GNU, 4) == 0 && !id->empty())
+            return hex_text(*id);
         r.align(padding);
     }
     return std::nullopt;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/numbers.h"
 #include "runtime/kernel/each_object.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
@@ -73,9 +74,7 @@ Result<Fd> find_object(ObjectKind kind, const std::string &which) {
     const std::string_view word = object_word(kind);
     if (which.find('/') != std::string::npos) return find_pinned(kind, which);
     const std::string ways = format("an id (rawbpf {} list) or the path of a pin does as well", lister(kind));
-    uint32_t id = 0;
-    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), id);
-    if (error == std::errc() && end == which.data() + which.size()) {
+    if (uint32_t id = 0; parse_whole(which, id)) {
         Result<Fd> found = sys::fd_by_id(kind, id);
         if (!found && found.error().os == ENOENT)
             return Unexpected(make_error(Errc::not_found, format("no {} has the id {}", word, id),

@@ -18,6 +18,7 @@
 
 #include "runtime/base/fail.h"
 #include "runtime/base/inflate.h"
+#include "runtime/base/numbers.h"
 #include "runtime/kernel/kernel_symbols.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/file.h"
@@ -125,8 +126,7 @@ class Filler {
         const bool hex = digits.starts_with("0x") || digits.starts_with("0X");
         if (hex) digits.remove_prefix(2);
         const int base = hex ? 16 : digits.size() > 1 && digits[0] == '0' ? 8 : 10;
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
-        if (error != std::errc() || end != digits.data() + digits.size()) return fail(Errc::bad_input, "that is no number");
+        if (!parse_whole(digits, number, base)) return fail(Errc::bad_input, "that is no number");
         if (variable.holds != Holds::integer && variable.holds != Holds::character)
             return fail(Errc::bad_input, "the variable must be an integer");
         return set_number(variable, negative ? 0 - number : number);

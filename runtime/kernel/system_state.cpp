@@ -3,8 +3,8 @@
 #include "runtime/kernel/system_state.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "runtime/base/numbers.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/sys/kernel_file.h"
 #include "runtime/sys/privileges.h"
@@ -44,13 +44,7 @@ bool mounted(const std::string &path, uint64_t magic) {
 
 } // namespace
 
-std::optional<int64_t> parse_setting(std::string_view text) {
-    text = trim(text);
-    int64_t value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size()) return {};
-    return value;
-}
+std::optional<int64_t> parse_setting(std::string_view text) { return whole_number<int64_t>(trim(text)); }
 
 std::string parse_chosen(std::string_view text) {
     size_t start = text.find('['), end = text.find(']', std::min(start, text.size()));

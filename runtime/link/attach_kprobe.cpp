@@ -12,10 +12,10 @@
 // kprobe.multi, a kprobe for each function does the same, slower: the program can't tell.
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
+#include "runtime/base/numbers.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
@@ -58,12 +58,9 @@ Result<FunctionAndOffset> parse_function(const std::string &target) {
     FunctionAndOffset out{target.substr(0, plus), 0};
     if (out.name.empty()) return fail(Errc::invalid_argument, "\"{}\" names no function", target);
     if (plus == std::string::npos) return out;
-    std::string_view text = std::string_view(target).substr(plus + 1);
-    int base = text.starts_with("0x") ? 16 : 10;
-    if (base == 16) text.remove_prefix(2);
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.offset, base);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size())
-        return fail(Errc::invalid_argument, "\"{}\": the offset is not a number", target);
+    const std::optional<uint64_t> offset = whole_number_or_hex<uint64_t>(std::string_view(target).substr(plus + 1));
+    if (!offset) return fail(Errc::invalid_argument, "\"{}\": the offset is not a number", target);
+    out.offset = *offset;
     return out;
 }
 

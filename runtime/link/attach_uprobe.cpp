@@ -14,11 +14,11 @@
 // each takes 100 ms.
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 
 #include "runtime/base/fail.h"
 #include "runtime/base/long_step.h"
+#include "runtime/base/numbers.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
@@ -38,15 +38,6 @@ constexpr uint32_t kMultiReturn = 1; // BPF_F_UPROBE_MULTI_RETURN
 constexpr int kNotSupported = 524;   // ENOTSUPP
 constexpr size_t kMostSingle = 256;
 
-std::optional<uint64_t> parse_number(std::string_view text) {
-    int base = text.starts_with("0x") ? 16 : 10;
-    if (base == 16) text.remove_prefix(2);
-    uint64_t value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
 struct UserTarget {
     std::string binary, function; ///< function: a name or a pattern; empty: `offset` counts from the file's start
     uint64_t offset = 0;
@@ -58,13 +49,13 @@ Result<UserTarget> parse_target(const std::string &target) {
         return Unexpected(make_error(Errc::invalid_argument, format("\"{}\" is not of the form FILE:FUNCTION", target),
                                      "as in /usr/bin/bash:readline, libc:malloc+0x4, ./prog:0x1136"));
     UserTarget out{target.substr(0, colon), target.substr(colon + 1), 0};
-    if (std::optional<uint64_t> offset = parse_number(out.function)) {
+    if (std::optional<uint64_t> offset = whole_number_or_hex<uint64_t>(out.function)) {
         out.offset = *offset;
         out.function.clear();
         return out;
     }
     if (size_t plus = out.function.rfind('+'); plus != std::string::npos && plus > 0) {
-        std::optional<uint64_t> offset = parse_number(std::string_view(out.function).substr(plus + 1));
+        std::optional<uint64_t> offset = whole_number_or_hex<uint64_t>(std::string_view(out.function).substr(plus + 1));
         if (!offset) return fail(Errc::invalid_argument, "\"{}\": the offset is not a number", target);
         out.offset = *offset;
         out.function.resize(plus);
@@ -126,7 +117,7 @@ Result<Places> wanted_places(const Attaching &a, bool returns) {
     TRY(refuse_go_returns(file, returns));
     for (size_t i = 0; i < a.options.functions.size(); ++i) {
         const std::string &name = a.options.functions[i];
-        if (std::optional<uint64_t> offset = parse_number(name))
+        if (std::optional<uint64_t> offset = whole_number_or_hex<uint64_t>(name))
             out.functions.push_back({i < a.options.names.size() ? a.options.names[i] : name, *offset, 0});
         else
             out.functions.push_back(TRY(file.find(name)));

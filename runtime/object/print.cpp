@@ -1,7 +1,10 @@
 // A spec as text. It shows what the loader will ask the kernel for, and nothing that changes from run to run: the same object
 // gives the same text, so that you can compare two specs with diff, and a test can contain a whole one.
+#include <algorithm>
+
 #include "asm/kinds.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0 {
@@ -26,9 +29,8 @@ void print_map(std::string &out, const MapSpec &map, std::string_view indent) {
             append(out, "{}    ... {} bytes in all\n", indent, map.contents.size());
             break;
         }
-        append(out, "{}    {:04x}:", indent, at);
-        for (size_t i = at; i < map.contents.size() && i < at + kRow; ++i) append(out, " {:02x}", unsigned(map.contents[i]));
-        out += '\n';
+        const Bytes row = Bytes(map.contents).subspan(at, std::min(kRow, map.contents.size() - at));
+        append(out, "{}    {:04x}: {}\n", indent, at, hex_text(row, " "));
     }
     for (const MapSpec::Slot &slot : map.slots) append(out, "{}    [{}] = {}\n", indent, slot.index, slot.target);
     if (map.inner) print_map(out, *map.inner, "    ");

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "runtime/base/format.h"
+#include "runtime/base/numbers.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
@@ -29,8 +30,7 @@ std::vector<int> all_processes() {
     if (!entries) return out;
     for (const std::string &name : *entries) {
         int pid = 0;
-        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-        if (error == std::errc() && end == name.data() + name.size() && pid > 0) out.push_back(pid);
+        if (parse_whole(name, pid) && pid > 0) out.push_back(pid);
     }
     return out;
 }

@@ -9,9 +9,10 @@
 // The tables are for every machine on every machine: files of another one are listed and checked here too.
 #include "runtime/usdt/registers.h"
 
-#include <charconv>
 #include <elf.h>
 #include <optional>
+
+#include "runtime/base/numbers.h"
 
 namespace rawbpf::inline v0::usdt {
 namespace {
@@ -39,9 +40,7 @@ constexpr std::string_view kSegments[] = {"fs", "gs", "cs", "ds", "es", "ss"};
 
 std::optional<int> number_in(std::string_view text, int most) {
     int number = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (text.empty() || text.size() > 2 || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    if (number < 0 || number > most) return std::nullopt;
+    if (text.size() > 2 || !parse_whole(text, number) || number < 0 || number > most) return std::nullopt;
     return number;
 }
 // "xmm3": one of these words, and a number behind it.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/base/hex.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -27,4 +28,15 @@ TEST_CASE("numbers: whole ones, and nothing else") {
     for (std::string_view wrong : {"", " 1", "1 ", "+1", "-1", "256", "0x1", "1.5"}) CHECK(!parse_whole(wrong, byte));
     int64_t least = 0;
     CHECK((parse_whole("-9223372036854775808", least) && least == INT64_MIN));
+    CHECK(whole_number<uint32_t>("4294967295") == UINT32_MAX);
+    CHECK(!whole_number<uint32_t>("4294967296"));
+    CHECK(whole_number_or_hex<uint64_t>("0x1F") == 31u);
+    CHECK(whole_number_or_hex<uint64_t>("10") == 10u);
+    for (std::string_view wrong : {"", "0x", "0x0x1", "0xg", "1f", "-1", "0X1"}) CHECK(!whole_number_or_hex<uint64_t>(wrong));
+}
+
+TEST_CASE("bytes as hexadecimal digits") {
+    CHECK(hex_text(std::string_view()) == "");
+    CHECK(hex_text(std::string_view("\0\x2a\xff", 3)) == "002aff");
+    CHECK(hex_text(std::string_view("\0\x2a\xff", 3), " ") == "00 2a ff");
 }
