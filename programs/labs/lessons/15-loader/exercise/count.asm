@@ -1,0 +1,14 @@
+.license "GPL"
+.map counts array key u32 value u64 entries 1
+.program count "xdp"
+    *(u32 *)(r10 - 4) = 0
+    r1 = counts ll
+    r2 = r10
+    r2 += -4
+    call bpf_map_lookup_elem
+    if r0 == 0 goto out
+    r1 = 1
+    lock *(u64 *)(r0 + 0) += r1
+out:
+    r0 = 2
+    exit
