@@ -61,6 +61,8 @@ constexpr Topic::Row kRows[] = {
      "arguments, what a function returned, and fields of the probe; ->member and [n] through pointers, by the kernel's types"},
     {"pid tid ppid uid gid cpu comm nsecs cgroup random task probe", "who is here, and when"},
     {"str(p), str(p, 128), kstr(p)", "a text in the process's memory, and in the kernel's"},
+    {"words(p, end), words(p, end, 200)",
+     "what the process's memory has between two addresses, zeroes as spaces: its arguments from task->mm->arg_start to arg_end"},
     {"cast(x, \"struct sock\")->member", "what x points to"},
     {"hex(x) ip(x) ip6(x) syscall(x) ksym(x) errno(x) signal(x)", "how a number is shown"},
     {"int(x) swap16(x) swap32(x)", "as a signed number of 32 bits; with its bytes in the other order"},

@@ -11,7 +11,8 @@ namespace rawbpf::inline v0::experiment {
 using trace::Operator;
 
 namespace {
-constexpr uint32_t kCommBytes = 16, kTextBytes = 64, kMostTextBytes = 4096, kMostCompared = 64, kProbeBytes = 32;
+constexpr uint32_t kCommBytes = 16, kTextBytes = 64, kMostTextBytes = 4096, kMostCompared = 64, kProbeBytes = 32,
+                   kWordsBytes = 128;
 uint32_t rounded(uint64_t size) { return static_cast<uint32_t>((size + 7) / 8 * 8); }
 } // namespace
 
@@ -32,18 +33,26 @@ bool ProbeCode::text_type(const Expr &e, Typed &out) {
             out.size = 16;
             return true;
         }
-        if (e.args.empty() || e.args.size() > 2)
+        const bool words = e.text == "words";
+        if (words && (e.args.size() < 2 || e.args.size() > 3))
+            return fail(e.at, "words takes where it begins and ends, and perhaps how many bytes: words(task->mm->arg_start, "
+                              "task->mm->arg_end, 200)");
+        if (!words && (e.args.empty() || e.args.size() > 2))
             return fail(e.at, format("{} takes an address, and perhaps how many bytes: {}(arg0, 128)", e.text, e.text));
-        out.size = kTextBytes;
-        if (e.args.size() == 2) {
-            const std::optional<int64_t> size = constant(e.args[1]);
+        out.size = words ? kWordsBytes : kTextBytes;
+        if (words) out.show = Show::words;
+        const size_t addresses = words ? 2 : 1;
+        if (e.args.size() > addresses) {
+            const std::optional<int64_t> size = constant(e.args[addresses]);
             if (!size || *size < 1 || *size > kMostTextBytes)
-                return fail(e.args[1].at, format("a text has 1 to {} bytes", kMostTextBytes));
+                return fail(e.args[addresses].at, format("a text has 1 to {} bytes", kMostTextBytes));
             out.size = rounded(static_cast<uint64_t>(*size));
         }
-        Typed inner;
-        if (!infer(e.args[0], inner)) return false;
-        if (inner.text) return fail(e.args[0].at, "this is a text already");
+        for (size_t i = 0; i < addresses; ++i) {
+            Typed inner;
+            if (!infer(e.args[i], inner)) return false;
+            if (inner.text) return fail(e.args[i].at, "this is a text already");
+        }
         return true;
     }
     default: break;
@@ -112,6 +121,7 @@ bool ProbeCode::text_into(const Expr &e, const Typed &type, Mem to) {
         }
     }
     if (e.kind == Expr::Kind::call && e.text == "ip6") return read_bytes(e.args[0], 16, to);
+    if (e.kind == Expr::Kind::call && e.text == "words") return words_into(e, type.size, to);
     const bool kernel = !(e.kind == Expr::Kind::call && e.text == "str");
     if (e.kind == Expr::Kind::call && e.text != "cast") {
         if (!value(e.args[0])) return false;
@@ -161,6 +171,24 @@ bool ProbeCode::text_into(const Expr &e, const Typed &type, Mem to) {
         f_.call(helper::probe_read_kernel_str);
     else
         f_.call(helper::probe_read_user_str);
+    return true;
+}
+
+// What lies between two addresses of the process, with the zeroes in it, as far as there is room for it and a zero at its end.
+bool ProbeCode::words_into(const Expr &e, uint32_t size, Mem to) {
+    const Space from(*this, 8);
+    if (!value(e.args[0])) return false;
+    f_.store<uint64_t>(from.slot(), r0);
+    if (!value(e.args[1])) return false;
+    f_.load<uint64_t>(r3, from.slot());
+    f_.mov(r2, r0);
+    f_.sub(r2, r3);
+    const Label fits = f_.label("fits");
+    f_.jump_if(r2 <= runtime(size - 1), fits);
+    f_.mov(r2, runtime(size - 1));
+    f_.bind(fits);
+    f_.address(r1, to);
+    f_.call(helper::probe_read_user);
     return true;
 }
 

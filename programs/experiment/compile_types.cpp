@@ -21,7 +21,7 @@ constexpr BuiltinRow kBuiltins[] = {
 };
 
 // Functions that say how a number is shown, or change it.
-constexpr std::string_view kFunctions[] = {"str", "kstr", "cast", "int", "swap16", "swap32", "comm"};
+constexpr std::string_view kFunctions[] = {"str", "kstr", "words", "cast", "int", "swap16", "swap32", "comm"};
 constexpr std::string_view kAggregates[] = {"count", "sum", "avg", "min", "max", "stats", "hist", "lhist"};
 
 // A pointer to a struct, in the kernel's types; 0: there is none.
@@ -206,7 +206,7 @@ bool ProbeCode::infer(const Expr &e, Typed &out, int depth) {
     }
     case Expr::Kind::call: {
         Show show;
-        if (e.text == "str" || e.text == "kstr" || e.text == "ip6") return text_type(e, out);
+        if (e.text == "str" || e.text == "kstr" || e.text == "words" || e.text == "ip6") return text_type(e, out);
         if (e.text == "cast") {
             btf::TypeId type = 0;
             if (!cast_type(e, type)) return false;

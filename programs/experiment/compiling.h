@@ -176,6 +176,7 @@ class ProbeCode {
     // compile_texts.cpp
     bool text_into(const Expr &e, const Typed &type, Mem to);
     bool compare_texts(const Expr &e, Label to, bool when);
+    bool words_into(const Expr &e, uint32_t size, Mem to);
     bool read_bytes(const Expr &e, uint32_t size, Mem to); ///< of an address, or of an array in a record
     bool text_type(const Expr &e, Typed &out);
     void write_literal(const std::string &text, uint32_t size, Mem to);

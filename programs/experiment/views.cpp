@@ -43,9 +43,16 @@ std::string_view text_of(Bytes bytes) {
     const std::string_view all(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     return all.substr(0, all.find('\0'));
 }
+/// "ls\0-l\0\0\0": `ls -l`.
+std::string words_of(Bytes bytes) {
+    std::string out(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    out.resize(out.find_last_not_of('\0') + 1);
+    std::replace(out.begin(), out.end(), '\0', ' ');
+    return out;
+}
 bool is_text(Show show) {
-    return show == Show::text || show == Show::ip || show == Show::ip6 || show == Show::call || show == Show::symbol ||
-           show == Show::error || show == Show::signal || show == Show::hex;
+    return show == Show::text || show == Show::words || show == Show::ip || show == Show::ip6 || show == Show::call ||
+           show == Show::symbol || show == Show::error || show == Show::signal || show == Show::hex;
 }
 
 std::string ip_text(const uint8_t *b) { return format("{}.{}.{}.{}", b[0], b[1], b[2], b[3]); }
@@ -91,6 +98,7 @@ std::optional<int64_t> integer(const Column &column, Bytes bytes) {
     const Bytes own = part(column, bytes);
     switch (column.show) {
     case Show::text:
+    case Show::words:
     case Show::ip6:
     case Show::typed: return {};
     case Show::signed_number:
@@ -108,6 +116,7 @@ std::string cell(const Column &column, Bytes bytes, const btf::Btf *types, Names
     case Show::hex: return format("{:#x}", word(own));
     case Show::flag: return word(own) ? "yes" : "no";
     case Show::text: return std::string(text_of(own));
+    case Show::words: return words_of(own);
     case Show::ip: {
         uint8_t b[8] = {};
         std::memcpy(b, own.data(), std::min<size_t>(own.size(), 8));

@@ -21,6 +21,7 @@ enum class Show : uint8_t {
     signed_number,
     hex,
     text,   ///< up to a zero
+    words,  ///< with zeroes between them
     ip,     ///< 4 bytes of IPv4
     ip6,    ///< 16 bytes of IPv6, or of IPv4 in it
     call,   ///< the number of a system call

@@ -156,3 +156,16 @@ TEST_CASE("experiment figures: tables, JSON and CSV") {
     append_table(text, figures_of(view("none", Figures::plain), {8, 8, 0}, {}, {}, false), {});
     CHECK(text.ends_with("none: nothing\n"));
 }
+
+TEST_CASE("experiment: a process's arguments are shown with spaces between them") {
+    const Column column{"args", Show::words, 0, 16, 0};
+    const auto shown = [&](std::string_view bytes) {
+        std::string all(bytes);
+        all.resize(16);
+        return cell(column, Bytes(reinterpret_cast<const std::byte *>(all.data()), all.size()), nullptr, nullptr);
+    };
+    CHECK(shown(std::string_view("ls\0-l\0/\0", 8)) == "ls -l /");
+    CHECK(shown(std::string_view("a\0\0b\0", 5)) == "a  b");
+    CHECK(shown("sixteen bytes of") == "sixteen bytes of");
+    CHECK(shown("") == "");
+}

@@ -24,7 +24,7 @@ syntax region experimentCommand matchgroup=experimentLine start=/^\s*workload\>/
 " Statements and values of a probe
 syntax keyword experimentStatement let if else emit delete return
 syntax keyword experimentHere pid tid ppid uid gid cpu comm nsecs cgroup random task probe arg0 arg1 arg2 arg3 arg4 arg5 ret
-syntax match experimentFunction /\<\%(count\|sum\|avg\|min\|max\|stats\|hist\|lhist\|entries\|str\|kstr\|cast\|hex\|ip\|ip6\|syscall\|ksym\|errno\|signal\|int\|swap16\|swap32\)\ze(/
+syntax match experimentFunction /\<\%(count\|sum\|avg\|min\|max\|stats\|hist\|lhist\|entries\|str\|kstr\|words\|cast\|hex\|ip\|ip6\|syscall\|ksym\|errno\|signal\|int\|swap16\|swap32\)\ze(/
 
 " Programs in other languages
 syntax region experimentAssembly matchgroup=experimentLine start=/^\s*asm\s*{\s*$/ end=/^\s*}\s*$/ contains=experimentComment,experimentString,experimentParameter,experimentNumber,experimentRegister,experimentDirective,experimentInstruction
