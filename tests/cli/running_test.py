@@ -8,13 +8,6 @@ import subprocess
 from harness import *
 from kernel_objects import *
 
-MAPS = {  # type: sizes of key and value, entries, flags
-    "hash": (8, 16, 10, 0), "array": (4, 8, 3, 0), "prog_array": (4, 4, 3, 0), "perf_event_array": (4, 4, 2, 0), "percpu_hash": (4, 8, 5, 1),
-    "percpu_array": (4, 8, 5, 0), "stack_trace": (4, 80, 5, 0), "cgroup_array": (4, 4, 2, 0), "lru_hash": (4, 4, 40, 0), "lru_percpu_hash": (4, 4, 40, 0),
-    "lpm_trie": (8, 4, 10, 1), "array_of_maps": (4, 4, 3, 0), "hash_of_maps": (8, 4, 3, 0), "devmap": (4, 4, 3, 0), "sockmap": (4, 8, 3, 0),
-    "cpumap": (4, 4, 2, 0), "xskmap": (4, 4, 3, 0), "sockhash": (4, 8, 3, 0), "reuseport_sockarray": (4, 8, 3, 0), "queue": (0, 8, 3, 0),
-    "stack": (0, 8, 3, 0), "devmap_hash": (4, 4, 3, 0), "ringbuf": (0, 0, 65536, 0), "bloom_filter": (0, 4, 3, 0), "user_ringbuf": (0, 0, 65536, 0),
-}
 BPFFS = "/sys/fs/bpf"
 
 
