@@ -2,7 +2,6 @@
 #include "cli/attached.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/waiting.h"
 #include "programs/load/contents.h"
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
@@ -20,29 +20,11 @@
 #include "runtime/link/iterator.h"
 #include "runtime/object/sections.h"
 #include "runtime/sys/clock.h"
-#include "runtime/sys/epoll.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/net.h"
-#include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
-
-Result<void> wait_for_end(const sys::SignalFd &signals, double seconds) {
-    Fd epoll = TRY(sys::epoll_create());
-    TRY(sys::epoll_add(epoll.get(), signals.fd(), EPOLLIN, 0));
-    const uint64_t end = sys::monotonic_ns() + static_cast<uint64_t>(seconds * 1e9);
-    for (;;) {
-        int timeout = -1;
-        if (seconds > 0) {
-            const uint64_t now = sys::monotonic_ns();
-            if (now >= end) return {};
-            timeout = static_cast<int>(std::min<uint64_t>((end - now + 999'999) / 1'000'000, 1'000'000));
-        }
-        std::array<epoll_event, 1> event;
-        if (TRY(sys::epoll_wait(epoll.get(), event, timeout)) > 0) return {};
-    }
-}
 
 // What says where such programs go as those of the object: an option, or the name of the section.
 std::string what_says_where(const LoadedObject &object) {
@@ -84,13 +66,16 @@ void link_line(std::string &out, const Link &link) {
 }
 
 /// What each program did meanwhile.
-void append_runs(std::string_view who, std::string &out, const LoadedObject &object, bool json) {
-    for (const Program &program : object.programs) {
-        const Result<RunCost> cost = run_cost(program.fd.get());
+void append_runs(std::string_view who, std::string &out, const LoadedObject &object, const std::vector<RunCost> &before,
+                 bool json) {
+    for (size_t i = 0; i < object.programs.size(); ++i) {
+        const Program &program = object.programs[i];
+        Result<RunCost> cost = run_cost(program.fd.get());
         if (!cost) {
             say(format("{}: how often {} ran isn't known: {}\n", who, program.name, cost.error().message()));
             continue;
         }
+        cost->runs -= before[i].runs, cost->ns -= before[i].ns, cost->recursion_misses -= before[i].recursion_misses;
         const double mean = cost->runs == 0 ? 0 : static_cast<double>(cost->ns) / static_cast<double>(cost->runs);
         if (!json) {
             render::append_line(out, cost->runs == 0 ? format("{} didn't run", program.name)
@@ -137,6 +122,12 @@ Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids) {
                 return Unexpected(make_error(Errc::invalid_argument, format("{} is about attaching", name), "add --attach"));
         return request;
     }
+    TRY(read_places(a, ids, request));
+    return request;
+}
+
+Result<void> read_places(const Arguments &a, const AttachIds &ids, AttachRequest &request) {
+    request.wanted = true;
     request.seconds = a.seconds(ids.duration);
     if (a.has(ids.interface)) request.places.interface = TRY(sys::interface_index(std::string(a.text(ids.interface))));
     request.places.egress = a.has(ids.egress);
@@ -152,15 +143,17 @@ Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids) {
     }
     if (a.has(ids.pid)) request.places.pid = a.pid(ids.pid);
     if (a.has(ids.freq)) request.places.frequency = a.count(ids.freq);
-    return request;
+    return {};
 }
 
 Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedObject &object, const AttachRequest &request,
                           Pins &pins, render::Writer &out, bool json, bool constants) {
     // Signals first: one that comes while attaching ends the waiting, and everything is taken away as it should be.
-    sys::SignalFd signals = TRY(sys::SignalFd::open(sys::kEndingSignals));
+    const Waiting waiting = TRY(Waiting::open());
     const Result<RunStats> counting = RunStats::enable();
     if (!counting) say(format("{}: how often the programs run isn't counted: {}\n", who, counting.error().message()));
+    std::vector<RunCost> before; // others may have loaded them, and run them
+    for (const Program &program : object.programs) before.push_back(run_cost(program.fd.get()).value_or(RunCost{}));
     Attached attached = TRY(attach_object(spec, object, request.places));
     for (const std::string &note : attached.notes) say(format("{}: {}\n", who, render::printable(note)));
     if (attached.links.empty()) {
@@ -178,9 +171,18 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
     }
     out.write(text);
     TRY(out.flush());
-    const bool stays = !request.pin_directory.empty();
-    if (stays) TRY(pin_links(attached, request.pin_directory + "/links", pins));
-    if (!stays || request.seconds > 0) TRY(wait_for_end(signals, request.seconds));
+    const bool stays = !request.pin_directory.empty() || !request.pin.empty();
+    if (!request.pin_directory.empty()) TRY(pin_links(attached, request.pin_directory + "/links", pins));
+    if (!request.pin.empty()) {
+        if (attached.links.size() != 1 || attached.links[0].fd() < 0)
+            return Unexpected(make_error(Errc::unsupported,
+                                         format("{} can't be pinned: it isn't one link", attached.links[0].what()),
+                                         "without --pin it is attached until rawbpf ends"));
+        TRY(attached.links[0].pin(request.pin));
+        pins.add(request.pin);
+    }
+    const uint64_t end = request.seconds > 0 ? sys::monotonic_ns() + static_cast<uint64_t>(request.seconds * 1e9) : UINT64_MAX;
+    if (!stays || request.seconds > 0) TRY(waiting.stopped_before(end));
 
     // What iterators print depends on when they are read: now, while everything else is still attached.
     for (const Link &link : attached.links) {
@@ -200,8 +202,9 @@ Result<void> run_attached(std::string_view who, const ObjectSpec &spec, LoadedOb
     if (!stays)
         for (Link &link : attached.links) TRY(link.detach());
     text.clear();
-    Result<void> shown = load_tool::append_contents(text, spec, object, {.json = json, .constants = constants});
-    if (counting && (!stays || request.seconds > 0)) append_runs(who, text, object, json);
+    Result<void> shown;
+    if (request.contents) shown = load_tool::append_contents(text, spec, object, {.json = json, .constants = constants});
+    if (counting && (!stays || request.seconds > 0)) append_runs(who, text, object, before, json);
     out.write(text);
     return shown;
 }

@@ -63,9 +63,13 @@ struct AttachRequest {
     AttachPlaces places;
     Fd cgroup, network_namespace; ///< what `places` refers to
     std::string pin_directory;    ///< links are pinned as DIRECTORY/links/NAME and stay; empty: they end with the command
+    std::string pin;              ///< the only link is pinned there, and stays
+    bool contents = true;         ///< what the object's maps hold is shown in the end
 };
 /// Errors: invalid_argument (an option without --attach), not_found (no such interface, directory, file).
 [[nodiscard]] Result<AttachRequest> attach_request(const Arguments &a, const AttachIds &ids);
+/// The same for a command that always attaches: `ids.attach` isn't looked at.
+[[nodiscard]] Result<void> read_places(const Arguments &a, const AttachIds &ids, AttachRequest &request);
 
 /// Attaches, says so on standard error, waits, detaches, and writes what iterators print, what the maps hold, and how often each
 /// program ran and for how long (as far as the kernel counts it: 5.1). In JSON there is a line

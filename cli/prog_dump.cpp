@@ -1,19 +1,26 @@
 // `rawbpf prog dump`: a loaded program's instructions, or its machine code. `rawbpf prog pin`: a path that keeps it.
+#include <algorithm>
+
 #include "asm/print.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/object_file.h"
+#include "cli/waiting.h"
 #include "programs/inspect/loaded_program.h"
 #include "programs/inspect/machine_code.h"
+#include "programs/render/text.h"
+#include "programs/running/sampled.h"
 #include "runtime/base/fail.h"
 #include "runtime/kernel/find_object.h"
 #include "runtime/sys/bpf.h"
+#include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr std::string_view kWho = "rawbpf prog dump";
+constexpr uint64_t kLookNs = 100'000'000; // rings hold more than that time's samples
 
 constexpr Option kOptions[] = {
     {.name = "translated",
@@ -21,15 +28,29 @@ constexpr Option kOptions[] = {
      .section = "What",
      .excludes = "what"},
     {.name = "machine", .help = "the machine code, as bytes", .excludes = "what"},
+    {.name = "profile", .help = "where in the machine code it spends its time: a clock looks", .excludes = "what"},
+    {.name = "duration",
+     .letter = 'd',
+     .kind = Kind::seconds,
+     .argument = "SECONDS",
+     .help = "--profile: how long; Ctrl-C ends it earlier",
+     .fallback = "5"},
+    {.name = "freq",
+     .letter = 'F',
+     .kind = Kind::count,
+     .argument = "HZ",
+     .help = "--profile: how many times per second each CPU is looked at",
+     .fallback = "4999",
+     .least = 1},
     {.name = "source", .help = "with the lines of source that they come from", .section = "Output"},
     {.name = "bytes", .help = "--translated: numbers and bytes in front of the instructions"},
     {.name = "format",
      .letter = 'f',
      .kind = Kind::choice,
      .argument = "FORMAT",
-     .help = "text, or the bytes themselves for a disassembler (binary)",
+     .help = "text; the bytes themselves for a disassembler (binary); --profile: text or json",
      .fallback = "text",
-     .choices = "text binary"},
+     .choices = "text binary json"},
     kOutputOption,
     syscalls_option(false),
 };
@@ -37,6 +58,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf prog dump on_exec --source", "what the kernel runs, with the lines of C"},
+    {"sudo rawbpf prog dump xdp_main --profile -d 10", "which of its lines takes the time"},
     {"sudo rawbpf prog dump 42 --machine -f binary -o code.bin", "for objdump -D -b binary -m i386:x86-64"},
 };
 constexpr Option kPinOptions[] = {syscalls_option(false)};
@@ -46,9 +68,35 @@ std::string_view as_text(const std::vector<std::byte> &bytes) {
     return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
 }
 
+Result<std::string> profile(const Arguments &a, int program) {
+    running::CodeSamples samples(TRY(inspect::machine_code(program)));
+    const Waiting waiting = TRY(Waiting::open());
+    running::AddressClock clock = TRY(running::AddressClock::open(a.count(option("freq"))));
+    const uint64_t end = sys::monotonic_ns() + static_cast<uint64_t>(a.seconds(option("duration")) * 1e9);
+    for (bool stopped = false; !stopped && sys::monotonic_ns() < end;) {
+        stopped = TRY(waiting.stopped_before(std::min(end, sys::monotonic_ns() + kLookNs)));
+        clock.read(samples);
+    }
+    std::string text;
+    if (a.text(option("format")) == "json") {
+        append_json_header(text, a);
+        samples.append_json(text);
+    } else {
+        text = printable_lines(samples.text());
+    }
+    say(format("{}: {} of {} samples of the kernel were in the program, by the {}{}\n", kWho, render::grouped(samples.inside()),
+               render::grouped(samples.inside() + samples.elsewhere()), clock.hardware() ? "CPU's cycles" : "kernel's clock",
+               clock.lost() == 0 ? std::string() : format("; {} were lost", render::grouped(clock.lost()))));
+    if (samples.inside() == 0)
+        say(format("{}: it didn't run, or not for long{}\n", kWho,
+                   clock.hardware() ? "" : "; without a hardware clock code that runs with interrupts off isn't met"));
+    return text;
+}
+
 Result<std::string> answer(const Arguments &a) {
     const Fd program = TRY(find_object(sys::ObjectKind::program, std::string(a.operands()[0])));
     const bool binary = a.text(option("format")) == "binary";
+    if (a.has(option("profile"))) return profile(a, program.get());
     if (a.has(option("machine"))) {
         const std::vector<inspect::MachineFunction> functions = TRY(inspect::machine_code(program.get()));
         if (!binary) return inspect::machine_text(functions, a.has(option("source")));
@@ -70,6 +118,11 @@ Result<std::string> answer(const Arguments &a) {
 }
 
 int run_dump(const Arguments &a) {
+    const std::string_view as = a.text(option("format"));
+    if (a.has(option("profile")) ? as == "binary" : as == "json")
+        return complain(
+            kWho, make_error(Errc::invalid_argument, format("-f {} isn't {} --profile", as, as == "json" ? "without" : "for")),
+            2);
     const Result<std::string> text = answer(a);
     return text ? write_result(kWho, a.text(option("output")), *text) : complain(kWho, text.error());
 }
@@ -89,11 +142,16 @@ int run_pin(const Arguments &a) {
 const Command kProgDump{
     .name = "prog dump",
     .summary = "show the instructions or the machine code of a loaded program",
-    .description = "Shows what the kernel runs: the instructions of a loaded program as its verifier left them, with the names "
-                   "of maps, functions and helpers "
-                   "(as rawbpf disasm --prog does), or with --machine the bytes that its compiler made, function by function. An "
-                   "id, a name or a pin says which. "
-                   "With -f binary they are written as they are.",
+    .description =
+        "Shows what the kernel runs: the instructions of a loaded program as its verifier left them, with the names "
+        "of maps, functions and helpers "
+        "(as rawbpf disasm --prog does), or with --machine the bytes that its compiler made, function by function. An "
+        "id, a name or a pin says which. "
+        "With -f binary they are written as they are.\n\n"
+        "--profile looks for some seconds, many times per second, at which instruction of the kernel each CPU is, and "
+        "shows how often that was in the program, by its lines of source where it has them, else by places in its "
+        "machine code. Time in helpers isn't its own; rawbpf top shows what a run takes as a whole. Without a hardware "
+        "clock (in most virtual machines) code that runs with interrupts off is never met.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "ID|NAME|PIN",

@@ -42,16 +42,29 @@ template <ObjectKind kind> Result<Row<kind>> ask(int fd, running::Names &names, 
         return running::btf_row(fd);
 }
 
-/// What was there a moment ago: a link that was detached, a program whose device went.
+/// What was there a moment ago: a link that was detached.
 bool has_gone(const Error &error) { return error.os == ENOENT || error.os == ENODEV || error.os == ENOLINK; }
+
+/// A program whose device went is still there, and so is its id, but nothing else is told of it.
+template <ObjectKind kind> Result<Row<kind>> ask_even_orphaned(uint32_t id, int fd, running::Names &names, bool fdinfo) {
+    Result<Row<kind>> row = ask<kind>(fd, names, fdinfo);
+    if constexpr (kind == ObjectKind::program)
+        if (!row && row.error().os == ENODEV && id != 0) {
+            Row<kind> orphan;
+            orphan.info.id = id;
+            orphan.orphaned = true;
+            return orphan;
+        }
+    return row;
+}
 
 template <ObjectKind kind> Result<std::string> answer(const Arguments &a, bool whole) {
     const bool json = a.text(option("format")) == "json";
     Around around;
     std::vector<Row<kind>> rows;
     if (a.operands().empty()) {
-        TRY(each_object(kind, [&](uint32_t, Fd object) -> Result<bool> {
-            Result<Row<kind>> row = ask<kind>(object.get(), around.names, json || whole);
+        TRY(each_object(kind, [&](uint32_t id, Fd object) -> Result<bool> {
+            Result<Row<kind>> row = ask_even_orphaned<kind>(id, object.get(), around.names, json || whole);
             if (row)
                 rows.push_back(std::move(*row));
             else if (!has_gone(row.error()))

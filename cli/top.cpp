@@ -1,6 +1,5 @@
 // `rawbpf top`: the BPF programs of the machine, by the time that they take.
 #include <algorithm>
-#include <array>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
@@ -8,13 +7,12 @@
 #include "cli/object_file.h"
 #include "cli/other_screen.h"
 #include "cli/running.h"
+#include "cli/waiting.h"
 #include "programs/render/text.h"
 #include "programs/running/activity.h"
 #include "runtime/base/fail.h"
 #include "runtime/kernel/stats.h"
 #include "runtime/sys/clock.h"
-#include "runtime/sys/epoll.h"
-#include "runtime/sys/process.h"
 #include "runtime/sys/terminal.h"
 
 namespace rawbpf::inline v0::cli {
@@ -64,17 +62,6 @@ std::string fitting(std::string_view text, const sys::TerminalSize &size) {
     return out;
 }
 
-/// Whether a signal came before `end_ns`.
-Result<bool> stopped_before(int epoll, uint64_t end_ns) {
-    for (;;) {
-        const uint64_t now = sys::monotonic_ns();
-        if (now >= end_ns) return false;
-        std::array<epoll_event, 1> event;
-        const auto wait = static_cast<int>(std::min<uint64_t>((end_ns - now + 999'999) / 1'000'000, 1'000'000));
-        if (TRY(sys::epoll_wait(epoll, event, wait)) > 0) return true;
-    }
-}
-
 Result<void> watch(const Arguments &a, Output &output) {
     const bool json = a.text(option("format")) == "json";
     const bool live = !json && is_terminal(output.fd());
@@ -82,9 +69,7 @@ Result<void> watch(const Arguments &a, Output &output) {
     if (every < 10'000'000) return wrong_usage("--every is 10ms at least");
     const auto duration = static_cast<uint64_t>(a.seconds(option("duration")) * 1e9);
     const size_t most = a.has(option("top")) ? a.count(option("top")) : SIZE_MAX;
-    sys::SignalFd signals = TRY(sys::SignalFd::open(sys::kEndingSignals));
-    const Fd epoll = TRY(sys::epoll_create());
-    TRY(sys::epoll_add(epoll.get(), signals.fd(), EPOLLIN, 0));
+    const Waiting waiting = TRY(Waiting::open());
     const RunStats counting = TRY_IN(RunStats::enable(), "counting the runs of programs");
     running::ActivityWatch programs;
     TRY(programs.look());
@@ -97,7 +82,7 @@ Result<void> watch(const Arguments &a, Output &output) {
     const uint64_t started = sys::monotonic_ns(), end = a.has(option("duration")) ? started + duration : UINT64_MAX;
     for (uint64_t number = 1, due = started;; ++number) {
         due = std::max(due + every, sys::monotonic_ns()); // late: the next one is in full
-        const bool stopped = TRY(stopped_before(epoll.get(), std::min(due, end)));
+        const bool stopped = TRY(waiting.stopped_before(std::min(due, end)));
         const running::ActivityInterval interval = TRY(programs.look());
         running::Around around;
         around.holders = running::Holders::scan();

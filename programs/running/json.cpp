@@ -54,7 +54,9 @@ void append_json(std::string &out, const ProgramRow &row, Around &around) {
     const sys::ProgInfo &info = row.info;
     JsonLine line(out, "prog");
     line.number("id", info.id).text("prog_type", program_type_word(info.type)).text_or_null("name", row.name);
-    line.text("tag", hex_text(std::as_bytes(std::span(info.tag)))).truth("gpl_compatible", info.gpl_compatible & 1);
+    line.text("tag", hex_text(std::as_bytes(std::span(info.tag))))
+        .truth("orphaned", row.orphaned)
+        .truth("gpl_compatible", info.gpl_compatible & 1);
     line.number("run_time_ns", info.run_time_ns).number("run_cnt", info.run_cnt);
     line.number("recursion_misses", info.recursion_misses);
     if (info.load_time != 0) {
@@ -174,7 +176,7 @@ void append_tail(JsonObject &line, const LinkRow &row) {
     case LinkType::UPROBE_MULTI:
         line.truth("retprobe", info.uprobe_multi.flags & 1).text("path", row.details.name);
         line.number("func_cnt", info.uprobe_multi.count);
-        id_or_null(line, "pid", info.uprobe_multi.pid);
+        line.number("pid", info.uprobe_multi.pid); // 0: all processes
         append_functions(line, row);
         break;
     case LinkType::STRUCT_OPS: line.number("map_id", info.map.map_id); break;

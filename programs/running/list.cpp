@@ -67,8 +67,8 @@ std::string held_by(const Around &around, ObjectKind kind, uint32_t id) {
 std::string as_list(const std::vector<ProgramRow> &rows, Around &around) {
     Columns columns({{"ID", true}, {"TYPE"}, {"NAME"}, {"INSNS", true}, {"JITED", true}, {"AGE", true}, {"MAPS"}, {"HELD BY"}});
     for (const ProgramRow &row : rows)
-        columns.row({format("{}", row.info.id), program_type_word(row.info.type), row.name,
-                     format("{}", row.info.xlated_prog_len / 8),
+        columns.row({format("{}", row.info.id), row.orphaned ? std::string("orphaned") : program_type_word(row.info.type),
+                     row.name, format("{}", row.info.xlated_prog_len / 8),
                      row.info.jited_prog_len ? format("{} B", row.info.jited_prog_len) : "no", age(row.info.load_time),
                      map_list(row.maps, around.names, kFewMaps), held_by(around, ObjectKind::program, row.info.id)});
     std::string out;

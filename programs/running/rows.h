@@ -22,6 +22,7 @@ struct ProgramRow {
     std::vector<uint32_t> maps;      ///< ids
     std::optional<uint64_t> memlock; ///< bytes that it takes, by fdinfo
     std::string target;              ///< the function that it was loaded for (fentry, LSM, freplace), if any
+    bool orphaned = false;           ///< the device that it was loaded into has gone: the kernel says nothing more of it
 };
 /// A map.
 struct MapRow {

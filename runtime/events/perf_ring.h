@@ -46,16 +46,23 @@ class SidebandRing {
     /// A ring that is mapped already: page 0 and then the data, a power of two. For tests.
     [[nodiscard]] static Result<SidebandRing> over(sys::Mapping ring);
 
-    /// Calls `handle(const SidebandRecord &)` for each record; returns how many. Views in it are valid during the call only.
-    /// Records that can't be parsed are counted in malformed().
-    template <class Handler> size_t consume(Handler &&handle) {
+    /// Calls `handle(Bytes)` for each record as it stands there, header included, of 8 bytes or more: for events of other kinds
+    /// than this one's. The bytes are valid during the call only.
+    template <class Handler> void consume_bytes(Handler &&handle) {
         const uint64_t end = head();
-        uint64_t at = tail_;
-        size_t count = 0;
-        while (at != end) {
+        for (uint64_t at = tail_; at != end;) {
             const Bytes bytes = record_at(at, end);
             if (bytes.empty()) break;
             at += bytes.size();
+            handle(bytes);
+        }
+        give_back(end);
+    }
+    /// Calls `handle(const SidebandRecord &)` for each record; returns how many. Views in it are valid during the call only.
+    /// Records that can't be parsed are counted in malformed().
+    template <class Handler> size_t consume(Handler &&handle) {
+        size_t count = 0;
+        consume_bytes([&](Bytes bytes) {
             if (auto record = parse_record(bytes)) {
                 if (auto *lost = std::get_if<LostRecord>(&record->what)) lost_ += lost->count;
                 handle(static_cast<const SidebandRecord &>(*record));
@@ -63,8 +70,7 @@ class SidebandRing {
             } else {
                 ++malformed_;
             }
-        }
-        give_back(end);
+        });
         return count;
     }
 

@@ -1,0 +1,124 @@
+// `rawbpf attach`: a program that is loaded already, at a place of one's own choosing.
+#include "cli/attached.h"
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/object_file.h"
+#include "programs/running/adopt.h"
+#include "runtime/base/fail.h"
+#include "runtime/kernel/find_object.h"
+#include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf attach";
+
+constexpr Option kOptions[] = {
+    {.name = "duration",
+     .letter = 'd',
+     .kind = Kind::seconds,
+     .argument = "SECONDS",
+     .help = "how long: 3, 0.5, 200ms, 2m; otherwise until Ctrl-C",
+     .section = "How long",
+     .excludes = "how long"},
+    {.name = "pin",
+     .kind = Kind::text,
+     .argument = "PATH",
+     .help = "pin the link at this path on a bpf file system, and end: it stays attached until the path is removed",
+     .excludes = "how long"},
+    {.name = "interface",
+     .letter = 'i',
+     .kind = Kind::text,
+     .argument = "NAME",
+     .help = "the network interface for xdp, tc, tcx and netkit",
+     .section = "Where"},
+    {.name = "egress", .help = "with --interface: tc and classifier see what goes out, not what comes in"},
+    {.name = "cgroup", .kind = Kind::directory, .argument = "DIR", .help = "the cgroup (v2) for cgroup/... and sockops"},
+    {.name = "netns",
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "the network namespace for sk_lookup and flow_dissector; /proc/self/ns/net is rawbpf's own"},
+    {.name = "pid", .letter = 'p', .kind = Kind::pid, .argument = "PID", .help = "uprobes in this process only"},
+    {.name = "freq",
+     .letter = 'F',
+     .kind = Kind::count,
+     .argument = "HZ",
+     .help = "how many times per second a perf_event program runs on each CPU",
+     .least = 1},
+    format_option("text", "text json"),
+    kJsonOption,
+    kOutputOption,
+    syscalls_option(false),
+};
+consteval Id option(const char *name) { return find(kOptions, name); }
+constexpr AttachIds kIds{{},
+                         option("duration"),
+                         option("interface"),
+                         option("egress"),
+                         option("cgroup"),
+                         option("netns"),
+                         option("pid"),
+                         option("freq")};
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf attach on_exec raw_tp:sched_process_exec", "until Ctrl-C; then how often it ran"},
+    {"sudo rawbpf attach 42 kprobe:vfs_read -d 5", "the same program at one more function"},
+    {"sudo rawbpf attach /sys/fs/bpf/tool/filter xdp -i eth0 --pin /sys/fs/bpf/filter_eth0", "a pinned program, to stay"},
+};
+
+Result<void> attach(const Arguments &a, const AttachRequest &request, Output &output) {
+    Fd program = TRY(find_object(sys::ObjectKind::program, std::string(a.operands()[0])));
+    LoadedObject object = TRY(running::adopt_program(std::move(program), a.operands()[1]));
+    ObjectSpec spec;
+    spec.name = object.name;
+    const bool json = a.text(option("format")) == "json";
+    if (json) append_json_header(output.writer().text(), a);
+    Pins pins;
+    TRY(run_attached(kWho, spec, object, request, pins, output.writer(), json, false));
+    TRY(output.writer().flush());
+    pins.keep();
+    return {};
+}
+
+int run_attach(const Arguments &a) {
+    AttachRequest request;
+    if (const Result<void> read = read_places(a, kIds, request); !read)
+        return complain(kWho, read.error(), read.error().kind == Errc::invalid_argument ? 2 : 1);
+    request.contents = false;
+    request.pin = a.text(option("pin"));
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    const Result<void> done = attach(a, request, *output);
+    if (!done && reader_gone(done.error())) return 0;
+    if (!done) return complain(kWho, done.error());
+    output->keep();
+    return 0;
+}
+
+} // namespace
+
+const Command kAttach{
+    .name = "attach",
+    .summary = "attach a program that is loaded already",
+    .description = "Attaches a program that somebody loaded, until Ctrl-C, for --duration, or with --pin to stay. An id, a name "
+                   "or the path of "
+                   "a pin says which. PLACE is what an ELF section's name would be: kprobe/vfs_read, kprobe:vfs_read, "
+                   "tracepoint:sched:sched_switch, raw_tp:sched_switch, uprobe:/usr/bin/x:main, xdp, cgroup/skb, perf_event. Its "
+                   "type must be "
+                   "the program's: the error says which places there are. A program for fentry, fexit, LSM, tp_btf or an "
+                   "iterator was verified "
+                   "for one place: fentry alone, without a target, is enough.\n\n"
+                   "In the end rawbpf says how often the program ran meanwhile, and how long a run took. Its maps are looked at "
+                   "by rawbpf map "
+                   "dump and map watch.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "ID|NAME|PIN PLACE",
+    .least_operands = 2,
+    .most_operands = 2,
+    .run = run_attach,
+};
+
+} // namespace rawbpf::inline v0::cli

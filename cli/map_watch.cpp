@@ -1,0 +1,124 @@
+// `rawbpf map watch`: what changes in a loaded map, while it changes.
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/object_file.h"
+#include "cli/running.h"
+#include "cli/waiting.h"
+#include "programs/render/text.h"
+#include "programs/running/watch.h"
+#include "runtime/base/fail.h"
+#include "runtime/base/format.h"
+#include "runtime/kernel/find_object.h"
+#include "runtime/sys/clock.h"
+
+namespace rawbpf::inline v0::cli {
+namespace {
+
+constexpr std::string_view kWho = "rawbpf map watch";
+
+constexpr Option kOptions[] = {
+    {.name = "every",
+     .kind = Kind::seconds,
+     .argument = "TIME",
+     .help = "how long it is from one look to the next: 1, 200ms, 1m",
+     .section = "When",
+     .fallback = "1"},
+    {.name = "duration",
+     .letter = 'd',
+     .kind = Kind::seconds,
+     .argument = "TIME",
+     .help = "end after this time; otherwise at Ctrl-C"},
+    {.name = "changes", .help = "only what changes: not what the map holds at the first look", .section = "What"},
+    {.name = "memory",
+     .kind = Kind::text,
+     .argument = "SIZE",
+     .help = "the most that a copy of the map may take; there are two: 64M, 2G; at least 1M",
+     .fallback = "256M"},
+    format_option("text", "text json"),
+    kJsonOption,
+    kOutputOption,
+    kQuietOption,
+    syscalls_option(false),
+};
+consteval Id option(const char *name) { return find(kOptions, name); }
+
+constexpr Example kExamples[] = {
+    {"sudo rawbpf map watch counts", "each key that is new, gone or has another value, every second; Ctrl-C ends it"},
+    {"sudo rawbpf map watch flows --every 100ms -d 10 --changes --json", "ten seconds of changes, for scripts"},
+};
+
+struct Settings {
+    uint64_t every, most;
+};
+Result<Settings> settings(const Arguments &a) {
+    const auto every = static_cast<uint64_t>(a.seconds(option("every")) * 1e9);
+    if (every < 1'000'000) return wrong_usage("--every is 1ms at least");
+    return Settings{every, TRY(parse_size(a.text(option("memory")), "--memory", uint64_t{1} << 20, uint64_t{1} << 40))};
+}
+
+Result<void> watch(const Arguments &a, const Settings &wanted, Output &output) {
+    const auto duration = static_cast<uint64_t>(a.seconds(option("duration")) * 1e9);
+    const Map map = TRY(Map::from_fd(TRY(find_object(sys::ObjectKind::map, std::string(a.operands()[0])))));
+    running::Names names;
+    const bool json = a.text(option("format")) == "json";
+    running::MapWatch changes = TRY(running::MapWatch::open(map, names, json, wanted.most));
+    const Waiting waiting = TRY(Waiting::open());
+    if (json) append_json_header(output.writer().text(), a);
+    const uint64_t started = sys::monotonic_ns(), end = a.has(option("duration")) ? started + duration : UINT64_MAX;
+    if (a.has(option("changes")))
+        TRY(changes.remember(output.writer()));
+    else
+        TRY(changes.look(0, output.writer()));
+    const running::MapWatch::Counts first = changes.counts();
+    for (uint64_t due = started;;) {
+        due = std::max(due + wanted.every, sys::monotonic_ns()); // late: the next one is in full
+        const bool stopped = TRY(waiting.stopped_before(std::min(due, end)));
+        TRY(changes.look(sys::monotonic_ns() - started, output.writer()));
+        if (stopped || sys::monotonic_ns() >= end) break;
+    }
+    const running::MapWatch::Counts &all = changes.counts();
+    if (!a.has(option("quiet")))
+        say(format("{}: {} looks: {} added, {} changed, {} removed since the first\n", kWho, render::grouped(all.looks),
+                   render::grouped(all.added - first.added), render::grouped(all.changed), render::grouped(all.removed)));
+    return {};
+}
+
+int run_watch(const Arguments &a) {
+    const Result<Settings> wanted = settings(a);
+    if (!wanted) return complain(kWho, wanted.error(), 2);
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    const Result<void> done = watch(a, *wanted, *output);
+    if (!done && reader_gone(done.error())) return 0;
+    if (!done) return complain(kWho, done.error());
+    output->keep();
+    return 0;
+}
+
+} // namespace
+
+const Command kMapWatch{
+    .name = "map watch",
+    .summary = "show what changes in a map",
+    .description =
+        "Shows what a loaded map holds, and then, look by look, each key that is new (+), gone (-) or has another value (~, the "
+        "old one and the new one), with the seconds since the start; of an object's global variables those that changed. A name, "
+        "an id or the path of a pin says which map, whoever made it. Keys and values are shown as by rawbpf map dump; elements "
+        "of "
+        "arrays that are zero aren't shown until they change. In JSON a change is a line with before and after, each with "
+        "bpftool's fields.\n\n"
+        "The kernel tells nobody that a map changes: each look reads all of it. What comes and goes between two looks is missed. "
+        "rawbpf keeps two copies of the map, each at most as large as --memory says.",
+    .options = kOptions,
+    .examples = kExamples,
+    .operand = "ID|NAME|PIN",
+    .least_operands = 1,
+    .most_operands = 1,
+    .run = run_watch,
+};
+
+} // namespace rawbpf::inline v0::cli
