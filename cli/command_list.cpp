@@ -19,6 +19,9 @@ consteval Row row(std::string_view name, const Command &command, Part part = Par
     return {has(part) && other ? &command : nullptr, name, has(part) && !other ? Part::trace : part};
 }
 
+// The course needs what lessons are about.
+constexpr bool kLab = has(Part::trace) && has(Part::assembler) && has(Part::emulator);
+
 // In the order of the help.
 constexpr Row kRows[] = {
     row("profile", kProfile),
@@ -37,6 +40,10 @@ constexpr Row kRows[] = {
     row("step", kStep, Part::emulator),
     row("bench", kBench, Part::emulator),
     row("compare", kCompare, Part::objects),
+    row("lab list", kLabList, Part::verifier, kLab),
+    row("lab start", kLabStart, Part::verifier, kLab),
+    row("lab check", kLabCheck, Part::verifier, kLab),
+    row("lab grade", kLabGrade, Part::verifier, kLab),
     row("top", kTop, Part::objects),
     row("prog list", kProgList, Part::objects),
     row("prog show", kProgShow, Part::objects),

@@ -378,9 +378,11 @@ class Run {
         }
         return out;
     }
-    Result<void> judged(const Step &step, bool holds, std::string_view found) {
+    Result<void> judged(const Step &step, bool holds, std::string_view found,
+                        std::vector<std::pair<std::string, Number>> parts = {}) {
         ++outcome_.expectations;
         outcome_.failed += !holds;
+        if (!holds) outcome_.failures.push_back({step.at, step.source, std::string(found), std::move(parts)});
         std::string text;
         if (json()) {
             render::JsonLine(text, "expectation")
@@ -403,7 +405,8 @@ class Run {
         }
         std::vector<std::pair<std::string, Number>> parts;
         const Number value = TRY(evaluate(step.value, lab_, &parts));
-        return judged(step, value != 0, place_text(parts));
+        const std::string found = place_text(parts);
+        return judged(step, value != 0, found, std::move(parts));
     }
     Result<void> rejected(const Step &step, const Result<void> &loaded) {
         if (loaded) return judged(step, false, "the kernel took it");

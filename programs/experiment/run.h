@@ -33,11 +33,20 @@ struct RunSettings {
     bool quiet = false;               ///< no results, only measures: of a series (losses are told)
 };
 
+/// An expectation that didn't hold.
+struct Failure {
+    Place at;                                          ///< of the step
+    std::string source;                                ///< the line, as it stands there
+    std::string found;                                 ///< why, in words, where no values tell it
+    std::vector<std::pair<std::string, Number>> parts; ///< the values in it: "counts[0]", 998
+};
+
 struct RunOutcome {
     size_t expectations = 0, failed = 0, skipped = 0;
     bool interrupted = false;
     bool stopped = false; ///< a signal came
     std::vector<std::pair<std::string, Number>> measures;
+    std::vector<Failure> failures;
 };
 
 /// Signals on `signals` end what is waited for. Expectations that don't hold are shown and counted. Errors: the kernel refuses a

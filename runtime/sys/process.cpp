@@ -14,6 +14,7 @@
 // exist in it. The observer doesn't see these calls: --syscalls shows rawbpf's calls, not the command's.
 #include "runtime/sys/process.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -449,6 +450,28 @@ void raise_open_files() {
     if (invoke(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, reg(&limit)) < 0 || limit.rlim_cur >= limit.rlim_max) return;
     limit.rlim_cur = limit.rlim_max;
     invoke(__NR_prlimit64, 0, RLIMIT_NOFILE, reg(&limit), 0);
+}
+
+Result<void> bound_self(const Bounded &bounds) {
+    const std::pair<int, uint64_t> wanted[] = {
+        {RLIMIT_AS, bounds.memory_bytes}, {RLIMIT_FSIZE, bounds.file_bytes}, {RLIMIT_CPU, bounds.cpu_s}, {RLIMIT_CORE, 0}};
+    for (const auto &[which, most] : wanted) {
+        rlimit limit{};
+        long r = invoke(__NR_prlimit64, 0, static_cast<uint64_t>(which), 0, reg(&limit));
+        if (r == 0) {
+            limit.rlim_max = std::min<rlim_t>(limit.rlim_max, most);
+            limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
+            r = invoke(__NR_prlimit64, 0, static_cast<uint64_t>(which), reg(&limit), 0);
+        }
+        if (r < 0) return fail_os(static_cast<int>(-r), "prlimit64");
+    }
+    return {};
+}
+
+Result<void> become_standard(int fd, int number) {
+    const long r = invoke(__NR_dup3, static_cast<uint64_t>(fd), static_cast<uint64_t>(number), 0);
+    if (r < 0) return fail_os(static_cast<int>(-r), "dup3");
+    return {};
 }
 
 int own_pid() { return static_cast<int>(invoke(__NR_getpid)); }

@@ -131,6 +131,15 @@ class [[nodiscard]] SignalFd {
 /// Raises the soft limit of open descriptors to the hard one. Not done for nothing: children inherit it, and select(2) can't take
 /// descriptors above 1023.
 void raise_open_files();
+/// What a process may use: bytes of address space, bytes in any one file, seconds of processor time.
+struct Bounded {
+    uint64_t memory_bytes = 0, file_bytes = 0, cpu_s = 0;
+};
+/// Takes these bounds for this process and its children, for good (prlimit64(2)); a lower limit that is there already stays. No
+/// core files. Beyond them: allocations fail, SIGXFSZ, SIGXCPU.
+Result<void> bound_self(const Bounded &bounds);
+/// dup3(2): `number`, one of the standard descriptors, becomes another name of `fd`; children inherit it.
+Result<void> become_standard(int fd, int number);
 [[nodiscard]] int own_pid();
 [[nodiscard]] uint32_t effective_uid();
 
