@@ -6,7 +6,7 @@ volatile long sum;
 __attribute__((noinline)) void leaf(long n) { sum += n; }
 __attribute__((noinline)) void middle(long n) {
     leaf(n);
-    sum += 1;                      // something after the call: otherwise the compiler jumps to leaf, and middle has no frame
+    sum += 1; // something after the call: otherwise the compiler jumps to leaf, and middle has no frame
 }
 __attribute__((noinline)) void outer(long n) {
     middle(n);

@@ -1,8 +1,8 @@
 // says: second half
 // Lesson 15: a loader of your own
 //
-// It makes a map, reads a program from bytes, puts the map's file descriptor into it, loads it, runs it on packets, and reads the map.
-// There is no library behind it: bpf(2) is one system call, and union bpf_attr says what is wanted.
+// It makes a map, reads a program from bytes, puts the map's file descriptor into it, loads it, runs it on packets, and reads the
+// map. There is no library behind it: bpf(2) is one system call, and union bpf_attr says what is wanted.
 //
 //     cc -o lab lab.c && sudo ./lab count.hex 3
 //
@@ -25,14 +25,10 @@
 enum { kMostInstructions = 4096, kLogBytes = 1 << 16 };
 
 // bpf(2): a command, and a union whose member depends on the command. The C library has no function for it.
-static int bpf(enum bpf_cmd command, union bpf_attr *attr) {
-    return (int)syscall(__NR_bpf, command, attr, sizeof(*attr));
-}
+static int bpf(enum bpf_cmd command, union bpf_attr *attr) { return (int)syscall(__NR_bpf, command, attr, sizeof(*attr)); }
 
 // Addresses go to the kernel as 64-bit numbers, on 32-bit machines, too.
-static uint64_t address(const void *p) {
-    return (uint64_t)(uintptr_t)p;
-}
+static uint64_t address(const void *p) { return (uint64_t)(uintptr_t)p; }
 
 static int fail(const char *what) {
     fprintf(stderr, "lab: %s: %s\n", what, strerror(errno));
@@ -40,8 +36,8 @@ static int fail(const char *what) {
     return -1;
 }
 
-// Reads the digits of a file, without blanks, and without comments from # to the end of the line. An instruction has 8 bytes, 16 digits.
-// Returns how many instructions there are; -1 if something is wrong.
+// Reads the digits of a file, without blanks, and without comments from # to the end of the line. An instruction has 8 bytes, 16
+// digits. Returns how many instructions there are; -1 if something is wrong.
 static int read_program(const char *path, struct bpf_insn *code) {
     FILE *file = fopen(path, "r");
     if (!file) return fail(path);
@@ -77,7 +73,7 @@ static int read_program(const char *path, struct bpf_insn *code) {
 // An array with one element of 8 bytes.
 static int create_map(void) {
     union bpf_attr attr;
-    memset(&attr, 0, sizeof(attr));  // what isn't used must be 0: the kernel refuses anything else
+    memset(&attr, 0, sizeof(attr)); // what isn't used must be 0: the kernel refuses anything else
     attr.map_type = BPF_MAP_TYPE_ARRAY;
     attr.key_size = 4;
     attr.value_size = 8;
@@ -87,15 +83,16 @@ static int create_map(void) {
     return fd < 0 ? fail("BPF_MAP_CREATE") : fd;
 }
 
-// The program doesn't know where its map will be. It has an instruction `r1 = 0 ll`, opcode 0x18, which takes two places: 16 bytes. The kernel
-// replaces the number by the map's address, if the source register says BPF_PSEUDO_MAP_FD and the number is the map's file descriptor.
+// The program doesn't know where its map will be. It has an instruction `r1 = 0 ll`, opcode 0x18, which takes two places: 16
+// bytes. The kernel replaces the number by the map's address, if the source register says BPF_PSEUDO_MAP_FD and the number is the
+// map's file descriptor.
 static void relocate(struct bpf_insn *code, int count, int map) {
     for (int i = 0; i < count; ++i) {
         if (code[i].code != (BPF_LD | BPF_IMM | BPF_DW)) continue;
         code[i].src_reg = BPF_PSEUDO_MAP_FD;
         code[i].imm = map;
         code[i + 1].imm = map;
-        ++i;  // its second half is no instruction
+        ++i; // its second half is no instruction
     }
 }
 
@@ -114,7 +111,7 @@ static int load_program(const struct bpf_insn *code, int count) {
     int fd = bpf(BPF_PROG_LOAD, &attr);
     if (fd >= 0) return fd;
     fail("BPF_PROG_LOAD");
-    fputs(log, stderr);  // the verifier's reasons
+    fputs(log, stderr); // the verifier's reasons
     return -1;
 }
 
@@ -160,5 +157,5 @@ int main(int argc, char **argv) {
     uint64_t value = 0;
     if (run_program(program, (unsigned)times, &result) < 0 || read_value(map, 0, &value) < 0) return 1;
     printf("result %u, counts[0] = %llu\n", result, (unsigned long long)value);
-    return 0;  // the kernel closes what a process leaves open, and frees the program and the map with it
+    return 0; // the kernel closes what a process leaves open, and frees the program and the map with it
 }
