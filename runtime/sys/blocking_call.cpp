@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/base/fail.h"
+#include "runtime/base/remembering.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/process.h"
 
@@ -33,6 +34,7 @@ namespace {
 std::vector<int> ending; // copies that were told to
 
 void reap() {
+    const Remembering lock;
     std::erase_if(ending, [](int pid) { return invoke(__NR_wait4, static_cast<uint64_t>(pid), 0, WNOHANG) != 0; });
 }
 
@@ -78,6 +80,7 @@ BlockingCall &BlockingCall::operator=(BlockingCall &&other) noexcept {
 void BlockingCall::end() noexcept {
     if (pid_ < 0) return;
     (void)invoke(__NR_kill, static_cast<uint64_t>(pid_), SIGKILL);
+    const Remembering lock;
     ending.push_back(pid_);
     pid_ = -1;
     reap();

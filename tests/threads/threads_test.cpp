@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <linux/bpf.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "asm/builder.h"
@@ -20,6 +21,7 @@
 #include "runtime/kernel/probes.h"
 #include "runtime/link/perf_event.h"
 #include "runtime/object/unit_object.h"
+#include "runtime/sys/blocking_call.h"
 #include "runtime/sys/cpus.h"
 #include "tests/support/fds.h"
 #include "tests/support/test.h"
@@ -120,4 +122,14 @@ TEST_CASE("threads: four ask what this kernel can do at once, and hear the same"
     for (const std::string &wrong : at_once(ask)) CHECK_MESSAGE(wrong.empty(), wrong);
     for (const std::string &one : heard) CHECK(one == heard[0]);
     CHECK(heard[0].find('0') != std::string::npos);
+}
+
+TEST_CASE("threads: calls that block are ended at the same time") {
+    const auto begin_and_end = [](int) -> Result<void> {
+        for (int round = 0; round < kRounds; ++round)
+            if (Result<sys::BlockingCall> call = sys::BlockingCall::call(__NR_ppoll, {}, STDERR_FILENO); !call)
+                return std::move(call).failure();
+        return {};
+    };
+    for (const std::string &wrong : at_once(begin_and_end)) CHECK_MESSAGE(wrong.empty(), wrong);
 }
