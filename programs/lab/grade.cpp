@@ -221,6 +221,11 @@ class Grader {
         for (const experiment::Step &step : e.steps)
             if (const std::string before = format("{}:{}: {}: ", e.name, step.at.line, step.source); text.starts_with(before)) {
                 text.erase(0, before.size());
+                // "14 bytes to main: ", too.
+                constexpr std::string_view kBytes = " bytes to ";
+                if (const size_t bytes = text.find_first_not_of("0123456789");
+                    bytes != 0 && text.compare(bytes, kBytes.size(), kBytes) == 0)
+                    text.erase(0, text.find(": ", bytes) + 2);
                 break;
             }
         std::string hint = error.hint;
