@@ -105,14 +105,12 @@ void PinnedPaths::look(const std::string &directory, int depth) {
     for (const std::string &name : names) {
         if (++files_ > kMostPins) return;
         const std::string path = format("{}/{}", directory, name);
-        const Result<struct stat> st = sys::stat_file(path);
-        if (!st) continue; // it went meanwhile
-        if (S_ISDIR(st->st_mode)) {
-            look(path, depth + 1);
+        const Result<Fd> object = sys::obj_get(path);
+        if (!object) { // a directory, or not for us to open, or it went meanwhile
+            const Result<struct stat> st = sys::stat_file(path);
+            if (st && S_ISDIR(st->st_mode)) look(path, depth + 1);
             continue;
         }
-        const Result<Fd> object = sys::obj_get(path);
-        if (!object) continue; // not for us to open
         if (const Result<ObjectId> which = object_of(object->get())) found_[{which->kind, which->id}].push_back(path);
     }
 }
