@@ -38,12 +38,12 @@ static void reap(void)
 static void do_exec(int n)
 {
     for (int i = 0; i < n; ++i) {
-        char name[] = "true", first[] = "first", number[16]; // on the stack: execsnoop-libbpf can't read pages that nobody has touched
+        char file[] = "/bin/true", name[] = "true", first[] = "first", number[16]; // on the stack: execsnoop-libbpf can't read pages that nobody has touched
         snprintf(number, sizeof number, "%d", i);
         char *words[] = {name, first, number, NULL};
         pid_t child = fork();
         if (child == 0) {
-            execv("/bin/true", words);
+            execv(file, words);
             _exit(1);
         }
         reap();
@@ -92,7 +92,8 @@ static void do_file(int n)
     int fd = open("/tmp/workload_data", O_RDWR | O_CREAT, 0600);
     if (fd < 0) fail("/tmp/workload_data");
     for (int i = 0; i < n; ++i) {
-        if (pwrite(fd, page, sizeof page, 0) != sizeof page || pread(fd, page, sizeof page, 0) != sizeof page) fail("a page");
+        const off_t at = (off_t)(i % 64) * 4096; // the page that was read last isn't marked as used again
+        if (pwrite(fd, page, sizeof page, at) != sizeof page || pread(fd, page, sizeof page, at) != sizeof page) fail("a page");
         if (i % 10 == 0 && fsync(fd) != 0) fail("fsync");
     }
     close(fd);
