@@ -2,6 +2,7 @@
 // pointer: nothing refers to its table, so nothing of it is linked.
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "cli/commands.h"
 
@@ -14,13 +15,14 @@ struct Row {
     Part part;
 };
 
-/// A row whose command is there if the build has its part, and `other` too, which a command of two parts needs.
-consteval Row row(std::string_view name, const Command &command, Part part = Part::core, bool other = true) {
-    return {has(part) && other ? &command : nullptr, name, has(part) && !other ? Part::trace : part};
+/// A row whose command is there if the build has its part, and those that it needs `also`. One that was left out is of the first
+/// part that is missing.
+consteval Row row(std::string_view name, const Command &command, Part part = Part::core, std::initializer_list<Part> also = {}) {
+    if (!has(part)) return {nullptr, name, part};
+    for (const Part each : also)
+        if (!has(each)) return {nullptr, name, each};
+    return {&command, name, part};
 }
-
-// The course needs what lessons are about.
-constexpr bool kLab = has(Part::trace) && has(Part::assembler) && has(Part::emulator);
 
 // In the order of the help.
 constexpr Row kRows[] = {
@@ -30,8 +32,8 @@ constexpr Row kRows[] = {
     row("custom", kCustom, Part::custom),
     row("usdt list", kUsdtList, Part::usdt),
     row("usdt validate", kUsdtValidate, Part::usdt),
-    row("usdt trace", kUsdtTrace, Part::usdt, has(Part::trace)),
-    row("run", kRun, Part::assembler, has(Part::trace)),
+    row("usdt trace", kUsdtTrace, Part::usdt, {Part::trace}),
+    row("run", kRun, Part::assembler, {Part::trace}),
     row("load", kLoad),
     row("attach", kAttach, Part::objects),
     row("verify", kVerify, Part::verifier),
@@ -40,10 +42,10 @@ constexpr Row kRows[] = {
     row("step", kStep, Part::emulator),
     row("bench", kBench, Part::emulator),
     row("compare", kCompare, Part::objects),
-    row("lab list", kLabList, Part::verifier, kLab),
-    row("lab start", kLabStart, Part::verifier, kLab),
-    row("lab check", kLabCheck, Part::verifier, kLab),
-    row("lab grade", kLabGrade, Part::verifier, kLab),
+    row("lab list", kLabList, Part::verifier, {Part::assembler, Part::emulator, Part::trace}),
+    row("lab start", kLabStart, Part::verifier, {Part::assembler, Part::emulator, Part::trace}),
+    row("lab check", kLabCheck, Part::verifier, {Part::assembler, Part::emulator, Part::trace}),
+    row("lab grade", kLabGrade, Part::verifier, {Part::assembler, Part::emulator, Part::trace}),
     row("top", kTop, Part::objects),
     row("prog list", kProgList, Part::objects),
     row("prog show", kProgShow, Part::objects),
