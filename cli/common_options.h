@@ -21,8 +21,7 @@ constexpr Option format_option(std::string_view fallback, std::string_view choic
             .fallback = fallback,
             .choices = choices};
 }
-inline constexpr Option kFormatOption =
-    format_option("table", "table folded folded-ext json svg top pprof perf-script speedscope firefox");
+inline constexpr Option kFormatOption = format_option("table", render::kFormatChoices);
 inline constexpr Option kJsonOption{.name = "json", .help = "short for --format json", .stands_for = "format=json"};
 inline constexpr Option kOutputOption{
     .name = "output",

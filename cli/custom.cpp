@@ -75,7 +75,7 @@ constexpr Option kOptions[] = {
     kCommandOutputOption,
     kReadyFdOption,
     kBacklogOption,
-    format_option("text", "text json folded svg top pprof perf-script speedscope firefox"),
+    format_option("text", custom::kFormatChoices),
     kJsonOption,
     kLinesOption,
     kInlineOption,
@@ -103,18 +103,13 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf custom ./copy:copied -f svg --weight context -o x.svg -- ./copy", "bytes by stack, as a flame graph"},
 };
 
-custom::Format format_of(const Arguments &a) {
-    const auto *named = std::find(std::begin(custom::kFormats), std::end(custom::kFormats), a.text(option("format")));
-    return static_cast<custom::Format>(named - std::begin(custom::kFormats)); // the table allows only names that exist
-}
-
 Result<CommandOutput> check(const Arguments &a) {
     const bool target = !a.operands().empty();
     if (!target && !a.has(option("object")) && !a.has(option("pin")))
         return wrong_usage("TARGET:FUNCTION is missing", "as in ./prog:handle_request; or --object, or --pin");
     if (a.has(option("arg")) && !target) return wrong_usage("--arg is about the function of TARGET:FUNCTION");
     const std::string_view shape = a.text(option("format"));
-    if (a.has(option("weight")) && !custom::is_weighed(format_of(a)))
+    if (a.has(option("weight")) && !custom::is_weighed(custom::rendered(shape)))
         return wrong_usage(format("--weight is for -f folded, svg and top, not {}", shape));
     const std::string_view weight = a.text(option("weight"));
     if (weight != "count" && a.has(option("sample")))
@@ -176,7 +171,8 @@ class Run {
         }
         for (const std::string &text : tracer_->notes()) note(text);
         custom::ViewOptions shown;
-        shown.format = format_of(a_);
+        shown.format = custom::rendered(a_.text(option("format")));
+        shown.json = a_.text(option("format")) == "json";
         shown.color = a_.text(option("output")).empty() && color_wanted(a_.text(option("color")), 1);
         if (tracer_->unwinds()) shown.depth = std::min(unwind_.depth, shown.depth);
         using Weight = custom::ViewOptions::Weight;

@@ -46,18 +46,15 @@ View::View(const ViewOptions &options, Names &names, const RunInfo &run, uint64_
       writer_(writer) {}
 
 Result<void> View::start() {
-    if (options_.format == Format::json) {
+    if (options_.json) {
         if (!render::writes_json()) return fail(Errc::unsupported, "this build writes no JSON");
         render::append_json_header(writer_.text(), run_);
-    } else if (options_.format != Format::text) {
+    } else if (options_.format) {
         render::RenderOptions how;
         how.color = options_.color;
-        render::TraceOptions traces;
-        traces.current = &origin_;
-        if (options_.off_cpu) traces.weight = "off_cpu";
-        const std::optional<render::Format> named = render::format_named(kFormats[static_cast<size_t>(options_.format)]);
-        if (!named) return fail(Errc::internal, "no such format");
-        renderer_ = TRY(render::make_trace_renderer(*named, how, traces, writer_));
+        how.traces.current = &origin_;
+        if (options_.off_cpu) how.traces.weight = "off_cpu";
+        renderer_ = TRY(render::make_any_renderer(*options_.format, how, writer_));
         renderer_->begin(run_);
     }
     return writer_.flush();
@@ -114,7 +111,7 @@ void View::show(const LocatedTrace &trace) {
         if (trace.head.origin == Origin::off_cpu) origin_.weight = trace.head.context;
         return renderer_->sample(sample(trace, std::move(named)));
     }
-    if (options_.format == Format::json)
+    if (options_.json)
         json(trace, named);
     else
         text(trace, named);
@@ -243,7 +240,7 @@ void View::drain() {
 Result<void> View::finish(const Ledger &ledger) {
     drain();
     if (renderer_) renderer_->end(ledger);
-    if (options_.format == Format::json) render::append_json_ledger(writer_.text(), ledger);
+    if (options_.json) render::append_json_ledger(writer_.text(), ledger);
     return writer_.flush();
 }
 

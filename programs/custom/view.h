@@ -18,17 +18,20 @@
 
 namespace rawbpf::inline v0::custom {
 
-enum class Format : uint8_t { text, json, folded, svg, top, pprof, perf_script, speedscope, firefox };
-/// In the order of Format; all but the first two are the render stage's.
-inline constexpr std::string_view kFormats[] = {"text",  "json",        "folded",     "svg",    "top",
-                                                "pprof", "perf-script", "speedscope", "firefox"};
+/// All forms: two of its own, one trace at a time, and those of the render stage.
+inline constexpr std::string_view kFormatChoices = "text json" RAWBPF_FORMATS_OF_TRACES;
+/// What of the render stage is meant; nullopt: text and json, which are its own.
+[[nodiscard]] inline std::optional<render::Format> rendered(std::string_view format) {
+    return format == "json" ? std::nullopt : render::format_named(format);
+}
 /// Whether the format counts equal stacks, so that they can be weighed.
-[[nodiscard]] constexpr bool is_weighed(Format format) {
-    return format == Format::folded || format == Format::svg || format == Format::top;
+[[nodiscard]] constexpr bool is_weighed(const std::optional<render::Format> &format) {
+    return format && render::aggregates(*format);
 }
 
 struct ViewOptions {
-    Format format = Format::text;
+    std::optional<render::Format> format = {}; ///< rendered()
+    bool json = false;                         ///< of its own forms
     /// is_weighed(): what a stack's weight is the sum of.
     enum class Weight : uint8_t { count, context, off_cpu };
     Weight weight = Weight::count;

@@ -79,8 +79,8 @@ class PerfScript final : public Renderer {
 
 } // namespace
 
-std::unique_ptr<Renderer> make_perf_script(const TraceOptions &traces, Writer &out) {
-    return std::make_unique<PerfScript>(traces, out);
+std::unique_ptr<Renderer> make_perf_script(const RenderOptions &options, Writer &out) {
+    return std::make_unique<PerfScript>(options.traces, out);
 }
 
 } // namespace rawbpf::inline v0::render

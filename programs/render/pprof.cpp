@@ -249,6 +249,8 @@ class Pprof final : public Renderer {
 
 } // namespace
 
-std::unique_ptr<Renderer> make_pprof(const TraceOptions &traces, Writer &out) { return std::make_unique<Pprof>(traces, out); }
+std::unique_ptr<Renderer> make_pprof(const RenderOptions &options, Writer &out) {
+    return std::make_unique<Pprof>(options.traces, out);
+}
 
 } // namespace rawbpf::inline v0::render

@@ -200,7 +200,7 @@ TEST_CASE("render: equal stacks of different contexts are kept apart, and weight
     const TraceOrigin origin{"custom", 42, 0};
     std::string text;
     Writer out(text);
-    auto perf = make_trace_renderer(Format::perf_script, {}, {.current = &origin, .weight = {}}, out).value();
+    auto perf = make_any_renderer(Format::perf_script, {.traces = {.current = &origin, .weight = {}}}, out).value();
     perf->begin({});
     perf->sample(one);
     perf->end({});
@@ -236,9 +236,10 @@ TEST_CASE("render: pprof is a gzip file, and the same profile always the same on
 
 TEST_CASE("render: which formats are whose") {
     CHECK(format_named("perf-script") == Format::perf_script);
-    for (size_t i = 0; i < std::size(kFormatNames); ++i) {
+    CHECK(kFormatChoices == "table folded folded-ext json svg top pprof perf-script speedscope firefox");
+    for (size_t i = 0; i < std::size(kFormats); ++i) {
         const auto format = static_cast<Format>(i);
-        CHECK(format_named(kFormatNames[i]) == format);
+        CHECK(format_named(kFormats[i].name) == format);
         if (is_json(format) && !writes_json()) continue;
         std::string text;
         Writer out(text);
