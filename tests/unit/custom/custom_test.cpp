@@ -1,6 +1,7 @@
 // Custom traces without a kernel: the programs in every configuration, records cut short, callers, hashes.
 #include "programs/custom/names.h"
 #include "programs/custom/program.h"
+#include "programs/custom/view.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +12,16 @@
 
 using namespace rawbpf;
 using namespace rawbpf::custom;
+
+TEST_CASE("custom: its formats are two of its own, and those of the render stage that are of any trace") {
+    CHECK(custom::kFormatChoices == "text json folded svg top pprof perf-script speedscope firefox");
+    CHECK(!custom::rendered("text"));
+    CHECK(!custom::rendered("json"));
+    CHECK(custom::rendered("svg") == render::Format::svg);
+    CHECK(custom::is_weighed(custom::rendered("folded")));
+    CHECK(!custom::is_weighed(custom::rendered("pprof")));
+    CHECK(!custom::is_weighed({}));
+}
 
 TEST_CASE("custom programs: every configuration is a program") {
     for (const bool exchange : {false, true})
