@@ -64,7 +64,7 @@ constexpr AttachIds kIds{{},
 constexpr Example kExamples[] = {
     {"sudo rawbpf attach on_exec raw_tp:sched_process_exec", "until Ctrl-C; then how often it ran"},
     {"sudo rawbpf attach 42 kprobe:vfs_read -d 5", "the same program at one more function"},
-    {"sudo rawbpf attach /sys/fs/bpf/tool/filter xdp -i eth0 --pin /sys/fs/bpf/filter_eth0", "a pinned program, to stay"},
+    {"sudo rawbpf attach filter xdp -i eth0 --pin /sys/fs/bpf/filter", "at an interface, to stay"},
 };
 
 Result<void> attach(const Arguments &a, const AttachRequest &request, Output &output) {
