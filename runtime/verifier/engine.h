@@ -57,6 +57,7 @@ class Engine {
     bool run(State entry);
 
   private:
+    friend class Follower;
     // The verdict. Both return false.
     template <class... Args> bool refuse(fmt::format_string<Args...> text, Args &&...args) {
         return refuse_text(format_from(text, fmt::make_format_args(args...)));
@@ -188,6 +189,12 @@ class Engine {
     uint64_t jumps_ = 0, jumps_then_ = 0, insns_then_ = 0;
     std::vector<std::pair<ValueId, ValueId>> ids_; ///< of one comparison: old and new
 };
+
+/// What the whole program is asked before any path is walked. False: the verdict is made.
+[[nodiscard]] bool check_whole(const ObjectSpec &spec, const ProgramSpec &program, const Types &types, const Flow &flow,
+                               Verdict &verdict);
+/// What is known where a program begins.
+[[nodiscard]] State entry_of_program(const VerifyOptions &options);
 
 /// Words for messages, as the kernel has them: "map_value", "fp", "scalar".
 [[nodiscard]] std::string_view sort_word(Sort sort);

@@ -177,7 +177,8 @@ Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries) {
                 return refuse(i, format("jump out of range from insn {} to {}", i, ways.target));
             if (insns[i].code == 0x85 && insns[i].src == 0 && insns[i].imm == 12) function.tail_calls = true;
         }
-        const Form *form = find_form(insns[last]);
+        const int last_form = isa::kIndex.first[insns[last].code]; // its other fields are looked at where a path comes to it
+        const Form *form = last_form < 0 ? nullptr : &isa::kForms[last_form];
         const bool ends = form && (form->shape == Shape::exit || form->shape == Shape::jump || form->shape == Shape::jump_long ||
                                    form->shape == Shape::jump_reg);
         if (!ends) return refuse(last, "last insn is not an exit or jmp");

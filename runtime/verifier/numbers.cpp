@@ -124,6 +124,16 @@ bool Engine::arithmetic(const Insn &insn, const Form &form) {
         Value value = any_number(node(before.node));
         if (op == Op::neg && before.is_number() && rule(Rule::negation)) {
             value.bounds = compute(Op::sub, half, Bounds::of(0), before.bounds, rules_);
+        } else if (form.shape == Shape::byte_swap && before.is_number() && rule(Rule::swapped_bits)) {
+            constexpr uint8_t kToLittle = 0xd4; // which changes no order where the kernel's is little-endian, too
+            value.bounds = before.bounds;
+            if (insn.code != kToLittle) {
+                value.bounds.bits = swap_bytes(value.bounds.bits, form.bits / 8u);
+                value.bounds.forget64();
+                value.bounds.forget32();
+            }
+            value.bounds.cut_to(form.bits / 8u, rules_);
+            value.bounds.settle(rules_);
         } else if (half) {
             value.bounds.clear_upper_half(rules_);
         }

@@ -30,7 +30,8 @@ struct RuleRow {
     X(products, 6, 14, "bpf, verifier: Improve precision of BPF_MUL", "ranges of products of signed numbers") \
     X(negation, 6, 17, "bpf: Add range tracking for BPF_NEG", "the range of -r1") \
     X(wrapped_sums, 6, 17, "bpf, verifier: Improve precision for BPF_ADD and BPF_SUB", "the range of a sum that surely wraps around") \
-    X(across_sign, 6, 17, "bpf: Improve bounds when s64 crosses sign boundary", "signed ranges on both sides of zero that learn from the unsigned one")
+    X(across_sign, 6, 17, "bpf: Improve bounds when s64 crosses sign boundary", "signed ranges on both sides of zero that learn from the unsigned one") \
+    X(swapped_bits, 6, 18, "bpf: Add bitwise tracking for BPF_END", "the bits of le16 to bswap64; 7.0, and 6.18's later releases")
 // clang-format on
 
 /// The rows' numbers.

@@ -135,11 +135,14 @@ bool Engine::stack_load(unsigned reg, const Value &base, int64_t off, unsigned s
     if (!base.bounds.is_known()) {
         if (!rule(Rule::variable_stack))
             return refuse("variable stack access var_off={} off={} size={}", bits_text(base.bounds.bits), off, size);
+        if (value < 0) // an atomic operation that keeps nothing: the kernel takes it for a helper's access
+            return refuse("variable offset stack pointer cannot be passed into helper function; var_off={} off={} size={}",
+                          bits_text(base.bounds.bits), base.off, size);
         if (!stack_range(reg, base, size, false, false, By::instruction)) return false;
         const int64_t least = fixed + base.bounds.s64.least, most = fixed + base.bounds.s64.most + size;
         bool zero = true;
         for (int64_t at = least; at < most; ++at) zero &= frame.byte_at(static_cast<int>(at)) == Byte::zero;
-        if (value >= 0) set(static_cast<unsigned>(value), zero ? known_number(0, node()) : any_number(node()));
+        set(static_cast<unsigned>(value), zero ? known_number(0, node()) : any_number(node()));
         return true;
     }
     const int at = static_cast<int>(fixed + static_cast<int64_t>(base.bounds.number()));

@@ -63,6 +63,11 @@ Tnum shift_right_signed(Tnum a, unsigned by, unsigned bits) {
             static_cast<uint64_t>(static_cast<int64_t>(a.mask) >> by)};
 }
 
+Tnum swap_bytes(Tnum a, unsigned bytes) {
+    const unsigned by = 64 - bytes * 8;
+    return {__builtin_bswap64(a.value) >> by, __builtin_bswap64(a.mask) >> by};
+}
+
 Tnum intersect(Tnum a, Tnum b) {
     const uint64_t known = a.value | b.value, unknown = a.mask & b.mask;
     return {known & ~unknown, unknown};

@@ -49,6 +49,8 @@ struct Tnum {
 [[nodiscard]] Tnum shift_right_signed(Tnum a, unsigned by, unsigned bits);
 ///@}
 
+/// The lowest so many bytes (2, 4 or 8) in the other order; 0 above.
+[[nodiscard]] Tnum swap_bytes(Tnum a, unsigned bytes);
 /// What is known if both are right of the same number. Where they contradict each other, one of them counts.
 [[nodiscard]] Tnum intersect(Tnum a, Tnum b);
 /// The lowest `bytes` bytes; what is above them is 0.

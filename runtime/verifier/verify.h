@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "asm/opcodes.h"
@@ -26,6 +27,10 @@ struct VerifyOptions {
     uint32_t most_steps = 1'000'000;        ///< as in the kernel; less for quick answers, which are "not decided" then
     const btf::Btf *kernel_types = nullptr; ///< for names of kernel functions; nullptr: none are at hand
     uint32_t registers_size = 168;          ///< of struct pt_regs, the context of a probe: x86_64's; arm64 has 336
+    /// Instead of a context, r1 points to so many bytes and r2 is their number, as exec and step call programs. Every r0 is good.
+    std::optional<uint32_t> memory = {};
+    /// Registers that are the number 0 when the program begins, a bit each: to ask what would be if they were.
+    uint16_t zeroed = 0;
 };
 
 /// The three verdicts.

@@ -77,6 +77,11 @@ struct Walk {
     }
     /// The number behind the last change.
     [[nodiscard]] uint32_t change_end() const { return first_change + static_cast<uint32_t>(changes.size()); }
+    /// Forgets the changes from that number on.
+    void drop_changes(uint32_t from) {
+        while (!changes.empty() && change_end() > from) changes.pop_back();
+        if (changes.empty()) first_change = from;
+    }
     /// By number; nullptr: no longer kept.
     [[nodiscard]] const Change *change(uint32_t number) const {
         return number < first_change || number >= change_end() ? nullptr : &changes[number - first_change];

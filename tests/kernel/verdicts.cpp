@@ -1,7 +1,8 @@
 // verdicts SECONDS [SEED], verdicts FILE...: what the kernel's verifier and ours say of programs, compared.
 //
 // Of random programs until time is up, or of all programs in files (objects, source text). A program that ours accepts and the
-// kernel refuses is a failure; other differences are listed. Set VERDICTS_SHOW to see each.
+// kernel refuses is a failure; other differences are listed. Random programs that ours accepts are run in the emulator, too: a
+// number that leaves the range that ours derived is a failure. Set VERDICTS_SHOW to see each.
 #include "tests/kernel/verdicts.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "asm/print.h"
 #include "runtime/base/bytes.h"
 #include "runtime/object/core.h"
+#include "tests/support/ranges.h"
 
 using namespace rawbpf;
 using test::Said;
@@ -20,7 +22,7 @@ namespace {
 
 struct Sum {
     unsigned long long compared = 0, decided = 0, agreed = 0, both_refuse = 0, same_place = 0, wrong = 0, kernel_refused = 0,
-                       policy = 0;
+                       policy = 0, runs = 0, numbers = 0, left = 0;
 };
 
 const char *word(Said said) { return said == Said::accepted ? "accepts" : said == Said::refused ? "refuses" : "-"; }
@@ -55,6 +57,25 @@ void add(Sum &sum, const test::Verdicts &v, const std::string &name, const Progr
         for (size_t i = 0; i < program.insns.size(); i += is_wide(program.insns[i]) ? 2 : 1)
             std::printf("  %4zu: %s\n", i, print(std::span(program.insns).subspan(i)).c_str());
     std::fflush(stdout);
+}
+
+// What ours derived, beside three runs.
+void run(Sum &sum, const ObjectSpec &spec, uint64_t seed) {
+    for (uint64_t n = 0; n < 3; ++n) {
+        const test::Ranged ran = test::run_in_ranges(spec, 0, test::random_bytes(seed + n * 7919, n == 2 ? 20 : 64));
+        ++sum.runs;
+        sum.numbers += ran.compared;
+        if (ran.mistake.empty()) continue;
+        ++sum.left;
+        std::printf("LEFT seed %llu, run %llu: %s\n", static_cast<unsigned long long>(seed), static_cast<unsigned long long>(n),
+                    ran.mistake.c_str());
+        static const bool all = std::getenv("VERDICTS_SHOW");
+        if (all)
+            for (size_t i = 0; i < spec.programs[0].insns.size(); i += is_wide(spec.programs[0].insns[i]) ? 2 : 1)
+                std::printf("  %4zu: %s\n", i, print(std::span(spec.programs[0].insns).subspan(i)).c_str());
+        std::fflush(stdout);
+        return;
+    }
 }
 
 void compare_file(Sum &sum, const char *path) {
@@ -93,18 +114,24 @@ int main(int argc, char **argv) {
         for (uint64_t n = seed; time(nullptr) < end && n - seed < most; ++n) {
             const std::optional<ObjectSpec> spec = test::random_spec(n);
             if (std::getenv("VERDICTS_SHOW")) std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(n));
-            if (spec) add(sum, test::verdicts_on(*spec, 0), "seed " + std::to_string(n), spec->programs[0]);
+            if (!spec) continue;
+            const test::Verdicts verdicts = test::verdicts_on(*spec, 0);
+            add(sum, verdicts, "seed " + std::to_string(n), spec->programs[0]);
+            if (verdicts.ours == Said::accepted) run(sum, *spec, n);
         }
         std::printf("from seed %llu on\n", static_cast<unsigned long long>(seed));
     } else {
         for (int n = 1; n < argc; ++n) compare_file(sum, argv[n]);
     }
-    std::printf("%s verdicts: %llu programs, %llu refused by the kernel for safety, %llu for other reasons; decided %.2f%%, of "
-                "these alike %.2f%%, "
-                "refused at the same instruction %.2f%%, wrongly accepted %llu\n",
-                sum.wrong ? "FAIL" : "PASS", sum.compared, sum.kernel_refused, sum.policy,
-                100.0 * static_cast<double>(sum.decided) / static_cast<double>(std::max(1ULL, sum.compared - sum.policy)),
-                100.0 * static_cast<double>(sum.agreed) / static_cast<double>(std::max(1ULL, sum.decided)),
-                100.0 * static_cast<double>(sum.same_place) / static_cast<double>(std::max(1ULL, sum.both_refuse)), sum.wrong);
-    return sum.wrong ? 1 : 0;
+    std::printf(
+        "%s verdicts: %llu programs, %llu refused by the kernel for safety, %llu for other reasons; decided %.2f%%, of "
+        "these alike %.2f%%, "
+        "refused at the same instruction %.2f%%, wrongly accepted %llu; %llu runs, %llu numbers beside their ranges, %llu "
+        "runs left them\n",
+        sum.wrong || sum.left ? "FAIL" : "PASS", sum.compared, sum.kernel_refused, sum.policy,
+        100.0 * static_cast<double>(sum.decided) / static_cast<double>(std::max(1ULL, sum.compared - sum.policy)),
+        100.0 * static_cast<double>(sum.agreed) / static_cast<double>(std::max(1ULL, sum.decided)),
+        100.0 * static_cast<double>(sum.same_place) / static_cast<double>(std::max(1ULL, sum.both_refuse)), sum.wrong, sum.runs,
+        sum.numbers, sum.left);
+    return sum.wrong || sum.left ? 1 : 0;
 }

@@ -6,15 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "asm/assemble.h"
 #include "programs/exec/input.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/verifier_log.h"
-#include "runtime/object/harness.h"
-#include "runtime/object/unit_object.h"
 #include "runtime/verifier/verify.h"
-#include "tests/support/edge_program.h"
-#include "tests/support/random_program.h"
+#include "tests/support/random_spec.h"
 
 namespace rawbpf::test {
 
@@ -62,37 +58,6 @@ inline Verdicts verdicts_on(const ObjectSpec &spec, size_t number) {
     out.kernel_insn = report.insn;
     if (loaded.error().kind == Errc::rejected) out.kernel = Said::refused;
     return out;
-}
-
-/// The program of a seed: of four, one that the kernel takes mostly, with maps or without, the others at the edge; half of all
-/// altered. Nothing: the assembler has something against it.
-inline std::optional<ObjectSpec> random_spec(uint64_t seed) {
-    ObjectSpec spec;
-    EdgeProgram edge(seed);
-    if (seed % 4 == 0) {
-        const bool maps = seed % 8 == 0;
-        RandomProgram random(seed, 48, true, maps);
-        spec.name = "random";
-        ProgramSpec &program = spec.programs.emplace_back();
-        program.name = "main";
-        program.type = BPF_PROG_TYPE_SCHED_CLS; // a socket's filter may use no lock
-        program.insns = random.make();
-        program.fixups = random.fixups();
-        if (maps) spec.maps = RandomProgram::maps();
-        if (maps) spec.btf = RandomProgram::btf();
-        const std::vector<std::byte> memory(48);
-        Result<ObjectSpec> wrapped = harness(spec, 0, {.memory = true, .contents = memory});
-        if (!wrapped) return {};
-        spec = std::move(*wrapped);
-    } else {
-        const Assembled made = assemble(edge.make());
-        if (!made) return {};
-        Result<ObjectSpec> made_spec = object_of(made.unit);
-        if (!made_spec) return {};
-        spec = std::move(*made_spec);
-    }
-    if (edge.below(2)) edge.change(spec.programs[0], 1 + edge.below(2));
-    return spec;
 }
 
 } // namespace rawbpf::test
