@@ -1,13 +1,19 @@
 // `rawbpf asm`: text into an object file, bytes, or a listing.
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "asm/bits.h"
 #include "asm/print.h"
 #include "cli/asm_file.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
+#include "cli/console.h"
+#include "cli/parts.h"
+#include "cli/verify_input.h"
 #include "runtime/base/fail.h"
 #include "runtime/object/unit_elf.h"
+#include "runtime/object/unit_object.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -30,6 +36,9 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .argument = "FILE",
      .help = "a kernel's types, for @struct.member and kernel functions, instead of the running kernel's"},
+    {.name = "verify",
+     .help = "tell on standard error whether the kernel's verifier would take the programs, as rawbpf verify does. If it refuses "
+             "one, nothing is written and the status is 1"},
     syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
@@ -37,6 +46,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 constexpr Example kExamples[] = {
     {"rawbpf asm prog.asm", "assemble it, and show the instructions of each line"},
     {"rawbpf asm prog.asm -o prog.o", "an object for rawbpf load, bpftool or libbpf"},
+    {"rawbpf asm --verify prog.asm -o prog.o", "only if the verifier would take it"},
     {"rawbpf asm prog.asm --hex | rawbpf exec -", "run it"},
 };
 
@@ -62,11 +72,31 @@ Result<std::string> object_of_unit(const Unit &unit, const std::string &btf) {
     return std::string(reinterpret_cast<const char *>(object.data()), object.size());
 }
 
+// What the verifier says of it, on standard error. 0: nothing is refused.
+int verify_unit(const Unit &unit, const Arguments &a) {
+    if constexpr (has(Part::verifier)) {
+        std::vector<ObjectSpec> specs(1);
+        if (Result<ObjectSpec> spec = object_of(unit))
+            specs[0] = std::move(*spec);
+        else
+            return complain(kWho, spec.error());
+        const Result<VerifyInput> input = ready_to_verify(std::move(specs), {}, a.text(option("btf")));
+        if (!input) return complain(kWho, input.error());
+        std::string text;
+        const int status = show_verdicts(*input, {.who = kWho}, text);
+        say(text);
+        return status == 1 ? 1 : 0;
+    }
+    return complain(kWho, left_out(Part::verifier, "--verify"));
+}
+
 int run_asm(const Arguments &a) {
     Result<InputFile> file = InputFile::open(a.operands()[0]);
     if (!file) return complain(kWho, file.error(), 1);
     Result<Unit> unit = assemble_file(*file);
     if (!unit) return complain(kWho, unit.error(), 1);
+    if (a.has(option("verify")))
+        if (const int status = verify_unit(*unit, a)) return status;
     const bool hex = a.has(option("hex")), raw = a.has(option("raw"));
     Result<std::string> result = [&]() -> Result<std::string> {
         if (hex || raw) return bytes_of_unit(*unit, hex);

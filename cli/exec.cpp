@@ -6,10 +6,13 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/object_file.h"
+#include "cli/parts.h"
 #include "cli/program_input.h"
+#include "cli/verify_input.h"
 #include "programs/exec/run.h"
 #include "programs/exec/timing.h"
 #include "runtime/base/format.h"
+#include "runtime/object/harness.h"
 #include "runtime/base/hex.h"
 
 namespace rawbpf::inline v0::cli {
@@ -71,11 +74,28 @@ void append_run(std::string &out, std::string_view engine, const exec::RunResult
     line.text("memory", hex_text(result.memory));
 }
 
+// The emulator runs what a kernel wouldn't: that is said, and the program is run. Without memory, r1 may be meant as the context
+// that the emulator doesn't give, or as the 0 that it is.
+void warn(const ProgramInput &input) {
+    if constexpr (has(Part::verifier)) {
+        if (reads_packet(input.spec.programs[input.program])) return; // as it is run, it finds its context in r6
+        verifier::VerifyOptions options = input.verify_options();
+        const std::string why = refusal_in_short(input.spec, input.program, options);
+        if (why.empty()) return;
+        if (!options.memory && !input.packet) {
+            options.memory = 0;
+            if (refusal_in_short(input.spec, input.program, options).empty()) return;
+        }
+        say(format("{}: warning: a kernel would refuse this program {}\n", kWho, why));
+    }
+}
+
 int run_exec(const Arguments &a) {
     Result<ProgramInput> input = program_input(a, program_input_ids(kOptions));
     if (!input) return complain(kWho, input.error(), input.error().kind == Errc::invalid_argument ? 2 : 1);
     const bool diff = a.has(option("diff")), kernel = a.has(option("kernel")) || diff, verbose = a.has(option("verbose"));
     exec::RunOptions options;
+    if (!kernel) warn(*input);
     options.memory = std::move(input->memory);
     options.packet = input->packet;
     options.repeat = a.has(option("repeat")) ? static_cast<uint32_t>(a.count(option("repeat"))) : 1;
@@ -121,8 +141,10 @@ const Command kExec{
         "Runs a program and prints r0, all 64 bits, in hex. A program is an object file, instructions in hex, or source text for "
         "the assembler, in a file or on standard input (-); memory is given in hex. At the start, r1 is the address of the "
         "memory (0 if there is none) and r2 its length.\n\n"
-        "The emulator needs no privileges. It doesn't verify: a program runs until it ends, faults, or has run too many "
-        "instructions. A fault names the instruction, the register and the memory that it missed. The emulator has the "
+        "The emulator needs no privileges. A program that a kernel's verifier would refuse (rawbpf verify) is run with a "
+        "warning, "
+        "until it ends, faults, or has run too many instructions. A fault names the instruction, the register and the memory "
+        "that it missed. The emulator has the "
         "instructions of RFC 9669 and the kernel's newer ones, arrays, hashes, queues, program arrays and ring buffers, and the "
         "common helpers; when a program needs something else, the emulator stops there and names it.\n\n"
         "The kernel verifies the program first. rawbpf wraps the program in a few instructions, so that all 64 bits of r0 come "

@@ -40,10 +40,11 @@ constexpr Example kExplainExamples[] = {
 };
 
 // The walk of one program.
-Result<explain::Trace> walk_of(const VerifyInput &input, size_t number, const Arguments &a) {
-    const ProgramSpec &program = input.spec.programs[number];
+Result<explain::Trace> walk_of(const VerifyInput &input, VerifyInput::Which which, const Arguments &a) {
+    const ObjectSpec &spec = input.specs[which.spec];
+    const ProgramSpec &program = spec.programs[which.program];
     if (!a.has(explain_option("log")))
-        return explain::trace_of(input.spec, program, verifier::verify(input.spec, number, input.options));
+        return explain::trace_of(spec, program, verifier::verify(spec, which.program, input.options));
     const InputFile log = TRY(InputFile::open(std::string(a.text(explain_option("log")))));
     const std::span<const std::byte> bytes = log.bytes();
     return explain::trace_of_log({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, program);
@@ -56,7 +57,7 @@ int run_explain(const Arguments &a) {
     if (input->programs.size() > 1 && (a.has(explain_option("log")) || form == "html"))
         return complain(kExplainer,
                         make_error(Errc::invalid_argument,
-                                   format("{}: {} programs, and {} is of one", input->spec.name, input->programs.size(),
+                                   format("{}: {} programs, and {} is of one", input->specs[0].name, input->programs.size(),
                                           form == "html" ? "a page" : "a log"),
                                    "--prog NAME chooses one"),
                         2);
@@ -64,11 +65,12 @@ int run_explain(const Arguments &a) {
     if (form == "json") append_json_header(text, a);
     bool refused = false, undecided = false;
     for (size_t n = 0; n < input->programs.size(); ++n) {
-        const size_t number = input->programs[n];
-        Result<explain::Trace> trace = walk_of(*input, number, a);
+        const VerifyInput::Which which = input->programs[n];
+        const ObjectSpec &spec = input->specs[which.spec];
+        Result<explain::Trace> trace = walk_of(*input, which, a);
         if (!trace) return complain(kExplainer, trace.error());
         const explain::Explanation explanation =
-            explain::explain(input->spec, input->spec.programs[number], std::move(*trace), input->options.kernel_types);
+            explain::explain(spec, spec.programs[which.program], std::move(*trace), input->options.kernel_types);
         refused |= explanation.trace.outcome == verifier::Outcome::refused;
         undecided |= explanation.trace.outcome == verifier::Outcome::undecided;
         if (n && form == "text") text += "\n";

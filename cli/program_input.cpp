@@ -10,6 +10,14 @@
 
 namespace rawbpf::inline v0::cli {
 
+verifier::VerifyOptions ProgramInput::verify_options() const {
+    constexpr uint32_t kMostSteps = 100'000; // some milliseconds
+    verifier::VerifyOptions out;
+    out.most_steps = kMostSteps;
+    if (!packet && !memory.empty()) out.memory = static_cast<uint32_t>(memory.size());
+    return out;
+}
+
 Result<ProgramInput> open_program(std::string_view file, std::string_view program, std::string_view btf) {
     ProgramInput out;
     const InputFile input = TRY(InputFile::open(file));

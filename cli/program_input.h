@@ -8,6 +8,7 @@
 #include "cli/object_file.h"
 #include "cli/options.h"
 #include "runtime/object/spec.h"
+#include "runtime/verifier/verify.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -35,6 +36,9 @@ struct ProgramInput {
     std::vector<std::byte> memory;
     bool packet = false;
     std::vector<LabelPlace> labels; ///< of source text
+
+    /// How the verifier is asked about the program as it is run: with memory, or with its own context.
+    [[nodiscard]] verifier::VerifyOptions verify_options() const;
 };
 /// Where a command's table has these rows.
 struct ProgramInputIds {

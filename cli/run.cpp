@@ -6,16 +6,15 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/experiment_input.h"
 #include "cli/guests.h"
 #include "cli/object_file.h"
-#include "cli/own_folder.h"
 #include "cli/run_guests.h"
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "programs/experiment/parse.h"
 #include "programs/experiment/run.h"
 #include "programs/experiment/series.h"
-#include "programs/experiment/surroundings.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -107,30 +106,9 @@ class Streams final : public experiment::Sink {
     Output &output_;
 };
 
-// Where experiments are that have no path: installed, and those of the source tree that this was built in.
-std::vector<std::string> folders() {
-    const std::string own = own_folder();
-    if (own.empty()) return {};
-    return {own + "/../share/rawbpf/experiments/", own + "/../programs/experiment/tools/"};
-}
-
-Result<InputFile> open_experiment(std::string_view name) {
-    constexpr size_t kMost = 1 << 20;
-    if (name.find('/') == std::string_view::npos && name != "-" && !sys::exists(std::string(name))) {
-        for (const std::string &folder : folders())
-            for (std::string_view end : {"", ".exp"})
-                if (const std::string path = format("{}{}{}", folder, name, end); sys::exists(path))
-                    return InputFile::open(path, kMost);
-        if (!name.ends_with(".exp"))
-            return Unexpected(make_error(Errc::not_found, format("there is no file and no experiment {}", name),
-                                         "rawbpf run --list shows those that come with rawbpf"));
-    }
-    return InputFile::open(name, kMost);
-}
-
 int list_experiments() {
     std::string text;
-    for (const std::string &folder : folders()) {
+    for (const std::string &folder : experiment_folders()) {
         Result<std::vector<std::string>> names = sys::list_directory(folder);
         if (!names) continue;
         std::sort(names->begin(), names->end());
@@ -145,32 +123,6 @@ int list_experiments() {
     }
     if (text.empty()) return complain(kWho, make_error(Errc::not_found, "no experiments are installed here"));
     return print(text);
-}
-
-Result<void> mistaken(const experiment::Mistakes &mistakes, std::string_view name) {
-    if (!mistakes.any()) return {};
-    say(mistakes.report());
-    return fail(Errc::bad_input, "{}: {} mistake{}, nothing was done", name, mistakes.count(), mistakes.count() == 1 ? "" : "s");
-}
-
-struct Prepared {
-    experiment::Experiment experiment;
-    experiment::Plan plan;
-};
-Result<Prepared> prepare(const InputFile &file, const std::vector<experiment::Setting> &settings) {
-    Prepared out;
-    const std::string_view text(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
-    experiment::Parsed parsed = experiment::parse(text, file.name(), settings);
-    TRY(mistaken(parsed.mistakes, file.name()));
-    out.experiment = std::move(parsed.experiment);
-    // Headers for programs in C: installed, and those of the source tree that this was built in.
-    const std::string own = own_folder();
-    const experiment::LiveSurroundings live(
-        {own + "/../include/rawbpf", own + "/../include", own + "/../programs/include", own + "/.."});
-    out.plan = TRY(experiment::make_plan(out.experiment, file.name().substr(0, file.name().rfind('/') + 1), live.surroundings(),
-                                         parsed.mistakes));
-    TRY(mistaken(parsed.mistakes, file.name()));
-    return out;
 }
 
 bool measures(const experiment::Experiment &e) {
@@ -189,9 +141,9 @@ Error in_variant(Error error, const experiment::Variant &variant) {
 
 // All variants in turn, round after round, and in the end what they measured. A signal ends it: what was measured until then is
 // shown.
-Result<experiment::RunOutcome> run_series(const std::vector<Prepared> &prepared, const std::vector<experiment::Variant> &variants,
-                                          uint64_t rounds, const experiment::RunSettings &how, const sys::SignalFd &signals,
-                                          Streams &streams) {
+Result<experiment::RunOutcome> run_series(const std::vector<PreparedExperiment> &prepared,
+                                          const std::vector<experiment::Variant> &variants, uint64_t rounds,
+                                          const experiment::RunSettings &how, const sys::SignalFd &signals, Streams &streams) {
     std::vector<std::string> names;
     for (const experiment::Variant &variant : variants) names.push_back(variant.name);
     experiment::Series figures(names);
@@ -245,7 +197,7 @@ int run_elsewhere(const Arguments &a, const InputFile &file, const experiment::V
     how.form = std::string(a.text(option("format")));
     const std::string_view text(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
     experiment::Parsed parsed = experiment::parse(text, file.name(), first.settings);
-    if (Result<void> right = mistaken(parsed.mistakes, file.name()); !right) return complain(kWho, right.error());
+    if (Result<void> right = say_mistakes(parsed.mistakes, file.name()); !right) return complain(kWho, right.error());
     if (series && !measures(parsed.experiment)) return complain(kWho, nothing_measured(file));
     Result<std::string> path = whole_path(file.name());
     if (!path)
@@ -281,9 +233,9 @@ int run_run(const Arguments &a) {
     Result<sys::SignalFd> signals = sys::SignalFd::open(sys::kEndingSignals);
     if (!signals) return complain(kWho, signals.error());
 
-    std::vector<Prepared> prepared;
+    std::vector<PreparedExperiment> prepared;
     for (const experiment::Variant &variant : *variants) {
-        Result<Prepared> one = prepare(*file, variant.settings);
+        Result<PreparedExperiment> one = prepare_experiment(*file, variant.settings);
         if (!one) return complain(kWho, in_variant(std::move(one).error(), variant));
         prepared.push_back(std::move(*one));
     }

@@ -77,3 +77,47 @@ def explain_bad_input():
     bad(2, "2 programs, and a page is of one\nhint: --prog NAME", "explain", "-f", "html", path("two.asm"))
     bad(2, "2 programs, and a log is of one", "explain", "--log", path("other.log"), path("two.asm"))
     bad(1, "No such file", "explain", path("nothing.asm"))
+
+
+@test
+def asm_verify_reads_like_verify():
+    written("null.asm", NULL)
+    r = run("asm", "--verify", path("null.asm"), "-o", path("null.o"))
+    assert r.code == 1 and "null.asm:9" in r.err and "R7 invalid mem access" in r.err and not os.path.exists(path("null.o")), (r.code, r.err)
+    refused = run("verify", path("null.asm"))
+    assert refused.code == 1 and refused.err.replace("rawbpf verify", "rawbpf asm") == r.err, (refused.err, r.err)
+    written("good.asm", "r0 = 0\nexit\n")
+    r = good("asm", "--verify", path("good.asm"), "-o", path("good.o"))
+    assert r.err == good("verify", path("good.asm")).out and "accepted: 2 instructions" in r.err and os.path.exists(path("good.o")), r.err
+    written("other.asm", '.program main "lsm/file_open"\nr0 = 0\nexit\n')
+    r = run("verify", path("other.asm"))
+    if r.code == 3:  # not decided: written all the same
+        assert "not decided" in good("asm", "--verify", path("other.asm"), "--hex").err
+
+
+@test
+def exec_warns_of_what_a_kernel_refuses():
+    r = good("exec", "-", input=b"r0 = *(u64 *)(r10 - 8)\nr0 = 2\nif r0 > r3 goto out\nout: exit\n")
+    assert r.out == "2\n", r.out
+    assert re.search(r"rawbpf exec: warning: a kernel would refuse this program at instruction 2 \(if r0 > r3 goto \+0\), standard input:3: R3 !read_ok\n", r.err), r.err
+    assert good("exec", "-", "0102", input=b"r0 = *(u8 *)(r1 + 1)\nif r2 != 2 goto out\nr0 += r2\nout: exit\n").err == ""  # as it is run: with memory
+    assert "at instruction 0 (r0 = *(u32 *)(r1 + 0)), standard input:1: " in run("exec", "-", "0102", input=b"r0 = *(u32 *)(r1 + 0)\nexit\n").err
+
+
+@test
+def verify_and_explain_experiments():
+    written("bad.exp", """on kprobe:vfs_read { @reads[comm] = count() }
+asm {
+.program broken "socket"
+    r0 = *(u64 *)(r2 + 0)
+    exit
+}
+wait 1ms
+""")
+    r = run("verify", path("bad.exp"))
+    assert r.code == 1 and "broken" in r.err and "R2 !read_ok" in r.err, (r.code, r.out, r.err)
+    r = run("explain", path("bad.exp"), "--prog", "broken")
+    assert r.code == 1 and "broken (socket): refused at instruction 0" in r.out, (r.out, r.err)
+    written("wrong.exp", "on kprobe:vfs_read { @x[ }\n")
+    bad(1, "1 mistake, nothing was done", "verify", path("wrong.exp"))
+    bad(1, "no program nowhere|there is no program nowhere", "verify", path("bad.exp"), "--prog", "nowhere")
