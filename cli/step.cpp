@@ -1,12 +1,19 @@
 // `rawbpf step`: a program one instruction at a time, forwards and backwards, on a terminal; or all of it as text.
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/parts.h"
 #include "cli/program_input.h"
 #include "cli/running.h"
+#include "programs/exec/knowledge.h"
 #include "programs/exec/walk.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/hex.h"
 #include "runtime/sys/terminal.h"
 #include "runtime/sys/uapi.h"
 
@@ -24,6 +31,15 @@ constexpr Option kOptions[] = {
      .help =
          "a breakpoint: an instruction's number, FILE:LINE (or :LINE), or a function. With --trace, printing begins at the first "
          "one that is reached"},
+    {.name = "watch",
+     .kind = Kind::text,
+     .repeatable = true,
+     .argument = "REG",
+     .help = "watch a register: running on stops where it changes. With --trace, only the steps that change one are printed"},
+    {.name = "known",
+     .help =
+         "--trace: beside each register that changes, what the verifier knows of it, as in r0 = 5 {scalar(umax=9)}; at the end "
+         "its verdict. On a terminal it is always shown, and the key v hides it"},
     {.name = "limit",
      .kind = Kind::count,
      .argument = "N",
@@ -42,9 +58,10 @@ constexpr Option kOptions[] = {
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"rawbpf step sum.bpf.o 01020304", "n: next, b: back, c: run on, h: home, q: quit"},
+    {"rawbpf step sum.bpf.o 01020304", "n: next, b: back, c: run on, ?: all keys, q: quit"},
     {"rawbpf step --break :12 sum.bpf.o 01020304", "then c runs to line 12"},
-    {"rawbpf step --trace sum.bpf.o 01020304 | less", "all of it"},
+    {"rawbpf step --trace --known sum.bpf.o 01020304 | less", "all of it, with what the verifier knows"},
+    {"rawbpf step --trace --watch r0 sum.bpf.o 01020304", "how r0 came to be what it is"},
 };
 
 /// A machine on which the program has been entered.
@@ -74,22 +91,26 @@ int trace(exec::Walk &walk, const Arguments &a) {
     render::Writer &out = output->writer();
     const emulator::Machine &machine = walk.machine();
     const uint64_t most = a.count(option("limit"));
+    const bool known = a.has(option("known")), watching = !walk.watched().empty();
     uint64_t steps = 0;
     if (a.has(option("break"))) steps = walk.run_on(most);
     emulator::Source last;
     while (!machine.ended() && steps < most && walk.fault().empty()) {
         const emulator::Source source = emulator::source_of(walk.spec(), machine.program(), machine.pc());
-        if (source.line && (source.line != last.line || source.file != last.file))
-            out.write(printable_lines(format("; {}:{}  {}\n", source.file, source.line, source.text)));
-        last = source;
+        const bool new_line = source.line && (source.line != last.line || source.file != last.file);
         const std::string text =
             format("{:{}}{:5}: {}", "", 2 * machine.cpu().depth, machine.pc(), exec::instruction_text(walk, machine.pc()));
         if (!walk.forward()) break;
         ++steps;
-        const std::string changes = exec::changes_text(walk);
+        const bool shown = !watching || walk.watched_changed();
+        if (shown && new_line) out.write(printable_lines(format("; {}:{}  {}\n", source.file, source.line, source.text)));
+        if (shown) last = source;
+        if (!shown) continue;
+        const std::string changes = exec::changes_text(walk, known);
         out.write(changes.empty() ? text + "\n" : format("{:<50} ; {}\n", text, changes));
         if (const std::string printed = walk.printed(); !printed.empty()) out.write(printable_lines("> " + printed));
     }
+    if (known && walk.knowledge()) out.write(format("verifier: {}\n", walk.knowledge()->verdict()));
     if (machine.ended()) out.write(format("r0 = {:x} after {} steps\n", machine.cpu().r[0], machine.executed()));
     if (Result<void> written = out.flush(); !written)
         return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
@@ -99,18 +120,155 @@ int trace(exec::Walk &walk, const Arguments &a) {
     return 0;
 }
 
-enum Key : int { kUp = 1000, kDown, kLeft, kRight, kNone };
-int read_key(sys::RawTerminal &terminal) {
-    const int key = terminal.key();
-    if (key != 27) return key;
-    if (terminal.key_at_once() != '[') return kNone;
-    switch (terminal.key_at_once()) {
+enum Key : int { kUp = 1000, kDown, kLeft, kRight, kPageUp, kPageDown, kEscape, kNone };
+
+/// What follows the ESC of a key that isn't a letter.
+int escaped_key(sys::RawTerminal &terminal) {
+    const int next = terminal.key_at_once();
+    if (next == 0) return kEscape;
+    if (next != '[') return kNone;
+    const int last = terminal.key_at_once();
+    switch (last) {
     case 'A': return kUp;
     case 'B': return kDown;
     case 'C': return kRight;
     case 'D': return kLeft;
-    default: return kNone;
+    default: break;
     }
+    if (last >= '0' && last <= '9' && terminal.key_at_once() == '~')
+        return last == '5' ? kPageUp : last == '6' ? kPageDown : kNone;
+    return kNone;
+}
+
+/// The screen, the keys, and what stands on the line for messages.
+struct Interactive {
+    exec::Walk &walk;
+    sys::RawTerminal &terminal;
+    exec::ScreenOptions options;
+    sys::RawTerminal::Size size;
+    bool help = false;
+
+    void show(std::string_view text) const { (void)sys::write_all(terminal.fd(), text.data(), text.size()); }
+
+    void draw() {
+        size = terminal.size();
+        options.rows = size.rows;
+        options.columns = size.columns;
+        const std::string text = help ? exec::help_screen_text(options) : exec::screen_text(walk, options);
+        std::string lines = "\033[H";
+        for (const char c : text) c == '\n' ? lines += "\033[K\r\n" : lines += c;
+        show(lines + "\033[K\033[J");
+    }
+    /// The next key; meanwhile the screen follows the terminal's size.
+    int key() {
+        for (;;) {
+            const int key = terminal.key_or_resize(size);
+            if (key == sys::RawTerminal::kResized) {
+                draw();
+                continue;
+            }
+            return key == 27 ? escaped_key(terminal) : key;
+        }
+    }
+    /// A word, typed behind `what` on the line for messages. Empty: given up.
+    std::string ask(std::string_view what) {
+        constexpr size_t kMost = 20;
+        std::string word;
+        for (;;) {
+            options.message = format("{}: {}_", what, word);
+            draw();
+            const int k = key();
+            if (k == '\n' || k == '\r') break;
+            if (k == 0 || k == kEscape) {
+                word.clear();
+                break;
+            }
+            if ((k == 127 || k == 8) && !word.empty()) word.pop_back();
+            if (k > 32 && k < 127 && word.size() < kMost) word += static_cast<char>(k);
+        }
+        options.message.clear();
+        return word;
+    }
+    void go_to();
+    void watch();
+    bool act(int key, bool &moved);
+};
+
+void Interactive::go_to() {
+    const std::string word = ask("go to step");
+    if (word.empty()) return;
+    if (!is_number(word) || word.size() > 15) {
+        options.message = format("{}: that is no number of steps", word);
+        return;
+    }
+    const uint64_t wanted = std::stoull(word);
+    if (walk.go_to(wanted)) return;
+    const uint64_t at = walk.machine().executed();
+    options.message = !walk.fault().empty() ? std::string()
+                      : at < wanted         ? format("the program ends after {} steps", at)
+                                            : format("{} is as far back as is remembered", at);
+}
+
+void Interactive::watch() {
+    const std::string word = ask("watch register");
+    if (word.empty()) return;
+    if (const Result<void> set = walk.watch(word); !set) options.message = set.error().message();
+}
+
+/// What a key does. False: quit.
+bool Interactive::act(int key, bool &moved) {
+    const emulator::Machine &machine = walk.machine();
+    moved = true;
+    switch (key) {
+    case 'n':
+    case ' ':
+    case '\n':
+    case '\r':
+    case kRight:
+        if (!walk.forward() && walk.fault().empty())
+            options.message = format("it has ended: r0 = {:#x}; b goes back", machine.cpu().r[0]);
+        return true;
+    case 'b':
+    case kLeft:
+        if (!walk.back()) options.message = "this is the beginning (or as far back as is remembered)";
+        return true;
+    case 'o': walk.over(); return true;
+    case 'l': walk.next_line(); return true;
+    case 'c':
+        options.message = format("{} steps", walk.run_on());
+        if (machine.ended()) append(options.message, "; it has ended: r0 = {:#x}", machine.cpu().r[0]);
+        return true;
+    case 'C': options.message = format("{} steps back", walk.run_back()); return true;
+    case 'g': go_to(); return true;
+    case 'h': (void)walk.go_to(0); return true;
+    default: break;
+    }
+    moved = false;
+    switch (key) {
+    case 't': walk.toggle(options.cursor); break;
+    case 'w': watch(); break;
+    case 'm':
+        options.panel = options.panel == exec::Panel::memory ? exec::Panel::maps
+                        : options.panel == exec::Panel::maps ? exec::Panel::calls
+                                                             : exec::Panel::memory;
+        options.from = 0;
+        break;
+    case 'v':
+        options.known = !options.known;
+        if (!walk.knowledge()) options.message = "nothing is known: this build has no verifier";
+        break;
+    case kPageDown: options.from += 8; break;
+    case kPageUp: options.from -= std::min<size_t>(options.from, 8); break;
+    case kUp:
+    case 'k': options.cursor -= options.cursor > 0; break;
+    case kDown:
+    case 'j': options.cursor += options.cursor + 1 < machine.insns().size(); break;
+    case '?': help = true; break;
+    case 0: // the terminal has gone, or Ctrl-C
+    case 'q': return false;
+    default: options.message = "that key does nothing; ? shows those that do";
+    }
+    return true;
 }
 
 int interactive(exec::Walk &walk, const Arguments &a) {
@@ -121,63 +279,26 @@ int interactive(exec::Walk &walk, const Arguments &a) {
                                    "--trace prints every step"),
                         2);
     stop_on_signals(); // which end the waiting for a key, and the terminal is as it was before
-    const bool color = color_wanted(a.text(option("color")), terminal->fd());
-    auto show = [&](const std::string &text) { (void)sys::write_all(terminal->fd(), text.data(), text.size()); };
-    show("\033[?1049h\033[?25l"); // the other screen, without a cursor
-    const emulator::Machine &machine = walk.machine();
-    size_t cursor = machine.pc();
-    std::string message;
-    for (bool quit = false; !quit && !stop_wanted;) {
-        const sys::RawTerminal::Size size = terminal->size();
-        std::string text = exec::screen_text(walk, {size.rows, size.columns, color, message, cursor});
-        std::string lines = "\033[H";
-        for (size_t at = 0; at < text.size(); ++at)
-            lines += text[at] == '\n' ? std::string("\033[K\r\n") : std::string(1, text[at]);
-        show(lines + "\033[K\033[J");
-        message.clear();
-        bool moved = true;
-        switch (read_key(*terminal)) {
-        case 'n':
-        case ' ':
-        case '\n':
-        case '\r':
-        case kRight:
-            if (!walk.forward() && walk.fault().empty())
-                message = format("it has ended: r0 = {:#x}; b goes back", machine.cpu().r[0]);
-            break;
-        case 'b':
-        case kLeft:
-            if (!walk.back()) message = "this is the beginning (or as far back as is remembered)";
-            break;
-        case 'o': walk.over(); break;
-        case 'l': walk.next_line(); break;
-        case 'c': message = format("{} steps", walk.run_on()); break;
-        case 'C': message = format("{} steps back", walk.run_back()); break;
-        case 'h':
-            while (walk.back()) {
-            }
-            break;
-        case 't':
-            walk.toggle(cursor);
-            moved = false;
-            break;
-        case kUp:
-        case 'k':
-            cursor -= cursor > 0;
-            moved = false;
-            break;
-        case kDown:
-        case 'j':
-            cursor += cursor + 1 < machine.insns().size();
-            moved = false;
-            break;
-        case 0: // the terminal has gone, or Ctrl-C
-        case 'q': quit = true; break;
-        default: moved = false; message = "n b o l c C t h q, and the arrows";
+    Interactive screen{walk, *terminal, {}, {}};
+    screen.options.color = color_wanted(a.text(option("color")), terminal->fd());
+    screen.options.cursor = walk.machine().pc();
+    screen.show("\033[?1049h\033[?25l"); // the other screen, without a cursor
+    while (!stop_wanted) {
+        screen.draw();
+        screen.options.message.clear();
+        const int key = screen.key();
+        if (screen.help) {
+            const bool pages = key == kPageDown || key == kPageUp;
+            if (pages) screen.options.from = key == kPageDown ? screen.options.from + 8 : 0;
+            if (!pages) screen.help = false, screen.options.from = 0;
+            if (key == 0) break;
+            continue;
         }
-        if (moved) cursor = machine.pc();
+        bool moved = false;
+        if (!screen.act(key, moved)) break;
+        if (moved) screen.options.cursor = walk.machine().pc();
     }
-    show("\033[?25h\033[?1049l");
+    screen.show("\033[?25h\033[?1049l");
     return 0;
 }
 
@@ -186,6 +307,13 @@ int run_step(const Arguments &a) {
     if (!stepping) return complain(kWho, stepping.error(), stepping.error().kind == Errc::invalid_argument ? 2 : 1);
     if (Result<void> entered = enter(*stepping); !entered) return complain(kWho, entered.error());
     exec::Walk walk(*stepping->machine, stepping->input.spec, stepping->input.labels);
+    if constexpr (has(Part::verifier))
+        if (!a.has(option("trace")) || a.has(option("known")))
+            walk.set_knowledge(
+                exec::knowledge_of(stepping->input.spec, stepping->input.program, stepping->input.verify_options()));
+    if (a.has(option("known")) && !walk.knowledge()) return complain(kWho, left_out(Part::verifier, "--known"));
+    for (std::string_view what : a.all(option("watch")))
+        if (Result<void> set = walk.watch(what); !set) return complain(kWho, set.error(), 2);
     for (std::string_view where : a.all(option("break")))
         if (Result<void> set = walk.break_at(where); !set) return complain(kWho, set.error(), 1);
     return a.has(option("trace")) ? trace(walk, a) : interactive(walk, a);
@@ -198,11 +326,15 @@ const Command kStep{
     .summary = "walk through a program, forwards and backwards",
     .description =
         "Runs a program in the emulator one instruction at a time and shows registers, stack, memory and code, with what the "
-        "last step changed and the source line. Steps can be undone, maps and memory included; rawbpf remembers some 200,000 of "
-        "them. Programs and memory are given as for rawbpf exec. The command needs no privileges.\n\n"
-        "Keys: n, space or right: next. b or left: back. o: over a call. l: to another source line. c: run on to a breakpoint or "
-        "the end, C: back to one or the beginning. up, down and t: move a cursor and set or remove a breakpoint there. h: home, "
-        "the beginning. q: quit.",
+        "last step changed and the source line. Beside the numbers stands what a verifier knows of them on the way that this run "
+        "went, and its verdict on the program (rawbpf verify). Steps can be undone, maps and memory included; rawbpf remembers "
+        "some 200,000 of them. Programs and memory are given as for rawbpf exec. The command needs no privileges.\n\n"
+        "Keys: n, space or right: next. b or left: back. o: over a call. l: to another source line. c: run on to a breakpoint, a "
+        "change of a watched register, or the end, C: back to one or the beginning. g: go to a step by its number. up, down and "
+        "t: "
+        "move a cursor and set or remove a breakpoint there. w: watch a register. m: below the stack, the memory, the maps' "
+        "contents or the calls; PageDown shows more. v: hide what the verifier knows. h: home, the beginning. ?: help. q: quit. "
+        "The screen follows the terminal's size.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "[FILE|-] [HEX]",

@@ -2,16 +2,22 @@
 //
 //      count: instruction 7, step 41, frame 0                       counter.c:12
 //      | *slot += all;
-//      registers, two columns; what changed is marked with * (and bold)
-//      stack     rows of 16 bytes of this frame that aren't zero
-//      memory    its first rows
-//      code      around the next instruction: > next, o breakpoint, | cursor
+//      verifier  accepted
+//      registers, each with what the verifier knows of it; what changed is marked with * (and bold)
+//      stack     a row for each slot of this frame that holds something: its bytes, what they are, what is known of them
+//      memory    its first rows; or the maps' contents, or the functions that have been called
+//      watch     watched registers: where they changed last
+//      code      around the next instruction: > next, o breakpoint, | cursor, x what the verifier refuses
 //      message, in as many lines as it needs
 //      keys
 //
-// The screen is plain text: the same steps give the same screen, so that tests can read it.
+// Rows are given out from both ends: place and keys always have theirs, then the code its least, then the others. The screen is
+// plain text: the same steps give the same screen, so that tests can read it.
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "programs/exec/walk.h"
 #include "programs/render/text.h"
@@ -22,19 +28,30 @@ namespace rawbpf::inline v0::exec {
 namespace {
 
 constexpr size_t kMostMessage = 6; // lines
-constexpr std::string_view kKeys =
-    "n next  b back  o over calls  l line  c run on  C run back  t breakpoint at |  up/down move |  h home  q quit";
+constexpr std::string_view kKeys = "n next  b back  o over  l line  c run on  C run back  g go to step  t breakpoint  w watch  "
+                                   "m memory/maps/calls  v knows  up/down  h home  ? help  q quit";
+constexpr std::string_view kFewKeys = "n next  b back  c run on  ? help  q quit";
+constexpr int kLeastCode = 3, kAllRegisters = 11;
+
+// What the object has in it is anybody's: a tab or a line's end is one blank, of what a terminal would obey nothing is left.
+std::string printable(std::string text) {
+    std::replace(text.begin(), text.end(), '\t', ' ');
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return render::printable(text);
+}
 
 class Screen {
   public:
     explicit Screen(const ScreenOptions &options) : options_(options) {}
     void line(std::string_view text) {
-        if (used_ >= options_.rows) return;
+        if (used_ >= options_.rows - kept_) return;
         if (used_++) out_ += '\n';
         out_ += cut(text);
         if (options_.color) out_ += "\033[0m\033[K";
     }
-    [[nodiscard]] int left() const { return options_.rows - used_; }
+    [[nodiscard]] int left() const { return std::max(0, options_.rows - kept_ - used_); }
+    /// So many rows at the end are for others.
+    void leave(int rows) { kept_ = rows; }
     [[nodiscard]] std::string mark(std::string_view text) const {
         return options_.color ? format("\033[1;33m{}\033[0m", text) : std::string(text);
     }
@@ -58,7 +75,7 @@ class Screen {
     }
     const ScreenOptions &options_;
     std::string out_;
-    int used_ = 0;
+    int used_ = 0, kept_ = 0;
 };
 
 /// Words in lines of so many columns; what is longer than a line by itself is cut there. At most `most` lines.
@@ -90,90 +107,271 @@ bool changed_byte(const Walk &walk, uint64_t address) {
     return false;
 }
 
-void rows(Screen &screen, const Walk &walk, std::string_view title, const uint8_t *bytes, uint64_t size, uint64_t address,
-          int most, bool all, int64_t base) {
-    bool first = true;
-    for (uint64_t at = 0; at < size && most > 0; at += 16) {
-        const uint64_t end = std::min(at + 16, size);
-        bool shown = all;
-        for (uint64_t n = at; n < end; ++n) shown |= bytes[n] != 0 || changed_byte(walk, address + n);
-        if (!shown) continue;
-        std::string text = format("{:7} {:+5} ", first ? title : "", static_cast<int64_t>(at) + base);
-        for (uint64_t n = at; n < end; ++n) {
+// Sixteen bytes a row; at most `most` rows, from row `from` on.
+void append_rows(std::vector<std::string> &out, const Screen &screen, const Walk &walk, std::string_view title,
+                 const uint8_t *bytes, uint64_t size, uint64_t address) {
+    for (uint64_t at = 0; at < size; at += 16) {
+        std::string text = format("{:7} {:+5} ", at ? "" : title, static_cast<int64_t>(at));
+        for (uint64_t n = at; n < std::min(at + 16, size); ++n) {
             const std::string byte = format("{:02x}", bytes[n]);
             append(text, "{}{}", n % 8 ? " " : "  ", changed_byte(walk, address + n) ? screen.mark(byte) : byte);
         }
-        screen.line(text);
-        first = false;
-        --most;
+        out.push_back(std::move(text));
     }
-    if (first) screen.line(format("{:7} all zero", title));
+}
+
+std::vector<std::string> memory_panel(const Screen &screen, const Walk &walk) {
+    std::vector<std::string> out;
+    for (const emulator::Object &object : walk.machine().memory().objects())
+        if (object.name == "memory" || object.name == "the packet")
+            append_rows(out, screen, walk, object.name == "memory" ? "memory" : "packet", object.bytes, object.size,
+                        object.address);
+    if (out.empty()) out.emplace_back("memory  none was given");
+    return out;
+}
+
+std::string some_bytes(const uint8_t *bytes, size_t size) {
+    std::string out;
+    for (size_t n = 0; n < size && n < 32; ++n) append(out, "{}{:02x}", n ? " " : "", bytes[n]);
+    return size > 32 ? out + " ..." : out;
+}
+
+// Entries of maps; of arrays those that aren't zero.
+std::vector<std::string> maps_panel(const Screen &screen, const Walk &walk) {
+    constexpr size_t kMostEntries = 256; // of one map
+    std::vector<std::string> out;
+    for (const std::unique_ptr<emulator::EmulatedMap> &map : walk.machine().maps()) {
+        const size_t title = out.size();
+        out.emplace_back();
+        size_t entries = 0, zero = 0;
+        if (map->kind() == MapEngine::ring || map->kind() == MapEngine::queue || map->kind() == MapEngine::stack) {
+            map->each_record([&](std::string_view record) {
+                if (++entries <= kMostEntries)
+                    out.push_back(format("    {}", some_bytes(reinterpret_cast<const uint8_t *>(record.data()), record.size())));
+            });
+            out[title] = format("map {}: {} record{}", printable(map->name()), entries, entries == 1 ? "" : "s");
+            continue;
+        }
+        const bool array = map->kind() == MapEngine::array;
+        if (!array && map->kind() != MapEngine::hash && map->kind() != MapEngine::trie) {
+            out[title] = format("map {}: not shown", printable(map->name()));
+            continue;
+        }
+        for (uint32_t place = map->next_entry(0); place < map->max_entries(); place = map->next_entry(place + 1)) {
+            uint32_t index = 0;
+            const uint8_t *key = map->key_at(place, index), *value = map->value_at(place);
+            bool shown = !array || map->max_entries() == 1, changed = false;
+            for (uint32_t n = 0; n < map->value_size(); ++n) {
+                shown |= value[n] != 0;
+                changed |= changed_byte(walk, map->value_address(place) + n);
+            }
+            ++entries;
+            if (!shown && !changed) {
+                ++zero;
+                continue;
+            }
+            if (entries - zero > kMostEntries) continue;
+            const std::string key_text = array ? format("{}", index) : some_bytes(key, map->key_size());
+            const std::string text =
+                format("  {} [{}] = {}", changed ? "*" : " ", key_text, some_bytes(value, map->value_size()));
+            out.push_back(changed ? screen.mark(text) : text);
+        }
+        out[title] = format("map {}: {} of {} entries{}", printable(map->name()), entries, map->max_entries(),
+                            zero ? format(", {} of them zero", zero) : std::string());
+    }
+    if (out.empty()) out.emplace_back("maps    none");
+    return out;
+}
+
+std::vector<std::string> calls_panel(const Walk &walk) {
+    const emulator::Machine &machine = walk.machine();
+    const emulator::Cpu &cpu = machine.cpu();
+    std::vector<std::string> out;
+    for (uint32_t n = cpu.depth + 1; n-- > 0;) {
+        const ProgramSpec &program = walk.spec().programs[cpu.frames[n].program];
+        const size_t place = n == cpu.depth ? machine.pc() : machine.return_place(n);
+        const emulator::Source source = emulator::source_of(walk.spec(), program, place);
+        std::string text =
+            format("{:7} frame {}  {}: {} instruction {}", n == cpu.depth ? "calls" : "", n,
+                   printable(std::string(emulator::function_of(program, place))), n == cpu.depth ? "at" : "returns to", place);
+        if (source.line) append(text, "   {}:{}", printable(source.file), source.line);
+        if (cpu.frames[n].callback != emulator::Callback::none)
+            append(text, "   (callback, call {})", uint64_t{cpu.frames[n].place});
+        out.push_back(std::move(text));
+    }
+    return out;
+}
+
+// This frame's slots: what was changed by the last step, isn't zero, or is known to have been written.
+std::vector<std::string> stack_rows(const Screen &screen, const Walk &walk, Knowledge *knowledge) {
+    const uint32_t depth = walk.machine().cpu().depth;
+    const uint8_t *bytes = walk.machine().memory().frame(depth);
+    const uint64_t address = emulator::frame_address(depth);
+    std::vector<std::string> out;
+    for (int offset = -8; offset >= -int{emulator::kFrameBytes}; offset -= 8) {
+        const size_t at = static_cast<size_t>(int{emulator::kFrameBytes} + offset);
+        uint64_t number = 0;
+        std::memcpy(&number, bytes + at, 8);
+        std::string text;
+        bool changed = false;
+        for (size_t n = at; n < at + 8; ++n) {
+            const bool here = changed_byte(walk, address + n);
+            changed |= here;
+            const std::string byte = format("{:02x}", bytes[n]);
+            append(text, " {}", here ? screen.mark(byte) : byte);
+        }
+        const std::string known = knowledge ? knowledge->of_slot(offset) : std::string();
+        if (number == 0 && !changed && known.empty()) continue;
+        std::string row =
+            format("{:7} {:5} {}   {}", out.empty() ? "stack" : "", offset, text, printable(value_text(walk.machine(), number)));
+        if (!known.empty()) append(row, "   {{{}}}", known);
+        out.push_back(std::move(row));
+    }
+    if (out.empty()) out.emplace_back("stack   all zero");
+    return out;
 }
 
 } // namespace
 
-// What the object has in it is anybody's: a tab is one blank, of what a terminal would obey nothing is left.
-static std::string printable(std::string text) {
-    std::replace(text.begin(), text.end(), '\t', ' ');
-    return render::printable(text);
+namespace {
+
+// A register with its value, and what is known of it.
+std::string register_cell(const Screen &screen, const Walk &walk, unsigned reg, int width, Knowledge *knowledge) {
+    const bool changed = changed_register(walk, static_cast<int>(reg));
+    const std::string value = value_text(walk.machine(), walk.machine().cpu().r[reg]);
+    const std::string cell = format("{}r{:<2} {:<{}}", changed ? "*" : " ", reg, value, std::max(0, width - 5));
+    std::string out = changed ? screen.mark(cell) : cell;
+    if (!knowledge) return out;
+    const std::string known = knowledge->of_register(reg);
+    return out + " " + (known.empty() ? std::string("-") : known);
 }
+
+// Of the registers that an instruction reads: "r1 ctx(), r3 scalar(umax=9)".
+std::string operands_known(const Walk &walk, Knowledge &knowledge) {
+    const Insn &insn = walk.machine().insns()[walk.machine().pc()];
+    std::string out;
+    for (const unsigned reg : {unsigned(insn.dst), unsigned(insn.src)}) {
+        if (reg > 10 || (reg == insn.src && insn.src == insn.dst && !out.empty())) continue;
+        if (const std::string text = knowledge.of_register(reg); !text.empty())
+            append(out, "{}r{} {}", out.empty() ? "" : ", ", reg, text);
+    }
+    return out;
+}
+
+void show_registers(Screen &screen, const Walk &walk, const ScreenOptions &options, Knowledge *knowledge) {
+    constexpr int kCell = 35;
+    const bool each = knowledge && options.rows >= 30;
+    if (each || (options.columns < 2 * kCell && options.rows >= 30)) {
+        for (unsigned reg = 0; reg < kAllRegisters; ++reg)
+            screen.line(register_cell(screen, walk, reg, kCell, each ? knowledge : nullptr));
+        return;
+    }
+    for (unsigned row = 0; row < 6; ++row)
+        screen.line(register_cell(screen, walk, row, kCell, nullptr) +
+                    (row < 5 ? register_cell(screen, walk, row + 6, kCell, nullptr) : ""));
+    if (knowledge && !walk.machine().ended()) screen.line(format("known   {}", operands_known(walk, *knowledge)));
+}
+
+void show_code(Screen &screen, const Walk &walk, const ScreenOptions &options) {
+    const emulator::Machine &machine = walk.machine();
+    const size_t count = machine.insns().size(), pc = machine.pc();
+    const auto height = static_cast<size_t>(screen.left());
+    const int64_t refused = walk.knowledge() ? walk.knowledge()->refused_at() : -1;
+    size_t top = options.cursor > height / 2 ? options.cursor - height / 2 : 0;
+    if (count > height) top = std::min(top, count - height);
+    for (size_t n = top, shown = 0; n < count && shown < height; ++n) {
+        if (n > 0 && is_wide(machine.insns()[n - 1]) && machine.insns()[n].code == 0) continue; // the second half
+        const std::string text = format("{}{}{} {:5}  {}", n == options.cursor ? "|" : " ", n == pc ? ">" : " ",
+                                        walk.breaks(n)                       ? "o"
+                                        : static_cast<int64_t>(n) == refused ? "x"
+                                                                             : " ",
+                                        n, printable(instruction_text(walk, n)));
+        screen.line(n == pc ? screen.mark(text) : text);
+        ++shown;
+    }
+}
+
+void show_watched(Screen &screen, const Walk &walk) {
+    const emulator::Machine &machine = walk.machine();
+    for (const Watched &watched : walk.watched()) {
+        std::string text = format("watch   r{} = {}", watched.reg, value_text(machine, machine.cpu().r[watched.reg]));
+        if (watched.changed)
+            append(text, ", since step {} (instruction {}); before: {}", watched.step, watched.insn,
+                   value_text(machine, watched.before));
+        screen.line(text);
+    }
+}
+
+// As many of the rows as may be shown, from one on; what isn't shown is said.
+void show_some(Screen &screen, const std::vector<std::string> &rows, int most, size_t from = 0) {
+    const size_t room = static_cast<size_t>(std::max(most, 1));
+    from = std::min(from, rows.size() > room ? rows.size() - room : 0);
+    const size_t shown = rows.size() - from > room ? room - 1 : rows.size() - from;
+    for (size_t n = from; n < from + shown; ++n) screen.line(rows[n]);
+    if (from + shown < rows.size()) screen.line(format("        ... {} more (PageDown)", rows.size() - from - shown));
+}
+
+std::string message_of(const Walk &walk, const ScreenOptions &options) {
+    const emulator::Machine &machine = walk.machine();
+    if (!walk.fault().empty()) return format("fault: {}", walk.fault());
+    if (!options.message.empty()) return options.message;
+    if (const std::string printed = walk.printed(); !printed.empty())
+        return format("printed: {}", printed.substr(0, printed.find('\n')));
+    return machine.ended() ? format("ended: r0 = {:#x}", machine.cpu().r[0]) : changes_text(walk);
+}
+
+} // namespace
 
 std::string screen_text(const Walk &walk, const ScreenOptions &options) {
     const emulator::Machine &machine = walk.machine();
     const emulator::Cpu &cpu = machine.cpu();
     const size_t pc = machine.pc();
+    Knowledge *knowledge = options.known ? walk.knowledge() : nullptr;
+
+    // From the end.
+    std::vector<std::string> said =
+        in_lines(printable(message_of(walk, options)), options.columns, options.rows < 20 ? 2 : kMostMessage);
+    if (said.empty()) said.emplace_back();
+    std::vector<std::string> keys = in_lines(kKeys, options.columns, kMostMessage);
+    if (static_cast<int>(keys.size()) * 6 > options.rows) keys = in_lines(kFewKeys, options.columns, 1);
     Screen screen(options);
+    const int end = static_cast<int>(said.size() + keys.size()) + (options.rows >= 20 ? 1 : 0);
+    screen.leave(std::min(end, options.rows));
+
     const emulator::Source source = emulator::source_of(walk.spec(), machine.program(), pc);
     std::string place = format("{}: instruction {}, step {}, frame {}{}", emulator::function_of(machine.program(), pc), pc,
                                machine.executed(), cpu.depth, machine.ended() ? ", ended" : "");
     if (source.line) append(place, "   {}:{}", printable(std::string(source.file)), source.line);
     screen.line(place);
     screen.line(source.text.empty() ? "" : screen.dim(format("| {}", printable(std::string(source.text)))));
-
-    for (int row = 0; row < 6; ++row) {
-        std::string text;
-        for (int reg : {row, row + 6}) {
-            if (reg > 10) continue;
-            const std::string value = value_text(machine, cpu.r[reg]);
-            const bool changed = changed_register(walk, reg);
-            const std::string cell = format("{}r{:<2} {:<31}", changed ? "*" : " ", reg, value);
-            text += changed ? screen.mark(cell) : cell;
-        }
-        screen.line(text);
+    if (knowledge) {
+        const std::string why_not = machine.ended() ? std::string() : knowledge->why_not();
+        std::vector<std::string> verdict =
+            in_lines(printable(format("verifier  {}{}", knowledge->verdict(),
+                                      why_not.empty() ? "" : format("   known here: {}", why_not))),
+                     options.columns, options.rows < 20 ? 1 : 2);
+        for (const std::string &line : verdict) screen.line(line);
+        if (!why_not.empty()) knowledge = nullptr;
     }
-    screen.line("");
-    const int room = std::max(2, (options.rows - 18) / 2);
-    const uint64_t frame = emulator::frame_address(cpu.depth);
-    rows(screen, walk, "stack", machine.memory().frame(cpu.depth), emulator::kFrameBytes, frame, std::min(room, 8), false,
-         -int64_t{emulator::kFrameBytes});
-    for (const emulator::Object &object : machine.memory().objects())
-        if (object.name == "memory" || object.name == "the packet")
-            rows(screen, walk, object.name == "memory" ? "memory" : "packet", object.bytes, object.size, object.address,
-                 std::min(room, 6), true, 0);
-    screen.line("");
-
-    std::string message = !walk.fault().empty()      ? format("fault: {}", walk.fault())
-                          : !options.message.empty() ? options.message
-                          : machine.ended()          ? format("ended: r0 = {:#x}", cpu.r[0])
-                                                     : changes_text(walk);
-    if (const std::string printed = walk.printed(); !printed.empty())
-        message = format("printed: {}", printed.substr(0, printed.find('\n')));
-    std::vector<std::string> said = in_lines(message, options.columns, kMostMessage);
-    if (said.empty()) said.emplace_back();
-    const std::vector<std::string> keys = in_lines(kKeys, options.columns, kMostMessage);
-
-    const size_t count = machine.insns().size();
-    const int height = std::max(3, screen.left() - 1 - static_cast<int>(said.size() + keys.size()));
-    size_t top = options.cursor > static_cast<size_t>(height / 2) ? options.cursor - static_cast<size_t>(height / 2) : 0;
-    if (count > static_cast<size_t>(height)) top = std::min(top, count - static_cast<size_t>(height));
-    for (size_t n = top, shown = 0; n < count && shown < static_cast<size_t>(height); ++n) {
-        if (n > 0 && is_wide(machine.insns()[n - 1]) && machine.insns()[n].code == 0) continue; // the second half
-        const std::string text = format("{}{}{} {:5}  {}", n == options.cursor ? "|" : " ", n == pc ? ">" : " ",
-                                        walk.breaks(n) ? "o" : " ", n, printable(instruction_text(walk, n)));
-        screen.line(n == pc ? screen.mark(text) : text);
-        ++shown;
+    if (screen.left() >= 6 + 2) show_registers(screen, walk, options, knowledge);
+    const std::vector<std::string> stack = stack_rows(screen, walk, knowledge);
+    const std::vector<std::string> panel = options.panel == Panel::memory ? memory_panel(screen, walk)
+                                           : options.panel == Panel::maps ? maps_panel(screen, walk)
+                                                                          : calls_panel(walk);
+    const int spare = screen.left() - kLeastCode - 2 - static_cast<int>(walk.watched().size());
+    if (spare >= 2) {
+        screen.line("");
+        const int stack_most = std::clamp(spare / 4, 1, 8);
+        show_some(screen, stack, stack_most);
+        show_some(screen, panel, std::clamp(spare / (options.panel == Panel::memory ? 4 : 2), 1, 24), options.from);
     }
-    screen.line("");
+    show_watched(screen, walk);
+    if (spare >= 2) screen.line("");
+    show_code(screen, walk, options);
+    while (screen.left() > 0) screen.line("");
+
+    screen.leave(0);
+    if (options.rows >= 20) screen.line("");
     for (const std::string &line : said) screen.line(screen.mark(line));
     for (const std::string &line : keys) screen.line(screen.dim(line));
     return screen.take();

@@ -47,6 +47,7 @@ bool Walk::forward() {
     if (machine_->ended() || !fault_.empty()) return false;
     uint64_t before[11];
     std::copy(std::begin(machine_->cpu().r), std::end(machine_->cpu().r), before);
+    const size_t insn = machine_->pc();
     printed_before_ = machine_->printed().size();
     Result<bool> stepped = machine_->step();
     if (!stepped) {
@@ -55,7 +56,37 @@ bool Walk::forward() {
         return false;
     }
     compare(before);
+    note_watched(insn);
+    if (knowledge_) knowledge_->advance(*machine_);
     return true;
+}
+
+// Going back, a watched register's last change is no longer known unless it was this one, undone.
+void Walk::note_watched(size_t insn) {
+    for (Watched &watched : watched_)
+        for (const StepChange &change : changes_)
+            if (change.reg == static_cast<int>(watched.reg))
+                watched = {watched.reg, machine_->executed(), load<uint64_t>(bytes_of(change.before).data()), insn, true};
+}
+
+bool Walk::watched_changed() const {
+    return std::any_of(watched_.begin(), watched_.end(), [this](const Watched &watched) {
+        return std::any_of(changes_.begin(), changes_.end(),
+                           [&](const StepChange &change) { return change.reg == static_cast<int>(watched.reg); });
+    });
+}
+
+Result<void> Walk::watch(std::string_view what) {
+    const std::string_view digits = what.starts_with('r') ? what.substr(1) : what;
+    if (digits.empty() || digits.size() > 2 || !is_number(digits) || std::stoul(std::string(digits)) > 10)
+        return fail(Errc::invalid_argument, "{}: that is no register, such as r3", what);
+    const auto reg = static_cast<unsigned>(std::stoul(std::string(digits)));
+    const auto found = std::find_if(watched_.begin(), watched_.end(), [reg](const Watched &w) { return w.reg == reg; });
+    if (found != watched_.end())
+        watched_.erase(found);
+    else
+        watched_.push_back({reg, 0, 0, 0, false});
+    return {};
 }
 
 bool Walk::back() {
@@ -70,6 +101,9 @@ bool Walk::back() {
     compare(before);
     memory.swap(changes_);
     if (!machine_->back()) return false;
+    if (knowledge_) knowledge_->back();
+    for (Watched &watched : watched_)
+        if (watched.step > machine_->executed()) watched.changed = false;
     changes_.clear();
     auto bytes = [](const uint64_t &value) { return std::string(reinterpret_cast<const char *>(&value), 8); };
     for (int n = 0; n < 11; ++n)
@@ -86,7 +120,7 @@ uint64_t Walk::run_on(uint64_t most) {
     uint64_t steps = 0;
     while (steps < most && forward()) {
         ++steps;
-        if (machine_->ended() || breaks(machine_->pc())) break;
+        if (machine_->ended() || breaks(machine_->pc()) || watched_changed()) break;
     }
     return steps;
 }
@@ -95,9 +129,17 @@ uint64_t Walk::run_back() {
     uint64_t steps = 0;
     while (back()) {
         ++steps;
-        if (breaks(machine_->pc())) break;
+        if (breaks(machine_->pc()) || watched_changed()) break;
     }
     return steps;
+}
+
+bool Walk::go_to(uint64_t step) {
+    while (machine_->executed() > step)
+        if (!back()) return false;
+    while (machine_->executed() < step)
+        if (!forward()) return false;
+    return true;
 }
 
 void Walk::over() {
@@ -181,14 +223,19 @@ std::string bytes_text(std::string_view bytes) {
 
 } // namespace
 
-std::string changes_text(const Walk &walk) {
+std::string changes_text(const Walk &walk, bool known) {
     std::string out;
     for (const StepChange &change : walk.changes()) {
         if (!out.empty()) out += ", ";
         if (change.reg >= 0)
             append(out, "r{} = {}", change.reg, value_text(walk.machine(), load<uint64_t>(bytes_of(change.after).data())));
-        else
+        if (change.reg >= 0) {
+            if (!known || !walk.knowledge()) continue;
+            if (const std::string text = walk.knowledge()->of_register(static_cast<unsigned>(change.reg)); !text.empty())
+                append(out, " {{{}}}", text);
+        } else {
             append(out, "[{}] = {}", walk.machine().memory().name(change.address), bytes_text(change.after));
+        }
     }
     return out;
 }

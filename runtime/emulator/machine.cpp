@@ -212,6 +212,12 @@ size_t Machine::pc() const {
     return insn_index(static_cast<size_t>(cpu_.op - code.ops.data()), options_.stepping);
 }
 
+size_t Machine::return_place(uint32_t n) const {
+    const Code &code = codes_[cpu_.frames[n].program];
+    const Op *back = cpu_.frames[n + 1].back;
+    return back ? insn_index(static_cast<size_t>(back - code.ops.data()), options_.stepping) : 0;
+}
+
 const Op *Machine::function_at(uint64_t address) const {
     const uint32_t program = cpu_.frames[cpu_.depth].program;
     const uint64_t n = (address - kCodeAddress) / 8;

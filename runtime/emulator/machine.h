@@ -122,6 +122,8 @@ class Machine {
     [[nodiscard]] const ProgramSpec &program() const { return spec_->programs[cpu_.frames[cpu_.depth].program]; }
     [[nodiscard]] size_t pc() const;
     ///@}
+    /// The instruction at which frame `n` goes on when what it called returns; n below cpu().depth.
+    [[nodiscard]] size_t return_place(uint32_t n) const;
     /// Its instructions, with the maps' addresses in place.
     [[nodiscard]] std::span<const Insn> insns() const { return codes_[cpu_.frames[cpu_.depth].program].insns; }
     /// What programs can address: the stack, the memory or packet that was given, values of maps.

@@ -45,6 +45,16 @@ int RawTerminal::key_at_once() {
     return n == 1 ? key() : 0;
 }
 
+int RawTerminal::key_or_resize(const TerminalSize &shown) {
+    for (;;) {
+        pollfd waiting{fd_.get(), POLLIN, 0};
+        timespec patience{0, 200'000'000};
+        const long n = invoke(__NR_ppoll, reg(&waiting), 1, reg(&patience), 0, 0);
+        if (n != 0) return n == 1 ? key() : 0;
+        if (size() != shown) return kResized;
+    }
+}
+
 TerminalSize terminal_size(int fd) {
     winsize now{};
     TerminalSize out;

@@ -10,6 +10,8 @@ namespace rawbpf::inline v0::sys {
 
 struct TerminalSize {
     int rows = 24, columns = 80;
+    /// Whether both are the same.
+    friend bool operator==(const TerminalSize &, const TerminalSize &) = default;
 };
 /// Of the terminal behind a descriptor; 24 by 80 where it is none, or doesn't know.
 [[nodiscard]] TerminalSize terminal_size(int fd);
@@ -25,6 +27,9 @@ class [[nodiscard]] RawTerminal {
 
     /// The next byte; 0 when there is none any more (a signal counts as none).
     [[nodiscard]] int key();
+    /// The same, but kResized when the terminal's size isn't `shown` any more, which is looked at five times a second.
+    [[nodiscard]] int key_or_resize(const TerminalSize &shown);
+    static constexpr int kResized = -1;
     /// The same, but 0 when none comes within 50 ms: what follows an ESC.
     [[nodiscard]] int key_at_once();
     using Size = TerminalSize;
