@@ -35,6 +35,7 @@ std::string_view how_word(Remedy::How how) {
     case Remedy::How::insert: return "insert";
     case Remedy::How::replace: return "replace";
     case Remedy::How::declare: return "declare";
+    case Remedy::How::append: return "append";
     }
     return "";
 }

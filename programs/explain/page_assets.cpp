@@ -7,6 +7,7 @@
 //      j k, down up     a step of the path          n p     the next branch, the one before
 //      c                the next cause              g G     the path's beginning, its end
 //      click            an instruction: the path's next visit; a register: where its value came from; a line: its instructions
+//      f                the graph: blocks of instructions, each where paths part or meet, coloured by visits; a click goes there
 //      ?                help
 #include "programs/explain/page.h"
 
@@ -46,6 +47,9 @@ nav { display: flex; gap: 6px; align-items: center; padding: 5px 10px; border-bo
 nav input { flex: 1; min-width: 3em; } footer { padding: 4px 16px; border-top: 1px solid var(--edge); color: var(--faint); }
 kbd { border: 1px solid var(--edge); border-radius: 4px; padding: 0 5px; background: var(--panel); color: var(--ink); font: 11px ui-monospace, monospace; }
 dialog { color: var(--ink); background: var(--page); border: 1px solid var(--edge); border-radius: 10px; max-width: 44em; } dialog td { border: 0; }
+#graph { max-width: 94vw; max-height: 90vh; padding: 10px 14px; } #graph h2 { margin: 0 0 6px; font-size: 13px; } #graph h2 small { color: var(--faint); font-weight: normal; } #graph .drawing { overflow: auto; max-height: 78vh; }
+#graph svg text { font: 11px ui-monospace, monospace; fill: var(--ink); pointer-events: none; } #graph rect { stroke: var(--edge); cursor: pointer; } #graph rect.on { stroke: var(--link); stroke-width: 2; } #graph rect.at { stroke: var(--ink); stroke-width: 3; } #graph rect.bad { stroke: var(--bad); stroke-width: 3; }
+#graph path { fill: none; stroke: var(--faint); } #graph path.on { stroke: var(--link); stroke-width: 2; } #graph path.back { stroke-dasharray: 4 3; }
 @media (max-width: 800px) { body { height: auto; } main { grid-template-columns: 1fr; } section { max-height: 60vh; } }
 )css";
 
@@ -58,11 +62,12 @@ const std::string_view kPageBody =
 <nav><button id="back" title="k">&#8592;</button><button id="next" title="j">&#8594;</button><input id="slider" type="range" min="0" value="0" aria-label="step of the path"></nav>
 <div id="known"></div><div id="chain"></div><div id="visits"></div></section>
 </main>
-<footer><kbd>j</kbd> <kbd>k</kbd> step &nbsp; <kbd>n</kbd> <kbd>p</kbd> branch &nbsp; <kbd>c</kbd> cause &nbsp; <kbd>g</kbd> <kbd>G</kbd> ends &nbsp; click a register: where it came from &nbsp; <kbd>?</kbd> help</footer>
+<footer><kbd>j</kbd> <kbd>k</kbd> step &nbsp; <kbd>n</kbd> <kbd>p</kbd> branch &nbsp; <kbd>c</kbd> cause &nbsp; <kbd>g</kbd> <kbd>G</kbd> ends &nbsp; <kbd>f</kbd> graph &nbsp; click a register: where it came from &nbsp; <kbd>?</kbd> help</footer>
+<dialog id="graph"><h2>The program's blocks: how often each was looked at <small>blue: on the path; dashed: back; a click goes there, f or Esc closes</small></h2><div class="drawing"></div></dialog>
 <dialog id="help"><h2>Keys</h2><table>
 <tr><td><kbd>j</kbd> <kbd>&#8595;</kbd></td><td>the next step of the path</td></tr><tr><td><kbd>k</kbd> <kbd>&#8593;</kbd></td><td>the step before</td></tr>
 <tr><td><kbd>n</kbd> <kbd>p</kbd></td><td>the next branch, the one before</td></tr><tr><td><kbd>c</kbd></td><td>the next cause</td></tr>
-<tr><td><kbd>g</kbd> <kbd>G</kbd></td><td>the path's beginning, its end</td></tr><tr><td>click</td><td>an instruction: the path's next visit of it; a register: the step that gave it its value; a line: its instructions</td></tr>
+<tr><td><kbd>g</kbd> <kbd>G</kbd></td><td>the path's beginning, its end</td></tr><tr><td><kbd>f</kbd></td><td>the graph of the program: blocks of instructions and the ways between them</td></tr><tr><td>click</td><td>an instruction: the path's next visit of it; a register: the step that gave it its value; a line: its instructions</td></tr>
 </table><p>The bar left of an instruction is its heat: how often it was looked at. Lines on the left are jumps. Yellow: this step. Blue: on the path.</p></dialog>
 )html";
 
@@ -157,9 +162,37 @@ function visit(row) { let n = D.path.findIndex((p, k) => k > at && p[0] === row)
 if (D.causes.length) { $('chain').append(el('p', 'note', 'Cause')); const ol = el('ol'); for (const [n, t] of D.causes) { const li = el('li', '', S(t)); li.dataset.at = n; li.onclick = () => show(n); ol.append(li); } $('chain').append(ol);
   if (D.conclusion) $('chain').append(el('p', 'conclusion', 'so: ' + D.conclusion)); }
 $('slider').max = Math.max(0, D.path.length - 1); $('slider').oninput = e => show(+e.target.value); $('back').onclick = () => show(at - 1); $('next').onclick = () => show(at + 1);
+// The graph: a block ends where paths part, begins where they meet. A block stands one row below the lowest that leads to it.
+let blocks = null;
+function drawGraph() {
+  const n = D.insns.length, starts = new Set([0]), goes = k => /^gotol? /.test(S(D.insns[k][1])), ends = k => S(D.insns[k][1]) === 'exit';
+  D.insns.forEach((i, k) => { if (rowOf.has(i[8]) && i[8] >= 0) { starts.add(rowOf.get(i[8])); starts.add(k + 1); } if (ends(k) || (i[0] === D.at && D.verdict !== 'accepted')) starts.add(k + 1); });
+  const begin = [...starts].filter(k => k < n).sort((a, b) => a - b), blockOf = new Array(n); let b = -1;
+  for (let k = 0; k < n; ++k) { if (starts.has(k)) ++b; blockOf[k] = b; }
+  blocks = begin.map((k, j) => ({ first: k, last: (begin[j + 1] || n) - 1, level: 0, to: [] }));
+  blocks.forEach((x, j) => { const k = x.last, t = D.insns[k][8]; if (t >= 0 && rowOf.has(t)) x.to.push(blockOf[rowOf.get(t)]); if (!ends(k) && !goes(k) && k + 1 < n) x.to.push(j + 1);
+    for (const t2 of x.to) if (t2 > j) blocks[t2].level = Math.max(blocks[t2].level, x.level + 1); });
+  const W = 120, R = 34, GX = 150, GY = 60, width = [], way = new Set();
+  blocks.forEach(x => { x.column = width[x.level] = (width[x.level] === undefined ? -1 : width[x.level]) + 1; x.x = 44 + x.column * GX; x.y = 10 + x.level * GY; });
+  for (let k = 1; k < D.path.length; ++k) way.add(blockOf[D.path[k - 1][0]] + ' ' + blockOf[D.path[k][0]]);
+  const g = document.createElementNS(NS, 'svg'), make = (tag, attributes, cls) => { const e = document.createElementNS(NS, tag); for (const a in attributes) e.setAttribute(a, attributes[a]); if (cls) e.setAttribute('class', cls); g.append(e); return e; };
+  g.setAttribute('width', 84 + GX * (1 + Math.max(...width))); g.setAttribute('height', 30 + GY * (1 + Math.max(...blocks.map(x => x.level))));
+  blocks.forEach((x, j) => x.to.forEach((t, nth) => { const y = blocks[t], back = t <= j, x1 = x.x + W * (nth + 1) / (x.to.length + 1), y1 = x.y + R, x2 = y.x + W / 2, y2 = y.y, side = Math.max(x.x, y.x) + W + 14, far = !back && y.level > x.level + 1, left = Math.min(x.x, y.x) - 12 - 6 * Math.min(4, y.level - x.level);
+    make('path', { d: back ? `M${x1} ${y1}C${side} ${y1 + 20} ${side} ${y2 - 20} ${x2 + 30} ${y2}` : far ? `M${x1} ${y1}C${left} ${y1 + 16} ${left} ${y2 - 16} ${x2 - 30} ${y2}` : `M${x1} ${y1}C${x1} ${y1 + 14} ${x2} ${y2 - 14} ${x2} ${y2}` }, (way.has(j + ' ' + t) ? 'on' : '') + (back ? ' back' : '')); }));
+  blocks.forEach(x => { const visits = Math.max(...D.insns.slice(x.first, x.last + 1).map(i => i[3])), bad = D.verdict !== 'accepted' && D.insns.slice(x.first, x.last + 1).some(i => i[0] === D.at);
+    let on = false; for (let k = x.first; k <= x.last; ++k) on = on || onPath.has(k);
+    x.rect = make('rect', { x: x.x, y: x.y, width: W, height: R, rx: 5 }, bad ? 'bad' : on ? 'on' : '');
+    x.rect.style.fill = visits ? 'rgba(var(--heat),' + (.12 + .7 * Math.log1p(visits) / Math.log1p(most)).toFixed(2) + ')' : 'var(--panel)';
+    x.rect.onclick = () => { $('graph').close(); visit(x.first); };
+    make('text', { x: x.x + 6, y: x.y + 14 }).textContent = D.insns[x.first][0] + (x.last > x.first ? ' to ' + D.insns[x.last][0] : '');
+    make('text', { x: x.x + 6, y: x.y + 28 }).textContent = visits ? '\u00d7' + visits : 'never'; });
+  $('graph').querySelector('.drawing').append(g);
+}
+function graph() { const box = $('graph'); if (box.open) return box.close(); if (!blocks) drawGraph(); box.showModal();
+  const row = D.path.length ? D.path[at][0] : 0; for (const x of blocks) { const here = x.first <= row && row <= x.last; x.rect.classList.toggle('at', here); if (here) x.rect.scrollIntoView({ block: 'center', inline: 'center' }); } }
 const branch = d => { for (let n = at + d; n >= 0 && n < D.path.length; n += d) if (D.path[n][1]) return n; return at; };
 const keys = { j: () => show(at + 1), ArrowDown: () => show(at + 1), k: () => show(at - 1), ArrowUp: () => show(at - 1), n: () => show(branch(1)), p: () => show(branch(-1)), g: () => show(0), G: () => show(D.path.length - 1),
-  c: () => { if (D.causes.length) { const next = D.causes.find(x => x[0] > at) || D.causes[0]; show(next[0]); } }, '?': () => $('help').open ? $('help').close() : $('help').showModal() };
+  c: () => { if (D.causes.length) { const next = D.causes.find(x => x[0] > at) || D.causes[0]; show(next[0]); } }, f: graph, '?': () => $('help').open ? $('help').close() : $('help').showModal() };
 addEventListener('keydown', e => { if (e.ctrlKey || e.metaKey || e.altKey || !keys[e.key]) return; e.preventDefault(); keys[e.key](); });
 show(D.verdict === 'accepted' ? 0 : D.path.length - 1);
 )js";

@@ -5,7 +5,9 @@
 //      bounds            compare the offset with the greatest that fits, in front of the addition
 //      packet            the constant that is added to the pointer which is compared with the end
 //      alignment         the offset's next lower multiple of the size
+//      stack             the address that a call is given, lower
 //      license           the line that declares one
+//      control-flow      an end
 //
 // In assembly the new branch leaves at once, by `r0 = 0` and `exit`, so that it needs no label. What was acquired on the way
 // would leak by that; then nothing is proposed. For C, the variable's name is read from the line.
@@ -80,7 +82,7 @@ struct Writer {
     }
     [[nodiscard]] Remedy insert_c(const ProgramPlace &at, std::string line, std::string_view why) const {
         Remedy out;
-        out.how = Remedy::How::insert;
+        out.how = Remedy::How::append;
         out.at = at;
         out.text = format("behind {}, {}: `{}`", line_text(at), why, line);
         out.lines = {std::move(line)};
@@ -111,7 +113,49 @@ struct Writer {
             // A call cleared it: what has to be kept goes to r6 to r9.
             return {};
         }
-        return insert(function_begin(program, insn), {format("r{} = 0", reg)}, "give it a value");
+        const uint32_t begin = function_begin(program, insn);
+        if (begin != 0 || reg == 1 || !zero_helps(static_cast<unsigned>(reg), insn)) return {};
+        return insert(begin, {format("r{} = 0", reg)}, "give it a value");
+    }
+
+    // Whether a 0 in it, from the beginning on, gets the program past its refusal: it doesn't where an address is wanted.
+    [[nodiscard]] bool zero_helps(unsigned reg, uint32_t insn) const {
+        constexpr uint32_t kMostSteps = 100'000;
+        verifier::VerifyOptions options;
+        options.zeroed = static_cast<uint16_t>(1u << reg);
+        options.most_steps = kMostSteps;
+        const verifier::Verdict verdict = verifier::verify(spec, static_cast<size_t>(&program - spec.programs.data()), options);
+        if (verdict.outcome == verifier::Outcome::accepted) return true;
+        return verdict.outcome == verifier::Outcome::refused && verdict.insn != insn &&
+               !verdict.reason.starts_with(format("R{} ", reg));
+    }
+
+    // An address in the stack that reaches above r10: so much lower, in front of the call that is given it.
+    Remedy stack() const {
+        const int64_t reg = refusal::number_after(refusal.reason, "stack R").value_or(-1);
+        const std::optional<int64_t> off = refusal::number_after(refusal.reason, "off="),
+                                     size = refusal::number_after(refusal.reason, "size=");
+        if (reg < 1 || !off || !size || *size <= 0 || *off + *size <= 0 || *off + *size > 256 || path.empty()) return {};
+        const uint32_t insn = trace.steps[path.back()].insn;
+        if (program.insns[insn].code != 0x85 || is_c(refusal.at)) return {};
+        const int64_t lower = (*off + *size + 7) / 8 * 8;
+        return insert(insn, {format("r{} += -{}", reg, lower)}, "point below r10");
+    }
+
+    // A function that goes on behind its last instruction.
+    Remedy end() const {
+        if (refusal.reason.find("last insn is not an exit or jmp") == std::string::npos || program.insns.empty()) return {};
+        auto last = static_cast<uint32_t>(program.insns.size() - 1);
+        if (trace.insn >= 0 && trace.insn < last) last = static_cast<uint32_t>(trace.insn); // of a function
+        if (last > 0 && is_wide(program.insns[last - 1])) --last;
+        Remedy out;
+        out.at = places.at(last);
+        if (is_c(out.at)) return {};
+        out.how = Remedy::How::append;
+        out.assembly = true;
+        out.lines = {"r0 = 0", "exit"};
+        out.text = format("behind {}, end there: r0 = 0; exit", line_text(out.at));
+        return out;
     }
 
     // The greatest offset that fits, in front of the addition of the register that is too large.
@@ -200,7 +244,9 @@ Remedy remedy_of(const Trace &trace, const ObjectSpec &spec, const ProgramSpec &
                  const Refusal &refusal, const Chain &chain, const std::vector<uint32_t> &path) {
     const Writer writer{trace, spec, program, places, refusal, chain, path};
     if (refusal.kind == "license") return writer.license();
+    if (refusal.kind == "control-flow") return writer.end();
     if (chain.causes.empty()) return {};
+    if (refusal.kind == "stack") return writer.stack();
     if (refusal.kind == "null") return writer.null();
     if (refusal.kind == "uninitialized") return writer.uninitialized();
     if (refusal.kind == "bounds") return writer.bounds();

@@ -11,10 +11,10 @@ namespace rawbpf::inline v0::explain {
 
 /// A change of the source that should make the program load.
 struct Remedy {
-    enum class How : uint8_t { none, insert, replace, declare };
+    enum class How : uint8_t { none, insert, replace, declare, append };
     How how = How::none;
     std::string text;               ///< in words, one sentence; empty: none is known
-    ProgramPlace at;                ///< insert: in front of this; replace: this
+    ProgramPlace at;                ///< insert: in front of this; replace: this; append: behind it
     std::vector<std::string> lines; ///< what to write there: assembly, or C where the program is from C
     bool assembly = false;          ///< `lines` are for the assembler
 };

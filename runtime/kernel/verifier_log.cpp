@@ -32,12 +32,15 @@ bool is_note(std::string_view line) {
         "processed ",      "verification time", "stack depth",    "insns processed", "func#",      "mark_precise", "last_idx",
         "regs=",           "parent didn't",     "parent already", "propagating",     "from ",      "caller:",      "callee:",
         "returning from",  "to caller",         "cur state",      "old state",       "arg#",       "Func#",        "Validating ",
-        "Global function", "live regs",         "total_states",   "max_states",      "peak_states"};
+        "Global function", "live regs",         "Live regs",      "total_states",    "max_states", "peak_states"};
     for (std::string_view start : kStarts)
         if (line.starts_with(start)) return true;
+    // Of level 2: "frame 0: propagating r7,r9" (6.18), "(65) frame 0 insn 63 +written -8" (6.18)
+    if (line[0] == '(' && line.find(") frame ") != std::string_view::npos) return true;
     // Registers only: "R1=ctx() R10=fp0", "frame1: R0=..."
     if (line.starts_with("frame"))
-        return line.find(": R") != std::string_view::npos || line.find(": r") != std::string_view::npos;
+        return line.find(": propagating ") != std::string_view::npos || line.find(": R") != std::string_view::npos ||
+               line.find(": r") != std::string_view::npos;
     size_t i = 1;
     if (line.size() < 4 || line[0] != 'R' || !digit(line[1])) return false;
     while (i < line.size() && digit(line[i])) ++i;

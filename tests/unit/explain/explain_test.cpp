@@ -7,6 +7,7 @@
 #include "programs/explain/explanation.h"
 #include "programs/explain/summary.h"
 #include "runtime/object/unit_object.h"
+#include "tests/support/mend.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -34,24 +35,6 @@ std::string chain_text(const Explanation &e) {
     std::string out;
     for (const Cause &cause : e.chain.causes) out += std::to_string(cause.insn) + ": " + cause.text + "\n";
     return out + e.chain.conclusion;
-}
-
-// The program with the remedy's lines in it, taken for numbers of lines of the text.
-std::string mended(std::string_view text, const Explanation &e) {
-    std::vector<std::string> lines;
-    for (size_t at = 0; at < text.size();) {
-        const size_t end = text.find('\n', at);
-        lines.emplace_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    const size_t line = e.remedy.at.line;
-    REQUIRE(line > 0);
-    if (e.remedy.how == explain::Remedy::How::replace) lines[line - 1] = e.remedy.lines.at(0);
-    if (e.remedy.how == explain::Remedy::How::insert)
-        lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(line - 1), e.remedy.lines.begin(), e.remedy.lines.end());
-    std::string out;
-    for (const std::string &one : lines) out += one + "\n";
-    return out;
 }
 
 constexpr std::string_view kNull = ".map m hash key 4 value 16 entries 4\n.program p \"socket\"\n*(u32 *)(r10 - 4) = 1\n"
@@ -86,16 +69,32 @@ TEST_CASE("explain: what a remedy proposes makes the program good") {
           std::string_view(".program p \"xdp\"\nr2 = *(u32 *)(r1 + 0)\nr3 = *(u32 *)(r1 + 4)\nr4 = r2\nr4 += 12\nif r4 > r3 goto "
                            "out\nr5 = *(u16 *)(r2 + 12)\nout:\nr0 = 0\nexit\n"),
           std::string_view(".program p \"socket\"\nr1 = 1\nr0 = r7\nexit\n"),
-          std::string_view(".program p \"socket\"\nr1 = 1\nexit\n")}) {
+          std::string_view(".program p \"socket\"\nr1 = 1\nexit\n"), std::string_view(".program p \"socket\"\nr0 = 1\n"),
+          std::string_view(".map m array key 4 value 16 entries 4\n.program p \"socket\"\nr1 = m ll\nr2 = r10\ncall "
+                           "bpf_map_lookup_elem\nr0 = 0\nexit\n"),
+          std::string_view(".license \"Proprietary\"\n.program p \"tp/sched/sched_switch\"\nr1 = r10\nr1 += -16\nr2 = 16\nr3 "
+                           "= 0\ncall bpf_probe_read_kernel\nr0 = 0\nexit\n")}) {
         const ObjectSpec spec = spec_from(text);
         const Explanation e = own(spec);
         INFO(text, chain_text(e), e.trace.reason);
         REQUIRE(e.trace.outcome == Outcome::refused);
         REQUIRE(e.remedy.how != explain::Remedy::How::none);
-        const ObjectSpec better = spec_from(mended(text, e));
+        const ObjectSpec better = spec_from(test::mended(text, e.remedy));
         const verifier::Verdict verdict = verifier::verify(better, 0);
         INFO(e.remedy.text, verdict.reason);
         CHECK(verdict.outcome == Outcome::accepted);
+    }
+}
+
+TEST_CASE("explain: no value is proposed for a register that has to be an address") {
+    for (std::string_view text : {std::string_view(".program p \"socket\"\nr0 = *(u8 *)(r7 + 0)\nexit\n"),
+                                  std::string_view(".map m array key 4 value 16 entries 4\n.program p \"socket\"\nr1 = m ll\nr2 "
+                                                   "+= -4\ncall bpf_map_lookup_elem\nr0 = 0\nexit\n")}) {
+        const ObjectSpec spec = spec_from(text);
+        const Explanation e = own(spec);
+        INFO(text);
+        CHECK(e.trace.outcome == Outcome::refused);
+        CHECK(e.remedy.how == explain::Remedy::How::none);
     }
 }
 
@@ -198,6 +197,21 @@ TEST_CASE("explain: a log's branches are a tree, and paths that were known befor
     CHECK(all[3].visits == 2);
     CHECK(all[4].ends == 2);
     CHECK(all[1].remarks() == "splits: 1 path jumps, 1 goes straight on");
+}
+
+TEST_CASE("explain: what level 2 of the kernel's log notes is no reason") {
+    const ObjectSpec spec = spec_from(".program p \"socket\"\nr6 = *(u32 *)(r1 + 0)\nif r6 > 5 goto +1\nr7 = 1\nr0 = 0\nexit\n");
+    const std::string_view log =
+        "func#0 @0\nLive regs before insn:\n      0: .1........ (61) r6 = *(u32 *)(r1 +0)\n"
+        "      1: ......6... (25) if r6 > 0x5 goto pc+1\n0: R1=ctx() R10=fp0\n0: (61) r6 = *(u32 *)(r1 +0)\n"
+        "1: (25) if r6 > 0x5 goto pc+1\n2: (b7) r7 = 1\n(3) frame 0 insn 2 +written -8\n(3) frame 0 insn 2 "
+        "+live -8\n3: (b7) r0 = 0\n4: (95) exit\nfrom 1 to 3: R1=ctx() R6=scalar() R10=fp0\n3: (b7) r0 = "
+        "0\nmark_precise: frame0: last_idx 3 first_idx 0 subseq_idx -1\nframe 0: propagating r6\n4: safe\n"
+        "processed 7 insns (limit 1000000) max_states_per_insn 0 total_states 1 peak_states 1 mark_read 0\n";
+    const Result<explain::Trace> trace = explain::trace_of_log(log, spec.programs[0]);
+    REQUIRE(trace);
+    INFO(trace->reason);
+    CHECK(trace->outcome == Outcome::accepted);
 }
 
 TEST_CASE("explain: a log of another program is refused, and no log is too strange") {
