@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "asm/program_types.h"
 #include "runtime/base/format.h"
@@ -101,7 +103,82 @@ std::optional<uint32_t> calls_itself(const Case &c, uint32_t insn) {
     return {};
 }
 
+// How deep a function's stack goes by its own instructions: accesses through r10, and addresses made of it by one addition.
+uint32_t stack_of(const ProgramSpec &program, uint32_t begin, uint32_t end) {
+    int64_t lowest = 0;
+    bool copy[11] = {}; // registers that hold r10
+    for (uint32_t i = begin; i < end && i < program.insns.size(); ++i) {
+        const Insn &insn = program.insns[i];
+        if (insn.dst > 10 || insn.src > 10) continue;
+        if (base_of(insn) == 10) lowest = std::min<int64_t>(lowest, insn.off);
+        if (insn.code == (BPF_ALU64 | BPF_ADD | BPF_K) && copy[insn.dst]) lowest = std::min<int64_t>(lowest, insn.imm);
+        if ((insn.code & 7) == BPF_ALU64 || (insn.code & 7) == BPF_LDX)
+            copy[insn.dst] = insn.code == (BPF_ALU64 | BPF_MOV | BPF_X) && insn.src == 10 && insn.off == 0;
+    }
+    return static_cast<uint32_t>(std::clamp<int64_t>(-lowest, 1, 512));
+}
+
+// A chain of calls whose stacks add up to what the kernel says.
+struct StackChain {
+    const ProgramSpec &program;
+    uint32_t round; ///< each is rounded up to a multiple of that
+    int64_t total;
+    int64_t frames;
+    struct Link {
+        uint32_t begin, call, bytes; ///< the function, the instruction that calls the next one, its own bytes
+    };
+    std::vector<Link> links;
+    uint32_t looked_at = 0;
+
+    [[nodiscard]] uint32_t end_of(uint32_t begin) const {
+        auto end = static_cast<uint32_t>(program.insns.size());
+        for (const ProgramSpec::Subprogram &sub : program.subprograms)
+            if (sub.insn > begin) end = std::min(end, sub.insn);
+        return end;
+    }
+    bool find(uint32_t begin, int64_t sum) {
+        if (static_cast<int64_t>(links.size()) >= frames || ++looked_at > 10'000) return false;
+        const uint32_t end = end_of(begin), bytes = (stack_of(program, begin, end) + round - 1) / round * round;
+        links.push_back({begin, 0, bytes});
+        sum += bytes;
+        if (static_cast<int64_t>(links.size()) == frames && sum == total) return true;
+        for (uint32_t i = begin; i < end; ++i) {
+            const Insn &insn = program.insns[i];
+            if (insn.code != (BPF_JMP | BPF_CALL) || insn.src != BPF_PSEUDO_CALL) continue;
+            const int64_t to = int64_t{i} + 1 + insn.imm;
+            if (to < 0 || to >= static_cast<int64_t>(program.insns.size())) continue;
+            links.back().call = i;
+            if (find(static_cast<uint32_t>(to), sum)) return true;
+        }
+        links.pop_back();
+        return false;
+    }
+};
+
 } // namespace
+
+// "combined stack size of 2 calls is 704": which functions these are.
+bool stack_sum(Case &c) {
+    const std::optional<int64_t> frames = number_after(c.refusal.reason, "size of "),
+                                 total = number_after(c.refusal.reason, " is ");
+    if (!frames || !total || *frames < 1 || *frames > 64) return false;
+    for (const uint32_t round : {16u, 32u}) { // 32 where the kernel interprets
+        StackChain chain{c.program, round, *total, *frames, {}};
+        if (!chain.find(0, 0)) continue;
+        for (size_t n = 0; n < chain.links.size(); ++n) {
+            const StackChain::Link &link = chain.links[n];
+            std::string text = format("{}() takes {} of the {} bytes", c.places.function(link.begin), link.bytes, *total);
+            if (n + 1 < chain.links.size()) {
+                append(text, ", and calls {}() here", c.places.function(chain.links[n + 1].begin));
+                c.note_at(link.call, std::move(text));
+            } else {
+                c.note(std::move(text));
+            }
+        }
+        return true;
+    }
+    return false;
+}
 
 bool never_set(Case &c) {
     const int reg = register_named(c.refusal.reason);
@@ -264,6 +341,7 @@ std::span<const Adviser> advisers() {
         {"too many instructions", endless},
         {"unreachable insn", unreachable},
         {"last insn is not an exit", no_end},
+        {"combined stack size", stack_sum},
         {"should have been in", returned},
         {"invalid bpf_context access", context_access},
         {"pointer arithmetic", pointer_arithmetic},

@@ -99,6 +99,7 @@ bool endless(Case &c);
 bool unreachable(Case &c);
 bool no_end(Case &c);
 bool returned(Case &c);
+bool stack_sum(Case &c);
 bool pointer_arithmetic(Case &c);
 bool context_access(Case &c);
 

@@ -121,3 +121,22 @@ wait 1ms
     written("wrong.exp", "on kprobe:vfs_read { @x[ }\n")
     bad(1, "1 mistake, nothing was done", "verify", path("wrong.exp"))
     bad(1, "no program nowhere|there is no program nowhere", "verify", path("bad.exp"), "--prog", "nowhere")
+
+
+@test
+def stacks_that_add_up_are_named():
+    written("stacks.asm", """.program p "tc"
+    *(u64 *)(r10 - 400) = 0
+    call f
+    r0 = 0
+    exit
+.function f
+    r2 = r10
+    r2 += -304
+    *(u64 *)(r2 + 0) = 0
+    r0 = 0
+    exit
+""")
+    r = run("verify", path("stacks.asm"))
+    assert r.code == 1 and "combined stack size of 2 calls is 704" in r.err, r.err
+    assert "stacks.asm:3:5: p() takes 400 of the 704 bytes, and calls f() here" in r.err and "note: f() takes 304 of the 704 bytes" in r.err, r.err
