@@ -12,8 +12,8 @@
 #include "programs/exec/run.h"
 #include "programs/exec/timing.h"
 #include "runtime/base/format.h"
-#include "runtime/object/harness.h"
 #include "runtime/base/hex.h"
+#include "runtime/object/harness.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {

@@ -2,6 +2,7 @@
 //
 //      first byte   bit 0: the rest is instructions, or a log of the program below
 //                   bits 1 to 3: the program's type; bit 4: memory instead of a context
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

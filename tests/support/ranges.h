@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <linux/bpf.h>
 #include <string>
 #include <utility>
 #include <vector>
