@@ -124,7 +124,10 @@ struct Writer {
         verifier::VerifyOptions options;
         options.zeroed = static_cast<uint16_t>(1u << reg);
         options.most_steps = kMostSteps;
-        const verifier::Verdict verdict = verifier::verify(spec, static_cast<size_t>(&program - spec.programs.data()), options);
+        size_t number = 0;
+        while (number < spec.programs.size() && spec.programs[number].name != program.name) ++number;
+        if (number == spec.programs.size()) return false;
+        const verifier::Verdict verdict = verifier::verify(spec, number, options);
         if (verdict.outcome == verifier::Outcome::accepted) return true;
         return verdict.outcome == verifier::Outcome::refused && verdict.insn != insn &&
                !verdict.reason.starts_with(format("R{} ", reg));
