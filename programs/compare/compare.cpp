@@ -109,7 +109,7 @@ double Row::relative() const {
 
 Comparison with_first(std::span<const Document> documents) {
     Comparison out;
-    out.kernels = std::any_of(documents.begin(), documents.end(), [](const Document &d) { return d.machines.size() > 1; });
+    out.kernels = std::any_of(documents.begin(), documents.end(), [](const Document &d) { return several(d, &Figure::kernel); });
     // What holds one object each is compared whatever the object is called: before.o, after.o.
     out.files = std::any_of(documents.begin(), documents.end(), [](const Document &d) { return several(d, &Figure::file); });
     const Keys key(out.kernels, out.files);
@@ -139,7 +139,7 @@ Comparison with_first(std::span<const Document> documents) {
 }
 
 std::vector<Document> parts_of(const Document &document) {
-    std::string Figure::*by = document.machines.size() > 1          ? &Figure::kernel
+    std::string Figure::*by = several(document, &Figure::kernel)    ? &Figure::kernel
                               : several(document, &Figure::file)    ? &Figure::file
                               : several(document, &Figure::subject) ? &Figure::subject
                                                                     : nullptr;

@@ -180,7 +180,7 @@ class Reader {
         double scale = 1;
         for (int i = std::min(exponent < 0 ? -exponent : exponent, 400); i > 0; --i) scale *= 10;
         out.number = exponent < 0 ? out.number / scale : digits == 0 ? 0 : out.number * scale;
-        if (out.number > 1.7976931348623157e308) return wrong("a number below 1.8e308");
+        if (out.number > 1e300) return wrong("a number below 1e300"); // sums of some are finite
         if (negative) out.number = -out.number;
         return {};
     }

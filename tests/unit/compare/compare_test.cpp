@@ -182,6 +182,15 @@ TEST_CASE("compare: kernels, files and variants of one file") {
     CHECK(same.rows[1].after_value == 3.5);
 }
 
+TEST_CASE("compare: figures in front of any header are of no kernel, and no others") {
+    const Result<Document> d = read_document(series("", "ns", {1}) + std::string(kHeader) + series("", "ns", {2}), "a.json");
+    REQUIRE(d);
+    const std::vector<Document> twice = {*d, *d};
+    for (const Row &row : with_first(twice).rows)
+        CHECK(row.after == &twice[1].figures[static_cast<size_t>(row.before - &twice[0].figures[0])]);
+    CHECK(parts_of(*d).size() == 2);
+}
+
 TEST_CASE("compare: of machines what they don't have in common") {
     std::string other(kHeader);
     other.replace(other.find("performance"), 11, "powersave");
