@@ -56,8 +56,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf bench before.asm after.asm", "does the change pay, and what does the verifier say of it?"},
     {"sudo rawbpf bench a.bpf.o b.bpf.o --prog parse --input-file packet.bin --json", "a parser on a packet, for scripts"},
     {"rawbpf bench --emulate a.asm b.asm", "without privileges"},
-    {"rawbpf bench --kernel 5.10,6.12 --json -o all.json a.bpf.o",
-     "on two kernels; rawbpf compare all.json says what differs"},
+    {"rawbpf bench --kernel 5.10,6.12 --json -o all.json a.bpf.o", "on two kernels; rawbpf compare all.json says what differs"},
 };
 
 using exec::Benched;

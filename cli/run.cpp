@@ -2,6 +2,7 @@
 // remarks are printed, files are found by bare names, and signals are made something to wait for.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
@@ -12,9 +13,12 @@
 #include "cli/run_guests.h"
 #include "cli/running.h"
 #include "cli/starting.h"
+#include "programs/doctor/doctor.h"
 #include "programs/experiment/parse.h"
 #include "programs/experiment/run.h"
 #include "programs/experiment/series.h"
+#include "programs/experiment/tape.h"
+#include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -54,13 +58,27 @@ constexpr Option kOptions[] = {
      .help = "how long steps wait that don't say it: 3, 0.5, 200ms, 2m; otherwise until COMMAND or the experiment's own commands "
              "end, or Ctrl-C",
      .section = "How long"},
+    {.name = "record",
+     .kind = Kind::file,
+     .written = true,
+     .argument = "FILE",
+     .help = "write what the kernel and the commands said to this file, too, for --replay",
+     .section = "Recordings",
+     .excludes = "elsewhere"},
+    {.name = "replay",
+     .kind = Kind::file,
+     .argument = "FILE",
+     .help = "carry out the recorded experiment again, or the one that is named instead, with what was recorded in place of the "
+             "kernel and its commands: steps, tables, expectations, in any format, without privileges; no wait takes time",
+     .excludes = "elsewhere"},
     {.name = "kernel",
      .kind = Kind::text,
      .argument = "NAME[,NAME...]",
      .help = "carry it out on these kernels instead of this one, each in a guest (rawbpf vm, which lists the names), with the "
              "programs "
              "of its workloads as they are here",
-     .section = "On other kernels"},
+     .section = "On other kernels",
+     .excludes = "elsewhere"},
     {.name = "count",
      .kind = Kind::choice,
      .argument = "WHAT",
@@ -87,6 +105,9 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf run --set block=512,4k,64k --repeat 10 sweep.exp", "what does the size of a block change?"},
     {"sudo rawbpf run --json reads.exp | jq .", "results as JSON lines"},
     {"rawbpf run --kernel 5.10,6.1,6.12 --count instructions --repeat 6 reads.exp", "its figures on three kernels, side by side"},
+    {"sudo rawbpf run --record reads.rec reads.exp", "carry it out, and keep what came"},
+    {"rawbpf run --replay reads.rec --json", "the same results in another form, on any machine"},
+    {"rawbpf run --replay reads.rec edited.exp", "other tables and expectations of what was recorded"},
     {"rawbpf run --check reads.exp", "is it right, and does this kernel have the probes that it wants?"},
 };
 
@@ -210,8 +231,95 @@ int run_elsewhere(const Arguments &a, const InputFile &file, const experiment::V
     return run_experiment_in_guests(parsed.experiment, *path, how, output);
 }
 
+experiment::RunSettings settings_of(const Arguments &a) {
+    experiment::RunSettings how;
+    const std::string_view form = a.text(option("format"));
+    how.form = form == "json"  ? experiment::OutputForm::json
+               : form == "csv" ? experiment::OutputForm::csv
+                               : experiment::OutputForm::text;
+    how.duration_s = a.seconds(option("duration"));
+    how.command = a.workload();
+    how.verbose = a.has(option("verbose"));
+    how.emulate = a.has(option("emulate"));
+    return how;
+}
+
+/// What became of it, said; the exit status.
+int status_of_run(Result<experiment::RunOutcome> &&outcome, Output &output, bool verbose, bool series) {
+    if (!outcome) {
+        if (reader_gone(outcome.error())) return 0;
+        if (!verbose) outcome.error().log.clear();
+        return complain(kWho, outcome.error());
+    }
+    if (Result<void> written = output.writer().flush(); !written && !reader_gone(written.error()))
+        return complain(kWho, written.error(), 1);
+    if (outcome->failed != 0) {
+        say(format("{}: {} of {} expectations failed\n", kWho, outcome->failed, outcome->expectations));
+        return 4;
+    }
+    return outcome->skipped != 0 || (series && outcome->stopped) ? 1 : 0;
+}
+
+/// Where and when, and what was said to be done; run() adds what comes.
+experiment::Tape new_tape(const InputFile &file, const experiment::Variant &variant) {
+    experiment::Tape out;
+    out.name = file.name();
+    out.text.assign(reinterpret_cast<const char *>(file.bytes().data()), file.bytes().size());
+    out.settings = variant.settings;
+    const RunInfo machine = doctor::describe_run();
+    out.kernel = machine.kernel, out.when = render::rfc3339(machine.start_wall_ns);
+    return out;
+}
+
+int replay(const Arguments &a) {
+    Result<InputFile> recording = InputFile::open(a.text(option("replay")));
+    if (!recording) return complain(kWho, recording.error());
+    Result<experiment::Tape> tape = experiment::read_tape(recording->bytes(), recording->name());
+    if (!tape) return complain(kWho, tape.error());
+    const std::vector<std::string_view> given = a.all(option("set"));
+    Result<std::vector<experiment::Variant>> variants = experiment::variants_of(given);
+    if (!variants) return complain(kWho, variants.error(), 2);
+    if (variants->size() > 1 || a.has(option("repeat")) || a.has(option("check")) || a.has(option("emulate")) ||
+        !a.workload().empty())
+        return complain(kWho,
+                        make_error(Errc::invalid_argument, "--replay is of one run, which was carried out already",
+                                   "without --set of several values, --repeat, --check, --emulate and a command"),
+                        2);
+    if (!a.operands().empty()) {
+        Result<InputFile> edited = open_experiment(a.operands()[0]);
+        if (!edited) return complain(kWho, edited.error());
+        tape->name = edited->name();
+        tape->text.assign(reinterpret_cast<const char *>(edited->bytes().data()), edited->bytes().size());
+    }
+    for (const experiment::Setting &setting : variants->front().settings) {
+        const auto same = [&](const experiment::Setting &one) { return one.name == setting.name; };
+        std::erase_if(tape->settings, same);
+        tape->settings.push_back(setting);
+    }
+    experiment::Parsed parsed = experiment::parse(tape->text, tape->name, tape->settings);
+    if (!parsed.mistakes.any()) experiment::check_steps(parsed.experiment, tape->plan, parsed.mistakes);
+    if (Result<void> right = say_mistakes(parsed.mistakes, tape->name); !right) return complain(kWho, right.error());
+    Result<Output> output = Output::open(a.text(option("output")));
+    if (!output) return complain(kWho, output.error(), 1);
+    Result<sys::SignalFd> signals = sys::SignalFd::open(sys::kEndingSignals);
+    if (!signals) return complain(kWho, signals.error());
+    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+    output->keep();
+    experiment::RunSettings how = settings_of(a);
+    how.replay = &*tape;
+    if (how.form == experiment::OutputForm::json) {
+        append_json_header(output->writer().text(), a);
+        render::JsonLine(output->writer().text(), "recording").text("kernel", tape->kernel).text("start", tape->when);
+    } else if (how.verbose) {
+        say(format("{}: recorded on Linux {}, {}\n", kWho, tape->kernel, tape->when));
+    }
+    Streams streams(*output);
+    return status_of_run(experiment::run(parsed.experiment, tape->plan, how, *signals, streams), *output, how.verbose, false);
+}
+
 int run_run(const Arguments &a) {
     if (a.has(option("list"))) return list_experiments();
+    if (a.has(option("replay"))) return replay(a);
     if (a.operands().empty())
         return complain(
             kWho,
@@ -229,6 +337,16 @@ int run_run(const Arguments &a) {
     if (a.has(option("kernel"))) return run_elsewhere(a, *file, variants->front(), series, *output);
     if (a.has(option("count")))
         return complain(kWho, make_error(Errc::invalid_argument, "--count is about guests", "--kernel NAME boots one"), 2);
+    std::optional<Output> recording;
+    if (a.has(option("record"))) {
+        if (series)
+            return complain(
+                kWho,
+                make_error(Errc::invalid_argument, "--record is of one run", "without --repeat, and one value of each --set"), 2);
+        Result<Output> opened = Output::open(a.text(option("record")));
+        if (!opened) return complain(kWho, opened.error(), 1);
+        recording.emplace(std::move(*opened));
+    }
     // Signals first: one that comes while attaching ends the first step that waits, and everything is let go of as it should be.
     Result<sys::SignalFd> signals = sys::SignalFd::open(sys::kEndingSignals);
     if (!signals) return complain(kWho, signals.error());
@@ -244,20 +362,18 @@ int run_run(const Arguments &a) {
     if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
     output->keep();
 
-    experiment::RunSettings how;
-    const std::string_view form = a.text(option("format"));
-    how.form = form == "json"  ? experiment::OutputForm::json
-               : form == "csv" ? experiment::OutputForm::csv
-                               : experiment::OutputForm::text;
-    how.duration_s = a.seconds(option("duration"));
-    how.command = a.workload();
-    how.verbose = a.has(option("verbose"));
-    how.emulate = a.has(option("emulate"));
+    experiment::RunSettings how = settings_of(a);
     how.quiet = series;
     if (!a.has(option("as-root"))) {
         Result<std::optional<sys::User>> user = sys::invoking_user();
         if (!user) return complain(kWho, user.error());
         how.user = std::move(*user);
+    }
+    experiment::Tape tape;
+    if (recording) {
+        if (Result<void> emptied = recording->empty(); !emptied) return complain(kWho, emptied.error(), 1);
+        tape = new_tape(*file, variants->front());
+        how.record = &tape;
     }
     if (how.form == experiment::OutputForm::json) append_json_header(output->writer().text(), a);
     Streams streams(*output);
@@ -265,18 +381,12 @@ int run_run(const Arguments &a) {
     Result<experiment::RunOutcome> outcome =
         series ? run_series(prepared, *variants, rounds, how, *signals, streams)
                : experiment::run(prepared[0].experiment, std::move(prepared[0].plan), how, *signals, streams);
-    if (!outcome) {
-        if (reader_gone(outcome.error())) return 0;
-        if (!how.verbose) outcome.error().log.clear();
-        return complain(kWho, outcome.error());
+    if (outcome && how.record) {
+        recording->writer().write(experiment::write_tape(tape));
+        if (Result<void> written = recording->writer().flush(); !written) return complain(kWho, written.error(), 1);
+        recording->keep();
     }
-    if (Result<void> written = output->writer().flush(); !written && !reader_gone(written.error()))
-        return complain(kWho, written.error(), 1);
-    if (outcome->failed != 0) {
-        say(format("{}: {} of {} expectations failed\n", kWho, outcome->failed, outcome->expectations));
-        return 4;
-    }
-    return outcome->skipped != 0 || (series && outcome->stopped) ? 1 : 0;
+    return status_of_run(std::move(outcome), *output, how.verbose, series);
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 
 #include "asm/map_types.h"
 #include "programs/exec/input.h"
+#include "programs/experiment/tape.h"
 #include "programs/load/settings.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -39,9 +40,44 @@ Result<void> Lab::load() {
     return {};
 }
 
+// ---- recording ---------------------------------------------------------------------------------------------------------
+
+void Lab::set_number(const std::string &name, Number value) {
+    numbers_[name] = value;
+    if (moments_) moments_->push_back({Moment::Kind::number, name, value});
+}
+
+void Lab::begin_step(const std::string &source) {
+    if (moments_) moments_->push_back({Moment::Kind::step, source});
+}
+
+Result<Lab::Contents> Lab::look(size_t spec, const MapSpec &map) {
+    Result<Contents> contents = read(spec, map);
+    if (!contents || !moments_) return contents;
+    Moment &moment = moments_->emplace_back();
+    moment.kind = Moment::Kind::reading, moment.name = map.name, moment.spec = static_cast<uint32_t>(spec);
+    moment.keys.assign(reinterpret_cast<const char *>(contents->keys.data()), contents->keys.size());
+    moment.values.assign(reinterpret_cast<const char *>(contents->values.data()), contents->values.size());
+    moment.count = contents->count, moment.cpus = contents->shape.cpus;
+    return contents;
+}
+
+void Lab::record_maps() {
+    moments_->push_back({});                                                    // a step without words: the end
+    for (const Plan::MapPlace &place : plan_.maps) (void)table(place.view.map); // of what has no entries there is nothing
+    for (size_t i = 0; i < plan_.specs.size(); ++i)
+        for (const MapSpec &map : plan_.specs[i].maps)
+            if (!map.data_section.empty()) (void)look(i, map);
+}
+
 // ---- events ----------------------------------------------------------------------------------------------------------------
 
 void Lab::record(size_t spec, const std::string &ring, Bytes bytes) {
+    if (moments_) {
+        Moment &moment = moments_->emplace_back();
+        moment.kind = Moment::Kind::record, moment.name = ring, moment.spec = static_cast<uint32_t>(spec);
+        moment.values.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    }
     if (pending_.empty()) pending_bytes_ = 0;
     for (size_t i = 0; i < plan_.events.size(); ++i) {
         const EventView &view = plan_.events[i].view;
@@ -61,7 +97,7 @@ void Lab::record(size_t spec, const std::string &ring, Bytes bytes) {
 Result<uint64_t> Lab::lost(uint32_t which) {
     const MapSpec *map = plan_.specs.empty() ? nullptr : plan_.specs[0].find_map(kLostMap);
     if (!map || !loaded_) return uint64_t{0};
-    const Contents contents = TRY(read(0, *map));
+    const Contents contents = TRY(look(0, *map));
     return first_word(contents.values, size_t{which} * 8);
 }
 
@@ -81,7 +117,7 @@ Result<FigureTable> Lab::table(const std::string &name) {
     if (map_type_row(map->type).contents != MapContents::entries)
         return fail(Errc::unsupported, "{}: maps of its kind have no entries to read", name);
     const MapView &view = plan_.find_map(name)->view;
-    const Contents contents = TRY_IN(read(spec, *map), "reading the map {}", name);
+    const Contents contents = TRY_IN(look(spec, *map), "reading the map {}", name);
     const bool skip_zero = is_array(*map) && !view.key.empty() && view.figures == Figures::plain;
     return figures_of(view, contents.shape, contents.keys, contents.values, skip_zero);
 }
@@ -90,7 +126,7 @@ Result<void> Lab::clear(const std::string &name) {
     size_t spec = 0;
     const MapSpec *map = map_named(name, spec);
     if (!map) return fail(Errc::not_found, "there is no map {}", name);
-    const Contents contents = TRY_IN(read(spec, *map), "reading the map {}", name);
+    const Contents contents = TRY_IN(look(spec, *map), "reading the map {}", name);
     const std::vector<std::byte> zero(contents.shape.value_size);
     for (size_t i = 0; i < contents.count; ++i) {
         const std::byte *key = contents.keys.data() + i * contents.shape.key_size;
@@ -147,7 +183,7 @@ Result<void> Lab::set_variable(const std::string &path, const std::string &value
         if (!section || section->freeze)
             return fail(Errc::invalid_argument, "{} is a constant: it is set before anything else is done", name);
         const auto offset = static_cast<size_t>(variable.bytes.data() - section->contents.data());
-        Contents now = TRY(read(i, *section));
+        Contents now = TRY(look(i, *section));
         if (offset + variable.bytes.size() > now.values.size()) return fail(Errc::internal, "{} lies outside of its map", name);
         std::copy(variable.bytes.begin(), variable.bytes.end(), now.values.begin() + static_cast<ptrdiff_t>(offset));
         const std::byte key[4] = {};
@@ -198,7 +234,7 @@ std::optional<Number> Lab::number(const std::string &name) {
         const MapSpec *section = variable.bytes.empty() ? nullptr : plan_.specs[i].find_map(variable.map);
         if (!section || !loaded_ || variable.bytes.size() > 8 || !types_of(i)) continue;
         const auto offset = static_cast<uint32_t>(variable.bytes.data() - section->contents.data());
-        const Result<Contents> now = read(i, *section);
+        const Result<Contents> now = look(i, *section);
         if (!now) continue;
         Result<std::vector<Column>> columns =
             columns_of(*types_of(i), variable.type, static_cast<uint32_t>(variable.bytes.size()), name);
@@ -222,7 +258,13 @@ void Lab::look_up(std::vector<uint64_t> addresses) {
                     addresses.end());
     if (addresses.empty()) return;
     for (uint64_t address : addresses) symbols_[address];
-    for (auto &[address, name] : name_addresses(std::move(addresses))) symbols_[address] = std::move(name);
+    for (auto &named : name_addresses(std::move(addresses))) {
+        if (moments_) {
+            Moment &moment = moments_->emplace_back();
+            moment.kind = Moment::Kind::symbol, moment.name = named.second, moment.count = named.first;
+        }
+        symbols_[named.first] = std::move(named.second);
+    }
 }
 void Lab::prepare_symbols(const FigureTable &table) {
     std::vector<uint64_t> addresses;

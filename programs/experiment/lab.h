@@ -21,6 +21,9 @@ struct Record {
     std::string bytes;
 };
 
+struct Moment;
+struct Tape;
+
 /// Dropping it lets go of everything.
 class Lab : public Facts, public Names {
   public:
@@ -54,7 +57,17 @@ class Lab : public Facts, public Names {
     [[nodiscard]] Result<void> run_program(const Step &step, const std::vector<std::byte> &bytes, uint32_t times);
 
     /// What is known of the course of things: "events.count" and so on are worked out here, others are set by who runs the steps.
-    void set_number(const std::string &name, Number value) { numbers_[name] = value; }
+    void set_number(const std::string &name, Number value);
+
+    // ---- recording and replaying (tape.h)
+    /// From now on everything that comes is added there, too.
+    void record_to(std::vector<Moment> *moments) { moments_ = moments; }
+    /// A step begins: its line. In a replay, what came at that step comes now.
+    virtual void begin_step(const std::string &source);
+    /// In a replay: that step is the next one.
+    [[nodiscard]] virtual bool next_step_is(const std::string &) const { return false; }
+    /// What all maps hold in the end, for the recording.
+    void record_maps();
     /// Names of the kernel's addresses in a table, found in one pass.
     void prepare_symbols(const FigureTable &table);
     void prepare_symbols(const EventView &view, Bytes record);
@@ -93,6 +106,8 @@ class Lab : public Facts, public Names {
     std::vector<std::string> notes_;
 
   private:
+    /// read(), recorded.
+    [[nodiscard]] Result<Contents> look(size_t spec, const MapSpec &map);
     [[nodiscard]] Result<uint64_t> lost(uint32_t which);
     [[nodiscard]] const MapSpec *map_named(const std::string &name, size_t &spec) const;
     void look_up(std::vector<uint64_t> addresses);
@@ -106,11 +121,14 @@ class Lab : public Facts, public Names {
     std::map<uint64_t, std::string> symbols_;
     FigureTable table_;
     bool loaded_ = false;
+    std::vector<Moment> *moments_ = nullptr;
 };
 
 /// In the kernel.
 [[nodiscard]] std::unique_ptr<Lab> kernel_lab(const Experiment &experiment, Plan &plan);
 /// In user space, without privileges: nothing is attached, programs run when a step says so.
 [[nodiscard]] std::unique_ptr<Lab> emulated_lab(const Experiment &experiment, Plan &plan);
+/// What was recorded, again: nothing is loaded, attached or run. `tape` has to live as long.
+[[nodiscard]] std::unique_ptr<Lab> replayed_lab(const Experiment &experiment, Plan &plan, const Tape &tape);
 
 } // namespace rawbpf::inline v0::experiment

@@ -55,6 +55,7 @@ class Planner {
     Planner(const Experiment &e, Mistakes &mistakes) : e_(e), mistakes_(mistakes) {}
     Plan plan;
 
+    void check_steps() { check(); }
     Result<void> build(std::string_view folder, const Surroundings &surroundings) {
         Unit unit = assemble_text(e_, mistakes_);
         if (mistakes_.any()) return {};
@@ -272,6 +273,12 @@ const ProgramSpec *Plan::find_program(std::string_view name) const {
         for (const ProgramSpec &program : spec.programs)
             if (program.name == name) return &program;
     return nullptr;
+}
+
+void check_steps(const Experiment &experiment, const Plan &plan, Mistakes &mistakes) {
+    Planner planner(experiment, mistakes);
+    planner.plan = plan;
+    planner.check_steps();
 }
 
 Result<Plan> make_plan(const Experiment &experiment, std::string_view folder, const Surroundings &surroundings,

@@ -36,5 +36,8 @@ struct Plan {
 /// names and keys of steps and formats included. Errors: a file that can't be read; types that can't be.
 [[nodiscard]] Result<Plan> make_plan(const Experiment &experiment, std::string_view folder, const Surroundings &surroundings,
                                      Mistakes &mistakes);
+/// Whether the experiment's steps and formats go with a plan that wasn't made of it: a recorded one. What doesn't goes to
+/// `mistakes`.
+void check_steps(const Experiment &experiment, const Plan &plan, Mistakes &mistakes);
 
 } // namespace rawbpf::inline v0::experiment

@@ -38,14 +38,25 @@ class Run {
   public:
     Run(const Experiment &e, Plan plan, const RunSettings &settings, const sys::SignalFd &signals, Sink &sink)
         : e_(e), plan_(std::move(plan)), settings_(settings), signals_(signals), sink_(sink),
-          own_(settings.emulate ? emulated_lab(e, plan_) : kernel_lab(e, plan_)), lab_(*own_) {}
+          own_(settings.replay    ? replayed_lab(e, plan_, *settings.replay)
+               : settings.emulate ? emulated_lab(e, plan_)
+                                  : kernel_lab(e, plan_)),
+          lab_(*own_) {
+        if (settings.record) lab_.record_to(&settings.record->moments);
+    }
 
     Result<RunOutcome> run() {
         std::vector<Step> steps = e_.steps;
         complete(steps);
         size_t first = 0;
         for (; first < steps.size() && steps[first].kind == Kind::set && !steps[first].key; ++first) TRY(set(steps[first]));
+        if (settings_.record) settings_.record->plan = recorded_plan();
         Result<void> loaded = lab_.load();
+        if (settings_.record && !loaded && loaded.error().kind == Errc::rejected) {
+            settings_.record->refused = true;
+            settings_.record->reason = loaded.error().message();
+            settings_.record->log = loaded.error().log;
+        }
         if (const Step *rejection = e_.rejection()) {
             if (settings_.emulate)
                 return Unexpected(make_error(Errc::unsupported, "the emulator refuses no program: it has no verifier",
@@ -57,10 +68,12 @@ class Run {
         TRY(open());
         TRY(lab_.attach());
         tell_attached();
+        if (settings_.record) settings_.record->attached = lab_.attached();
         started_ns_ = sys::monotonic_ns();
         if (!settings_.command.empty()) TRY(start(settings_.command));
         TRY(do_steps(steps, first));
         TRY(rest());
+        if (settings_.record) lab_.record_maps();
         return outcome_;
     }
 
@@ -69,6 +82,20 @@ class Run {
     Result<void> out(std::string_view text) {
         if (settings_.quiet || text.empty()) return {};
         return sink_.out(text);
+    }
+
+    // What a replay needs of the plan: no instructions.
+    Plan recorded_plan() const {
+        Plan out = plan_;
+        out.places.clear();
+        for (ObjectSpec &spec : out.specs)
+            for (ProgramSpec &program : spec.programs) {
+                const std::string name = program.name;
+                const uint32_t type = program.type;
+                program = {};
+                program.name = name, program.type = type;
+            }
+        return out;
     }
 
     // An experiment that says nothing of what is to be done observes until it is told to stop, and shows everything.
@@ -84,6 +111,7 @@ class Run {
         if (!any) {
             Step step;
             step.kind = plan_.events.empty() ? Kind::wait : Kind::events;
+            step.source = plan_.events.empty() ? "wait" : "events"; // as somebody would have written it
             const auto after = std::find_if(steps.begin(), steps.end(),
                                             [](const Step &each) { return each.kind != Kind::set && each.kind != Kind::say; });
             steps.insert(after, std::move(step));
@@ -93,6 +121,7 @@ class Run {
             Step step;
             step.kind = Kind::print;
             step.name = each.view.map;
+            step.source = "print " + step.name;
             steps.push_back(std::move(step));
         }
     }
@@ -122,6 +151,8 @@ class Run {
     Result<void> look_at_signals() {
         while (TRY(signals_.read()) != 0) ++stops_;
         outcome_.stopped = stops_ != 0;
+        if (stops_ == 1) lab_.set_number(kStopped, 1);
+        if (stops_ > 1) lab_.set_number(kLeft, 1);
         return {};
     }
     // Sleeps until something happens, `until_ns` at the latest. What came is in stops_, children and the lab's records.
@@ -142,7 +173,10 @@ class Run {
     bool told_to_stop(bool endless) {
         if (stops_ == seen_stops_) return false;
         seen_stops_ = stops_;
-        if (!endless || stops_ > 1) outcome_.interrupted = true;
+        if (!endless || stops_ > 1) {
+            outcome_.interrupted = true;
+            lab_.set_number(kInterrupted, 1);
+        }
         return true;
     }
     uint64_t deadline(double seconds) const {
@@ -158,7 +192,13 @@ class Run {
                 (waits(steps[i].kind) || steps[i].kind == Kind::workload || steps[i].kind == Kind::trigger ||
                  steps[i].kind == Kind::packet || steps[i].kind == Kind::run))
                 continue;
-            lab_.set_number("seconds", static_cast<Number>(sys::monotonic_ns() - started_ns_) / kSecond);
+            lab_.begin_step(steps[i].source);
+            if (settings_.replay) {
+                outcome_.interrupted = lab_.number(kInterrupted).value_or(0) != 0;
+                outcome_.stopped = lab_.number(kStopped).value_or(0) != 0;
+                if (lab_.number(kLeft)) stops_ = 2;
+            } else
+                lab_.set_number("seconds", static_cast<Number>(sys::monotonic_ns() - started_ns_) / kSecond);
             TRY_IN(step(steps[i]), "{}:{}: {}", e_.name, steps[i].at.line, steps[i].source);
         }
         return {};
@@ -184,6 +224,7 @@ class Run {
     }
 
     Result<void> start(const std::vector<std::string> &command) {
+        if (settings_.replay) return {}; // what came of it is recorded
         const int output = settings_.form != OutputForm::text || settings_.quiet ? 2 : -1;
         Result<sys::Child> child = sys::Child::spawn(command, settings_.user, output);
         if (!child) return std::move(child).failure();
@@ -194,6 +235,7 @@ class Run {
     }
 
     Result<void> wait(const Step &step) {
+        if (settings_.replay) return {};
         if (step.for_workload) {
             if (children_.empty()) return fail(Errc::invalid_argument, "no workload has been started");
             while (!children_ended()) {
@@ -242,6 +284,7 @@ class Run {
         };
         for (;;) {
             TRY(show());
+            if (settings_.replay) return {};
             if (step.count != 0 && shown >= step.count) return {};
             // Whoever made events has ended: what they did has been read, once more from here on.
             if (step.seconds == 0 && !children_.empty() && children_ended()) return show();
@@ -296,6 +339,7 @@ class Run {
     }
 
     Result<void> trigger(const Step &step) {
+        if (settings_.replay) return {};
         long numbers[6] = {};
         if (step.command.size() > std::size(numbers))
             return fail(Errc::invalid_argument, "a function is given at most {} numbers", std::size(numbers));
@@ -317,6 +361,7 @@ class Run {
     }
 
     Result<void> packet(const Step &step) {
+        if (settings_.replay) return {};
         std::vector<std::byte> bytes;
         if (step.text.empty()) {
             // a program that is given nothing
@@ -336,6 +381,10 @@ class Run {
     }
 
     Result<void> every(const Step &step) {
+        if (settings_.replay) { // as many rounds as there were
+            while (!step.body.empty() && stops_ < 2 && lab_.next_step_is(step.body.front().source)) TRY(do_steps(step.body));
+            return {};
+        }
         const bool endless = step.count == 0;
         const uint64_t end = endless ? deadline(0) : UINT64_MAX;
         uint64_t next = sys::monotonic_ns();

@@ -9,6 +9,7 @@
 
 #include "programs/experiment/evaluate.h"
 #include "programs/experiment/plan.h"
+#include "programs/experiment/tape.h"
 #include "runtime/base/result.h"
 #include "runtime/sys/process.h"
 
@@ -30,6 +31,8 @@ struct RunSettings {
     std::optional<sys::User> user;    ///< who workloads run as
     bool verbose = false;             ///< what is attached, and what was passed over
     bool emulate = false;             ///< in user space, without a kernel and privileges
+    Tape *record = nullptr;           ///< gets what came, and the plan; its name, text and settings are the caller's
+    const Tape *replay = nullptr;     ///< in place of the kernel: what this says
     bool quiet = false;               ///< no results, only measures: of a series (losses are told)
 };
 
@@ -40,6 +43,9 @@ struct Failure {
     std::string found;                                 ///< why, in words, where no values tell it
     std::vector<std::pair<std::string, Number>> parts; ///< the values in it: "counts[0]", 998
 };
+
+/// Numbers of a recording that say what signals did to the run: a wait was cut short; one came; a second one left out the rest.
+inline constexpr const char *kInterrupted = "run.interrupted", *kStopped = "run.stopped", *kLeft = "run.left";
 
 struct RunOutcome {
     size_t expectations = 0, failed = 0, skipped = 0;

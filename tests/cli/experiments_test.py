@@ -370,3 +370,71 @@ def experiments_have_colours_in_editors():
                 bare = re.sub(r'"(\\.|[^"\\])*"|#.*', "", line)
                 depth += bare.count("{") - bare.count("}")
     assert seen > 200, seen
+
+
+RECORDED = """param times = 50
+on tracepoint:syscalls:sys_enter_read if comm == "dd" { @reads[comm] = count(); @bytes[comm] = hist(count); emit read bytes = count }
+format read "{bytes:>8} bytes"
+workload dd if=/dev/zero of=/dev/null bs=64k count=$times status=none
+wait workload
+events for 10ms
+every 10ms times 2 { print "{sum(reads)} reads" }
+print reads
+print bytes
+measure of_dd = reads["dd"]
+expect reads["dd"] >= $times && workload.status == 0
+"""
+
+
+@test
+def experiments_are_replayed_without_a_kernel():
+    needs_root()
+    tape = path("run.rec")
+    live = experiment("recorded", RECORDED, "--record", tape)
+    os.chmod(tape, 0o644)
+    again = good("run", "--replay", tape)
+    assert again.out == live.out and " bytes\n" in live.out, (live.out, again.out)
+    assert as_nobody("run", "--replay", tape).out == live.out
+    lines = [json.loads(line) for line in good("run", "--replay", tape, "--json").out.splitlines()]
+    assert lines[1]["type"] == "recording" and lines[1]["kernel"] == os.uname().release, lines[:2]
+    count = next(l["value"] for l in lines if l["type"] == "measure")
+    assert len([l for l in lines if l["type"] == "event"]) == count and lines[-1]["type"] == "summary" and lines[-1]["failed"] == 0, lines
+    # Another experiment over the same recording: a map that was printed in another form, other expectations; names are checked.
+    edited = written("edited.exp", RECORDED.replace("print bytes", "print bytes as json\nprint \"{reads[\"dd\"]} of dd\"").replace(">= $times", "> 100000"))
+    r = run("run", "--replay", tape, edited)
+    assert r.code == 4 and f"{count} of dd" in r.out and f'reads["dd"] is {count}' in r.err, (r.code, r.out, r.err)
+    bad(1, r"edited2.exp:\d+:\d+: there is no map rads", "run", "--replay", tape, written("edited2.exp", RECORDED.replace("print reads", "print rads")))
+    # Interrupted is interrupted again.
+    stopped = path("stopped.rec")
+    p = subprocess.Popen([RB, "run", "--record", stopped, written("stopped.exp", "on tracepoint:syscalls:sys_enter_read { @n = count() }\nprint \"begins\"\nwait 60s\nprint n\nexpect sum(n) < 0\n")],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "begins\n"
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 1 and "1 expectations were not judged" in err, (p.returncode, err)
+    r = run("run", "--replay", stopped)
+    assert r.code == 1 and r.out == "begins\n" + out and "1 expectations were not judged" in r.err, (r.code, r.out, out, r.err)
+    # What the kernel refuses, it refuses again.
+    text = 'asm {\n.program p "xdp"\n    r0 = *(u64 *)(r1 + 4096)\n    exit\n}\nexpect rejected "invalid bpf_context access"\n'
+    experiment("refused_recorded", text, "--record", path("refused.rec"))
+    assert as_nobody("run", "--replay", tape).code == 0 and good("run", "--replay", path("refused.rec")).err == ""
+
+
+@test
+def recordings_that_are_none_are_refused():
+    file = written("plain.exp", "wait 1us\n")
+    bad(1, r"plain.exp is no recording\n.*--record", "run", "--replay", file)
+    bad(1, r"nowhere.rec", "run", "--replay", path("nowhere.rec"))
+    good("run", "--emulate", "--record", path("empty.rec"), file)
+    good("run", "--replay", path("empty.rec"))
+    with open(path("empty.rec"), "rb") as f:
+        whole = f.read()
+    for end in (0, 7, 8, 20, len(whole) - 1):
+        with open(path("cut.rec"), "wb") as f:
+            f.write(whole[:end])
+        bad(1, r"cut.rec", "run", "--replay", path("cut.rec"))
+    bad(2, r"--record is of one run", "run", "--record", path("x.rec"), "--repeat", "2", file)
+    bad(2, r"--replay is of one run", "run", "--replay", path("empty.rec"), "--repeat", "2")
+    bad(2, r"--record.*--replay|--replay.*--record", "run", "--record", path("x.rec"), "--replay", path("empty.rec"))
+    bad(1, r"x.rec|No such file", "run", "--record", path("none/x.rec"), file)
+    assert not os.path.exists(path("x.rec"))
