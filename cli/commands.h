@@ -14,8 +14,8 @@ extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
 extern const Command kRun, kLoad, kAttach, kExec, kStep, kBench, kCompare, kVerify, kExplain;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kLabList, kLabStart, kLabCheck, kLabGrade;
-extern const Command kTop, kProgList, kProgShow, kProgDump, kProgRun, kProgPin, kMapList, kMapShow, kMapDump, kMapWatch, kMapGet, kMapSet,
-    kMapDelete, kMapPin, kNetList, kLinkList, kLinkShow, kBtfList, kBtfShow;
+extern const Command kTop, kProgList, kProgShow, kProgDump, kProgRun, kProgPin, kMapList, kMapShow, kMapDump, kMapWatch, kMapGet,
+    kMapSet, kMapDelete, kMapPin, kNetList, kLinkList, kLinkShow, kBtfList, kBtfShow;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kAsm, kDisasm, kEncode, kDecode, kIsa, kHelper;
 extern const Command kAttr, kNew, kVm, kDoctor, kCompletion, kHelp, kVersion, kMan;

@@ -36,7 +36,7 @@ struct Option {
     Kind kind = Kind::flag;
     bool repeatable = false;          ///< all values count; else the last one does
     bool written = false;             ///< what is written to: no other file of the command line, an operand neither, may be it
-    std::string_view argument = {};   ///< what the value is called in help: "HZ"; of a flag "[=json]": a word that it may be given
+    std::string_view argument = {};   ///< what the value is called in help: "HZ"; of a flag "[=json]", if it may be given a word
     std::string_view help = {};       ///< one or two sentences, no full stop at the end of one
     std::string_view section = {};    ///< heading in help; empty: that of the row above
     std::string_view fallback = {};   ///< the value when the option isn't given, shown in help; empty: none
