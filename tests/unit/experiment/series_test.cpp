@@ -80,3 +80,15 @@ TEST_CASE("series: figures side by side") {
         json.substr(0, json.find('\n')) ==
         R"({"type":"figure","variant":"n=1","figure":"calls","values":[10,12,11,10,13,10],"minimum":10,"median":10.5,"low":10,"high":13,"mad":0.5})");
 }
+
+TEST_CASE("series: what somebody else has collected stands with what runs measure") {
+    Series series({"5.10", "6.12"});
+    const std::vector<double> some = {3, 1, 2};
+    series.add(1, "ns", some);
+    series.add(0, "ns", some);
+    const std::pair<std::string, Number> measured[] = {{"ns", 4}};
+    series.add(0, measured);
+    std::string csv;
+    series.append_csv(csv);
+    CHECK(csv == "variant,figure,values,minimum,median,low,high,mad\n5.10,ns,4,1,2.5,,,1\n6.12,ns,3,1,2,,,1\n");
+}
