@@ -56,8 +56,9 @@ bool Engine::region(unsigned reg, const Value &base, int64_t off, int64_t size, 
     return true;
 }
 
-bool Engine::map_region(unsigned reg, const Value &base, int64_t off, int64_t size, bool write, bool may_be_empty, By) {
-    const MapSpec &map = spec_.maps[base.map];
+bool Engine::map_region(unsigned reg, const Value &base, int64_t off, int64_t size, bool write, bool may_be_empty, By by) {
+    field_ = nullptr;
+    const MapSpec &map = map_at(spec_, base.map);
     if (write && (map.flags & BPF_F_RDONLY_PROG))
         return refuse("write into map forbidden, value_size={} off={} size={}", map.value_size, base.off + off, size);
     if (!write && (map.flags & BPF_F_WRONLY_PROG))
@@ -67,7 +68,11 @@ bool Engine::map_region(unsigned reg, const Value &base, int64_t off, int64_t si
         const int64_t least = base.off + off + base.bounds.s64.least,
                       most = base.off + off + static_cast<int64_t>(base.bounds.u64.most) + size;
         if (least >= part.offset + part.size || most <= part.offset) continue;
-        if (part.name.ends_with("ptr")) return undecided("pointers in maps (kptr)");
+        if (part.target) {
+            if (!pointer_field(base, part, off, size, by)) return false;
+            field_ = &part;
+            continue;
+        }
         return refuse("{} cannot be accessed directly by load/store", part.name);
     }
     return true;
@@ -92,7 +97,7 @@ bool Engine::packet_region(unsigned reg, const Value &base, int64_t off, int64_t
 
 // A load from a map that is constant: the number is in the object.
 bool Engine::constant_map_load(const Value &base, int64_t off, unsigned size, bool extends_sign, int value) {
-    const MapSpec &map = spec_.maps[base.map];
+    const MapSpec &map = map_at(spec_, base.map);
     uint8_t bytes[8] = {};
     const size_t at = static_cast<size_t>(base.off + off);
     for (unsigned i = 0; i < size; ++i)
@@ -107,31 +112,57 @@ bool Engine::constant_map_load(const Value &base, int64_t off, unsigned size, bo
 bool Engine::access(unsigned reg, int64_t off, unsigned size, bool write, int value, bool extends_sign, const Value *stored) {
     const Value base = state_.reg(reg);
     const std::string kind = type_word(base);
-    if (base.maybe_null || base.sort == Sort::number || base.sort == Sort::packet_end || base.sort == Sort::function)
-        return refuse("R{} invalid mem access '{}'", reg, kind);
+    if (base.maybe_null) return refuse("R{} invalid mem access '{}'", reg, kind);
     Value loaded = any_number(kNoNode);
     switch (base.sort) {
     case Sort::map_value: {
         if (!map_region(reg, base, off, size, write, false, By::instruction)) return false;
+        if (field_ && write)
+            return pointer_store(static_cast<unsigned>(insns_[state_.insn].src), *stored, *field_,
+                                 (insns_[state_.insn].code & 7) == 3);
         if (write || value < 0) return true;
-        const MapSpec &map = spec_.maps[base.map];
+        if (field_) {
+            if (!pointer_load(*field_, loaded)) return false;
+            break;
+        }
+        const MapSpec &map = map_at(spec_, base.map);
         const bool constant = (map.flags & BPF_F_RDONLY_PROG) && map.freeze && map.type == uint32_t(MapType::ARRAY);
         if (constant && base.bounds.is_known() && base.bounds.number() == 0) {
-            if (map.data_section == ".kconfig") return undecided("values of .kconfig");
+            if (map.data_section == ".kconfig") {
+                unsure_ = "values of .kconfig";
+                break;
+            }
             return constant_map_load(base, off, size, extends_sign, value);
         }
         break;
     }
     case Sort::map_key: {
         if (write) return refuse("write to change key R{} not allowed", reg);
-        if (!region(reg, base, off, size, spec_.maps[base.map].key_size, false)) return false;
+        if (!region(reg, base, off, size, map_at(spec_, base.map).key_size, false)) return false;
         break;
     }
     case Sort::memory:
         if (write && base.read_only) return refuse("R{} cannot write into {}", reg, kind);
         if (!region(reg, base, off, size, base.size, false)) return false;
         break;
+    case Sort::object: return object_access(reg, base, off, size, write, value, stored);
+    case Sort::socket:
+        if (!socket_load(reg, base, off, size, write)) return false;
+        break;
+    case Sort::flow_keys:
+        if (!flow_keys_access(base, off, size)) return false;
+        break;
+    case Sort::buffer:
+        if (!buffer_access(reg, base, off, size, write)) return false;
+        break;
+    case Sort::arena: break;
     case Sort::context: {
+        if (static_cast<ProgramType>(program_.type) == ProgramType::SYSCALL) {
+            // It is memory that whoever runs the program gives, as large as it likes.
+            constexpr uint64_t kMostContext = UINT16_MAX;
+            if (!region(reg, base, off, size, kMostContext, false)) return false;
+            break;
+        }
         if (!base.bounds.is_known() || base.bounds.number() != 0)
             return refuse("variable ctx access var_off={} disallowed", bits_text(base.bounds.bits));
         if (base.off != 0) {
@@ -141,6 +172,20 @@ bool Engine::access(unsigned reg, int64_t off, unsigned size, bool write, int va
         switch (context_access(program_, off, size, write, extends_sign, options_.registers_size)) {
         case ContextAnswer::refused: return refuse("invalid bpf_context access off={} size={}", off, size);
         case ContextAnswer::undecided: return undecided("a pointer in the context");
+        case ContextAnswer::btf:
+            if (!btf_context(off, size, write, loaded)) return false;
+            break;
+        case ContextAnswer::socket:
+        case ContextAnswer::socket_or_null:
+        case ContextAnswer::sock_common_or_null: {
+            const ContextAnswer answer = context_access(program_, off, size, write, extends_sign, options_.registers_size);
+            loaded = pointer(Sort::socket, kNoNode);
+            loaded.socket = answer == ContextAnswer::sock_common_or_null ? SocketKind::common : SocketKind::full;
+            loaded.maybe_null = answer != ContextAnswer::socket;
+            if (loaded.maybe_null) loaded.id = new_id();
+            break;
+        }
+        case ContextAnswer::flow_keys: loaded = pointer(Sort::flow_keys, kNoNode); break;
         case ContextAnswer::number: break;
         case ContextAnswer::packet: loaded = pointer(Sort::packet, kNoNode); break;
         case ContextAnswer::packet_meta: loaded = pointer(Sort::packet_meta, kNoNode); break;
@@ -165,8 +210,24 @@ bool Engine::access(unsigned reg, int64_t off, unsigned size, bool write, int va
         if (write && !may_use_packet(true)) return refuse("cannot write into packet");
         if (!packet_region(reg, base, off, size, false)) return false;
         break;
-    case Sort::map: return undecided("reads of a map's own struct");
-    case Sort::object: return undecided("reads of kernel objects");
+    case Sort::map: {
+        // The kernel's own struct bpf_map, of which each type of map has a larger one.
+        if (write) return refuse("only read from bpf_array is supported");
+        if (!options_.kernel_types) return undecided("types of the kernel, which aren't at hand");
+        if (base.off + off < 0) return refuse("R{} is bpf_array invalid negative access: off={}", reg, off);
+        const std::optional<btf::TypeId> map = options_.kernel_types->find("bpf_map", btf::Kind::struct_);
+        if (!map) return undecided("reads of a map's own struct");
+        const Walked walked = walk_struct(*options_.kernel_types, *map, base.off + off, size, false);
+        if (walked.what == Walked::What::nothing && walked.refusal.starts_with("access beyond struct"))
+            return undecided("reads of a map's own struct");
+        if (walked.what == Walked::What::nothing) return refuse_text(walked.refusal);
+        if (walked.what == Walked::What::pointer) {
+            loaded = pointer(Sort::object, kNoNode);
+            loaded.type = walked.type;
+            loaded.trust = Trust::untrusted;
+        }
+        break;
+    }
     default: return refuse("R{} invalid mem access '{}'", reg, kind);
     }
     if (write || value < 0) return true;
@@ -257,7 +318,7 @@ bool Engine::packet_load(const Insn &insn, const Form &form) {
         return refuse("BPF_LD_[ABS|IND] instructions not allowed for this program type");
     if (!readable(6)) return false;
     if (state_.lock) return refuse("BPF_LD_[ABS|IND] cannot be used inside bpf_spin_lock-ed region");
-    if (!references_left("BPF_LD_[ABS|IND]")) return false;
+    if (!nothing_held("BPF_LD_[ABS|IND]")) return false;
     if (state_.reg(6).sort != Sort::context) return refuse("at the time of BPF_LD_ABS|IND R6 != pointer to skb");
     if (state_.reg(6).off != 0 || !state_.reg(6).bounds.is_known())
         return refuse("dereference of modified ctx ptr R6 off={} disallowed", state_.reg(6).off);

@@ -6,6 +6,7 @@
 // Memory that a helper only writes to need not be initialised. Afterwards it is something.
 #include <algorithm>
 
+#include "asm/attach_types.h"
 #include "asm/kinds.h"
 #include "asm/map_types.h"
 #include "runtime/verifier/engine.h"
@@ -16,9 +17,13 @@ namespace {
 
 constexpr std::string_view kMemoryWords = "fp, pkt, pkt_meta, map_key, map_value, mem, ringbuf_mem, buf, trusted_ptr_";
 
-bool is_memory(const Value &value) {
-    if (value.maybe_null) return false;
+// Whether a value may be memory that a helper reads (`read`) or writes.
+bool is_memory(const Value &value, bool read, bool or_null) {
+    if (value.maybe_null && !or_null) return false;
+    if (value.read_only && !read && (value.sort == Sort::memory || value.sort == Sort::buffer)) return false;
     switch (value.sort) {
+    case Sort::buffer: return true;
+    case Sort::object: return read && value.trust == Trust::trusted && !value.maybe_null && !value.owned && !value.per_cpu;
     case Sort::stack:
     case Sort::packet:
     case Sort::packet_meta:
@@ -44,14 +49,37 @@ bool has_word(std::string_view words, std::string_view name) {
 // Some helpers are for some types of maps alone, and some types for some helpers (asm/map_types.h).
 bool Engine::fits_map(const HelperInfo &helper, const Called &called) {
     if (called.map < 0) return true;
-    const MapTypeRow &row = map_type_row(spec_.maps[static_cast<size_t>(called.map)].type);
+    const MapTypeRow &row = map_type_row(map_at(spec_, static_cast<uint32_t>(called.map)).type);
     bool special = false; // the helper is for some types
     for (const MapTypeRow &other : kMapTypes)
         special |= helper.name != "map_lookup_elem" && helper.name != "map_delete_elem" && has_word(other.helpers, helper.name);
+    const MapSpec &map = map_at(spec_, static_cast<uint32_t>(called.map));
+    const bool sockets = map.type == uint32_t(MapType::SOCKMAP) || map.type == uint32_t(MapType::SOCKHASH);
+    if (sockets && (helper.name == "map_update_elem" || helper.name == "map_delete_elem")) {
+        if (may_change_sockets(helper.name == "map_delete_elem")) return true;
+        return refuse("cannot update sockmap in this context; cannot pass map_type {} into func bpf_{}#{}", map.type, helper.name,
+                      helper.id);
+    }
     const bool named = has_word(row.helpers, helper.name);
     if (named || (!special && (row.helpers.empty() || row.helpers.starts_with('+')))) return true;
-    return refuse("cannot pass map_type {} into func bpf_{}#{}", spec_.maps[static_cast<size_t>(called.map)].type, helper.name,
-                  helper.id);
+    return refuse("cannot pass map_type {} into func bpf_{}#{}", map_at(spec_, static_cast<uint32_t>(called.map)).type,
+                  helper.name, helper.id);
+}
+
+// Which programs may put sockets into maps, and take them out (may_update_sockmap() of the kernel).
+bool Engine::may_change_sockets(bool takes_out) const {
+    switch (static_cast<ProgramType>(program_.type)) {
+    case ProgramType::TRACING: return program_.expected_attach_type == uint32_t(AttachType::TRACE_ITER);
+    case ProgramType::SOCK_OPS: return takes_out;
+    case ProgramType::SOCKET_FILTER:
+    case ProgramType::SCHED_CLS:
+    case ProgramType::SCHED_ACT:
+    case ProgramType::XDP:
+    case ProgramType::SK_REUSEPORT:
+    case ProgramType::FLOW_DISSECTOR:
+    case ProgramType::SK_LOOKUP: return true;
+    default: return false;
+    }
 }
 
 bool Engine::memory_argument(unsigned reg, int64_t size, bool write, bool may_be_empty, bool, Called &called) {
@@ -63,12 +91,16 @@ bool Engine::memory_argument(unsigned reg, int64_t size, bool write, bool may_be
         return packet_region(reg, base, 0, size, may_be_empty);
     case Sort::map_key: {
         if (write) return refuse("R{} cannot write into map_key", reg);
-        return region(reg, base, 0, size, spec_.maps[base.map].key_size, may_be_empty);
+        return region(reg, base, 0, size, map_at(spec_, base.map).key_size, may_be_empty);
     }
     case Sort::map_value: return map_region(reg, base, 0, size, write, may_be_empty, By::helper);
     case Sort::memory:
         if (write && base.read_only) return refuse("R{} cannot write into {}", reg, type_word(base));
         return region(reg, base, 0, size, base.size, may_be_empty);
+    case Sort::buffer: return buffer_access(reg, base, 0, size, write);
+    case Sort::object:
+        if (write) return refuse("only read is supported");
+        return object_region(reg, base, 0, static_cast<unsigned>(size));
     case Sort::stack:
         if (!stack_range(reg, base, size, write, may_be_empty, By::helper)) return false;
         if (write) called.rooms.push_back({reg, size});
@@ -109,25 +141,29 @@ bool Engine::sized_argument(unsigned reg, unsigned size_reg, bool write, bool ma
     return true;
 }
 
-bool Engine::take_lock(unsigned reg, bool unlock) {
-    const Value &value = state_.reg(reg);
-    if (!value.bounds.is_known())
-        return refuse("R{} doesn't have constant offset. bpf_spin_lock has to be at the constant offset", reg);
-    const std::string &name = spec_.maps[value.map].name;
-    const int at = types_.lock_of(value.map);
-    if (at < 0) return refuse("map '{}' has no valid bpf_spin_lock", name);
-    const int64_t off = value.off + static_cast<int64_t>(value.bounds.number());
-    if (off != at) return refuse("off {} doesn't point to 'struct bpf_spin_lock' that is at {}", off, at);
-    if (!unlock) {
-        if (state_.lock) return refuse("Locking two bpf_spin_locks are not allowed");
-        state_.lock = value.id;
-        state_.lock_map = value.map;
+// Whether a helper may be given a place in the packet: those of bpf_sockopt's value may all.
+bool Engine::may_pass_packet(bool helper_takes_it) const {
+    if (static_cast<ProgramType>(program_.type) == ProgramType::CGROUP_SOCKOPT) return true;
+    return helper_takes_it && packet_use(program_.type) != PacketUse::none;
+}
+
+// Memory that a helper reads and writes: what was found good for reading has to be good for writing.
+bool Engine::filled_argument(unsigned reg, int64_t size) {
+    const Value base = state_.reg(reg);
+    switch (base.sort) {
+    case Sort::map_value: return map_region(reg, base, 0, size, true, true, By::helper);
+    case Sort::map_key: return refuse("R{} cannot write into {}", reg, type_word(base));
+    case Sort::packet:
+    case Sort::packet_meta: return may_use_packet(true) || refuse("cannot write into packet");
+    case Sort::stack: {
+        const int64_t fixed = base.off;
+        const int64_t least =
+            fixed + (base.bounds.is_known() ? static_cast<int64_t>(base.bounds.number()) : base.bounds.s64.least);
+        fill_bytes(state_.frames[base.frame], least, least + size, Byte::some);
         return true;
     }
-    if (!state_.lock) return refuse("bpf_spin_unlock without taking a lock");
-    if (state_.lock != value.id || state_.lock_map != value.map) return refuse("bpf_spin_unlock of different lock");
-    state_.lock = 0;
-    return true;
+    default: return true;
+    }
 }
 
 bool Engine::argument(const HelperInfo &helper, const Prototype &prototype, unsigned number, Called &called) {
@@ -137,47 +173,66 @@ bool Engine::argument(const HelperInfo &helper, const Prototype &prototype, unsi
     if (wanted == Argument::any) return true;
     const Value value = state_.reg(reg);
     const bool packet = prototype.trait == Trait::packet;
-    if (value.is_packet() && (!packet || packet_use(program_.type) == PacketUse::none))
-        return refuse("helper access to the packet is not allowed");
-    if (wanted == Argument::bytes0_or_null && value.is_zero()) {
+    if (value.is_packet() && !may_pass_packet(packet)) return refuse("helper access to the packet is not allowed");
+    if (value.is_zero() && may_be_null(wanted)) {
         walk_.need(value.node);
-        return true; // the size says whether that is right
+        return true; // of memory, the size says whether that is right
+    }
+    if (value.ref && wanted != Argument::pointer_place) {
+        if (called.ref && value.sort != Sort::stack)
+            return refuse("more than one arg with ref_obj_id R{} {} {}", reg, value.ref, called.ref);
+        called.ref = value.ref;
     }
     auto expected = [&](std::string_view words) { return refuse("R{} type={} expected={}", reg, type_word(value), words); };
+    auto memory = [&](int64_t size, bool write) {
+        if (!is_memory(value, !write, false)) return expected(kMemoryWords);
+        return memory_argument(reg, size, write, false, packet, called);
+    };
     switch (wanted) {
     case Argument::context:
+    case Argument::context_or_null:
         if (value.sort != Sort::context) return expected("ctx");
         if (!value.bounds.is_known() || value.bounds.number() != 0)
             return refuse("variable ctx access var_off={} disallowed", bits_text(value.bounds.bits));
         if (value.off < 0) return refuse("negative offset ctx ptr R{} off={} disallowed", reg, value.off);
         if (value.off != 0) return refuse("dereference of modified ctx ptr R{} off={} disallowed", reg, value.off);
         return true;
+    case Argument::number: return value.is_number() || expected("scalar");
     case Argument::map:
-        if (value.sort != Sort::map) return expected("map_ptr");
+        if (value.sort != Sort::map || value.maybe_null) return expected("map_ptr");
+        if (called.map >= 0 && called.map != static_cast<int>(value.map))
+            return refuse("timer pointer in R1 map_uid=0 doesn't match map pointer in R2 map_uid=0");
         called.map = static_cast<int>(value.map);
         called.map_reg = reg;
         return true;
-    case Argument::key:
+    case Argument::key: return memory(map_at(spec_, static_cast<uint32_t>(called.map)).key_size, false);
     case Argument::value:
+    case Argument::value_or_null: {
+        const MapSpec &map = map_at(spec_, static_cast<uint32_t>(called.map));
+        const bool socket_map = map.type == uint32_t(MapType::SOCKMAP) || map.type == uint32_t(MapType::SOCKHASH);
+        if (socket_map && helper.name == "map_update_elem") return socket_argument(reg, value, Argument::sock_object);
+        return memory(map.value_size, false);
+    }
     case Argument::space: {
-        if (!is_memory(value)) return expected(kMemoryWords);
-        const MapSpec &map = spec_.maps[static_cast<size_t>(called.map)];
-        const int64_t size = wanted == Argument::key ? map.key_size : map.value_size;
-        return memory_argument(reg, size, wanted == Argument::space, false, packet, called);
+        const MapSpec &map = map_at(spec_, static_cast<uint32_t>(called.map));
+        return memory(map.value_size, map.type != uint32_t(MapType::BLOOM_FILTER));
     }
     case Argument::bytes:
-    case Argument::bytes0:
-    case Argument::bytes0_or_null:
+    case Argument::bytes0: return is_memory(value, true, false) || expected(kMemoryWords);
+    case Argument::bytes0_or_null: return is_memory(value, true, true) || expected(kMemoryWords);
     case Argument::room:
     case Argument::room0:
-        if (!is_memory(value)) return expected(kMemoryWords);
-        return true;
+    case Argument::filled:
+    case Argument::filled0: return is_memory(value, false, false) || expected(kMemoryWords);
+    case Argument::filled0_or_null: return is_memory(value, false, true) || expected(kMemoryWords);
     case Argument::size: {
         const Argument memory = prototype.arguments[number - 1];
+        const bool filled = memory == Argument::filled || memory == Argument::filled0 || memory == Argument::filled0_or_null;
         const bool write = memory == Argument::room || memory == Argument::room0;
-        const bool may_be_empty = memory == Argument::bytes0 || memory == Argument::bytes0_or_null || memory == Argument::room0;
+        const bool may_be_empty = memory != Argument::bytes && memory != Argument::room && memory != Argument::filled;
         if (!value.is_number()) return expected("scalar");
-        return sized_argument(reg - 1, reg, write, may_be_empty, packet, called);
+        if (!sized_argument(reg - 1, reg, write, may_be_empty, packet, called)) return false;
+        return !filled || filled_argument(reg - 1, static_cast<int64_t>(called.most));
     }
     case Argument::fixed:
         if (!value.is_number()) return expected("scalar");
@@ -193,21 +248,60 @@ bool Engine::argument(const HelperInfo &helper, const Prototype &prototype, unsi
         called.released = value.ref;
         return true;
     case Argument::long_out:
-    case Argument::int_out: {
-        if (!is_memory(value)) return expected(kMemoryWords);
+    case Argument::int_out:
+    case Argument::int_in_out: {
+        const bool read = wanted == Argument::int_in_out;
         const int64_t size = wanted == Argument::long_out ? 8 : 4;
+        if (!is_memory(value, false, false)) return expected(kMemoryWords);
         if (value.sort == Sort::stack && value.bounds.is_known() &&
             (value.off + static_cast<int64_t>(value.bounds.number())) % size != 0)
             return refuse("misaligned stack access off {}+{}+0 size {}", value.bounds.number(), value.off, size);
-        return memory_argument(reg, size, true, false, packet, called);
+        if (!memory(size, !read)) return false;
+        return !read || filled_argument(reg, size);
     }
+    case Argument::header20: return memory(20, false);
+    case Argument::header40: return memory(40, false);
+    case Argument::string:
+        return value.sort != Sort::map_value || value.maybe_null ? expected("map_value") : constant_string(reg, value);
     case Argument::lock:
+        if (value.sort == Sort::object && value.owned && !value.maybe_null) return take_lock(reg, helper.name == "spin_unlock");
         if (value.sort != Sort::map_value || value.maybe_null) return expected("map_value");
         return take_lock(reg, helper.name == "spin_unlock");
+    case Argument::timer:
+        return value.sort != Sort::map_value || value.maybe_null ? expected("map_value")
+                                                                 : map_part(reg, value, "bpf_timer", called);
+    case Argument::callback:
+        if (value.sort != Sort::function) return expected("func");
+        called.callback = value.type;
+        return true;
+    case Argument::stack_or_null: return (value.sort == Sort::stack && !value.maybe_null) || expected("fp");
+    case Argument::sock:
+    case Argument::socket_or_null:
+    case Argument::sock_object:
+    case Argument::sock_object_or_null:
+    case Argument::sock_released:
+        if (!socket_argument(reg, value, wanted)) return false;
+        called.subject = value;
+        if (wanted != Argument::sock_released) return true;
+        if (value.off != 0) return refuse("R{} must have zero offset when passed to release func or trusted arg to kfunc", reg);
+        if (!value.ref) return refuse("R{} must be referenced when passed to release function", reg);
+        called.released = value.ref;
+        return true;
+    case Argument::per_cpu:
+        if (value.sort != Sort::object || !value.per_cpu || value.maybe_null)
+            return expected("percpu_ptr_, percpu_rcu_ptr_, percpu_trusted_ptr_");
+        called.subject = value;
+        return true;
+    case Argument::dynptr:
+    case Argument::dynptr_of_memory:
+    case Argument::dynptr_of_ring:
+    case Argument::dynptr_released: return dynptr_argument(reg, wanted, called);
+    case Argument::pointer_place:
+    case Argument::pointer_owned: return pointer_argument(reg, value, wanted, called);
     case Argument::none:
-    case Argument::any: break;
+    case Argument::any: return true;
+    default: return object_argument(reg, value, object_of_argument(wanted));
     }
-    return true;
 }
 
 } // namespace rawbpf::inline v0::verifier

@@ -56,6 +56,17 @@ void deduce32(Bounds &b, const Deductions &rules) {
         b.s32.narrow(static_cast<int32_t>(b.u32.least), static_cast<int32_t>(b.u32.most));
     if (static_cast<uint32_t>(b.s32.least) <= static_cast<uint32_t>(b.s32.most))
         b.u32.narrow(static_cast<uint32_t>(b.s32.least), static_cast<uint32_t>(b.s32.most));
+    else if (rules.across_sign_half) {
+        // As deduce64().
+        const auto least = static_cast<uint32_t>(b.s32.least), most = static_cast<uint32_t>(b.s32.most);
+        if (b.u32.most < least) {
+            b.s32.least = static_cast<int32_t>(b.u32.least);
+            b.u32.most = std::min(b.u32.most, most);
+        } else if (most < b.u32.least) {
+            b.s32.most = static_cast<int32_t>(b.u32.most);
+            b.u32.least = std::max(b.u32.least, least);
+        }
+    }
 }
 
 void deduce64(Bounds &b, const Deductions &rules) {

@@ -30,11 +30,12 @@ template <class T> struct Range {
 
 /// How much a kernel deduces of one view from another; newer ones deduce more (kernel_rules.h).
 struct Deductions {
-    bool halves = true;        ///< 64-bit ranges learn of 32-bit ones and of both signs, three times over (6.8)
-    bool across_sign = true;   ///< a signed range on both sides of zero learns of the unsigned one (6.17)
-    bool wrapped_sums = true;  ///< a sum of which both ends wrap around keeps its range (6.17)
-    bool products = true;      ///< products of signed ranges (6.14)
-    bool shared_refine = true; ///< a comparison of two ranges says something of both, and their disjointness decides it (6.8)
+    bool halves = true;           ///< 64-bit ranges learn of 32-bit ones and of both signs, three times over (6.8)
+    bool across_sign = true;      ///< a signed range on both sides of zero learns of the unsigned one (6.17)
+    bool across_sign_half = true; ///< the same of 32 bits (6.18)
+    bool wrapped_sums = true;     ///< a sum of which both ends wrap around keeps its range (6.17)
+    bool products = true;         ///< products of signed ranges (6.14)
+    bool shared_refine = true;    ///< a comparison of two ranges says something of both, and their disjointness decides it (6.8)
 };
 
 /// A number of which something is known. Anything, at first.

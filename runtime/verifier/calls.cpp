@@ -8,6 +8,7 @@
 // move the packet: then no pointer into it is good any more.
 #include <algorithm>
 
+#include "asm/attach_types.h"
 #include "asm/kinds.h"
 #include "asm/map_types.h"
 #include "runtime/verifier/engine.h"
@@ -15,13 +16,6 @@
 namespace rawbpf::inline v0::verifier {
 
 namespace {
-
-// As license_is_gpl_compatible() of the kernel.
-bool gpl_compatible(std::string_view license) {
-    for (std::string_view good : {"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"})
-        if (license == good) return true;
-    return false;
-}
 
 // The number that a key in the stack is; nothing: it isn't known. The slot it is in must be that number's alone.
 std::optional<uint64_t> key_in_stack(Walk &walk, State &state, const Value &key, uint32_t size) {
@@ -42,6 +36,12 @@ std::optional<uint64_t> key_in_stack(Walk &walk, State &state, const Value &key,
 
 } // namespace
 
+bool Engine::is_gpl(std::string_view license) {
+    for (std::string_view good : {"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"})
+        if (license == good) return true;
+    return false;
+}
+
 void Engine::forget_caller_saved() {
     for (unsigned reg = 0; reg <= 5; ++reg) set(reg, Value());
 }
@@ -50,6 +50,7 @@ void Engine::lose_packets() {
     state_.each_value([this](Value &value) {
         if (value.is_packet() || value.sort == Sort::packet_end) value = any_number(node());
     });
+    lose_packet_slices();
 }
 
 bool Engine::release(ValueId ref) {
@@ -60,6 +61,7 @@ bool Engine::release(ValueId ref) {
     state_.each_value([this, ref](Value &value) {
         if (value.ref == ref) value = any_number(node(value.node));
     });
+    // The slices of what is given back, and sockets found through it, go with it: they have its reference.
     return true;
 }
 
@@ -71,30 +73,92 @@ bool Engine::references_left(std::string_view where) {
     return refuse("{}{} would lead to reference leak", reason, where);
 }
 
+// Helpers that depend on more of a program than its type.
+bool Engine::fits_program(const HelperInfo &helper) {
+    auto no = [&] {
+        return refuse("{} bpf_{}#{}",
+                      at_least(options_.kernel, {6, 9}) ? "program of this type cannot use helper" : "unknown func", helper.name,
+                      helper.id);
+    };
+    const auto type = static_cast<ProgramType>(program_.type);
+    const bool options = helper.name == "setsockopt" || helper.name == "getsockopt";
+    if (type == ProgramType::STRUCT_OPS &&
+        (options || helper.name == "tcp_send_ack" || helper.name == "sk_storage_get" || helper.name == "sk_storage_delete")) {
+        if (!attached_.name.starts_with("tcp_congestion_ops.")) return no();
+        if (options && attached_.name == "tcp_congestion_ops.release") return no();
+    }
+    if (type == ProgramType::TRACING && options && attached_.name != "tcp" && attached_.name != "unix") return no();
+    if (helper.name == "override_return") return undecided("bpf_override_return(), which not every kernel is built with");
+    if (helper.name == "probe_write_user")
+        return undecided("bpf_probe_write_user(), which a kernel that is locked down doesn't have");
+    if (helper.name != "get_retval" && helper.name != "set_retval") return true;
+    switch (static_cast<AttachType>(program_.expected_attach_type)) {
+    case AttachType::CGROUP_UDP4_RECVMSG:
+    case AttachType::CGROUP_UDP6_RECVMSG:
+    case AttachType::CGROUP_UNIX_RECVMSG:
+    case AttachType::CGROUP_INET4_GETPEERNAME:
+    case AttachType::CGROUP_INET6_GETPEERNAME:
+    case AttachType::CGROUP_UNIX_GETPEERNAME:
+    case AttachType::CGROUP_INET4_GETSOCKNAME:
+    case AttachType::CGROUP_INET6_GETSOCKNAME:
+    case AttachType::CGROUP_UNIX_GETSOCKNAME: return no();
+    default: return true;
+    }
+}
+
+// Whether a function, or one that it calls, may move the packet: then pointers into it aren't good behind a call of it.
+bool Engine::moves_packet(uint32_t insn) const {
+    if (!rule(Rule::global_moves)) return false;
+    std::vector<uint32_t> todo = {flow_.function_of(insn)}, seen = todo;
+    while (!todo.empty()) {
+        const FunctionRange &function = flow_.functions[todo.back()];
+        todo.pop_back();
+        for (uint32_t i = function.begin; i < function.end; i += is_wide(insns_[i]) ? 2 : 1) {
+            const Insn &at = insns_[i];
+            if (at.code == 0x85 && at.src == 0) {
+                const HelperInfo *helper = find_helper(at.imm);
+                const Prototype *prototype = helper ? find_prototype(helper->name, helper_set(program_)) : nullptr;
+                if (prototype && (prototype->trait == Trait::moves || helper->id == helper::tail_call.id)) return true;
+            }
+            const Ways ways = ways_of(insns_, i);
+            if (!ways.calls) continue;
+            const uint32_t callee = flow_.function_of(static_cast<uint32_t>(ways.target));
+            if (std::find(seen.begin(), seen.end(), callee) != seen.end()) continue;
+            seen.push_back(callee);
+            todo.push_back(callee);
+        }
+    }
+    return false;
+}
+
 bool Engine::helper_call(const Insn &insn) {
     const HelperInfo *helper = find_helper(insn.imm);
-    if (state_.lock && insn.imm != helper::spin_unlock.id) {
+    if (state_.lock && insn.imm != helper::spin_unlock.id && insn.imm != helper::kptr_xchg.id) {
         if (insn.imm == helper::spin_lock.id) return refuse("Locking two bpf_spin_locks are not allowed");
         return refuse("function calls are not allowed while holding a lock");
     }
     if (!helper || !at_least(options_.kernel, helper->since)) return refuse("invalid func unknown#{}", insn.imm);
     if (!has_prototype(helper->name)) return undecided(format("helper bpf_{}", helper->name));
-    const Prototype *prototype = find_prototype(helper->name, helper_set(program_.type));
+    const Prototype *prototype = find_prototype(helper->name, helper_set(program_));
     if (!prototype)
         return refuse("{} bpf_{}#{}",
                       at_least(options_.kernel, {6, 9}) ? "program of this type cannot use helper" : "unknown func", helper->name,
                       helper->id);
-    if (helper->gpl_only && !gpl_compatible(spec_.license))
-        return refuse("cannot call GPL-restricted function from non-GPL compatible program");
-    if (prototype->trait == Trait::sleeps && !program_.sleepable)
-        return refuse("helper call might sleep in a non-sleepable prog");
+    if (helper->gpl_only && !gpl_) return refuse("cannot call GPL-restricted function from non-GPL compatible program");
+    if (!fits_program(*helper)) return false;
+    if (prototype->trait == Trait::sleeps) {
+        if (!program_sleeps()) return refuse("helper call might sleep in a non-sleepable prog");
+        if (state_.rcu) return refuse("sleepable helper bpf_{}#{} in rcu_read_lock region", helper->name, helper->id);
+        if (state_.no_preempt) return refuse("sleepable helper bpf_{}#{} in non-preemptible region", helper->name, helper->id);
+        if (state_.no_irq) return refuse("sleepable helper bpf_{}#{} in IRQ-disabled region", helper->name, helper->id);
+    }
     Called called;
     const bool lookup = helper->name == "map_lookup_elem";
     std::optional<uint64_t> key;
     for (unsigned i = 0; i < 5 && prototype->arguments[i] != Argument::none; ++i) {
         if (!argument(*helper, *prototype, i, called)) return false;
         if (lookup && i == 1 && rule(Rule::known_key)) {
-            const MapSpec &map = spec_.maps[static_cast<size_t>(called.map)];
+            const MapSpec &map = map_at(spec_, static_cast<uint32_t>(called.map));
             if (map.type == uint32_t(MapType::ARRAY) || map.type == uint32_t(MapType::PERCPU_ARRAY))
                 key = key_in_stack(walk_, state_, state_.reg(2), map.key_size);
         }
@@ -109,15 +173,29 @@ bool Engine::helper_call(const Insn &insn) {
             fixed + (base.bounds.is_known() ? static_cast<int64_t>(base.bounds.number()) : base.bounds.s64.most) + room.size;
         fill_bytes(state_.frames[base.frame], least, end, Byte::some);
     }
+    if (called.released_dynptr && !release_dynptr(called.released_dynptr)) return false;
     if (called.released && !release(called.released)) return false;
-    if (helper->id == helper::tail_call.id) {
-        if (state_.lock) return refuse("tail_call cannot be used inside bpf_spin_lock-ed region");
-        if (!references_left("tail_call")) return false;
+    if (helper->id == helper::tail_call.id && !nothing_held("tail_call")) return false;
+    if (helper->name == "get_local_storage" && !state_.reg(2).is_zero())
+        return refuse("get_local_storage() doesn't support non-zero flags");
+    if (helper->name == "dynptr_from_mem") {
+        if (state_.reg(1).sort != Sort::map_value)
+            return refuse("Unsupported reg type {} for bpf_dynptr_from_mem data", type_word(state_.reg(1)));
     }
+    if (called.callback && !helper_calls(*helper, called)) return false;
+    const bool slices_go = helper->name == "dynptr_write" && called.subject.dynptr == DynptrKind::packet;
     // r0's node remembers the key or the map, so that the chain of causes goes on from there.
     forget_caller_saved();
-    if (prototype->trait == Trait::moves) lose_packets();
-    switch (prototype->answer) {
+    const bool tail_call_moves = helper->id == helper::tail_call.id && rule(Rule::global_moves);
+    if (prototype->trait == Trait::moves || slices_go || tail_call_moves) lose_packets();
+    return helper_answer(*helper, *prototype, called, key);
+}
+
+// What r0 is.
+bool Engine::helper_answer(const HelperInfo &helper, const Prototype &prototype, const Called &called,
+                           std::optional<uint64_t> key) {
+    (void)helper;
+    switch (prototype.answer) {
     case Answer::nothing: break;
     case Answer::number: set(0, any_number(node())); break;
     case Answer::error: {
@@ -140,17 +218,42 @@ bool Engine::helper_call(const Insn &insn) {
         set(0, std::move(value));
         break;
     }
-    case Answer::value: {
+    case Answer::value:
+    case Answer::local: {
         const auto map = static_cast<uint32_t>(called.map);
-        const MapSpec &spec = spec_.maps[map];
+        const MapSpec &spec = map_at(spec_, map);
         const MapEngine engine = map_type_row(spec.type).engine;
-        if (engine == MapEngine::maps || engine == MapEngine::map_set) return undecided("maps of maps");
+        if (engine == MapEngine::maps || engine == MapEngine::map_set) {
+            if (map >= spec_.maps.size() || !spec.inner) return undecided("maps of maps without a template");
+            Value value = pointer(Sort::map, node());
+            value.map = static_cast<uint32_t>(spec_.maps.size()) + map;
+            for (const KernelPart &part : types_.parts[value.map])
+                if (part.name == "bpf_timer" || part.name == "bpf_wq")
+                    return undecided("maps of maps with timers or work queues");
+            value.maybe_null = !key || *key >= spec.max_entries;
+            if (value.maybe_null) value.id = new_id();
+            set(0, std::move(value));
+            break;
+        }
+        if (spec.type == uint32_t(MapType::SOCKMAP) || spec.type == uint32_t(MapType::SOCKHASH) ||
+            spec.type == uint32_t(MapType::XSKMAP)) {
+            Value value = pointer(Sort::socket, node());
+            value.socket = spec.type == uint32_t(MapType::XSKMAP) ? SocketKind::xdp : SocketKind::full;
+            value.maybe_null = true;
+            value.id = new_id();
+            if (value.socket == SocketKind::full) {
+                value.ref = value.id;
+                state_.references.push_back({value.ref, state_.insn});
+            }
+            set(0, std::move(value));
+            break;
+        }
         if (map_type_row(spec.type).values == MapValues::reference || map_type_row(spec.type).values == MapValues::none)
             return undecided(format("lookups in maps of type {}", map_type_row(spec.type).name));
         Value value = pointer(Sort::map_value, node());
         value.map = map;
         value.id = new_id();
-        value.maybe_null = !key || *key >= spec.max_entries;
+        value.maybe_null = prototype.answer == Answer::value && (!key || *key >= spec.max_entries);
         if (!value.maybe_null && types_.lock_of(map) < 0) value.id = 0;
         set(0, std::move(value));
         break;
@@ -165,22 +268,82 @@ bool Engine::helper_call(const Insn &insn) {
         set(0, std::move(value));
         break;
     }
+    case Answer::socket:
+    case Answer::sock_common:
+    case Answer::same_socket:
+    case Answer::same_tcp_sock: {
+        Value value = pointer(Sort::socket, node());
+        value.socket = prototype.answer == Answer::sock_common     ? SocketKind::common
+                       : prototype.answer == Answer::same_tcp_sock ? SocketKind::tcp
+                                                                   : SocketKind::full;
+        value.maybe_null = true;
+        value.id = new_id();
+        if (prototype.answer == Answer::socket || prototype.answer == Answer::sock_common) {
+            value.ref = value.id;
+            state_.references.push_back({value.ref, state_.insn});
+        } else {
+            value.ref = called.ref;
+        }
+        set(0, std::move(value));
+        break;
+    }
+    case Answer::slice: {
+        Value value = pointer(Sort::memory, node());
+        value.size = static_cast<uint32_t>(called.fixed);
+        value.maybe_null = true;
+        value.id = new_id();
+        value.parent = called.subject.id;
+        value.ref = called.subject.ref;
+        value.dynptr = called.subject.dynptr;
+        set(0, std::move(value));
+        break;
+    }
+    case Answer::of_cpu:
+    case Answer::of_cpu_or_null: {
+        Value value = called.subject;
+        value.node = node();
+        value.per_cpu = false;
+        value.maybe_null = prototype.answer == Answer::of_cpu_or_null;
+        value.id = value.maybe_null ? new_id() : 0;
+        if (value.owned) {
+            value.trust = Trust::rcu;
+        } else {
+            if (!options_.kernel_types) return undecided("types of the kernel, which aren't at hand");
+            const Result<btf::Type> type = options_.kernel_types->resolve(value.type);
+            if (!type) return undecided("the type of a variable");
+            if (type->kind != btf::Kind::struct_ && type->kind != btf::Kind::union_) {
+                const Result<uint64_t> bytes = options_.kernel_types->size_of(value.type);
+                if (!bytes) return refuse("unable to resolve the size of type '{}'", type->name);
+                value.sort = Sort::memory;
+                value.size = static_cast<uint32_t>(*bytes);
+                value.read_only = true;
+                value.type = 0;
+            }
+            value.trust = Trust::plain;
+        }
+        value.ref = 0;
+        set(0, std::move(value));
+        break;
+    }
+    case Answer::kernel_pointer: return pointer_answer(called);
+    default: {
+        const ObjectWord word = object_of_answer(prototype.answer);
+        std::optional<Value> value = object(word.type, word.trusted ? Trust::trusted : Trust::plain, word.or_null);
+        if (!value) return false;
+        if (called.subject.sort == Sort::socket || called.subject.ref) value->ref = called.ref;
+        set(0, std::move(*value));
+        break;
+    }
     }
     return true;
 }
 
-// A function of the kernel: whether there is one of that name is all that is known.
-bool Engine::kernel_call() {
-    for (const Fixup &fixup : program_.fixups) {
-        if (fixup.insn != state_.insn || fixup.kind != Fixup::Kind::kfunc) continue;
-        if (options_.kernel_types && !fixup.weak && !options_.kernel_types->find(fixup.symbol, btf::Kind::func))
-            return refuse("kernel function {}: not in {}", fixup.symbol, options_.kernel_types->name());
-    }
-    return undecided("calls of kernel functions");
-}
-
 bool Engine::global_call(uint32_t, const GlobalFunction &function) {
     if (state_.lock) return refuse("global function calls are not allowed while holding a lock, use static function instead");
+    if (!function.returns_number && !(function.returns_nothing && rule(Rule::void_functions)))
+        return refuse(
+            "Global function {}() doesn't return scalar. Only those are supported.; Caller passes invalid args into func '{}'",
+            function.name, function.name);
     for (size_t i = 0; i < function.parameters.size() && i < 5; ++i) {
         const auto reg = static_cast<unsigned>(i + 1);
         const Value &value = state_.reg(reg);
@@ -193,12 +356,45 @@ bool Engine::global_call(uint32_t, const GlobalFunction &function) {
             if (value.sort != Sort::context)
                 return refuse("R{} type={} expected=ctx; Caller passes invalid args into func '{}'", reg, type_word(value),
                               function.name);
+            if (value.off != 0)
+                return refuse("dereference of modified ctx ptr R{} off={} disallowed; Caller passes invalid args into func '{}'",
+                              reg, value.off, function.name);
+            break;
+        case GlobalFunction::Parameter::memory:
+        case GlobalFunction::Parameter::memory_not_null: {
+            const bool not_null = function.parameters[i] == GlobalFunction::Parameter::memory_not_null;
+            if (value.maybe_null && not_null)
+                return refuse("arg#{} is expected to be non-NULL; Caller passes invalid args into func '{}'", i, function.name);
+            if (value.is_zero() && not_null)
+                return refuse("arg#{} is expected to be non-NULL; Caller passes invalid args into func '{}'", i, function.name);
+            if (value.is_zero()) {
+                walk_.need(value.node);
+                break;
+            }
+            // What may be NULL is memory of that size all the same.
+            Value &place = state_.reg(reg);
+            const bool was = place.maybe_null;
+            place.maybe_null = false;
+            const bool good = readable(reg) && kernel_memory(reg, function.sizes[i]);
+            state_.reg(reg).maybe_null = was;
+            if (!good) {
+                if (verdict_.outcome == Outcome::refused)
+                    verdict_.reason += format("; Caller passes invalid args into func '{}'", function.name);
+                return false;
+            }
+            break;
+        }
+        case GlobalFunction::Parameter::arena:
+            if (value.sort != Sort::arena && !value.is_number())
+                return refuse("R{} is not a pointer to arena or scalar.; Caller passes invalid args into func '{}'", reg,
+                              function.name);
             break;
         case GlobalFunction::Parameter::other: return undecided(format("arguments of the global function {}", function.name));
         }
     }
     forget_caller_saved();
-    if (!function.returns_nothing || !at_least(options_.kernel, {6, 8})) set(0, any_number(node()));
+    if (moves_packet(function.insn)) lose_packets();
+    if (!function.returns_nothing) set(0, any_number(node()));
     ++state_.insn;
     return true;
 }
@@ -225,6 +421,7 @@ bool Engine::function_call(const Insn &insn) {
 bool Engine::function_return() {
     const Value r0 = state_.reg(0);
     if (r0.sort == Sort::stack) return refuse("cannot return stack pointer to the caller");
+    if (state_.frame().kind == CallKind::callback) return callback_return();
     const uint32_t back = state_.frame().call + 1;
     const auto gone = static_cast<uint8_t>(state_.frames.size() - 1);
     state_.frames.pop_back();

@@ -20,6 +20,7 @@
 namespace rawbpf::inline v0::verifier {
 
 bool Engine::refuse_text(std::string reason) {
+    if (!unsure_.empty()) return undecided(unsure_); // what the kernel knows may rule this path out
     verdict_.outcome = Outcome::refused;
     verdict_.reason = std::move(reason);
     verdict_.insn = state_.insn;
@@ -87,6 +88,21 @@ bool Engine::take_up() {
 bool Engine::run(State entry) {
     state_ = std::move(entry);
     step_ = 0;
+    last_id_ = 0;
+    state_.each_value([this](const Value &value) { last_id_ = std::max(last_id_, value.id); });
+    // Members of structs of functions that the kernel takes no program for (st_ops->check_member()).
+    const bool dummy =
+        attached_.name.starts_with("bpf_dummy_ops.") && program_.sleepable && attached_.name != "bpf_dummy_ops.test_sleepable";
+    if (attached_.name == "tcp_congestion_ops.get_info" || dummy) {
+        const size_t dot = attached_.name.find('.');
+        const std::string reason =
+            format("attach to unsupported member {} of struct {}", attached_.name.substr(dot + 1), attached_.name.substr(0, dot));
+        (void)refuse_text(reason);
+        verdict_.placed = false;
+        return false;
+    }
+    for (uint32_t i = 0; i < insns_.size(); ++i)
+        if (calls_back(i) || goes_on(i)) flow_.meets[i] = true;
     for (;;) {
         step_ = state_.step;
         if (++verdict_.processed > options_.most_steps) {
@@ -137,7 +153,9 @@ bool Engine::one(bool &ended) {
     case Shape::negate:
     case Shape::byte_swap:
     case Shape::sign_extend: good = arithmetic(insn, *form); break;
-    case Shape::cast: return undecided("address spaces (arenas)");
+    case Shape::cast:
+        if (!cast(insn)) return false;
+        break;
     case Shape::load:
     case Shape::load_acquire: good = load(insn, *form); break;
     case Shape::store_imm:
@@ -158,7 +176,7 @@ bool Engine::one(bool &ended) {
         break;
     case Shape::branch_imm:
     case Shape::branch_reg: ++jumps_; return jump(insn, *form);
-    case Shape::may_jump: return undecided("may_goto");
+    case Shape::may_jump: ++jumps_; return may_goto();
     case Shape::jump_reg: return undecided("gotox");
     case Shape::call_helper:
         ++jumps_;
@@ -169,7 +187,7 @@ bool Engine::one(bool &ended) {
         if (!function_call(insn)) return false;
         end_step();
         return true;
-    case Shape::call_kfunc: return kernel_call();
+    case Shape::call_kfunc: return kernel_call(ended);
     case Shape::call_reg: return refuse("unknown opcode {:02x}", static_cast<unsigned>(insn.code));
     case Shape::exit: ++jumps_; return leave(ended);
     }
@@ -193,17 +211,23 @@ bool Engine::wide(const Insn &insn) {
         }
         case Fixup::Kind::map_value: {
             const MapSpec &map = spec_.maps[fixup.map];
-            if (map.type == uint32_t(MapType::ARENA)) return undecided("arenas");
+            if (map.type == uint32_t(MapType::ARENA)) { // an address in user space
+                set(insn.dst, any_number(node()));
+                return true;
+            }
             if (map.type != uint32_t(MapType::ARRAY) || map.max_entries != 1)
                 return refuse("unrecognized bpf_ld_imm64 insn"); // no direct addresses there
             Value value = pointer(Sort::map_value, node());
             value.map = fixup.map;
             value.off = static_cast<int32_t>(fixup.offset);
-            if (types_.lock_of(fixup.map) >= 0) value.id = new_id();
+            // There is but one such value: every address of it has the same id.
+            constexpr ValueId kDirect = ValueId(1) << 31;
+            if (types_.lock_of(fixup.map) >= 0) value.id = kDirect + fixup.map;
             set(insn.dst, std::move(value));
             return true;
         }
-        default: return undecided("kernel symbols");
+        case Fixup::Kind::ksym: return symbol(insn, fixup);
+        default: return undecided("jump tables");
         }
     }
     if (insn.src == static_cast<uint8_t>(Wide::function)) {
@@ -218,6 +242,86 @@ bool Engine::wide(const Insn &insn) {
     return true;
 }
 
+// A symbol of the kernel: its address, or, if its type is known, what is there.
+bool Engine::symbol(const Insn &insn, const Fixup &fixup) {
+    if (fixup.type == 0 && !fixup.function) {
+        if (fixup.weak) unsure_ = "which symbols the kernel has";
+        set(insn.dst, any_number(node()));
+        return true;
+    }
+    if (!options_.kernel_types) return undecided("types of the kernel, which aren't at hand");
+    const btf::Btf &types = *options_.kernel_types;
+    if (fixup.function) return undecided("addresses of kernel functions");
+    const std::optional<btf::TypeId> id = types.find(btf::essential_name(fixup.symbol), btf::Kind::var);
+    if (!id) {
+        if (!fixup.weak) return undecided(format("kernel variable {}, which isn't in {}", fixup.symbol, types.name()));
+        set(insn.dst, known_number(0, node()));
+        return true;
+    }
+    const Result<btf::Type> variable = types.type(*id);
+    const Result<btf::Type> type = variable ? types.resolve(variable->size_or_type) : types.type(0);
+    if (!variable || !type) return undecided(format("the type of {}", fixup.symbol));
+    bool per_cpu = false;
+    if (const std::optional<btf::TypeId> section = types.find(".data..percpu", btf::Kind::datasec)) {
+        const Result<btf::Type> found = types.type(*section);
+        for (uint32_t i = 0; found && i < found->vlen; ++i) {
+            const Result<btf::VarSecinfo> one = types.secinfo(*found, i);
+            per_cpu |= one && one->type == *id;
+        }
+    }
+    Value value = pointer(Sort::object, node());
+    value.type = type->id;
+    value.per_cpu = per_cpu;
+    if (!per_cpu && type->kind != btf::Kind::struct_ && type->kind != btf::Kind::union_) {
+        const Result<uint64_t> bytes = types.size_of(type->id);
+        if (!bytes) return undecided(format("the size of {}", fixup.symbol));
+        value = pointer(Sort::memory, node());
+        value.size = static_cast<uint32_t>(*bytes);
+        value.read_only = true;
+    }
+    set(insn.dst, std::move(value));
+    return true;
+}
+
+// Between the addresses that user space and the kernel have for the same place of an arena.
+bool Engine::cast(const Insn &insn) {
+    if (!readable(insn.src) || !writable(insn.dst)) return false;
+    bool arena = false;
+    for (const MapSpec &map : spec_.maps) arena |= map.type == uint32_t(MapType::ARENA);
+    if (!arena) return refuse("addr_space_cast insn can only be used in a program that has an associated arena");
+    constexpr int32_t kToKernel = 1; // from address space 1 to 0
+    Value value = any_number(node(state_.reg(insn.src).node));
+    if (insn.imm == kToKernel) value = pointer(Sort::arena, value.node);
+    set(insn.dst, std::move(value));
+    return true;
+}
+
+// may_goto: goes on, or, when the kernel has had enough of the loop, to its target.
+bool Engine::may_goto() {
+    State other = state_;
+    other.insn = static_cast<uint32_t>(ways_of(insns_, state_.insn).target);
+    const bool first = state_.step == 0;
+    (void)first;
+    walk_.steps[step_].end = StepEnd::split;
+    walk_.steps.push_back({walk_.steps[step_].insn, walk_.steps[step_].parent});
+    walk_.steps.back().end = StepEnd::split;
+    walk_.steps.back().other = 1;
+    walk_.steps.back().frame = walk_.steps[step_].frame;
+    walk_.steps.back().changes = walk_.change_end();
+    State stays = state_;
+    ++stays.loops;
+    stays.insn = state_.insn + 1;
+    widen(stays, true);
+    other.step = static_cast<uint32_t>(walk_.steps.size() - 1);
+    if (other.checkpoint) ++checkpoints_[other.checkpoint - 1].open;
+    if (pending_.size() >= 8192) return refuse("The sequence of {} jumps is too complex.", pending_.size() + 1);
+    pending_.push_back(std::move(stays));
+    std::swap(pending_.back().step, other.step);
+    state_ = std::move(other);
+    end_step();
+    return true;
+}
+
 bool Engine::leave(bool &ended) {
     if (state_.frames.size() > 1) {
         if (!function_return()) return false;
@@ -229,10 +333,23 @@ bool Engine::leave(bool &ended) {
 }
 
 bool Engine::at_end() {
-    if (state_.lock) return refuse("BPF_EXIT instruction in main prog cannot be used inside bpf_spin_lock-ed region");
-    if (!references_left("BPF_EXIT instruction in main prog")) return false;
+    if (!nothing_held("BPF_EXIT instruction in main prog")) return false;
+    if (state_.frame().kind == CallKind::later) {
+        if (!readable(0)) return false;
+        const Value &r0 = state_.reg(0);
+        if (!r0.is_number()) return refuse("At async callback return the register R0 is not a known value ({})", type_word(r0));
+        walk_.need(r0.node);
+        if (r0.bounds.s64.least != 0 || r0.bounds.s64.most != 0)
+            return wrong_return("At async callback return", "R0", r0, {0, 0});
+        return true;
+    }
     const GlobalFunction *global = types_.find_global(flow_.functions[state_.frame().function].begin);
+    if (types_.catches && flow_.functions[state_.frame().function].begin == *types_.catches)
+        global = nullptr; // as the program itself
     if (global && global->returns_nothing) return true;
+    const bool nothing = attached_.known && attached_.prototype.size_or_type == 0 &&
+                         (program_.type == uint32_t(ProgramType::STRUCT_OPS) || program_.type == uint32_t(ProgramType::LSM));
+    if (nothing && !global) return true;
     if (!readable(0)) return false;
     const Value &r0 = state_.reg(0);
     if (global) {
@@ -258,6 +375,8 @@ bool is_tracing(uint32_t type) {
     case ProgramType::KPROBE:
     case ProgramType::TRACEPOINT:
     case ProgramType::PERF_EVENT:
+    case ProgramType::TRACING:
+    case ProgramType::RAW_TRACEPOINT_WRITABLE:
     case ProgramType::RAW_TRACEPOINT: return true;
     default: return false;
     }
@@ -270,22 +389,33 @@ bool stack_fits(const ProgramSpec &program, const Flow &flow, KernelVersion kern
         std::none_of(flow.functions.begin(), flow.functions.end(), [](const FunctionRange &f) { return f.tail_calls; }) &&
         is_tracing(program.type);
     struct Visit {
-        uint32_t function, insn, depth, frames;
+        uint32_t function, insn, depth, frames, from;
+        bool callback = false; ///< it, or one of those that called it, is called back
     };
-    auto refuse = [&verdict](std::string reason) {
+    std::vector<uint32_t> throws;
+    for (const Fixup &fixup : program.fixups)
+        if (fixup.kind == Fixup::Kind::kfunc && fixup.symbol == "bpf_throw") throws.push_back(fixup.insn);
+    auto refuse = [&verdict](std::string reason, std::optional<uint32_t> at = {}) {
         verdict.outcome = Outcome::refused;
         verdict.reason = std::move(reason);
-        verdict.placed = false;
+        verdict.placed = at.has_value();
+        verdict.insn = at.value_or(0);
         verdict.step = 0;
         return false;
     };
     auto size_of = [&flow](uint32_t function) { return (std::max(flow.functions[function].depth, 1u) + 15) / 16 * 16; };
     constexpr uint32_t kPrivateFrom = 64; // BPF_PRIV_STACK_MIN_SIZE
-    std::vector<Visit> todo = {{0, flow.functions[0].begin, 0, 1}};
+    std::vector<Visit> todo = {{0, flow.functions[0].begin, 0, 1, 0}};
+    for (uint32_t n = 0; n < flow.functions.size(); ++n)
+        if (flow.functions[n].later || flow.functions[n].exceptions) todo.push_back({n, flow.functions[n].begin, 0, 1, 0});
     uint64_t looked_at = 0;
     while (!todo.empty()) {
         Visit at = todo.back();
         todo.pop_back();
+        const FunctionRange &here = flow.functions[at.function];
+        at.callback |= here.callback || here.later || here.exceptions;
+        if (here.exceptions && at.frames > 1)
+            return refuse(format("insn {} cannot call exception cb directly", at.from), at.from);
         const uint32_t own = size_of(at.function);
         if (flow.functions[at.function].tail_calls && at.depth >= 256 && at.frames > 1)
             return refuse(
@@ -294,12 +424,16 @@ bool stack_fits(const ProgramSpec &program, const Flow &flow, KernelVersion kern
         if (at.depth > kStackSize) return refuse(format("combined stack size of {} calls is {}. Too large", at.frames, at.depth));
         for (uint32_t i = flow.functions[at.function].begin; i < flow.functions[at.function].end;
              i += is_wide(program.insns[i]) ? 2 : 1) {
+            if (at.callback && std::find(throws.begin(), throws.end(), i) != throws.end())
+                return refuse(format("bpf_throw kfunc (insn {}) cannot be called from callback subprog {}", i, at.function), i);
             const Ways ways = ways_of(program.insns, i);
-            if (!ways.calls || is_wide(program.insns[i])) continue;
+            if (!ways.calls) continue;
+            // A function that is called later has a stack of its own.
+            if (is_wide(program.insns[i]) && flow.functions[flow.function_of(static_cast<uint32_t>(ways.target))].later) continue;
             if (at.frames >= kMostFrames || ++looked_at > 1'000'000)
                 return refuse(format("the call stack of {} frames is too deep !", at.frames + 1));
             const uint32_t callee = flow.function_of(static_cast<uint32_t>(ways.target));
-            todo.push_back({callee, static_cast<uint32_t>(ways.target), at.depth, at.frames + 1});
+            todo.push_back({callee, static_cast<uint32_t>(ways.target), at.depth, at.frames + 1, i, at.callback});
         }
     }
     return true;
@@ -315,6 +449,8 @@ bool check_whole(const ObjectSpec &spec, const ProgramSpec &program, const Types
     };
     if (std::string_view what = not_modelled(program); !what.empty())
         return say(Outcome::undecided, format("programs of type {}", what));
+    if (program.type == uint32_t(ProgramType::STRUCT_OPS) && !Engine::is_gpl(spec.license))
+        return say(Outcome::refused, "struct ops programs must have a GPL compatible license");
     if (!program.jump_tables.empty()) return say(Outcome::undecided, "jump tables");
     if (!flow.refusal.empty()) {
         verdict.insn = flow.refused_at;
@@ -322,7 +458,7 @@ bool check_whole(const ObjectSpec &spec, const ProgramSpec &program, const Types
         return say(Outcome::refused, flow.refusal);
     }
     const auto type = static_cast<ProgramType>(program.type);
-    const bool tracing = is_tracing(program.type);
+    const bool tracing = is_tracing(program.type) && type != ProgramType::TRACING;
     for (const Fixup &fixup : program.fixups) {
         if (fixup.kind != Fixup::Kind::map_fd && fixup.kind != Fixup::Kind::map_value) continue;
         if (fixup.map >= spec.maps.size()) return say(Outcome::undecided, "a map that isn't there");
@@ -331,6 +467,13 @@ bool check_whole(const ObjectSpec &spec, const ProgramSpec &program, const Types
             verdict.placed = true;
             return say(Outcome::refused, tracing ? "tracing progs cannot use bpf_spin_lock yet"
                                                  : "socket filter progs cannot use bpf_spin_lock yet");
+        }
+        for (const KernelPart &part : types.parts[fixup.map]) {
+            const bool list = part.name == "bpf_list_head" || part.name == "bpf_rb_root";
+            if (!tracing || !(list || part.name == "bpf_timer" || part.name == "bpf_wq")) continue;
+            verdict.insn = fixup.insn;
+            verdict.placed = true;
+            return say(Outcome::refused, format("tracing progs cannot use {} yet", list ? "bpf_{list_head,rb_root}" : part.name));
         }
     }
     return true;
@@ -376,6 +519,23 @@ Verdict verify(const ObjectSpec &spec, size_t program_index, const VerifyOptions
     std::vector<uint32_t> entries;
     for (const GlobalFunction &function : types.global) entries.push_back(function.insn);
     Flow flow = flow_of(program.insns, entries);
+    if (types.catches) {
+        for (FunctionRange &function : flow.functions)
+            if (function.begin == *types.catches) function.exceptions = true;
+        const GlobalFunction *catches = types.find_global(*types.catches);
+        auto refuse = [&verdict](std::string reason) {
+            verdict.outcome = Outcome::refused;
+            verdict.reason = std::move(reason);
+        };
+        if (types.many_catch) {
+            refuse("multiple exception callback tags for main subprog");
+            return verdict;
+        }
+        if (catches && (catches->parameters.size() != 1 || catches->parameters[0] != GlobalFunction::Parameter::number)) {
+            refuse("exception cb only supports single integer argument");
+            return verdict;
+        }
+    }
     if (!check_whole(spec, program, types, flow, verdict)) return verdict;
     verdict.outcome = Outcome::accepted;
 
@@ -388,6 +548,16 @@ Verdict verify(const ObjectSpec &spec, size_t program_index, const VerifyOptions
             case GlobalFunction::Parameter::context:
                 state.reg(static_cast<unsigned>(i + 1)) = pointer(Sort::context, kNoNode);
                 break;
+            case GlobalFunction::Parameter::memory:
+            case GlobalFunction::Parameter::memory_not_null: {
+                Value &value = state.reg(static_cast<unsigned>(i + 1));
+                value = pointer(Sort::memory, kNoNode);
+                value.size = function.sizes[i];
+                value.maybe_null = function.parameters[i] == GlobalFunction::Parameter::memory;
+                if (value.maybe_null) value.id = static_cast<ValueId>(i + 1);
+                break;
+            }
+            case GlobalFunction::Parameter::arena: state.reg(static_cast<unsigned>(i + 1)) = pointer(Sort::arena, kNoNode); break;
             case GlobalFunction::Parameter::other:
                 verdict.outcome = Outcome::undecided;
                 verdict.reason = format("arguments of the global function {}", function.name);

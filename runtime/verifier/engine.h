@@ -16,12 +16,17 @@
 #include <vector>
 
 #include "asm/helpers.h"
+#include "asm/kinds.h"
+#include "asm/map_types.h"
 #include "asm/opcodes.h"
 #include "runtime/base/format.h"
 #include "runtime/verifier/arithmetic.h"
+#include "runtime/verifier/attached.h"
 #include "runtime/verifier/comparison.h"
 #include "runtime/verifier/context.h"
 #include "runtime/verifier/flow.h"
+#include "runtime/verifier/kernel_walk.h"
+#include "runtime/verifier/kfuncs.h"
 #include "runtime/verifier/prototypes.h"
 #include "runtime/verifier/rules.h"
 #include "runtime/verifier/state.h"
@@ -35,6 +40,7 @@ struct Checkpoint {
     State state;
     uint32_t parent;   ///< the checkpoint before it on its path, from 1; 0: none
     uint32_t open = 1; ///< paths from here that haven't ended
+    uint32_t loop = 0; ///< the checkpoint where the loop begins that it is a part of, from 1; 0: none
 };
 
 /// One of the checkpoints of an instruction: how often it spared a path, and how often it was compared for nothing.
@@ -42,6 +48,16 @@ struct Kept {
     uint32_t number; ///< of the checkpoint
     uint32_t hits = 0, misses = 0;
 };
+
+/// How two states, or values of them, are compared.
+enum class Compared : uint8_t {
+    useful, ///< what matters of the new one is allowed by the old one
+    within, ///< all of the new one is, whether it matters or not: nobody knows yet what matters inside of a loop
+    exact,  ///< they are the same
+};
+
+/// The kernel's BPF_F_RDONLY_PROG, without its header.
+inline constexpr uint32_t kReadOnlyForPrograms = 1u << 7;
 
 /// Which way an access is made, for messages.
 enum class By : uint8_t { instruction, helper };
@@ -51,8 +67,11 @@ class Engine {
     Engine(const ObjectSpec &spec, const ProgramSpec &program, const VerifyOptions &options, const Types &types, Flow &flow,
            Verdict &verdict)
         : spec_(spec), program_(program), insns_(program.insns), options_(options), types_(types), flow_(flow), verdict_(verdict),
-          walk_(verdict.walk), rules_(deductions_of(options.kernel)) {}
+          walk_(verdict.walk), rules_(deductions_of(options.kernel)), attached_(attached_to(spec, program, options.kernel_types)),
+          gpl_(is_gpl(spec.license)) {}
 
+    /// Whether a license lets programs call everything: license_is_gpl_compatible() of the kernel.
+    [[nodiscard]] static bool is_gpl(std::string_view license);
     /// Walks a function, entered with `entry`. False: the verdict is made.
     bool run(State entry);
 
@@ -89,6 +108,9 @@ class Engine {
     bool readable(unsigned reg);
     bool writable(unsigned reg);
     bool wide(const Insn &insn);
+    bool symbol(const Insn &insn, const Fixup &fixup);
+    bool cast(const Insn &insn);
+    bool may_goto();
     bool leave(bool &ended);
     bool at_end();
 
@@ -142,20 +164,137 @@ class Engine {
             unsigned reg;
             int64_t size;
         };
-        std::vector<Room> rooms; ///< what it writes
+        std::vector<Room> rooms;     ///< what it writes
+        ValueId ref = 0;             ///< the reference that an argument is
+        ValueId released_dynptr = 0; ///< likewise `released`, of a dynptr
+        uint32_t callback = 0;       ///< the function that it calls
+        KernelPart part;             ///< the field that bpf_kptr_xchg() is about
+        Value subject;               ///< the socket, the variable, the dynptr that it is about
     };
     bool argument(const HelperInfo &helper, const Prototype &prototype, unsigned number, Called &called);
     bool memory_argument(unsigned reg, int64_t size, bool write, bool may_be_empty, bool packet, Called &called);
     bool sized_argument(unsigned reg, unsigned size_reg, bool write, bool may_be_empty, bool packet, Called &called);
     bool fits_map(const HelperInfo &helper, const Called &called);
+    bool filled_argument(unsigned reg, int64_t size);
+    [[nodiscard]] bool may_change_sockets(bool takes_out) const;
+    [[nodiscard]] bool may_pass_packet(bool helper_takes_it) const;
+
+    // locks.cpp
     bool take_lock(unsigned reg, bool unlock);
+    void lose_shared();
+    [[nodiscard]] bool in_rcu() const;
+    [[nodiscard]] bool may_sleep() const;
+    [[nodiscard]] bool program_sleeps() const { return program_.sleepable || state_.sleeps; }
+    bool nothing_held(std::string_view where);
+
+    // objects.cpp
+    [[nodiscard]] std::string object_name(const Value &value) const;
+    std::optional<Value> object(std::string_view type, Trust trust, bool maybe_null);
+    bool object_region(unsigned reg, const Value &base, int64_t off, unsigned size);
+    bool object_access(unsigned reg, const Value &base, int64_t off, unsigned size, bool write, int value, const Value *stored);
+    [[nodiscard]] std::optional<bool> may_write_object(std::string_view name, int64_t off, unsigned size) const;
+    bool socket_load(unsigned reg, const Value &base, int64_t off, unsigned size, bool write);
+    bool flow_keys_access(const Value &base, int64_t off, unsigned size);
+    bool buffer_access(unsigned reg, const Value &base, int64_t off, int64_t size, bool write);
+    bool object_argument(unsigned reg, const Value &value, const ObjectWord &wanted);
+    bool socket_argument(unsigned reg, const Value &value, Argument wanted);
+    bool constant_string(unsigned reg, const Value &value);
+    bool map_part(unsigned reg, const Value &value, std::string_view name, Called &called);
+    bool pointer_argument(unsigned reg, const Value &value, Argument wanted, Called &called);
+
+    // kernel_pointers.cpp
+    bool pointer_type(const KernelPart &part, btf::TypeId &type, bool &own);
+    bool pointer_field(const Value &base, const KernelPart &part, int64_t off, int64_t size, By by);
+    bool pointer_load(const KernelPart &part, Value &loaded);
+    bool pointer_matches(unsigned reg, const Value &value, const KernelPart &part);
+    bool pointer_store(unsigned reg, const Value &stored, const KernelPart &part, bool by_register);
+    bool pointer_answer(const Called &called);
+
+    // btf_context.cpp
+    bool btf_context(int64_t off, unsigned size, bool write, Value &loaded);
+    bool netfilter_context(int64_t off, unsigned size, bool write, Value &loaded);
+    [[nodiscard]] bool stub_says_null(uint32_t number) const;
+
+    // dynptr.cpp
+    std::optional<int> slots_at(unsigned reg, std::string_view what, unsigned slots, bool quiet);
+    const Value *dynptr_in(unsigned reg);
+    bool overwrite(Frame &frame, int off);
+    void forget_dynptr(Frame &frame, int first);
+    bool make_dynptr(unsigned reg, DynptrKind kind, ValueId ref, bool read_only, std::optional<ValueId> parent);
+    bool release_dynptr(ValueId ref);
+    bool dynptr_argument(unsigned reg, Argument wanted, Called &called);
+    void lose_packet_slices();
+
+    // callbacks.cpp
+    bool push_frame(State &state, uint32_t insn, CallKind kind, const std::array<Value, 6> &arguments);
+    bool call_back(uint32_t insn, const std::array<Value, 6> &arguments);
+    bool call_later(uint32_t insn, const std::array<Value, 6> &arguments, bool may_sleep);
+    bool helper_calls(const HelperInfo &helper, const Called &called);
+    bool callback_return();
+    bool wrong_return(std::string_view where, std::string_view reg, const Value &r0, Range<int64_t> wanted);
+
+    // iterators.cpp
+    bool make_iterator(unsigned reg, uint32_t type, unsigned slots, bool in_rcu_only, std::string_view name);
+    Value *iterator_in(unsigned reg, uint32_t type, unsigned slots);
+    bool iterate(unsigned reg, uint32_t type, unsigned slots, const Value &element);
+    bool destroy_iterator(unsigned reg, uint32_t type, unsigned slots);
+    [[nodiscard]] const State *before(const State &state, bool own) const;
+    void widen_values(const State &old, State &state);
+    void widen(State &state, bool own);
+    void widen_from_before();
+
+    // kfunc_calls.cpp, kfunc_arguments.cpp
+    struct KernelCall {
+        std::string name;
+        const KernelFunction *row = nullptr;
+        btf::Type prototype;
+        bool iterator_slots = false;   ///< its first argument is an iterator
+        ValueId ref = 0, released = 0; ///< as in Called
+        uint64_t constant = 0;         ///< the argument that is one
+        uint32_t answer_size = 0;      ///< r0: bytes of memory
+        bool answer_read_only = false, owning = false;
+        uint32_t object = 0; ///< the type of the program's own object
+        uint32_t callback = 0;
+        int map = -1;
+        Value dynptr;
+        uint32_t node_type = 0, node_off = 0; ///< of a list or a tree
+        ValueId given = 0;                    ///< what it owns from now on
+        uint32_t iterator_type = 0;
+        Trust iterator_trust = Trust::plain;
+    };
+    // graph.cpp
+    const KernelPart *part_at(const Value &value, int64_t off, std::string_view name);
+    bool graph_root(KernelCall &call, uint32_t number, bool list);
+    bool graph_node(KernelCall &call, uint32_t number, bool list);
+    Value graph_answer(const KernelCall &call, bool shared);
+    void give_away(ValueId ref);
+    [[nodiscard]] bool in_tree_callback() const;
+    bool compare_nodes(const KernelCall &call);
+
+    bool find_call(KernelCall &call);
+    bool kernel_call(bool &ended);
+    [[nodiscard]] unsigned iterator_slots(uint32_t type) const;
+    bool kernel_sections(const KernelCall &call);
+    bool kernel_answer(KernelCall &call, Value &answer, bool &has_answer);
+    bool irq_argument(KernelCall &call, uint32_t number);
+    [[nodiscard]] bool is_trusted(const Value &value) const;
+    bool kernel_memory(unsigned reg, int64_t size);
+    bool kernel_buffer(unsigned reg, const KernelCall &call);
+    bool kernel_argument(KernelCall &call, uint32_t number, bool &takes_two);
+    bool own_argument(KernelCall &call, uint32_t number, const Value &value);
+    bool same_struct(const KernelCall &call, uint32_t number, const Value &value, const btf::Type &wanted);
+    bool kernel_dynptr(KernelCall &call, uint32_t number, bool made_here);
+    bool kernel_iterator(KernelCall &call, uint32_t number, const btf::Type &of);
 
     // calls.cpp
     bool helper_call(const Insn &insn);
     bool function_call(const Insn &insn);
     bool global_call(uint32_t target, const GlobalFunction &function);
     bool function_return();
-    bool kernel_call();
+    bool fits_program(const HelperInfo &helper);
+    [[nodiscard]] bool moves_packet(uint32_t insn) const;
+    bool throw_exception();
+    bool helper_answer(const HelperInfo &helper, const Prototype &prototype, const Called &called, std::optional<uint64_t> key);
     void forget_caller_saved();
     void lose_packets();
     bool release(ValueId ref);
@@ -163,9 +302,12 @@ class Engine {
 
     // prune.cpp
     bool known_before(bool &pruned);
-    [[nodiscard]] bool covers(const State &old, const State &now, bool exact);
-    bool covers_value(const Value &old, const Value &now, bool exact);
-    bool covers_slot(const Slot *old, const Slot *now, bool exact);
+    [[nodiscard]] bool covers(const State &old, const State &now, Compared how);
+    bool covers_value(const Value &old, const Value &now, Compared how);
+    bool covers_slot(const Slot *old, const Slot *now, Compared how);
+    [[nodiscard]] bool calls_back(uint32_t insn) const;
+    [[nodiscard]] bool goes_on(uint32_t insn) const;
+    void join_loop(uint32_t entry);
     bool same_id(ValueId old, ValueId now);
     void need_as(const State &old, const State &now);
 
@@ -178,6 +320,11 @@ class Engine {
     Verdict &verdict_;
     Walk &walk_;
     Deductions rules_;
+    Attached attached_;
+    std::string unsure_;                ///< what isn't known although the kernel knows it: refusals may be wrong
+    std::vector<KernelPart> parts_;     ///< of part_at()
+    const KernelPart *field_ = nullptr; ///< the pointer that an access of a map's value has hit
+    bool gpl_;
 
     State state_;
     uint32_t step_ = 0;

@@ -14,7 +14,10 @@ namespace rawbpf::inline v0::verifier {
 struct FunctionRange {
     uint32_t begin, end;
     bool tail_calls = false;
-    uint32_t depth = 0; ///< bytes of its stack, filled in during the walk
+    bool later = false;      ///< called by itself: a timer, a work queue; filled in during the walk
+    bool callback = false;   ///< a helper calls it; filled in during the walk
+    bool exceptions = false; ///< what is called when an exception was thrown
+    uint32_t depth = 0;      ///< bytes of its stack, filled in during the walk
 };
 
 /// A program's shape.

@@ -15,7 +15,9 @@ namespace {
 // Pointers that surely aren't 0, for comparisons with it.
 bool surely_set(const Value &value) {
     if (value.maybe_null) return false;
-    return value.sort == Sort::map_value || value.sort == Sort::map_key || value.sort == Sort::memory || value.sort == Sort::map;
+    return value.sort == Sort::map_value || value.sort == Sort::socket || value.sort == Sort::flow_keys ||
+           (value.sort == Sort::object && value.trust != Trust::untrusted && (value.trust == Trust::trusted || value.ref)) ||
+           value.sort == Sort::map_key || value.sort == Sort::memory || value.sort == Sort::map;
 }
 
 } // namespace
@@ -112,7 +114,7 @@ void Engine::settle_null(State &state, const Value &pointer, bool null, bool oth
                 value = known_number(0, node(from));
             } else {
                 value.maybe_null = false;
-                if (!ref && !(value.sort == Sort::map_value && types_.lock_of(value.map) >= 0)) value.id = 0;
+                if (ref != id && !(value.sort == Sort::map_value && types_.lock_of(value.map) >= 0)) value.id = 0;
             }
             if (!other) touch(static_cast<uint8_t>(f), place);
         };
@@ -120,7 +122,7 @@ void Engine::settle_null(State &state, const Value &pointer, bool null, bool oth
         for (size_t s = 0; s < state.frames[f].stack.size(); ++s)
             if (state.frames[f].stack[s].holds_value()) settle(state.frames[f].stack[s].value, -8 * static_cast<int>(s + 1));
     }
-    if (null && ref) std::erase_if(state.references, [ref](const Reference &r) { return r.id == ref; });
+    if (null && ref && ref == id) std::erase_if(state.references, [ref](const Reference &r) { return r.id == ref; });
 }
 
 // So many bytes, up to this pointer, are inside of the packet. `exclusive`: and the one it points to.

@@ -149,6 +149,7 @@ bool Engine::arithmetic(const Insn &insn, const Form &form) {
     if (!writable(insn.dst)) return false;
     const Value dst = state_.reg(insn.dst);
     const Value src = by_register ? state_.reg(insn.src) : known_number(static_cast<uint64_t>(int64_t(insn.imm)), kNoNode);
+    if (dst.sort == Sort::arena) return true; // whatever comes of it, an access is caught
     if (dst.is_pointer() && src.is_pointer()) {
         if (op != Op::sub) return refuse("R{} pointer {} pointer prohibited", static_cast<unsigned>(insn.dst), op_word(op));
         Value value = any_number(node());
@@ -203,8 +204,10 @@ bool Engine::pointer_arithmetic(Op op, const Value &pointer, const Value &offset
         if (offset.bounds.is_known() && offset.bounds.number() == 0 && op == Op::add) break;
         [[fallthrough]];
     case Sort::packet_end:
-    case Sort::function: return refuse("R{} pointer arithmetic on {} prohibited", dst, sort_word(pointer.sort));
-    case Sort::object: return undecided("pointers to kernel objects");
+    case Sort::socket: return refuse("R{} pointer arithmetic on {} prohibited", dst, type_word(pointer));
+    case Sort::flow_keys:
+        if (!offset.bounds.is_known()) return refuse("R{} pointer arithmetic on {} prohibited", dst, sort_word(pointer.sort));
+        break;
     default: break;
     }
     if (!sane_offset(offset, pointer.sort, false)) return false;

@@ -25,6 +25,13 @@ std::string_view sort_word(Sort sort) {
     case Sort::memory: return "mem";
     case Sort::object: return "ptr_";
     case Sort::function: return "func";
+    case Sort::socket: return "sock";
+    case Sort::flow_keys: return "flow_keys";
+    case Sort::buffer: return "buf";
+    case Sort::arena: return "arena";
+    case Sort::dynptr: return "dynptr_ptr";
+    case Sort::iterator: return "iter";
+    case Sort::irq_flag: return "irq_flag";
     }
     return "?";
 }
@@ -33,7 +40,21 @@ std::string type_word(const Value &value) {
     std::string out;
     if (value.read_only) out += "rdonly_";
     if (value.ring_record) out += "ringbuf_";
-    out += sort_word(value.sort);
+    if (value.sort == Sort::object) {
+        if (value.per_cpu) out += "percpu_";
+        if (value.user) out += "user_";
+        if (value.owned) out += "alloc_";
+        if (value.shared) out += "non_own_ref_";
+        if (value.trust == Trust::trusted) out += "trusted_";
+        if (value.trust == Trust::rcu) out += "rcu_";
+        if (value.trust == Trust::untrusted) out += "untrusted_";
+    }
+    if (value.sort == Sort::socket && value.socket != SocketKind::full) {
+        out += value.socket == SocketKind::common ? "sock_common" : value.socket == SocketKind::tcp ? "tcp_sock" : "xdp_sock";
+    } else {
+        // What a map of maps holds: until it is compared with 0, the kernel calls it a value.
+        out += value.sort == Sort::map && value.maybe_null ? std::string_view("map_value") : sort_word(value.sort);
+    }
     if (value.maybe_null) out += "_or_null";
     return out;
 }
@@ -99,7 +120,7 @@ std::string value_text(const Value &value, const ObjectSpec &spec) {
     if (value.id) parts.push_back(format("id={}", value.id));
     if (value.ref) parts.push_back(format("ref_obj_id={}", value.ref));
     if (value.sort == Sort::map_value || value.sort == Sort::map || value.sort == Sort::map_key) {
-        const MapSpec &map = spec.maps[value.map];
+        const MapSpec &map = map_at(spec, value.map);
         parts.push_back(format("map={},ks={},vs={}", map.name, map.key_size, map.value_size));
     }
     if (value.off) parts.push_back(format("off={}", value.off));

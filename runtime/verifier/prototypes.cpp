@@ -20,7 +20,69 @@ constexpr auto rows() {
 }
 constexpr auto kRows = rows();
 
+struct ArgumentRow {
+    Argument argument;
+    ObjectWord object;
+};
+constexpr ArgumentRow kArguments[] = {
+    {Argument::task, {"task_struct"}},
+    {Argument::task_or_null, {"task_struct", true}},
+    {Argument::cgroup_or_null, {"cgroup", true}},
+    {Argument::inode, {"inode"}},
+    {Argument::inode_or_null, {"inode", true}},
+    {Argument::file, {"file"}},
+    {Argument::path, {"path"}},
+    {Argument::seq_file, {"seq_file"}},
+    {Argument::linux_binprm, {"linux_binprm"}},
+    {Argument::skb, {"sk_buff"}},
+    {Argument::xdp_buff, {"xdp_buff"}},
+    {Argument::tcp_sock, {"tcp_sock"}},
+    {Argument::sock_common_or_null, {"sock_common", true}},
+};
+struct AnswerRow {
+    Answer answer;
+    ObjectWord object;
+};
+constexpr AnswerRow kAnswers[] = {
+    {Answer::task, {"task_struct", false, true}},
+    {Answer::pt_regs, {"pt_regs"}},
+    {Answer::socket_of_file, {"socket", true}},
+    {Answer::tcp_sock, {"tcp_sock", true}},
+    {Answer::tcp6_sock, {"tcp6_sock", true}},
+    {Answer::tcp_timewait_sock, {"tcp_timewait_sock", true}},
+    {Answer::tcp_request_sock, {"tcp_request_sock", true}},
+    {Answer::udp6_sock, {"udp6_sock", true}},
+    {Answer::unix_sock, {"unix_sock", true}},
+    {Answer::mptcp_sock, {"mptcp_sock", true}},
+};
+
 } // namespace
+
+ObjectWord object_of_argument(Argument argument) {
+    for (const ArgumentRow &row : kArguments)
+        if (row.argument == argument) return row.object;
+    return {};
+}
+
+ObjectWord object_of_answer(Answer answer) {
+    for (const AnswerRow &row : kAnswers)
+        if (row.answer == answer) return row.object;
+    return {};
+}
+
+bool may_be_null(Argument argument) {
+    switch (argument) {
+    case Argument::context_or_null:
+    case Argument::value_or_null:
+    case Argument::bytes0_or_null:
+    case Argument::filled0_or_null:
+    case Argument::stack_or_null:
+    case Argument::socket_or_null:
+    case Argument::sock_object_or_null:
+    case Argument::pointer_owned: return true;
+    default: return object_of_argument(argument).or_null;
+    }
+}
 
 const Prototype *find_prototype(std::string_view name, char set) {
     for (const Prototype &row : kRows)

@@ -25,13 +25,20 @@ struct RuleRow {
     X(halves, 6, 8, "BPF register bounds logic and testing improvements (series)", "ranges of 64 bits that follow from those of 32") \
     X(shared_refine, 6, 8, "BPF register bounds range vs range support (series)", "both sides of a comparison learn from it, and disjoint ranges decide it") \
     X(sums_linked, 6, 11, "bpf: Track delta between linked registers", "a comparison of r1 says something of r1 + 8 in another register") \
+    X(trust, 6, 4, "bpf: Refactor RCU enforcement in the verifier.", "a pointer read from a trusted object isn't trusted itself") \
+    X(open_callbacks, 6, 7, "bpf: verify callbacks as if they are called unknown number of times", "callbacks are looked at until nothing new is known") \
+    X(null_tracepoints, 6, 13, "bpf: Augment raw_tp arguments with PTR_MAYBE_NULL", "arguments of some tracepoints have to be compared with 0") \
+    X(global_moves, 6, 13, "bpf: track changes_pkt_data property for global functions (series)", "pointers into the packet are lost in calls of functions that may move it, and in tail calls") \
     X(private_stack, 6, 13, "bpf: Support private stack for bpf progs (series)", "functions of tracing programs that need more than 512 bytes together") \
     X(known_key, 6, 14, "bpf: verifier: Support eliding map lookup nullchecks", "a lookup in an array by a known index below its size isn't NULL") \
     X(products, 6, 14, "bpf, verifier: Improve precision of BPF_MUL", "ranges of products of signed numbers") \
     X(negation, 6, 17, "bpf: Add range tracking for BPF_NEG", "the range of -r1") \
     X(wrapped_sums, 6, 17, "bpf, verifier: Improve precision for BPF_ADD and BPF_SUB", "the range of a sum that surely wraps around") \
     X(across_sign, 6, 17, "bpf: Improve bounds when s64 crosses sign boundary", "signed ranges on both sides of zero that learn from the unsigned one") \
-    X(swapped_bits, 6, 18, "bpf: Add bitwise tracking for BPF_END", "the bits of le16 to bswap64; 7.0, and 6.18's later releases")
+    X(swapped_bits, 6, 18, "bpf: Add bitwise tracking for BPF_END", "the bits of le16 to bswap64; 7.0, and 6.18's later releases") \
+    X(across_sign_half, 6, 18, "bpf: Fix u32/s32 bounds when ranges cross min/max boundary", "the same of 32 bits") \
+    X(nested_rcu, 6, 19, "bpf: support nested rcu critical sections", "an RCU section inside of another one") \
+    X(void_functions, 7, 0, "bpf: Support void global functions", "global functions that return nothing")
 // clang-format on
 
 /// The rows' numbers.
@@ -61,6 +68,7 @@ inline constexpr RuleRow kRules[] = {
 [[nodiscard]] constexpr Deductions deductions_of(KernelVersion kernel) {
     return {.halves = holds(Rule::halves, kernel),
             .across_sign = holds(Rule::across_sign, kernel),
+            .across_sign_half = holds(Rule::across_sign_half, kernel),
             .wrapped_sums = holds(Rule::wrapped_sums, kernel),
             .products = holds(Rule::products, kernel),
             .shared_refine = holds(Rule::shared_refine, kernel)};

@@ -51,7 +51,8 @@ void Engine::fill_bytes(Frame &frame, int64_t begin, int64_t end, Byte byte) {
     const auto number = static_cast<uint8_t>(&frame - state_.frames.data());
     for (int64_t at = begin; at < end; ++at) {
         Slot &slot = frame.slot(static_cast<int>(at));
-        if (slot.holds_value() || slot.bytes[Frame::byte(static_cast<int>(at))] == Byte::spill) slot.forget_value();
+        if (slot.holds_value() || slot.bytes[0] == Byte::special || slot.bytes[Frame::byte(static_cast<int>(at))] == Byte::spill)
+            slot.forget_value();
         slot.bytes[Frame::byte(static_cast<int>(at))] = byte;
         slot.node = node();
         touch(number, static_cast<int>(at & ~int64_t(7)));
@@ -72,6 +73,10 @@ bool Engine::stack_store(unsigned, const Value &base, int64_t off, unsigned size
             const Byte was = frame.byte_at(static_cast<int>(at));
             if (was == Byte::unset && !rule(Rule::unset_stack))
                 return refuse("uninit stack in range of var-offset write prohibited for !root; invalid variable-offset write");
+            if (was == Byte::special) {
+                if (!overwrite(frame, static_cast<int>(at))) return false;
+                frame.slot(static_cast<int>(at)).forget_value();
+            }
             Slot &slot = frame.slot(static_cast<int>(at));
             const Byte now = zero && was == Byte::zero ? Byte::zero : Byte::some;
             kept_zero |= now == Byte::zero;
@@ -94,6 +99,10 @@ bool Engine::stack_store(unsigned, const Value &base, int64_t off, unsigned size
         if (size != 8) return refuse("invalid size of register spill");
         if (stored->sort == Sort::stack && stored->frame > base.frame)
             return refuse("cannot spill pointers to stack into stack frame of the caller");
+    }
+    if (frame.byte_at(at & ~7) == Byte::special) {
+        if (!overwrite(frame, at)) return false;
+        frame.slot(at).forget_value();
     }
     Slot &slot = frame.slot(at);
     touch(base.frame, at & ~7);
@@ -175,7 +184,7 @@ bool Engine::stack_load(unsigned reg, const Value &base, int64_t off, unsigned s
     unsigned zeros = 0, spilled_bytes = 0;
     for (unsigned i = 0; i < size; ++i) {
         const Byte byte = slot.bytes[Frame::byte(at) + i];
-        if (byte == Byte::unset && !rule(Rule::unset_stack))
+        if ((byte == Byte::unset && !rule(Rule::unset_stack)) || byte == Byte::special)
             return refuse("invalid read from stack off {}+{} size {}", at, i, size);
         spilled_bytes += byte == Byte::spill;
         zeros += byte == Byte::zero;
@@ -193,7 +202,6 @@ bool Engine::stack_load(unsigned reg, const Value &base, int64_t off, unsigned s
 bool Engine::stack_range(unsigned reg, const Value &base, int64_t size, bool write, bool may_be_empty, By by) {
     if (size == 0 && !may_be_empty) return refuse("invalid zero-sized read");
     if (by == By::helper && !stack_bounds(reg, base, 0, size, write, by)) return false;
-    if (write) return true;
     Frame &frame = state_.frames[base.frame];
     const int64_t least =
         base.off + (base.bounds.is_known() ? static_cast<int64_t>(base.bounds.number()) : base.bounds.s64.least);
@@ -201,7 +209,12 @@ bool Engine::stack_range(unsigned reg, const Value &base, int64_t size, bool wri
         base.off + (base.bounds.is_known() ? static_cast<int64_t>(base.bounds.number()) : base.bounds.s64.most) + size;
     for (int64_t at = least; at < most; ++at) {
         const Byte byte = frame.byte_at(static_cast<int>(at));
-        if (byte != Byte::unset || rule(Rule::unset_stack)) continue;
+        if (write) {
+            if (byte == Byte::special && frame.slot(static_cast<int>(at)).value.sort == Sort::dynptr)
+                return refuse("potential write to dynptr at off={} disallowed", at);
+            continue;
+        }
+        if (byte != Byte::special && (byte != Byte::unset || rule(Rule::unset_stack))) continue;
         if (base.bounds.is_known())
             return refuse("invalid{} read from stack R{} off {}+{} size {}", by == By::helper ? " indirect" : "", reg, least,
                           at - least, size);

@@ -16,10 +16,11 @@ inline constexpr size_t kMostFrames = 8;
 
 /// What a byte of the stack holds.
 enum class Byte : uint8_t {
-    unset, ///< nothing was written
-    spill, ///< part of the slot's value
-    some,  ///< something: no more is known
-    zero,  ///< 0
+    unset,   ///< nothing was written
+    spill,   ///< part of the slot's value
+    some,    ///< something: no more is known
+    zero,    ///< 0
+    special, ///< part of a dynptr, an iterator, saved flags: the slot's value says of which
 };
 
 /// Eight bytes of the stack. `value` counts if bytes[0], the lowest one, is Byte::spill.
@@ -38,7 +39,7 @@ struct Slot {
     /// Forgets the value; its bytes are something.
     void forget_value() {
         for (Byte &byte : bytes)
-            if (byte == Byte::spill) byte = Byte::some;
+            if (byte == Byte::spill || byte == Byte::special) byte = Byte::some;
         value = {};
     }
 };
@@ -48,6 +49,7 @@ enum class CallKind : uint8_t {
     entry,    ///< nobody: the program itself, or a global function that is verified by itself
     call,     ///< an instruction
     callback, ///< a helper: when it returns, the helper may call again
+    later,    ///< the kernel, some time later: a timer, a work queue
 };
 
 /// One active function.
@@ -57,6 +59,9 @@ struct Frame {
     uint32_t call = 0;       ///< the instruction that called it
     uint32_t function = 0;   ///< its number in Flow::functions
     CallKind kind = CallKind::entry;
+    uint64_t rounds = 0;         ///< how often bpf_loop() of this frame has called back
+    size_t held = 0;             ///< callback: references that the caller has
+    int64_t least = 0, most = 1; ///< callback: what it may return
 
     /// The slot that the byte at `offset` from r10 (below 0) is in; it is made if it isn't there.
     [[nodiscard]] Slot &slot(int offset) {
@@ -83,12 +88,18 @@ struct Reference {
 struct State {
     std::vector<Frame> frames;
     std::vector<Reference> references;
-    ValueId lock = 0;        ///< the map value's id whose lock is held; 0: none
-    uint32_t lock_map = 0;   ///< and its map
-    uint32_t insn = 0;       ///< the next instruction
-    uint32_t step = 0;       ///< the last step of the walk on this path
-    uint32_t checkpoint = 0; ///< the last checkpoint that the path went through, from 1; 0: none
-    uint32_t loops = 0;      ///< may_goto taken
+    ValueId lock = 0;            ///< the map value's id whose lock is held; 0: none
+    uint32_t lock_map = 0;       ///< and its map
+    uint32_t insn = 0;           ///< the next instruction
+    uint32_t step = 0;           ///< the last step of the walk on this path
+    uint32_t checkpoint = 0;     ///< the last checkpoint that the path went through, from 1; 0: none
+    uint32_t loops = 0;          ///< may_goto taken
+    uint32_t later = 0;          ///< how many timers, or the like, one inside of the other, led here
+    uint32_t rcu = 0;            ///< RCU sections
+    uint32_t no_preempt = 0;     ///< sections without preemption
+    uint32_t no_irq = 0;         ///< sections without interrupts
+    std::vector<Reference> irqs; ///< saved interrupt flags, oldest first
+    bool sleeps = false;         ///< a work queue's function, which may sleep although the program may not
 
     [[nodiscard]] Frame &frame() { return frames.back(); }
     [[nodiscard]] const Frame &frame() const { return frames.back(); }

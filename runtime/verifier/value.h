@@ -27,7 +27,26 @@ enum class Sort : uint8_t {
     memory,      ///< into so many bytes: a ring buffer's record, a global function's argument
     object,      ///< to a struct of the kernel, known by BTF
     function,    ///< to a function of the program, for helpers that call back
+    socket,      ///< to a socket, as the structs that programs see in its place have it
+    flow_keys,   ///< to the struct bpf_flow_keys of a flow dissector
+    buffer,      ///< to so many bytes that whoever attaches the program has: `size` isn't known
+    arena,       ///< into an arena: any access is good, since the kernel catches those that aren't
+    dynptr,      ///< a dynptr: in the stack, or what a callback is given
+    iterator,    ///< an iterator, in the stack
+    irq_flag,    ///< saved interrupt flags, in the stack
 };
+
+/// How far a pointer to an object may be believed.
+enum class Trust : uint8_t {
+    plain,     ///< got by walking, from before kernels told these apart: it may be read, and helpers take it
+    trusted,   ///< the object is there
+    rcu,       ///< it is there until the end of the RCU section
+    untrusted, ///< it may be read, nothing more
+};
+/// Which of the structs for sockets.
+enum class SocketKind : uint8_t { common, full, tcp, xdp };
+/// Where a dynptr's bytes are.
+enum class DynptrKind : uint8_t { none, memory, ring, packet, xdp };
 
 /// Numbers for what must be told apart: two registers with the same id hold the same number, or the same pointer with other
 /// fixed offsets. 0: none.
@@ -44,21 +63,30 @@ inline constexpr int32_t kBehindEnd = -2; ///< compared: behind it
 
 /// One value.
 struct Value {
-    Sort sort = Sort::unset;  ///< what it is: nothing yet, a number, or a kind of pointer
-    bool maybe_null = false;  ///< not compared with 0 yet
-    bool read_only = false;   ///< memory that can't be written to
-    bool ring_record = false; ///< memory: a ring buffer's reserved record
-    bool sum = false;         ///< number: its id's number plus `off`
-    uint8_t frame = 0;        ///< stack: of which frame
-    int32_t off = 0;          ///< pointer: the fixed part; number with `sum`: the constant that was added
-    int32_t range = 0;        ///< packet: so many bytes from where its id's variable part ends are inside of the packet
-    uint32_t map = 0;         ///< map, map_value, map_key: which of the object's maps
-    uint32_t size = 0;        ///< memory: how many bytes
-    uint32_t type = 0;        ///< object: BTF id; function: its first instruction
-    ValueId id = 0;           ///< for `same as`
-    ValueId ref = 0;          ///< the reference that it is
-    uint32_t node = kNoNode;  ///< where it came from
-    Bounds bounds;            ///< number: what it is; pointer: the variable part
+    Sort sort = Sort::unset;                ///< what it is: nothing yet, a number, or a kind of pointer
+    bool maybe_null = false;                ///< not compared with 0 yet
+    bool read_only = false;                 ///< memory that can't be written to
+    bool ring_record = false;               ///< memory: a ring buffer's reserved record
+    bool sum = false;                       ///< number: its id's number plus `off`
+    bool owned = false;                     ///< object: the program's own, of a type of its BTF
+    bool shared = false;                    ///< object: reached through a list or a tree that has it: good while the lock is held
+    bool per_cpu = false;                   ///< object: each processor has one
+    bool user = false;                      ///< object: in the memory of user space
+    bool first = false;                     ///< dynptr, iterator: the slot that counts
+    Trust trust = Trust::plain;             ///< object
+    SocketKind socket = SocketKind::common; ///< socket
+    DynptrKind dynptr = DynptrKind::none;   ///< dynptr
+    uint8_t frame = 0;                      ///< stack: of which frame
+    int32_t off = 0;                        ///< pointer: the fixed part; number with `sum`: the constant that was added
+    int32_t range = 0;       ///< packet: so many bytes from where its id's variable part ends are inside of the packet
+    uint32_t map = 0;        ///< map, map_value, map_key: which of the object's maps
+    uint32_t size = 0;       ///< memory: how many bytes; iterator: how often it went on
+    uint32_t type = 0;       ///< object: BTF id; function: its first instruction; iterator: which (kfuncs.h)
+    ValueId id = 0;          ///< for `same as`
+    ValueId ref = 0;         ///< the reference that it is
+    ValueId parent = 0;      ///< memory, dynptr: the dynptr that it is a part of
+    uint32_t node = kNoNode; ///< where it came from
+    Bounds bounds;           ///< number: what it is; pointer: the variable part
 
     /// Whether it is a number.
     [[nodiscard]] bool is_number() const { return sort == Sort::number; }

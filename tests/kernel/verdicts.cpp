@@ -1,5 +1,7 @@
 // verdicts SECONDS [SEED], verdicts FILE...: what the kernel's verifier and ours say of programs, compared.
 //
+// verdicts --lines FILE...: a line a program, fields between tabs, for tests/corpus/verdicts.py.
+//
 // Of random programs until time is up, or of all programs in files (objects, source text). A program that ours accepts and the
 // kernel refuses is a failure; other differences are listed. Random programs that ours accepts are run in the emulator, too: a
 // number that leaves the range that ours derived is a failure. Set VERDICTS_SHOW to see each.
@@ -78,7 +80,47 @@ void run(Sum &sum, const ObjectSpec &spec, uint64_t seed) {
     }
 }
 
-void compare_file(Sum &sum, const char *path) {
+// Tabs and newlines separate.
+std::string one_field(std::string text) {
+    for (char &c : text)
+        if (c == '\t' || c == '\n') c = ' ';
+    return text;
+}
+
+// What the kernel's own tests say of a program by tags at its function (tools/testing/selftests/bpf/progs/bpf_misc.h):
+// "success", "failure", or nothing; then the messages that they expect, joined by "|".
+std::pair<std::string, std::string> expected_of(const ObjectSpec &spec, const ProgramSpec &program) {
+    std::pair<std::string, std::string> out;
+    if (spec.btf.empty() || program.func_info.empty()) return out;
+    const Result<btf::Btf> types = btf::Btf::parse(spec.btf, spec.name);
+    if (!types) return out;
+    for (btf::TypeId id = types->first_id(); id < types->end_id(); ++id) {
+        const Result<btf::Type> tag = types->type(id);
+        if (!tag || tag->kind != btf::Kind::decl_tag || tag->size_or_type != program.func_info.front().type) continue;
+        std::string_view text = tag->name;
+        if (!text.starts_with("comment:")) continue;
+        text.remove_prefix(8);
+        if (text == "test_expect_success") out.first = "success";
+        if (text == "test_expect_failure") out.first = "failure";
+        if (!text.starts_with("test_expect_msg=")) continue;
+        text.remove_prefix(16);
+        while (!text.empty() && text.front() >= '0' && text.front() <= '9') text.remove_prefix(1); // of __COUNTER__, since 6.10
+        if (text.starts_with('=')) text.remove_prefix(1);
+        out.second += (out.second.empty() ? "" : "|") + std::string(text);
+    }
+    return out;
+}
+
+void print_line(const char *path, const ObjectSpec &spec, const ProgramSpec &program, const test::Verdicts &v) {
+    const auto [expected, messages] = expected_of(spec, program);
+    std::printf("%s\t%s\t%s\t%s\t%lld\t%s\t%s\t%lld\t%s\t%s\t%s\n", path, program.name.c_str(), program.section.c_str(),
+                word(v.kernel), static_cast<long long>(v.kernel_insn), one_field(v.kernel_reason).c_str(), word(v.ours),
+                static_cast<long long>(v.our_insn), one_field(v.our_reason).c_str(), expected.c_str(),
+                one_field(messages).c_str());
+    std::fflush(stdout);
+}
+
+void compare_file(Sum &sum, const char *path, bool lines) {
     FILE *file = std::fopen(path, "rb");
     if (!file) return;
     std::string bytes(16 << 20, '\0');
@@ -96,16 +138,28 @@ void compare_file(Sum &sum, const char *path) {
         if (!read) return;
         spec = std::move(*read);
     }
-    if (Result<std::shared_ptr<const btf::Btf>> types = kernel_btf())
-        if (!relocate_core(spec, CoreTargets{.kernel = types->get()})) return;
-    for (size_t n = 0; n < spec.programs.size(); ++n)
-        add(sum, test::verdicts_on(spec, n), std::string(path) + ":" + spec.programs[n].name, spec.programs[n]);
+    for (ProgramSpec &program : spec.programs) program.autoload = true; // others wouldn't be relocated
+    const Result<std::shared_ptr<const btf::Btf>> types = kernel_btf();
+    if (types && !relocate_core(spec, CoreTargets{.kernel = types->get()})) return;
+    verifier::VerifyOptions options;
+    if (types) options.kernel_types = types->get();
+    for (size_t n = 0; n < spec.programs.size(); ++n) {
+        const test::Verdicts both = test::verdicts_on(spec, n, options);
+        if (lines)
+            print_line(path, spec, spec.programs[n], both);
+        else
+            add(sum, both, std::string(path) + ":" + spec.programs[n].name, spec.programs[n]);
+    }
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
     Sum sum;
+    if (argc > 1 && std::string_view(argv[1]) == "--lines") {
+        for (int n = 2; n < argc; ++n) compare_file(sum, argv[n], true);
+        return 0;
+    }
     const double seconds = argc > 1 ? std::atof(argv[1]) : 10;
     if (seconds > 0) {
         const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : static_cast<uint64_t>(time(nullptr)) * 1'000'000;
@@ -121,7 +175,7 @@ int main(int argc, char **argv) {
         }
         std::printf("from seed %llu on\n", static_cast<unsigned long long>(seed));
     } else {
-        for (int n = 1; n < argc; ++n) compare_file(sum, argv[n]);
+        for (int n = 1; n < argc; ++n) compare_file(sum, argv[n], false);
     }
     std::printf(
         "%s verdicts: %llu programs, %llu refused by the kernel for safety, %llu for other reasons; decided %.2f%%, of "

@@ -37,9 +37,9 @@ inline bool is_modelled_kernel() {
 }
 
 /// `spec` is relocated.
-inline Verdicts verdicts_on(const ObjectSpec &spec, size_t number) {
+inline Verdicts verdicts_on(const ObjectSpec &spec, size_t number, const verifier::VerifyOptions &our_options = {}) {
     Verdicts out;
-    const verifier::Verdict ours = verifier::verify(spec, number);
+    const verifier::Verdict ours = verifier::verify(spec, number, our_options);
     out.ours = ours.outcome == verifier::Outcome::accepted  ? Said::accepted
                : ours.outcome == verifier::Outcome::refused ? Said::refused
                                                             : Said::neither;
