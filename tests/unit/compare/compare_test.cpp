@@ -204,16 +204,16 @@ TEST_CASE("compare: of machines what they don't have in common") {
 }
 
 TEST_CASE("compare: of 200 comparisons of like with like, 5 % at most cry wolf, however much they compare") {
-    for (const size_t figures : {size_t{1}, size_t{12}}) {
+    for (const size_t figures : {size_t{1}, size_t{6}}) {
         Times times;
         int wolves = 0, found = 0;
         for (int i = 0; i < 200; ++i) {
             std::string a, b, slower;
             for (size_t f = 0; f < figures; ++f) {
                 const std::string name = format("f{}", f);
-                std::vector<double> values = times.series(20, f % 3 == 2);
+                std::vector<double> values = times.series(12, f % 3 == 2);
                 a += series("", name, values);
-                values = times.series(20, f % 3 == 2);
+                values = times.series(12, f % 3 == 2);
                 b += series("", name, values);
                 for (double &one : values) one += 10;
                 slower += series("", name, values);
@@ -228,6 +228,6 @@ TEST_CASE("compare: of 200 comparisons of like with like, 5 % at most cry wolf, 
         }
         CAPTURE(figures);
         CHECK(wolves <= 10);
-        CHECK(found == 20); // what is there is still seen
+        CHECK(found >= 18); // of 20: what is there is still seen
     }
 }
