@@ -519,6 +519,11 @@ Verdict verify(const ObjectSpec &spec, size_t program_index, const VerifyOptions
     std::vector<uint32_t> entries;
     for (const GlobalFunction &function : types.global) entries.push_back(function.insn);
     Flow flow = flow_of(program.insns, entries);
+    if (types.many_catch) {
+        verdict.outcome = Outcome::refused;
+        verdict.reason = "multiple exception callback tags for main subprog";
+        return verdict;
+    }
     if (types.catches) {
         for (FunctionRange &function : flow.functions)
             if (function.begin == *types.catches) function.exceptions = true;
@@ -527,10 +532,6 @@ Verdict verify(const ObjectSpec &spec, size_t program_index, const VerifyOptions
             verdict.outcome = Outcome::refused;
             verdict.reason = std::move(reason);
         };
-        if (types.many_catch) {
-            refuse("multiple exception callback tags for main subprog");
-            return verdict;
-        }
         if (catches && (catches->parameters.size() != 1 || catches->parameters[0] != GlobalFunction::Parameter::number)) {
             refuse("exception cb only supports single integer argument");
             return verdict;

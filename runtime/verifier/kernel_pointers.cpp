@@ -115,7 +115,8 @@ bool Engine::pointer_argument(unsigned reg, const Value &value, Argument wanted,
         parts_ = own ? types_.parts_of_type(value.type) : types_.parts[value.map];
         std::erase_if(parts_,
                       [](const KernelPart &part) { return !part.name.ends_with("ptr") && part.name != "kptr_untrusted"; });
-        if (parts_.empty()) return refuse("R{} has no valid kptr", reg);
+        constexpr size_t kMostFields = 11; // BTF_FIELDS_MAX: of a type with more the kernel knows none
+        if (parts_.empty() || parts_.size() > kMostFields) return refuse("R{} has no valid kptr", reg);
         const int64_t off = value.off + static_cast<int64_t>(value.bounds.number());
         for (const KernelPart &part : parts_) {
             if (part.offset != off) continue;
