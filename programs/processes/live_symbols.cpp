@@ -1,7 +1,8 @@
-// Naming while processes come and go. A mapped file is opened at the first sample in it, while its process most likely lives, and
-// held by descriptor: then it doesn't matter that the process ends, its container is removed, or a package upgrade replaces the
-// file. Reading the symbols waits until a name is asked for. For outputs made at the end that keeps the capture small (a
-// descriptor a module), and one module's symbols are in memory at a time.
+// Naming while processes come and go. A mapped file is opened at the first sample in it, while its process most likely lives (or
+// earlier, when its unwind table is read: on a busy machine that takes longer than some processes live), and held by descriptor:
+// then it doesn't matter that the process ends, its container is removed, or a package upgrade replaces the file. Reading the
+// symbols waits until a name is asked for. For outputs made at the end that keeps the capture small (a descriptor a module), and
+// one module's symbols are in memory at a time.
 #include "programs/processes/live_symbols.h"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ namespace rawbpf::inline v0::processes {
 
 namespace {
 
-constexpr size_t kMostHeld = 400; // descriptors; the usual limit of a process is 1024
+constexpr size_t kMostHeld = 400;             // descriptors; the usual limit of a process is 1024
+constexpr size_t kMostUnused = kMostHeld / 2; // of files that no sample has been in: the others need their place
 constexpr uint64_t kReadAgainNs = 1'000'000'000;
 constexpr size_t kMostWarnings = 20;
 constexpr size_t kMostJits = 64; // perf maps in memory
@@ -57,6 +59,18 @@ void LiveSymbols::met(uint32_t module_id, Module &module, const std::vector<uint
         missed(format("{}: its build-id isn't known", module.path), image.error());
     }
     table.build_id = module.build_id;
+}
+
+void LiveSymbols::opened(uint32_t module_id, const Fd &file, const std::string &root) {
+    if (held_ >= kMostUnused) return;
+    Table &table = tables_[module_id];
+    if (table.file) return;
+    sys::Because why("held open from now on, so that its symbols can be read after the process has ended");
+    auto again = sys::duplicate(file.get());
+    if (!again) return; // met() tries once more
+    table.file = std::move(*again);
+    table.root = root;
+    ++held_;
 }
 
 bool LiveSymbols::met_jit(uint32_t pid) {
@@ -96,7 +110,7 @@ Result<symbols::MappedFile> open_mapped(const Module &module, const std::vector<
 }
 
 void LiveSymbols::hold(Table &table, const Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) {
-    if (held_ >= kMostHeld) return;
+    if (table.file || held_ >= kMostHeld) return;
     sys::Because why("held open, so that its symbols can be read after the process has ended");
     auto opened = open_mapped(module, pids, start, end);
     if (!opened) return;

@@ -29,6 +29,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
     Result<symbols::ProcessMaps> maps(uint32_t pid) override;
     uint32_t parent(uint32_t pid) override;
     void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) override;
+    void opened(uint32_t module_id, const Fd &file, const std::string &root) override;
     bool met_jit(uint32_t pid) override;
     std::optional<bool> is_program(uint32_t pid, const symbols::Region &region) override;
 
@@ -48,7 +49,7 @@ class LiveSymbols : public MapsSource, public SymbolSource {
 
   private:
     struct Table {
-        Fd file;          // the very file, held open since a process was seen to run it
+        Fd file;          // the very file, held open since its unwind table was read, or a process was seen to run it
         std::string root; // the file system it came from, for its separate debug file
         bool loaded = false;
         bool told = false; // that a name could not be read

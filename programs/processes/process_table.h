@@ -12,11 +12,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "programs/processes/stacks.h"
+#include "runtime/base/fd.h"
 #include "runtime/symbols/symbols.h"
 
 namespace rawbpf::inline v0::processes {
@@ -32,6 +34,9 @@ class MapsSource {
     /// A module that a sample lies in, met for the first time, while the process (or the ones it was forked from, nearest first)
     /// may still be alive: the chance to get hold of its file. [start, end) is where the first of `pids` has it mapped.
     virtual void met(uint32_t module_id, Module &module, const std::vector<uint32_t> &pids, uint64_t start, uint64_t end) = 0;
+    /// Somebody else opened a module's file, below `root` (empty: ours), before a sample lay in it. Its process may have ended
+    /// when one does, so this is the chance to keep the file.
+    virtual void opened(uint32_t /*module_id*/, const Fd & /*file*/, const std::string & /*root*/) {}
     /// Whether a file in memory (memfd_create) that the process has mapped there is a program or a library, which one can be
     /// started from; else it is code that was made at run time. nullopt: it is gone.
     virtual std::optional<bool> is_program(uint32_t /*pid*/, const symbols::Region & /*region*/) { return false; }
@@ -85,6 +90,8 @@ class ProcessTable {
 
     /// The user frame at `address`. A place with module kNone: in no mapping known of.
     [[nodiscard]] FrameLocation locate(uint32_t pid, uint64_t address, bool caller, uint64_t now_ns);
+    /// A module's file was opened, below `root` (empty: ours): whoever reads the maps may keep it.
+    void opened(uint32_t module, const Fd &file, const std::string &root) { source_.opened(module, file, root); }
     /// True when the process has no user memory at all, so that no user stack of it can be missing.
     [[nodiscard]] bool kernel_thread(uint32_t pid, uint64_t now_ns);
     /// Processes that samples were located in.

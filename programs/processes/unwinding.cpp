@@ -134,6 +134,7 @@ bool Unwinding::walk(UserStack &stack) {
 Result<Fd> Unwinding::open(uint32_t pid, const unwind::CodeMapping &mapping) {
     auto opened = open_mapped(table_.modules()[mapping.module], {pid, table_.parent(pid)}, mapping.start, mapping.end);
     if (!opened) return Unexpected(std::move(opened).error());
+    table_.opened(mapping.module, opened->file, opened->root);
     return std::move(opened->file);
 }
 

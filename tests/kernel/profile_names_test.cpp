@@ -163,18 +163,13 @@ TEST_CASE("profile: a program below another root is named with that root's files
         options.delivery = delivery;
         options.kernel_stacks = false;
         options.workload = {"env", "RAWBPF_TEST_WORKLOAD=split:1500", "chroot", root.path, "/bin/app"};
-        // Its root can be looked into while it lives. On a starved machine we may come too late; not every time.
-        double share = 0;
-        int tries = 0;
-        for (; share == 0 && tries < 5; ++tries) {
-            Keep sink;
-            auto outcome = run_profile(options, sink);
-            if (!outcome && unable(outcome.error())) SKIP(outcome.error().message());
-            REQUIRE_MESSAGE(outcome, outcome.error().message());
-            if (outcome->workload_status != "exited with status 0") SKIP("needs chroot(1) and the right to use it");
-            share = sink.share("split_body");
-        }
-        CHECK(share > 0.5);
-        if (tries > 1) FLAKY("nothing was found below its root in " + std::to_string(tries - 1) + " profiles");
+        // Its root can be looked into while it lives: its files are held from when their unwind tables are read.
+        Keep sink;
+        auto outcome = run_profile(options, sink);
+        if (!outcome && unable(outcome.error())) SKIP(outcome.error().message());
+        REQUIRE_MESSAGE(outcome, outcome.error().message());
+        if (outcome->workload_status != "exited with status 0") SKIP("needs chroot(1) and the right to use it");
+        CHECK(sink.share("split_body") >
+              0.2); // the rest, on a starved machine: the dynamic linker, and what came before its mappings were known
     }
 }
