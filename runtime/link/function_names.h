@@ -29,6 +29,10 @@ struct FunctionNames {
     [[nodiscard]] bool match(std::string_view pattern) const;
 };
 
+/// False where FunctionNames(symbol).match(pattern) can only be false, told without demangling: what a mangled symbol is readable
+/// as has the symbol's own words, and few others. True: perhaps.
+[[nodiscard]] bool could_match(std::string_view pattern, std::string_view symbol);
+
 /// A demangled name without its parameters, what is returned, and qualifiers: "void ns::f<int>(int) const" -> "ns::f<int>".
 [[nodiscard]] std::string_view without_parameters(std::string_view readable);
 

@@ -349,21 +349,23 @@ Result<UserFunction> UserFunctions::find(const std::string &wanted) const {
 
 Result<std::vector<UserFunction>> UserFunctions::match(const std::string &pattern) const {
     std::vector<UserFunction> out;
-    NearestNames near(pattern);
     TRY(each_named(*state_, [&](std::string_view name, const elf::Symbol &symbol, size_t, bool) {
         std::string_view plain = split_version(name).name;
         if (symbol.type == STT_GNU_IFUNC) return; // its code is what chooses, and runs once
+        if (!could_match(pattern, plain)) return;
         const FunctionNames names(plain);
-        if (!names.match(pattern)) {
-            near.see(names.bare);
-            return;
-        }
+        if (!names.match(pattern)) return;
         if (std::optional<uint64_t> offset = state_->elf.file_offset(symbol.value))
             out.push_back({names.shown(), *offset, symbol.size, std::string(plain), names.suffix});
     }));
-    if (out.empty())
+    if (out.empty()) {
+        NearestNames near(pattern);
+        TRY(each_named(*state_, [&](std::string_view name, const elf::Symbol &symbol, size_t, bool) {
+            if (symbol.type != STT_GNU_IFUNC) near.see(FunctionNames(split_version(name).name).bare);
+        }));
         return Unexpected(
             make_error(Errc::not_found, format("{}: no function is described by \"{}\"", state_->path, pattern), near.hint()));
+    }
     // Aliases share their place: the kernel would run the program twice.
     stable_sort(out, [](const UserFunction &a, const UserFunction &b) { return a.offset < b.offset; });
     out.erase(

@@ -1,6 +1,12 @@
 // The names that people have for functions: symbols, readable, without parameters.
 #include "runtime/link/function_names.h"
 
+#include <cctype>
+#include <string>
+
+#include "runtime/base/format.h"
+#include "runtime/elf/elf.h"
+#include "runtime/sys/file.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -28,6 +34,43 @@ TEST_CASE("function names: what the compiler appended is told") {
     CHECK(FunctionNames("work.part.1.cold").suffix == ".part.1.cold");
     CHECK(FunctionNames("main.(*srv).Handle").shown() == "main.(*srv).Handle"); // Go's own
     CHECK(FunctionNames("main.(*srv).Handle").bare == "main.(*srv).Handle");
+}
+
+// By the names of this program itself: each word of what a symbol reads as is a pattern that finds it.
+TEST_CASE("function names: what can't match is told without demangling, and nothing else") {
+    CHECK(could_match("*lookup*", "_ZN5CacheIiE6lookupERKii"));
+    CHECK_FALSE(could_match("*insert*", "_ZN5CacheIiE6lookupERKii"));
+    CHECK_FALSE(could_match("*insert*", "lookup"));
+    CHECK(could_match("*operator*", "_ZN1AclEi"));
+    CHECK(could_match("*unsigned*", "_Z1fj"));
+    CHECK(could_match("*string*", "_Z1fSs"));
+
+    const Result<sys::Mapping> image = sys::map_file("/proc/self/exe");
+    REQUIRE(image);
+    const Result<elf::Elf> file = elf::Elf::parse(image->bytes(), "/proc/self/exe");
+    REQUIRE(file);
+    const elf::Section *section = file->find_section(".symtab");
+    REQUIRE(section); // this program isn't stripped
+    const Result<elf::SymbolTable> symbols = file->symbol_table(*section);
+    REQUIRE(symbols);
+    size_t mangled = 0;
+    std::string missed;
+    for (size_t i = 0; i < symbols->size() && missed.size() < 1000; i += 7) {
+        const std::string_view symbol = symbols->name(i).value_or("");
+        if (!symbol.starts_with("_Z")) continue;
+        ++mangled;
+        const std::string readable = FunctionNames(symbol).readable;
+        const auto in_word = [&](size_t n) {
+            return n < readable.size() && (std::isalpha(static_cast<unsigned char>(readable[n])) || readable[n] == '_');
+        };
+        for (size_t at = 0, end = 0; at < readable.size(); at = end + 1) {
+            for (end = at; in_word(end);) ++end;
+            const std::string pattern = "*" + readable.substr(at, end - at) + "*";
+            if (!could_match(pattern, symbol)) append(missed, "{} {}\n", symbol, pattern);
+        }
+    }
+    CHECK(mangled > 100);
+    CHECK(missed == "");
 }
 
 TEST_CASE("function names: each form is found") {
