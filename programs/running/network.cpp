@@ -176,7 +176,7 @@ class Search {
             body.tcm_parent = parent;
             const Result<std::vector<std::byte>> answer = dump(RTM_GETTFILTER, body);
             if (!answer) continue; // no such qdisc
-            each_message<tcmsg>(*answer, [&](const tcmsg &filter, Bytes attributes) {
+            each_message<tcmsg>(*answer, [&, where = where](const tcmsg &filter, Bytes attributes) {
                 bool bpf = false;
                 Bytes options;
                 each_attribute(attributes, [&](uint16_t type, Bytes value) {
