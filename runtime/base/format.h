@@ -10,6 +10,8 @@
 #include <fmt/core.h>
 #endif
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace rawbpf::inline v0 {
 
@@ -18,14 +20,27 @@ namespace rawbpf::inline v0 {
 /// The formatted text as a new string.
 [[nodiscard, gnu::visibility("hidden")]] std::string format_from(fmt::string_view text, fmt::format_args args);
 
+/// Whether each version of fmt can format it. fmt 10 and newer refuse a class that only converts to a string_view; fmt 9 takes
+/// it.
+template <class T> inline constexpr bool formats_everywhere =
+    !std::is_class_v<T> || !std::is_convertible_v<const T &, std::string_view> || std::is_same_v<T, std::string> ||
+    std::is_same_v<T, std::string_view>;
+
+/// fmt's arguments, for a call that ends before they do.
+template <class... Args> auto format_arguments(Args &...args) {
+    static_assert((formats_everywhere<std::remove_cv_t<Args>> && ...),
+                  "a class that only converts to a string_view: pass the string_view itself");
+    return fmt::make_format_args(args...);
+}
+
 /// `append(out, "{} of {:#x}", n, x)`: fmt's format strings, checked at compile time.
 template <class... Args> void append(std::string &out, fmt::format_string<Args...> text, Args &&...args) {
-    vformat_to(out, text, fmt::make_format_args(args...));
+    vformat_to(out, text, format_arguments(args...));
 }
 
 /// The formatted text as a new string.
 template <class... Args> [[nodiscard]] std::string format(fmt::format_string<Args...> text, Args &&...args) {
-    return format_from(text, fmt::make_format_args(args...));
+    return format_from(text, format_arguments(args...));
 }
 
 } // namespace rawbpf::inline v0
