@@ -7,6 +7,8 @@
 //      r5 = *(u64 *)(r1 + 32)      refused; fexit: the result
 //
 // As btf_ctx_access() of kernel/bpf/btf.c.
+#include <algorithm>
+
 #include "asm/attach_types.h"
 #include "asm/kinds.h"
 #include "runtime/verifier/engine.h"

@@ -10,6 +10,8 @@
 // How often a loop goes round nobody knows, and nobody needs to: it is enough that after some rounds nothing new is known at l
 // (prune.cpp compares such a state with those before it on the same path). For that to come soon, numbers that have decided
 // nothing are forgotten each time (widen()): a counter would be another one in each round.
+#include <algorithm>
+
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

@@ -17,22 +17,19 @@
 enum { PORTION = 16384 };
 
 static long bpf(int command, union bpf_attr *attr) { return syscall(SYS_bpf, command, attr, sizeof *attr); }
-static long must(long answer, const char *what)
-{
+static long must(long answer, const char *what) {
     if (answer < 0) {
         fprintf(stderr, "objects-floor: %s: %s\n", what, strerror(errno));
         exit(1);
     }
     return answer;
 }
-static void pin(int fd, const char *path)
-{
+static void pin(int fd, const char *path) {
     union bpf_attr attr = {.pathname = (uintptr_t)path, .bpf_fd = (uint32_t)fd};
     must(bpf(BPF_OBJ_PIN, &attr), path);
 }
 
-static void programs(void)
-{
+static void programs(void) {
     int count = 0;
     for (uint32_t id = 0;; ++count) {
         union bpf_attr next = {.start_id = id};
@@ -49,12 +46,12 @@ static void programs(void)
     }
     printf("%d\n", count);
 }
-static void load(const char *path, int n)
-{
+static void load(const char *path, int n) {
     const struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K}, {.code = BPF_JMP | BPF_EXIT}};
     for (int i = 0; i < n; ++i) {
         char name[4096];
-        union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insn_cnt = 2, .insns = (uintptr_t)insns, .license = (uintptr_t) "GPL"};
+        union bpf_attr attr = {
+            .prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insn_cnt = 2, .insns = (uintptr_t)insns, .license = (uintptr_t) "GPL"};
         snprintf(attr.prog_name, sizeof attr.prog_name, "floor_%d", i);
         const int fd = (int)must(bpf(BPF_PROG_LOAD, &attr), "a program");
         snprintf(name, sizeof name, "%s_%d", path, i);
@@ -62,29 +59,32 @@ static void load(const char *path, int n)
         close(fd);
     }
 }
-static void fill(const char *path, uint32_t n)
-{
+static void fill(const char *path, uint32_t n) {
     union bpf_attr make = {.map_type = BPF_MAP_TYPE_HASH, .key_size = 8, .value_size = 8, .max_entries = n, .map_name = "floor"};
     const int fd = (int)must(bpf(BPF_MAP_CREATE, &make), "a map");
     static uint64_t keys[PORTION], values[PORTION];
     for (uint32_t at = 0; at < n;) {
         const uint32_t some = n - at < PORTION ? n - at : PORTION;
         for (uint32_t i = 0; i < some; ++i) keys[i] = at + i, values[i] = (uint64_t)(at + i) * 3;
-        union bpf_attr attr = {.batch = {.keys = (uintptr_t)keys, .values = (uintptr_t)values, .count = some, .map_fd = (uint32_t)fd}};
+        union bpf_attr attr = {
+            .batch = {.keys = (uintptr_t)keys, .values = (uintptr_t)values, .count = some, .map_fd = (uint32_t)fd}};
         must(bpf(BPF_MAP_UPDATE_BATCH, &attr), "entries");
         at += some;
     }
     pin(fd, path);
 }
-static void entries(const char *path)
-{
+static void entries(const char *path) {
     union bpf_attr open = {.pathname = (uintptr_t)path};
     const int fd = (int)must(bpf(BPF_OBJ_GET, &open), path);
     static uint64_t keys[PORTION], values[PORTION];
     uint64_t in = 0, out = 0, count = 0;
     for (int first = 1;; first = 0) {
-        union bpf_attr attr = {.batch = {.in_batch = first ? 0 : (uintptr_t)&in, .out_batch = (uintptr_t)&out, .keys = (uintptr_t)keys,
-                                         .values = (uintptr_t)values, .count = PORTION, .map_fd = (uint32_t)fd}};
+        union bpf_attr attr = {.batch = {.in_batch = first ? 0 : (uintptr_t)&in,
+                                         .out_batch = (uintptr_t)&out,
+                                         .keys = (uintptr_t)keys,
+                                         .values = (uintptr_t)values,
+                                         .count = PORTION,
+                                         .map_fd = (uint32_t)fd}};
         const long answer = bpf(BPF_MAP_LOOKUP_BATCH, &attr);
         if (answer < 0 && errno != ENOENT) must(answer, "a portion");
         count += attr.batch.count;
@@ -94,8 +94,7 @@ static void entries(const char *path)
     printf("%llu\n", (unsigned long long)count);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "programs") == 0)
         programs();
     else if (argc == 4 && strcmp(argv[1], "load") == 0)

@@ -18,13 +18,11 @@
 
 enum { SK_MSG_VERDICT = 7, NETFILTER = 45, IPV4 = 2, LOCAL_IN = 1 };
 
-static void fail(const char *what)
-{
+static void fail(const char *what) {
     fprintf(stderr, "holder: %s: %s\n", what, strerror(errno));
     exit(1);
 }
-static int pinned(const char *path)
-{
+static int pinned(const char *path) {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.pathname = (uintptr_t)path;
@@ -32,8 +30,7 @@ static int pinned(const char *path)
     if (fd < 0) fail(path);
     return fd;
 }
-static void keep_link(int program, int target, uint32_t type, const uint32_t *more, size_t words)
-{
+static void keep_link(int program, int target, uint32_t type, const uint32_t *more, size_t words) {
     uint32_t attr[16] = {(uint32_t)program, (uint32_t)target, type, 0};
     memcpy(attr + 4, more, words * sizeof *more);
     if (syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof attr) < 0) fail("a link");
@@ -41,8 +38,7 @@ static void keep_link(int program, int target, uint32_t type, const uint32_t *mo
     fflush(stdout);
     for (;;) pause();
 }
-static struct rtattr *put(struct nlmsghdr *message, unsigned short type, const void *bytes, size_t size)
-{
+static struct rtattr *put(struct nlmsghdr *message, unsigned short type, const void *bytes, size_t size) {
     struct rtattr *at = (struct rtattr *)((char *)message + NLMSG_ALIGN(message->nlmsg_len));
     at->rta_type = type;
     at->rta_len = (unsigned short)RTA_LENGTH(size);
@@ -50,8 +46,7 @@ static struct rtattr *put(struct nlmsghdr *message, unsigned short type, const v
     message->nlmsg_len = NLMSG_ALIGN(message->nlmsg_len) + RTA_ALIGN(at->rta_len);
     return at;
 }
-static void make_netkit(const char *name)
-{
+static void make_netkit(const char *name) {
     char room[512] __attribute__((aligned(4))) = {0};
     struct nlmsghdr *message = (struct nlmsghdr *)room;
     message->nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg));
@@ -70,8 +65,7 @@ static void make_netkit(const char *name)
     if (error->error != 0) fail("a netkit interface");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "netkit") == 0) {
         make_netkit(argv[2]);
     } else if (argc == 3 && strcmp(argv[1], "netfilter") == 0) {

@@ -1,4 +1,5 @@
-// What the tools are to see, a known number of times: workload KIND COUNT. It prints its process id, and begins when /tmp/go is there.
+// What the tools are to see, a known number of times: workload KIND COUNT. It prints its process id, and begins when /tmp/go is
+// there.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,26 +20,23 @@
 #include <time.h>
 #include <unistd.h>
 
-static void fail(const char *what)
-{
+static void fail(const char *what) {
     fprintf(stderr, "workload: %s: %s\n", what, strerror(errno));
     exit(1);
 }
-static void rest(long ns)
-{
+static void rest(long ns) {
     struct timespec t = {0, ns};
     nanosleep(&t, NULL);
 }
-static void reap(void)
-{
+static void reap(void) {
     int status;
     if (wait(&status) < 0) fail("wait");
 }
 
-static void do_exec(int n)
-{
+static void do_exec(int n) {
     for (int i = 0; i < n; ++i) {
-        char file[] = "/bin/true", name[] = "true", first[] = "first", number[16]; // on the stack: execsnoop-libbpf can't read pages that nobody has touched
+        char file[] = "/bin/true", name[] = "true", first[] = "first",
+             number[16]; // on the stack: execsnoop-libbpf can't read pages that nobody has touched
         snprintf(number, sizeof number, "%d", i);
         char *words[] = {name, first, number, NULL};
         pid_t child = fork();
@@ -49,8 +47,7 @@ static void do_exec(int n)
         reap();
     }
 }
-static void do_exit(int n)
-{
+static void do_exit(int n) {
     for (int i = 0; i < n; ++i) {
         if (fork() == 0) {
             if (i % 4 == 3) raise(SIGKILL);
@@ -59,8 +56,7 @@ static void do_exit(int n)
         reap();
     }
 }
-static void do_open(int n)
-{
+static void do_open(int n) {
     for (int i = 0; i < n; ++i) {
         char name[64];
         snprintf(name, sizeof name, "/tmp/%s_%d", i % 2 ? "missing" : "made", i);
@@ -68,8 +64,7 @@ static void do_open(int n)
         if (fd >= 0) close(fd);
     }
 }
-static void do_stat(int n)
-{
+static void do_stat(int n) {
     struct stat st;
     for (int i = 0; i < n; ++i) {
         char name[64];
@@ -77,8 +72,7 @@ static void do_stat(int n)
         stat(name, &st);
     }
 }
-static void do_kill(int n)
-{
+static void do_kill(int n) {
     pid_t child = fork();
     if (child == 0)
         for (;;) pause();
@@ -86,8 +80,7 @@ static void do_kill(int n)
     kill(child, SIGKILL);
     reap();
 }
-static void do_file(int n)
-{
+static void do_file(int n) {
     char page[4096] = {1};
     int fd = open("/tmp/workload_data", O_RDWR | O_CREAT, 0600);
     if (fd < 0) fail("/tmp/workload_data");
@@ -98,23 +91,19 @@ static void do_file(int n)
     }
     close(fd);
 }
-__attribute__((noinline)) int workload_step(int i)
-{
+__attribute__((noinline)) int workload_step(int i) {
     __asm__ volatile("" ::: "memory");
     return i + 1;
 }
-static void do_call(int n)
-{
+static void do_call(int n) {
     int sum = 0;
     for (int i = 0; i < n; ++i) sum = workload_step(sum);
     if (sum != n) exit(1);
 }
-static void do_syscall(int n)
-{
+static void do_syscall(int n) {
     for (int i = 0; i < n; ++i) syscall(SYS_getpgid, 0);
 }
-static void do_tcp(int n)
-{
+static void do_tcp(int n) {
     int listener = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(4711), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -124,7 +113,8 @@ static void do_tcp(int n)
         char bytes[4096];
         for (int i = 0; i < n; ++i) {
             int one = accept(listener, NULL, NULL);
-            while (read(one, bytes, sizeof bytes) > 0) {}
+            while (read(one, bytes, sizeof bytes) > 0) {
+            }
             close(one);
         }
         _exit(0);
@@ -136,21 +126,20 @@ static void do_tcp(int n)
         if (connect(fd, (void *)&at, sizeof at) != 0) fail("connecting");
         if (write(fd, bytes, sizeof bytes) != sizeof bytes) fail("sending");
         shutdown(fd, SHUT_WR);
-        while (read(fd, bytes, sizeof bytes) > 0) {}
+        while (read(fd, bytes, sizeof bytes) > 0) {
+        }
         close(fd);
     }
     reap();
 }
 static uint32_t word;
 static volatile int rounds_left;
-static void *waiter(void *unused)
-{
+static void *waiter(void *unused) {
     prctl(PR_SET_NAME, "wk_waits");
     while (rounds_left > 0) syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL, NULL, 0);
     return unused;
 }
-static void do_futex(int n)
-{
+static void do_futex(int n) {
     pthread_t thread;
     rounds_left = n;
     if (pthread_create(&thread, NULL, waiter, NULL) != 0) fail("a thread");
@@ -161,16 +150,14 @@ static void do_futex(int n)
     }
     pthread_join(thread, NULL);
 }
-static void do_leak(int n)
-{
+static void do_leak(int n) {
     for (int i = 0; i < n; ++i) {
         void *volatile kept = malloc(1000);
         if (i % 2 == 0) free(kept);
     }
     sleep(4); // it still has them when the tools look
 }
-static void do_block(int n)
-{
+static void do_block(int n) {
     int fd = open("/dev/nullb0", O_RDONLY | O_DIRECT);
     void *page;
     if (fd < 0 || posix_memalign(&page, 4096, 4096) != 0) fail("/dev/nullb0");
@@ -178,8 +165,7 @@ static void do_block(int n)
         if (pread(fd, page, 4096, (off_t)(i % 1000) * 4096) != 4096) fail("reading /dev/nullb0");
 }
 // Nobody is behind that address, and nothing says so: each connection's first segment is sent again after 1 and after 3 s.
-static void do_retransmit(int n)
-{
+static void do_retransmit(int n) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(4711)};
     inet_pton(AF_INET, "10.9.0.2", &at.sin_addr);
     for (int i = 0; i < n; ++i) {
@@ -188,16 +174,28 @@ static void do_retransmit(int n)
     }
     sleep(5);
 }
-static void do_sleep(int n)
-{
+static void do_sleep(int n) {
     for (int i = 0; i < n; ++i) rest(1000000);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct { const char *name; void (*run)(int); } kinds[] = {
-        {"exec", do_exec}, {"exit", do_exit}, {"open", do_open}, {"stat", do_stat}, {"kill", do_kill}, {"file", do_file}, {"call", do_call},
-        {"syscall", do_syscall}, {"tcp", do_tcp}, {"futex", do_futex}, {"leak", do_leak}, {"block", do_block}, {"retransmit", do_retransmit}, {"sleep", do_sleep}};
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(int);
+    } kinds[] = {{"exec", do_exec},
+                 {"exit", do_exit},
+                 {"open", do_open},
+                 {"stat", do_stat},
+                 {"kill", do_kill},
+                 {"file", do_file},
+                 {"call", do_call},
+                 {"syscall", do_syscall},
+                 {"tcp", do_tcp},
+                 {"futex", do_futex},
+                 {"leak", do_leak},
+                 {"block", do_block},
+                 {"retransmit", do_retransmit},
+                 {"sleep", do_sleep}};
     if (argc != 3) return 2;
     char name[16];
     snprintf(name, sizeof name, "wk_%.12s", argv[1]);

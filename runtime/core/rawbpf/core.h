@@ -1,5 +1,5 @@
-/* <rawbpf/core.h>: the loader for programs in C and in C++: an object file's maps and programs into the kernel, attached, read, and
-   taken out again. It is all of librawbpf-core.a (pkg-config rawbpf-core).
+/* <rawbpf/core.h>: the loader for programs in C and in C++: an object file's maps and programs into the kernel, attached, read,
+   and taken out again. It is all of librawbpf-core.a (pkg-config rawbpf-core).
 
         rawbpf_open_file()                  an object file, read and checked: nothing is in the kernel yet
           rawbpf_set_global(), rawbpf_set_entries(), rawbpf_select()
@@ -8,14 +8,14 @@
           rawbpf_map_lookup() ..., rawbpf_ring_open() ...
         rawbpf_close()                      everything is detached and released
 
-   Errors. Every function that can fail returns 0 or more when it went well and a negative `enum rawbpf_code` when it didn't, and fills
-   `error`, which may be NULL: the code, errno where the kernel gave one, a sentence, what would help, and the end of the verifier's log.
-   Nothing here throws, starts a thread, sets a locale or prints.
+   Errors. Every function that can fail returns 0 or more when it went well and a negative `enum rawbpf_code` when it didn't, and
+   fills `error`, which may be NULL: the code, errno where the kernel gave one, a sentence, what would help, and the end of the
+   verifier's log. Nothing here throws, starts a thread, sets a locale or prints.
 
    Threads. An object may be used by one thread at a time, different objects by different threads.
 
-   Memory. operator new and delete of the program are this library's: malloc and free, or what rawbpf_set_memory() was given. Where memory
-   runs out the program is ended (abort) after the hook returned NULL; there is no half-made state to go on with.
+   Memory. operator new and delete of the program are this library's: malloc and free, or what rawbpf_set_memory() was given.
+   Where memory runs out the program is ended (abort) after the hook returned NULL; there is no half-made state to go on with.
 
    Kernels: 5.10 and newer, and what an object needs itself. The least kernel of a function stands with it. */
 #ifndef RAWBPF_CORE_H
@@ -63,12 +63,13 @@ typedef struct rawbpf_ring rawbpf_ring;
 /** This library's version, "0.1.0". */
 const char *rawbpf_core_version(void);
 
-/** Where this library's memory comes from. To be called before everything else, and once. `allocate` returns memory that is aligned for
-    every type, or NULL; `release` gets what it returned. NULL for both: malloc and free. */
-void rawbpf_set_memory(void *(*allocate)(size_t size, void *context), void (*release)(void *memory, void *context), void *context);
+/** Where this library's memory comes from. To be called before everything else, and once. `allocate` returns memory that is
+   aligned for every type, or NULL; `release` gets what it returned. NULL for both: malloc and free. */
+void rawbpf_set_memory(void *(*allocate)(size_t size, void *context), void (*release)(void *memory, void *context),
+                       void *context);
 
-/** Reads an object file that clang or gcc made for the BPF target. Errors: not_found, permission, io; bad_input names the section and the
-    offset; unsupported for big-endian objects. */
+/** Reads an object file that clang or gcc made for the BPF target. Errors: not_found, permission, io; bad_input names the section
+   and the offset; unsupported for big-endian objects. */
 int rawbpf_open_file(const char *path, rawbpf_object **object, struct rawbpf_error *error);
 /** The same, from memory, which isn't needed any more afterwards. `name` is for messages and names of data sections' maps. */
 int rawbpf_open_memory(const void *bytes, size_t size, const char *name, rawbpf_object **object, struct rawbpf_error *error);
@@ -77,40 +78,45 @@ void rawbpf_close(rawbpf_object *object);
 
 /* ---- before rawbpf_load() ---- */
 
-/** The value that a global variable has when the programs begin. `size` must be the variable's. Errors: not_found, also where the object
-    has no types (compile it with -g); invalid_argument: another size, or the object is loaded. */
+/** The value that a global variable has when the programs begin. `size` must be the variable's. Errors: not_found, also where the
+   object has no types (compile it with -g); invalid_argument: another size, or the object is loaded. */
 int rawbpf_set_global(rawbpf_object *object, const char *name, const void *value, size_t size, struct rawbpf_error *error);
 /** How many entries a map has (bytes of a ring buffer). Errors: not_found; invalid_argument: the object is loaded. */
 int rawbpf_set_entries(rawbpf_object *object, const char *map, uint32_t entries, struct rawbpf_error *error);
-/** Whether rawbpf_load() loads a program: all but those of sections that begin with "?" by default. Errors: as rawbpf_set_entries(). */
+/** Whether rawbpf_load() loads a program: all but those of sections that begin with "?" by default. Errors: as
+ * rawbpf_set_entries(). */
 int rawbpf_select(rawbpf_object *object, const char *program, int wanted, struct rawbpf_error *error);
-/** The kernel's types for CO-RE: a BTF file in place of /sys/kernel/btf/vmlinux. Errors: invalid_argument: the object is loaded. */
+/** The kernel's types for CO-RE: a BTF file in place of /sys/kernel/btf/vmlinux. Errors: invalid_argument: the object is loaded.
+ */
 int rawbpf_set_btf(rawbpf_object *object, const char *path, struct rawbpf_error *error);
 
-/** Makes the maps, relocates, and loads the programs. Where it fails nothing stays in the kernel, and it may be called again. Errors:
-    permission (names the capability), unsupported (names the feature and its kernel), rejected, no_memory, kernel. */
+/** Makes the maps, relocates, and loads the programs. Where it fails nothing stays in the kernel, and it may be called again.
+   Errors: permission (names the capability), unsupported (names the feature and its kernel), rejected, no_memory, kernel. */
 int rawbpf_load(rawbpf_object *object, struct rawbpf_error *error);
 
 /* ---- attaching; the object must be loaded ---- */
 
-/** Attaches each program whose section's name says where. Returns how many were. Errors: those of the kernel; what was attached by
-    this call is detached then. */
+/** Attaches each program whose section's name says where. Returns how many were. Errors: those of the kernel; what was attached
+   by this call is detached then. */
 int rawbpf_attach(rawbpf_object *object, struct rawbpf_error *error);
 
-/** Where a program goes when its section's name doesn't say it. All zero but for `pid`, `cgroup_fd` and `target` where nothing is said:
-    RAWBPF_PLACE_INIT. */
+/** Where a program goes when its section's name doesn't say it. All zero but for `pid`, `cgroup_fd` and `target` where nothing is
+   said: RAWBPF_PLACE_INIT. */
 struct rawbpf_place {
-    const char *target;   /**< in place of what the section's name says behind the slash: "vfs_read", "/usr/lib/libc.so.6:malloc"; or NULL */
-    int pid;              /**< uprobes and USDT: this process alone; 0 or less: all */
-    uint32_t interface;   /**< xdp, tc, tcx, netkit: the index of the network interface */
-    int egress;           /**< tc: 1 for what leaves */
-    int fd;               /**< of a cgroup, a network namespace, a perf event ...; -1: none */
-    uint64_t cookie;      /**< what bpf_get_attach_cookie() returns (5.15) */
+    const char *target; /**< in place of what the section's name says behind the slash: "vfs_read", "/usr/lib/libc.so.6:malloc";
+                           or NULL */
+    int pid;            /**< uprobes and USDT: this process alone; 0 or less: all */
+    uint32_t interface; /**< xdp, tc, tcx, netkit: the index of the network interface */
+    int egress;         /**< tc: 1 for what leaves */
+    int fd;             /**< of a cgroup, a network namespace, a perf event ...; -1: none */
+    uint64_t cookie;    /**< what bpf_get_attach_cookie() returns (5.15) */
 };
-#define RAWBPF_PLACE_INIT { NULL, -1, 0, 0, -1, 0 }
+#define RAWBPF_PLACE_INIT                                                                                                        \
+    { NULL, -1, 0, 0, -1, 0 }
 /** Attaches one program. `place` may be NULL: where its section's name says. Errors: not_found (no such program; no such target),
     invalid_argument (says what is missing), unsupported (with the kernel that brings it), permission, busy. */
-int rawbpf_attach_program(rawbpf_object *object, const char *program, const struct rawbpf_place *place, struct rawbpf_error *error);
+int rawbpf_attach_program(rawbpf_object *object, const char *program, const struct rawbpf_place *place,
+                          struct rawbpf_error *error);
 /** Detaches all that was attached, and says whether that worked. */
 int rawbpf_detach(rawbpf_object *object, struct rawbpf_error *error);
 /** A loaded program's descriptor, which the object keeps; rawbpf_code where there is none. */
@@ -129,8 +135,8 @@ size_t rawbpf_map_value_size(const rawbpf_map *map);
 uint32_t rawbpf_map_entries(const rawbpf_map *map);
 /** Copies the value at `key` into `value`, which has rawbpf_map_value_size() bytes. Errors: not_found: no entry has this key. */
 int rawbpf_map_lookup(const rawbpf_map *map, const void *key, void *value, struct rawbpf_error *error);
-/** Sets the value at `key`. `flags`: BPF_ANY (0), BPF_NOEXIST (1), BPF_EXIST (2), BPF_F_LOCK (4). Errors: no_memory: the map is full;
-    busy and not_found as `flags` say. */
+/** Sets the value at `key`. `flags`: BPF_ANY (0), BPF_NOEXIST (1), BPF_EXIST (2), BPF_F_LOCK (4). Errors: no_memory: the map is
+   full; busy and not_found as `flags` say. */
 int rawbpf_map_update(const rawbpf_map *map, const void *key, const void *value, uint64_t flags, struct rawbpf_error *error);
 /** Takes an entry out. Errors: not_found; invalid_argument for an array. */
 int rawbpf_map_delete(const rawbpf_map *map, const void *key, struct rawbpf_error *error);
@@ -141,12 +147,13 @@ int rawbpf_map_next_key(const rawbpf_map *map, const void *key, void *next, stru
 
 /** The reading end of a map of type BPF_MAP_TYPE_RINGBUF; one a map. Errors: not_found; invalid_argument: no ring buffer. */
 int rawbpf_ring_open(rawbpf_object *object, const char *map, rawbpf_ring **ring, struct rawbpf_error *error);
-/** Waits for records at most `timeout_ms` (-1: for ever, 0: not at all) and calls `handle` for each that is there; `record` is good
-    during the call only, and `handle` returns 0 to go on or 1 to stop. Returns how many were read; 0: none until then, or a signal came.
-    Errors: bad_input: the ring holds what no kernel writes. */
-int rawbpf_ring_read(rawbpf_ring *ring, int timeout_ms, int (*handle)(const void *record, size_t size, void *context), void *context,
-                     struct rawbpf_error *error);
-/** For a loop with poll(2) of its own: a descriptor that becomes readable when there are records, after rawbpf_ring_read(ring, 0, ...). */
+/** Waits for records at most `timeout_ms` (-1: for ever, 0: not at all) and calls `handle` for each that is there; `record` is
+   good during the call only, and `handle` returns 0 to go on or 1 to stop. Returns how many were read; 0: none until then, or a
+   signal came. Errors: bad_input: the ring holds what no kernel writes. */
+int rawbpf_ring_read(rawbpf_ring *ring, int timeout_ms, int (*handle)(const void *record, size_t size, void *context),
+                     void *context, struct rawbpf_error *error);
+/** For a loop with poll(2) of its own: a descriptor that becomes readable when there are records, after rawbpf_ring_read(ring, 0,
+ * ...). */
 int rawbpf_ring_fd(const rawbpf_ring *ring);
 /** NULL is nothing. The map stays. */
 void rawbpf_ring_close(rawbpf_ring *ring);
