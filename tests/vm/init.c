@@ -13,7 +13,9 @@
 //      env NAME=VALUE
 //      directory /path          the command's working directory
 //      arg WORD                 the command and its arguments, in order (escaped: \n is a line end, \\ a backslash)
-#define _GNU_SOURCE
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // Meson gives it, too
+#endif
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
