@@ -255,7 +255,6 @@ const Command kLabCheck{
 const Command kLabGrade{
     .name = "lab grade",
     .summary = "what rawbpf lab check starts",
-    .description = "Carries out a lesson's check in this process, with bounds.",
     .options = kCheckOptions,
     .operand = "DIR",
     .least_operands = 0,
