@@ -255,6 +255,7 @@ const Command kLabCheck{
 const Command kLabGrade{
     .name = "lab grade",
     .summary = "what rawbpf lab check starts",
+    .description = {},
     .options = kCheckOptions,
     .operand = "DIR",
     .least_operands = 0,

@@ -28,6 +28,8 @@ bool Engine::find_call(KernelCall &call) {
     const bool too_old = call.row && !at_least(options_.kernel, call.row->since);
     if (!id || too_old) {
         if (fixup->weak) return refuse("invalid func unknown#{}", fixup->insn);
+        // Known to no kernel of the table: no loader finds it. Others may be a module's, whose types aren't these.
+        if (!call.row) return refuse("kernel function {}: not in {}", call.name, types.name());
         return undecided(format("kernel function {}, which isn't in {}", call.name, types.name()));
     }
     if (!call.row) return undecided(format("kernel function {}", call.name));

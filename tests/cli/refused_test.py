@@ -302,10 +302,6 @@ again:
 ]
 
 
-# Of these, `verify` doesn't know what it would have to.
-NOT_DECIDED = {"released-twice"}
-
-
 def marked(text, mark):
     return [n for n, line in enumerate(text.splitlines(), 1) if line.endswith(mark)]
 
@@ -333,13 +329,10 @@ def judged(name, file, source, kind, words, marks, options=()):
 
 
 def verified(name, file, loaded, options):
-    """What the kernel said, without it and as nobody: the same class at the same instruction. What isn't modelled isn't decided."""
+    """What the kernel said, without it and as nobody: the same class at the same instruction."""
     r = as_nobody("verify", "--json", *options, file)
     row = [r for r in map(json.loads, r.out.splitlines()) if r["type"] == "verdict"][-1]
-    if row["verdict"] == "not decided":
-        assert r.code == 3 and row["reason"] and name in NOT_DECIDED, (name, row)
-        return
-    assert r.code == 1 and row["verdict"] == "refused" and name not in NOT_DECIDED, (name, row)
+    assert r.code == 1 and row["verdict"] == "refused", (name, row)
     assert row["class"] == loaded["class"], (name, row, loaded["class"], loaded["reason"])
     if row["class"] not in ("loop", "complexity"):  # where it gave up says nothing
         assert row["insn"] == loaded["insn"], (name, row, loaded["insn"], loaded["reason"])
