@@ -81,6 +81,7 @@ constexpr Row kRows[] = {
     row("helper", kHelper, Part::assembler),
     row("attr", kAttr, Part::objects),
     row("new", kNew, Part::assembler),
+    row("vm bundle", kVmBundle, Part::objects),
     row("vm", kVm, Part::objects),
     row("doctor", kDoctor),
     row("completion", kCompletion),

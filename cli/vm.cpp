@@ -1,4 +1,5 @@
-// `rawbpf vm`: rawbpf, or any command, on another kernel. The work is done by the script that guests.h names; this turns into it.
+// `rawbpf vm`: rawbpf, or any command, on another kernel; `rawbpf vm bundle`: a folder that can do that elsewhere. The work is
+// done by the script that guests.h names; these turn into it.
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
@@ -70,6 +71,32 @@ constexpr Example kExamples[] = {
     {"rawbpf vm --list", "which kernels there are"},
 };
 
+constexpr Option kBundleOptions[] = {
+    {.name = "kernel",
+     .letter = 'k',
+     .kind = Kind::text,
+     .argument = "NAME[,NAME...]",
+     .help = "which kernels it has: rawbpf vm --list lists their names",
+     .section = "What is in it",
+     .fallback = "6.12"},
+};
+constexpr Id kBundleKernel = find(kBundleOptions, "kernel");
+constexpr Example kBundleExamples[] = {
+    {"dist/rawbpf-x86_64 vm bundle class", "the folder class: ./start in it is a student's first command"},
+};
+
+int run_bundle(const Arguments &a) {
+    constexpr std::string_view who = "rawbpf vm bundle";
+    Result<std::vector<std::string>> words = guest_command();
+    if (!words) return complain(who, words.error());
+    const Result<std::vector<std::string>> kernels = kernel_names(a.text(kBundleKernel));
+    if (!kernels) return complain(who, kernels.error(), 2);
+    words->insert(words->end(), kernels->begin(), kernels->end());
+    words->push_back(format("--bundle={}", a.operands()[0]));
+    const std::string program = words->front();
+    return complain(who, sys::become(program, *words));
+}
+
 int run_vm(const Arguments &a) {
     Result<std::vector<std::string>> words = guest_command();
     if (!words) return complain(kWho, words.error());
@@ -114,6 +141,27 @@ const Command kVm{
     .examples = kExamples,
     .workload = true,
     .run = run_vm,
+};
+
+const Command kVmBundle{
+    .name = "vm bundle",
+    .summary = "make a folder for a class: rawbpf, the lessons, a kernel, and what boots it",
+    .description =
+        "Makes the folder DIR, which works offline and without root on any Linux of this architecture: rawbpf as one static file "
+        "for x86_64 and for arm64, the lessons, the kernels, QEMU and Python with their libraries, which are used where a system "
+        "has none of its own. Its first command is ./start; README.md in it has the steps for Linux, WSL2, macOS and containers. "
+        "When all is there, a guest is booted with nothing but what is in DIR.\n\n"
+        "It takes what rawbpf vm takes, and a static rawbpf: the one that is called, those beside it that are called "
+        "rawbpf-x86_64 and rawbpf-arm64 (./dev dist makes them), or those in folders that RAWBPF_DIST_amd64 and "
+        "RAWBPF_DIST_arm64 "
+        "name. Pages in folders that RAWBPF_PAGE and RAWBPF_SLIDES name come along.\n\n"
+        "The exit status is 3 if something that DIR needs can't be had, and then there is no DIR; 2 if DIR is there already.",
+    .options = kBundleOptions,
+    .examples = kBundleExamples,
+    .operand = "DIR",
+    .least_operands = 1,
+    .most_operands = 1,
+    .run = run_bundle,
 };
 
 } // namespace rawbpf::inline v0::cli
