@@ -38,6 +38,7 @@ constexpr Row kRows[] = {
     row("attach", kAttach, Part::objects),
     row("verify", kVerify, Part::verifier),
     row("explain", kExplain, Part::verifier),
+    row("draw", kDraw, Part::verifier),
     row("exec", kExec, Part::emulator),
     row("step", kStep, Part::emulator),
     row("bench", kBench, Part::emulator),

@@ -11,7 +11,7 @@ namespace rawbpf::inline v0::cli {
 
 extern const Command kProfile, kReport, kTrace, kCustom;
 extern const Command kUsdtList, kUsdtValidate, kUsdtTrace;
-extern const Command kRun, kLoad, kAttach, kExec, kStep, kBench, kCompare, kVerify, kExplain;
+extern const Command kRun, kLoad, kAttach, kExec, kStep, kBench, kCompare, kVerify, kExplain, kDraw;
 extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kLabList, kLabStart, kLabCheck, kLabGrade;
 extern const Command kTop, kProgList, kProgShow, kProgDump, kProgRun, kProgPin, kMapList, kMapShow, kMapDump, kMapWatch, kMapGet,
