@@ -345,7 +345,7 @@ TEST_CASE("describe: every field of every command's attributes has a name") {
         std::vector<bool> named(command.size);
         for (const size_t at : command.padding) std::fill_n(named.begin() + static_cast<std::ptrdiff_t>(at), 4, true);
         for (const sys::Field &field : sys::fields_of(command.command, command.attach_type))
-            for (size_t i = 0; i < field.size; ++i) named[field.offset + i] = true;
+            for (size_t i = field.offset; i < std::min<size_t>(field.offset + field.size, command.size); ++i) named[i] = true;
         for (size_t i = 0; i < command.size; ++i) {
             CAPTURE(command.command);
             CAPTURE(command.attach_type);
