@@ -41,15 +41,24 @@ Errc kind_of_errno(int os) {
     }
 }
 
+// Another C library may have other numbers (WebAssembly's has), so that its words would be wrong.
+#ifdef __GLIBC__
+static const char *c_library_name(int os) { return strerrorname_np(os); }
+static const char *c_library_sentence(int os) { return strerrordesc_np(os); }
+#else
+static const char *c_library_name(int) { return nullptr; }
+static const char *c_library_sentence(int) { return nullptr; }
+#endif
+
 std::string errno_name(int os) {
     if (os == 524) return "ENOTSUPP";
-    const char *name = strerrorname_np(os);
+    const char *name = c_library_name(os);
     return name ? std::string(name) : format("errno {}", os);
 }
 
 std::string Error::message() const {
     if (os == 0 || kind == Errc::rejected) return context; // the verifier's words say more than "Permission denied"
-    const char *sentence = os == 524 ? "Operation is not supported" : strerrordesc_np(os);
+    const char *sentence = os == 524 ? "Operation is not supported" : c_library_sentence(os);
     std::string out = context;
     if (!out.empty()) out += ": ";
     out += sentence ? sentence : "unknown error";

@@ -17,7 +17,7 @@ std::string hex_text(Bytes bytes, std::string_view between) {
     return out;
 }
 std::string hex_text(std::string_view bytes, std::string_view between) {
-    return hex_text(std::as_bytes(std::span(bytes)), between);
+    return hex_text(std::as_bytes(std::span(bytes.data(), bytes.size())), between);
 }
 
 } // namespace rawbpf::inline v0

@@ -127,7 +127,7 @@ uint64_t perf_event_output(Machine &m, R r) {
     const uint64_t index = r[3] & BPF_F_INDEX_MASK;
     if (r[3] & ~BPF_F_INDEX_MASK) return errno_of(-EINVAL);
     if (index != BPF_F_CURRENT_CPU && map->max_entries() && index >= map->max_entries()) return errno_of(-E2BIG);
-    return errno_of(m.record({reinterpret_cast<const char *>(data), r[5]}) ? 0 : -ENOSPC);
+    return errno_of(m.record({reinterpret_cast<const char *>(data), static_cast<size_t>(r[5])}) ? 0 : -ENOSPC);
 }
 
 /// A format, with the zero that ends it, if there is one. False: a fault.
@@ -294,7 +294,7 @@ uint64_t number_in(Machine &m, R r, bool is_signed) {
     if (!into) return 0;
     uint64_t value = 0;
     bool negative = false;
-    const int64_t length = parse_number({reinterpret_cast<const char *>(text), r[2]}, r[3], value, negative);
+    const int64_t length = parse_number({reinterpret_cast<const char *>(text), static_cast<size_t>(r[2])}, r[3], value, negative);
     std::memset(into, 0, sizeof value);
     if (length < 0) return errno_of(length);
     if (!is_signed && negative) return errno_of(-EINVAL);

@@ -127,7 +127,7 @@ void EmulatedMap::each_record(const std::function<void(std::string_view)> &take)
     for (uint64_t at = 0; at < head_->produced;) {
         uint32_t length;
         std::memcpy(&length, values_ + at, sizeof length);
-        const uint64_t bytes = length & ~(kBusy | kDiscarded);
+        const size_t bytes = length & ~(kBusy | kDiscarded);
         if (!(length & (kBusy | kDiscarded))) take({reinterpret_cast<const char *>(values_ + at + kRecordHeader), bytes});
         at += padded(kRecordHeader + bytes);
     }

@@ -99,7 +99,7 @@ template <class T> [[nodiscard]] std::span<const T> part_of(const std::vector<T>
     auto before = [](const T &item, uint64_t insn) { return item.insn < insn; };
     auto first = std::lower_bound(list.begin(), list.end(), uint64_t(from), before);
     auto last = std::lower_bound(first, list.end(), uint64_t(from) + count, before);
-    return {first, last};
+    return {list.data() + (first - list.begin()), static_cast<size_t>(last - first)};
 }
 
 } // namespace rawbpf::inline v0::object

@@ -116,7 +116,8 @@ class SpecReader {
         auto piece = [](const auto &list, uint32_t from, uint32_t to) {
             auto below = [](const auto &entry, uint32_t insn) { return entry.insn < insn; };
             const auto first = std::lower_bound(list.begin(), list.end(), from, below);
-            return std::span(first, std::lower_bound(first, list.end(), to, below));
+            const auto last = std::lower_bound(first, list.end(), to, below);
+            return std::span(list.data() + (first - list.begin()), static_cast<size_t>(last - first));
         };
         std::vector<bool> starts(program.insns.size(), true);
         for (size_t i = 0; i + 1 < starts.size(); ++i)
