@@ -6,12 +6,10 @@
 #include <cctype>
 #include <cstring>
 
-#include "asm/nearest.h"
 #include "programs/exec/input.h"
 #include "runtime/base/fail.h"
 #include "runtime/elf/elf.h"
 #include "runtime/object/elf_object.h"
-#include "runtime/object/sections.h"
 #include "runtime/object/spec_unit.h"
 #include "runtime/object/unit_object.h"
 
@@ -31,17 +29,6 @@ bool read_beside(void *context, std::string_view path, std::string &text) {
     return true;
 }
 
-/// Loaders other than ours may know more than the list; so it is a warning.
-bool is_section(std::string_view section, std::string &hint) {
-    if (find_section_kind(section)) return true;
-    std::string_view kind = section.substr(section.starts_with('?'));
-    kind = kind.substr(0, kind.find('/'));
-    Nearest near(kind);
-    for (const SectionKind &known : section_kinds()) near.offer(known.name.substr(0, known.name.find_last_not_of("/+") + 1));
-    hint = near.hint();
-    return false;
-}
-
 std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
 
 } // namespace
@@ -53,7 +40,7 @@ Result<Unit> assemble_file(const InputFile &file, bool lines, std::vector<LabelP
     options.name = file.name();
     options.lines = lines;
     options.include = read_beside;
-    options.section = is_section;
+    options.section = exec::known_section;
     options.context = &folder;
     Assembled assembled = assemble(text_of(file.bytes()), options);
     if (!assembled.warnings.empty()) say(assembled.warning_report());

@@ -5,18 +5,13 @@
 
 #include "cli/asm_file.h"
 #include "programs/exec/input.h"
+#include "programs/exec/knowledge.h"
 #include "runtime/base/fail.h"
 #include "runtime/object/core.h"
 
 namespace rawbpf::inline v0::cli {
 
-verifier::VerifyOptions ProgramInput::verify_options() const {
-    constexpr uint32_t kMostSteps = 100'000; // some milliseconds
-    verifier::VerifyOptions out;
-    out.most_steps = kMostSteps;
-    if (!packet && !memory.empty()) out.memory = static_cast<uint32_t>(memory.size());
-    return out;
-}
+verifier::VerifyOptions ProgramInput::verify_options() const { return exec::options_as_run(packet, memory.size()); }
 
 Result<ProgramInput> open_program(std::string_view file, std::string_view program, std::string_view btf) {
     ProgramInput out;

@@ -15,7 +15,6 @@
 #include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/sys/terminal.h"
-#include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -75,12 +74,8 @@ Result<Stepping> prepare(const Arguments &a) {
     return out;
 }
 Result<void> enter(Stepping &s) {
-    s.machine = TRY(emulator::Machine::create(s.input.spec, {.limit = 0, .stepping = true}));
-    if (s.input.packet)
-        TRY(s.machine->set_packet(s.input.memory, s.input.spec.programs[s.input.program].type == BPF_PROG_TYPE_XDP));
-    else
-        TRY(s.machine->set_memory(s.input.memory));
-    return s.machine->enter(s.input.program);
+    s.machine = TRY(exec::enter(s.input.spec, s.input.program, s.input.memory, s.input.packet));
+    return {};
 }
 
 int trace(exec::Walk &walk, const Arguments &a) {

@@ -2,7 +2,6 @@
 // offsets; types come from a file, or from the running kernel, which shows them to everybody.
 #include "cli/verify_input.h"
 
-#include <cerrno>
 #include <span>
 #include <utility>
 
@@ -12,12 +11,11 @@
 #include "cli/experiment_input.h"
 #include "cli/parts.h"
 #include "programs/exec/input.h"
+#include "programs/explain/verified.h"
 #include "programs/render/json_line.h"
 #include "runtime/base/fail.h"
-#include "runtime/kernel/program_error.h"
 #include "runtime/kernel/refusal_advice.h"
 #include "runtime/object/core.h"
-#include "runtime/verifier/print.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -98,28 +96,15 @@ Result<VerifyInput> ready_to_verify(std::vector<ObjectSpec> specs, std::string_v
 int show_verdict(const VerifyInput &input, VerifyInput::Which which, const VerdictStyle &style, std::string &text) {
     const ObjectSpec &spec = input.specs[which.spec];
     const ProgramSpec &program = spec.programs[which.program];
-    const verifier::Verdict verdict = verifier::verify(spec, which.program, input.options);
-    Refusal refusal;
-    std::string log;
-    if (verdict.outcome == Outcome::refused) {
-        log = verifier::log_text(spec, program, verdict);
-        const KeepRefusal keep(refusal);
-        Error error =
-            explain_refusal(spec, program, input.options.kernel_types, Error(Errc::rejected, EACCES, std::string()), log);
-        if (!style.verbose) error.log.clear();
-        if (!style.json) (void)complain(style.who, in_context(std::move(error), spec.name), 1);
+    explain::Verified said = explain::verified(spec, which.program, input.options);
+    const verifier::Verdict &verdict = said.verdict;
+    if (verdict.outcome == Outcome::refused && !style.json) {
+        if (!style.verbose) said.error.log.clear();
+        (void)complain(style.who, in_context(std::move(said.error), spec.name), 1);
     }
-    const std::string_view word = verdict.outcome == Outcome::accepted  ? "accepted"
-                                  : verdict.outcome == Outcome::refused ? "refused"
-                                                                        : "not decided";
     if (style.json) {
         render::JsonLine line(text, "verdict");
-        line.text("program", program.name).text("section", program.section).text("verdict", word);
-        verdict.placed ? line.number("insn", verdict.insn) : line.null("insn");
-        line.text_or_null("reason", verdict.reason);
-        line.text_or_null("class", verdict.outcome == Outcome::refused ? refusal.kind : std::string_view());
-        line.text_or_null("message", refusal.sentence).text_or_null("hint", refusal.hint);
-        line.number("instructions", program.insns.size()).number("processed", verdict.processed).number("states", verdict.states);
+        explain::append_verdict(line, program, said);
     } else if (verdict.outcome == Outcome::accepted) {
         append(text, "{}: accepted: {} instructions, {} looked at, {} states kept\n", program_name(program), program.insns.size(),
                verdict.processed, verdict.states);

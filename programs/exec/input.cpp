@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "asm/nearest.h"
 #include "asm/program_types.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/object/elf_object.h"
+#include "runtime/object/sections.h"
 #include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::exec {
@@ -121,6 +123,16 @@ Result<size_t> choose_program(const ObjectSpec &spec, std::string_view name) {
     return Unexpected(make_error(Errc::invalid_argument,
                                  format("{}: there are {} programs: {}", spec.name, spec.programs.size(), names),
                                  format("choose one: --prog {}", spec.programs[0].name)));
+}
+
+bool known_section(std::string_view section, std::string &hint) {
+    if (find_section_kind(section)) return true;
+    std::string_view kind = section.substr(section.starts_with('?'));
+    kind = kind.substr(0, kind.find('/'));
+    Nearest near(kind);
+    for (const SectionKind &known : section_kinds()) near.offer(known.name.substr(0, known.name.find_last_not_of("/+") + 1));
+    hint = near.hint();
+    return false;
 }
 
 bool takes_packet(const ProgramSpec &program) { return program_type_row(program.type).run == ProgramRun::packet; }

@@ -1,6 +1,7 @@
 // The input of `exec` and `step`: a program in one of several forms, and bytes in hex.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,10 @@ namespace rawbpf::inline v0::exec {
 
 /// The program with this name, or the only one. Errors: not_found, invalid_argument when there are several; both list them.
 [[nodiscard]] Result<size_t> choose_program(const ObjectSpec &spec, std::string_view name);
+
+/// What AssembleOptions::section is told: whether our loader knows such a section; if not, a near one, as a hint. Loaders other
+/// than ours may know more, so it is a warning.
+[[nodiscard]] bool known_section(std::string_view section, std::string &hint);
 
 /// Programs of these types are given a packet by way of their context; others memory.
 [[nodiscard]] bool takes_packet(const ProgramSpec &program);

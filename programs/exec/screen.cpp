@@ -14,14 +14,14 @@
 // Rows are given out from both ends: place and keys always have theirs, then the code its least, then the others. The screen is
 // plain text: the same steps give the same screen, so that tests can read it.
 #include <algorithm>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "programs/exec/contents.h"
 #include "programs/exec/walk.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
+#include "runtime/base/hex.h"
 
 namespace rawbpf::inline v0::exec {
 
@@ -96,17 +96,6 @@ std::vector<std::string> in_lines(std::string_view text, int columns, size_t mos
     return out;
 }
 
-bool changed_register(const Walk &walk, int reg) {
-    for (const StepChange &change : walk.changes())
-        if (change.reg == reg) return true;
-    return false;
-}
-bool changed_byte(const Walk &walk, uint64_t address) {
-    for (const StepChange &change : walk.changes())
-        if (change.reg < 0 && address >= change.address && address < change.address + change.after.size()) return true;
-    return false;
-}
-
 // Sixteen bytes a row; at most `most` rows, from row `from` on.
 void append_rows(std::vector<std::string> &out, const Screen &screen, const Walk &walk, std::string_view title,
                  const uint8_t *bytes, uint64_t size, uint64_t address) {
@@ -122,62 +111,24 @@ void append_rows(std::vector<std::string> &out, const Screen &screen, const Walk
 
 std::vector<std::string> memory_panel(const Screen &screen, const Walk &walk) {
     std::vector<std::string> out;
-    for (const emulator::Object &object : walk.machine().memory().objects())
-        if (object.name == "memory" || object.name == "the packet")
-            append_rows(out, screen, walk, object.name == "memory" ? "memory" : "packet", object.bytes, object.size,
-                        object.address);
+    for (const MemoryView &view : memory_views(walk))
+        append_rows(out, screen, walk, view.name, view.bytes.data(), view.bytes.size(), view.address);
     if (out.empty()) out.emplace_back("memory  none was given");
     return out;
 }
 
-std::string some_bytes(const uint8_t *bytes, size_t size) {
-    std::string out;
-    for (size_t n = 0; n < size && n < 32; ++n) append(out, "{}{:02x}", n ? " " : "", bytes[n]);
-    return size > 32 ? out + " ..." : out;
-}
-
-// Entries of maps; of arrays those that aren't zero.
 std::vector<std::string> maps_panel(const Screen &screen, const Walk &walk) {
-    constexpr size_t kMostEntries = 256; // of one map
     std::vector<std::string> out;
-    for (const std::unique_ptr<emulator::EmulatedMap> &map : walk.machine().maps()) {
-        const size_t title = out.size();
-        out.emplace_back();
-        size_t entries = 0, zero = 0;
-        if (map->kind() == MapEngine::ring || map->kind() == MapEngine::queue || map->kind() == MapEngine::stack) {
-            map->each_record([&](std::string_view record) {
-                if (++entries <= kMostEntries)
-                    out.push_back(format("    {}", some_bytes(reinterpret_cast<const uint8_t *>(record.data()), record.size())));
-            });
-            out[title] = format("map {}: {} record{}", printable(map->name()), entries, entries == 1 ? "" : "s");
-            continue;
-        }
-        const bool array = map->kind() == MapEngine::array;
-        if (!array && map->kind() != MapEngine::hash && map->kind() != MapEngine::trie) {
-            out[title] = format("map {}: not shown", printable(map->name()));
-            continue;
-        }
-        for (uint32_t place = map->next_entry(0); place < map->max_entries(); place = map->next_entry(place + 1)) {
-            uint32_t index = 0;
-            const uint8_t *key = map->key_at(place, index), *value = map->value_at(place);
-            bool shown = !array || map->max_entries() == 1, changed = false;
-            for (uint32_t n = 0; n < map->value_size(); ++n) {
-                shown |= value[n] != 0;
-                changed |= changed_byte(walk, map->value_address(place) + n);
-            }
-            ++entries;
-            if (!shown && !changed) {
-                ++zero;
+    for (const MapView &map : map_views(walk)) {
+        out.push_back(format("map {}: {}", printable(map.name), map.summary));
+        for (const MapEntry &entry : map.entries) {
+            if (entry.key.empty()) {
+                out.push_back(format("    {}", some_bytes(entry.value)));
                 continue;
             }
-            if (entries - zero > kMostEntries) continue;
-            const std::string key_text = array ? format("{}", index) : some_bytes(key, map->key_size());
-            const std::string text =
-                format("  {} [{}] = {}", changed ? "*" : " ", key_text, some_bytes(value, map->value_size()));
-            out.push_back(changed ? screen.mark(text) : text);
+            const std::string text = format("  {} [{}] = {}", entry.changed ? "*" : " ", entry.key, some_bytes(entry.value));
+            out.push_back(entry.changed ? screen.mark(text) : text);
         }
-        out[title] = format("map {}: {} of {} entries{}", printable(map->name()), entries, map->max_entries(),
-                            zero ? format(", {} of them zero", zero) : std::string());
     }
     if (out.empty()) out.emplace_back("maps    none");
     return out;
@@ -202,29 +153,16 @@ std::vector<std::string> calls_panel(const Walk &walk) {
     return out;
 }
 
-// This frame's slots: what was changed by the last step, isn't zero, or is known to have been written.
 std::vector<std::string> stack_rows(const Screen &screen, const Walk &walk, Knowledge *knowledge) {
-    const uint32_t depth = walk.machine().cpu().depth;
-    const uint8_t *bytes = walk.machine().memory().frame(depth);
-    const uint64_t address = emulator::frame_address(depth);
     std::vector<std::string> out;
-    for (int offset = -8; offset >= -int{emulator::kFrameBytes}; offset -= 8) {
-        const size_t at = static_cast<size_t>(int{emulator::kFrameBytes} + offset);
-        uint64_t number = 0;
-        std::memcpy(&number, bytes + at, 8);
+    for (const StackSlot &slot : stack_slots(walk, knowledge)) {
         std::string text;
-        bool changed = false;
-        for (size_t n = at; n < at + 8; ++n) {
-            const bool here = changed_byte(walk, address + n);
-            changed |= here;
-            const std::string byte = format("{:02x}", bytes[n]);
-            append(text, " {}", here ? screen.mark(byte) : byte);
+        for (size_t n = 0; n < slot.bytes.size(); ++n) {
+            const std::string byte = hex_text(std::string_view(slot.bytes).substr(n, 1));
+            append(text, " {}", slot.changed >> n & 1 ? screen.mark(byte) : byte);
         }
-        const std::string known = knowledge ? knowledge->of_slot(offset) : std::string();
-        if (number == 0 && !changed && known.empty()) continue;
-        std::string row =
-            format("{:7} {:5} {}   {}", out.empty() ? "stack" : "", offset, text, printable(value_text(walk.machine(), number)));
-        if (!known.empty()) append(row, "   {{{}}}", known);
+        std::string row = format("{:7} {:5} {}   {}", out.empty() ? "stack" : "", slot.offset, text, printable(slot.value));
+        if (!slot.known.empty()) append(row, "   {{{}}}", slot.known);
         out.push_back(std::move(row));
     }
     if (out.empty()) out.emplace_back("stack   all zero");

@@ -12,8 +12,20 @@
 #include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/emulator/source.h"
+#include "runtime/sys/uapi.h"
 
 namespace rawbpf::inline v0::exec {
+
+Result<std::unique_ptr<emulator::Machine>> enter(const ObjectSpec &spec, size_t program, std::span<std::byte> memory,
+                                                 bool packet) {
+    std::unique_ptr<emulator::Machine> machine = TRY(emulator::Machine::create(spec, {.limit = 0, .stepping = true}));
+    if (packet)
+        TRY(machine->set_packet(memory, spec.programs[program].type == BPF_PROG_TYPE_XDP));
+    else
+        TRY(machine->set_memory(memory));
+    TRY(machine->enter(program));
+    return machine;
+}
 
 Walk::Walk(emulator::Machine &machine, const ObjectSpec &spec, std::vector<LabelPlace> labels)
     : machine_(&machine), spec_(&spec), labels_(std::move(labels)) {}

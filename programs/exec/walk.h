@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,11 @@
 #include "runtime/emulator/source.h"
 
 namespace rawbpf::inline v0::exec {
+
+/// A machine that steps, on which the program has been entered. `memory` is what r1 points to, or with `packet` the packet; it is
+/// borrowed, as the spec is. Errors: the Machine's.
+[[nodiscard]] Result<std::unique_ptr<emulator::Machine>> enter(const ObjectSpec &spec, size_t program,
+                                                               std::span<std::byte> memory, bool packet);
 
 /// One register or piece of memory that the last step changed.
 struct StepChange {

@@ -36,11 +36,8 @@ bool waits(Kind kind) { return kind == Kind::wait || kind == Kind::events || kin
 
 class Run {
   public:
-    Run(const Experiment &e, Plan plan, const RunSettings &settings, const sys::SignalFd &signals, Sink &sink)
-        : e_(e), plan_(std::move(plan)), settings_(settings), signals_(signals), sink_(sink),
-          own_(settings.replay    ? replayed_lab(e, plan_, *settings.replay)
-               : settings.emulate ? emulated_lab(e, plan_)
-                                  : kernel_lab(e, plan_)),
+    Run(MakeLab make, const Experiment &e, Plan plan, const RunSettings &settings, const sys::SignalFd &signals, Sink &sink)
+        : e_(e), plan_(std::move(plan)), settings_(settings), signals_(signals), sink_(sink), own_(make(e, plan_, settings)),
           lab_(*own_) {
         if (settings.record) lab_.record_to(&settings.record->moments);
     }
@@ -65,7 +62,6 @@ class Run {
             return outcome_;
         }
         if (!loaded) return std::move(loaded).failure();
-        TRY(open());
         TRY(lab_.attach());
         tell_attached();
         if (settings_.record) settings_.record->attached = lab_.attached();
@@ -128,9 +124,11 @@ class Run {
 
     // ---- waiting -------------------------------------------------------------------------------------------------------
 
+    // When something is waited for, and not before: steps that only run programs need nothing of the system.
     Result<void> open() {
+        if (epoll_.get() >= 0) return {};
         epoll_ = TRY(sys::epoll_create());
-        TRY(sys::epoll_add(epoll_.get(), signals_.fd(), EPOLLIN, kSignal));
+        if (signals_.fd() >= 0) TRY(sys::epoll_add(epoll_.get(), signals_.fd(), EPOLLIN, kSignal));
         for (int fd : lab_.ring_fds()) TRY(sys::epoll_add(epoll_.get(), fd, EPOLLIN | EPOLLET, kRings));
         return {};
     }
@@ -149,7 +147,7 @@ class Run {
         return std::all_of(children_.begin(), children_.end(), [](const sys::Child &child) { return child.ended(); });
     }
     Result<void> look_at_signals() {
-        while (TRY(signals_.read()) != 0) ++stops_;
+        while (signals_.fd() >= 0 && TRY(signals_.read()) != 0) ++stops_;
         outcome_.stopped = stops_ != 0;
         if (stops_ == 1) lab_.set_number(kStopped, 1);
         if (stops_ > 1) lab_.set_number(kLeft, 1);
@@ -157,6 +155,7 @@ class Run {
     }
     // Sleeps until something happens, `until_ns` at the latest. What came is in stops_, children and the lab's records.
     Result<void> sleep(uint64_t until_ns) {
+        TRY(open());
         int timeout = lab_.take_records() ? 0 : -1;
         const uint64_t now = sys::monotonic_ns();
         if (until_ns != UINT64_MAX)
@@ -225,6 +224,7 @@ class Run {
 
     Result<void> start(const std::vector<std::string> &command) {
         if (settings_.replay) return {}; // what came of it is recorded
+        TRY(open());
         const int output = settings_.form != OutputForm::text || settings_.quiet ? 2 : -1;
         Result<sys::Child> child = sys::Child::spawn(command, settings_.user, output);
         if (!child) return std::move(child).failure();
@@ -515,9 +515,9 @@ class Run {
 
 } // namespace
 
-Result<RunOutcome> run(const Experiment &experiment, Plan plan, const RunSettings &settings, const sys::SignalFd &signals,
-                       Sink &sink) {
-    return Run(experiment, std::move(plan), settings, signals, sink).run();
+Result<RunOutcome> run_in(MakeLab make, const Experiment &experiment, Plan plan, const RunSettings &settings,
+                          const sys::SignalFd &signals, Sink &sink) {
+    return Run(make, experiment, std::move(plan), settings, signals, sink).run();
 }
 
 } // namespace rawbpf::inline v0::experiment

@@ -1,6 +1,7 @@
 // Carries an experiment out: loads, attaches, does its steps, lets go.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,16 @@ struct RunOutcome {
     std::vector<std::pair<std::string, Number>> measures;
     std::vector<Failure> failures;
 };
+
+class Lab;
+/// Makes what an experiment works on (lab.h). The plan outlives it.
+using MakeLab = std::unique_ptr<Lab> (*)(const Experiment &experiment, Plan &plan, const RunSettings &settings);
+/// The kernel, the emulator or a recording, as the settings say.
+[[nodiscard]] std::unique_ptr<Lab> lab_as_set(const Experiment &experiment, Plan &plan, const RunSettings &settings);
+
+/// run() in a lab of the caller's choice: who has no kernel doesn't link what talks to one. `signals` may be closed (-1).
+[[nodiscard]] Result<RunOutcome> run_in(MakeLab make, const Experiment &experiment, Plan plan, const RunSettings &settings,
+                                        const sys::SignalFd &signals, Sink &sink);
 
 /// Signals on `signals` end what is waited for. Expectations that don't hold are shown and counted. Errors: the kernel refuses a
 /// program that isn't expected to be rejected, a probe can't be attached, a command can't be started, a map can't be read.

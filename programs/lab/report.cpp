@@ -4,9 +4,8 @@
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::lab {
-namespace {
 
-std::string one_line(const Report &report, const Finding &finding) {
+std::string finding_text(const Report &report, const Finding &finding) {
     std::string out = finding.sentence;
     while (out.ends_with('\n')) out.pop_back();
     if (!finding.why.empty()) append(out, ": {}", finding.why);
@@ -15,12 +14,10 @@ std::string one_line(const Report &report, const Finding &finding) {
     return out;
 }
 
-} // namespace
-
 std::string report_text(const Report &report) {
     std::string out;
     for (const Finding &finding : report.findings) {
-        append(out, "{}\n", one_line(report, finding));
+        append(out, "{}\n", finding_text(report, finding));
         if (!finding.hint.empty()) append(out, "hint: {}\n", finding.hint);
     }
     if (report.passed()) {

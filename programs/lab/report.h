@@ -28,6 +28,8 @@ struct Report {
     [[nodiscard]] bool passed() const { return findings.empty(); }
 };
 
+/// What is wrong, why, and where, without the hint.
+[[nodiscard]] std::string finding_text(const Report &report, const Finding &finding);
 /// Lines; the last one is the verdict.
 [[nodiscard]] std::string report_text(const Report &report);
 /// JSON lines: "finding" each, and a "result".
