@@ -1,0 +1,55 @@
+// What the page asks the engine, as JSON text. No logic of its own: the assembler, the emulator, the verifier and the lessons'
+// checker answer, by the same functions that the commands asm, step, verify and lab check call.
+//
+//      page.js --text, numbers--> exports.cpp --> Bridge --> asm/, programs/exec, programs/explain, programs/lab
+//              <----- JSON ------
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "asm/assemble.h"
+#include "programs/exec/walk.h"
+#include "runtime/object/spec.h"
+
+namespace rawbpf::inline v0::page {
+
+/// One program that somebody is writing, and a run of it.
+class Bridge {
+  public:
+    Bridge();
+    ~Bridge();
+
+    /// Assembles a text; a name that ends in ".hex" says that it is hex digits, as in the lessons. The run ends.
+    /// {"mistakes":[{"line","column","message","hint"}],"warnings":[...],"programs":[{"name","section","packet",
+    /// "instructions":[{"at","line","text","name","undefined","bytes","fields":[...]}]}]}
+    [[nodiscard]] std::string assemble(std::string_view text, std::string_view name);
+    /// What the verifier says of each program: {"verdicts":[{... the fields of `rawbpf verify --json`,
+    /// "line","column","report"}]}
+    [[nodiscard]] std::string verify() const;
+    /// Begins a run: `memory` in hex. The state, or {"error":...}.
+    [[nodiscard]] std::string enter(size_t program, std::string_view memory, bool packet);
+    /// "forward", "back", "run", "home", or "step" to go to step `n`. The state, or {"error":...} where nothing runs.
+    [[nodiscard]] std::string move(std::string_view how, uint64_t n = 0);
+    /// Carries a lesson's check (the text of its check.exp) out: {"passed","summary","findings":[{"text","line","hint"}]}, or
+    /// {"error":...}.
+    [[nodiscard]] static std::string check(uint32_t number, std::string_view lesson, std::string_view file, std::string_view text,
+                                           std::string_view check);
+
+  private:
+    [[nodiscard]] std::string state() const;
+    void end_run();
+
+    bool ready_ = false; ///< spec_ is of the last text
+    ObjectSpec spec_;
+    std::vector<LabelPlace> labels_;
+    std::vector<std::byte> memory_;
+    std::unique_ptr<emulator::Machine> machine_; ///< of spec_ and memory_
+    std::unique_ptr<exec::Walk> walk_;           ///< of machine_
+};
+
+} // namespace rawbpf::inline v0::page
