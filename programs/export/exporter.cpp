@@ -10,11 +10,11 @@
 #include "programs/export/exporter.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
 #include "programs/render/text.h"
+#include "runtime/base/calendar.h"
 #include "runtime/base/format.h"
 #include "runtime/base/numbers.h"
 #include "runtime/sys/clock.h"
@@ -61,11 +61,10 @@ std::optional<uint64_t> retry_after_seconds(std::string_view value, uint64_t uni
     const size_t month = kMonths.find(value.substr(8, 3));
     if (!day || !year || !hour || !minute || !second || month == std::string_view::npos || month % 3 != 0) return std::nullopt;
     if (*hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
-    const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)), std::chrono::month(month / 3 + 1),
-                                           std::chrono::day(static_cast<unsigned>(*day))};
-    if (!date.ok()) return std::nullopt;
-    const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-    const int64_t then = days * 86400 + static_cast<int64_t>(*hour * 3600 + *minute * 60 + *second);
+    const auto days =
+        days_since_1970({static_cast<int64_t>(*year), static_cast<unsigned>(month / 3 + 1), static_cast<unsigned>(*day)});
+    if (!days) return std::nullopt;
+    const int64_t then = *days * 86400 + static_cast<int64_t>(*hour * 3600 + *minute * 60 + *second);
     const int64_t wait = then - static_cast<int64_t>(unix_now);
     return wait <= 0 ? 0 : std::min<uint64_t>(static_cast<uint64_t>(wait), 86400);
 }

@@ -10,8 +10,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 
+#include "runtime/base/calendar.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::render {
@@ -251,11 +251,10 @@ std::string grouped(uint64_t number) {
 }
 
 std::string rfc3339(uint64_t wall_ns) {
-    // Not gmtime_r: in a static executable it brings the time zones along, and with them scanf: 120 KB.
     const uint64_t seconds = wall_ns / 1'000'000'000, of_day = seconds % 86400;
-    const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{seconds / 86400}}};
-    return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", int{date.year()}, unsigned{date.month()}, unsigned{date.day()},
-                  of_day / 3600, of_day / 60 % 60, of_day % 60, wall_ns % 1'000'000'000);
+    const Date date = date_after_1970(seconds / 86400);
+    return format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", date.year, date.month, date.day, of_day / 3600, of_day / 60 % 60,
+                  of_day % 60, wall_ns % 1'000'000'000);
 }
 
 std::string shell_words(const std::vector<std::string> &words) {
