@@ -7,71 +7,40 @@ import html
 import json
 import os
 import re
+import sys
 
-# Links of the text that leave the lesson's folder lead to nothing on a USB stick: their words stay.
-LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
-
-
-def inline(text):
-    """`code`, **bold**, *emphasis*, [links](https://...)."""
-    out = []
-    for n, part in enumerate(text.split("`")):
-        if n % 2:
-            out.append(f"<code>{html.escape(part)}</code>")
-            continue
-        part = html.escape(part, quote=False)
-        part = LINK.sub(lambda m: f'<a href="{m[2]}">{m[1]}</a>' if m[2].startswith("https://") else m[1], part)
-        part = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", part)
-        out.append(re.sub(r"(?<![\w*])\*([^*\s][^*]*)\*(?!\w)", r"<em>\1</em>", part))
-    return "".join(out)
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs/labs"))
+from lesson_text import blocks_of, inline  # noqa: E402
 
 
-def table(rows):
-    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))] for row in rows]
-    out = ["<table>", "<tr>" + "".join(f"<th>{inline(cell)}</th>" for cell in cells[0]) + "</tr>"]
-    out += ["<tr>" + "".join(f"<td>{inline(cell)}</td>" for cell in row) + "</tr>" for row in cells[2:]]
-    return "\n".join(out + ["</table>"])
-
-
-ITEM = re.compile(r"^(?:[-*]|(\d+)\.) +(.*)")
+def show(block):
+    kind, content = block
+    if kind == "p":
+        return f"<p>{inline(content)}</p>"
+    if kind == "code":
+        text = html.escape("\n".join(content), quote=False)
+        return f'<pre tabindex="0">{text}</pre>'
+    if kind == "list":
+        tag = "ol" if content[0][0] != "-" else "ul"
+        return f"<{tag}>" + "".join(f"<li>{inline(text)}</li>" for _, text in content) + f"</{tag}>"
+    rows = ["".join(f"<{tag}>{inline(cell)}</{tag}>" for cell in row) for tag, row in zip(["th"] + ["td"] * len(content), content)]
+    return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
 
 
 def to_html(text):
-    """What the lessons' texts use of Markdown: headings, paragraphs, lists, tables, blocks of code."""
-    out, lines, at = [], text.split("\n"), 0
-    while at < len(lines):
-        line = lines[at]
-        if fence := re.match(r"^```(\S*)(.*)", line):
-            end = next((n for n in range(at + 1, len(lines)) if lines[n].startswith("```")), len(lines))
-            code = html.escape("\n".join(lines[at + 1:end]), quote=False)
-            out.append(f'<pre tabindex="0" class="{fence[1] or "picture"}">{code}</pre>')
-            at = end + 1
-        elif line.startswith("#"):
-            level = len(line) - len(line.lstrip("#"))
-            out.append(f"<h{level + 1}>{inline(line.lstrip('# '))}</h{level + 1}>")
-            at += 1
-        elif line.startswith("|"):
-            end = next((n for n in range(at, len(lines)) if not lines[n].startswith("|")), len(lines))
-            out.append(table(lines[at:end]))
-            at = end
-        elif first := ITEM.match(line):
-            tag = "ol" if first[1] else "ul"
-            out.append(f"<{tag}>")
-            while at < len(lines) and (item := ITEM.match(lines[at])):
-                words, at = [item[2]], at + 1
-                while at < len(lines) and lines[at].startswith("  ") and lines[at].strip():
-                    words.append(lines[at].strip())
-                    at += 1
-                out.append(f"<li>{inline(' '.join(words))}</li>")
-            out.append(f"</{tag}>")
-        elif line.strip():
-            end = next((n for n in range(at, len(lines)) if not lines[n].strip() or lines[n].startswith(("```", "|", "#"))
-                        or (n > at and ITEM.match(lines[n]))), len(lines))
-            out.append(f"<p>{inline(' '.join(lines[at:end]))}</p>")
-            at = end
-        else:
-            at += 1
-    return "\n".join(out)
+    """Sections, each with its heading: its blocks one after the other. A heading within a block of code is none."""
+    out, section, fenced = [], [], False
+    for line in [*text.split("\n"), "# "]:
+        fenced ^= line.startswith("```")
+        if fenced or not re.match(r"#+ ", line):
+            section.append(line)
+            continue
+        out += map(show, blocks_of("\n".join(section)))
+        level = len(line) - len(line.lstrip("#"))
+        out.append(f"<h{level + 1}>{inline(line.lstrip('# '))}</h{level + 1}>")
+        section = []
+    return "\n".join(out[:-1])
 
 
 def read(path):
