@@ -43,18 +43,16 @@ const trace::Step *member_of(const Expr &expr) {
     return nullptr;
 }
 
-// As fmod(3), exactly: each step takes the largest multiple b * 2^n away that there is.
+// As fmod(3), exactly, and without libm: long division in binary. Doubling and halving lose no bit.
 Number remainder(Number a, Number b) {
     Number left = std::abs(a);
     const Number by = std::abs(b);
     if (!(by > 0) || !std::isfinite(left)) return 0;
-    while (left >= by) {
-        int high = 0, low = 0;
-        (void)std::frexp(left, &high);
-        (void)std::frexp(by, &low);
-        const Number multiple = std::ldexp(by, high - low);
-        left -= multiple > left ? multiple / 2 : multiple;
-    }
+    if (!std::isfinite(by)) return a;
+    Number multiple = by;
+    while (multiple <= left / 2) multiple *= 2;
+    for (; multiple >= by; multiple /= 2)
+        if (left >= multiple) left -= multiple;
     return a < 0 ? -left : left;
 }
 

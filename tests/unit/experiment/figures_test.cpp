@@ -109,6 +109,11 @@ TEST_CASE("experiment figures: expectations read maps, totals and names") {
     CHECK(value("ns[5]") == "9");
     CHECK(value("1 / seconds") == "0.5"); // real numbers, as one means it
     CHECK(value("1 / events.lost") == "0");
+    CHECK(value("7 / seconds % (3 / seconds)") == "0.5"); // as fmod(3)
+    CHECK(value("0 - 7 / seconds % (3 / seconds)") == "-0.5");
+    CHECK(value("18446744073709551615 % 10") == "5");
+    CHECK(value("7 % events.lost") == "0");
+    CHECK(value("7 % (18446744073709551615 * 18446744073709551615)") == "7");
     CHECK(value("events.lost == 0 && counts[9] >= 30") == "1");
     CHECK(value("18446744073709551615") == "18446744073709551615");
     std::vector<std::pair<std::string, Number>> parts;
