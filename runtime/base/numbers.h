@@ -2,7 +2,7 @@
 #pragma once
 
 #include <charconv>
-#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -27,10 +27,13 @@ template <class T> [[nodiscard]] std::optional<T> whole_number_or_hex(std::strin
     return text.starts_with("0x") ? whole_number<T>(text.substr(2), 16) : whole_number<T>(text);
 }
 
-/// Whether a real number has no fraction. (std::floor would be libm's, which no command needs: see tests/size/stated.)
+/// Whether a real number has no fraction; infinity has none. (std::floor and std::modf are libm's, or a linker takes them from
+/// there; no command needs libm: see tests/size/stated.)
 template <class Real> [[nodiscard]] bool is_whole(Real value) {
-    Real whole;
-    return std::modf(value, &whole) == 0;
+    constexpr Real kAllAreWhole =
+        static_cast<Real>(uint64_t{1} << 56) * static_cast<Real>(uint64_t{1} << 56); // of 113 bits at most
+    if (!(value > -kAllAreWhole && value < kAllAreWhole)) return value == value;
+    return static_cast<Real>(static_cast<__int128>(value)) == value;
 }
 
 /// "3", "0.5", "10us", "200ms", "5s", "2m", "1h" as seconds; invalid_argument for anything else, and below 0.

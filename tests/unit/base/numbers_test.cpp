@@ -1,7 +1,9 @@
 // Numbers and times as people write them.
 #include "runtime/base/numbers.h"
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "runtime/base/hex.h"
 #include "tests/support/test.h"
@@ -33,6 +35,26 @@ TEST_CASE("numbers: whole ones, and nothing else") {
     CHECK(whole_number_or_hex<uint64_t>("0x1F") == 31u);
     CHECK(whole_number_or_hex<uint64_t>("10") == 10u);
     for (std::string_view wrong : {"", "0x", "0x0x1", "0xg", "1f", "-1", "0X1"}) CHECK(!whole_number_or_hex<uint64_t>(wrong));
+}
+
+TEST_CASE("numbers: whole real ones are those that modf(3) finds no fraction in") {
+    const auto as_modf = [](auto value) {
+        decltype(value) whole;
+        CAPTURE(value);
+        CHECK(is_whole(value) == (std::modf(value, &whole) == 0));
+    };
+    for (int exponent = -1070; exponent < 1020; ++exponent)
+        for (const double mantissa : {1.0, 1.5, 1.75, 1.0000000000000002, 1.9999999999999998}) {
+            as_modf(std::ldexp(mantissa, exponent));
+            as_modf(-std::ldexp(mantissa, exponent));
+            as_modf(std::ldexp(static_cast<long double>(mantissa), exponent));
+            as_modf(std::nextafter(std::ldexp(static_cast<long double>(mantissa), exponent), 0.0L));
+        }
+    for (const double odd :
+         {0.0, -0.0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")}) {
+        as_modf(odd);
+        as_modf(static_cast<long double>(odd));
+    }
 }
 
 TEST_CASE("bytes as hexadecimal digits") {
