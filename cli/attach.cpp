@@ -87,14 +87,7 @@ int run_attach(const Arguments &a) {
         return complain(kWho, read.error(), read.error().kind == Errc::invalid_argument ? 2 : 1);
     request.contents = false;
     request.pin = a.text(option("pin"));
-    Result<Output> output = Output::open(a.text(option("output")));
-    if (!output) return complain(kWho, output.error(), 1);
-    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
-    const Result<void> done = attach(a, request, *output);
-    if (!done && reader_gone(done.error())) return 0;
-    if (!done) return complain(kWho, done.error());
-    output->keep();
-    return 0;
+    return write_output(kWho, a.text(option("output")), [&](Output &output) { return attach(a, request, output); });
 }
 
 } // namespace

@@ -116,13 +116,8 @@ int run_btf_dump(const Arguments &a) {
     if (!source) return complain(kWho, source.error(), source.error().kind == Errc::invalid_argument ? 2 : 0);
     Result<std::vector<btf::TypeId>> types = find_types(*source, rest);
     if (!types) return complain(kWho, types.error());
-    Result<Output> output = Output::open(a.text(option("output")));
-    if (!output) return complain(kWho, output.error(), 1);
-    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
-    Result<void> written = dump(*source, *types, a, output->writer());
-    if (!written) return reader_gone(written.error()) ? 0 : complain(kWho, written.error());
-    output->keep();
-    return 0;
+    return write_output(kWho, a.text(option("output")),
+                        [&](Output &output) { return dump(*source, *types, a, output.writer()); });
 }
 
 } // namespace

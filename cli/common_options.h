@@ -71,6 +71,15 @@ inline constexpr Option kDurationOption{.name = "duration",
                                         .argument = "SECONDS",
                                         .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
                                         .section = "How long"};
+/// Of commands that look again and again, see Looks: how often, and for how long.
+constexpr Option every_option(std::string_view help) {
+    return {.name = "every", .kind = Kind::seconds, .argument = "TIME", .help = help, .section = "When", .fallback = "1"};
+}
+inline constexpr Option kLooksDurationOption{.name = "duration",
+                                             .letter = 'd',
+                                             .kind = Kind::seconds,
+                                             .argument = "TIME",
+                                             .help = "end after this time; otherwise at Ctrl-C"};
 inline constexpr Option kAsRootOption{.name = "as-root",
                                       .help = "under sudo: run COMMAND as root, not as the user who called sudo"};
 inline constexpr Option kCommandOutputOption{

@@ -71,4 +71,16 @@ class Output {
     std::unique_ptr<render::Writer> writer_;
 };
 
+/// A command that writes to -o FILE all the time that it runs: opens and empties it, then `write(Output &)`, which returns
+/// Result<void>. Returns the exit status, 0 also where the reader has gone, status_of() a failure that it has complained about.
+template <class Write> [[nodiscard]] int write_output(std::string_view who, std::string_view path, Write write) {
+    Result<Output> output = Output::open(path);
+    if (!output) return complain(who, output.error(), 1);
+    if (Result<void> emptied = output->empty(); !emptied) return complain(who, emptied.error(), 1);
+    const Result<void> done = write(*output);
+    if (!done) return reader_gone(done.error()) ? 0 : complain(who, done.error());
+    output->keep();
+    return 0;
+}
+
 } // namespace rawbpf::inline v0::cli

@@ -35,14 +35,7 @@ Result<void> dump(const Arguments &a, render::Writer &out) {
 }
 
 int run_dump(const Arguments &a) {
-    Result<Output> output = Output::open(a.text(option("output")));
-    if (!output) return complain(kWho, output.error(), 1);
-    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
-    Result<void> done = dump(a, output->writer());
-    if (!done && reader_gone(done.error())) return 0;
-    if (!done) return complain(kWho, done.error());
-    output->keep();
-    return 0;
+    return write_output(kWho, a.text(option("output")), [&](Output &output) { return dump(a, output.writer()); });
 }
 
 } // namespace

@@ -58,15 +58,7 @@ Result<void> get(const Arguments &a, Output &output) {
 }
 
 int run_get(const Arguments &a) {
-    constexpr std::string_view kWho = "rawbpf map get";
-    Result<Output> output = Output::open(a.text(find(kGetOptions, "output")));
-    if (!output) return complain(kWho, output.error(), 1);
-    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
-    const Result<void> done = get(a, *output);
-    if (!done && reader_gone(done.error())) return 0;
-    if (!done) return complain(kWho, done.error());
-    output->keep();
-    return 0;
+    return write_output("rawbpf map get", a.text(find(kGetOptions, "output")), [&](Output &output) { return get(a, output); });
 }
 
 Result<void> set(const Arguments &a) {

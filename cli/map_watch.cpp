@@ -1,6 +1,4 @@
 // `rawbpf map watch`: what changes in a loaded map, while it changes.
-#include <algorithm>
-
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
@@ -12,7 +10,6 @@
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/find_object.h"
-#include "runtime/sys/clock.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -20,17 +17,8 @@ namespace {
 constexpr std::string_view kWho = "rawbpf map watch";
 
 constexpr Option kOptions[] = {
-    {.name = "every",
-     .kind = Kind::seconds,
-     .argument = "TIME",
-     .help = "how long it is from one look to the next: 1, 200ms, 1m",
-     .section = "When",
-     .fallback = "1"},
-    {.name = "duration",
-     .letter = 'd',
-     .kind = Kind::seconds,
-     .argument = "TIME",
-     .help = "end after this time; otherwise at Ctrl-C"},
+    every_option("how long it is from one look to the next: 1, 200ms, 1m"),
+    kLooksDurationOption,
     {.name = "changes", .help = "only what changes: not what the map holds at the first look", .section = "What"},
     {.name = "memory",
      .kind = Kind::text,
@@ -51,34 +39,27 @@ constexpr Example kExamples[] = {
 };
 
 struct Settings {
-    uint64_t every, most;
+    LooksAsked looks;
+    uint64_t most;
 };
 Result<Settings> settings(const Arguments &a) {
-    const auto every = static_cast<uint64_t>(a.seconds(option("every")) * 1e9);
-    if (every < 1'000'000) return wrong_usage("--every is 1ms at least");
-    return Settings{every, TRY(parse_size(a.text(option("memory")), "--memory", uint64_t{1} << 20, uint64_t{1} << 40))};
+    return Settings{TRY(looks_asked(a, option("every"), option("duration"), 1)),
+                    TRY(parse_size(a.text(option("memory")), "--memory", uint64_t{1} << 20, uint64_t{1} << 40))};
 }
 
 Result<void> watch(const Arguments &a, const Settings &wanted, Output &output) {
-    const auto duration = static_cast<uint64_t>(a.seconds(option("duration")) * 1e9);
     const Map map = TRY(Map::from_fd(TRY(find_object(sys::ObjectKind::map, std::string(a.operands()[0])))));
     running::Names names;
     const bool json = a.text(option("format")) == "json";
     running::MapWatch changes = TRY(running::MapWatch::open(map, names, json, wanted.most));
-    const Waiting waiting = TRY(Waiting::open());
     if (json) append_json_header(output.writer().text(), a);
-    const uint64_t started = sys::monotonic_ns(), end = a.has(option("duration")) ? started + duration : UINT64_MAX;
+    Looks looks = TRY(Looks::begin(wanted.looks));
     if (a.has(option("changes")))
         TRY(changes.remember(output.writer()));
     else
         TRY(changes.look(0, output.writer()));
     const running::MapWatch::Counts first = changes.counts();
-    for (uint64_t due = started;;) {
-        due = std::max(due + wanted.every, sys::monotonic_ns()); // late: the next one is in full
-        const bool stopped = TRY(waiting.stopped_before(std::min(due, end)));
-        TRY(changes.look(sys::monotonic_ns() - started, output.writer()));
-        if (stopped || sys::monotonic_ns() >= end) break;
-    }
+    while (TRY(looks.next())) TRY(changes.look(looks.elapsed_ns(), output.writer()));
     const running::MapWatch::Counts &all = changes.counts();
     if (!a.has(option("quiet")))
         say(format("{}: {} looks: {} added, {} changed, {} removed since the first\n", kWho, render::grouped(all.looks),
@@ -89,14 +70,7 @@ Result<void> watch(const Arguments &a, const Settings &wanted, Output &output) {
 int run_watch(const Arguments &a) {
     const Result<Settings> wanted = settings(a);
     if (!wanted) return complain(kWho, wanted.error(), 2);
-    Result<Output> output = Output::open(a.text(option("output")));
-    if (!output) return complain(kWho, output.error(), 1);
-    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
-    const Result<void> done = watch(a, *wanted, *output);
-    if (!done && reader_gone(done.error())) return 0;
-    if (!done) return complain(kWho, done.error());
-    output->keep();
-    return 0;
+    return write_output(kWho, a.text(option("output")), [&](Output &output) { return watch(a, *wanted, output); });
 }
 
 } // namespace

@@ -111,14 +111,10 @@ void append_json_header(std::string &out, const Arguments &arguments) {
 }
 
 int write_result(std::string_view who, std::string_view output, std::string_view text) {
-    Result<Output> out = Output::open(output);
-    if (!out) return complain(who, out.error(), 1);
-    if (Result<void> emptied = out->empty(); !emptied) return complain(who, emptied.error(), 1);
-    out->writer().write(text);
-    Result<void> written = out->writer().flush();
-    if (!written) return reader_gone(written.error()) ? 0 : complain(who, written.error(), 1);
-    out->keep();
-    return 0;
+    return write_output(who, output, [&](Output &out) {
+        out.writer().write(text);
+        return out.writer().flush();
+    });
 }
 
 } // namespace rawbpf::inline v0::cli

@@ -12,7 +12,6 @@
 #include "programs/running/activity.h"
 #include "runtime/base/fail.h"
 #include "runtime/kernel/stats.h"
-#include "runtime/sys/clock.h"
 #include "runtime/sys/terminal.h"
 
 namespace rawbpf::inline v0::cli {
@@ -21,17 +20,8 @@ namespace {
 constexpr std::string_view kWho = "rawbpf top";
 
 constexpr Option kOptions[] = {
-    {.name = "every",
-     .kind = Kind::seconds,
-     .argument = "TIME",
-     .help = "how long an interval is: 1, 500ms, 1m",
-     .section = "When",
-     .fallback = "1"},
-    {.name = "duration",
-     .letter = 'd',
-     .kind = Kind::seconds,
-     .argument = "TIME",
-     .help = "end after this time; otherwise at Ctrl-C"},
+    every_option("how long an interval is: 1, 500ms, 1m"),
+    kLooksDurationOption,
     {.name = "top",
      .kind = Kind::count,
      .argument = "N",
@@ -62,14 +52,10 @@ std::string fitting(std::string_view text, const sys::TerminalSize &size) {
     return out;
 }
 
-Result<void> watch(const Arguments &a, Output &output) {
+Result<void> watch(const Arguments &a, const LooksAsked &asked, Output &output) {
     const bool json = a.text(option("format")) == "json";
     const bool live = !json && is_terminal(output.fd());
-    const auto every = static_cast<uint64_t>(a.seconds(option("every")) * 1e9);
-    if (every < 10'000'000) return wrong_usage("--every is 10ms at least");
-    const auto duration = static_cast<uint64_t>(a.seconds(option("duration")) * 1e9);
     const size_t most = a.has(option("top")) ? a.count(option("top")) : SIZE_MAX;
-    const Waiting waiting = TRY(Waiting::open());
     const RunStats counting = TRY_IN(RunStats::enable(), "counting the runs of programs");
     running::ActivityWatch programs;
     TRY(programs.look());
@@ -79,10 +65,8 @@ Result<void> watch(const Arguments &a, Output &output) {
     }
     std::optional<OtherScreen> screen;
     if (live) screen.emplace();
-    const uint64_t started = sys::monotonic_ns(), end = a.has(option("duration")) ? started + duration : UINT64_MAX;
-    for (uint64_t number = 1, due = started;; ++number) {
-        due = std::max(due + every, sys::monotonic_ns()); // late: the next one is in full
-        const bool stopped = TRY(waiting.stopped_before(std::min(due, end)));
+    Looks looks = TRY(Looks::begin(asked));
+    for (uint64_t number = 1; TRY(looks.next()); ++number) {
         const running::ActivityInterval interval = TRY(programs.look());
         running::Around around;
         around.holders = running::Holders::scan();
@@ -98,19 +82,14 @@ Result<void> watch(const Arguments &a, Output &output) {
             output.writer().write(text);
             TRY(output.writer().flush());
         }
-        if (stopped || sys::monotonic_ns() >= end) return {};
     }
+    return {};
 }
 
 int run_top(const Arguments &a) {
-    Result<Output> output = Output::open(a.text(option("output")));
-    if (!output) return complain(kWho, output.error(), 1);
-    if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
-    Result<void> done = watch(a, *output);
-    if (!done && reader_gone(done.error())) return 0;
-    if (!done) return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 2 : 0);
-    output->keep();
-    return 0;
+    const Result<LooksAsked> asked = looks_asked(a, option("every"), option("duration"), 10);
+    if (!asked) return complain(kWho, asked.error(), 2);
+    return write_output(kWho, a.text(option("output")), [&](Output &output) { return watch(a, *asked, output); });
 }
 
 } // namespace

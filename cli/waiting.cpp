@@ -5,7 +5,9 @@
 #include <array>
 #include <sys/epoll.h>
 
+#include "cli/running.h"
 #include "runtime/base/fail.h"
+#include "runtime/base/format.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/epoll.h"
 
@@ -28,5 +30,27 @@ Result<bool> Waiting::stopped_before(uint64_t end_ns) const {
         if (TRY(sys::epoll_wait(epoll_.get(), event, wait)) > 0) return true;
     }
 }
+
+Result<LooksAsked> looks_asked(const Arguments &a, Id every, Id duration, uint64_t least_ms) {
+    const auto ns = [&](Id id) { return static_cast<uint64_t>(a.seconds(id) * 1e9); };
+    if (ns(every) < least_ms * 1'000'000) return wrong_usage(format("--every is {}ms at least", least_ms));
+    return LooksAsked{ns(every), a.has(duration) ? ns(duration) : UINT64_MAX};
+}
+
+Result<Looks> Looks::begin(const LooksAsked &asked) {
+    Waiting waiting = TRY(Waiting::open());
+    const uint64_t now = sys::monotonic_ns(), left = UINT64_MAX - now;
+    return Looks(std::move(waiting), asked.every_ns, now, now + std::min(asked.duration_ns, left));
+}
+
+Result<bool> Looks::next() {
+    if (waited_ && (stopped_ || sys::monotonic_ns() >= end_ns_)) return false;
+    due_ns_ = std::max(due_ns_ + every_ns_, sys::monotonic_ns());
+    stopped_ = TRY(waiting_.stopped_before(std::min(due_ns_, end_ns_)));
+    waited_ = true;
+    return true;
+}
+
+uint64_t Looks::elapsed_ns() const { return sys::monotonic_ns() - started_ns_; }
 
 } // namespace rawbpf::inline v0::cli
