@@ -14,6 +14,7 @@
 
 #include "runtime/symbols/clones.h"
 #include "runtime/symbols/demangle.h"
+#include "runtime/symbols/own_words.h"
 
 namespace rawbpf::inline v0 {
 namespace {
@@ -38,37 +39,13 @@ size_t opening(std::string_view text, size_t close) {
     return std::string_view::npos;
 }
 
-// Words that demangling adds, which no symbol spells out: types, operators, and what the compilers' own functions are called.
-constexpr std::string_view kAdded =
-    "_BitInt _Complex _Imaginary _Float _Accum _Fract _Sat __float128 __int128 __vector abi alias alignof allocator anonymous "
-    "namespace arg "
-    "auto base basic_iostream basic_istream basic_ostream basic_string bfloat16_t bool char char16_t char32_t char8_t "
-    "char_traits clone "
-    "closure co_await cold const const_cast construction covariant ctor decltype decimal128 decimal32 decimal64 default argument "
-    "delete "
-    "double dtor dynamic_cast enable_if enum explicit extern false float for friend function generic guard half hidden i128 init "
-    "initializer iostream isize istream lambda literal local long module mut name never noexcept non nullptr nullptr_t object "
-    "operator "
-    "ostream owner pack parameter parm pixel point pointer primary reference reinterpret_cast requires restrict return returning "
-    "rvalue shim short signed sizeof specialization static_cast string struct template temporary this thread throw thunk trait "
-    "transaction clone true type typeid typeinfo typename u128 union unnamed unsafe unsigned usize variable virtual vector void "
-    "volatile vtable wchar_t wrapper";
-constexpr size_t kFewLetters = 4; // shorter runs are parts of too much
-
-// What stands between other characters of a pattern. Digits aren't counted on: demangling writes numbers of its own.
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
 } // namespace
 
 bool could_match(std::string_view pattern, std::string_view symbol) {
-    for (size_t at = 0; at < pattern.size();) {
-        size_t end = at;
-        while (end < pattern.size() && is_letter(pattern[end])) ++end;
-        const std::string_view run = pattern.substr(at, end - at);
-        if (run.size() >= kFewLetters && symbol.find(run) == std::string_view::npos && kAdded.find(run) == std::string_view::npos)
-            return false;
-        at = std::max(end, at + 1);
-    }
+    // Rust writes text among the arguments of a template in hexadecimal, behind a K.
+    if (symbol.starts_with("_R") && symbol.find('K') != std::string_view::npos) return true;
+    for (std::string_view run = symbols::take_letters(pattern); !run.empty(); run = symbols::take_letters(pattern))
+        if (symbol.find(run) == std::string_view::npos && !symbols::may_be_own(run)) return false;
     return true;
 }
 

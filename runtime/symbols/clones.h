@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/symbols/own_words.h"
+
 namespace rawbpf::inline v0::symbols {
 
 /// Appends " [clone .cold]" for each such suffix, as c++filt and perf do; what has another form is appended as it stands.
@@ -20,7 +22,7 @@ inline void append_clones(std::string &out, std::string_view suffix) {
             if (number == end + 1 || (number < suffix.size() && suffix[number] != '.')) break;
             end = number;
         }
-        out += " [clone ";
+        out += Text(" [clone ").view();
         out += suffix.substr(0, end);
         out += ']';
         suffix.remove_prefix(end);

@@ -89,7 +89,7 @@ const Operator *find_operator(char first, char second) {
     return at != std::end(kOperators) && std::strcmp(at->code, code) == 0 ? at : nullptr;
 }
 
-Node *Parser::wrap(std::string_view before, Node *inner) {
+Node *Parser::wrap(Text before, Node *inner) {
     return inner ? make({.kind = Kind::enclosed, .text = before, .a = inner}) : nullptr;
 }
 
@@ -213,8 +213,8 @@ Node *Parser::expression() {
     case Shape::destroy: {
         Node *a = expression();
         if (!a) return nullptr;
-        std::string_view text = op->text;
-        if (global) text = text == "delete " ? "::delete " : "::delete[] ";
+        Text text = op->text;
+        if (global) text = text.view() == "delete " ? Text("::delete ") : Text("::delete[] ");
         return make({.kind = Kind::unary, .precedence = kUnary, .text = text, .a = a});
     }
     default: return nullptr;
@@ -242,11 +242,10 @@ Node *Parser::primary_expression() {
         ++at_; // floating point in hex, complex with '_'
     std::string_view digits = text_.substr(from, at_ - from);
     if (digits.empty() || !eat('E')) return nullptr;
-    Node *value = name(digits);
+    Node *value = name(Text(digits));
     if (negative) value = make({.kind = Kind::prefixed, .text = "-", .a = value});
     if (!value) return nullptr;
-    static constexpr std::pair<char, std::string_view> kSuffixes[] = {{'i', ""},   {'j', "u"},  {'l', "l"},
-                                                                      {'m', "ul"}, {'x', "ll"}, {'y', "ull"}};
+    static constexpr Letter kSuffixes[] = {{'i', ""}, {'j', "u"}, {'l', "l"}, {'m', "ul"}, {'x', "ll"}, {'y', "ull"}};
     for (auto [code, suffix] : kSuffixes)
         if (letter == code) return make({.kind = Kind::suffixed, .text = suffix, .a = value});
     if (letter == 'f' || letter == 'd' || letter == 'e' || letter == 'g') { // the bits, as they stand

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/symbols/own_words.h"
+
 namespace rawbpf::inline v0::symbols::cxx {
 
 /// What a node is, and how its children a, b, c and its list are read.
@@ -97,7 +99,7 @@ struct Node {
     Kind kind;
     uint8_t qualifiers = 0;
     uint8_t precedence = kPrimary;
-    std::string_view text = {};
+    Text text = {};
     Node *a = nullptr, *b = nullptr, *c = nullptr;
     const Node *scope = nullptr; ///< of an encoding: its template_args, which template parameters in it stand for
     const std::vector<Node *> *list = nullptr;

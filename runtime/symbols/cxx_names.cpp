@@ -113,7 +113,8 @@ Node *Parser::encoding() {
 
 Node *Parser::special_name() {
     struct Special {
-        std::string_view code, text;
+        std::string_view code;
+        Text text;
         bool of_type;
     };
     static constexpr Special kSpecials[] = {
@@ -130,7 +131,7 @@ Node *Parser::special_name() {
         Node *of = special.of_type ? type() : any_name(nullptr);
         return of ? make({.kind = Kind::special, .text = special.text, .a = of}) : nullptr;
     }
-    auto of_encoding = [&](std::string_view text) -> Node * {
+    auto of_encoding = [&](Text text) -> Node * {
         Node *of = encoding();
         return of ? make({.kind = Kind::special, .text = text, .a = of}) : nullptr;
     };
@@ -155,7 +156,7 @@ Node *Parser::special_name() {
     }
     if (eat("Tc")) return call_offset() && call_offset() ? of_encoding("covariant return thunk to ") : nullptr;
     if (peek() == 'T' && (peek(1) == 'h' || peek(1) == 'v')) {
-        std::string_view text = peek(1) == 'h' ? "non-virtual thunk to " : "virtual thunk to ";
+        const Text text = peek(1) == 'h' ? Text("non-virtual thunk to ") : Text("virtual thunk to ");
         ++at_;
         return call_offset() ? of_encoding(text) : nullptr;
     }
@@ -313,7 +314,7 @@ Node *Parser::source_name() {
     if (!number(length) || length == 0 || length > text_.size() - at_) return nullptr;
     std::string_view text = text_.substr(at_, length);
     at_ += length;
-    return name(text.starts_with("_GLOBAL__N") ? "(anonymous namespace)" : text);
+    return name(text.starts_with("_GLOBAL__N") ? Text("(anonymous namespace)") : Text(text));
 }
 
 Node *Parser::abi_tags(Node *node) {
@@ -385,16 +386,16 @@ Node *Parser::operator_name(NameState *state) {
         found->shape == Shape::c_cast)
         return nullptr;
     at_ += 2;
-    bool word = found->text[0] >= 'a' && found->text[0] <= 'z';
-    std::string_view text = found->text;
+    std::string_view text = found->text.view();
+    bool word = text[0] >= 'a' && text[0] <= 'z';
     while (text.ends_with(' ')) text.remove_suffix(1);
-    return make({.kind = Kind::special, .text = word ? "operator " : "operator", .a = name(text)});
+    return make({.kind = Kind::special, .text = word ? Text("operator ") : Text("operator"), .a = name(Text(text))});
 }
 
 Node *Parser::substitution() {
     if (!eat('S')) return nullptr;
-    static constexpr std::pair<char, std::string_view> kAbbreviations[] = {
-        {'a', "allocator"}, {'b', "basic_string"}, {'s', "string"}, {'i', "istream"}, {'o', "ostream"}, {'d', "iostream"}};
+    static constexpr Letter kAbbreviations[] = {{'a', "allocator"}, {'b', "basic_string"}, {'s', "string"},
+                                                {'i', "istream"},   {'o', "ostream"},      {'d', "iostream"}};
     for (auto [code, text] : kAbbreviations) {
         if (!eat(code)) continue;
         Node *node = make({.kind = Kind::std_name, .text = text});

@@ -54,7 +54,7 @@ class Parser {
     bool sequence_id(size_t &value);  // base 36, up to '_'
     uint8_t cv_qualifiers();
     Node *make(Node node) { return arena_.make(node); }
-    Node *name(std::string_view text) { return make({.kind = Kind::name, .text = text}); }
+    Node *name(Text text) { return make({.kind = Kind::name, .text = text}); }
     Node *substitutable(Node *node) {
         if (node) substitutions_.push_back(node);
         return node;
@@ -111,7 +111,7 @@ class Parser {
     Node *function_parameter();
     Node *fold();
     Node *create(bool global);
-    Node *wrap(std::string_view before, Node *inner); // Kind::enclosed
+    Node *wrap(Text before, Node *inner); // Kind::enclosed
     Node *braced_list(Node *of);
 
     std::string_view text_;
@@ -120,6 +120,12 @@ class Parser {
     Arena arena_;
     std::vector<Node *> substitutions_;
     bool plain_parameter_ = false; // in the type of a conversion operator, template arguments behind T_ belong to the operator
+};
+
+/// What one letter stands for.
+struct Letter {
+    char code;
+    Text text;
 };
 
 /// An operator by its two letters.
@@ -142,7 +148,7 @@ struct Operator {
     char code[3];
     Shape shape;
     Precedence precedence;
-    std::string_view text; ///< behind "operator", and in expressions
+    Text text; ///< behind "operator", and in expressions
 };
 /// nullptr when these letters are no operator.
 [[nodiscard]] const Operator *find_operator(char first, char second);

@@ -39,13 +39,15 @@ class Printer {
         Printer &printer;
     };
 
-    void put(std::string_view text) {
+    void put(Text written) {
         if (!good_) return;
+        const std::string_view text = written.view();
         if (out_.size() + text.size() > limit_)
             good_ = false;
         else
             out_ += text;
     }
+    void put_number(uint64_t number) { put(Text(format("{}", number))); }
     [[nodiscard]] char last() const { return out_.empty() ? '\0' : out_.back(); }
 
     void list(const Node *node) {
@@ -215,12 +217,9 @@ class Printer {
             case Kind::template_id:
             case Kind::abi_tag: node = node->a; break;
             case Kind::std_name: {
-                std::string_view text = node->text;
-                if (text == "string") text = "basic_string";
-                if (text == "istream") text = "basic_istream";
-                if (text == "ostream") text = "basic_ostream";
-                if (text == "iostream") text = "basic_iostream";
-                return put(text);
+                const std::string_view text = node->text.view();
+                if (text == "string" || text == "istream" || text == "ostream" || text == "iostream") put("basic_");
+                return put(node->text);
             }
             default: return print(node);
             }
@@ -246,7 +245,7 @@ class Printer {
         }
         case Kind::argument_pack: return list(node);
         case Kind::template_parameter:
-            if (scope_ && scope_->lambda) return put(format("auto:{}", node->number + 1));
+            if (scope_ && scope_->lambda) return put("auto:"), put_number(node->number + 1);
             return with_argument(node, [&](const Node *found) { left(found); });
         case Kind::expansion: return expand(node);
         case Kind::special: return put(node->text), print(node->a);
@@ -258,12 +257,12 @@ class Printer {
         case Kind::lambda: {
             Scope scope{nullptr, scope_, true};
             const Scope *outer = std::exchange(scope_, &scope);
-            put("{lambda("), list(node), put(format(")#{}}}", node->number));
+            put("{lambda("), list(node), put(")#"), put_number(node->number), put("}");
             scope_ = outer;
             return;
         }
-        case Kind::default_argument: return put(format("{{default arg#{}}}", node->number));
-        case Kind::unnamed: return put(format("{{unnamed type#{}}}", node->number));
+        case Kind::default_argument: return put("{default arg#"), put_number(node->number), put("}");
+        case Kind::unnamed: return put("{unnamed type#"), put_number(node->number), put("}");
         case Kind::structured_binding: return put("["), list(node), put("]");
 
         case Kind::encoding: {
@@ -286,7 +285,7 @@ class Printer {
             const Scope *here = std::exchange(scope_, target.scope);
             left_of_pointee(target.node);
             scope_ = here;
-            return put(lvalue ? "&" : "&&");
+            return put(lvalue ? Text("&") : Text("&&"));
         }
         case Kind::qualified: return left(node->a), qualifiers(node->qualifiers);
         case Kind::vendor:
@@ -298,7 +297,7 @@ class Printer {
         case Kind::array: return left(node->a);
         case Kind::member:
             left(node->b);
-            put(is_function(node->b) || is_array(node->b) ? "(" : " ");
+            put(is_function(node->b) || is_array(node->b) ? Text("(") : Text(" "));
             print(node->a);
             return put("::*");
         case Kind::suffixed: return left(node->a), put(node->text);
@@ -368,12 +367,13 @@ class Printer {
     void expression(const Node *node) {
         switch (node->kind) {
         case Kind::binary: {
-            bool greater = inside_angles_ && (node->text == ">" || node->text == ">>");
+            const std::string_view op = node->text.view();
+            bool greater = inside_angles_ && (op == ">" || op == ">>");
             if (greater) put("(");
             bool assignment = node->precedence == kAssign;
             print_as(node->a, node->precedence, assignment);
-            if (node->text == "," || node->text == "." || node->text == "->" || node->text == ".*" || node->text == "->*")
-                put(node->text), put(node->text == "," ? " " : "");
+            if (op == "," || op == "." || op == "->" || op == ".*" || op == "->*")
+                put(node->text), put(op == "," ? Text(" ") : Text(""));
             else
                 put(" "), put(node->text), put(" ");
             print_as(node->b, node->precedence, !assignment);
@@ -393,7 +393,7 @@ class Printer {
             return print_as(node->a, kConditional, true), put(" ? "), print(node->b), put(" : "), print_as(node->c, kAssign);
         case Kind::subscript: return print_as(node->a, kPostfix), put("["), print(node->b), put("]");
         case Kind::literal: return put("("), print(node->a), put(")"), print(node->b);
-        case Kind::parameter: return put(format("{{parm#{}}}", node->number));
+        case Kind::parameter: return put("{parm#"), put_number(node->number), put("}");
         case Kind::list_in: return put(node->text), list(node), put(")");
         case Kind::fold:
             put("(");
@@ -403,7 +403,7 @@ class Printer {
             return put(")");
         case Kind::create:
             if (node->number & 1) put("::");
-            put(node->number & 2 ? "new[]" : "new");
+            put(node->number & 2 ? Text("new[]") : Text("new"));
             if (node->list && !node->list->empty()) put("("), list(node), put(")");
             put(" ");
             print(node->a);

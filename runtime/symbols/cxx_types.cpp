@@ -12,7 +12,7 @@
 namespace rawbpf::inline v0::symbols::cxx {
 namespace {
 
-std::string_view builtin(char letter) {
+Text builtin(char letter) {
     switch (letter) {
     case 'v': return "void";
     case 'w': return "wchar_t";
@@ -39,7 +39,7 @@ std::string_view builtin(char letter) {
     }
 }
 
-std::string_view builtin_d(char letter) { // behind 'D'
+Text builtin_d(char letter) { // behind 'D'
     switch (letter) {
     case 'd': return "decimal64";
     case 'e': return "decimal128";
@@ -58,16 +58,16 @@ std::string_view builtin_d(char letter) { // behind 'D'
 } // namespace
 
 Node *Parser::builtin_type() {
-    if (std::string_view text = builtin(peek()); !text.empty()) return ++at_, name(text);
+    if (const Text text = builtin(peek()); !text.view().empty()) return ++at_, name(text);
     if (peek() != 'D') return nullptr;
-    if (std::string_view text = builtin_d(peek(1)); !text.empty()) return at_ += 2, name(text);
+    if (const Text text = builtin_d(peek(1)); !text.view().empty()) return at_ += 2, name(text);
     if (eat("DF")) { // DF16_ _Float16, DF16b std::bfloat16_t, DF32x _Float32x
         size_t from = at_ - 1;
         uint64_t bits = 0;
         if (!number(bits)) return nullptr;
         if (eat('b')) return bits == 16 ? name("std::bfloat16_t") : nullptr;
         std::string_view digits = text_.substr(from + 1, at_ - from - 1);
-        Node *node = make({.kind = Kind::prefixed, .text = "_Float", .a = name(digits)});
+        Node *node = make({.kind = Kind::prefixed, .text = "_Float", .a = name(Text(digits))});
         if (eat('x')) return make({.kind = Kind::suffixed, .text = "x", .a = node});
         return eat('_') ? node : nullptr;
     }
@@ -78,11 +78,11 @@ Node *Parser::builtin_type() {
         size_t from = at_;
         uint64_t value = 0;
         if (number(value))
-            bits = name(text_.substr(from, at_ - from));
+            bits = name(Text(text_.substr(from, at_ - from)));
         else
             bits = expression();
         if (!bits || !eat('_')) return nullptr;
-        return make({.kind = Kind::enclosed, .text = is_signed ? "_BitInt(" : "unsigned _BitInt(", .a = bits});
+        return make({.kind = Kind::enclosed, .text = is_signed ? Text("_BitInt(") : Text("unsigned _BitInt("), .a = bits});
     }
     return nullptr;
 }
@@ -140,7 +140,7 @@ Node *Parser::plain_type() {
         default: return substitutable(any_name(nullptr));
         }
     case 'T': {
-        static constexpr std::pair<char, std::string_view> kElaborated[] = {{'s', "struct "}, {'u', "union "}, {'e', "enum "}};
+        static constexpr Letter kElaborated[] = {{'s', "struct "}, {'u', "union "}, {'e', "enum "}};
         for (auto [letter, text] : kElaborated) {
             if (peek(1) != letter) continue;
             at_ += 2;
@@ -227,7 +227,7 @@ Node *Parser::array_type() {
     size_t from = at_;
     uint64_t size = 0;
     if (number(size))
-        whole.b = name(text_.substr(from, at_ - from));
+        whole.b = name(Text(text_.substr(from, at_ - from)));
     else if (peek() != '_' && !(whole.b = expression()))
         return nullptr;
     if (!eat('_') || !(whole.a = type())) return nullptr;
@@ -240,7 +240,7 @@ Node *Parser::vector_type() {
     size_t from = at_;
     uint64_t size = 0;
     if (number(size))
-        whole.b = name(text_.substr(from, at_ - from));
+        whole.b = name(Text(text_.substr(from, at_ - from)));
     else if (!eat('_') || !(whole.b = expression()))
         return nullptr;
     if (!eat('_')) return nullptr;

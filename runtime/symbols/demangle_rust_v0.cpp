@@ -31,7 +31,7 @@ constexpr int kMaxDepth = 200;
 constexpr size_t kMaxSteps = 100'000;
 constexpr size_t kMaxOutput = 64 << 10;
 
-constexpr std::string_view basic_type(char tag) {
+constexpr Text basic_type(char tag) {
     switch (tag) {
     case 'a': return "i8";
     case 'b': return "bool";
@@ -119,13 +119,15 @@ class V0 {
             ++at_;
         return c;
     }
-    void print(std::string_view text) {
+    void print(Text written) {
         if (silent_ || failed_) return;
+        const std::string_view text = written.view();
         if (out_.size() + text.size() > kMaxOutput)
             failed_ = true;
         else
             out_ += text;
     }
+    void print_number(uint64_t number) { print(Text(format("{}", number))); }
 
     // "_" is 0, "0_" is 1, "Z_" is 62, "10_" is 63.
     uint64_t base_62() {
@@ -172,11 +174,11 @@ class V0 {
         return id;
     }
     void print(const Identifier &id) {
-        if (!id.punycode) return print(id.text);
+        if (!id.punycode) return print(Text(id.text));
         if (silent_ || failed_) return;
-        if (std::optional<std::string> decoded = decode_punycode(id.text)) return print(*decoded);
+        if (std::optional<std::string> decoded = decode_punycode(id.text)) return print(Text(*decoded));
         print("punycode{");
-        print(id.text);
+        print(Text(id.text));
         print("}");
     }
 
@@ -196,7 +198,7 @@ class V0 {
     }
 
     // Items up to 'E', with a separator between them; how many there were.
-    template <class Item> size_t list(std::string_view separator, Item item) {
+    template <class Item> size_t list(Text separator, Item item) {
         size_t count = 0;
         while (!failed_ && !eat('E')) {
             if (count++ > 0) print(separator);
@@ -216,9 +218,9 @@ class V0 {
         uint64_t depth = bound_lifetimes_ - index;
         if (depth < 26) {
             char name[] = {'\'', static_cast<char>('a' + depth)};
-            print(std::string_view(name, 2));
+            print(Text(std::string_view(name, 2)));
         } else {
-            print(format("'_{}", depth));
+            print("'_"), print_number(depth);
         }
     }
     // "for<'a, 'b> " around what `read` prints.
@@ -267,7 +269,7 @@ class V0 {
             return print(">");
         case 'I':
             path(value);
-            print(value ? "::<" : "<");
+            print(value ? Text("::<") : Text("<"));
             list(", ", [&] { generic_argument(); });
             return print(">");
         case 'B': return back_reference([&] { path(value); });
@@ -290,12 +292,12 @@ class V0 {
             return print(name);
         }
         print("::{");
-        print(space == 'C' ? "closure" : space == 'S' ? "shim" : std::string_view(&space, 1));
+        print(space == 'C' ? Text("closure") : space == 'S' ? Text("shim") : Text(std::string_view(&space, 1)));
         if (!name.text.empty()) {
             print(":");
             print(name);
         }
-        print(format("#{}}}", number));
+        print("#"), print_number(number), print("}");
     }
 
     // A path whose "<...>" may stay open, for a trait object's associated types to join; true when it did.
@@ -329,7 +331,7 @@ class V0 {
         Level level(*this);
         if (failed_) return;
         char tag = next();
-        if (std::string_view name = basic_type(tag); !name.empty()) return print(name);
+        if (const Text name = basic_type(tag); !name.view().empty()) return print(name);
         switch (tag) {
         case 'R':
         case 'Q':
@@ -356,7 +358,7 @@ class V0 {
         case 'T': {
             print("(");
             size_t count = list(", ", [&] { type(); });
-            return print(count == 1 ? ",)" : ")");
+            return print(count == 1 ? Text(",)") : Text(")"));
         }
         case 'F': return in_binder([&] { function_type(); });
         case 'D':
@@ -386,7 +388,7 @@ class V0 {
             } else {
                 Identifier abi = identifier();
                 if (abi.punycode || abi.text.empty()) failed_ = true;
-                for (char c : abi.text) print(c == '_' ? std::string_view("-") : std::string_view(&c, 1));
+                for (char c : abi.text) print(c == '_' ? Text("-") : Text(std::string_view(&c, 1)));
             }
             print("\" ");
         }
@@ -401,7 +403,7 @@ class V0 {
     void dyn_trait() {
         bool open = open_path();
         while (!failed_ && eat('p')) {
-            print(open ? ", " : "<");
+            print(open ? Text(", ") : Text("<"));
             open = true;
             print(identifier());
             print(" = ");
@@ -448,7 +450,7 @@ class V0 {
         case 'b': {
             std::string_view digits = hex_digits();
             if (digits != "0" && digits != "1") failed_ = true;
-            return print(digits == "1" ? "true" : "false");
+            return print(digits == "1" ? Text("true") : Text("false"));
         }
         case 'c': return character();
         default: break;
@@ -458,7 +460,7 @@ class V0 {
         switch (tag) {
         case 'e': print("*"), string_literal(); break;
         case 'R':
-        case 'Q': print(tag == 'R' ? "&" : "&mut "), constant(true); break;
+        case 'Q': print(tag == 'R' ? Text("&") : Text("&mut ")), constant(true); break;
         case 'A':
             print("[");
             list(", ", [&] { constant(true); });
@@ -467,7 +469,7 @@ class V0 {
         case 'T': {
             print("(");
             size_t count = list(", ", [&] { constant(true); });
-            print(count == 1 ? ",)" : ")");
+            print(count == 1 ? Text(",)") : Text(")"));
             break;
         }
         case 'V': variant(); break;
@@ -508,10 +510,10 @@ class V0 {
         std::string_view digits = hex_digits();
         while (digits.size() > 1 && digits[0] == '0') digits.remove_prefix(1);
         if (digits.empty()) failed_ = true;
-        if (digits.size() > 16) return print("0x"), print(digits);
+        if (digits.size() > 16) return print("0x"), print(Text(digits));
         uint64_t value = 0;
         for (char c : digits) value = value << 4 | static_cast<unsigned>(hex_digit(c));
-        print(format("{}", value));
+        print_number(value);
     }
     void character() {
         std::string_view digits = hex_digits();
@@ -532,7 +534,7 @@ class V0 {
             if (byte < 0x80)
                 print_escaped(byte, '"');
             else
-                print(std::string_view(&raw, 1)); // part of a longer letter
+                print(Text(std::string_view(&raw, 1))); // part of a longer letter
         }
         print("\"");
     }
@@ -552,7 +554,7 @@ class V0 {
             else if (!append_utf8(text, letter))
                 failed_ = true;
         }
-        print(text);
+        print(Text(text));
     }
 
     std::string_view text_; // after "_R"; back references count from its start

@@ -44,6 +44,9 @@ TEST_CASE("function names: what can't match is told without demangling, and noth
     CHECK(could_match("*operator*", "_ZN1AclEi"));
     CHECK(could_match("*unsigned*", "_Z1fj"));
     CHECK(could_match("*string*", "_Z1fSs"));
+    CHECK(could_match("*abc*", "_RINvC1a1fKe616263_E")); // a::f::<{*"abc"}>
+    CHECK(could_match("*abcde*", "_RINvC1a1fKe6162636465_E"));
+    CHECK(could_match("*punycode*", "_RNvC1au5abc_1")); // a::punycode{abc_1}
 
     const Result<sys::Mapping> image = sys::map_file("/proc/self/exe");
     REQUIRE(image);
