@@ -13,9 +13,8 @@
 // understands.
 //
 // A declaration is written from left to right in two halves around its name: `int (*` name `)(struct pt_regs *)`. Where members
-// lie is c_layout.cpp's matter, what things are called c_names.cpp's.
-//
-// Why one file of more than 600 lines: order and text call each other for every type and share what they know of it.
+// lie is c_layout.cpp's matter, what things are called c_names.cpp's, and c_header_text.cpp has what depends on nothing around
+// it.
 //
 // Bounds: a BTF from a file may nest without end, contain itself, or unfold to more text than there are atoms. Depth, steps and
 // text are counted; all else follows from the one pass of checks in flat.cpp.
@@ -28,9 +27,9 @@
 #include "runtime/btf/c_header.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "runtime/base/fail.h"
+#include "runtime/btf/c_header_text.h"
 #include "runtime/btf/c_layout.h"
 
 namespace rawbpf::inline v0::btf {
@@ -41,7 +40,6 @@ constexpr int kMaxDepth = 512;             // of definitions that need each othe
 constexpr int kMaxNesting = 64;            // of pointers, arrays and anonymous types inside one declaration
 constexpr uint64_t kMaxSteps = 50'000'000; // a kernel's header is 3 MB
 constexpr size_t kMaxText = size_t{64} << 20;
-constexpr uint64_t kMostPads = 32; // unnamed bit-fields in a row; a wider gap is an array with a name
 
 class HeaderWriter {
   public:
@@ -51,18 +49,13 @@ class HeaderWriter {
 
     Result<std::string> write(const HeaderOptions &options) {
         out_.reserve(options.roots.empty() ? size_t{types_.end_id()} * 28 : 4096);
-        if (!cplusplus_)
-            out_ = "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n\n"
-                   "#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n"
-                   "#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)\n"
-                   "#endif\n\n";
+        if (!cplusplus_) out_ = kHeaderBegin;
         for (TypeId id = 1; id < types_.end_id() && !error_; ++id) count_uses(id);
         if (options.roots.empty())
             write_all(options.kfuncs);
         else
             for (TypeId id : options.roots) write_root(id);
-        if (!cplusplus_)
-            out_ += "\n#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n#pragma clang attribute pop\n#endif\n\n#endif /* __VMLINUX_H__ */\n";
+        if (!cplusplus_) out_ += kHeaderEnd;
         if (error_) return Unexpected(std::move(*error_));
         return std::move(out_);
     }
@@ -321,7 +314,7 @@ class HeaderWriter {
             out_ += base.alias;
         } else {
             out_ += "struct { unsigned char bytes[";
-            number(types_.size(id));
+            append_number(out_, types_.size(id));
             out_ += "]; }";
         }
         out_ += ' ';
@@ -338,22 +331,13 @@ class HeaderWriter {
         out_ += ";\n";
     }
 
-    // ---- text
-    // --------------------------------------------------------------------------------------------------------------------
+    // ---- text ---------------------------------------------------------------------------------------------------------------
 
-    void number(uint64_t value) {
-        char digits[24];
-        out_.append(digits, static_cast<size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits));
-    }
     void name(std::string_view text) {
         if (names_.legal(text)) [[likely]]
             out_ += text;
         else
             out_ += names_.legalised(text);
-    }
-    void line(int indent) {
-        out_ += '\n';
-        out_.append(static_cast<size_t>(indent), '\t');
     }
 
     void declare(TypeId id, std::string_view as, int indent, int depth) {
@@ -423,7 +407,7 @@ class HeaderWriter {
         case Kind::type_tag: return right(types_.target(id), indent, depth - 1);
         case Kind::array:
             out_ += '[';
-            number(types_.array(id).count);
+            append_number(out_, types_.array(id).count);
             out_ += ']';
             return right(types_.array(id).element, indent, depth - 1);
         case Kind::func_proto: parameters(id, indent, depth); return right(types_.target(id), indent, depth - 1);
@@ -492,13 +476,8 @@ class HeaderWriter {
             out_ += names_.of(id);
         } else {
             out_ += "__anonymous_enum_";
-            number(id);
+            append_number(out_, id);
         }
-    }
-    /// C++ says the size of an enum in front.
-    void enum_base(uint32_t size, bool is_signed) {
-        out_ += is_signed ? " : " : " : unsigned ";
-        out_ += size == 1 ? "char" : size == 2 ? "short" : size == 8 ? "long long" : "int";
     }
     void enumeration(TypeId id, int indent) {
         if (types_.anonymous(id) && !(state_[id] & kShared))
@@ -506,47 +485,25 @@ class HeaderWriter {
         else
             enum_tag(id);
         const bool is_signed = types_.kind_flag(id);
-        if (cplusplus_) enum_base(types_.size(id), is_signed);
+        if (cplusplus_) append_enum_base(out_, types_.size(id), is_signed);
         out_ += " {";
         bool wide = false; // C gives it 64 bits by itself
         for (uint32_t i = 0; i < types_.vlen(id); ++i) {
             const EnumValue v = types_.enum_value(id, i);
             wide |= is_signed ? static_cast<int64_t>(v.value) != static_cast<int32_t>(v.value) : v.value > UINT32_MAX;
-            line(indent + 1);
+            append_line(out_, indent + 1);
             out_ += names_.enumerator(id, i, v.name);
             out_ += " = ";
-            const int64_t as_signed = static_cast<int64_t>(v.value);
-            if (!is_signed || as_signed >= 0) {
-                number(v.value);
-                if (v.value > INT64_MAX)
-                    out_ += "ULL";
-                else if (v.value > UINT32_MAX)
-                    out_ += "LL";
-            } else if (as_signed == INT64_MIN) {
-                out_ += "-9223372036854775807LL - 1"; // C has no literal for it
-            } else {
-                out_ += '-';
-                number(static_cast<uint64_t>(-as_signed));
-                if (as_signed < INT32_MIN) out_ += "LL";
-            }
+            append_literal(out_, v.value, is_signed);
             out_ += ',';
             if (out_.size() > kMaxText) return stop(id, "too long");
         }
-        line(indent);
+        append_line(out_, indent);
         out_ += '}';
-        if (cplusplus_) return;
-        switch (types_.size(id)) {
-        case 1: out_ += " __attribute__((mode(QI)))"; break;
-        case 2: out_ += " __attribute__((mode(HI)))"; break;
-        case 8:
-            if (!wide) out_ += " __attribute__((mode(DI)))";
-            break;
-        default: break;
-        }
+        if (!cplusplus_) append_enum_mode(out_, types_.size(id), wide);
     }
 
-    // ---- members
-    // -----------------------------------------------------------------------------------------------------------------
+    // ---- members ------------------------------------------------------------------------------------------------------------
 
     void body(TypeId id, int indent, int depth, std::string_view tag) {
         if (!go_on(id, depth)) return;
@@ -559,13 +516,13 @@ class HeaderWriter {
         const bool packed = layout_.is_packed(id);
         const uint64_t align = packed ? 8 : uint64_t{layout_.align_of(id)} * 8;
         is_union(id) ? union_members(id, indent + 1, depth, align) : struct_members(id, indent + 1, depth, align, packed);
-        line(indent);
+        append_line(out_, indent);
         out_ += '}';
         if (packed) out_ += " __attribute__((packed))";
     }
 
     void member(const CMember &m, int indent, int depth) {
-        line(indent);
+        append_line(out_, indent);
         const TypeId whole = m.name.empty() && !m.unit ? named_body(m.type) : 0;
         if (whole)
             body(whole, indent, depth - 1, {});
@@ -573,27 +530,16 @@ class HeaderWriter {
             declare(m.type, m.name, indent, depth - 1);
         if (m.unit) {
             out_ += ": ";
-            number(m.size);
+            append_number(out_, m.size);
         }
         out_ += ';';
     }
-    void impossible(const CMember &m, int indent, std::string_view why) {
-        line(indent);
-        out_ += "/* ";
-        out_ += names_.legalised(m.name);
-        out_ += ", bit ";
-        number(m.at);
-        out_ += ": ";
-        out_ += why;
-        out_ += " */";
-    }
-
     void struct_members(TypeId id, int indent, int depth, uint64_t align, bool packed) {
         uint64_t at = 0; // where C is
         for (uint32_t i = 0; i < types_.vlen(id) && !error_; ++i) {
             const CMember m = layout_.member(id, i);
             if (!m.written) {
-                impossible(m, indent, "its type has no size");
+                append_impossible(out_, names_.legalised(m.name), m.at, indent, "its type has no size");
                 continue;
             }
             uint64_t natural = at;
@@ -603,15 +549,15 @@ class HeaderWriter {
                 natural = round_up(at, packed ? 8 : m.align);
             }
             if (m.at < natural) {
-                impossible(m, indent, "lies before the end of what stands above");
+                append_impossible(out_, names_.legalised(m.name), m.at, indent, "lies before the end of what stands above");
                 continue;
             }
-            if (m.at > natural) pad(at, m.at, indent, align, packed);
+            if (m.at > natural) append_pads(out_, at, m.at, indent, align, packed);
             member(m, indent, depth);
             at = m.at + m.size;
         }
         const uint64_t end = uint64_t{types_.size(id)} * 8;
-        if (round_up(at, align) < end) pad(at, end, indent, align, packed);
+        if (round_up(at, align) < end) append_pads(out_, at, end, indent, align, packed);
     }
 
     void union_members(TypeId id, int indent, int depth, uint64_t align) {
@@ -619,52 +565,14 @@ class HeaderWriter {
         for (uint32_t i = 0; i < types_.vlen(id) && !error_; ++i) {
             const CMember m = layout_.member(id, i);
             if (!m.written || m.at != 0) {
-                impossible(m, indent, m.written ? "doesn't lie at the start" : "its type has no size");
+                append_impossible(out_, names_.legalised(m.name), m.at, indent,
+                                  m.written ? "doesn't lie at the start" : "its type has no size");
                 continue;
             }
             member(m, indent, depth);
             most = std::max(most, m.size);
         }
-        if (round_up(most, align) < uint64_t{types_.size(id)} * 8) named_pad(0, types_.size(id), indent);
-    }
-
-    static uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
-
-    void named_pad(uint64_t at, uint64_t bytes, int indent) {
-        line(indent);
-        out_ += "unsigned char __pad_";
-        number(at);
-        out_ += '[';
-        number(bytes);
-        out_ += "];";
-    }
-
-    /// Unnamed bit-fields from bit `at` to bit `end`. None is wider than the struct's alignment: on some machines they count for
-    /// it.
-    void pad(uint64_t at, uint64_t end, int indent, uint64_t align, bool packed) {
-        struct Unit {
-            uint64_t bits;
-            std::string_view word;
-        };
-        constexpr Unit kUnits[] = {{64, "long long: "}, {32, "int: "}, {16, "short: "}, {8, "char: "}};
-        const Unit *unit = kUnits;
-        while (!packed && unit->bits > align && unit->bits > 8) ++unit;
-        if ((end - at) / unit->bits > kMostPads) {
-            // As an array, from one byte boundary to another.
-            const uint64_t from = round_up(at, 8), to = end / 8 * 8;
-            if (from > at) pad(at, from, indent, align, packed);
-            named_pad(from / 8, (to - from) / 8, indent);
-            if (end > to) pad(to, end, indent, align, packed);
-            return;
-        }
-        while (at < end) {
-            const uint64_t bits = std::min(end - at, unit->bits - at % unit->bits);
-            line(indent);
-            out_ += unit->word;
-            number(bits);
-            out_ += ';';
-            at += bits;
-        }
+        if (round_up(most, align) < uint64_t{types_.size(id)} * 8) append_pad_array(out_, 0, types_.size(id), indent);
     }
 
     const Flat &types_;
