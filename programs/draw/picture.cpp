@@ -162,6 +162,14 @@ struct Picture {
         y += int(std::max(left.size(), right.size())) * step + 14;
     }
 
+    // As the assembler writes it; a function that is called by its name.
+    static std::string text_of(const explain::Explanation &e, const std::vector<ProgramSpec::Subprogram> &functions, uint32_t i) {
+        const verifier::Ways ways = verifier::ways_of(e.program.insns, i);
+        for (const ProgramSpec::Subprogram &function : functions)
+            if (ways.calls && ways.target == int64_t(function.insn)) return format("call {}", function.name);
+        return explain::insn_text(e, i);
+    }
+
     // Instructions, with the lines of C that they come from.
     static std::vector<Row> rows_of(const explain::Explanation &e, const std::vector<ProgramSpec::Subprogram> &functions) {
         const auto &insns = e.program.insns;
@@ -190,7 +198,7 @@ struct Picture {
             }
             line = at.line;
             file = at.file;
-            out.push_back({i, false, first, render::cut(format("{:>4}  {}", i, explain::insn_text(e, i)), kTextColumns), 0});
+            out.push_back({i, false, first, render::cut(format("{:>4}  {}", i, text_of(e, functions, i)), kTextColumns), 0});
         }
         return out;
     }
@@ -355,7 +363,7 @@ std::string picture(const ObjectSpec &spec, std::span<const explain::Explanation
     Picture all{spec, {}, {}};
     if (!spec.btf.empty())
         if (Result<btf::Btf> parsed = btf::Btf::parse(spec.btf, spec.name)) all.types = std::move(*parsed);
-    all.canvas.text(kMargin, all.y + 12, "t", spec.name);
+    all.canvas.text(kMargin, all.y + 12, "t", render::base_name(spec.name));
     all.y += 34;
     all.overview(programs);
     for (const explain::Explanation &e : programs) all.program(e);
@@ -365,7 +373,7 @@ std::string picture(const ObjectSpec &spec, std::span<const explain::Explanation
     std::string out =
         format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\">\n<title>", width,
                height, width, height);
-    render::append_xml(out, spec.name);
+    render::append_xml(out, render::base_name(spec.name));
     append(out, "</title>\n<style>{}</style>\n{}<rect class=\"page\" width=\"{}\" height=\"{}\"/>\n{}</svg>\n", kStyle, kMarkers,
            width, height, all.canvas.body);
     return out;

@@ -25,13 +25,28 @@ namespace {
 constexpr uint8_t kFrameRegister = 10;
 constexpr unsigned kAtomic = 0xc0;
 
-// "fp-24" -> -24.
-std::optional<int32_t> stack_offset(std::string_view value) {
-    int32_t out = 0;
+// Where a pointer to a stack points.
+struct Place {
+    uint32_t frame = 0; // 0: the program's own, 1: of a function that it called, ...
+    int32_t offset = 0;
+};
+
+// "fp-24" -> -24 of frame 0; "fp[1]-4" -> -4 of frame 1; "fp0" -> 0.
+std::optional<Place> place_of(std::string_view value) {
+    Place out;
+    const auto read = [&](auto &into) {
+        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
+        value.remove_prefix(static_cast<size_t>(end - value.data()));
+        return error == std::errc();
+    };
     if (!value.starts_with("fp")) return std::nullopt;
-    const std::string_view digits = value.substr(2);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
-    if (error != std::errc() || end != digits.data() + digits.size() || out >= 0) return std::nullopt;
+    value.remove_prefix(2);
+    if (value.starts_with("[")) {
+        value.remove_prefix(1);
+        if (!read(out.frame) || !value.starts_with("]")) return std::nullopt;
+        value.remove_prefix(1);
+    }
+    if (!read(out.offset) || !value.empty()) return std::nullopt;
     return out;
 }
 
@@ -79,6 +94,12 @@ struct Stacks {
             std::find_if(of.begin(), of.end(), [&](const Slot &one) { return one.offset == offset && one.size == size; });
         return at != of.end() ? &*at : &of.emplace_back(Slot{offset, size, {}, {}, {}});
     }
+    // An instruction of the function whose frame that is, seen from a step.
+    uint32_t owner(uint32_t step, uint32_t frame) const {
+        uint32_t at = step;
+        while (e.trace.steps[at].frame != frame && e.trace.steps[at].parent) at = e.trace.steps[at].parent;
+        return e.trace.steps[at].insn;
+    }
     void mean(uint32_t insn, int32_t offset, uint32_t size, std::string text) {
         Slot *at = slot(insn, offset, size);
         if (at && std::find(at->meanings.begin(), at->meanings.end(), text) == at->meanings.end())
@@ -105,10 +126,14 @@ struct Stacks {
         const bool load = kind == 1, store = kind == 2 || kind == 3;
         if ((!load && !store) || (mode != 0x60 && mode != 0x80 && mode != kAtomic)) return; // MEM, MEMSX, ATOMIC
         const uint8_t base = load ? at.src : at.dst;
-        std::optional<int32_t> from = base == kFrameRegister ? std::optional<int32_t>(0) : std::nullopt;
-        if (!from && step) from = stack_offset(value_before(e.trace, step, base));
+        std::optional<Place> from = base == kFrameRegister ? std::optional<Place>(Place{}) : std::nullopt;
+        uint32_t whose = insn;
+        if (!from && step) {
+            from = place_of(value_before(e.trace, step, base));
+            if (from) whose = owner(step, from->frame);
+        }
         if (!from) return;
-        Slot *one = slot(insn, *from + at.off, access_size(at));
+        Slot *one = slot(whose, from->offset + at.off, access_size(at));
         if (!one) return;
         if (load || mode == kAtomic) one->readers.push_back(insn);
         if (!load) one->writers.push_back(insn);
@@ -125,15 +150,17 @@ struct Stacks {
             argument.remove_prefix(std::min(argument.find_last_of(" *") + 1, argument.size()));
             const std::string_view value = value_before(e.trace, step, reg);
             if (argument == "map") map = map_in(value);
-            const std::optional<int32_t> offset = stack_offset(value);
-            if (!offset) continue;
+            const std::optional<Place> to = place_of(value);
+            if (!to || to->offset >= 0) continue;
+            const uint32_t whose = owner(step, to->frame);
             if (map && argument == "key")
-                mean(insn, *offset, map->key_size, format("key of {}: {}", map->name, type_text(map->key_type, map->key_size)));
+                mean(whose, to->offset, map->key_size,
+                     format("key of {}: {}", map->name, type_text(map->key_type, map->key_size)));
             else if (map && argument == "value")
-                mean(insn, *offset, map->value_size,
+                mean(whose, to->offset, map->value_size,
                      format("value of {}: {}", map->name, type_text(map->value_type, map->value_size)));
             else
-                mean(insn, *offset, size_beside(step, reg), format("{} of bpf_{}, {}", argument, helper->name, insn));
+                mean(whose, to->offset, size_beside(step, reg), format("bpf_{}({}) by {}", helper->name, argument, insn));
         }
     }
 

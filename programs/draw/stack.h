@@ -13,7 +13,7 @@ namespace rawbpf::inline v0::draw {
 struct Slot {
     int32_t offset = 0;                     ///< of its lowest byte, from r10: -8
     uint32_t size = 0;                      ///< in bytes; 0: where it ends isn't known
-    std::vector<std::string> meanings;      ///< "key of counts: unsigned int", "buf of bpf_get_current_comm, 12"
+    std::vector<std::string> meanings;      ///< "key of counts: unsigned int", "bpf_get_current_comm(buf) by 12"
     std::vector<uint32_t> writers, readers; ///< instructions, ascending; an atomic one is both
 };
 

@@ -80,7 +80,7 @@ TEST_CASE("draw: the stack's slots, by who uses them and what for") {
     CHECK((slots[4].offset == -40 && slots[4].size == 1 && slots[4].readers.size() == 1));
     CHECK((slots[5].offset == -40 && slots[5].size == 16));
     REQUIRE(slots[5].meanings.size() == 1);
-    CHECK(slots[5].meanings[0].starts_with("buf of bpf_get_current_comm, "));
+    CHECK(slots[5].meanings[0].starts_with("bpf_get_current_comm(buf) by "));
     // A program that was refused: only what names r10 beyond the place.
     const ObjectSpec refused = spec_from(".program p \"socket\"\nr0 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 16) = 1\nexit\n");
     const std::vector<std::vector<Slot>> few = draw::stack_of(explained(refused));
@@ -99,6 +99,17 @@ TEST_CASE("draw: each function has a stack of its own") {
     REQUIRE(all.size() == 2);
     CHECK((all[0].size() == 1 && all[0][0].size == 8));
     CHECK((all[1].size() == 1 && all[1][0].size == 4));
+    // A function's own key, and its caller's value, by pointers.
+    const ObjectSpec map = spec_from(
+        ".map counts hash key 4 value 8 entries 8\n.program p \"socket\"\n*(u64 *)(r10 - 8) = 1\nr1 = r10\nr1 += -8\n"
+        "call f\nr0 = 0\nexit\n.function f\nr3 = r1\n*(u32 *)(r10 - 4) = 2\nr2 = r10\nr2 += -4\nr1 = counts ll\nr4 = 0\n"
+        "call bpf_map_update_elem\nr0 = 0\nexit\n");
+    const std::vector<std::vector<Slot>> shared = draw::stack_of(explained(map));
+    REQUIRE(shared.size() == 2);
+    REQUIRE(shared[0].size() == 1);
+    CHECK(shared[0][0].meanings == std::vector<std::string>{"value of counts: 8 bytes"});
+    REQUIRE(shared[1].size() == 1);
+    CHECK(shared[1][0].meanings == std::vector<std::string>{"key of counts: 4 bytes"});
 }
 
 TEST_CASE("draw: blocks, jumps forwards and back, maps, and names that aren't markup") {
