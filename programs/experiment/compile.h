@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "asm/unit.h"
@@ -42,6 +43,9 @@ struct Compiled {
 /// The name of the ring that `emit` writes to, and of the map that counts what was lost: element 0 events for which the ring had
 /// no room, 1 changes for which a map had no room.
 inline constexpr std::string_view kEventRing = "events", kLostMap = "experiment_lost";
+
+/// Whether probes have a function of this name that reads or shows something: str, kstr, comm ...
+[[nodiscard]] bool is_probe_function(std::string_view name);
 
 /// Compiles the probes and joins them with the assembly's unit. What is wrong goes to `mistakes`.
 [[nodiscard]] Compiled compile(const Experiment &experiment, Unit assembly, const Surroundings &surroundings, Mistakes &mistakes);

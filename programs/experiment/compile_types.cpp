@@ -70,6 +70,10 @@ const BuiltinRow *find_builtin(std::string_view name) {
     return nullptr;
 }
 
+bool is_probe_function(std::string_view name) {
+    return std::find(std::begin(kFunctions), std::end(kFunctions), name) != std::end(kFunctions);
+}
+
 bool named(const trace::ProbeSite &site, std::string_view name) {
     for (const trace::Parameter &parameter : site.signature.parameters)
         if (parameter.name == name) return true;

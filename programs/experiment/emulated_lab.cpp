@@ -94,7 +94,7 @@ class EmulatedLab final : public Lab {
         for (uint32_t i = 0; i < times; ++i) {
             std::copy(bytes.begin(), bytes.end(), memories_.back().begin());
             TRY(machine.enter(program));
-            out.r0 = RAWBPF_TRY(machine.run());
+            out.result = static_cast<int32_t>(RAWBPF_TRY(machine.run()));
             out.instructions = machine.executed();
         }
         return out;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "asm/nearest.h"
+#include "programs/experiment/compile.h"
 #include "programs/experiment/show.h"
 #include "runtime/base/format.h"
 #include "runtime/base/numbers.h"
@@ -18,6 +19,21 @@ namespace {
 
 constexpr std::string_view kTotals[] = {"entries", "sum", "max", "min"};
 constexpr std::string_view kParts[] = {"count", "sum", "avg", "min", "max"};
+/// What is done with a number's low bits, here as in probes.
+struct NumberFunction {
+    std::string_view name;
+    Number (*of)(uint64_t bits);
+};
+constexpr NumberFunction kNumberFunctions[] = {
+    {"int", [](uint64_t bits) { return static_cast<Number>(static_cast<int32_t>(bits)); }},
+    {"swap16", [](uint64_t bits) { return static_cast<Number>(__builtin_bswap16(static_cast<uint16_t>(bits))); }},
+    {"swap32", [](uint64_t bits) { return static_cast<Number>(__builtin_bswap32(static_cast<uint32_t>(bits))); }},
+};
+const NumberFunction *find_number_function(std::string_view name) {
+    for (const NumberFunction &each : kNumberFunctions)
+        if (each.name == name) return &each;
+    return nullptr;
+}
 bool is_total(std::string_view name) { return std::find(std::begin(kTotals), std::end(kTotals), name) != std::end(kTotals); }
 
 std::string dotted(const Expr &expr) {
@@ -71,6 +87,8 @@ class Evaluation {
             return out;
         }
         case Expr::Kind::call: {
+            if (const NumberFunction *function = find_number_function(e.text); function && e.args.size() == 1)
+                return function->of(bits(RAWBPF_TRY(value(e.args[0]))));
             const Number out = RAWBPF_TRY(total(e));
             if (parts_) parts_->emplace_back(text_of(e), out);
             return out;
@@ -208,7 +226,7 @@ class Check {
         case Expr::Kind::binary:
             for (const Expr &each : e.args) value(each);
             return;
-        case Expr::Kind::call: return total(e);
+        case Expr::Kind::call: return call(e);
         case Expr::Kind::name:
         case Expr::Kind::map: break;
         }
@@ -274,12 +292,25 @@ class Check {
         for (size_t i = 0; i < keys.size(); ++i)
             if (keys[i].kind != Expr::Kind::text) value(keys[i]);
     }
+    void call(const Expr &e) {
+        if (!find_number_function(e.text)) return total(e);
+        if (e.args.size() != 1) return fail(e.at, format("{} takes one value", e.text));
+        if (!e.steps.empty()) return fail(e.at, format("what {}() gives has no members", e.text));
+        value(e.args[0]);
+    }
     void total(const Expr &e) {
+        if (!is_total(e.text) && is_probe_function(e.text))
+            return fail(
+                e.at, format("{}() only works in probes", e.text),
+                "elsewhere there are int(X), swap16(X), swap32(X), and totals of a map: entries(MAP), sum(MAP), max(MAP), "
+                "min(MAP)");
         if (!is_total(e.text)) {
             Nearest near(e.text);
             for (std::string_view each : kTotals) near.offer(each);
+            for (const NumberFunction &each : kNumberFunctions) near.offer(each.name);
             return fail(e.at, format("there is no function {} here", e.text),
-                        near.hint().empty() ? "entries(MAP), sum(MAP), max(MAP), min(MAP)" : near.hint());
+                        near.hint().empty() ? "there are entries(MAP), sum(MAP), max(MAP), min(MAP), int(X), swap16(X), swap32(X)"
+                                            : near.hint());
         }
         const MapView *view = e.args.size() == 1 ? find(e.args[0].text) : nullptr;
         if (view && !e.args[0].keyed) return member(e.args[0], *view);

@@ -108,7 +108,7 @@ class KernelLab final : public Lab {
             attr.ctx_size_in = static_cast<uint32_t>(bytes.size());
         }
         for (; times != 0; --times) TRY(sys::prog_test_run(attr));
-        return Ran{attr.retval, attr.duration, 0};
+        return Ran{static_cast<int32_t>(attr.retval), attr.duration, 0};
     }
     std::map<uint64_t, std::string> name_addresses(std::vector<uint64_t> addresses) override {
         std::map<uint64_t, std::string> out;

@@ -200,7 +200,7 @@ Result<void> Lab::run_program(const Step &step, const std::vector<std::byte> &by
             if (!step.name.empty() && program.name != step.name) continue;
             const bool packet = step.kind == Step::Kind::packet || exec::takes_packet(program);
             const Ran ran = TRY_IN(run_once(i, j, bytes, packet, times), "{} bytes to {}", bytes.size(), program.name);
-            set_number(what + ".result", static_cast<Number>(ran.r0));
+            set_number(what + ".result", ran.result);
             set_number(what + ".ns", static_cast<Number>(ran.ns));
             set_number(what + ".instructions", static_cast<Number>(ran.instructions));
             return {};

@@ -86,7 +86,8 @@ class Lab : public Facts, public Names {
         size_t count = 0;
     };
     struct Ran {
-        uint64_t r0 = 0, ns = 0, instructions = 0;
+        int32_t result = 0; ///< programs return an int: the low half of r0
+        uint64_t ns = 0, instructions = 0;
     };
     [[nodiscard]] virtual Result<void> load_objects() = 0;
     /// `map`: one of Plan::specs[spec].

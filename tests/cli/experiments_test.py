@@ -438,3 +438,24 @@ def recordings_that_are_none_are_refused():
     bad(2, r"--record.*--replay|--replay.*--record", "run", "--record", path("x.rec"), "--replay", path("empty.rec"))
     bad(1, r"x.rec|No such file", "run", "--record", path("none/x.rec"), file)
     assert not os.path.exists(path("x.rec"))
+
+
+@test
+def experiments_say_what_a_program_returned_as_an_int():
+    text = """asm {
+.program minus "socket"
+    r0 = -1
+    exit
+}
+packet 0102030405060708090a0b0c0d0e0f10 to minus
+print "{packet.result} {int(packet.result & 0xffffffff)}"
+expect packet.result == -1 && int(4294967295) == packet.result
+expect packet.result == 4294967295
+"""
+    for where in [("--emulate",)] + ([()] if os.geteuid() == 0 else []):
+        r = experiment("minus", text, *where, code=4)
+        assert re.search(r"^-1 -1$", r.out, re.M), r.out
+        assert "packet.result is -1" in r.out + r.err and "18446744073709551615" not in r.out + r.err, r.out + r.err
+    bad_text = text.replace("int(4294967295)", "kstr(4294967295)")
+    r = run("run", "--emulate", written("minus.exp", bad_text))
+    assert r.code != 0 and "kstr() only works in probes" in r.err and "int(X)" in r.err, r.err

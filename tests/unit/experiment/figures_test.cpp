@@ -116,6 +116,11 @@ TEST_CASE("experiment figures: expectations read maps, totals and names") {
     CHECK(value("7 % (18446744073709551615 * 18446744073709551615)") == "7");
     CHECK(value("events.lost == 0 && counts[9] >= 30") == "1");
     CHECK(value("18446744073709551615") == "18446744073709551615");
+    CHECK(value("int(4294967295)") == "-1");
+    CHECK(value("int(18446744073709551615) == -1") == "1");
+    CHECK(value("int(0 - 1)") == "-1");
+    CHECK(value("int(4294967296 + counts[7])") == "3");
+    CHECK(value("swap16(256) + swap32(1)") == "16777217");
     std::vector<std::pair<std::string, Number>> parts;
     const Parsed parsed = parse("expect counts[7] > sum(us)", "x.exp");
     (void)evaluate(parsed.experiment.steps[0].value, known, &parts);
@@ -139,6 +144,13 @@ TEST_CASE("experiment figures: names that mean nothing are told with the nearest
     CHECK(mistakes("counts[1, 2] > 0") == "an element of counts has a key of 1 part | counts[k], or a total: sum(counts)");
     CHECK(mistakes("us[1].average > 0") == "the values of us have no member average | ");
     CHECK(mistakes("summ(counts) > 0") == "there is no function summ here | did you mean `sum`?");
+    CHECK(mistakes("int(counts[1]) > 0") == "");
+    CHECK(mistakes("int(count[1]) > 0") == "there is no map, variable or measure count | did you mean `counts`?");
+    CHECK(mistakes("int(1, 2) > 0") == "int takes one value | ");
+    CHECK(mistakes("int() > 0") == "int takes one value | ");
+    CHECK(mistakes("int(1).a > 0") == "what int() gives has no members | ");
+    CHECK(mistakes("inf(1) > 0") == "there is no function inf here | did you mean `int`?");
+    CHECK(mistakes("str(counts[1]) > 0").starts_with("str() only works in probes | elsewhere there are int(X)"));
     CHECK(mistakes("sum(cuonts) > 0") == "there is no map cuonts | did you mean `counts`?");
     CHECK(mistakes("\"a\" == 1") == "a text isn't a number | texts are keys: counts[\"cat\"]");
 }
