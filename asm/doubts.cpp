@@ -8,6 +8,7 @@
 // Every verifier refuses each of these, whatever the rest of the program does. The text can still be assembled, because you
 // may want to examine a program that a verifier refuses.
 #include "asm/assembling.h"
+#include "asm/effects.h"
 #include "asm/lookup.h"
 
 namespace rawbpf::inline v0::assembling {
@@ -18,18 +19,8 @@ constexpr int kStack = 512; // MAX_BPF_STACK
 
 /// Of an access, the register with the address; -1: it is none.
 int base_of(const Form &form, const Insn &insn) {
-    switch (form.shape) {
-    case Shape::load:
-    case Shape::load_acquire: return insn.src;
-    case Shape::store_imm:
-    case Shape::store_reg:
-    case Shape::atomic:
-    case Shape::atomic_fetch:
-    case Shape::exchange:
-    case Shape::compare_swap:
-    case Shape::store_release: return insn.dst;
-    default: return -1;
-    }
+    if (form.shape == Shape::load || form.shape == Shape::load_acquire) return insn.src;
+    return stores(form.shape) ? insn.dst : -1;
 }
 
 } // namespace

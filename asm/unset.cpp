@@ -14,53 +14,16 @@
 #include <deque>
 
 #include "asm/assembling.h"
+#include "asm/effects.h"
 #include "asm/lookup.h"
 
 namespace rawbpf::inline v0::assembling {
 
 namespace {
 
-using Set = uint16_t; // bit n: rn
+using Set = RegisterSet;
 
-constexpr Set bit(unsigned n) { return static_cast<Set>(1u << n); }
-constexpr Set kArguments = bit(1) | bit(2) | bit(3) | bit(4) | bit(5);
-
-struct Effect {
-    Set reads = 0, writes = 0;
-    bool call = false; ///< the registers of arguments are lost
-};
-
-Effect effect_of(const Form &form, const Insn &insn) {
-    const Set dst = bit(insn.dst), src = bit(insn.src);
-    const bool moves = form.name.starts_with("mov");
-    switch (form.shape) {
-    case Shape::alu_imm: return {moves ? Set(0) : dst, dst};
-    case Shape::alu_reg: return {static_cast<Set>(moves ? src : dst | src), dst};
-    case Shape::negate:
-    case Shape::byte_swap: return {dst, dst};
-    case Shape::sign_extend:
-    case Shape::cast:
-    case Shape::load:
-    case Shape::load_acquire: return {src, dst};
-    case Shape::load_wide: return {0, dst};
-    case Shape::store_imm: return {dst, 0};
-    case Shape::store_reg:
-    case Shape::store_release:
-    case Shape::atomic: return {static_cast<Set>(dst | src), 0};
-    case Shape::atomic_fetch:
-    case Shape::exchange: return {static_cast<Set>(dst | src), src};
-    case Shape::compare_swap: return {static_cast<Set>(dst | src | bit(0)), bit(0)};
-    case Shape::packet_abs: return {bit(6), bit(0), true};
-    case Shape::packet_ind: return {static_cast<Set>(bit(6) | src), bit(0), true};
-    case Shape::branch_imm: return {dst, 0};
-    case Shape::branch_reg: return {static_cast<Set>(dst | src), 0};
-    case Shape::call_helper:
-    case Shape::call_local:
-    case Shape::call_kfunc: return {0, bit(0), true};
-    case Shape::call_reg: return {dst, bit(0), true};
-    default: return {};
-    }
-}
+constexpr Set bit(unsigned n) { return register_bit(n); }
 
 } // namespace
 
@@ -79,14 +42,14 @@ std::vector<UnsetRead> unset_reads(std::span<const Insn> insns, bool program) {
         place.set |= set;
         work.push_back(static_cast<size_t>(to));
     };
-    reach(0, static_cast<Set>(bit(10) | (program ? bit(1) | bit(2) : kArguments)));
+    reach(0, static_cast<Set>(bit(10) | (program ? bit(1) | bit(2) : kArgumentRegisters)));
     while (!work.empty()) {
         const size_t n = work.front();
         work.pop_front();
         const Form *form = find_form(insns[n]);
         if (form == nullptr || form->shape == Shape::jump_reg) return {}; // leads nobody knows where
-        const Effect effect = effect_of(*form, insns[n]);
-        const Set after = static_cast<Set>((effect.call ? places[n].set & ~kArguments : places[n].set) | effect.writes);
+        const RegisterEffect effect = effect_of(*form, insns[n]);
+        const Set after = static_cast<Set>((effect.call ? places[n].set & ~kArgumentRegisters : places[n].set) | effect.writes);
         const auto next = static_cast<int64_t>(n + (is_wide(insns[n]) ? 2 : 1));
         switch (form->shape) {
         case Shape::exit: break;
@@ -98,7 +61,7 @@ std::vector<UnsetRead> unset_reads(std::span<const Insn> insns, bool program) {
         default: reach(next, after);
         }
         // A label that is called: a function that was written without saying so.
-        if (form->shape == Shape::call_local && insns[n].imm >= -next) reach(next + insns[n].imm, bit(10) | kArguments);
+        if (form->shape == Shape::call_local && insns[n].imm >= -next) reach(next + insns[n].imm, bit(10) | kArgumentRegisters);
     }
     std::vector<UnsetRead> out;
     Set told = 0;

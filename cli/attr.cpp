@@ -27,16 +27,20 @@ constexpr Example kExamples[] = {
     {"rawbpf attr link_create --json", "the same for scripts"},
 };
 
+void append_command(std::string &out, uint32_t n, const inspect::AttributeCommand &command) {
+    render::JsonLine(out, "command")
+        .number("number", n)
+        .text("name", sys::command_name(n))
+        .text("since", command.since)
+        .text("does", command.does);
+}
+
 std::string list(bool json, std::string out) {
     render::Columns columns({{"NUMBER", true}, {"SINCE"}, {"COMMAND"}, {"WHAT IT DOES"}});
     for (uint32_t n = 0; n < inspect::attribute_commands(); ++n) {
         const inspect::AttributeCommand command = inspect::attribute_command(n);
         if (json) {
-            render::JsonLine(out, "command")
-                .number("number", n)
-                .text("name", sys::command_name(n))
-                .text("since", command.since)
-                .text("does", command.does);
+            append_command(out, n, command);
         } else {
             columns.row({std::to_string(n), std::string(command.since), sys::command_name(n), std::string(command.does)});
         }
@@ -49,11 +53,7 @@ std::string page(uint32_t n, bool json, std::string out) {
     const inspect::AttributeCommand command = inspect::attribute_command(n);
     const std::vector<inspect::AttributeField> fields = inspect::attribute_fields(n);
     if (json) {
-        render::JsonLine(out, "command")
-            .number("number", n)
-            .text("name", sys::command_name(n))
-            .text("since", command.since)
-            .text("does", command.does);
+        append_command(out, n, command);
         for (const inspect::AttributeField &field : fields)
             render::JsonLine(out, "field")
                 .text("name", field.name)

@@ -6,12 +6,14 @@
 #include "cli/bit_view.h"
 
 #include "asm/bits.h"
+#include "cli/console.h"
 #include "cli/object_file.h"
 #include "programs/exec/instruction_json.h"
 #include "programs/render/json_line.h"
 #include "runtime/base/fail.h"
 
 namespace rawbpf::inline v0::cli {
+namespace {
 
 Result<std::string> show_bits(std::span<const Insn> insns, const Arguments &a, bool json, bool &undefined) {
     std::string out;
@@ -30,6 +32,15 @@ Result<std::string> show_bits(std::span<const Insn> insns, const Arguments &a, b
         at += slots;
     }
     return out;
+}
+
+} // namespace
+
+int print_bits(std::string_view who, std::span<const Insn> insns, const Arguments &a, bool &undefined) {
+    const bool json = a.text(find(kBitsOptions, "format")) == "json";
+    const Result<std::string> shown = show_bits(insns, a, json, undefined);
+    if (!shown) return complain(who, shown.error(), 1);
+    return write_result(who, a.text(find(kBitsOptions, "output")), *shown);
 }
 
 } // namespace rawbpf::inline v0::cli

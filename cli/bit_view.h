@@ -2,16 +2,22 @@
 #pragma once
 
 #include <span>
-#include <string>
+#include <string_view>
 
 #include "asm/insn.h"
+#include "cli/common_options.h"
 #include "cli/options.h"
-#include "runtime/base/result.h"
 
 namespace rawbpf::inline v0::cli {
 
-/// Pictures, an empty line between two; with `json`, NDJSON with a header. `undefined` is told whether one of them is no
-/// instruction.
-[[nodiscard]] Result<std::string> show_bits(std::span<const Insn> insns, const Arguments &a, bool json, bool &undefined);
+inline constexpr Option kBitsOptions[] = {
+    format_option("text", "text json"),
+    kJsonOption,
+    kOutputOption,
+};
+
+/// Writes pictures, an empty line between two, or NDJSON with a header, as kBitsOptions say. `undefined` is told whether one of
+/// them is no instruction. Returns the exit status.
+[[nodiscard]] int print_bits(std::string_view who, std::span<const Insn> insns, const Arguments &a, bool &undefined);
 
 } // namespace rawbpf::inline v0::cli

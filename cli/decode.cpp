@@ -1,22 +1,13 @@
 // `rawbpf decode`: bytes of instructions, taken apart bit by bit.
 #include "cli/bit_view.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/object_file.h"
 #include "programs/exec/input.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr std::string_view kWho = "rawbpf decode";
-
-constexpr Option kOptions[] = {
-    format_option("text", "text json"),
-    kJsonOption,
-    kOutputOption,
-};
-consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf decode 'b7 00 00 00 2a 00 00 00'", "r0 = 42, and what each of its bits means"},
@@ -29,9 +20,7 @@ int run_decode(const Arguments &a) {
     Result<std::vector<Insn>> insns = exec::parse_insns(hex, "the bytes");
     if (!insns) return complain(kWho, insns.error(), 1);
     bool undefined = false;
-    Result<std::string> shown = show_bits(*insns, a, a.text(option("format")) == "json", undefined);
-    if (!shown) return complain(kWho, shown.error(), 1);
-    const int status = write_result(kWho, a.text(option("output")), *shown);
+    const int status = print_bits(kWho, *insns, a, undefined);
     return status != 0 ? status : undefined;
 }
 
@@ -44,7 +33,7 @@ const Command kDecode{
         "Takes instructions as hexadecimal digits, eight bytes each, as bpf(2) takes them on a little-endian machine. It "
         "shows each instruction as text, says what it does, and names each field below the bits that it has: class, "
         "operation, registers, offset, number (RFC 9669, section 3). The exit status is 1 where bytes are no instruction.",
-    .options = kOptions,
+    .options = kBitsOptions,
     .examples = kExamples,
     .operand = "HEX...",
     .least_operands = 1,

@@ -3,21 +3,12 @@
 #include "asm/print.h"
 #include "cli/bit_view.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
 #include "cli/console.h"
-#include "cli/object_file.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr std::string_view kWho = "rawbpf encode";
-
-constexpr Option kOptions[] = {
-    format_option("text", "text json"),
-    kJsonOption,
-    kOutputOption,
-};
-consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf encode 'r1 += 5'", "its eight bytes, and what each of their bits means"},
@@ -37,9 +28,7 @@ int run_encode(const Arguments &a) {
     std::string why;
     if (!flatten(assembled.unit, insns, why)) return complain(kWho, make_error(Errc::bad_input, why, ""), 1);
     bool undefined = false;
-    Result<std::string> shown = show_bits(insns, a, a.text(option("format")) == "json", undefined);
-    if (!shown) return complain(kWho, shown.error(), 1);
-    return write_result(kWho, a.text(option("output")), *shown);
+    return print_bits(kWho, insns, a, undefined);
 }
 
 } // namespace
@@ -51,7 +40,7 @@ const Command kEncode{
         "Assembles an instruction, or several, and shows what its bytes are and what each of their bits means: the first "
         "byte's class, operation and source, the registers, the offset and the number. `rawbpf asm` assembles whole "
         "programs; `rawbpf decode` goes the other way.",
-    .options = kOptions,
+    .options = kBitsOptions,
     .examples = kExamples,
     .operand = "INSTRUCTION...",
     .least_operands = 1,

@@ -13,35 +13,13 @@ namespace rawbpf::inline v0::experiment {
 
 using trace::Operator;
 
-namespace {
-
-struct Row {
-    std::string_view text;
-    Operator op;
-    int level;
-};
-// Longer symbols first, so that `<` isn't found in `<<`.
-constexpr Row kBinary[] = {
-    {"||", Operator::or_else, 1},    {"&&", Operator::and_then, 2},
-    {"==", Operator::equal, 6},      {"!=", Operator::not_equal, 6},
-    {"<<", Operator::shift_left, 8}, {">>", Operator::shift_right, 8},
-    {"<=", Operator::less_equal, 7}, {">=", Operator::greater_equal, 7},
-    {"<", Operator::less, 7},        {">", Operator::greater, 7},
-    {"|", Operator::bit_or, 3},      {"^", Operator::bit_xor, 4},
-    {"&", Operator::bit_and, 5},     {"+", Operator::add, 9},
-    {"-", Operator::subtract, 9},    {"*", Operator::multiply, 10},
-    {"/", Operator::divide, 10},     {"%", Operator::remainder, 10},
-};
-
-} // namespace
-
 bool Parser::binary(Expr &out, int level, int depth) {
     if (!unary(out, depth)) return false;
     for (;;) {
         skip_blanks();
         const std::string_view rest = std::string_view(now()).substr(std::min(column_, now().size()));
-        const Row *row = nullptr;
-        for (const Row &each : kBinary)
+        const trace::OperatorRow *row = nullptr;
+        for (const trace::OperatorRow &each : trace::kBinaryOperators)
             if (rest.starts_with(each.text)) {
                 row = &each;
                 break;

@@ -13,24 +13,7 @@ namespace {
 constexpr uint32_t kDeepest = 64;
 constexpr size_t kMostNodes = 256;
 
-struct Row {
-    std::string_view text;
-    Operator op;
-    int level; ///< the higher, the more tightly it binds
-};
-// Longer spellings before those that they begin with.
-constexpr Row kBinary[] = {
-    {"||", Operator::or_else, 1},    {"&&", Operator::and_then, 2},
-    {"==", Operator::equal, 6},      {"!=", Operator::not_equal, 6},
-    {"<<", Operator::shift_left, 8}, {">>", Operator::shift_right, 8},
-    {"<=", Operator::less_equal, 7}, {">=", Operator::greater_equal, 7},
-    {"<", Operator::less, 7},        {">", Operator::greater, 7},
-    {"|", Operator::bit_or, 3},      {"^", Operator::bit_xor, 4},
-    {"&", Operator::bit_and, 5},     {"+", Operator::add, 9},
-    {"-", Operator::subtract, 9},    {"*", Operator::multiply, 10},
-    {"/", Operator::divide, 10},     {"%", Operator::remainder, 10},
-};
-constexpr Row kUnary[] = {{"-", Operator::negate, 0}, {"~", Operator::complement, 0}, {"!", Operator::not_, 0}};
+constexpr OperatorRow kUnary[] = {{"-", Operator::negate, 0}, {"~", Operator::complement, 0}, {"!", Operator::not_, 0}};
 
 struct Suffix {
     std::string_view text;
@@ -84,8 +67,8 @@ class Parser {
         return static_cast<uint32_t>(out_.nodes.size() - 1);
     }
 
-    [[nodiscard]] const Row *operator_here() const {
-        for (const Row &row : kBinary)
+    [[nodiscard]] const OperatorRow *operator_here() const {
+        for (const OperatorRow &row : kBinaryOperators)
             if (rest().starts_with(row.text)) return &row;
         return nullptr;
     }
@@ -94,7 +77,7 @@ class Parser {
         uint32_t left = TRY(unary());
         for (;;) {
             skip_spaces();
-            const Row *row = operator_here();
+            const OperatorRow *row = operator_here();
             if (!row && rest().starts_with('=')) return Unexpected(here("`=` isn't a comparison", "did you mean `==`?"));
             if (!row || row->level < level) return left;
             Node node{.kind = Node::Kind::binary, .op = row->op, .left = left, .column = at_};
@@ -112,7 +95,7 @@ class Parser {
             uint32_t &depth;
             ~Leave() { --depth; }
         } leave{depth_};
-        for (const Row &row : kUnary) {
+        for (const OperatorRow &row : kUnary) {
             if (!rest().starts_with(row.text)) continue;
             Node node{.kind = Node::Kind::unary, .op = row.op, .column = at_};
             at_ += static_cast<uint32_t>(row.text.size());
@@ -239,9 +222,9 @@ class Parser {
 } // namespace
 
 std::string_view operator_text(Operator op) {
-    for (const Row &row : kBinary)
+    for (const OperatorRow &row : kBinaryOperators)
         if (row.op == op) return row.text;
-    for (const Row &row : kUnary)
+    for (const OperatorRow &row : kUnary)
         if (row.op == op) return row.text;
     return "?";
 }

@@ -38,6 +38,25 @@ enum class Operator : uint8_t {
     complement, ///< ~x
     not_,       ///< !x
 };
+
+/// How an operator is written, and how tightly it binds: the higher, the more.
+struct OperatorRow {
+    std::string_view text;
+    Operator op;
+    int level;
+};
+/// Those between two values. Longer spellings stand before those that they begin with.
+inline constexpr OperatorRow kBinaryOperators[] = {
+    {"||", Operator::or_else, 1},    {"&&", Operator::and_then, 2},
+    {"==", Operator::equal, 6},      {"!=", Operator::not_equal, 6},
+    {"<<", Operator::shift_left, 8}, {">>", Operator::shift_right, 8},
+    {"<=", Operator::less_equal, 7}, {">=", Operator::greater_equal, 7},
+    {"<", Operator::less, 7},        {">", Operator::greater, 7},
+    {"|", Operator::bit_or, 3},      {"^", Operator::bit_xor, 4},
+    {"&", Operator::bit_and, 5},     {"+", Operator::add, 9},
+    {"-", Operator::subtract, 9},    {"*", Operator::multiply, 10},
+    {"/", Operator::divide, 10},     {"%", Operator::remainder, 10},
+};
 /// "&&", "<=" ...
 [[nodiscard]] std::string_view operator_text(Operator op);
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "asm/effects.h"
 #include "asm/opcodes.h"
 #include "asm/print.h"
 #include "runtime/base/fail.h"
@@ -315,17 +316,7 @@ bool Machine::back() {
 /// Before a store: the bytes that it will change.
 void Machine::note_store(const Insn &insn) {
     const Form *form = find_form(insn);
-    if (!form) return;
-    switch (form->shape) {
-    case Shape::store_imm:
-    case Shape::store_reg:
-    case Shape::atomic:
-    case Shape::atomic_fetch:
-    case Shape::exchange:
-    case Shape::compare_swap:
-    case Shape::store_release: break;
-    default: return;
-    }
+    if (!form || !stores(form->shape)) return;
     const uint64_t address = cpu_.r[insn.dst] + static_cast<uint64_t>(int64_t{insn.off});
     if (uint8_t *at = memory_.find(address, form->bits / 8, true)) journal_.note(at, form->bits / 8);
 }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "asm/effects.h"
 #include "asm/opcodes.h"
 #include "runtime/base/format.h"
 
@@ -20,49 +21,17 @@ namespace rawbpf::inline v0::verifier {
 
 namespace {
 
-constexpr uint16_t bit(unsigned n) { return static_cast<uint16_t>(1u << n); }
-constexpr uint16_t kArguments = bit(1) | bit(2) | bit(3) | bit(4) | bit(5);
-
-struct Effect {
-    uint16_t reads = 0, writes = 0;
-};
-
-Effect effect_of(const Insn &insn, const Form *form) {
-    const uint16_t dst = bit(insn.dst), src = bit(insn.src);
+// A call may take all of its arguments, and exit returns r0.
+RegisterEffect needed_by(const Insn &insn) {
+    const Form *form = find_form(insn);
     if (!form) return {};
-    const bool moves = (insn.code & 0xf0) == 0xb0;
-    switch (form->shape) {
-    case Shape::alu_imm: return {moves ? uint16_t(0) : dst, dst};
-    case Shape::alu_reg: return {static_cast<uint16_t>(moves ? src : dst | src), dst};
-    case Shape::negate:
-    case Shape::byte_swap: return {dst, dst};
-    case Shape::sign_extend:
-    case Shape::cast:
-    case Shape::load:
-    case Shape::load_acquire: return {src, dst};
-    case Shape::load_wide: return {0, dst};
-    case Shape::store_imm: return {dst, 0};
-    case Shape::store_reg:
-    case Shape::store_release:
-    case Shape::atomic: return {static_cast<uint16_t>(dst | src), 0};
-    case Shape::atomic_fetch:
-    case Shape::exchange: return {static_cast<uint16_t>(dst | src), src};
-    case Shape::compare_swap: return {static_cast<uint16_t>(dst | src | bit(0)), bit(0)};
-    case Shape::packet_abs: return {bit(6), static_cast<uint16_t>(bit(0) | kArguments)};
-    case Shape::packet_ind: return {static_cast<uint16_t>(bit(6) | src), static_cast<uint16_t>(bit(0) | kArguments)};
-    case Shape::branch_imm:
-    case Shape::jump_reg: return {dst, 0};
-    case Shape::branch_reg: return {static_cast<uint16_t>(dst | src), 0};
-    case Shape::call_helper:
-    case Shape::call_local:
-    case Shape::call_kfunc:
-    case Shape::call_reg: return {kArguments, static_cast<uint16_t>(bit(0) | kArguments)};
-    case Shape::exit: return {bit(0), 0};
-    case Shape::jump:
-    case Shape::jump_long:
-    case Shape::may_jump: return {};
-    }
-    return {};
+    RegisterEffect effect = effect_of(*form, insn);
+    if (form->shape == Shape::exit) effect.reads = register_bit(0);
+    if (!effect.call) return effect;
+    const bool packet = form->shape == Shape::packet_abs || form->shape == Shape::packet_ind;
+    if (!packet) effect.reads |= kArgumentRegisters;
+    effect.writes |= kArgumentRegisters;
+    return effect;
 }
 
 // Backwards through each instruction until no set grows.
@@ -78,8 +47,8 @@ void find_needed(std::span<const Insn> insns, const std::vector<bool> &half, Flo
             const uint32_t next = i + (is_wide(insns[i]) ? 2 : 1);
             if (ways.falls && next <= count) after = flow.needed[next];
             if (ways.jumps && ways.target >= 0 && ways.target <= count) after |= flow.needed[static_cast<size_t>(ways.target)];
-            const Effect effect = effect_of(insns[i], find_form(insns[i]));
-            const auto before = static_cast<uint16_t>((after & ~effect.writes) | effect.reads | bit(10));
+            const RegisterEffect effect = needed_by(insns[i]);
+            const auto before = static_cast<uint16_t>((after & ~effect.writes) | effect.reads | register_bit(10));
             if (before != flow.needed[i]) {
                 flow.needed[i] = before;
                 changed = true;
