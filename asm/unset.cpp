@@ -28,15 +28,15 @@ constexpr Set bit(unsigned n) { return register_bit(n); }
 } // namespace
 
 std::vector<UnsetRead> unset_reads(std::span<const Insn> insns, bool program) {
-    struct Place {
+    struct Reached {
         Set set = 0;
         bool seen = false;
     };
-    std::vector<Place> places(insns.size());
+    std::vector<Reached> places(insns.size());
     std::deque<size_t> work;
     const auto reach = [&](int64_t to, Set set) {
         if (to < 0 || to >= static_cast<int64_t>(insns.size())) return; // another warning's
-        Place &place = places[static_cast<size_t>(to)];
+        Reached &place = places[static_cast<size_t>(to)];
         if (place.seen && (place.set | set) == place.set) return;
         place.seen = true;
         place.set |= set;

@@ -42,7 +42,7 @@ class ReplayedLab final : public Lab {
         return Unexpected(std::move(error));
     }
     Result<Contents> read(size_t spec, const MapSpec &map) override {
-        const Place place(spec, map.name);
+        const NamedMap place(spec, map.name);
         if (std::deque<const Moment *> &now = now_[place]; !now.empty()) {
             last_[place] = now.front();
             now.pop_front();
@@ -71,9 +71,9 @@ class ReplayedLab final : public Lab {
     }
 
   private:
-    using Place = std::pair<size_t, std::string>; // a map's object and name
+    using NamedMap = std::pair<size_t, std::string>; // a map's object and name
 
-    static bool is_reading(const Moment &moment, const Place &place) {
+    static bool is_reading(const Moment &moment, const NamedMap &place) {
         return moment.kind == Moment::Kind::reading && moment.spec == place.first && moment.name == place.second;
     }
     [[nodiscard]] size_t next_step(size_t from) const {
@@ -102,8 +102,8 @@ class ReplayedLab final : public Lab {
 
     const Tape &tape_;
     size_t at_ = 0; ///< what comes next
-    std::map<Place, std::deque<const Moment *>> now_;
-    std::map<Place, const Moment *> last_;
+    std::map<NamedMap, std::deque<const Moment *>> now_;
+    std::map<NamedMap, const Moment *> last_;
     std::map<uint64_t, std::string> names_;
 };
 

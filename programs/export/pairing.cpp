@@ -14,16 +14,16 @@
 
 namespace rawbpf::inline v0::telemetry {
 
-size_t Pairing::PlaceHash::operator()(const Place &place) const {
+size_t Pairing::RunnerHash::operator()(const Runner &place) const {
     uint64_t h = place.id * 0x9e3779b97f4a7c15 ^ (uint64_t{place.pid} << 1 | (place.goroutine ? 1 : 0)) * 0xc2b2ae3d27d4eb4f;
     return static_cast<size_t>(h ^ h >> 29);
 }
 
-Pairing::Place Pairing::place_of(const ProbeEvent &event) {
-    return event.goroutine ? Place{event.goroutine, event.pid, true} : Place{event.tid, event.pid, false};
+Pairing::Runner Pairing::runner_of(const ProbeEvent &event) {
+    return event.goroutine ? Runner{event.goroutine, event.pid, true} : Runner{event.tid, event.pid, false};
 }
 
-void Pairing::give_ids(Span &span, const Place &place) {
+void Pairing::give_ids(Span &span, const Runner &place) {
     span.span_id = make_span_id(ids_);
     if (const auto stack = stacks_.find(place); stack != stacks_.end())
         for (auto it = stack->second.rbegin(); it != stack->second.rend(); ++it)
@@ -37,7 +37,7 @@ void Pairing::give_ids(Span &span, const Place &place) {
 
 void Pairing::event(const ProbeEvent &event, std::vector<Span> &out) {
     const Meaning meaning = meaning_of(event);
-    const Place place = place_of(event);
+    const Runner place = runner_of(event);
     switch (meaning.role) {
     case Role::none: ++counts_.ignored; return;
     case Role::whole:

@@ -56,33 +56,33 @@ class Pairing {
     [[nodiscard]] size_t open() const { return by_age_.size(); }
 
   private:
-    struct Place { // a goroutine, or a thread
+    struct Runner { // a goroutine, or a thread
         uint64_t id = 0;
         uint32_t pid = 0;
         bool goroutine = false;
-        bool operator==(const Place &) const = default;
+        bool operator==(const Runner &) const = default;
     };
-    struct PlaceHash {
-        size_t operator()(const Place &place) const;
+    struct RunnerHash {
+        size_t operator()(const Runner &place) const;
     };
     struct Open {
-        Place place;
+        Runner place;
         std::string provider, family;
         Span span;
         bool outlived = false; ///< what it began in has ended: no parent to others any more
     };
     using Age = std::map<uint64_t, Open>;
 
-    [[nodiscard]] static Place place_of(const ProbeEvent &event);
-    void give_ids(Span &span, const Place &place);
+    [[nodiscard]] static Runner runner_of(const ProbeEvent &event);
+    void give_ids(Span &span, const Runner &place);
     void give_up(Age::iterator oldest, std::vector<Span> *out);
 
     IdSource &ids_;
     PairingOptions options_;
     PairingCounts counts_;
     uint64_t next_ = 0;
-    Age by_age_;                                                         ///< by the order of their starts
-    std::unordered_map<Place, std::vector<uint64_t>, PlaceHash> stacks_; ///< keys of by_age_, outermost first
+    Age by_age_;                                                           ///< by the order of their starts
+    std::unordered_map<Runner, std::vector<uint64_t>, RunnerHash> stacks_; ///< keys of by_age_, outermost first
 };
 
 } // namespace rawbpf::inline v0::telemetry

@@ -96,9 +96,9 @@ std::optional<bool> decide(uint8_t op, uint64_t a, uint64_t b, bool wide) {
     }
 }
 
-class Walk {
+class Reaching {
   public:
-    explicit Walk(std::span<const Insn> insns) : insns_(insns), reached_(insns.size()) {}
+    explicit Reaching(std::span<const Insn> insns) : insns_(insns), reached_(insns.size()) {}
 
     std::vector<bool> run() {
         go(0, State{});
@@ -212,6 +212,6 @@ class Walk {
 
 } // namespace
 
-std::vector<bool> reachable(std::span<const Insn> insns) { return Walk(insns).run(); }
+std::vector<bool> reachable(std::span<const Insn> insns) { return Reaching(insns).run(); }
 
 } // namespace rawbpf::inline v0::inspect

@@ -98,25 +98,25 @@ class Search {
         });
         for (const auto &[index, name] : interfaces) {
             filters(index, name);
-            for (const Place &place : kPlaces) query(place, index, index, name);
+            for (const AttachPoint &place : kPlaces) query(place, index, index, name);
         }
         if (const Result<Fd> here = sys::open("/proc/self/ns/net", O_RDONLY))
-            for (const Place &place : kNamespacePlaces) query(place, static_cast<uint32_t>(here->get()), 0, "");
+            for (const AttachPoint &place : kNamespacePlaces) query(place, static_cast<uint32_t>(here->get()), 0, "");
         out_.rows.insert(out_.rows.end(), netfilter_.begin(), netfilter_.end());
         return std::move(out_);
     }
 
   private:
-    struct Place {
+    struct AttachPoint {
         AttachType attach;
         std::string_view kind, where;
     };
-    static constexpr Place kPlaces[] = {{AttachType::TCX_INGRESS, "tcx", "ingress"},
-                                        {AttachType::TCX_EGRESS, "tcx", "egress"},
-                                        {AttachType::NETKIT_PRIMARY, "netkit", "primary"},
-                                        {AttachType::NETKIT_PEER, "netkit", "peer"}};
-    static constexpr Place kNamespacePlaces[] = {{AttachType::FLOW_DISSECTOR, "flow_dissector", ""},
-                                                 {AttachType::SK_LOOKUP, "sk_lookup", ""}};
+    static constexpr AttachPoint kPlaces[] = {{AttachType::TCX_INGRESS, "tcx", "ingress"},
+                                              {AttachType::TCX_EGRESS, "tcx", "egress"},
+                                              {AttachType::NETKIT_PRIMARY, "netkit", "primary"},
+                                              {AttachType::NETKIT_PEER, "netkit", "peer"}};
+    static constexpr AttachPoint kNamespacePlaces[] = {{AttachType::FLOW_DISSECTOR, "flow_dissector", ""},
+                                                       {AttachType::SK_LOOKUP, "sk_lookup", ""}};
 
     void add(NetworkRow row) {
         if (row.name.empty()) row.name = names_.program(row.program);
@@ -197,7 +197,7 @@ class Search {
         }
     }
 
-    void query(const Place &place, uint32_t target, uint32_t index, const std::string &name) {
+    void query(const AttachPoint &place, uint32_t target, uint32_t index, const std::string &name) {
         std::array<uint32_t, kMostPrograms> programs{}, links{};
         sys::ProgQueryAttr attr;
         attr.target_fd = target;

@@ -127,7 +127,7 @@ struct Step {
 
 // What the rounds of bpf_loop share. How many bytes have been written is in the length, in front of the names: from there the
 // verifier reads any number, so that each round is to it as the first one was.
-struct Walk {
+struct PathWalk {
     uint64_t dentry, mount, where;
     uint64_t root_dentry, root_mount;
 };
@@ -135,33 +135,33 @@ struct Walk {
 // The verifier looks at a round once, whoever calls the walk, and however often: 0.1 ms in place of 45 for all the ways that 32
 // rounds can go.
 void walk_by_helper(Code &f, const PathOffsets &o) {
-    const SlotOf<Walk> walk = f.stack<Walk>("walk");
+    const SlotOf<PathWalk> walk = f.stack<PathWalk>("walk");
     const Label nowhere = f.label("nowhere");
     f.jump_if(r1 == 0, nowhere); // as far as the verifier knows
     f.mov(r6, r1);
-    f.store<uint64_t>(walk + offsetof(Walk, dentry), r2);
-    f.store<uint64_t>(walk + offsetof(Walk, mount), r3);
-    f.store<uint64_t>(walk + offsetof(Walk, where), r6);
+    f.store<uint64_t>(walk + offsetof(PathWalk, dentry), r2);
+    f.store<uint64_t>(walk + offsetof(PathWalk, mount), r3);
+    f.store<uint64_t>(walk + offsetof(PathWalk, where), r6);
     f.store<uint32_t>(r6 + 0, 0);
-    find_root(f, o, f.stack<uint64_t>("got"), walk + offsetof(Walk, root_dentry), walk + offsetof(Walk, root_mount));
+    find_root(f, o, f.stack<uint64_t>("got"), walk + offsetof(PathWalk, root_dentry), walk + offsetof(PathWalk, root_mount));
     f.bpf_loop(kMostSteps, walk, [&](Code &g) {
         const Slot shared = g.stack<uint64_t>("walk"), parent = g.stack<uint64_t>("parent");
         const Label end = g.label("end");
         const Step step{g, o, g.stack<uint64_t>("got"), g.label("more"), g.label("done"), g.label("longer"), g.label("unread")};
         g.store<uint64_t>(shared, r2);
-        g.load<uint64_t>(r6, r2 + offsetof(Walk, dentry));
-        g.load<uint64_t>(r7, r2 + offsetof(Walk, mount));
-        g.load<uint64_t>(r8, r2 + offsetof(Walk, where));
+        g.load<uint64_t>(r6, r2 + offsetof(PathWalk, dentry));
+        g.load<uint64_t>(r7, r2 + offsetof(PathWalk, mount));
+        g.load<uint64_t>(r8, r2 + offsetof(PathWalk, where));
         g.load<uint32_t>(r9, r8 + 0);
         g.and_(r9, kWritten);
-        g.load<uint64_t>(r1, r2 + offsetof(Walk, root_dentry));
-        g.load<uint64_t>(r2, r2 + offsetof(Walk, root_mount));
+        g.load<uint64_t>(r1, r2 + offsetof(PathWalk, root_dentry));
+        g.load<uint64_t>(r2, r2 + offsetof(PathWalk, root_mount));
         step.end_at_root();
         step.emit(parent);
         g.bind(step.more);
         g.load<uint64_t>(r1, shared);
-        g.store<uint64_t>(r1 + offsetof(Walk, dentry), r6);
-        g.store<uint64_t>(r1 + offsetof(Walk, mount), r7);
+        g.store<uint64_t>(r1 + offsetof(PathWalk, dentry), r6);
+        g.store<uint64_t>(r1 + offsetof(PathWalk, mount), r7);
         g.or_(r9, kLonger); // if this was the last round
         g.store<uint32_t>(r8 + 0, r9);
         g.ret(0);

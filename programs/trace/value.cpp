@@ -79,9 +79,10 @@ Result<bool> find_member(const btf::Btf &btf, const btf::Type &type, std::string
     return false;
 }
 
-class Walk {
+class MemberWalk {
   public:
-    Walk(const Expression &expression, const btf::Btf &btf, Value &value) : expression_(expression), btf_(btf), value_(value) {}
+    MemberWalk(const Expression &expression, const btf::Btf &btf, Value &value)
+        : expression_(expression), btf_(btf), value_(value) {}
 
     Result<void> run(const Node &name) {
         id_ = value_.type.id;
@@ -193,7 +194,7 @@ Result<Value> resolve_value(const Expression &expression, const Node &name, cons
     if (!kernel || out.type.id == 0)
         return Unexpected(expression.complaint(name.steps.front().column, format("the members of {} aren't known", name.text),
                                                "only BTF knows them: of a kernel function's arguments"));
-    TRY(Walk(expression, *kernel, out).run(name));
+    TRY(MemberWalk(expression, *kernel, out).run(name));
     return out;
 }
 

@@ -20,10 +20,10 @@ constexpr uint32_t kWord = 8;
 // Where a signal's registers are, from the stack pointer on: see unwinder.cpp.
 constexpr uint64_t kX86SignalR10 = 56, kX86SignalDi = 104, kX86SignalFp = 120, kX86SignalSpPc = 160, kArm64SignalFp = 544;
 
-class Walk {
+class StackWalk {
   public:
-    Walk(const UnwindProgramOptions &program, const WalkTables &tables, std::span<const UnwindMapping> mappings,
-         const StackCopy &copy)
+    StackWalk(const UnwindProgramOptions &program, const WalkTables &tables, std::span<const UnwindMapping> mappings,
+              const StackCopy &copy)
         : program_(program), tables_(tables), mappings_(mappings), copy_(copy), pc_(copy.registers.pc),
           address_(copy.registers.address), sp_(copy.registers.sp), fp_(copy.registers.fp), lr_(copy.registers.lr),
           di_(copy.registers.di) {}
@@ -284,7 +284,7 @@ std::optional<StackCopy> read_copy(Bytes bytes) {
 
 Walked walk(const UnwindProgramOptions &program, const WalkTables &tables, std::span<const UnwindMapping> mappings,
             const StackCopy &copy) {
-    return Walk(program, tables, mappings, copy).run();
+    return StackWalk(program, tables, mappings, copy).run();
 }
 
 } // namespace rawbpf::inline v0::unwind

@@ -32,10 +32,10 @@ namespace rawbpf::inline v0 {
 namespace {
 
 // struct bpf_insn_array_value: the caller says orig_off, the kernel the others.
-struct Place {
+struct JumpTableEntry {
     uint32_t original = 0, translated = 0, jitted = 0, reserved = 0;
 };
-static_assert(sizeof(Place) == 16);
+static_assert(sizeof(JumpTableEntry) == 16);
 
 Result<std::vector<Map>> make_jump_tables(const ProgramSpec &program) {
     std::vector<Map> out;
@@ -44,7 +44,7 @@ Result<std::vector<Map>> make_jump_tables(const ProgramSpec &program) {
         spec.name = ".jumptables"; // as libbpf has it
         spec.type = uapi::BPF_MAP_TYPE_INSN_ARRAY;
         spec.key_size = sizeof(uint32_t);
-        spec.value_size = sizeof(Place);
+        spec.value_size = sizeof(JumpTableEntry);
         spec.max_entries = static_cast<uint32_t>(places.size());
         Why why(format("program {}: the places that a switch may go on at", program.name));
         Result<Map> made = Map::create(spec);
@@ -54,7 +54,7 @@ Result<std::vector<Map>> make_jump_tables(const ProgramSpec &program) {
             return Unexpected(std::move(error));
         }
         for (uint32_t i = 0; i < places.size(); ++i) {
-            const Place place{.original = places[i]};
+            const JumpTableEntry place{.original = places[i]};
             TRY_IN(made->update(&i, &place), "program {}: jump table entry {}", program.name, i);
         }
         TRY_IN(made->freeze(), "program {}: jump table", program.name);

@@ -31,14 +31,14 @@ namespace {
 
 constexpr size_t kMostSteps = 64;
 
-struct Place {
+struct Position {
     std::string_view file;
     int line = -1, insn = -1;
     [[nodiscard]] std::string text() const { return line >= 0 ? format("{}:{}", file, line) : format("instruction {}", insn); }
 };
 
 // "on_exec @ prog.bpf.c:12:5", "insn 7"; anything else is no place.
-bool read_place(std::string_view text, Place &out) {
+bool read_place(std::string_view text, Position &out) {
     out = {};
     if (text.starts_with("insn ")) {
         text.remove_prefix(5);
@@ -93,7 +93,7 @@ class Reader {
     }
 
     void read_step(std::string_view line) {
-        Place place;
+        Position place;
         if (line.empty()) return;
         if (line == "Source context:" || line == "Instruction context:") {
             instructions_ = line[0] == 'I';
@@ -162,7 +162,7 @@ class Reader {
     VerifierReport &report_;
     std::string_view section_;
     std::string heading_, reason_, suggestion_, note_;
-    Place place_;
+    Position place_;
     bool annotating_ = false, instructions_ = false;
 };
 

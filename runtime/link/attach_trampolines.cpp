@@ -50,7 +50,7 @@ Result<Types> types_of(std::string_view module) {
 }
 
 // A function to attach to.
-struct Place {
+struct TargetFunction {
     std::string name;
     btf::TypeId id = 0;
 };
@@ -109,7 +109,7 @@ Result<Link> attach_trampoline_multi(const Attaching &a) {
         if (auto at = ids.find(type.name); at != ids.end()) at->second = id;
     }
 
-    std::vector<Place> places;
+    std::vector<TargetFunction> places;
     std::vector<uint64_t> cookies;
     std::vector<PassedOver> without;
     std::vector<std::string> without_names;

@@ -30,9 +30,9 @@ bool same_kind(Kind a, Kind b) {
 }
 
 /// Finds members in one BTF.
-class Walk {
+class MemberSearch {
   public:
-    explicit Walk(const btf::Btf &btf) : btf_(btf) {}
+    explicit MemberSearch(const btf::Btf &btf) : btf_(btf) {}
 
     /// The member's bit offset and type, through anonymous members.
     Result<std::optional<btf::Member>> member(btf::TypeId id, std::string_view name, int depth = 0) {
@@ -82,7 +82,7 @@ Result<uint64_t> next_index(std::string_view &path) {
 /// One candidate for the path's root.
 Result<FieldPlace> walk(std::string_view path, const btf::Btf &btf, btf::TypeId root) {
     FieldPlace place;
-    Walk walk(btf);
+    MemberSearch walk(btf);
     btf::TypeId id = root;
     bool first = true;
     uint64_t bits = 0;

@@ -74,14 +74,14 @@ class Printer {
         bool lambda = false; // where a parameter is an "auto"
     };
     // A node and the scope that it stands in.
-    struct Place {
+    struct Scoped {
         const Node *node = nullptr;
         const Scope *scope = nullptr;
     };
 
     // Through template parameters to what decides how the text around it looks. No node: an empty pack, or an auto.
-    Place core(const Node *node) { return core({node, scope_}); }
-    Place core(Place place) {
+    Scoped core(const Node *node) { return core({node, scope_}); }
+    Scoped core(Scoped place) {
         while (place.node && place.node->kind == Kind::template_parameter) {
             if (!place.scope || place.scope->lambda) return {};
             place = argument(place);
@@ -89,7 +89,7 @@ class Printer {
         return place;
     }
     // The argument that a template parameter stands for; each one found leads one scope outwards, so this ends.
-    Place argument(Place parameter) {
+    Scoped argument(Scoped parameter) {
         const Scope *scope = parameter.scope;
         if (!scope || !scope->args || parameter.node->number >= scope->args->list->size()) {
             good_ = false;
@@ -112,14 +112,14 @@ class Printer {
         return node && node->kind == Kind::function;
     }
     bool is_array(const Node *node) {
-        Place place = core(node);
+        Scoped place = core(node);
         for (int i = 0; place.node && place.node->kind == Kind::qualified && i < kMaxDepth; ++i)
             place = core({place.node->a, place.scope});
         return place.node && place.node->kind == Kind::array;
     }
     // Whether right() writes anything, which decides if a space belongs behind a return type.
     bool has_right(const Node *node) {
-        Place place = core(node);
+        Scoped place = core(node);
         for (int i = 0; place.node && i < kMaxDepth; ++i) {
             switch (place.node->kind) {
             case Kind::function:
@@ -137,7 +137,7 @@ class Printer {
     // Does something with what a template parameter stands for, in its scope.
     template <class Do> void with_argument(const Node *parameter, Do what) {
         if (scope_ && scope_->lambda) return;
-        Place place = argument({parameter, scope_});
+        Scoped place = argument({parameter, scope_});
         const Scope *here = std::exchange(scope_, place.scope);
         if (place.node) what(place.node);
         scope_ = here;
@@ -155,11 +155,11 @@ class Printer {
     }
 
     // What a reference refers to in the end, and whether it is an lvalue reference: & wins over &&.
-    Place collapse(const Node *node, bool &lvalue) {
+    Scoped collapse(const Node *node, bool &lvalue) {
         lvalue = node->kind == Kind::lvalue;
-        Place target{node->a, scope_};
+        Scoped target{node->a, scope_};
         for (int i = 0; i < kMaxDepth; ++i) {
-            Place next = core(target);
+            Scoped next = core(target);
             if (!next.node || (next.node->kind != Kind::lvalue && next.node->kind != Kind::rvalue)) break;
             lvalue = lvalue || next.node->kind == Kind::lvalue;
             target = {next.node->a, next.scope};
@@ -281,7 +281,7 @@ class Printer {
         case Kind::lvalue:
         case Kind::rvalue: {
             bool lvalue = false;
-            Place target = collapse(node, lvalue);
+            Scoped target = collapse(node, lvalue);
             const Scope *here = std::exchange(scope_, target.scope);
             left_of_pointee(target.node);
             scope_ = here;
@@ -336,7 +336,7 @@ class Printer {
         case Kind::lvalue:
         case Kind::rvalue: {
             bool lvalue = false;
-            Place target = collapse(node, lvalue);
+            Scoped target = collapse(node, lvalue);
             const Scope *here = std::exchange(scope_, target.scope);
             right_of_pointee(target.node);
             scope_ = here;
