@@ -20,7 +20,7 @@
 namespace rawbpf::inline v0::render {
 
 // The formats, a row each: `profile`, `report` and `custom` take them all, and help, man pages and completions name them. A new
-// format is a file with make_FORMAT() in it, and a row here.
+// format is FORMAT.cpp with make_FORMAT() in it, and a row here, which meson.build reads, too.
 //
 //      X(format, name, writes, json, whose, of)
 //
