@@ -12,6 +12,14 @@
 
 namespace rawbpf::inline v0 {
 
+/// `pid` and `tid` (u32) = the current thread's as the kernel numbers them, of which r0 is what bpf_get_current_pid_tgid gave. r0
+/// is the process's then.
+inline void take_pid_tgid(Code &f, const Slot &pid, const Slot &tid) {
+    f.store<uint32_t>(tid, r0);
+    f.rsh(r0, 32);
+    f.store<uint32_t>(pid, r0);
+}
+
 /// `numbers` (struct bpf_pidns_info: pid is the thread, tgid its process) = the current thread's ids in that namespace. r0 isn't
 /// 0 where it isn't in it. r1 to r5 are gone.
 inline void load_ids_of_namespace(Code &f, const sys::Namespace &ns, const Slot &numbers) {
@@ -25,6 +33,14 @@ inline void take_ids(Code &f, const Slot &numbers, const Slot &pid, const Slot &
     f.store<uint32_t>(pid, r1);
     f.load<uint32_t>(r1, RAWBPF_AT(numbers, bpf_pidns_info, pid));
     f.store<uint32_t>(tid, r1);
+}
+
+/// Both together. `stranger` emits what jumps where the thread isn't in the namespace.
+template <class Stranger> void ids_of_namespace(Code &f, const sys::Namespace &ns, const Slot &numbers, const Slot &pid,
+                                                const Slot &tid, Stranger &&stranger) {
+    load_ids_of_namespace(f, ns, numbers);
+    f.if_(r0 != 0, stranger);
+    take_ids(f, numbers, pid, tid);
 }
 
 } // namespace rawbpf::inline v0

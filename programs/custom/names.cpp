@@ -91,12 +91,12 @@ bool Names::lacks_caller(const CustomTrace &trace, const processes::UserStack &u
 }
 
 LocatedTrace Names::locate(const CustomTrace &trace) {
-    processes::UserStack user{trace.head.pid, trace.head.t_ns, trace.head.walked, trace.user, unwind::read_copy(trace.copy)};
+    processes::UserStack user{trace.head.pid, trace.head.t_ns, trace.head.ending, trace.user, unwind::read_copy(trace.copy)};
     LocatedTrace out;
     out.head = trace.head;
     if (following_.walk(user)) {
         out.head.user_bytes = static_cast<int32_t>(user.frames.size_bytes());
-        out.head.walked = user.ending;
+        out.head.ending = user.ending;
     }
     if (lacks_caller(trace, user)) {
         frames_.assign(user.frames.begin(), user.frames.end());

@@ -17,9 +17,9 @@ struct UnitOptions {
     bool exchange = true; ///< atomic exchange (5.12); without it a scratch can be used twice where programs interrupt each other
     uint64_t pidns_dev = 0, pidns_ino = 0; ///< rawbpf's pid namespace, 0, 0 in the initial one
     bool off_cpu = false;
-    bool wide_state = false; ///< off_cpu: has_wide_state() of the kernel
-    uint32_t off_threads =
-        4096; ///< off their CPUs at a time, whose stacks are kept: 2.2 KB each, with a --depth of more than 127 up to 3.3
+    bool wide_state = false;     ///< off_cpu: has_wide_state() of the kernel
+    uint32_t off_threads = 4096; ///< whose stacks are kept: all that ever left a CPU, and live: 2.1 KB each, by tables 2.6, with
+                                 ///< a --depth of 255 3.6
     /// User stacks by tables, with `copies` of those of processes that nothing is known of yet; else by frame pointers.
     std::optional<UnwindProgramOptions> unwind;
     /// Off-CPU times only of threads in the map custom_wanted and of what they start: where tracepoint sched_process_fork has the

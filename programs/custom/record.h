@@ -1,12 +1,14 @@
 // What the BPF side and the C++ side of custom traces agree on.
 //
-//      a record in the ring:
-//      | head, 72 bytes | kernel addresses | user addresses |       leaf first; only what was captured is sent
+//      a record in the ring (programs/capture/record_head.h):
+//      | RecordHead, 48 bytes | context, caller, flags, origin | kernel addresses | user addresses |
 //
-// Record::walked with UNWIND_COPIED: behind them UnwindRegisters and the stack's bytes, for who has the tables to walk it by.
+// RecordHead::ending with UNWIND_COPIED: behind them UnwindRegisters and the stack's bytes, for who has the tables to walk it by.
 #pragma once
 
 #include <cstdint>
+
+#include "programs/capture/record_head.h"
 
 namespace rawbpf::inline v0::custom {
 
@@ -18,8 +20,6 @@ enum class Origin : uint32_t {
     custom = 3,   ///< an external program's jump
 };
 
-inline constexpr uint32_t kMostFrames = 127; ///< each of kernel and user (kernel.perf_event_max_stack); more only by tables
-inline constexpr uint32_t kStackBytes = kMostFrames * 8; ///< of that many addresses
 /// custom_context_by_thread: threads with a context that their tail call hasn't taken yet.
 inline constexpr uint32_t kMostThreads = 10240;
 /// What custom_context_map holds on a CPU where no context waits. A context of this very value isn't taken for one.
@@ -31,23 +31,17 @@ enum RecordFlags : uint32_t {
     kTruncated = 2, ///< a stack went on, but there was no more room (example/custom_trace.h)
 };
 
-/// The head of a record in the ring; host byte order. Addresses of 8 bytes each follow, the kernel's and then the user's.
-struct Record {
-    uint64_t t_ns;        ///< CLOCK_MONOTONIC
-    uint64_t context;     ///< Origin::custom: what the external program stored; off_cpu: nanoseconds; else 0
-    uint64_t caller;      ///< in user code: what the stack pointer (arm64: the link register) pointed at; 0: unknown
-    uint32_t pid,         ///< the process, as our pid namespace numbers it
-        tid;              ///< the thread, likewise
-    uint32_t cpu,         ///< on which it was captured
-        flags;            ///< RecordFlags
-    int32_t kernel_bytes, ///< of the kernel's addresses that follow; negative: -errno
-        user_bytes;       ///< of the user's addresses that follow; negative: -errno
-    Origin origin;        ///< which of the programs sent it
-    /// The user stack: 0: by frame pointers; else UNWIND_ENDED_... of runtime/unwind/layout.h, and UNWIND_TABLES.
-    uint32_t walked;
-    char comm[16]; ///< the thread's name, padded with NULs
+/// What a record has behind its RecordHead.
+struct CustomFields {
+    uint64_t context; ///< Origin::custom: what the external program stored; off_cpu: nanoseconds; else 0
+    uint64_t caller;  ///< in user code: what the stack pointer (arm64: the link register) pointed at; 0: unknown
+    uint32_t flags;   ///< RecordFlags
+    Origin origin;    ///< which of the programs sent it
 };
-static_assert(sizeof(Record) == 72);
+
+/// The fixed part of a record in the ring; host byte order. Addresses of 8 bytes each follow, the kernel's and then the user's.
+struct Record : RecordHead, CustomFields {};
+static_assert(sizeof(Record) == sizeof(RecordHead) + sizeof(CustomFields));
 
 /// What the programs count, over all CPUs since they were loaded.
 struct Counts {
@@ -63,6 +57,8 @@ struct Counts {
     uint64_t off_cpu;          ///< threads that came back to a CPU, or for which there was no room when they left
     uint64_t lost_off_cpu_map; ///< of these: so many threads are off their CPUs that there is no room for one more
     uint64_t cleared;          ///< contexts in custom_context_map that another thread could have found, taken away
+    uint64_t end_unseen; ///< of off_cpu: seen to leave, and then to leave again: they came back after the switch before that
+    uint64_t switch_ns;  ///< no count: when the last switch of a CPU was; of all CPUs together 0
 };
 
 } // namespace rawbpf::inline v0::custom

@@ -13,6 +13,7 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/parse_record.h"
 #include "programs/capture/task_state.h"
 #include "programs/capture/waiting_threads.h"
 #include "programs/custom/program.h"
@@ -88,14 +89,12 @@ std::optional<CustomTrace> parse_trace(std::span<const std::byte> record) {
     CustomTrace out;
     std::memcpy(&out.head, record.data(), sizeof(Record));
     out.head.comm[sizeof out.head.comm - 1] = '\0';
-    const auto usable = [](int32_t bytes) { return bytes > 0 ? static_cast<size_t>(bytes) : size_t{0}; };
-    const size_t kernel = usable(out.head.kernel_bytes), user = usable(out.head.user_bytes);
-    if (kernel % 8 != 0 || user % 8 != 0 || kernel + user > record.size() - sizeof(Record)) return std::nullopt;
+    const std::optional<RecordStacks> stacks = stacks_of(out.head, record, sizeof(Record));
+    if (!stacks) return std::nullopt;
     if (static_cast<uint32_t>(out.head.origin) > static_cast<uint32_t>(Origin::custom)) return std::nullopt;
-    const auto *frames = reinterpret_cast<const uint64_t *>(record.data() + sizeof(Record));
-    out.kernel = {frames, kernel / 8};
-    out.user = {frames + kernel / 8, user / 8};
-    if (out.head.walked & UNWIND_COPIED) out.copy = record.subspan(sizeof(Record) + kernel + user);
+    out.kernel = stacks->kernel;
+    out.user = stacks->user;
+    if (out.head.ending & UNWIND_COPIED) out.copy = stacks->rest;
     return out;
 }
 
@@ -492,6 +491,7 @@ Result<Counts> CustomTracer::counts() const {
         for (size_t i = 0; i < kNumbers; ++i) a[i] += b[i];
         std::memcpy(&sum, a, sizeof sum);
     }
+    sum.switch_ns = 0;
     return sum;
 }
 

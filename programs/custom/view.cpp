@@ -63,7 +63,7 @@ Result<void> View::start() {
 void View::trace(const CustomTrace &trace) {
     const LocatedTrace located = names_.locate(trace);
     const Record &head = located.head;
-    const auto most = static_cast<int32_t>(kStackBytes);
+    const auto most = int32_t{RAWBPF_STACK_BYTES};
     const bool cut = session::is_cut(located.ending, located.user_frames, most_frames_);
     ends_.add(located.ending);
     if (!cut && located.user != processes::kNone) ++user_ends_[uint64_t{located.user} << 8 | located.ending];
@@ -279,6 +279,7 @@ Ledger ledger_of(const CustomTracer &tracer, const Counts &counts, uint64_t show
                                                       {"stopped_by_signal", tracer.left_out()}};
     for (const auto &[reason, n] : rare)
         if (n) out.lost.emplace_back(reason, n);
+    if (counts.end_unseen) out.waits = {{"end_not_seen", counts.end_unseen}};
     return out;
 }
 

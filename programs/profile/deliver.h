@@ -66,7 +66,7 @@ class Deliverer {
     bool names_, waits_ = false;
     Sink &sink_;
     Clock clock_;
-    uint32_t most_frames_ = PROFILE_MAX_FRAMES;
+    uint32_t most_frames_ = RAWBPF_STACK_FRAMES;
     std::vector<processes::InternedSample> pending_;
     processes::CountTable counts_;
     uint64_t shown_ = 0, truncated_ = 0, user_unreadable_ = 0, kernel_unreadable_ = 0;

@@ -11,6 +11,7 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/off_cpu_dsl.h"
 #include "programs/capture/task_state.h"
 #include "programs/profile/off_cpu_dsl.h"
 #include "runtime/base/fail.h"
@@ -38,7 +39,7 @@ class AtSwitches final : public OffCpu {
         program.threads = options.threads;
         program.wide_state = TRY_IN(has_wide_state(), "--off-cpu");
         const UnwindProgramOptions *unwind = options.unwind ? &*options.unwind : nullptr;
-        head_at_ = off_cpu_head_at(unwind);
+        head_at_ = waiting_record_at(unwind);
         spec_ = TRY(object_of(off_cpu_unit(program, unwind)));
         complete_unwind_maps(spec_);
         TRY(size_maps(spec_, options));
@@ -90,7 +91,7 @@ class AtSwitches final : public OffCpu {
             TRY(off->lookup(&key, value.data()));
             std::byte *at = value.data() + head_at_;
             OffCpuHead head{};
-            const uint64_t left = load<ProfileRecord>(at + sizeof head).t_ns;
+            const uint64_t left = load<RecordHead>(at + sizeof head).t_ns;
             if (left == 0) continue;
             head.back_ns = std::max(now_ns, left);
             head.waited_ns = head.back_ns - left;

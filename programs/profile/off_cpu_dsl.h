@@ -41,13 +41,11 @@ struct OffCpuProgram {
     uint32_t threads = 4096;
 };
 
-/// Where in a value of profile_off the OffCpuHead stands; the record follows it.
-[[nodiscard]] uint32_t off_cpu_head_at(const UnwindProgramOptions *unwind);
-
-/// Program "profile" at raw_tp/sched_switch, with maps profile_ring_0 to profile_ring_7, profile_counts (OffCpuCounts),
-/// profile_off (by the kernel's number of a thread; away while its record's t_ns isn't 0), profile_blank, and profile_pids and
-/// profile_cgroup as profile_unit() has them. Where the walk makes copies also profile_copies. With `follow` also "profile_fork"
-/// and "profile_exit", and profile_followed. All need the kernel's BTF. With `unwind` what Unwinder declares.
+/// Program "profile" at raw_tp/sched_switch (capture/off_cpu_dsl.h; in a value of profile_off OffCpuHead, then the record), with
+/// maps profile_ring_0 to profile_ring_7, profile_counts (OffCpuCounts), profile_off (by the kernel's number of a thread; away
+/// while its record's t_ns isn't 0), profile_blank, and profile_pids and profile_cgroup as profile_unit() has them. Where the
+/// walk makes copies also profile_copies. With `follow` also "profile_fork" and "profile_exit", and profile_followed. All need
+/// the kernel's BTF. With `unwind` what Unwinder declares.
 [[nodiscard]] Unit off_cpu_unit(const OffCpuProgram &options, const UnwindProgramOptions *unwind = nullptr);
 
 } // namespace rawbpf::inline v0

@@ -10,6 +10,7 @@
 // reader is woken only when the ring begins to fill. Kernel 5.8 (ring buffer); bpf_get_ns_current_pid_tgid is 5.7.
 #include <rawbpf/bpf.h>
 
+#include "programs/capture/user_mode.h"
 #include "programs/profile/record.h"
 
 LICENSE("Dual MIT/GPL");
@@ -59,8 +60,8 @@ struct {
 /// Two samples of three, typically. Asking for the kernel stack all the same would give nothing, and take a helper call that
 /// clears a kilobyte.
 static __always_inline int in_user_code(void *context) {
-#ifdef PROFILE_MODE_OFFSET
-    return (*(volatile __u64 *)((char *)context + PROFILE_MODE_OFFSET) & PROFILE_MODE_MASK) == PROFILE_MODE_USER;
+#ifdef RAWBPF_MODE_OFFSET
+    return (*(volatile __u64 *)((char *)context + RAWBPF_MODE_OFFSET) & RAWBPF_MODE_MASK) == RAWBPF_MODE_USER;
 #else
     return 0;
 #endif
@@ -127,25 +128,25 @@ int profile(void *context) {
     }
 
     struct ProfileScratch *scratch = &own->scratch;
-    struct ProfileRecord *record = &scratch->record;
+    struct RecordHead *record = &scratch->record.head;
     record->t_ns = bpf_ktime_get_ns();
     record->pid = pid;
     record->tid = tid;
     record->cpu = bpf_get_smp_processor_id();
-    record->flags = 0;
-    record->key = 0; // counting in the kernel is for the DSL's program, profile_dsl.cpp
+    record->ending = 0;
+    scratch->record.key = 0; // counting in the kernel is for the DSL's program, profile_dsl.cpp
     bpf_get_current_comm(record->comm, sizeof record->comm);
 
     // The helper returns at most the size it was given, which the verifier knows; so `captured` stays within the scratch.
     long captured = 0;
     if (profile_config.want_kernel && (profile_config.tracepoint || !in_user_code(context)))
-        captured = bpf_get_stack(context, scratch->frames, PROFILE_STACK_BYTES, 0);
+        captured = bpf_get_stack(context, scratch->frames, RAWBPF_STACK_BYTES, 0);
     record->kernel_bytes = captured;
     if (captured < 0) captured = 0;
 
     long user = 0;
     if (profile_config.want_user)
-        user = bpf_get_stack(context, (char *)scratch->frames + captured, PROFILE_STACK_BYTES, BPF_F_USER_STACK);
+        user = bpf_get_stack(context, (char *)scratch->frames + captured, RAWBPF_STACK_BYTES, BPF_F_USER_STACK);
     record->user_bytes = user;
     if (user > 0) captured += user;
 

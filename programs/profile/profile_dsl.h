@@ -13,7 +13,7 @@ namespace rawbpf::inline v0 {
 /// One function "profile" in section "perf_event" and the maps that it uses: profile_ring_0 to profile_ring_7 (the controller
 /// changes their max_entries), profile_counts, and profile_pids and profile_cgroup where config filters by them.
 /// With `unwind`, user stacks are walked by tables (programs/unwind), which the C program can't: then also unwind_pools (to be
-/// completed in the spec), unwind_rules and unwind_processes, and ProfileRecord::flags says how each walk ended.
+/// completed in the spec), unwind_rules and unwind_processes, and RecordHead::ending says how each walk ended.
 /// With `counting`, samples whose stacks were sent before are only counted (counting_dsl.h): then also profile_stacks (to be
 /// completed in the spec), and ProfileRecord::key.
 [[nodiscard]] Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwind = nullptr,

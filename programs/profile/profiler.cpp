@@ -160,7 +160,7 @@ class Run {
         loop_.begin(start_ns_, options_.duration_s, options_.stop);
         const RunInfo &run = outcome_.run = describe(setup_, start_ns_);
         deliverer_.set_clock({start_ns_, run.start_wall_ns});
-        deliverer_.set_most_frames(session::most_frames(PROFILE_MAX_FRAMES));
+        deliverer_.set_most_frames(session::most_frames(RAWBPF_STACK_FRAMES));
         TRY(sink_.start(run)); // who may still have to empty the capture's file
         if (options_.record_fd >= 0) {
             writer_.begin({run, start_ns_});
@@ -268,7 +268,7 @@ class Run {
             if (only_begun) return;
             ++filtered_here_;
             left_out_.met(sample->head.pid);
-            counting_.met(sample->head.key, nullptr);
+            counting_.met(sample->key, nullptr);
             return;
         }
         samples_.walk(*sample);
@@ -277,7 +277,7 @@ class Run {
         InternedSample interned = samples_.intern(*sample);
         interned.weight = clocks_.weight(sample->head.cpu, sample->head.t_ns);
         if (wait) interned.t_ns = wait->left_ns, interned.weight = wait->waited_ns;
-        counting_.met(sample->head.key, &interned);
+        counting_.met(sample->key, &interned);
         deliverer_.add(interned);
         if (options_.record_fd >= 0) writer_.sample(interned, tree_, table_.modules());
     }

@@ -1,56 +1,30 @@
 // What the BPF side and the C++ side of the profiler agree on. Compiled by both: C with clang -target bpf, and C++.
-//
-//      a record in the ring:
-//      +----------+------+------+-----+-------------+------------+-------+------+---------+------------------+----------------+
-//      | t_ns u64 | pid  | tid  | cpu | kernel_bytes| user_bytes | flags | comm | key u64 | kernel addresses | user addresses |
-//      +----------+------+------+-----+-------------+------------+-------+------+---------+------------------+----------------+
-//      0          8      12     16    20            24           28      32..47 48        56                 56 + kernel_bytes
-//
-// Only what was captured is sent: a sample with 3 kernel and 12 user frames takes 56 + 15 * 8 = 176 bytes, not 2,088.
 #pragma once
 
 #include <linux/types.h>
 
-/// The kernel's default limit of frames a stack (kernel.perf_event_max_stack); more are cut, and counted as truncated.
-#define PROFILE_MAX_FRAMES 127
-#define PROFILE_RINGS 8 /* profile_ring_0 and so on */
-#define PROFILE_STACK_BYTES (PROFILE_MAX_FRAMES * 8)
+#include "programs/capture/record_head.h"
 
-/* Where the interrupted registers, which the program's context (struct bpf_perf_event_data) starts with, say that user code ran:
- * the context's 8 bytes at OFFSET, masked. Then there is no kernel stack to ask for. The BPF side is told the machine by the
- * build. */
-#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
-#define PROFILE_MODE_OFFSET 136 /* cs of struct pt_regs: the low two bits are the privilege ring */
-#define PROFILE_MODE_MASK 3
-#define PROFILE_MODE_USER 3
-#elif defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
-#define PROFILE_MODE_OFFSET 264 /* pstate of struct user_pt_regs: the low four bits are the exception level */
-#define PROFILE_MODE_MASK 15
-#define PROFILE_MODE_USER 0
+#define PROFILE_RINGS 8 /* profile_ring_0 and so on */
+
+/* Of RecordHead.ending of a program that has tables: why the walk ended, UNWIND_ENDED_... of runtime/unwind/layout.h. */
+#define PROFILE_ENDING(ending) ((ending)&0xff)
+
+#ifdef __cplusplus
+using rawbpf::RecordHead;
 #endif
 
-/* Of ProfileRecord.flags of a program that has tables: why the walk ended, UNWIND_ENDED_... of runtime/unwind/layout.h. */
-#define PROFILE_ENDING(flags) ((flags)&0xff)
-/* Behind the addresses: struct UnwindRegisters, and the stack's bytes from their sp on, to the record's end (UNWIND_COPIED). */
-#define PROFILE_STACK_COPIED 0x200
-
-/// The fixed part of a record; the captured addresses (8 bytes each, leaf first) follow: kernel, then user.
+/// The fixed part of a record; the captured addresses follow. A sample with 3 kernel and 12 user frames takes 56 + 15 * 8 = 176
+/// bytes, not 2,088.
 struct ProfileRecord {
-    __u64 t_ns;         ///< CLOCK_MONOTONIC
-    __u32 pid;          ///< the process (tgid), as rawbpf's pid namespace numbers it
-    __u32 tid;          ///< the thread
-    __u32 cpu;          ///<
-    __s32 kernel_bytes; ///< captured; negative: -errno; 0: none or not wanted
-    __s32 user_bytes;   ///< the same for the user stack
-    __u32 flags;        ///< 0: the user stack was taken by frame pointers; else UNWIND_TABLES, PROFILE_ENDING
-    char comm[16];      ///< the thread's name, NUL-terminated
-    __u64 key;          ///< further samples like this one are counted under it (stack_counting.h); 0: they aren't
+    struct RecordHead head;
+    __u64 key; ///< further samples like this one are counted under it (stack_counting.h); 0: they aren't
 };
 
 /// Where the program builds a record: one a CPU.
 struct ProfileScratch {
     struct ProfileRecord record;
-    __u64 frames[2 * PROFILE_MAX_FRAMES];
+    __u64 frames[2 * RAWBPF_STACK_FRAMES];
 };
 
 #define PROFILE_PIDS_ANY 0      /* nothing: all are sent */

@@ -1,10 +1,10 @@
-// One record of the ring, taken apart. The bytes come from our own program in the kernel, but they are checked all the same: the
-// same function reads records in tests and whatever else claims to be one.
+// One record of the ring, taken apart.
 #pragma once
 
 #include <optional>
 #include <span>
 
+#include "programs/capture/parse_record.h"
 #include "programs/profile/record.h"
 #include "programs/unwind/walk.h"
 #include "runtime/base/bytes.h"
@@ -13,7 +13,8 @@ namespace rawbpf::inline v0::profile {
 
 /// A view of a record; valid as long as the bytes are.
 struct RawSample {
-    ProfileRecord head{};
+    RecordHead head{};
+    uint64_t key = 0;                       ///< ProfileRecord's
     std::span<const uint64_t> kernel, user; ///< addresses, leaf first
     std::optional<unwind::StackCopy> copy;  ///< to make the user stack of
 };
@@ -22,16 +23,16 @@ struct RawSample {
 [[nodiscard]] inline std::optional<RawSample> parse_record(Bytes record) {
     if (record.size() < sizeof(ProfileRecord)) return std::nullopt;
     RawSample out;
-    out.head = load<ProfileRecord>(record.data());
+    const auto fixed = load<ProfileRecord>(record.data());
+    out.head = fixed.head;
+    out.key = fixed.key;
     out.head.comm[sizeof out.head.comm - 1] = '\0';
-    const auto usable = [](int32_t bytes) { return bytes > 0 ? static_cast<size_t>(bytes) : size_t{0}; };
-    const size_t kernel = usable(out.head.kernel_bytes), user = usable(out.head.user_bytes);
-    if (kernel % 8 != 0 || user % 8 != 0 || kernel + user > record.size() - sizeof(ProfileRecord)) return std::nullopt;
-    const auto *frames = reinterpret_cast<const uint64_t *>(record.data() + sizeof(ProfileRecord));
-    out.kernel = {frames, kernel / 8};
-    out.user = {frames + kernel / 8, user / 8};
-    if (out.head.flags & PROFILE_STACK_COPIED) {
-        out.copy = unwind::read_copy(record.subspan(sizeof(ProfileRecord) + kernel + user));
+    const std::optional<RecordStacks> stacks = stacks_of(out.head, record, sizeof(ProfileRecord));
+    if (!stacks) return std::nullopt;
+    out.kernel = stacks->kernel;
+    out.user = stacks->user;
+    if (out.head.ending & UNWIND_COPIED) {
+        out.copy = unwind::read_copy(stacks->rest);
         if (!out.copy) return std::nullopt;
     }
     return out;

@@ -7,7 +7,7 @@ namespace rawbpf::inline v0::profile {
 void Samples::take_stack(RawSample &sample, std::span<const uint64_t> frames, uint32_t ending) {
     sample.user = frames;
     sample.head.user_bytes = static_cast<int32_t>(frames.size_bytes());
-    sample.head.flags = ending;
+    sample.head.ending = ending;
 }
 
 void Samples::walk(RawSample &sample) {
@@ -21,11 +21,11 @@ void Samples::keep_begun(const RawSample &sample) {
 }
 
 void Samples::take_begun(RawSample &sample, uint64_t left_ns) {
-    if (const BegunWaits::Stack *begun = begun_.take(sample.head.tid, left_ns)) take_stack(sample, begun->frames, begun->flags);
+    if (const BegunWaits::Stack *begun = begun_.take(sample.head.tid, left_ns)) take_stack(sample, begun->frames, begun->ending);
 }
 
 processes::InternedSample Samples::intern(const RawSample &sample) {
-    const ProfileRecord &head = sample.head;
+    const RecordHead &head = sample.head;
     processes::InternedSample out;
     out.t_ns = head.t_ns;
     out.pid = head.pid;

@@ -10,6 +10,7 @@
 // of a program at once) sends the record by itself: nothing is lost for that.
 #include <linux/bpf.h>
 
+#include "programs/capture/record_dsl.h"
 #include "programs/trace/emit.h"
 
 namespace rawbpf::inline v0::trace {
@@ -59,13 +60,7 @@ void count_record(const Emitting &e, const Layout &layout, Label done) {
         f.neg(r0);
         f.store<uint32_t>(thread, r0);
     });
-    f.call(helper::map_lookup_elem, *s.blank, zero);
-    f.jump_if(r0 == 0, in_use);
-    f.mov(r3, r0);
-    f.call(helper::map_update_elem, *s.slots, thread, r3, BPF_NOEXIST);
-    f.jump_if(r0 != 0, in_use);
-    f.call(helper::map_lookup_elem, *s.slots, thread);
-    f.jump_if(r0 == 0, in_use);
+    make_slot(f, *s.slots, *s.blank, thread, zero, BPF_NOEXIST, in_use);
     f.mov(r9, r0);
 
     Emitting in_slot = e;

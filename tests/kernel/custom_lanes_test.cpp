@@ -23,12 +23,18 @@
 #include <unistd.h>
 
 #include "asm/builder.h"
+#include "programs/capture/task_state.h"
+#include "programs/custom/program.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
+#include "runtime/events/ring_buffer.h"
+#include "runtime/kernel/loader.h"
 #include "runtime/kernel/tail_call.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"
 #include "runtime/sys/bpf.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/invoke.h"
 #include "runtime/sys/perf.h"
 #include "tests/kernel/custom_entries.h"
 #include "tests/kernel/custom_support.h"
@@ -486,4 +492,58 @@ TEST_CASE("custom: the caller at a function's first instruction, in C and C++, w
         CHECK(std::count(stack.begin(), stack.end(), "rawbpf_entry_middle") == 1);
         CHECK(std::count(stack.begin(), stack.end(), "rawbpf_entry_outer") == 1);
     }
+}
+
+// A kernel may keep the switches of some threads to itself. The program is run here by hand, as if this thread left twice: at
+// address 0 there is no task, so its state reads as 0, and the thread that comes has no number.
+TEST_CASE("custom: a thread that leaves and was not seen to come back is sent with the end that is known, and counted") {
+    const Result<bool> wide = has_wide_state();
+    if (!wide) SKIP("needs the kernel's BTF: " + wide.error().message());
+    UnitOptions unit;
+    unit.off_cpu = true;
+    unit.wide_state = *wide;
+    unit.ring_bytes = 1 << 20;
+    unit.off_threads = 16;
+    LoadOptions which;
+    which.programs = {"custom_off_cpu"};
+    Result<LoadedObject> object = load(object_of(generic_unit(unit)).value(), which);
+    if (!object && test::missing(object.error())) SKIP("needs CAP_BPF and ring buffers: " + object.error().message());
+    REQUIRE_MESSAGE(object, object.error().message(), " ", object.error().log);
+    const Map &traces = *object->find_map("custom_traces"), &counts = *object->find_map("custom_counts");
+    RingBuffer ring = RingBuffer::open(traces.fd(), traces.max_entries()).value();
+    const auto counted = [&](uint64_t Counts::*number) {
+        uint64_t sum = 0;
+        const auto each = counts.get_per_cpu<uint32_t, Counts>(0);
+        REQUIRE(each);
+        for (const Counts &cpu : *each) sum += cpu.*number;
+        return sum;
+    };
+    uint64_t last_ns = 0;
+    for (uint64_t left = 1; left <= 3; ++left) {
+        const uint64_t arguments[3] = {}; // preempt, prev, next
+        sys::ProgTestRunAttr run;
+        run.prog_fd = static_cast<uint32_t>(object->find_program("custom_off_cpu")->fd.get());
+        run.ctx_in = sys::reg(arguments);
+        run.ctx_size_in = sizeof arguments;
+        const Result<void> done = sys::prog_test_run(run);
+        if (!done && left == 1) SKIP("needs to run programs at raw tracepoints by hand (5.10): " + done.error().message());
+        REQUIRE(done);
+        CHECK(counted(&Counts::end_unseen) == left - 1);
+        CHECK(counted(&Counts::off_cpu) == left - 1);
+        size_t sent = 0;
+        ring.consume([&](Bytes record) {
+            const std::optional<CustomTrace> trace = parse_trace(record);
+            REQUIRE(trace);
+            ++sent;
+            CHECK(trace->head.origin == Origin::off_cpu);
+            CHECK(trace->head.kernel_bytes > 0);
+            CHECK(trace->head.user_bytes > 0);
+            CHECK(trace->head.t_ns >= last_ns);
+            CHECK(trace->head.t_ns <= sys::monotonic_ns());
+            last_ns = trace->head.t_ns;
+        });
+        CHECK(sent == (left == 1 ? 0 : 1));
+    }
+    CHECK(counted(&Counts::lost_off_cpu_map) == 0);
+    CHECK(counted(&Counts::lost_ring_full) == 0);
 }

@@ -63,7 +63,7 @@ std::optional<Seen> traced(custom::CustomTracer &tracer, Work work, std::string 
         (void)names.wanted(trace.head);
         if (trace.head.origin == Origin::custom) REQUIRE(trace.head.pid == static_cast<uint32_t>(child.pid));
         seen.heads.push_back(trace.head);
-        ends.add(session::ending_of(trace.head.walked, trace.head.user_bytes > 0));
+        ends.add(session::ending_of(trace.head.ending, trace.head.user_bytes > 0));
         if (!how.with_stacks || trace.head.origin != Origin::custom) return;
         const LocatedTrace located = names.locate(trace);
         seen.unknown += located.unknown;

@@ -91,7 +91,7 @@ TEST_CASE("custom: five calls are five traces, with their contexts and their cal
             CHECK(seen->heads[i].context == 4096 + i);
             CHECK(seen->heads[i].origin == Origin::custom);
             CHECK(seen->heads[i].flags == 0);
-            CHECK(seen->heads[i].walked == 0); // by frame pointers, unless somebody asks for more
+            CHECK(seen->heads[i].ending == 0); // by frame pointers, unless somebody asks for more
             REQUIRE(seen->stacks[i].size() >= 2);
             CHECK(seen->stacks[i][0] == "rawbpf_custom_report");
             CHECK(seen->stacks[i][1] == "rawbpf_custom_caller");

@@ -50,9 +50,9 @@ uint64_t sum(const std::vector<std::pair<std::string, uint64_t>> &counts) {
 
 bool is_whole(const Record &head) {
 #if defined(__aarch64__) // emulated, and so slow that tables come late: a copy of a stack ends after 16 KiB, here about main()
-    if (head.walked == (UNWIND_TABLES | UNWIND_ENDED_UNREADABLE)) return true;
+    if (head.ending == (UNWIND_TABLES | UNWIND_ENDED_UNREADABLE)) return true;
 #endif
-    return head.walked == (UNWIND_TABLES | UNWIND_ENDED_ROOT);
+    return head.ending == (UNWIND_TABLES | UNWIND_ENDED_ROOT);
 }
 
 bool has(const std::vector<std::string> &stack, std::string_view name) {
@@ -85,7 +85,7 @@ TEST_CASE("custom: stacks of code without frame pointers are whole, by unwind ta
         CHECK(is_whole(seen->heads[i]));
         REQUIRE(stack.size() >= 4);
         CHECK(stack[0] == "uw_spin");
-        CHECK((has(stack, "main") || static_cast<uint8_t>(seen->heads[i].walked) != UNWIND_ENDED_ROOT));
+        CHECK((has(stack, "main") || static_cast<uint8_t>(seen->heads[i].ending) != UNWIND_ENDED_ROOT));
         if (i == 0) {
             CHECK(seen->heads[i].context == 30000);
             CHECK(std::count(stack.begin(), stack.end(), "uw_recurse") == 30);
@@ -127,7 +127,7 @@ TEST_CASE("custom: samples and waits are walked by tables, too, and every ending
     for (const Record &head : seen->heads) {
         if (head.user_bytes <= 0) continue;
         ++with_stack;
-        CHECK(head.walked != 0);
+        CHECK(head.ending != 0);
         if (head.pid == pid && is_whole(head)) ++roots[static_cast<size_t>(head.origin)];
     }
     CHECK(sum(seen->stack_ends) == with_stack);
@@ -169,7 +169,7 @@ TEST_CASE("custom: threads that share a CPU have each their own stack") {
         const std::string own = "rawbpf_custom_mixed_" + std::to_string(seen->heads[i].context >> 32);
         const std::vector<std::string> &stack = seen->stacks[i];
         wrong += stack.size() < 3 || stack[0] != "rawbpf_custom_mixed" || stack[1] != own ||
-                 (seen->heads[i].walked & UNWIND_TABLES) == 0;
+                 (seen->heads[i].ending & UNWIND_TABLES) == 0;
     }
     CHECK(wrong == 0);
     CHECK(sum(seen->stack_ends) == seen->heads.size());

@@ -137,12 +137,12 @@ Result<void> see(UnwindSeen &out, const std::string &what, int milliseconds, con
     size_t strange = 0;
     const auto take = [&](Bytes record) {
         const auto sample = profile::parse_record(record);
-        if (!sample || sample->head.pid != pid || PROFILE_ENDING(sample->head.flags) >= UNWIND_ENDINGS) {
+        if (!sample || sample->head.pid != pid || PROFILE_ENDING(sample->head.ending) >= UNWIND_ENDINGS) {
             ++strange;
             return;
         }
         UnwoundStack stack;
-        stack.flags = sample->head.flags;
+        stack.flags = sample->head.ending;
         stack.in_kernel = sample->head.kernel_bytes > 0;
         stack.frames.assign(sample->user.begin(), sample->user.end());
         if (sample->copy) {

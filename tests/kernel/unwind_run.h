@@ -34,7 +34,7 @@ struct ProcessFiles : unwind::ModuleFiles {
 struct UnwoundStack {
     std::vector<std::string> names; ///< leaf first
     std::vector<uint64_t> frames;
-    uint32_t flags = 0; ///< ProfileRecord's
+    uint32_t flags = 0; ///< RecordHead's ending
     bool in_kernel = false;
     bool copied = false; ///< and walked afterwards
     /// Names for the addresses.

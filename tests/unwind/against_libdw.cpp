@@ -212,7 +212,7 @@ int main(int argc, char **argv) {
                     ours.push_back({sample->head.t_ns,
                                     sample->head.pid,
                                     sample->head.tid,
-                                    sample->head.flags,
+                                    sample->head.ending,
                                     {sample->user.begin(), sample->user.end()}});
             });
     };

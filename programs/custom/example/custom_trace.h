@@ -9,11 +9,13 @@
 #define CUSTOM_FRAMES 48
 
 struct custom_record {
-    __u64 t_ns, context, caller;
-    __u32 pid, tid, cpu, flags;
+    __u64 t_ns;
+    __u32 pid, tid, cpu;
     __s32 kernel_bytes, user_bytes;
-    __u32 origin, zero;
+    __u32 ending;
     char comm[16];
+    __u64 context, caller;
+    __u32 flags, origin;
     __u64 frames[2 * CUSTOM_FRAMES];
 };
 
@@ -24,7 +26,7 @@ struct {
 
 enum { CUSTOM_ENTERED = 3, CUSTOM_RING_FULL = 8, CUSTOM_TRUNCATED = 2 };
 struct custom_counts {
-    __u64 number[12];
+    __u64 number[14];
 };
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -52,7 +54,7 @@ static __attribute__((noinline)) int custom_trace(void *ctx, __u64 context, __u6
     record->pid = thread >> 32;
     record->tid = (__u32)thread;
     record->cpu = bpf_get_smp_processor_id();
-    record->flags = record->zero = 0;
+    record->flags = record->ending = 0;
     record->origin = 3;
     bpf_get_current_comm(record->comm, sizeof record->comm);
     long kernel = bpf_get_stack(ctx, record->frames, CUSTOM_FRAMES * 8, 0);

@@ -50,9 +50,28 @@ TEST_CASE("custom programs: every configuration is a program") {
 }
 
 // example/custom_trace.h writes these by number.
-static_assert(offsetof(Counts, entered) == 3 * 8 && offsetof(Counts, lost_ring_full) == 8 * 8 && sizeof(Counts) == 12 * 8);
-static_assert(offsetof(Record, caller) == 16 && offsetof(Record, pid) == 24 && offsetof(Record, flags) == 36 &&
-              offsetof(Record, kernel_bytes) == 40 && offsetof(Record, origin) == 48 && offsetof(Record, comm) == 56);
+static_assert(offsetof(Counts, entered) == 3 * 8 && offsetof(Counts, lost_ring_full) == 8 * 8 && sizeof(Counts) == 14 * 8);
+static_assert(offsetof(RecordHead, kernel_bytes) == 20 && offsetof(RecordHead, ending) == 28 && sizeof(RecordHead) == 48 &&
+              offsetof(CustomFields, caller) == 8 && offsetof(CustomFields, flags) == 16 && offsetof(CustomFields, origin) == 20);
+
+TEST_CASE("custom records: the fields are behind the head") {
+    alignas(8) std::byte bytes[sizeof(Record)] = {};
+    const RecordHead head{1, 2, 3, 4, 0, 0, 5, "six"};
+    const CustomFields own{7, 8, 9, Origin::off_cpu};
+    std::memcpy(bytes, &head, sizeof head);
+    std::memcpy(bytes + sizeof head, &own, sizeof own);
+    const std::optional<CustomTrace> trace = parse_trace(bytes);
+    REQUIRE(trace);
+    const Record &it = trace->head;
+    CHECK(it.t_ns == 1);
+    CHECK(it.tid == 3);
+    CHECK(it.ending == 5);
+    CHECK(std::strcmp(it.comm, "six") == 0);
+    CHECK(it.context == 7);
+    CHECK(it.caller == 8);
+    CHECK(it.flags == 9);
+    CHECK(it.origin == Origin::off_cpu);
+}
 
 TEST_CASE("custom records: cut at every byte") {
     alignas(8) std::byte bytes[sizeof(Record) + 5 * 8] = {};

@@ -210,7 +210,7 @@ TEST_CASE("ledger: what is incomplete is counted by reason") {
     Scene s;
     Deliverer d(s.tree, s.namer, Delivery::counted, true, s.sink);
     InternedSample sample = s.sample(kNone, kNone);
-    sample.user_bytes = PROFILE_STACK_BYTES;
+    sample.user_bytes = RAWBPF_STACK_BYTES;
     d.add(sample);
     sample.user_bytes = -14;
     d.add(sample);
@@ -228,12 +228,12 @@ TEST_CASE("ledger: a walk that went astray, and was cut to less, ended early and
     Scene s;
     Deliverer d(s.tree, s.namer, Delivery::each, true, s.sink);
     InternedSample sample = s.sample(kNone, s.user({0x900, 0x1000}));
-    sample.user_bytes = PROFILE_STACK_BYTES;
+    sample.user_bytes = RAWBPF_STACK_BYTES;
     d.add(sample);
     REQUIRE(d.finish());
     CHECK(reason(d, "stack_truncated") == 0);
     CHECK(reason(d, "user_stack_ended_early") == 1);
-    CHECK(s.sink.each.at(0).user_bytes == PROFILE_STACK_BYTES);
+    CHECK(s.sink.each.at(0).user_bytes == RAWBPF_STACK_BYTES);
 }
 
 TEST_CASE("ledger: stacks that end before a thread's first function are told by module") {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/capture/off_cpu_dsl.h"
 #include "programs/processes/stacks.h"
 #include "programs/profile/begun_waits.h"
 #include "programs/profile/off_cpu_dsl.h"
@@ -90,7 +91,7 @@ TEST_CASE("profile off-cpu: every configuration builds and becomes a spec") {
             CHECK(off->max_entries == OffCpuProgram{}.threads);
             const uint32_t frames = 127 + (unwind && walk.depth > 127 ? walk.depth : 127);
             CHECK(off->value_size ==
-                  off_cpu_head_at(unwind ? &walk : nullptr) + sizeof(OffCpuHead) + sizeof(ProfileRecord) + 8 * frames);
+                  waiting_record_at(unwind ? &walk : nullptr) + sizeof(OffCpuHead) + sizeof(ProfileRecord) + 8 * frames);
         }
     });
 }
@@ -99,10 +100,10 @@ TEST_CASE("profile off-cpu: a record is taken apart, and cut anywhere it is refu
     alignas(8) std::byte bytes[sizeof(OffCpuHead) + sizeof(ProfileRecord) + 24] = {};
     const OffCpuHead head{9000, 4000};
     ProfileRecord record{};
-    record.t_ns = 5000;
-    record.pid = 7;
-    record.kernel_bytes = 8;
-    record.user_bytes = 16;
+    record.head.t_ns = 5000;
+    record.head.pid = 7;
+    record.head.kernel_bytes = 8;
+    record.head.user_bytes = 16;
     const uint64_t frames[] = {1, 2, 3};
     std::memcpy(bytes, &head, sizeof head);
     std::memcpy(bytes + sizeof head, &record, sizeof record);
@@ -123,9 +124,9 @@ TEST_CASE("profile off-cpu: the stack of a wait that has only begun is kept unti
     alignas(8) std::byte bytes[sizeof(OffCpuHead) + sizeof(ProfileRecord) + sizeof(UnwindRegisters) + 64] = {};
     const OffCpuHead head{5000, OFF_CPU_STACK};
     ProfileRecord record{};
-    record.t_ns = 5000;
-    record.tid = 8;
-    record.flags = UNWIND_ENDED_NO_PROCESS | UNWIND_COPIED;
+    record.head.t_ns = 5000;
+    record.head.tid = 8;
+    record.head.ending = UNWIND_ENDED_NO_PROCESS | UNWIND_COPIED;
     std::memcpy(bytes, &head, sizeof head);
     std::memcpy(bytes + sizeof head, &record, sizeof record);
     const auto begun = profile::make_off_cpu(0)->parse(Bytes(bytes));
@@ -141,13 +142,13 @@ TEST_CASE("profile off-cpu: the stack of a wait that has only begun is kept unti
     CHECK(!waits.take(8, 5000));
     const uint64_t frames[] = {1, 2};
     sample.user = frames;
-    sample.head.flags = UNWIND_ENDED_ROOT | UNWIND_TABLES;
+    sample.head.ending = UNWIND_ENDED_ROOT | UNWIND_TABLES;
     waits.keep(sample);
     CHECK(!waits.take(9, 5000)); // another thread's
     const profile::BegunWaits::Stack *stack = waits.take(8, 5000);
     REQUIRE(stack);
     CHECK(stack->frames == std::vector<uint64_t>{1, 2});
-    CHECK(stack->flags == (UNWIND_ENDED_ROOT | UNWIND_TABLES));
+    CHECK(stack->ending == (UNWIND_ENDED_ROOT | UNWIND_TABLES));
     CHECK(!waits.take(8, 5000)); // once
     waits.keep(sample);
     CHECK(!waits.take(8, 6000)); // another wait of the thread's, and that of 5000 is over

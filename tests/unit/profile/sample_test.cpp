@@ -10,14 +10,15 @@ using namespace rawbpf;
 
 TEST_CASE("sample: a record is taken apart, and refused where its sizes lie") {
     alignas(8) std::byte bytes[sizeof(ProfileRecord) + 24] = {};
-    ProfileRecord head{};
+    ProfileRecord fixed{};
+    RecordHead &head = fixed.head;
     head.t_ns = 5;
     head.kernel_bytes = 16;
     head.user_bytes = 8;
     std::memset(head.comm, 'x', sizeof head.comm); // no NUL
-    std::memcpy(bytes, &head, sizeof head);
+    std::memcpy(bytes, &fixed, sizeof fixed);
     const uint64_t frames[] = {1, 2, 3};
-    std::memcpy(bytes + sizeof head, frames, sizeof frames);
+    std::memcpy(bytes + sizeof fixed, frames, sizeof frames);
     auto sample = profile::parse_record(bytes);
     REQUIRE(sample);
     CHECK(sample->kernel.size() == 2);
@@ -29,12 +30,12 @@ TEST_CASE("sample: a record is taken apart, and refused where its sizes lie") {
 
     head.kernel_bytes = -14; // an error takes no room
     head.user_bytes = 24;
-    std::memcpy(bytes, &head, sizeof head);
+    std::memcpy(bytes, &fixed, sizeof fixed);
     sample = profile::parse_record(bytes);
     REQUIRE(sample);
     CHECK(sample->kernel.empty());
     CHECK(sample->user.size() == 3);
     head.user_bytes = 12;
-    std::memcpy(bytes, &head, sizeof head);
+    std::memcpy(bytes, &fixed, sizeof fixed);
     CHECK(!profile::parse_record(bytes));
 }

@@ -424,17 +424,18 @@ TEST_CASE("unwind walk: frames that lead to themselves end") {
 }
 
 TEST_CASE("unwind walk: a record with a copy of the stack; one that is too short is none") {
-    ProfileRecord head{};
+    ProfileRecord fixed{};
+    RecordHead &head = fixed.head;
     head.kernel_bytes = 8;
     head.user_bytes = 16;
-    head.flags = UNWIND_ENDED_NO_PROCESS | PROFILE_STACK_COPIED;
+    head.ending = UNWIND_ENDED_NO_PROCESS | UNWIND_COPIED;
     const UnwindRegisters registers{1, 2, 3, 4, 5, 6};
     const uint64_t frames[] = {0xffff, 0x10, 0x20}, stack[] = {7, 8, 9};
     std::vector<std::byte> record;
     const auto add = [&](const void *from, size_t size) {
         record.insert(record.end(), static_cast<const std::byte *>(from), static_cast<const std::byte *>(from) + size);
     };
-    add(&head, sizeof head);
+    add(&fixed, sizeof fixed);
     add(frames, sizeof frames);
     const size_t least = record.size() + sizeof registers;
     add(&registers, sizeof registers);
@@ -448,8 +449,8 @@ TEST_CASE("unwind walk: a record with a copy of the stack; one that is too short
         CHECK(sample->copy->registers.sp == 3);
         CHECK(sample->copy->bytes.size() == size - least);
     }
-    head.flags = UNWIND_ENDED_ROOT | UNWIND_TABLES;
-    std::memcpy(record.data(), &head, sizeof head);
+    head.ending = UNWIND_ENDED_ROOT | UNWIND_TABLES;
+    std::memcpy(record.data(), &fixed, sizeof fixed);
     CHECK_FALSE(profile::parse_record(record)->copy);
 }
 

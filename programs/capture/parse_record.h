@@ -1,0 +1,31 @@
+// The stacks of a record, found by its head. The bytes come from our own programs in the kernel, or from somebody's who jumps in
+// their place, but they are checked all the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "programs/capture/record_head.h"
+#include "runtime/base/bytes.h"
+
+namespace rawbpf::inline v0 {
+
+/// Views of a record; valid as long as its bytes are.
+struct RecordStacks {
+    std::span<const uint64_t> kernel, user; ///< addresses, leaf first
+    Bytes rest;                             ///< what follows them
+};
+
+/// `fixed`: bytes before the addresses. nullopt where the sizes in the head don't fit the record, which must be aligned to 8 (the
+/// ring's records are) and have `fixed` bytes at least.
+[[nodiscard]] inline std::optional<RecordStacks> stacks_of(const RecordHead &head, Bytes record, size_t fixed) {
+    const auto usable = [](int32_t bytes) { return bytes > 0 ? static_cast<size_t>(bytes) : size_t{0}; };
+    const size_t kernel = usable(head.kernel_bytes), user = usable(head.user_bytes);
+    if (kernel % 8 != 0 || user % 8 != 0 || kernel + user > record.size() - fixed) return std::nullopt;
+    const auto *frames = reinterpret_cast<const uint64_t *>(record.data() + fixed);
+    return RecordStacks{{frames, kernel / 8}, {frames + kernel / 8, user / 8}, record.subspan(fixed + kernel + user)};
+}
+
+} // namespace rawbpf::inline v0

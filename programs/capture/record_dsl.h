@@ -1,0 +1,67 @@
+// How a record comes about in the kernel, as pieces of a program: its head, the kernel's stack, the user's. Where it is put
+// together is the tool's matter, and a place says it:
+//
+//      a CPU's scratch        profile: a perf event isn't interrupted by another on its CPU
+//      one of four a CPU      custom: programs at uprobes are preempted, so each takes one that is free
+//      a thread's slot        waits: a thread is on one CPU at a time; the slot stays until it comes back. And events that are
+//                             counted: it is given back when the record is sent
+//
+//      r6  the context    r8  the place    r9  bytes of frames so far
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "asm/builder.h"
+#include "programs/capture/record_head.h"
+#include "programs/unwind/unwinder.h"
+
+namespace rawbpf::inline v0 {
+
+/// *counter += 1, by way of r1, for programs that nothing else interrupts which counts there.
+void count_plainly(Code &f, Mem counter);
+/// The same for programs that are preempted, or interrupted by one that counts the same.
+void count_atomically(Code &f, Mem counter);
+
+/// A thread's slot: r0 = a new value of the hash `slots` at `key`, as the array `blank` has it at `zero` (u32, is 0). To `none`
+/// where there is no room; with BPF_NOEXIST where there is one already, too. `flags`: of the update. r1 to r5 are gone.
+void make_slot(Code &f, const MapRef &slots, const MapRef &blank, const Slot &key, const Slot &zero, uint64_t flags, Label none);
+
+/// Where a record is made, all in bytes from r8 on, which points into a map's value.
+struct RecordPlace {
+    int32_t head = 0;                                      ///< the RecordHead
+    int32_t frames = 0;                                    ///< the kernel's addresses, behind them the user's
+    uint32_t room = 0;                                     ///< so many fit: RAWBPF_STACK_FRAMES + user_frames(), at least
+    int32_t walk = 0;                                      ///< where user stacks are walked by tables: the UnwindScratch
+    uint32_t window_bytes = UnwindScratch<>::kWindowBytes; ///< its
+
+    /// A member of the head.
+    [[nodiscard]] Mem at(size_t member) const { return r8 + runtime(head + static_cast<int64_t>(member)); }
+};
+
+/// Most frames of a user stack.
+[[nodiscard]] uint32_t user_frames(const UnwindProgramOptions *unwind);
+
+/// All of the head but the stacks' sizes. `pid` and `tid`: u32. r0 to r5 are gone.
+void fill_head(Code &f, const RecordPlace &place, const Slot &pid, const Slot &tid);
+
+/// The kernel's stack, to the place's frames; none is asked for where the context's registers are of user code.
+/// Out: r9 bytes, which the verifier knows to be RAWBPF_STACK_BYTES at the most; RecordHead::kernel_bytes. r0 to r5 are gone.
+/// Not `wanted`: none.
+void take_kernel_stack(Code &f, const RecordPlace &place, UnwindContext context, bool wanted = true);
+
+/// How the user's stack is taken.
+struct UserStack {
+    UnwindContext context = UnwindContext::other;
+    Slot pid;                     ///< u32: whose tables
+    Unwinder *unwinder = nullptr; ///< nullptr: by frame pointers
+    bool wanted = true;           ///< else: none
+    /// Where stacks are copied: jumps when one isn't wanted (Unwinder::copy_stack()).
+    std::function<void(Label)> room_for_copy = {};
+};
+/// Behind the kernel's. Out: r9 more by its bytes and a copy's; RecordHead::user_bytes and ending. r0 to r5 are gone.
+/// Returns where it was walked by tables, if it was.
+std::optional<Unwinder::Place> take_user_stack(Code &f, const RecordPlace &place, const UserStack &how);
+
+} // namespace rawbpf::inline v0

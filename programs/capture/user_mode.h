@@ -1,0 +1,14 @@
+// Where interrupted registers say that user code ran: the context's 8 bytes at RAWBPF_MODE_OFFSET, masked. Then there is no
+// kernel stack to ask for. Of struct pt_regs, which the context of kprobes and uprobes is, and which that of a perf event (struct
+// bpf_perf_event_data) starts with. Compiled by both, C and C++; the BPF side is told the machine by the build.
+#pragma once
+
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+#define RAWBPF_MODE_OFFSET 136 /* cs of struct pt_regs: the low two bits are the privilege ring */
+#define RAWBPF_MODE_MASK 3
+#define RAWBPF_MODE_USER 3
+#elif defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
+#define RAWBPF_MODE_OFFSET 264 /* pstate of struct user_pt_regs: the low four bits are the exception level */
+#define RAWBPF_MODE_MASK 15
+#define RAWBPF_MODE_USER 0
+#endif
