@@ -21,13 +21,7 @@ namespace {
 constexpr std::string_view kWho = "rawbpf asm";
 
 constexpr Option kOptions[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = Kind::file,
-     .written = true,
-     .argument = "FILE",
-     .help = "write an object to this file; with --hex or --raw, those bytes",
-     .section = "Output"},
+    file_output_option("write an object to this file; with --hex or --raw, those bytes"),
     {.name = "hex",
      .help = "the instructions as hexadecimal digits on one line, as `rawbpf exec -` takes them",
      .excludes = "shape"},

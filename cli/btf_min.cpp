@@ -11,13 +11,7 @@ namespace {
 constexpr std::string_view kWho = "rawbpf btf min";
 
 constexpr Option kOptions[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = Kind::file,
-     .written = true,
-     .argument = "FILE",
-     .help = "write the small BTF to this file instead of standard output",
-     .section = "Output"},
+    file_output_option("write the small BTF to this file instead of standard output"),
     kQuietOption,
     syscalls_option(false),
 };

@@ -30,6 +30,23 @@ inline constexpr Option kOutputOption{
     .written = true,
     .argument = "FILE",
     .help = "write to this file instead of standard output; rawbpf opens it before anything starts"};
+/// --output of a command whose result is a file: `help` says what is written.
+constexpr Option file_output_option(std::string_view help) {
+    Option option = kOutputOption;
+    option.help = help;
+    option.section = "Output";
+    return option;
+}
+/// --pid of a command that looks at processes.
+constexpr Option pids_option(std::string_view help) {
+    return {.name = "pid",
+            .letter = 'p',
+            .kind = Kind::pids,
+            .repeatable = true,
+            .argument = "PID",
+            .help = help,
+            .section = "What to look at"};
+}
 inline constexpr Option kPsOption{
     .name = "ps", .help = "table: print the frames under each sample, leaf first", .only_with = "format=table"};
 inline constexpr Option kDelimiterOption{

@@ -15,13 +15,7 @@ namespace {
 constexpr std::string_view kWho = "rawbpf doctor";
 
 constexpr Option kOptions[] = {
-    {.name = "pid",
-     .letter = 'p',
-     .kind = Kind::pids,
-     .repeatable = true,
-     .argument = "PID",
-     .help = "what a profile of this process will show, for each module that it has mapped, as the process sees them",
-     .section = "What to look at"},
+    pids_option("what a profile of this process will show, for each module that it has mapped, as the process sees them"),
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,

@@ -11,13 +11,7 @@ namespace {
 constexpr std::string_view kWho = "rawbpf link";
 
 constexpr Option kOptions[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = Kind::file,
-     .written = true,
-     .argument = "FILE",
-     .help = "the object to write; it is written only if everything went well",
-     .section = "Output"},
+    file_output_option("the object to write; it is written only if everything went well"),
     syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }

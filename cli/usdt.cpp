@@ -15,13 +15,7 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr Option kOptions[] = {
-    {.name = "pid",
-     .letter = 'p',
-     .kind = Kind::pids,
-     .repeatable = true,
-     .argument = "PID",
-     .help = "the probes of this process: of its program and of every library that it has mapped, as it sees them",
-     .section = "What to look at"},
+    pids_option("the probes of this process: of its program and of every library that it has mapped, as it sees them"),
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
