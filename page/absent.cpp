@@ -93,6 +93,7 @@ Compiled compile(const Experiment &experiment, Unit assembly, const Surroundings
     out.unit.name = experiment.name;
     return out;
 }
+bool is_probe_function(std::string_view) { return false; }
 
 } // namespace experiment
 } // namespace rawbpf::inline v0
