@@ -5,7 +5,7 @@
 
 Each OUTPUT becomes a file that includes up to BATCH of the sources, neighbours first; sources that aren't C++ are left out. A build
 with -Dbatches=true does this; it takes less than half the processor time of one without (the headers of the standard library and of
-fmt are most of what a small file costs). All builds of ./dev do, but for that of clang-tidy (./dev lint), where each file is compiled by
+fmt are most of what a small file costs). Most builds of ./dev do, but neither that of clang-tidy (./dev lint) nor people's static one: there each file is compiled by
 itself. That a file includes what it uses is proved without a compiler (tests/lint/includes).
 
 Two files can share a batch only when neither sees a name of the other's that is meant for one file: what an unnamed namespace holds,
