@@ -125,8 +125,9 @@ std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
 }
 
 uint64_t Memory::address_of(const uint8_t *at, uint64_t size) const {
-    if (at >= stack_[0] && at < stack_[0] + sizeof stack_) {
-        const auto offset = static_cast<uint64_t>(at - stack_[0]);
+    const auto *stacks = reinterpret_cast<const uint8_t *>(&stack_);
+    if (at >= stacks && at < stacks + sizeof stack_) {
+        const auto offset = static_cast<uint64_t>(at - stacks);
         return frame_address(static_cast<uint32_t>(offset / kFrameBytes)) + offset % kFrameBytes;
     }
     for (const Object &object : objects_) {
