@@ -15,6 +15,23 @@ constexpr HelperInfo kHelpers[] = {
 
 } // namespace
 
+std::string HelperInfo::prototype() const {
+    std::string out(returns);
+    if (!returns.ends_with('*')) out += ' ';
+    return out.append("bpf_").append(name).append(arguments);
+}
+
+std::string_view HelperInfo::argument(int n) const {
+    if (arguments == "(void)") return {};
+    std::string_view rest = arguments.substr(1, arguments.size() - 2);
+    for (; n > 1; --n) {
+        const size_t comma = rest.find(',');
+        if (comma == rest.npos) return {};
+        rest.remove_prefix(comma + 2); // and the blank
+    }
+    return rest.substr(0, rest.find(','));
+}
+
 std::span<const HelperInfo> all_helpers() { return kHelpers; }
 
 const HelperInfo *find_helper(int64_t id) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "asm/opcodes.h"
@@ -20,6 +21,11 @@ struct HelperInfo {
     std::string_view name;      ///< without the "bpf_"
     std::string_view returns;   ///< C type of r0: "long", "void *"
     std::string_view arguments; ///< "(void *map, const void *key)"
+
+    /// As in C: "void *bpf_map_lookup_elem(void *map, const void *key)".
+    [[nodiscard]] std::string prototype() const;
+    /// The n-th argument, counted from 1: "const void *key"; "" when there is none.
+    [[nodiscard]] std::string_view argument(int n) const;
 };
 
 namespace detail {

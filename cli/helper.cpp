@@ -22,11 +22,6 @@ constexpr Example kExamples[] = {
     {"rawbpf helper 5", "by number"},
 };
 
-std::string prototype(const HelperInfo &helper) {
-    const bool pointer = helper.returns.ends_with('*');
-    return format("{}{}bpf_{}{}", helper.returns, pointer ? "" : " ", helper.name, helper.arguments);
-}
-
 const HelperInfo *wanted(std::string_view word) {
     uint64_t id = 0;
     for (char c : word) {
@@ -41,7 +36,7 @@ int answer(const Arguments &a) {
     if (a.operands().empty()) {
         for (const HelperInfo &helper : all_helpers()) {
             const std::string since = format("{}.{}", helper.since.major, helper.since.minor);
-            append(out, "{:>3}  {:<5}{}  {}\n", helper.id, since, helper.gpl_only ? "GPL" : "   ", prototype(helper));
+            append(out, "{:>3}  {:<5}{}  {}\n", helper.id, since, helper.gpl_only ? "GPL" : "   ", helper.prototype());
         }
         return print(out);
     }
@@ -58,7 +53,7 @@ int answer(const Arguments &a) {
             1);
     }
     append(out, "bpf_{}\n    prototype   {};\n    number      {}\n    since       Linux {}.{}\n    license     {}\n",
-           helper->name, prototype(*helper), helper->id, helper->since.major, helper->since.minor,
+           helper->name, helper->prototype(), helper->id, helper->since.major, helper->since.minor,
            helper->gpl_only ? "for programs whose license is compatible with the GPL" : "for all programs");
     std::string types;
     for (uint32_t type = 1; type < kProgramTypeCount; ++type)

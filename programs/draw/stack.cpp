@@ -142,11 +142,10 @@ struct Stacks {
     void call(uint32_t insn, const Insn &at, uint32_t step) {
         const HelperInfo *helper = at.code == 0x85 && at.src == 0 ? find_helper(at.imm) : nullptr;
         if (!helper || !step) return;
-        std::string_view list = helper->arguments.substr(1);
         const MapSpec *map = nullptr;
-        for (int reg = 1; reg <= 5 && !list.empty(); ++reg) {
-            std::string_view argument = list.substr(0, list.find_first_of(",)"));
-            list.remove_prefix(std::min(list.size(), argument.size() + 1));
+        for (int reg = 1; reg <= 5; ++reg) {
+            std::string_view argument = helper->argument(reg);
+            if (argument.empty()) break;
             argument.remove_prefix(std::min(argument.find_last_of(" *") + 1, argument.size()));
             const std::string_view value = value_before(e.trace, step, reg);
             if (argument == "map") map = map_in(value);

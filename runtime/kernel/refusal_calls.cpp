@@ -17,18 +17,6 @@ const HelperInfo *called_helper(const Case &c) {
     return insn && insn->code == (BPF_JMP | BPF_CALL) && insn->src == 0 ? find_helper(insn->imm) : nullptr;
 }
 
-std::string prototype(const HelperInfo &helper) {
-    return format("{}{}bpf_{}{}", helper.returns, helper.returns.ends_with('*') ? "" : " ", helper.name, helper.arguments);
-}
-
-// The n-th of "(void *map, const void *key)", counted from 1.
-std::string_view argument(std::string_view list, int n) {
-    list = list.substr(1, list.size() - 2);
-    for (; n > 1 && !list.empty(); --n)
-        list.remove_prefix(std::min(list.find(',') == std::string_view::npos ? list.size() : list.find(',') + 2, list.size()));
-    return list.substr(0, list.find(','));
-}
-
 struct Word {
     std::string_view name, words;
 };
@@ -118,8 +106,8 @@ bool argument_kind(Case &c) {
     const std::string have = describe_register(got);
     std::string name, own;
     if (const HelperInfo *helper = called_helper(c)) {
-        c.note(prototype(*helper));
-        own = format(", `{}`,", argument(helper->arguments, reg));
+        c.note(helper->prototype());
+        own = format(", `{}`,", helper->argument(reg));
     }
     const bool memory = lists(list, "fp") || lists(list, "map_value");
     c.note(format("argument {}{} must {}{}; R{} is {}", reg, own, memory ? "point to one of: " : "be: ", expected_words(list),
@@ -142,10 +130,10 @@ bool argument_kind(Case &c) {
 bool argument_of_call(Case &c) {
     const HelperInfo *helper = called_helper(c);
     const int reg = register_named(c.refusal.reason);
-    if (!helper || reg < 1 || reg > 5 || helper->arguments == "(void)") return false;
-    const std::string_view own = argument(helper->arguments, reg);
+    if (!helper || reg < 1 || reg > 5) return false;
+    const std::string_view own = helper->argument(reg);
     if (own.empty()) return false;
-    c.note(format("R{} is argument {}, `{}`, of {}", reg, reg, own, prototype(*helper)));
+    c.note(format("R{} is argument {}, `{}`, of {}", reg, reg, own, helper->prototype()));
     return false; // the general hint stays
 }
 

@@ -43,9 +43,28 @@ TEST_CASE("helpers: facts that can be looked up elsewhere") {
     CHECK(get_stack->gpl_only);
     CHECK(get_stack->since == KernelVersion{4, 18});
     CHECK(get_stack->arguments == "(void *ctx, void *buf, __u32 size, __u64 flags)");
+    CHECK(get_stack->prototype() == "long bpf_get_stack(void *ctx, void *buf, __u32 size, __u64 flags)");
+    CHECK(find_helper("map_lookup_elem")->prototype() == "void *bpf_map_lookup_elem(void *map, const void *key)");
+    CHECK(get_stack->argument(1) == "void *ctx");
+    CHECK(get_stack->argument(3) == "__u32 size");
+    CHECK(get_stack->argument(4) == "__u64 flags");
+    CHECK(get_stack->argument(5) == "");
+    CHECK(find_helper("ktime_get_ns")->argument(1) == "");
     CHECK(find_helper("ringbuf_reserve")->since == KernelVersion{5, 8});
     CHECK(find_helper("ringbuf_submit")->returns == "void");
     CHECK_FALSE(find_helper("ktime_get_ns")->gpl_only);
     CHECK(find_helper("no_such_helper") == nullptr);
     CHECK(find_helper("sys_bpf")->id == 166);
+}
+
+TEST_CASE("helpers: the arguments of each are its list") {
+    for (const HelperInfo &helper : all_helpers()) {
+        CAPTURE(helper.name);
+        std::string list;
+        for (int n = 1; n <= 6 && !helper.argument(n).empty(); ++n) {
+            if (n > 1) list += ", ";
+            list += helper.argument(n);
+        }
+        CHECK("(" + (list.empty() ? "void" : list) + ")" == helper.arguments);
+    }
 }
