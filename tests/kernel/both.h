@@ -6,18 +6,10 @@
 #include "runtime/object/elf_object.h"
 #include "runtime/object/unit_elf.h"
 #include "runtime/object/unit_object.h"
+#include "tests/support/spec_from.h"
 #include "tests/support/test.h"
 
 namespace rawbpf::test {
-
-inline ObjectSpec assembled(std::string_view text) {
-    const Assembled made = assemble(text);
-    INFO(made.report());
-    REQUIRE(made);
-    Result<ObjectSpec> spec = object_of(made.unit);
-    REQUIRE(spec);
-    return std::move(*spec);
-}
 
 /// By way of an object file, which has the types of its maps.
 inline ObjectSpec assembled_with_types(std::string_view text) {

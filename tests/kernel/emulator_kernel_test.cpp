@@ -5,9 +5,9 @@
 #include "tests/support/test.h"
 
 using namespace rawbpf;
-using test::assembled;
 using test::Both;
 using test::both;
+using test::spec_from;
 
 namespace {
 
@@ -79,7 +79,7 @@ TEST_CASE("emulator: a trie as in the kernel") {
     const std::string map = ".map m lpm_trie key 8 value 8 entries 5 flags 1\nr6 = 0\n";
     const std::string twice = map + "*(u64 *)(r10 - 8) = 8\n*(u64 *)(r10 - 16) = 1\n" + call("m", "map_update_elem") +
                               call("m", "map_update_elem", false, BPF_NOEXIST) + "exit\n";
-    if (const Both heeds = both(assembled(twice)); !heeds.why.empty())
+    if (const Both heeds = both(spec_from(twice)); !heeds.why.empty())
         SKIP("needs a trie whose updates heed BPF_NOEXIST, 6.13 (or a stable kernel with it)");
     std::string text = map;
     uint32_t seed = 5;
@@ -94,7 +94,7 @@ TEST_CASE("emulator: a trie as in the kernel") {
         default: text += call("m", "map_delete_elem") + kMixAnswer;
         }
     }
-    const Both result = both(assembled(text + "r0 = r6\nexit\n"));
+    const Both result = both(spec_from(text + "r0 = r6\nexit\n"));
     if (result.refused) SKIP(result.why);
     CHECK(result.why == "");
 }
@@ -110,7 +110,7 @@ TEST_CASE("emulator: a bloom filter errs where the kernel's does") {
                           : "r3 = " + std::to_string(n % 20 == 0) + "\ncall bpf_map_push_elem\n";
             text += kMixAnswer;
         }
-        const Both result = both(assembled(text + "r0 = r6\nexit\n"));
+        const Both result = both(spec_from(text + "r0 = r6\nexit\n"));
         if (result.refused) SKIP(result.why);
         INFO(size << " bytes");
         CHECK(result.why == "");
@@ -135,7 +135,7 @@ TEST_CASE("emulator: maps of maps, and values that are replaced, as in the kerne
             text += "r1 = r7\nr2 = r10\nr2 += -8\nr3 = r10\nr3 += -16\nr4 = 0\ncall bpf_map_update_elem\n";
             append(text, "r0 = *(u64 *)(r8 + 0)\n*(u64 *)(r8 + 0) = 55\n{}none{}:\n", kMix, n);
         }
-        ObjectSpec spec = assembled(text + "r0 = r6\nexit\n");
+        ObjectSpec spec = spec_from(text + "r0 = r6\nexit\n");
         spec.maps[0].inner = std::make_shared<MapSpec>(spec.maps[1]);
         spec.maps[0].inner->name = "inner";
         spec.maps[0].slots = {{1, "one"}, {3, "two"}};
@@ -148,7 +148,7 @@ TEST_CASE("emulator: maps of maps, and values that are replaced, as in the kerne
 
 TEST_CASE("emulator: an arena and numbers to count with, as in the kernel") {
     NEEDS_KERNEL;
-    const ObjectSpec spec = assembled(R"(
+    const ObjectSpec spec = spec_from(R"(
 .map a arena entries 4 flags 0x400
 .program p "syscall"
     r6 = 0

@@ -16,9 +16,9 @@
 #include "tests/support/test.h"
 
 using namespace rawbpf;
-using test::assembled;
 using test::Both;
 using test::both;
+using test::spec_from;
 
 namespace {
 
@@ -352,7 +352,7 @@ TEST_CASE("emulator: every helper with odd arguments, as in the kernel") {
         for (const std::string &call : row.calls) {
             const std::string text = program_of(row, call);
             const bool typed = text.find("bpf_timer") != std::string::npos; // which the kernel finds by its type
-            const Both result = both(typed ? test::assembled_with_types(text) : assembled(text));
+            const Both result = both(typed ? test::assembled_with_types(text) : spec_from(text));
             if (result.refused) {
                 last = result.why;
                 continue;

@@ -1,14 +1,12 @@
 // What the stack holds, and the picture of it.
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "asm/assemble.h"
 #include "programs/draw/picture.h"
 #include "programs/draw/stack.h"
 #include "programs/explain/explanation.h"
-#include "runtime/object/unit_object.h"
+#include "tests/support/spec_from.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -16,14 +14,6 @@ using draw::Slot;
 
 namespace {
 
-ObjectSpec spec_from(std::string_view text) {
-    const Assembled made = assemble(text);
-    INFO(made.report());
-    REQUIRE(made);
-    Result<ObjectSpec> spec = object_of(made.unit);
-    REQUIRE(spec);
-    return std::move(*spec);
-}
 explain::Explanation explained(const ObjectSpec &spec, size_t program = 0) {
     return explain::explain(spec, spec.programs[program],
                             explain::trace_of(spec, spec.programs[program], verifier::verify(spec, program)), nullptr);
@@ -62,10 +52,10 @@ out:
 } // namespace
 
 TEST_CASE("draw: the stack's slots, by who uses them and what for") {
-    const ObjectSpec spec = spec_from(kCounts);
+    const ObjectSpec spec = test::spec_from(kCounts);
     std::string program(kCounts);
     program.replace(program.find("\"socket\""), 8, "\"kprobe/x\""); // bpf_get_current_comm is for tracing
-    const ObjectSpec traced = spec_from(program);
+    const ObjectSpec traced = test::spec_from(program);
     const std::vector<std::vector<Slot>> all = draw::stack_of(explained(traced));
     REQUIRE(all.size() == 1);
     const std::vector<Slot> &slots = all[0];
@@ -82,25 +72,26 @@ TEST_CASE("draw: the stack's slots, by who uses them and what for") {
     REQUIRE(slots[5].meanings.size() == 1);
     CHECK(slots[5].meanings[0].starts_with("bpf_get_current_comm(buf) by "));
     // A program that was refused: only what names r10 beyond the place.
-    const ObjectSpec refused = spec_from(".program p \"socket\"\nr0 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 16) = 1\nexit\n");
+    const ObjectSpec refused = test::spec_from(".program p \"socket\"\nr0 = *(u64 *)(r10 - 8)\n*(u64 *)(r10 - 16) = 1\nexit\n");
     const std::vector<std::vector<Slot>> few = draw::stack_of(explained(refused));
     REQUIRE(few.size() == 1);
     REQUIRE(few[0].size() == 2);
     CHECK((few[0][0].readers == std::vector<uint32_t>{0} && few[0][1].writers == std::vector<uint32_t>{1}));
     // What is no part of the stack isn't drawn as one.
-    const ObjectSpec above = spec_from(".program p \"socket\"\n*(u64 *)(r10 + 8) = 1\n*(u64 *)(r10 - 520) = 1\nr0 = 0\nexit\n");
+    const ObjectSpec above =
+        test::spec_from(".program p \"socket\"\n*(u64 *)(r10 + 8) = 1\n*(u64 *)(r10 - 520) = 1\nr0 = 0\nexit\n");
     CHECK(draw::stack_of(explained(above))[0].empty());
 }
 
 TEST_CASE("draw: each function has a stack of its own") {
-    const ObjectSpec spec = spec_from(
+    const ObjectSpec spec = test::spec_from(
         ".program p \"socket\"\n*(u64 *)(r10 - 8) = 1\ncall f\nr0 = 0\nexit\n.function f\n*(u32 *)(r10 - 4) = 2\nr0 = 0\nexit\n");
     const std::vector<std::vector<Slot>> all = draw::stack_of(explained(spec));
     REQUIRE(all.size() == 2);
     CHECK((all[0].size() == 1 && all[0][0].size == 8));
     CHECK((all[1].size() == 1 && all[1][0].size == 4));
     // A function's own key, and its caller's value, by pointers.
-    const ObjectSpec map = spec_from(
+    const ObjectSpec map = test::spec_from(
         ".map counts hash key 4 value 8 entries 8\n.program p \"socket\"\n*(u64 *)(r10 - 8) = 1\nr1 = r10\nr1 += -8\n"
         "call f\nr0 = 0\nexit\n.function f\nr3 = r1\n*(u32 *)(r10 - 4) = 2\nr2 = r10\nr2 += -4\nr1 = counts ll\nr4 = 0\n"
         "call bpf_map_update_elem\nr0 = 0\nexit\n");
@@ -113,9 +104,9 @@ TEST_CASE("draw: each function has a stack of its own") {
 }
 
 TEST_CASE("draw: blocks, jumps forwards and back, maps, and names that aren't markup") {
-    const ObjectSpec spec =
-        spec_from(".map m array key 4 value 8 entries 2\n.program p \"socket\"\nr6 = 4\nagain:\nr6 += -1\nif r6 == 0 goto out\n"
-                  "r1 = m ll\ngoto again\nout:\nr0 = 0\nexit\n");
+    const ObjectSpec spec = test::spec_from(
+        ".map m array key 4 value 8 entries 2\n.program p \"socket\"\nr6 = 4\nagain:\nr6 += -1\nif r6 == 0 goto out\n"
+        "r1 = m ll\ngoto again\nout:\nr0 = 0\nexit\n");
     ObjectSpec named = spec;
     named.name = "<b>&\"";
     std::vector<explain::Explanation> all;

@@ -1,9 +1,8 @@
 // What a program can make the emulator do has an end, and callbacks, tail calls and packets' ends lead where the kernel goes.
 #include <algorithm>
 
-#include "asm/assemble.h"
 #include "runtime/base/format.h"
-#include "runtime/object/unit_object.h"
+#include "tests/support/spec_from.h"
 #include "tests/unit/emulator/emulated.h"
 
 using namespace rawbpf;
@@ -11,20 +10,12 @@ using namespace rawbpf::test;
 
 namespace {
 
-ObjectSpec assembled(const std::string &text) {
-    const Assembled made = assemble(text);
-    INFO(made.report());
-    REQUIRE(made);
-    Result<ObjectSpec> spec = object_of(made.unit);
-    REQUIRE(spec);
-    return std::move(*spec);
-}
 std::string answer(const ObjectSpec &spec, emulator::MachineOptions options = {.limit = 10'000'000}) {
     std::byte memory[16] = {};
     Result<uint64_t> r0 = run(spec, memory, options);
     return r0 ? std::to_string(static_cast<int64_t>(*r0)) : r0.error().message();
 }
-std::string answer(const std::string &text) { return answer(assembled(text)); }
+std::string answer(const std::string &text) { return answer(test::spec_from(text)); }
 
 /// The same step by step, to the end, back to the beginning, and to the end again.
 std::string stepped(const ObjectSpec &spec) {
@@ -64,7 +55,7 @@ std::string add(int place) {
     return "r9 = count + " + std::to_string(8 * place) + " ll\nr8 = *(u64 *)(r9 + 0)\nr8 += 1\n*(u64 *)(r9 + 0) = r8\n";
 }
 ObjectSpec with_slots(const std::string &text) {
-    ObjectSpec spec = assembled(kPrograms + text);
+    ObjectSpec spec = test::spec_from(kPrograms + text);
     spec.maps[0].slots = {{0, "b"}, {1, "c"}};
     return spec;
 }
@@ -148,7 +139,7 @@ TEST_CASE("emulator: a packet's byte that isn't there ends the function that ask
     const std::string callback =
         "r1 = 2\nr2 = cb ll\nr3 = 0\nr4 = 0\ncall bpf_loop\nexit\n.function cb\nr6 = r1\nr0 = *(u8 *)skb[9999]\nr0 = 1\nexit\n";
     CHECK(answer(callback) == "2");
-    CHECK(stepped(assembled(callback)) == "2");
+    CHECK(stepped(test::spec_from(callback)) == "2");
 }
 
 TEST_CASE("emulator: helpers' work is counted against the limit") {
@@ -163,11 +154,12 @@ TEST_CASE("emulator: helpers' work is counted against the limit") {
           "ll\ncall "
           "bpf_map_lookup_elem\ngoto l\n"}) {
         INFO(loop);
-        CHECK(answer(assembled(loop), {.limit = 1'000'000}).find("came to as much as 1000000 instructions") != std::string::npos);
+        CHECK(answer(test::spec_from(loop), {.limit = 1'000'000}).find("came to as much as 1000000 instructions") !=
+              std::string::npos);
     }
     // Timers count on where the program ended.
     CHECK(
-        answer(assembled(
+        answer(test::spec_from(
                    ".map m array key 4 value 16 entries 1\n*(u32 *)(r10 - 4) = 0\nr1 = m ll\nr2 = r10\nr2 += -4\ncall "
                    "bpf_map_lookup_elem\n"
                    "r7 = r0\nr1 = r7\nr2 = m ll\nr3 = 1\ncall bpf_timer_init\nr1 = r7\nr2 = cb ll\ncall bpf_timer_set_callback\n"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "asm/assemble.h"
 #include "runtime/object/elf_object.h"
-#include "runtime/object/unit_object.h"
+#include "tests/support/spec_from.h"
 #include "tests/unit/emulator/emulated.h"
 
 namespace rawbpf::inline v0 {
@@ -17,14 +16,6 @@ using emulator::EmulatedMap;
 
 namespace {
 
-ObjectSpec assembled(std::string_view text) {
-    const Assembled made = assemble(text);
-    INFO(made.report());
-    REQUIRE(made);
-    Result<ObjectSpec> spec = object_of(made.unit);
-    REQUIRE(spec);
-    return std::move(*spec);
-}
 uint64_t result(const ObjectSpec &spec) {
     Result<uint64_t> r0 = run(spec);
     if (!r0) FAIL(r0.error().message());
@@ -180,14 +171,14 @@ out: exit
     };
     replace("call put", "r1 = m ll\nr2 = r10\nr2 += -4\nr3 = r10\nr3 += -16\nr4 = 0\ncall bpf_map_update_elem");
     replace("call get", "r1 = m ll\nr2 = r10\nr2 += -4\ncall bpf_map_lookup_elem");
-    CHECK(result(assembled(inlined)) == 57);
+    CHECK(result(test::spec_from(inlined)) == 57);
     replace("m hash", "m percpu_hash"); // which are overwritten
-    CHECK(result(assembled(inlined)) == 170);
+    CHECK(result(test::spec_from(inlined)) == 170);
 }
 
 TEST_CASE("emulator: maps in maps") {
     for (const char *kind : {"array_of_maps", "hash_of_maps"}) {
-        ObjectSpec spec = assembled(std::string(".map outer ") + kind + R"( key 4 value 4 entries 4
+        ObjectSpec spec = test::spec_from(std::string(".map outer ") + kind + R"( key 4 value 4 entries 4
 .map one array key 4 value 8 entries 1
 .map two array key 4 value 8 entries 1
     r6 = 0
@@ -230,7 +221,7 @@ none:
 }
 
 TEST_CASE("emulator: an arena's pages") {
-    const ObjectSpec spec = assembled(R"(
+    const ObjectSpec spec = test::spec_from(R"(
 .map a arena entries 3 flags 0x400
 .program p "syscall"
     r1 = a ll
@@ -271,7 +262,7 @@ TEST_CASE("emulator: an arena's pages") {
 }
 
 TEST_CASE("emulator: a jump through a table, and where it can't go") {
-    ObjectSpec spec = assembled(R"(
+    ObjectSpec spec = test::spec_from(R"(
 .map table insn_array key 4 value 16 entries 3
     r1 = table ll
     r1 += 8
@@ -357,7 +348,7 @@ out:
 } // namespace
 
 TEST_CASE("emulator: timers run when the program has ended, in order, once a run") {
-    const ObjectSpec spec = assembled(kTimers);
+    const ObjectSpec spec = test::spec_from(kTimers);
     for (const bool stepping : {false, true}) {
         auto machine = emulator::Machine::create(spec, {.stepping = stepping});
         REQUIRE(machine);
@@ -394,7 +385,7 @@ TEST_CASE("emulator: timers run when the program has ended, in order, once a run
 
 TEST_CASE("emulator: a timer's helpers have the kernel's answers") {
     auto with = [](std::string_view what) {
-        return assembled(std::string(R"(
+        return test::spec_from(std::string(R"(
 .map m hash key 4 value 24 entries 2
 .program p "socket"
     *(u32 *)(r10 - 4) = 1
@@ -436,7 +427,7 @@ TEST_CASE("emulator: a timer's helpers have the kernel's answers") {
 }
 
 TEST_CASE("emulator: numbers to count with") {
-    const ObjectSpec spec = assembled(R"(
+    const ObjectSpec spec = test::spec_from(R"(
     r6 = 0
     r1 = r10
     r1 += -8

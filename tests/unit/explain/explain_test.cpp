@@ -3,11 +3,10 @@
 #include <string_view>
 #include <utility>
 
-#include "asm/assemble.h"
 #include "programs/explain/explanation.h"
 #include "programs/explain/summary.h"
-#include "runtime/object/unit_object.h"
 #include "tests/support/mend.h"
+#include "tests/support/spec_from.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -16,15 +15,6 @@ using explain::Explanation;
 using verifier::Outcome;
 
 namespace {
-
-ObjectSpec spec_from(std::string_view text) {
-    const Assembled made = assemble(text);
-    INFO(made.report());
-    REQUIRE(made);
-    Result<ObjectSpec> spec = object_of(made.unit);
-    REQUIRE(spec);
-    return std::move(*spec);
-}
 
 Explanation own(const ObjectSpec &spec) {
     return explain::explain(spec, spec.programs[0], explain::trace_of(spec, spec.programs[0], verifier::verify(spec, 0)),
@@ -45,7 +35,7 @@ constexpr std::string_view kNull = ".map m hash key 4 value 16 entries 4\n.progr
 } // namespace
 
 TEST_CASE("explain: a pointer that may be NULL is followed through copies and the stack to the call that gave it") {
-    const ObjectSpec spec = spec_from(kNull);
+    const ObjectSpec spec = test::spec_from(kNull);
     const Explanation e = own(spec);
     REQUIRE(e.trace.outcome == Outcome::refused);
     CHECK(chain_text(e) == "5: r0 is what bpf_map_lookup_elem() returned: a pointer to a value of map m, or NULL\n"
@@ -74,12 +64,12 @@ TEST_CASE("explain: what a remedy proposes makes the program good") {
                            "bpf_map_lookup_elem\nr0 = 0\nexit\n"),
           std::string_view(".license \"Proprietary\"\n.program p \"tp/sched/sched_switch\"\nr1 = r10\nr1 += -16\nr2 = 16\nr3 "
                            "= 0\ncall bpf_probe_read_kernel\nr0 = 0\nexit\n")}) {
-        const ObjectSpec spec = spec_from(text);
+        const ObjectSpec spec = test::spec_from(text);
         const Explanation e = own(spec);
         INFO(text, chain_text(e), e.trace.reason);
         REQUIRE(e.trace.outcome == Outcome::refused);
         REQUIRE(e.remedy.how != explain::Remedy::How::none);
-        const ObjectSpec better = spec_from(test::mended(text, e.remedy));
+        const ObjectSpec better = test::spec_from(test::mended(text, e.remedy));
         const verifier::Verdict verdict = verifier::verify(better, 0);
         INFO(e.remedy.text, verdict.reason);
         CHECK(verdict.outcome == Outcome::accepted);
@@ -90,7 +80,7 @@ TEST_CASE("explain: no value is proposed for a register that has to be an addres
     for (std::string_view text : {std::string_view(".program p \"socket\"\nr0 = *(u8 *)(r7 + 0)\nexit\n"),
                                   std::string_view(".map m array key 4 value 16 entries 4\n.program p \"socket\"\nr1 = m ll\nr2 "
                                                    "+= -4\ncall bpf_map_lookup_elem\nr0 = 0\nexit\n")}) {
-        const ObjectSpec spec = spec_from(text);
+        const ObjectSpec spec = test::spec_from(text);
         const Explanation e = own(spec);
         INFO(text);
         CHECK(e.trace.outcome == Outcome::refused);
@@ -99,10 +89,11 @@ TEST_CASE("explain: no value is proposed for a register that has to be an addres
 }
 
 TEST_CASE("explain: of an offset that is too large, the number is followed and its comparisons are named") {
-    const ObjectSpec spec = spec_from(".map m array key 4 value 16 entries 4\n.program p \"socket\"\nr6 = *(u32 *)(r1 + "
-                                      "0)\n*(u32 *)(r10 - 4) = 1\nr1 = m ll\nr2 = r10\nr2 += -4\n"
-                                      "call bpf_map_lookup_elem\nif r0 == 0 goto out\nif r6 > 16 goto out\nr0 += r6\nr1 = *(u8 "
-                                      "*)(r0 + 0)\nout:\nr0 = 0\nexit\n");
+    const ObjectSpec spec =
+        test::spec_from(".map m array key 4 value 16 entries 4\n.program p \"socket\"\nr6 = *(u32 *)(r1 + "
+                        "0)\n*(u32 *)(r10 - 4) = 1\nr1 = m ll\nr2 = r10\nr2 += -4\n"
+                        "call bpf_map_lookup_elem\nif r0 == 0 goto out\nif r6 > 16 goto out\nr0 += r6\nr1 = *(u8 "
+                        "*)(r0 + 0)\nout:\nr0 = 0\nexit\n");
     const Explanation e = own(spec);
     REQUIRE(e.trace.outcome == Outcome::refused);
     const std::string chain = chain_text(e);
@@ -116,8 +107,9 @@ TEST_CASE("explain: of an offset that is too large, the number is followed and i
 }
 
 TEST_CASE("explain: arguments are followed into the caller, answers into the callee") {
-    const ObjectSpec spec = spec_from(".program p \"socket\"\nr1 = *(u32 *)(r1 + 0)\ncall other\nr6 = r0\nr0 = *(u8 *)(r6 + "
-                                      "0)\nexit\n.function other\nr0 = r1\nexit\n");
+    const ObjectSpec spec =
+        test::spec_from(".program p \"socket\"\nr1 = *(u32 *)(r1 + 0)\ncall other\nr6 = r0\nr0 = *(u8 *)(r6 + "
+                        "0)\nexit\n.function other\nr0 = r1\nexit\n");
     const Explanation e = own(spec);
     REQUIRE(e.trace.outcome == Outcome::refused);
     const std::string chain = chain_text(e);
@@ -128,8 +120,9 @@ TEST_CASE("explain: arguments are followed into the caller, answers into the cal
 }
 
 TEST_CASE("explain: rounds of a loop that have nothing to do with it are left out of the path") {
-    const ObjectSpec spec = spec_from(".program p \"socket\"\nr6 = *(u32 *)(r1 + 0)\nr7 = 0\nagain:\nr7 += 1\nif r7 != 50 goto "
-                                      "again\nr0 = *(u8 *)(r6 + 0)\nexit\n");
+    const ObjectSpec spec =
+        test::spec_from(".program p \"socket\"\nr6 = *(u32 *)(r1 + 0)\nr7 = 0\nagain:\nr7 += 1\nif r7 != 50 goto "
+                        "again\nr0 = *(u8 *)(r6 + 0)\nexit\n");
     const Explanation e = own(spec);
     REQUIRE(e.trace.outcome == Outcome::refused);
     CHECK(e.path.size() == 103);
@@ -138,7 +131,7 @@ TEST_CASE("explain: rounds of a loop that have nothing to do with it are left ou
 }
 
 TEST_CASE("explain: the kernel's log tells the same as our walk, of 6.18 and of 5.10") {
-    const ObjectSpec spec = spec_from(kNull);
+    const ObjectSpec spec = test::spec_from(kNull);
     for (std::string_view log :
          {std::string_view(
               "0: R1=ctx() R10=fp0\n0: (62) *(u32 *)(r10 -4) = 1          ; R10=fp0 fp-8=1\n1: (18) r1 = 0xffff888003bd2c00     "
@@ -177,7 +170,8 @@ TEST_CASE("explain: the kernel's log tells the same as our walk, of 6.18 and of 
 }
 
 TEST_CASE("explain: a log's branches are a tree, and paths that were known before end in it") {
-    const ObjectSpec spec = spec_from(".program p \"socket\"\nr6 = *(u32 *)(r1 + 0)\nif r6 > 5 goto +1\nr7 = 1\nr0 = 0\nexit\n");
+    const ObjectSpec spec =
+        test::spec_from(".program p \"socket\"\nr6 = *(u32 *)(r1 + 0)\nif r6 > 5 goto +1\nr7 = 1\nr0 = 0\nexit\n");
     const std::string_view log = "0: R1=ctx() R10=fp0\n0: (61) r6 = *(u32 *)(r1 +0)          ; R1=ctx() "
                                  "R6_w=scalar(smin=0,smax=umax=4294967295,var_off=(0x0; 0xffffffff))\n"
                                  "1: (25) if r6 > 0x5 goto pc+1         ; R6_w=scalar(smin=0,smax=umax=5,var_off=(0x0; 0x7))\n2: "
@@ -200,7 +194,8 @@ TEST_CASE("explain: a log's branches are a tree, and paths that were known befor
 }
 
 TEST_CASE("explain: what level 2 of the kernel's log notes is no reason") {
-    const ObjectSpec spec = spec_from(".program p \"socket\"\nr6 = *(u32 *)(r1 + 0)\nif r6 > 5 goto +1\nr7 = 1\nr0 = 0\nexit\n");
+    const ObjectSpec spec =
+        test::spec_from(".program p \"socket\"\nr6 = *(u32 *)(r1 + 0)\nif r6 > 5 goto +1\nr7 = 1\nr0 = 0\nexit\n");
     const std::string_view log =
         "func#0 @0\nLive regs before insn:\n      0: .1........ (61) r6 = *(u32 *)(r1 +0)\n"
         "      1: ......6... (25) if r6 > 0x5 goto pc+1\n0: R1=ctx() R10=fp0\n0: (61) r6 = *(u32 *)(r1 +0)\n"
@@ -215,7 +210,7 @@ TEST_CASE("explain: what level 2 of the kernel's log notes is no reason") {
 }
 
 TEST_CASE("explain: a log of another program is refused, and no log is too strange") {
-    const ObjectSpec spec = spec_from(kNull);
+    const ObjectSpec spec = test::spec_from(kNull);
     const auto other = explain::trace_of_log("0: (b7) r0 = 0\n1: (95) exit\nprocessed 2 insns\n", spec.programs[0]);
     REQUIRE(!other);
     CHECK(other.error().message().find("the log is not of program p") != std::string::npos);
@@ -237,7 +232,7 @@ TEST_CASE("explain: a log of another program is refused, and no log is too stran
 }
 
 TEST_CASE("explain: a page has nothing in it that could end its script early") {
-    const ObjectSpec spec = spec_from(kNull);
+    const ObjectSpec spec = test::spec_from(kNull);
     std::string page;
     Explanation e = own(spec);
     e.trace.reason = "</script><b>\x01";

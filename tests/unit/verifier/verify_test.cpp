@@ -1,9 +1,8 @@
 // Whole programs: what the walk knows at each point, what is pruned, what kernels do differently, what isn't decided.
-#include "asm/assemble.h"
-#include "runtime/object/unit_object.h"
 #include "runtime/verifier/print.h"
 #include "runtime/verifier/rules.h"
 #include "runtime/verifier/verify.h"
+#include "tests/support/spec_from.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -12,25 +11,16 @@ using verifier::Verdict;
 
 namespace {
 
-ObjectSpec spec_of_text(std::string_view text) {
-    const Assembled made = assemble(text);
-    INFO(made.report());
-    REQUIRE(made);
-    Result<ObjectSpec> spec = object_of(made.unit);
-    REQUIRE(spec);
-    return std::move(*spec);
-}
-
 Verdict judge(std::string_view text, KernelVersion kernel = verifier::kModelled, uint32_t most_steps = 1'000'000) {
     verifier::VerifyOptions options;
     options.kernel = kernel;
     options.most_steps = most_steps;
-    return verifier::verify(spec_of_text(text), 0, options);
+    return verifier::verify(test::spec_from(text), 0, options);
 }
 
 // The value that a register has after the last step at an instruction, as the log writes it.
 std::string known_after(std::string_view text, uint32_t insn, int reg) {
-    const ObjectSpec spec = spec_of_text(text);
+    const ObjectSpec spec = test::spec_from(text);
     const Verdict verdict = verifier::verify(spec, 0);
     std::string out = "not there";
     for (const verifier::Step &step : verdict.walk.steps)
@@ -60,7 +50,7 @@ TEST_CASE("verify: what is known of a register after each instruction") {
 }
 
 TEST_CASE("verify: a refusal names the instruction, says why in the kernel's words, and has the path that leads there") {
-    const ObjectSpec spec = spec_of_text(after_look_up("r0 = *(u64 *)(r0 + 0)\nexit\n"));
+    const ObjectSpec spec = test::spec_from(after_look_up("r0 = *(u64 *)(r0 + 0)\nexit\n"));
     const Verdict verdict = verifier::verify(spec, 0);
     CHECK(verdict.outcome == Outcome::refused);
     CHECK(verdict.insn == 7);
@@ -90,7 +80,7 @@ TEST_CASE("verify: atomic accesses have to be aligned, others needn't be") {
 }
 
 TEST_CASE("verify: instructions that no path gets to have to exist all the same") {
-    ObjectSpec spec = spec_of_text("r0 = 0\nif r0 == 0 goto +1\nr0 = *(u32 *)(r1 + 0)\nexit\n");
+    ObjectSpec spec = test::spec_from("r0 = 0\nif r0 == 0 goto +1\nr0 = *(u32 *)(r1 + 0)\nexit\n");
     CHECK(verifier::verify(spec, 0).outcome == Outcome::accepted);
     spec.programs[0].insns[2].imm = 1;
     CHECK(verifier::verify(spec, 0).reason == "BPF_LDX uses reserved fields");
