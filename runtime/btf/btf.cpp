@@ -284,16 +284,18 @@ Array Btf::array(const Type &type) const {
     return {state_->word(type.extra), state_->word(type.extra + 4), state_->word(type.extra + 8)};
 }
 
-IntEncoding Btf::int_encoding(const Type &type) const {
+IntEncoding decode_int(uint32_t word) {
     IntEncoding out;
-    if (type.kind != Kind::int_) return out;
-    uint32_t word = state_->word(type.extra); // | 27..24 encoding | 23..16 offset | 7..0 bits |
     out.bits = word & 0xff;
     out.bit_offset = word >> 16 & 0xff;
     out.is_signed = word & 1u << 24;
     out.is_char = word & 1u << 25;
     out.is_bool = word & 1u << 26;
     return out;
+}
+
+IntEncoding Btf::int_encoding(const Type &type) const {
+    return type.kind == Kind::int_ ? decode_int(state_->word(type.extra)) : IntEncoding{};
 }
 
 uint32_t Btf::var_linkage(const Type &type) const { return type.kind == Kind::var ? state_->word(type.extra) : 0; }

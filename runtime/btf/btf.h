@@ -104,6 +104,8 @@ struct IntEncoding {
         is_char = false,    ///< BTF_INT_CHAR; compilers rarely set it
         is_bool = false;    ///< BTF_INT_BOOL
 };
+/// The word behind an INT: | 27..24 encoding | 23..16 offset | 7..0 bits |
+[[nodiscard]] IntEncoding decode_int(uint32_t word);
 
 /// One BTF, indexed. Copies are cheap and share the index. The bytes given to parse() must outlive it and everything it returns.
 class Btf {

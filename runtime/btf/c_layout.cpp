@@ -115,8 +115,7 @@ CMember CLayout::member(TypeId composite, uint32_t index, int depth) {
     if (!size) return out;
     out.written = true;
     TypeId base = m.type;
-    for (int steps = kMaxDepth; steps > 0 && (is_modifier(types_.kind(base)) || types_.kind(base) == Kind::typedef_); --steps)
-        base = types_.target(base);
+    for (int steps = kMaxDepth; steps > 0 && stands_for_another(types_.kind(base)); --steps) base = types_.target(base);
     const bool is_int = types_.kind(base) == Kind::int_;
     uint32_t bits = m.bit_size;
     if (bits == 0 && is_int && !types_.kind_flag(composite)) {

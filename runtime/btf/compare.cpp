@@ -74,11 +74,7 @@ class Comparison {
                 t = target_.array(b).element;
                 break;
             case Kind::func_proto:
-                if (a.vlen != b.vlen) return false;
-                for (uint32_t i = 0; i < a.vlen; ++i) {
-                    Param p = TRY(local_.param(a, i)), q = TRY(target_.param(b, i));
-                    if (!TRY(compatible(p.type, q.type, depth - 1))) return false;
-                }
+                if (!TRY(parameters(a, b, [&](TypeId p, TypeId q) { return compatible(p, q, depth - 1); }))) return false;
                 l = a.size_or_type;
                 t = b.size_or_type;
                 break;
@@ -117,11 +113,8 @@ class Comparison {
                 break;
             }
             case Kind::func_proto:
-                if (a.vlen != b.vlen) return false;
-                for (uint32_t i = 0; i < a.vlen; ++i) {
-                    Param p = TRY(local_.param(a, i)), q = TRY(target_.param(b, i));
-                    if (!TRY(match(p.type, q.type, behind_pointer, depth - 1))) return false;
-                }
+                if (!TRY(parameters(a, b, [&](TypeId p, TypeId q) { return match(p, q, behind_pointer, depth - 1); })))
+                    return false;
                 l = a.size_or_type;
                 t = b.size_or_type;
                 break;
@@ -157,11 +150,8 @@ class Comparison {
                 t = target_.array(b).element;
                 break;
             case Kind::func_proto:
-                if (a.vlen != b.vlen) return false;
-                for (uint32_t i = 0; i < a.vlen; ++i) {
-                    Param p = TRY(local_.param(a, i)), q = TRY(target_.param(b, i));
-                    if (!TRY(declarations(p.type, q.type, behind_pointer, depth - 1))) return false;
-                }
+                if (!TRY(parameters(a, b, [&](TypeId p, TypeId q) { return declarations(p, q, behind_pointer, depth - 1); })))
+                    return false;
                 l = a.size_or_type;
                 t = b.size_or_type;
                 break;
@@ -182,6 +172,16 @@ class Comparison {
             return fail(Errc::bad_input, "comparing types of {} with those of {}: no end after {} steps", local_.name(),
                         target_.name(), kMaxSteps);
         return {};
+    }
+
+    /// Whether two prototypes have as many parameters, and `agree` says of the types of each two that they do.
+    template <class F> Result<bool> parameters(const Type &a, const Type &b, F agree) {
+        if (a.vlen != b.vlen) return false;
+        for (uint32_t i = 0; i < a.vlen; ++i) {
+            Param p = TRY(local_.param(a, i)), q = TRY(target_.param(b, i));
+            if (!TRY(agree(p.type, q.type))) return false;
+        }
+        return true;
     }
 
     /// Not a bitfield of the old style, which was an int that begins inside its bytes.

@@ -102,15 +102,6 @@ EnumValue Flat::enum_value(TypeId id, uint32_t index) const {
     return {text(word(at)), value};
 }
 
-IntEncoding Flat::int_encoding(TypeId id) const {
-    const uint32_t bits = extra_word(id, 0);
-    IntEncoding out;
-    out.bits = bits & 0xff;
-    out.bit_offset = bits >> 16 & 0xff;
-    out.is_signed = bits & 1u << 24;
-    out.is_char = bits & 1u << 25;
-    out.is_bool = bits & 1u << 26;
-    return out;
-}
+IntEncoding Flat::int_encoding(TypeId id) const { return decode_int(extra_word(id, 0)); }
 
 } // namespace rawbpf::inline v0::btf

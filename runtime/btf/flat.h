@@ -60,6 +60,8 @@ class Flat {
 [[nodiscard]] inline bool is_modifier(Kind kind) {
     return kind == Kind::const_ || kind == Kind::volatile_ || kind == Kind::restrict_ || kind == Kind::type_tag;
 }
+/// A modifier or a typedef: size_or_type is the type that it stands for.
+[[nodiscard]] inline bool stands_for_another(Kind kind) { return is_modifier(kind) || kind == Kind::typedef_; }
 [[nodiscard]] inline bool is_composite(Kind kind) { return kind == Kind::struct_ || kind == Kind::union_; }
 [[nodiscard]] inline bool is_enumeration(Kind kind) { return kind == Kind::enum_ || kind == Kind::enum64; }
 /// Whether size_or_type is a type.

@@ -21,6 +21,7 @@
 #include "runtime/base/fail.h"
 #include "runtime/base/stable_sort.h"
 #include "runtime/btf/compare.h"
+#include "runtime/btf/flat.h"
 #include "runtime/btf/print_c.h"
 #include "runtime/object/link_image.h"
 
@@ -48,16 +49,8 @@ bool composite(Kind kind) { return kind == Kind::struct_ || kind == Kind::union_
 
 /// The ids that a type refers to, in a fixed order.
 template <class F> Result<void> for_each_reference(const btf::Btf &btf, const btf::Type &t, F visit) {
+    if (btf::refers(t.kind)) visit(t.size_or_type);
     switch (t.kind) {
-    case Kind::ptr:
-    case Kind::typedef_:
-    case Kind::volatile_:
-    case Kind::const_:
-    case Kind::restrict_:
-    case Kind::func:
-    case Kind::var:
-    case Kind::decl_tag:
-    case Kind::type_tag: visit(t.size_or_type); break;
     case Kind::array: {
         const btf::Array a = btf.array(t);
         visit(a.element);
@@ -69,7 +62,6 @@ template <class F> Result<void> for_each_reference(const btf::Btf &btf, const bt
         for (uint32_t i = 0; i < t.vlen; ++i) visit(TRY(btf.member(t, i)).type);
         break;
     case Kind::func_proto:
-        visit(t.size_or_type);
         for (uint32_t i = 0; i < t.vlen; ++i) visit(TRY(btf.param(t, i)).type);
         break;
     default: break;
@@ -356,7 +348,7 @@ class Merger {
         const btf::Type t = TRY(type(node));
         auto id = [&](TypeId old) { return id_of(node_of(file, old)); };
         std::vector<uint32_t> extra;
-        uint32_t size_or_type = t.size_or_type;
+        const uint32_t size_or_type = btf::refers(t.kind) ? id(t.size_or_type) : t.size_or_type;
         switch (t.kind) {
         case Kind::int_: writer_.add_int(t.name, t.size_or_type, btf.int_encoding(t)); return {};
         case Kind::array: {
@@ -383,28 +375,14 @@ class Merger {
             }
             break;
         case Kind::func_proto:
-            size_or_type = id(t.size_or_type);
             for (uint32_t i = 0; i < t.vlen; ++i) {
                 const btf::Param p = TRY(btf.param(t, i));
                 extra.push_back(writer_.string(p.name));
                 extra.push_back(id(p.type));
             }
             break;
-        case Kind::var:
-            size_or_type = id(t.size_or_type);
-            extra.push_back(btf.var_linkage(t));
-            break;
-        case Kind::decl_tag:
-            size_or_type = id(t.size_or_type);
-            extra.push_back(static_cast<uint32_t>(btf.decl_tag_component(t)));
-            break;
-        case Kind::ptr:
-        case Kind::typedef_:
-        case Kind::volatile_:
-        case Kind::const_:
-        case Kind::restrict_:
-        case Kind::type_tag:
-        case Kind::func: size_or_type = id(t.size_or_type); break;
+        case Kind::var: extra.push_back(btf.var_linkage(t)); break;
+        case Kind::decl_tag: extra.push_back(static_cast<uint32_t>(btf.decl_tag_component(t))); break;
         default: break;
         }
         const uint32_t info = uint32_t{t.kind_flag} << 31 | static_cast<uint32_t>(t.kind) << 24 | t.vlen;

@@ -23,6 +23,7 @@
 #include <tuple>
 
 #include "runtime/base/fail.h"
+#include "runtime/btf/flat.h"
 #include "runtime/object/core_field.h"
 #include "runtime/object/core_path.h"
 
@@ -35,8 +36,6 @@ using btf::TypeId;
 
 constexpr int kMaxDepth = 64;
 
-bool is_composite(Kind kind) { return kind == Kind::struct_ || kind == Kind::union_; }
-
 class Selection {
   public:
     explicit Selection(const btf::Btf &kernel) : kernel_(kernel) {}
@@ -44,8 +43,7 @@ class Selection {
     /// The type, and what it is made of up to the next name: sizes and kinds come out right. `behind`: pointers are followed.
     Result<void> keep(TypeId id, bool behind, int depth = kMaxDepth) {
         for (; id != 0; --depth) {
-            if (depth <= 0) return fail(Errc::bad_input, "{}: BTF type {}: nested too deeply", kernel_.name(), id);
-            const btf::Type t = TRY(kernel_.type(id));
+            const btf::Type t = TRY(type_at(id, depth));
             // Without what is behind its pointers, a kept type may have to be looked at once more.
             const bool fresh = types_.try_emplace(id).second;
             if (!fresh && (!behind || !followed_.insert(id).second)) return {};
@@ -65,12 +63,9 @@ class Selection {
                 for (uint32_t i = 0; i < t.vlen; ++i) TRY(keep(TRY(kernel_.param(t, i)).type, behind, depth - 1));
                 id = t.size_or_type;
                 break;
-            case Kind::typedef_:
-            case Kind::const_:
-            case Kind::volatile_:
-            case Kind::restrict_:
-            case Kind::type_tag: id = t.size_or_type; break;
-            default: return {};
+            default:
+                if (!btf::stands_for_another(t.kind)) return {};
+                id = t.size_or_type;
             }
         }
         return {};
@@ -90,10 +85,9 @@ class Selection {
     /// The type and everything that types_match() may look at.
     Result<void> keep_all(TypeId id, bool behind_pointer, int depth = kMaxDepth) {
         for (; id != 0; --depth) {
-            if (depth <= 0) return fail(Errc::bad_input, "{}: BTF type {}: nested too deeply", kernel_.name(), id);
-            const btf::Type t = TRY(kernel_.type(id));
+            const btf::Type t = TRY(type_at(id, depth));
             TRY(keep(id, true));
-            const bool composite = is_composite(t.kind);
+            const bool composite = btf::is_composite(t.kind);
             if ((composite && behind_pointer) || (composite && !whole_.insert(id).second)) return {};
             switch (t.kind) {
             case Kind::struct_:
@@ -116,12 +110,9 @@ class Selection {
                 for (uint32_t i = 0; i < t.vlen; ++i) TRY(keep_all(TRY(kernel_.param(t, i)).type, behind_pointer, depth - 1));
                 id = t.size_or_type;
                 break;
-            case Kind::typedef_:
-            case Kind::const_:
-            case Kind::volatile_:
-            case Kind::restrict_:
-            case Kind::type_tag: id = t.size_or_type; break;
-            default: return {};
+            default:
+                if (!btf::stands_for_another(t.kind)) return {};
+                id = t.size_or_type;
             }
         }
         return {};
@@ -220,6 +211,11 @@ class Selection {
     [[nodiscard]] size_t size() const { return types_.size(); }
 
   private:
+    Result<btf::Type> type_at(TypeId id, int depth) const {
+        if (depth <= 0) return fail(Errc::bad_input, "{}: BTF type {}: nested too deeply", kernel_.name(), id);
+        return kernel_.type(id);
+    }
+
     /// Keeps the members on the way from struct `at`, through anonymous ones, to the step's. False: there is no way.
     Result<bool> keep_way(TypeId at, const CorePath::Step &step, int depth) {
         if (at == step.type) {
@@ -227,7 +223,7 @@ class Selection {
             return true;
         }
         const btf::Type t = TRY(kernel_.type(at));
-        if (!is_composite(t.kind) || depth <= 0 || ++steps_ > kMostSteps) return false;
+        if (!btf::is_composite(t.kind) || depth <= 0 || ++steps_ > kMostSteps) return false;
         for (uint32_t i = 0; i < t.vlen; ++i) {
             const btf::Member m = TRY(kernel_.member(t, i));
             if (!m.name.empty()) continue;
