@@ -278,7 +278,7 @@ bool Engine::store(const Insn &insn, const Form &form) {
         if (sort == Sort::stack && from.is_number() && state_.reg(insn.dst).bounds.is_known() && !from.bounds.is_known()) {
             const unsigned bits = form.bits;
             const bool fits = bits == 64 || from.bounds.u64.most < uint64_t(1) << bits;
-            if (fits && from.sum) from.id = 0, from.sum = false, from.off = 0;
+            if (fits && from.sum) from.unlink();
             if (fits && !from.id) from.id = new_id();
         }
     }

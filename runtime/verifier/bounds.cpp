@@ -47,45 +47,31 @@ void half_from_ends(Bounds &b, uint64_t least, uint64_t most) {
     }
 }
 
+// A range that doesn't cross the sign bit is the same range in both views.
+template <class U, class S> void deduce_sign(Range<U> &u, Range<S> &s, bool across_sign) {
+    if (static_cast<S>(u.least) <= static_cast<S>(u.most)) s.narrow(static_cast<S>(u.least), static_cast<S>(u.most));
+    const auto least = static_cast<U>(s.least), most = static_cast<U>(s.most);
+    if (least <= most) {
+        u.narrow(least, most);
+    } else if (across_sign) {
+        // As unsigned numbers the signed range is two pieces: 0 to `most` and `least` to the end. If the unsigned range touches
+        // only one of them, the value is in that one.
+        if (u.most < least) {
+            s.least = static_cast<S>(u.least);
+            u.most = std::min(u.most, most);
+        } else if (most < u.least) {
+            s.most = static_cast<S>(u.most);
+            u.least = std::max(u.least, least);
+        }
+    }
+}
+
 void deduce32(Bounds &b, const Deductions &rules) {
     if (rules.halves) {
         half_from_ends(b, b.u64.least, b.u64.most);
         half_from_ends(b, static_cast<uint64_t>(b.s64.least), static_cast<uint64_t>(b.s64.most));
     }
-    if (static_cast<int32_t>(b.u32.least) <= static_cast<int32_t>(b.u32.most))
-        b.s32.narrow(static_cast<int32_t>(b.u32.least), static_cast<int32_t>(b.u32.most));
-    if (static_cast<uint32_t>(b.s32.least) <= static_cast<uint32_t>(b.s32.most))
-        b.u32.narrow(static_cast<uint32_t>(b.s32.least), static_cast<uint32_t>(b.s32.most));
-    else if (rules.across_sign_half) {
-        // As deduce64().
-        const auto least = static_cast<uint32_t>(b.s32.least), most = static_cast<uint32_t>(b.s32.most);
-        if (b.u32.most < least) {
-            b.s32.least = static_cast<int32_t>(b.u32.least);
-            b.u32.most = std::min(b.u32.most, most);
-        } else if (most < b.u32.least) {
-            b.s32.most = static_cast<int32_t>(b.u32.most);
-            b.u32.least = std::max(b.u32.least, least);
-        }
-    }
-}
-
-void deduce64(Bounds &b, const Deductions &rules) {
-    if (static_cast<int64_t>(b.u64.least) <= static_cast<int64_t>(b.u64.most))
-        b.s64.narrow(static_cast<int64_t>(b.u64.least), static_cast<int64_t>(b.u64.most));
-    const uint64_t least = static_cast<uint64_t>(b.s64.least), most = static_cast<uint64_t>(b.s64.most);
-    if (least <= most) {
-        b.u64.narrow(least, most);
-    } else if (rules.across_sign) {
-        // As unsigned numbers the signed range is two pieces: 0 to `most` and `least` to the end. If the unsigned range touches
-        // only one of them, the value is in that one.
-        if (b.u64.most < least) {
-            b.s64.least = static_cast<int64_t>(b.u64.least);
-            b.u64.most = std::min(b.u64.most, most);
-        } else if (most < b.u64.least) {
-            b.s64.most = static_cast<int64_t>(b.u64.most);
-            b.u64.least = std::max(b.u64.least, least);
-        }
-    }
+    deduce_sign(b.u32, b.s32, rules.across_sign_half);
 }
 
 void deduce_across(Bounds &b) {
@@ -117,7 +103,7 @@ void Bounds::settle(const Deductions &rules) {
     ranges_from_bits(*this);
     for (int round = 0; round < (rules.halves ? 3 : 1); ++round) {
         deduce32(*this, rules);
-        deduce64(*this, rules);
+        deduce_sign(u64, s64, rules.across_sign);
         if (rules.halves) deduce_across(*this);
     }
     const Tnum all = intersect(bits, tnum_range(u64.least, u64.most));

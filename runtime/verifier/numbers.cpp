@@ -44,11 +44,7 @@ bool Engine::move(const Insn &insn, const Form &form) {
     if (!readable(insn.src) || !writable(insn.dst)) return false;
     Value &from = state_.reg(insn.src);
     auto link = [&] {
-        if (from.sum) {
-            from.id = 0;
-            from.sum = false;
-            from.off = 0;
-        }
+        if (from.sum) from.unlink();
         if (!from.id && !from.bounds.is_known()) from.id = new_id();
     };
     if (form.shape == Shape::sign_extend) {
@@ -61,11 +57,7 @@ bool Engine::move(const Insn &insn, const Form &form) {
         const bool same = from.bounds.u64.most < uint64_t(1) << (form.bits - 1);
         if (same) link();
         Value value = from;
-        if (!same) {
-            value.id = 0;
-            value.sum = false;
-            value.off = 0;
-        }
+        if (!same) value.unlink();
         value.node = node(from.node);
         value.bounds.extend_sign(form.bits / 8, half, rules_);
         set(insn.dst, std::move(value));
@@ -87,11 +79,7 @@ bool Engine::move(const Insn &insn, const Form &form) {
     const bool fits = from.bounds.u64.most <= UINT32_MAX;
     if (fits) link();
     Value value = from;
-    if (!fits) {
-        value.id = 0;
-        value.sum = false;
-        value.off = 0;
-    }
+    if (!fits) value.unlink();
     value.node = node(from.node);
     value.bounds.clear_upper_half(rules_);
     set(insn.dst, std::move(value));
@@ -104,9 +92,7 @@ void Engine::link_sum(const Insn &insn, Value &result, const Value &before) {
         (insn.code & 8) != 0 ? state_.reg(insn.src) : known_number(static_cast<uint64_t>(int64_t(insn.imm)), 0);
     if (!rule(Rule::sums_linked) || insn.code >> 4 != 0 || (insn.code & 7) != 7 || !before.id || !constant.is_number() ||
         !constant.bounds.is_known() || before.sum || constant.bounds.number() > INT32_MAX) {
-        result.id = 0;
-        result.sum = false;
-        result.off = 0;
+        result.unlink();
         return;
     }
     result.id = before.id;

@@ -109,11 +109,7 @@ bool Engine::stack_store(unsigned, const Value &base, int64_t off, unsigned size
     if (stored && (at & 7) == 0) {
         Value value = *stored;
         if (value.is_number() && size < 8) {
-            if (value.bounds.u64.most >> (size * 8) != 0) {
-                value.id = 0;
-                value.sum = false;
-                value.off = 0;
-            }
+            if (value.bounds.u64.most >> (size * 8) != 0) value.unlink();
             value.bounds.cut_to(size, rules_);
         }
         for (unsigned i = 0; i < 8; ++i) {
@@ -170,11 +166,7 @@ bool Engine::stack_load(unsigned reg, const Value &base, int64_t off, unsigned s
         if ((at & 7) == 0 && size <= spilled) {
             if (value < 0) return true;
             Value got = slot.value;
-            if (size < spilled && got.bounds.u64.most >> (size * 8) != 0) {
-                got.id = 0;
-                got.sum = false;
-                got.off = 0;
-            }
+            if (size < spilled && got.bounds.u64.most >> (size * 8) != 0) got.unlink();
             got.node = node(got.node);
             set(static_cast<unsigned>(value), std::move(got));
             return true;

@@ -96,6 +96,12 @@ struct Value {
     [[nodiscard]] bool is_packet() const { return sort == Sort::packet || sort == Sort::packet_meta; }
     /// The number 0, and nothing else.
     [[nodiscard]] bool is_zero() const { return is_number() && bounds.is_known() && bounds.number() == 0; }
+    /// Forgets which number it is equal to, or so much larger than.
+    void unlink() {
+        id = 0;
+        sum = false;
+        off = 0;
+    }
 };
 
 /// A number of which nothing is known, from that node.
