@@ -87,7 +87,7 @@ struct Emit {
         const Label runs_on = f.label("runs on");
         Late late{f.stack<uint64_t>("context"), f.stack<uint64_t>("last switch"), f.stack<uint64_t>("late"), f.label("send")};
         f.mov(r6, r1);
-        find_off_cpu_counts(f, tool.counts, zero, done);
+        find_counts(f, tool.counts, zero, done);
         f.store<uint64_t>(late.context, r6);
         f.mov(r1, 0);
         f.store<uint64_t>(late.which, r1);
@@ -211,13 +211,6 @@ void ThreadNumbers::load(Code &f) const {
 }
 
 uint32_t waiting_record_at(const UnwindProgramOptions *unwind) { return unwind ? sizeof(WaitingWalk) : 0; }
-
-void find_off_cpu_counts(Code &f, const MapRef &counts, const Slot &zero, Label done) {
-    f.store<uint32_t>(zero, 0);
-    f.call(helper::map_lookup_elem, counts, zero);
-    f.jump_if(r0 == 0, done);
-    f.mov(r7, r0);
-}
 
 void off_cpu_program(Builder &b, const OffCpuTool &tool) {
     RecordPlace place;

@@ -73,8 +73,6 @@ struct OffCpuTool {
 using WaitingWalk = UnwindScratch<128>;
 /// Where in a value of NAME_off the record begins (OffCpuTool::lead_bytes); a thread is away while its head's t_ns isn't 0.
 [[nodiscard]] uint32_t waiting_record_at(const UnwindProgramOptions *unwind);
-/// r7 = this CPU's counts. `zero`: u32, is 0 then. r0 to r5 are gone.
-void find_off_cpu_counts(Code &f, const MapRef &counts, const Slot &zero, Label done);
 /// The program at raw_tp/sched_switch. Needs the kernel's BTF.
 void off_cpu_program(Builder &b, const OffCpuTool &tool);
 

@@ -23,6 +23,13 @@ void count_atomically(Code &f, Mem counter) {
     f.atomic_add<uint64_t>(counter, r1);
 }
 
+void find_counts(Code &f, const MapRef &counts, const Slot &zero, Label done) {
+    f.store<uint32_t>(zero, 0);
+    f.call(helper::map_lookup_elem, counts, zero);
+    f.jump_if(r0 == 0, done);
+    f.mov(r7, r0);
+}
+
 void make_slot(Code &f, const MapRef &slots, const MapRef &blank, const Slot &key, const Slot &zero, uint64_t flags, Label none) {
     f.call(helper::map_lookup_elem, blank, zero);
     f.jump_if(r0 == 0, none);

@@ -24,6 +24,10 @@ void count_plainly(Code &f, Mem counter);
 /// The same for programs that are preempted, or interrupted by one that counts the same.
 void count_atomically(Code &f, Mem counter);
 
+/// r7 = this CPU's counts: the element at 0 of `counts`; to `done` where there is none. `zero`: u32, is 0 then. r0 to r5 are
+/// gone.
+void find_counts(Code &f, const MapRef &counts, const Slot &zero, Label done);
+
 /// A thread's slot: r0 = a new value of the hash `slots` at `key`, as the array `blank` has it at `zero` (u32, is 0). To `none`
 /// where there is no room; with BPF_NOEXIST where there is one already, too. `flags`: of the update. r1 to r5 are gone.
 void make_slot(Code &f, const MapRef &slots, const MapRef &blank, const Slot &key, const Slot &zero, uint64_t flags, Label none);

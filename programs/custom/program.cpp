@@ -314,10 +314,7 @@ Result<Unit> external_unit(int argument) {
     const Slot key = f.stack<uint64_t>("key"), context = f.stack<uint64_t>("context"), zero = f.stack<uint32_t>("zero");
     const Label done = f.label("done");
     f.mov(r6, r1);
-    f.store<uint32_t>(zero, 0);
-    f.call(helper::map_lookup_elem, counts, zero);
-    f.jump_if(r0 == 0, done);
-    f.mov(r7, r0);
+    find_counts(f, counts, zero, done);
     count_atomically(f, RAWBPF_AT(r7, Counts, external));
     f.argument(r1, r6, argument + 1);
     f.store<uint64_t>(context, r1);

@@ -148,6 +148,16 @@ bool ProbeCode::call(const Expr &e) {
     return true;
 }
 
+bool ProbeCode::two_values(const Expr &e) {
+    if (!value(e.args[0])) return false;
+    const Space space(*this, 8);
+    f_.store<uint64_t>(space.slot(), r0);
+    if (!value(e.args[1])) return false;
+    f_.mov(r1, r0);
+    f_.load<uint64_t>(r0, space.slot());
+    return true;
+}
+
 bool ProbeCode::operate(const Expr &e) {
     Typed left, right;
     if (!infer(e.args[0], left) || !infer(e.args[1], right)) return false;
@@ -191,12 +201,7 @@ bool ProbeCode::operate(const Expr &e) {
         default: break;
         }
     }
-    if (!value(e.args[0])) return false;
-    const Space space(*this, 8);
-    f_.store<uint64_t>(space.slot(), r0);
-    if (!value(e.args[1])) return false;
-    f_.mov(r1, r0);
-    f_.load<uint64_t>(r0, space.slot());
+    if (!two_values(e)) return false;
     switch (e.op) {
     case Operator::add: f_.add(r0, r1); break;
     case Operator::subtract: f_.sub(r0, r1); break;
@@ -344,12 +349,7 @@ bool ProbeCode::compare(const Expr &e, Label to, bool when) {
         f_.jump_if(when ? question : !question, to);
         return true;
     }
-    if (!value(e.args[0])) return false;
-    const Space space(*this, 8);
-    f_.store<uint64_t>(space.slot(), r0);
-    if (!value(e.args[1])) return false;
-    f_.mov(r1, r0);
-    f_.load<uint64_t>(r0, space.slot());
+    if (!two_values(e)) return false;
     const Condition question(symbol, Reg(r0), Value64(r1));
     f_.jump_if(when ? question : !question, to);
     return true;

@@ -165,6 +165,7 @@ class ProbeCode {
 
     // compile_values.cpp
     bool value(const Expr &e);                          ///< r0 = the number
+    bool two_values(const Expr &e);                     ///< r0 and r1 = the numbers of its two sides
     bool condition(const Expr &e, Label to, bool when); ///< jumps where the truth of it is `when`
     bool compare(const Expr &e, Label to, bool when);
     bool operate(const Expr &e);

@@ -156,7 +156,7 @@ struct Generator {
         const Slot zero = f.stack<uint32_t>("zero"), child = f.stack<uint32_t>("child"), one = f.stack<uint8_t>("one");
         const Label done = f.label("done");
         f.argument(r6, r1, 2);
-        find_off_cpu_counts(f, counts, zero, done);
+        find_counts(f, counts, zero, done);
         n.load(f);
         choose(f, n, done, false); // a child can be moved into the cgroup, and have another name
         f.read_field<uint32_t>(r8, r6, "task_struct.tgid");

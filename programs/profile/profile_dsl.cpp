@@ -86,10 +86,7 @@ Unit profile_unit(const ProfileConfig &config, const UnwindProgramOptions *unwin
     const Label done = f.label("done");
 
     f.mov(r6, r1);
-    f.store<uint32_t>(zero, 0);
-    f.call(helper::map_lookup_elem, counts, zero);
-    f.jump_if(r0 == 0, done);
-    f.mov(r7, r0);
+    find_counts(f, counts, zero, done);
     count_plainly(f, RAWBPF_AT(r7, ProfileCounts, fired));
 
     f.call(helper::get_current_pid_tgid);
