@@ -14,13 +14,13 @@
 #include <cerrno>
 
 #include "runtime/base/fail.h"
-#include "runtime/base/long_step.h"
 #include "runtime/base/numbers.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
 #include "runtime/link/kernel_functions.h"
 #include "runtime/link/names.h"
+#include "runtime/link/one_by_one.h"
 #include "runtime/link/probe_event.h"
 #include "runtime/symbols/text.h"
 #include "runtime/sys/bpf.h"
@@ -177,31 +177,15 @@ Result<Link> one_by_one(const Attaching &a, const std::vector<KernelFunction> &f
             Errc::unsupported,
             "{} functions: this kernel has no kprobe.multi (5.18, CONFIG_FPROBE), and a kprobe for each is done for up to {}",
             functions.size(), kMostSingle);
-    Link link;
-    std::vector<PassedOver> failed;
-    size_t attached = 0;
-    LongStep step("attaching", "functions", functions.size());
-    for (size_t i = 0; i < functions.size(); ++i, step.advance()) {
+    const Singles singles{functions.size(), [&](size_t i) { return functions[i].name; }, "kprobe.multi (5.18, CONFIG_FPROBE)",
+                          "kprobes"};
+    return attach_one_by_one(a, singles, [&](Link &link, size_t i, uint64_t cookie) {
         ProbePlace place;
         place.returns = a.kind.attachment == Attachment::kretprobe_multi;
         place.address = functions[i].address;
         if (place.address == 0) place.name = functions[i].name;
-        uint64_t cookie = a.options.cookies.empty() ? a.options.cookie : a.options.cookies[i];
-        Result<void> done = add_kprobe(link, a, place, cookie);
-        if (done)
-            ++attached;
-        else if (done.error().kind == Errc::permission || (!a.options.functions.empty() && !a.options.pass_over))
-            return Unexpected(in_context(std::move(done).error(), functions[i].name));
-        else
-            failed.push_back({i, std::move(done).error()});
-    }
-    if (attached == 0) return Unexpected(std::move(failed.front().error));
-    link.name(a.what(), attached);
-    link.note(format("{}: this kernel has no kprobe.multi (5.18, CONFIG_FPROBE); {} single kprobes do it", a.what(), attached));
-    if (std::string text = describe_passed_over(failed, functions.size(), [&](size_t i) { return functions[i].name; });
-        !text.empty())
-        link.note(std::move(text));
-    return link;
+        return add_kprobe(link, a, place, cookie);
+    });
 }
 
 } // namespace

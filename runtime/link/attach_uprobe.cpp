@@ -17,12 +17,12 @@
 #include <optional>
 
 #include "runtime/base/fail.h"
-#include "runtime/base/long_step.h"
 #include "runtime/base/numbers.h"
 #include "runtime/link/attaching.h"
 #include "runtime/link/bisect.h"
 #include "runtime/link/event.h"
 #include "runtime/link/names.h"
+#include "runtime/link/one_by_one.h"
 #include "runtime/link/probe_event.h"
 #include "runtime/link/user_functions.h"
 #include "runtime/sys/bpf.h"
@@ -159,11 +159,9 @@ Result<Link> one_by_one(const Attaching &a, const Places &places, bool returns) 
         return fail(Errc::unsupported,
                     "{} places: this kernel has no uprobe.multi (6.6), and a uprobe for each is done for up to {}",
                     places.functions.size(), kMostSingle);
-    Link link;
-    std::vector<PassedOver> failed;
-    size_t attached = 0;
-    LongStep step("attaching", "functions", places.functions.size());
-    for (size_t i = 0; i < places.functions.size(); ++i, step.advance()) {
+    const Singles singles{places.functions.size(), [&](size_t i) { return places.functions[i].name; }, "uprobe.multi (6.6)",
+                          "uprobes"};
+    return attach_one_by_one(a, singles, [&](Link &link, size_t i, uint64_t cookie) {
         ProbePlace place;
         place.user = true;
         place.returns = returns;
@@ -171,22 +169,8 @@ Result<Link> one_by_one(const Attaching &a, const Places &places, bool returns) 
         place.offset = places.functions[i].offset;
         place.semaphore = a.options.semaphores.empty() ? a.options.semaphore : a.options.semaphores[i];
         place.pid = a.options.pid;
-        Result<void> done = add_uprobe(link, a, place, a.options.cookies.empty() ? a.options.cookie : a.options.cookies[i]);
-        if (done)
-            ++attached;
-        else if (done.error().kind == Errc::permission || (!a.options.functions.empty() && !a.options.pass_over))
-            return Unexpected(in_context(std::move(done).error(), places.functions[i].name));
-        else
-            failed.push_back({i, std::move(done).error()});
-    }
-    if (attached == 0) return Unexpected(std::move(failed.front().error));
-    link.name(a.what(), attached);
-    link.note(format("{}: this kernel has no uprobe.multi (6.6); {} single uprobes do it", a.what(), attached));
-    if (std::string text =
-            describe_passed_over(failed, places.functions.size(), [&](size_t i) { return places.functions[i].name; });
-        !text.empty())
-        link.note(std::move(text));
-    return link;
+        return add_uprobe(link, a, place, cookie);
+    });
 }
 
 } // namespace
