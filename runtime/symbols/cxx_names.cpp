@@ -42,6 +42,14 @@ bool Parser::number(uint64_t &value) {
     return true;
 }
 
+bool Parser::number_text(Node *&out) {
+    const size_t from = at_;
+    uint64_t value = 0;
+    if (!number(value)) return false;
+    out = name(Text(text_.substr(from, at_ - from)));
+    return true;
+}
+
 std::string_view Parser::signed_number() {
     size_t from = at_;
     eat('n');

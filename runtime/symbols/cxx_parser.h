@@ -50,6 +50,7 @@ class Parser {
     bool eat(char c);
     bool eat(std::string_view text);
     bool number(uint64_t &value);
+    bool number_text(Node *&out);     // a number as a name, its digits
     std::string_view signed_number(); // with its 'n'; empty when there is none
     bool sequence_id(size_t &value);  // base 36, up to '_'
     uint8_t cv_qualifiers();

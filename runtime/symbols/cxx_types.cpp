@@ -224,12 +224,7 @@ Node *Parser::function_type() {
 Node *Parser::array_type() {
     if (!eat('A')) return nullptr;
     Node whole{.kind = Kind::array};
-    size_t from = at_;
-    uint64_t size = 0;
-    if (number(size))
-        whole.b = name(Text(text_.substr(from, at_ - from)));
-    else if (peek() != '_' && !(whole.b = expression()))
-        return nullptr;
+    if (!number_text(whole.b) && peek() != '_' && !(whole.b = expression())) return nullptr;
     if (!eat('_') || !(whole.a = type())) return nullptr;
     return make(whole);
 }
@@ -237,12 +232,7 @@ Node *Parser::array_type() {
 Node *Parser::vector_type() {
     if (!eat("Dv")) return nullptr;
     Node whole{.kind = Kind::vector};
-    size_t from = at_;
-    uint64_t size = 0;
-    if (number(size))
-        whole.b = name(Text(text_.substr(from, at_ - from)));
-    else if (!eat('_') || !(whole.b = expression()))
-        return nullptr;
+    if (!number_text(whole.b) && (!eat('_') || !(whole.b = expression()))) return nullptr;
     if (!eat('_')) return nullptr;
     whole.a = eat('p') ? name("pixel") : type();
     return whole.a ? make(whole) : nullptr;
