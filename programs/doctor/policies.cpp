@@ -86,6 +86,12 @@ void privileges(std::vector<Check> &out, const SystemState &state, const Result<
     out.push_back(std::move(memlock));
 }
 
+/// What securityfs would say. `why`: it is not mounted, say; empty: the kernel has nothing to say there.
+void tell_unread(Check &check, std::string_view why, std::string_view absent) {
+    check.detail = why.empty() ? absent : why;
+    if (!why.empty()) check.fix = "mount -t securityfs securityfs /sys/kernel/security";
+}
+
 void policies(std::vector<Check> &out, const SystemState &state, const Result<sys::Capabilities> &caps) {
     auto has = [&](Capability c) { return caps && (caps->has(c) || caps->has(Capability::sys_admin)); };
     auto add = [&](std::string name, const std::optional<int64_t> &value, bool fine, const std::string &meaning, std::string fix,
@@ -140,11 +146,7 @@ void policies(std::vector<Check> &out, const SystemState &state, const Result<sy
                                                                               : ": programs may not read kernel memory");
         if (!*lockdown.ok) lockdown.fix = "boot without lockdown=confidentiality";
     } else {
-        lockdown.detail = state.why_unread("lockdown");
-        if (lockdown.detail.empty())
-            lockdown.detail = "not built into this kernel";
-        else
-            lockdown.fix = "mount -t securityfs securityfs /sys/kernel/security";
+        tell_unread(lockdown, state.why_unread("lockdown"), "not built into this kernel");
     }
     out.push_back(std::move(lockdown));
 
@@ -161,11 +163,7 @@ void policies(std::vector<Check> &out, const SystemState &state, const Result<sy
         lsm.detail = there ? "active: " + list : "not among " + list + ": LSM programs attach, but never run";
         if (!there) lsm.fix = format("boot with lsm={}{}bpf (CONFIG_BPF_LSM)", list, list.empty() ? "" : ",");
     } else {
-        lsm.detail = state.why_unread("lsm");
-        if (lsm.detail.empty())
-            lsm.detail = "no security modules are built into this kernel";
-        else
-            lsm.fix = "mount -t securityfs securityfs /sys/kernel/security";
+        tell_unread(lsm, state.why_unread("lsm"), "no security modules are built into this kernel");
     }
     out.push_back(std::move(lsm));
 }
