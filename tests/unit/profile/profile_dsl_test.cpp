@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "asm/helpers.h"
+#include "asm/map_types.h"
 #include "asm/print.h"
+#include "asm/program_types.h"
 #include "programs/profile/program.h"
 #include "runtime/base/format.h"
 #include "runtime/object/unit_object.h"
