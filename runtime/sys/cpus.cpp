@@ -86,7 +86,8 @@ Result<int> possible_cpu_count() {
         constexpr const char *kPath = "/sys/devices/system/cpu/possible";
         Result<std::string> text = sys::read_file(kPath, 1 << 20);
         if (!text && text.error().os == ENOENT) return count = static_cast<int>(TRY(allowed_cpus()).size() * kWordBits);
-        std::vector<int> cpus = TRY_IN(parse_cpu_list(TRY(std::move(text))), "{}", kPath);
+        if (!text) return std::move(text).failure();
+        const std::vector<int> cpus = TRY_IN(parse_cpu_list(*text), "{}", kPath);
         if (cpus.empty()) return fail(Errc::bad_input, "{}: empty", kPath);
         count = cpus.back() + 1;
     }
