@@ -141,7 +141,7 @@ class Run {
         }
         cpu_before_ns_ = sys::process_cpu_ns();
         Starting starting(std::string(kWho), a_.has(option("quiet")));
-        TRY(open_tracer());
+        TRY(open());
         processes::Following &following = names_.following();
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following.unwind(tracer_->generic_object(), unwind_.memory, *program));
@@ -208,7 +208,7 @@ class Run {
     }
 
     // Everything that can be wrong before anything runs.
-    Result<void> open_tracer() {
+    Result<void> open() {
         custom::CustomOptions options;
         options.unwind = unwind_ = TRY(unwind_choice(a_, unwind_ids(kOptions)));
         options.copies = true;
