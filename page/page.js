@@ -3,7 +3,7 @@
 "use strict";
 
 const $ = (id) => document.getElementById(id);
-const SAMPLE = `# Change it: bytes and complaints follow while you type
+const SAMPLE = `# Change it: the bytes and the errors update while you type
     r1 = 6
     *(u64 *)(r10 - 8) = r1       # into the stack
     r0 = *(u64 *)(r10 - 8)
@@ -45,7 +45,7 @@ function ask(name, types = [], values = []) {
   } catch (error) {
     engine = null;
     startEngine().then((started) => started && assemble());
-    return { error: `the engine stopped and was started anew: ${error}`, hint: "how large are the maps? entries times the size of key and value" };
+    return { error: `the engine stopped and was restarted: ${error}`, hint: "how large are the maps? entries times the size of key and value" };
   }
 }
 
@@ -120,7 +120,7 @@ function assemble() {
   timer = 0;
   if (!engine) return;
   const tooLong = text().length > MOST_TEXT;
-  const answer = tooLong ? { error: `the text has ${text().length} characters, and this page takes ${MOST_TEXT}` }
+  const answer = tooLong ? { error: `the text has ${text().length} characters; the limit of this page is ${MOST_TEXT}` }
     : ask("assemble", ["string", "string"], [text(), fileName()]);
   const failed = answer.error ? [{ line: 0, column: 0, message: answer.error, hint: answer.hint }] : null;
   assembled = failed ? { mistakes: failed, warnings: [], programs: [] } : answer;
@@ -210,7 +210,7 @@ function drawListing() {
       out.push(row, open && bitsOf(insn));
     }
   });
-  if (out.length === 0) out.push(make("p", { className: "dim" }, "There are bytes when the text has no mistake."));
+  if (out.length === 0) out.push(make("p", { className: "dim" }, "Correct the errors to see the bytes."));
   show("listing", ...out);
   if (held) document.querySelector(`[data-insn="${held}"]`)?.focus();
 }
@@ -251,7 +251,7 @@ function choosePrograms() {
 function enter() {
   state = null;
   if (assembled.mistakes.length || assembled.programs.length === 0) {
-    show("state", make("p", { className: "dim" }, "A text without mistakes can run."));
+    show("state", make("p", { className: "dim" }, "Correct the errors to run the program."));
     enableMoves();
     drawText();
     drawListing();
@@ -295,9 +295,9 @@ function memoryRows(view) {
 }
 
 function outcome(how) {
-  if (state.fault) return make("p", { className: "fault" }, `It can't go on: ${state.fault}`);
-  if (state.ended) return make("p", {}, make("strong", {}, `It has ended: r0 = ${state.registers[0].value}`), `, after ${state.step} steps.`);
-  if (how === "run") return make("p", { className: "fault" }, `It was stopped after ${state.step} steps: a loop without an end? "To the end" goes on.`);
+  if (state.fault) return make("p", { className: "fault" }, `The program can't continue: ${state.fault}`);
+  if (state.ended) return make("p", {}, make("strong", {}, `The program has ended: r0 = ${state.registers[0].value}`), `, after ${state.step} steps.`);
+  if (how === "run") return make("p", { className: "fault" }, `The run was stopped after ${state.step} steps: is there an endless loop? "To the end" continues.`);
   return make("p", { className: "place" }, "next: ", make("strong", {}, state.instruction), state.line ? `   (line ${state.line})` : "");
 }
 
@@ -421,7 +421,7 @@ async function share() {
     await navigator.clipboard.writeText(address);
     say("The link is in the clipboard, and above in the address.");
   } catch {
-    say("The link stands above, in the address.");
+    say("The link is in the address bar.");
   }
 }
 
