@@ -31,8 +31,9 @@ constexpr Option kOptions[] = {
      .argument = "FILE",
      .help = "a kernel's types, for @struct.member and kernel functions, instead of the running kernel's"},
     {.name = "verify",
-     .help = "tell on standard error whether the kernel's verifier would take the programs, as rawbpf verify does. If it refuses "
-             "one, nothing is written and the status is 1"},
+     .help =
+         "tell on standard error whether the kernel's verifier would accept the programs, as rawbpf verify does. If it refuses "
+         "one, nothing is written and the status is 1"},
     syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
@@ -40,7 +41,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 constexpr Example kExamples[] = {
     {"rawbpf asm prog.asm", "assemble it, and show the instructions of each line"},
     {"rawbpf asm prog.asm -o prog.o", "an object for rawbpf load, bpftool or libbpf"},
-    {"rawbpf asm --verify prog.asm -o prog.o", "only if the verifier would take it"},
+    {"rawbpf asm --verify prog.asm -o prog.o", "only if the verifier would accept it"},
     {"rawbpf asm prog.asm --hex | rawbpf exec -", "run it"},
 };
 

@@ -1,4 +1,4 @@
-// `rawbpf attach`: a program that is loaded already, at a place of one's own choosing.
+// `rawbpf attach`: attaches a program that is already loaded to a place that the user names.
 #include "cli/attached.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
@@ -95,17 +95,14 @@ int run_attach(const Arguments &a) {
 const Command kAttach{
     .name = "attach",
     .summary = "attach a program that is loaded already",
-    .description = "Attaches a program that somebody loaded, until Ctrl-C, for --duration, or with --pin to stay. An id, a name "
-                   "or the path of "
-                   "a pin says which. PLACE is what an ELF section's name would be: kprobe/vfs_read, kprobe:vfs_read, "
-                   "tracepoint:sched:sched_switch, raw_tp:sched_switch, uprobe:/usr/bin/x:main, xdp, cgroup/skb, perf_event. Its "
-                   "type must be "
-                   "the program's: the error says which places there are. A program for fentry, fexit, LSM, tp_btf or an "
-                   "iterator was verified "
-                   "for one place: fentry alone, without a target, is enough.\n\n"
-                   "In the end rawbpf says how often the program ran meanwhile, and how long a run took. Its maps are looked at "
-                   "by rawbpf map "
-                   "dump and map watch.",
+    .description = "Attaches a program that is already loaded: until Ctrl-C, for --duration, or, with --pin, until the pin is "
+                   "removed. The program is given by its id, its name or the path of a pin. PLACE is written as the name of an "
+                   "ELF section: kprobe/vfs_read, kprobe:vfs_read, tracepoint:sched:sched_switch, raw_tp:sched_switch, "
+                   "uprobe:/usr/bin/x:main, xdp, cgroup/skb, perf_event. It must fit the program's type; if it doesn't, the "
+                   "error lists the places that do. A program for fentry, fexit, LSM, tp_btf or an iterator was verified for one "
+                   "place, so PLACE needs no target: fentry is enough.\n\n"
+                   "At the end, rawbpf prints how often the program ran in that time, and how long a run took. rawbpf map dump "
+                   "and map watch show its maps.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "ID|NAME|PIN PLACE",

@@ -111,14 +111,12 @@ int run_attr(const Arguments &a) {
 const Command kAttr{
     .name = "attr",
     .summary = "explain bpf(2): its commands and their fields",
-    .description =
-        "Lists the commands of the system call bpf(2), or shows the fields of union bpf_attr that one of them reads and writes: "
-        "where each stands, "
-        "its size, the first kernel that has it, and what it means. COMMAND is a name, with or without BPF_, or a number. "
-        "A field that a kernel doesn't know has to be zero there: E2BIG says that it isn't. BPF_LINK_CREATE's fields depend on "
-        "the type of "
-        "link; those with a dot are members of the union, and stand where others stand, too.\n\n"
-        "--syscalls of other commands shows calls with these fields as rawbpf makes them.",
+    .description = "Lists the commands of the system call bpf(2), or shows the fields of union bpf_attr that one of them reads "
+                   "and writes: its offset, its size, the first kernel that has it, and what it means. COMMAND is a name, with "
+                   "or without BPF_, or a number. If a kernel doesn't know a field, the field must be zero; otherwise the call "
+                   "fails with E2BIG. BPF_LINK_CREATE's fields depend on the type of link: those with a dot are members of a "
+                   "union, and several of them have the same offset.\n\n"
+                   "In other commands, --syscalls shows rawbpf's own calls with these fields.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "COMMAND",

@@ -35,9 +35,8 @@ constexpr Option kOptions[] = {
     {.name = "kernel",
      .kind = Kind::text,
      .argument = "NAME[,NAME...]",
-     .help =
-         "on these kernels instead of this one, each in a guest (rawbpf vm, which lists the names); rawbpf compare says of their "
-         "JSON what differs"},
+     .help = "measure on these kernels instead of this one, each in a guest (rawbpf vm --list lists the names); rawbpf compare "
+             "shows what differs in their JSON"},
     {.name = "emulate", .help = "only in the emulator, without privileges"},
     {.name = "limit",
      .kind = Kind::count,
@@ -283,17 +282,16 @@ const Command kBench{
     .name = "bench",
     .summary = "measure variants of a program side by side",
     .description =
-        "Measures how long a run of each program takes, in the kernel and in the emulator, and shows beside it how many "
-        "instructions it has and executes, how many bytes the kernel makes of it, and what verifying it took: instructions that "
-        "the verifier went through, states, stack depth, time. A program is an object file, instructions in hex, or source "
+        "Measures how long a run of each program takes, in the kernel and in the emulator, and also shows how many instructions "
+        "it has and executes, how many bytes of machine code the kernel compiles it to, and what verifying it took: instructions "
+        "that the verifier processed, states, stack depth, time. A program is an object file, instructions in hex, or source "
         "text for the assembler.\n\n"
-        "Variants take turns, so that whatever else the machine does is the same for all. Time is CPU time, without what an "
-        "empty program of the same type takes. Beside the median stands the interval in which it lies in 95 of 100 cases; the "
-        "lines below the table say whether the others differ from the first beyond it.\n\n"
-        "What an engine can't run is said on standard error, and the other one is measured. In the kernel a program runs "
-        "behind a few instructions that give it its memory and keep r0, as with rawbpf exec --kernel; the empty program has "
-        "them, "
-        "too. Bytes and the verifier's figures are of the program alone.",
+        "Variants take turns, so that other work of the machine affects all of them alike. Time is CPU time, minus the time of "
+        "an empty program of the same type. The table shows the median and its 95 % confidence interval; the lines below it say "
+        "which variants differ from the first by more than that.\n\n"
+        "If the kernel or the emulator can't run a program, a message on standard error says so, and only the other one is "
+        "measured. In the kernel, rawbpf wraps the program in a few instructions that give it its memory and keep r0, as rawbpf "
+        "exec --kernel does; the empty program has them, too. Bytes and the verifier's figures are those of the program alone.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

@@ -50,7 +50,7 @@ Error unknown_command(std::span<const std::string_view> words) {
         Suggestion near = more ? nearest(words[1], below) : Suggestion{};
         std::string hint = near.close ? format("did you mean {} {}?\n", first, near.word) : "";
         return make_error(Errc::invalid_argument,
-                          more ? format("there is no command {} {}", first, words[1]) : format("{} what?", first),
+                          more ? format("there is no command {} {}", first, words[1]) : format("{} needs a second word", first),
                           hint + "there is " + list);
     }
     std::string name(first);
@@ -72,7 +72,8 @@ Result<void> check_build_has(const Command &command, const Arguments &arguments)
         const std::string_view name = command.options[i].name;
         if (!has(Part::formats) && name == "diff" && arguments.has({i})) return Unexpected(left_out(Part::formats, "--diff"));
         if (name == "syscalls" && arguments.text({i}) == "json" && !render::writes_json())
-            return Unexpected(make_error(Errc::unsupported, "this build writes no JSON", "--syscalls shows the same as text"));
+            return Unexpected(
+                make_error(Errc::unsupported, "this build writes no JSON", "--syscalls without =json shows the same as text"));
         if (name != "format") continue;
         const auto format = render::format_named(arguments.text({i}));
         if (!format) continue;
@@ -112,11 +113,10 @@ int run(std::span<const std::string_view> words) {
     const Command *command = first == "--version" || first == "-V" ? &kVersion : find_command(words);
     if (!command) {
         if (!first.starts_with('-')) return complain_unknown("rawbpf", words);
-        return complain(
-            "rawbpf",
-            make_error(Errc::invalid_argument, format("there is no option {} here", first),
-                       "options stand behind the command: rawbpf profile --freq 99\nrawbpf --help lists the commands"),
-            2);
+        return complain("rawbpf",
+                        make_error(Errc::invalid_argument, format("there is no command before the option {}", first),
+                                   "options come after the command: rawbpf profile --freq 99\nrawbpf --help lists the commands"),
+                        2);
     }
     Result<Arguments> arguments = Arguments::parse(*command, words.subspan(words_of(*command)));
     std::string who = format("rawbpf {}", command->name);

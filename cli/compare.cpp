@@ -32,11 +32,11 @@ constexpr Option kOptions[] = {
     {.name = "least",
      .kind = Kind::count,
      .argument = "N",
-     .help = "show only what differs by so many percent of the value before, or more",
+     .help = "show only differences of at least N percent of the value before",
      .fallback = "0",
      .most = 1'000'000},
-    {.name = "all", .help = "show also what doesn't differ, and what can't be told"},
-    {.name = "expect-same", .help = "end with status 4 if anything differs that is shown"},
+    {.name = "all", .help = "also show what doesn't differ, and what can't be decided"},
+    {.name = "expect-same", .help = "end with status 4 if the output shows any difference"},
     format_option("text", "text json csv"),
     kJsonOption,
     {.name = "csv", .help = "short for --format csv", .stands_for = "format=csv"},
@@ -296,21 +296,17 @@ const Command kCompare{
     .name = "compare",
     .summary = "tell what differs between results, beyond noise, and by how much",
     .description =
-        "Compares what rawbpf run --json, rawbpf bench --json or rawbpf load --json has written: each FILE with the first. Of "
-        "one FILE "
-        "alone, its kernels, variants or files are compared with the first of them. Figures find each other by kernel (where "
-        "there "
-        "are several), file (without its folder), program or variant, and name.\n\n"
-        "What is counted, such as instructions, bytes and states, differs if it isn't equal. What is measured differs if the "
-        "interval "
-        "of the difference of the medians holds no zero; intervals are so wide that of all figures of a comparison together one "
-        "differs by chance in 5 cases of 100. That takes four values or more on each side, and some more where there are many "
-        "figures: rawbpf run --repeat 20 gives them.\n\n"
-        "Above the table stands what the machines don't have in common: kernel, CPU, governor, mitigations, load. Two series "
-        "that "
-        "were measured at different times also differ by what else the machine did; variants of one run (--set NAME=A,B) take "
-        "turns, "
-        "and don't.",
+        "Compares results of rawbpf run --json, rawbpf bench --json or rawbpf load --json: each FILE with the first. With one "
+        "FILE, compare takes the kernels, variants or files in it and compares each with the first. Two figures are compared if "
+        "they have the same kernel (where there are several), file (without its folder), program or variant, and name.\n\n"
+        "Counts, such as instructions, bytes and states, differ if they aren't equal. Measured figures differ if the confidence "
+        "interval of the difference of the medians excludes zero. The intervals are corrected for the number of figures: among "
+        "all figures of a comparison, if nothing differs, the chance that compare reports any difference is at most 5 %. This "
+        "needs four or more values on "
+        "each side, and more if there are many figures: rawbpf run --repeat 20 gives them.\n\n"
+        "Above the table, compare lists how the machines differ: kernel, CPU, governor, mitigations, load. Two series that were "
+        "measured at different times may also differ because the machine did other work meanwhile. Variants of one run (--set "
+        "NAME=A,B) take turns, which avoids this.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

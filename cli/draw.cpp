@@ -34,8 +34,8 @@ int run_draw(const Arguments &a) {
     if (input->specs.size() != 1)
         return complain(kWho,
                         make_error(Errc::invalid_argument,
-                                   format("{}: {} objects, and a picture is of one", a.operands()[0], input->specs.size()),
-                                   "an experiment makes one of each asm block"),
+                                   format("{} has {} objects, and draw takes one", a.operands()[0], input->specs.size()),
+                                   "each asm block of an experiment is an object of its own"),
                         2);
     const ObjectSpec &spec = input->specs[0];
     std::vector<explain::Explanation> programs;
@@ -52,14 +52,13 @@ int run_draw(const Arguments &a) {
 const Command kDraw{
     .name = "draw",
     .summary = "draw an object: its maps, control flow and stack, as one picture",
-    .description =
-        "Writes an SVG document, which every browser shows: the programs, the maps and who uses which; of each program the "
-        "blocks "
-        "of instructions, with the lines of C, and the jumps between them; and its stack, slot by slot, with what each is for: "
-        "the "
-        "key of a map (its type, if the object has BTF), memory of a helper function, who writes it and who reads it.\n\n"
-        "What a pointer points to is taken from a walk of the verifier's model (rawbpf verify), which needs neither a kernel nor "
-        "privileges. A program that it refuses is drawn, too: the instruction is red, and what no path reached is pale.",
+    .description = "Writes an SVG document, which every browser shows. It has the programs, the maps, and which program uses "
+                   "which map. For each program it has the basic blocks, with the lines of C, and the jumps between them. For "
+                   "each slot of the stack it says what the slot is for (the key of a map, with its type if the object has BTF; "
+                   "memory of a helper function) and which instructions write and read it.\n\n"
+                   "rawbpf's model of the verifier (rawbpf verify), which needs neither a kernel nor privileges, finds what each "
+                   "pointer points to. If the model refuses a program, rawbpf draws the program, too: the refused instruction is "
+                   "red, and code that no path reached is pale.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE|-",

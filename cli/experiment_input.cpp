@@ -1,5 +1,5 @@
-// From a file or a bare name to an experiment whose objects can be loaded, verified or explained. Everybody who reads an
-// experiment reads it here.
+// Reads an experiment, given by a file or a bare name, so that its objects can be loaded, verified or explained. All commands
+// that read experiments use this file.
 #include "cli/experiment_input.h"
 
 #include <string_view>

@@ -19,39 +19,40 @@ constexpr Topic::Row kRows[] = {
     {"asm { ... }", "programs in assembly, up to a line that has only a }"},
     {"c { ... }, c FILE", "a program in C, compiled by the clang that is installed; <rawbpf/bpf.h> is found"},
     {"object FILE.bpf.o", "an object file; paths count from the folder of the experiment"},
-    {"license \"TEXT\"", "of the probes and of the assembly; \"Dual MIT/GPL\" if nothing is said"},
-    {"attach PROGRAM PLACE", "where a program goes, if its section doesn't say it: a probe (kprobe:vfs_read), interface NAME "
-                             "[egress], cgroup DIR, netns FILE, every HZ, nowhere"},
+    {"license \"TEXT\"", "the license of the probes and of the assembly; by default \"Dual MIT/GPL\""},
+    {"attach PROGRAM PLACE",
+     "where a program is attached, if its section doesn't say so: a probe (kprobe:vfs_read), interface NAME "
+     "[egress], cgroup DIR, netns FILE, every HZ, nowhere"},
     {"format EVENT \"{pid:7} {bytes:>8} {file}\"", "how an event is shown: fields with a width, > at the right; format RING as "
                                                    "STRUCT \"...\" is for a ring buffer of assembly, C or an object"},
     {"", "What is done, in the order of the lines"},
-    {"workload COMMAND", "starts it; words and quotes as in a shell, without expansion"},
-    {"wait [TIME | workload]",
-     "for a time (2s, 500ms, 1m), or until all workloads have ended; alone until Ctrl-C, the end of the workloads, or -d"},
+    {"workload COMMAND", "starts COMMAND; words and quotes as in a shell, without expansion"},
+    {"wait [TIME | workload]", "waits for a time (2s, 500ms, 1m), or until all workloads have ended; without an argument, until "
+                               "Ctrl-C, the end of the workloads, or the time of -d"},
     {"events [until N] [for TIME]", "shows events as they come"},
-    {"every TIME [times N] { STEPS }", "steps again and again"},
-    {"print MAP [as table|hist|log2|json] [top N]", "what a map holds, largest first"},
-    {"print \"n = {sum(reads):>8}\"", "a text with values"},
+    {"every TIME [times N] { STEPS }", "carries out the steps repeatedly"},
+    {"print MAP [as table|hist|log2|json] [top N]", "prints what a map holds, largest first"},
+    {"print \"n = {sum(reads):>8}\"", "prints a text with values"},
     {"clear MAP, MAP", "empties maps"},
     {"set NAME = VALUE",
-     "a variable of assembly, C or an object: in front of all other steps its first value, and of constants theirs"},
-    {"set MAP[KEY] = VALUE", "an element of a map"},
+     "sets a variable of assembly, C or an object. Before all other steps, it sets the initial value, also of constants"},
+    {"set MAP[KEY] = VALUE", "sets an element of a map"},
     {"trigger LIBRARY:FUNCTION [NUMBER]...",
      "calls a function of a shared library in rawbpf itself; trigger.result is what it returns"},
     {"packet FILE|HEX [to PROGRAM] [times N]",
      "sends a packet through a program (BPF_PROG_TEST_RUN); packet.result is what it returns, packet.ns how long it took"},
-    {"run PROGRAM [FILE|HEX] [times N]", "runs a program that is given these bytes: in the kernel its context (types syscall, "
-                                         "raw_tp, fentry and others that it runs on request), in "
-                                         "the emulator what r1 points to; run.result, run.ns"},
+    {"run PROGRAM [FILE|HEX] [times N]",
+     "runs a program on these bytes. In the kernel, they are its context (for syscall, raw_tp, fentry and other types that the "
+     "kernel runs on request); in the emulator, r1 points to them. Sets run.result and run.ns"},
     {"measure NAME = VALUE", "a figure of this experiment"},
-    {"expect CONDITION", "what has to hold; if it doesn't, the values in it are shown, and the exit status is 4"},
-    {"expect rejected \"TEXT\"", "that the verifier refuses the programs, with this text in its log"},
+    {"expect CONDITION", "a condition that must hold; if it doesn't, rawbpf shows the values in it, and the exit status is 4"},
+    {"expect rejected \"TEXT\"", "expects that the verifier refuses the programs, with this text in its log"},
     {"", "Statements of a probe"},
     {"@MAP[KEY, KEY] = VALUE",
-     "an element, which appears when it is written; also +=, -=, |=, ++. A map without a key has one element"},
+     "sets an element, and adds it if it isn't there; also +=, -=, |=, ++. A map without a key has one element"},
     {"@MAP[KEY] = count()", "an aggregate, kept for each CPU: count(), sum(x), avg(x), min(x), max(x), stats(x) (all of these), "
                             "hist(x) (powers of two), lhist(x, from, to, step)"},
-    {"delete @MAP[KEY]", "takes it away"},
+    {"delete @MAP[KEY]", "removes an element"},
     {"let NAME = VALUE", "a variable of this run of the probe; NAME = VALUE sets it again"},
     {"if CONDITION { } else { }", "also else if"},
     {"emit EVENT FIELD, FIELD = VALUE", "an event for user space"},
@@ -59,21 +60,21 @@ constexpr Topic::Row kRows[] = {
     {"", "Values"},
     {"arg0, ret, FIELD",
      "arguments, what a function returned, and fields of the probe; ->member and [n] through pointers, by the kernel's types"},
-    {"pid tid ppid uid gid cpu comm nsecs cgroup random task probe", "who is here, and when"},
-    {"str(p), str(p, 128), kstr(p)", "a text in the process's memory, and in the kernel's"},
-    {"words(p, end), words(p, end, 200)",
-     "what the process's memory has between two addresses, zeroes as spaces: its arguments from task->mm->arg_start to arg_end"},
+    {"pid tid ppid uid gid cpu comm nsecs cgroup random task probe", "the current process, thread, user, CPU and time"},
+    {"str(p), str(p, 128), kstr(p)", "a text in the memory of the process (str) or of the kernel (kstr)"},
+    {"words(p, end), words(p, end, 200)", "the text between two addresses in the memory of the process, with zeros shown as "
+                                          "spaces: its arguments lie from task->mm->arg_start to arg_end"},
     {"cast(x, \"struct sock\")->member", "what x points to"},
     {"hex(x) ip(x) ip6(x) syscall(x) ksym(x) errno(x) signal(x)", "how a number is shown"},
-    {"int(x) swap16(x) swap32(x)", "as a signed number of 32 bits; with its bytes in the other order"},
+    {"int(x) swap16(x) swap32(x)", "int: as a signed number of 32 bits; swap: with its bytes in the other order"},
     {"10ms 4k 0x1f 'a' \"text\"", "times are nanoseconds (ns us ms s), sizes are bytes (k m g)"},
     {"", "Values of expect, measure and print"},
     {"MAP[KEY], MAP[KEY].MEMBER",
      "an element; 0 if there is none. Keys are written as they are shown: counts[\"cat\"], calls[\"openat\"]"},
     {"sum(MAP) max(MAP) min(MAP) entries(MAP)", "over all elements"},
-    {"events.count events.lost events.NAME", "events that came, that got lost, that came of one kind"},
+    {"events.count events.lost events.NAME", "how many events came, were lost, came of one kind"},
     {"maps.full", "how often a map had no room for one more element"},
-    {"workload.status workload.seconds seconds", "of the workload that ended last; since the start"},
+    {"workload.status workload.seconds seconds", "of the workload that ended last; seconds since the start"},
     {"packet.result packet.ns run.result run.ns trigger.result", "of the last one"},
     {"packet.instructions run.instructions", "with --emulate: how many the program executed"},
     {"NAME", "a variable of a program, or an earlier measure"},
@@ -84,12 +85,12 @@ constexpr Topic::Row kRows[] = {
 const Topic kExperimentTopic{
     .name = "experiment",
     .summary = "the language of experiments, which rawbpf run carries out",
-    .description = "An experiment is one text file: what is observed, what is run, what is expected. rawbpf run loads its "
-                   "programs and attaches them, does its steps in "
-                   "the order of the lines, and releases everything, whatever happens.\n\n"
-                   "A line begins with a word that says what it is; a # begins a comment, and the first comment is the "
-                   "experiment's title. Programs are written as probes in a small language, in "
-                   "assembly, in C, or come in object files; they share nothing but what they name.",
+    .description =
+        "An experiment is one text file: what to observe, what to run, what to expect. rawbpf run loads its programs, attaches "
+        "them, carries out its steps in the order of the lines, and then releases everything, also after an error.\n\n"
+        "A line begins with a word that says what it is; a # begins a comment, and the first comment is the experiment's title. "
+        "Programs are probes in a small language, assembly, C, or object files. They share a map only if they use the same name "
+        "for it.",
     .rows = kRows,
     .example = "# Reads by size\n"
                "param pid = 0\n"

@@ -23,7 +23,8 @@ constexpr Option kExplainOptions[] = {
     {.name = "log",
      .kind = Kind::file,
      .argument = "FILE",
-     .help = "explain this log of the kernel's verifier (levels 1 and 2, of 5.10 to 7.x) instead of an own walk; - is standard "
+     .help = "explain this log of the kernel's verifier (levels 1 and 2, of 5.10 to 7.x) instead of verifying the program; - is "
+             "standard "
              "input"},
     {.name = "short", .help = "three lines of each refusal: the cause, the path, the remedy"},
     format_option("text", "text json html"),
@@ -57,7 +58,7 @@ int run_explain(const Arguments &a) {
     if (input->programs.size() > 1 && (a.has(explain_option("log")) || form == "html"))
         return complain(kExplainer,
                         make_error(Errc::invalid_argument,
-                                   format("{}: {} programs, and {} is of one", input->specs[0].name, input->programs.size(),
+                                   format("{} has {} programs, and {} is about one", input->specs[0].name, input->programs.size(),
                                           form == "html" ? "a page" : "a log"),
                                    "--prog NAME chooses one"),
                         2);
@@ -92,17 +93,14 @@ int run_explain(const Arguments &a) {
 const Command kExplain{
     .name = "explain",
     .summary = "explain why a verifier refuses a program, and what it knew at each instruction",
-    .description = "Shows the walk of a verifier through a program. Without --log it is that of our own (rawbpf verify), which "
-                   "needs neither a "
-                   "kernel nor privileges; with it, the kernel's.\n\n"
-                   "For a refusal: the cause, which is the chain from where the bad value came to where it was used and what was "
-                   "never checked; the "
-                   "shortest path that gets there; a remedy, where one can be said exactly. Then each instruction with its "
-                   "source, how often it "
-                   "was looked at, what it changed (\"a | b\": at different visits), and where paths split and end.\n\n"
-                   "The page (-f html) has all of it side by side: j and k step through the path, a click on a register shows "
-                   "where its value "
-                   "came from. JSON has lines of types verdict, cause, path and instruction.\n\n"
+    .description = "Shows how a verifier walks through a program. Without --log, it is rawbpf's own verifier (rawbpf verify), "
+                   "which needs neither a kernel nor privileges; with --log, it is the kernel's.\n\n"
+                   "For a refusal, explain shows the cause: where the bad value came from, where it was used, and which check is "
+                   "missing. It also shows the shortest path to the refused instruction and, if one is known, a change that "
+                   "makes the verifier accept the program. Then it lists each instruction with its source, how often the "
+                   "verifier visited it, what it changed (\"a | b\": at different visits), and where paths split and end.\n\n"
+                   "The page (-f html) shows all of this side by side: j and k step through the path, a click on a register "
+                   "shows where its value came from. JSON has lines of types verdict, cause, path and instruction.\n\n"
                    "The exit status is that of rawbpf verify: 0 if all programs are accepted, 1 if one is refused, else 3 if one "
                    "is not decided.",
     .options = kExplainOptions,

@@ -1,5 +1,5 @@
-// A guest is booted by a script in Python, which fetches kernels, writes the root and starts QEMU. The guest's rawbpf is this
-// very file: what shared libraries it is linked with come along.
+// A guest is booted by a script in Python, which fetches kernels, writes the root and starts QEMU. The guest gets a copy of this
+// executable and of the shared libraries that it is linked with.
 #include "cli/guests.h"
 
 #include <algorithm>
@@ -24,10 +24,10 @@ Result<std::vector<std::string>> guest_command() {
     for (const char *folder : {"/../share/rawbpf/vm/run", "/../tests/vm/run"})
         if (script.empty() && sys::exists(own + folder)) script = own + folder;
     if (script.empty())
-        return Unexpected(make_error(Errc::unsupported, "what boots guests isn't installed here",
+        return Unexpected(make_error(Errc::unsupported, "the scripts that boot guests aren't installed here",
                                      format("expected: {}/../share/rawbpf/vm, which meson install puts there", own)));
     Result<std::string> python = find_binary("python3");
-    if (!python) return Unexpected(make_error(Errc::unsupported, "guests are booted by a script, and there is no python3 here"));
+    if (!python) return Unexpected(make_error(Errc::unsupported, "booting a guest needs python3, which isn't installed here"));
     return std::vector<std::string>{*python, script, "--self", sys::read_link("/proc/self/exe").value_or(own + "/rawbpf")};
 }
 

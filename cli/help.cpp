@@ -115,7 +115,7 @@ std::string help_text(const Topic &topic, bool bold) {
 }
 
 std::string help_text(std::span<const Command *const> commands, bool bold) {
-    std::string out = "rawbpf: eBPF tools with nothing between them and bpf(2)\n\n";
+    std::string out = "rawbpf: eBPF tools that call bpf(2) directly\n\n";
     append(out, "{}  rawbpf COMMAND [OPTION]... [ARGUMENT]... [-- COMMAND [ARG]...]\n\n{}", heading("Usage", bold),
            heading("Commands", bold));
     for (const Command *command : commands)

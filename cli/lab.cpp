@@ -1,5 +1,5 @@
-// `rawbpf lab list|start|check`: the course. What a student's program does happens in a process of its own, `rawbpf lab grade`,
-// with bounds on memory, files and time: whatever it is, the terminal comes back with a sentence.
+// `rawbpf lab list|start|check`: the course. A student's program runs in a separate process, `rawbpf lab grade`, with limits on
+// memory, files and time: whatever the program does, the command ends with a message.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -30,7 +30,7 @@ constexpr Option kLessonsOption{
     .name = "lessons",
     .kind = Kind::file,
     .argument = "DIR",
-    .help = "lessons of your own: a folder with a folder for each, instead of those that come with rawbpf",
+    .help = "take the lessons from this folder, which has one folder for each, instead of those that come with rawbpf",
     .section = "Where"};
 constexpr Option kListOptions[] = {kLessonsOption};
 constexpr Option kStartOptions[] = {kLessonsOption};
@@ -222,7 +222,7 @@ const Command kLabStart{
     .summary = "copy a lesson to a folder of its own",
     .description = "Makes the folder DIR with a lesson's text (lesson.md), its experiments and its exercise, a file lab.* with a "
                    "gap. LESSON is a "
-                   "number or a name of rawbpf lab list. What checks the exercise, and its solution, stay where they are.",
+                   "number or a name of rawbpf lab list. The check and the solution are not copied.",
     .options = kStartOptions,
     .examples = kStartExamples,
     .operand = "LESSON DIR",
@@ -233,17 +233,15 @@ const Command kLabStart{
 
 const Command kLabCheck{
     .name = "lab check",
-    .summary = "tell whether a lesson's exercise is solved, and what is wrong where",
-    .description = "Checks the exercise in DIR, or in the current folder, a copy of a lesson that rawbpf lab start made. Its "
-                   "programs are verified as "
-                   "by rawbpf verify, then they run in the emulator, without privileges, on inputs that the lesson keeps to "
-                   "itself. Lessons about "
-                   "what only a kernel has are run in this kernel, which needs the privileges of rawbpf run.\n\n"
-                   "What is wrong is said with the value that was expected, the value that came, and the line of the file, where "
-                   "the lesson knows "
-                   "it. A check ends within 10 seconds (in the kernel 30), and uses at most 1 GiB of memory.\n\n"
-                   "The exit status is 0 if the exercise is solved, 4 if it isn't, 3 if it can't be checked here, 1 if there is "
-                   "nothing to check.",
+    .summary = "check a lesson's exercise, and show what is wrong and where",
+    .description =
+        "Checks the exercise in DIR, or in the current folder, a copy of a lesson that rawbpf lab start made. rawbpf verifies "
+        "its programs as rawbpf verify does, and then runs them in the emulator, without privileges, on inputs that the student "
+        "doesn't see. Lessons that need a kernel run in this kernel, which needs the privileges of rawbpf run.\n\n"
+        "If something is wrong, the message has the expected value, the actual value and, where the lesson gives it, the line of "
+        "the file. A check takes at most 10 seconds (30 in the kernel) and 1 GiB of memory.\n\n"
+        "The exit status is 0 if the exercise is solved, 4 if it isn't, 3 if it can't be checked here, 1 if there is nothing to "
+        "check.",
     .options = kCheckOptions,
     .examples = kCheckExamples,
     .operand = "DIR",

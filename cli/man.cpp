@@ -108,7 +108,7 @@ std::string man_page(const Topic &topic) {
 
 std::string man_page(std::span<const Command *const> commands) {
     std::string out = title("rawbpf");
-    out += ".SH NAME\nrawbpf \\- eBPF tools with nothing between them and bpf(2)\n"
+    out += ".SH NAME\nrawbpf \\- eBPF tools that call bpf(2) directly\n"
            ".SH SYNOPSIS\n.B rawbpf\n.I COMMAND\n[OPTION]... [ARGUMENT]... [\\-\\- COMMAND [ARG]...]\n"
            ".SH DESCRIPTION\n"
            "Results go to standard output; remarks, progress and the ledger of what was seen, filtered and lost go to standard "

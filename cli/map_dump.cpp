@@ -44,7 +44,7 @@ const Command kMapDump{
     .name = "map dump",
     .summary = "show everything that a map holds",
     .description =
-        "Shows every entry of a loaded map, whoever made it. A name, an id or the path of a pin says which. Keys and values "
+        "Shows every entry of a loaded map. The map is given by its name, its id or the path of a pin. Keys and values "
         "are shown by the types that the map was loaded with (BTF), global variables by name, programs and maps in maps by id "
         "and name. Hash maps have no order, and entries that others add or delete meanwhile may be missed.\n\n"
         "Entries are written as they are read, in batches where the kernel has them (5.6), so a map of any size takes little "

@@ -28,7 +28,8 @@ constexpr Option kSetOptions[] = {
 constexpr Option kDoOptions[] = {syscalls_option(false)};
 
 #define RAWBPF_WRITTEN                                                                                                           \
-    "A name, an id or the path of a pin says which map. Keys and values are written by the types that the map was loaded with "  \
+    "The map is given by its name, its id or the path of a pin. Keys and values are written by the types that the map was "      \
+    "loaded with "                                                                                                               \
     "(BTF): numbers, enumerators, text, {1, 2}, {.member = value}. Without types they are numbers of 1, 2, 4 or 8 bytes in the " \
     "order of this machine, or bytes in hexadecimal; hex:... is bytes in any case. "
 
@@ -104,9 +105,8 @@ template <Result<void> (*act)(const Arguments &)> int run_silent(const Arguments
 const Command kMapGet{
     .name = "map get",
     .summary = "show the value of a key",
-    .description =
-        "Looks up one key of a loaded map, whoever made it, and shows the entry as rawbpf map dump does. " RAWBPF_WRITTEN
-        "Status 1 where the key isn't there.",
+    .description = "Looks up one key of a loaded map and shows the entry as rawbpf map dump does. " RAWBPF_WRITTEN
+                   "Status 1 where the key isn't there.",
     .options = kGetOptions,
     .examples = kGetExamples,
     .operand = "MAP KEY",
@@ -118,10 +118,9 @@ const Command kMapGet{
 const Command kMapSet{
     .name = "map set",
     .summary = "write the value of a key",
-    .description = "Writes one entry of a loaded map, whoever made it. " RAWBPF_WRITTEN
-                   "Of a map with a value for each CPU, all of them get it. A value of a map that holds programs or maps is an "
-                   "id, a name or a pin. "
-                   "Queues, stacks and bloom filters have no keys: MAP VALUE adds one.",
+    .description = "Writes one entry of a loaded map. " RAWBPF_WRITTEN
+                   "In a per-CPU map, the values of all CPUs are set. For a map that holds programs or maps, VALUE is an id, a "
+                   "name or a pin. Queues, stacks and bloom filters have no keys: MAP VALUE adds one.",
     .options = kSetOptions,
     .examples = kSetExamples,
     .operand = "MAP KEY VALUE",
@@ -133,8 +132,7 @@ const Command kMapSet{
 const Command kMapDelete{
     .name = "map delete",
     .summary = "remove a key",
-    .description = "Removes one entry of a loaded map, whoever made it. " RAWBPF_WRITTEN
-                   "Status 1 where the key isn't there, and for arrays, "
+    .description = "Removes one entry of a loaded map. " RAWBPF_WRITTEN "Status 1 where the key isn't there, and for arrays, "
                    "whose elements stay.",
     .options = kDoOptions,
     .examples = kDeleteExamples,
@@ -147,9 +145,8 @@ const Command kMapDelete{
 const Command kMapPin{
     .name = "map pin",
     .summary = "give a map a path, which keeps it",
-    .description =
-        "Pins a loaded map at a path on a bpf file system: it stays until the path is removed, though nobody holds it. "
-        "A name, an id or the path of another pin says which map.",
+    .description = "Pins a loaded map at a path on a bpf file system: it stays until the path is removed, even if no process "
+                   "holds it. The map is given by its name, its id or the path of another pin.",
     .options = kDoOptions,
     .examples = kPinExamples,
     .operand = "MAP PATH",

@@ -17,13 +17,13 @@ namespace {
 constexpr std::string_view kWho = "rawbpf map watch";
 
 constexpr Option kOptions[] = {
-    every_option("how long it is from one look to the next: 1, 200ms, 1m"),
+    every_option("the interval at which the map is read: 1, 200ms, 1m"),
     kLooksDurationOption,
-    {.name = "changes", .help = "only what changes: not what the map holds at the first look", .section = "What"},
+    {.name = "changes", .help = "show only changes, not the entries that the map has at the start", .section = "What"},
     {.name = "memory",
      .kind = Kind::text,
      .argument = "SIZE",
-     .help = "the most that a copy of the map may take; there are two: 64M, 2G; at least 1M",
+     .help = "the most memory for one of the two copies of the map: 64M, 2G; at least 1M",
      .fallback = "256M"},
     format_option("text", "text json"),
     kJsonOption,
@@ -79,14 +79,13 @@ const Command kMapWatch{
     .name = "map watch",
     .summary = "show what changes in a map",
     .description =
-        "Shows what a loaded map holds, and then, look by look, each key that is new (+), gone (-) or has another value (~, the "
-        "old one and the new one), with the seconds since the start; of an object's global variables those that changed. A name, "
-        "an id or the path of a pin says which map, whoever made it. Keys and values are shown as by rawbpf map dump; elements "
-        "of "
-        "arrays that are zero aren't shown until they change. In JSON a change is a line with before and after, each with "
-        "bpftool's fields.\n\n"
-        "The kernel tells nobody that a map changes: each look reads all of it. What comes and goes between two looks is missed. "
-        "rawbpf keeps two copies of the map, each at most as large as --memory says.",
+        "Shows the entries of a loaded map. Then it reads the map again at an interval, and shows each key that is new (+), was "
+        "removed (-) or has another value (~, the old value and the new one), with the seconds since the start. Of an object's "
+        "global variables, it shows those that changed. The map is given by its name, its id or the path of a pin. Keys and "
+        "values are shown as rawbpf map dump does; elements of arrays that are zero aren't shown until they change. In JSON, a "
+        "change is a line with before and after, each with bpftool's fields.\n\n"
+        "The kernel doesn't report changes of a map, so rawbpf reads the whole map each time. It misses a key that is added and "
+        "removed between two reads. rawbpf keeps two copies of the map, each at most as large as --memory says.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "ID|NAME|PIN",

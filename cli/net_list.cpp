@@ -50,7 +50,7 @@ const Command kNetList{
                    "tcx (6.6), netkit (6.7); and those of the namespace: flow dissectors, sk_lookup and netfilter (6.4). A "
                    "program that was attached "
                    "through a link has the link's id. Other namespaces are listed from within: ip netns exec, nsenter -n.\n\n"
-                   "Links and names of programs need CAP_SYS_ADMIN; without it what they would say is missing.",
+                   "Reading links and the names of programs needs CAP_SYS_ADMIN; without it, the list leaves them out.",
     .options = kOptions,
     .examples = kExamples,
     .run = run_net,

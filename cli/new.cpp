@@ -73,16 +73,13 @@ int run_new(const Arguments &a) {
 const Command kNew{
     .name = "new",
     .summary = "write a small project to begin with",
-    .description =
-        "Makes a folder NAME with a BPF program, a Makefile, a test and a README. KIND is what the program does: hello prints a "
-        "line; "
-        "map counts executed programs; ringbuf sends a record for each of them; uprobe counts calls of a function of a program "
-        "that comes along; xdp drops packets for one port. experiment writes an experiment for rawbpf run instead, with a "
-        "parameter to "
-        "sweep.\n\n"
-        "make builds NAME.o, in whichever language it is written, and make test tests it: in the emulator, and as root also in "
-        "the kernel. make RAWBPF=PATH takes a rawbpf that isn't installed; BPF_CFLAGS and RAWBPF_FLAGS are the flags for C and "
-        "for C++, which otherwise come from pkg-config.",
+    .description = "Makes a folder NAME with a BPF program, a Makefile, a test and a README. KIND is what the program does: "
+                   "hello prints a line; map counts executed programs; ringbuf sends a record for each of them; uprobe counts "
+                   "calls of a function in an example program, which is in the folder; xdp drops packets for one port. "
+                   "experiment writes an experiment for rawbpf run instead, with a parameter to sweep.\n\n"
+                   "make builds NAME.o, in whichever language it is written, and make test tests it: in the emulator, and as "
+                   "root also in the kernel. make RAWBPF=PATH takes a rawbpf that isn't installed; BPF_CFLAGS and RAWBPF_FLAGS "
+                   "are the flags for C and for C++, which otherwise come from pkg-config.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "KIND NAME",

@@ -28,7 +28,7 @@ constexpr Option kOptions[] = {
      .section = "What",
      .excludes = "what"},
     {.name = "machine", .help = "the machine code, as bytes", .excludes = "what"},
-    {.name = "profile", .help = "where in the machine code it spends its time: a clock looks", .excludes = "what"},
+    {.name = "profile", .help = "sample where in the machine code the program spends its time", .excludes = "what"},
     {.name = "duration",
      .letter = 'd',
      .kind = Kind::seconds,
@@ -39,7 +39,7 @@ constexpr Option kOptions[] = {
      .letter = 'F',
      .kind = Kind::count,
      .argument = "HZ",
-     .help = "--profile: how many times per second each CPU is looked at",
+     .help = "--profile: samples per second on each CPU",
      .fallback = "4999",
      .least = 1},
     {.name = "source", .help = "with the lines of source that they come from", .section = "Output"},
@@ -84,12 +84,13 @@ Result<std::string> profile(const Arguments &a, int program) {
     } else {
         text = printable_lines(samples.text());
     }
-    say(format("{}: {} of {} samples of the kernel were in the program, by the {}{}\n", kWho, render::grouped(samples.inside()),
-               render::grouped(samples.inside() + samples.elsewhere()), clock.hardware() ? "CPU's cycles" : "kernel's clock",
+    say(format("{}: {} of {} samples of the kernel were in the program, counted by the {}{}\n", kWho,
+               render::grouped(samples.inside()), render::grouped(samples.inside() + samples.elsewhere()),
+               clock.hardware() ? "CPU's cycles" : "kernel's clock",
                clock.lost() == 0 ? std::string() : format("; {} were lost", render::grouped(clock.lost()))));
     if (samples.inside() == 0)
-        say(format("{}: it didn't run, or not for long{}\n", kWho,
-                   clock.hardware() ? "" : "; without a hardware clock code that runs with interrupts off isn't met"));
+        say(format("{}: no sample hit the program: it didn't run, or only for a short time{}\n", kWho,
+                   clock.hardware() ? "" : "; without a hardware counter, code that runs with interrupts off gets no samples"));
     return text;
 }
 
@@ -143,15 +144,13 @@ const Command kProgDump{
     .name = "prog dump",
     .summary = "show the instructions or the machine code of a loaded program",
     .description =
-        "Shows what the kernel runs: the instructions of a loaded program as its verifier left them, with the names "
-        "of maps, functions and helpers "
-        "(as rawbpf disasm --prog does), or with --machine the bytes that its compiler made, function by function. An "
-        "id, a name or a pin says which. "
-        "With -f binary they are written as they are.\n\n"
-        "--profile looks for some seconds, many times per second, at which instruction of the kernel each CPU is, and "
-        "shows how often that was in the program, by its lines of source where it has them, else by places in its "
-        "machine code. Time in helpers isn't its own; rawbpf top shows what a run takes as a whole. Without a hardware "
-        "clock (in most virtual machines) code that runs with interrupts off is never met.",
+        "Shows what the kernel runs: the instructions of a loaded program as its verifier left them, with the names of maps, "
+        "functions and helpers (as rawbpf disasm --prog does), or with --machine the machine code of its JIT compiler, function "
+        "by function. The program is given by its id, its name or a pin. -f binary writes the bytes unchanged.\n\n"
+        "--profile samples the instruction pointer of each CPU for some seconds. It shows how many samples were in the program, "
+        "by source line if the program has line information, otherwise by address in its machine code. Time in helper functions "
+        "isn't counted; rawbpf top shows the time of whole runs. Without a hardware counter (in most virtual machines), code "
+        "that runs with interrupts off gets no samples.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "ID|NAME|PIN",
@@ -163,9 +162,8 @@ const Command kProgDump{
 const Command kProgPin{
     .name = "prog pin",
     .summary = "give a program a path, which keeps it",
-    .description =
-        "Pins a loaded program at a path on a bpf file system: it stays until the path is removed, though nobody holds it. "
-        "An id, a name or the path of another pin says which program.",
+    .description = "Pins a loaded program at a path on a bpf file system: it stays loaded until the path is removed, even if no "
+                   "process holds it. The program is given by its id, its name or the path of another pin.",
     .options = kPinOptions,
     .examples = kPinExamples,
     .operand = "PROGRAM PATH",

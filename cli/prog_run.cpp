@@ -27,7 +27,7 @@ constexpr Option kOptions[] = {
     {.name = "repeat",
      .kind = Kind::count,
      .argument = "N",
-     .help = "run it so often",
+     .help = "run it N times",
      .section = "How",
      .fallback = "1",
      .least = 1,
@@ -39,7 +39,7 @@ constexpr Option kOptions[] = {
      .kind = Kind::text,
      .written = true,
      .argument = "FILE",
-     .help = "write the packet as it is afterwards"},
+     .help = "write the packet to this file after the run"},
     syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
@@ -101,12 +101,11 @@ int run_prog(const Arguments &a) {
 const Command kProgRun{
     .name = "prog run",
     .summary = "run a loaded program on data of your own",
-    .description = "Runs a program that is loaded, whoever loaded it, by BPF_PROG_TEST_RUN (4.12), and prints what it returned "
-                   "and how long a run took. "
-                   "An id, a name or a pin says which. Its maps are the real ones: what it writes stays.\n\n"
+    .description = "Runs a loaded program with BPF_PROG_TEST_RUN (4.12), and prints what it returned and how long a run took. "
+                   "The program is given by its id, its name or a pin. It uses its real maps: what it writes to them stays.\n\n"
                    "The kernel runs socket, XDP, tc, cgroup and other programs that take packets, raw tracepoints (5.10; "
-                   "--context has their arguments) and syscall "
-                   "programs (5.14); others are unsupported (status 3). rawbpf exec runs programs that aren't loaded.",
+                   "--context has their arguments) and syscall programs (5.14); others are unsupported (status 3). rawbpf exec "
+                   "runs programs that aren't loaded.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "ID|NAME|PIN",

@@ -37,7 +37,7 @@ struct ProgramInput {
     bool packet = false;
     std::vector<LabelPlace> labels; ///< of source text
 
-    /// How the verifier is asked about the program as it is run: with memory, or with its own context.
+    /// The verifier's options for the program as it is run: with memory, or with its own context.
     [[nodiscard]] verifier::VerifyOptions verify_options() const;
 };
 /// Where a command's table has these rows.

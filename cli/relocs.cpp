@@ -48,7 +48,7 @@ int run_relocs(const Arguments &a) {
 
 const Command kRelocs{
     .name = "relocs",
-    .summary = "show how an object's CO-RE relocations come out",
+    .summary = "show how an object's CO-RE relocations resolve",
     .description = "Shows every CO-RE relocation of an object: the instruction, what it depends on, its value in the types that "
                    "the object was compiled with and in the kernel's types, and each type of that name that didn't match, with "
                    "the reason. A relocation is \"missing\" if the kernel has no match; it is \"guarded\" if the program asks "

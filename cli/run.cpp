@@ -35,16 +35,15 @@ constexpr Option kOptions[] = {
      .kind = Kind::text,
      .repeatable = true,
      .argument = "NAME=VALUE",
-     .help = "the value of a parameter of the experiment, in place of the one that it states. With several values, separated by "
-             "commas, the experiment is run with each, and the figures that its `measure` lines name are put side by side; with "
-             "several parameters, with each combination. A comma within a value is written \\,",
+     .help = "set a parameter of the experiment, instead of the value in the file. With several values, separated by commas, "
+             "rawbpf runs the experiment with each of them and shows the figures of its `measure` lines side by side; with "
+             "several parameters, it runs each combination. A comma within a value is written \\,",
      .section = "What to run"},
     {.name = "repeat",
      .kind = Kind::count,
      .argument = "N",
-     .help = "run it so often, the variants of --set in turn, each once before to warm up, and show minimum, median, the "
-             "median's 95 % "
-             "interval and the MAD of each figure",
+     .help = "run it N times, after one run to warm up, and show minimum, median, the median's 95 % confidence interval and the "
+             "median absolute deviation (MAD) of each figure. Variants of --set take turns",
      .least = 1,
      .most = 10'000},
     {.name = "list", .help = "list the experiments that can be named without a path, and what each does"},
@@ -55,28 +54,28 @@ constexpr Option kOptions[] = {
      .letter = 'd',
      .kind = Kind::seconds,
      .argument = "SECONDS",
-     .help = "how long steps wait that don't say it: 3, 0.5, 200ms, 2m; otherwise until COMMAND or the experiment's own commands "
-             "end, or Ctrl-C",
+     .help =
+         "how long a step waits that names no time: 3, 0.5, 200ms, 2m; otherwise until COMMAND or the experiment's own commands "
+         "end, or Ctrl-C",
      .section = "How long"},
     {.name = "record",
      .kind = Kind::file,
      .written = true,
      .argument = "FILE",
-     .help = "write what the kernel and the commands said to this file, too, for --replay",
+     .help = "also write what the kernel and the commands returned to this file, for --replay",
      .section = "Recordings",
      .excludes = "elsewhere"},
     {.name = "replay",
      .kind = Kind::file,
      .argument = "FILE",
-     .help = "carry out the recorded experiment again, or the one that is named instead, with what was recorded in place of the "
-             "kernel and its commands: steps, tables, expectations, in any format, without privileges; no wait takes time",
+     .help = "carry out the recorded experiment again, or the one given by FILE, with the recorded data instead of the kernel "
+             "and the commands. It prints tables and checks expectations in any format, needs no privileges, and doesn't wait",
      .excludes = "elsewhere"},
     {.name = "kernel",
      .kind = Kind::text,
      .argument = "NAME[,NAME...]",
-     .help = "carry it out on these kernels instead of this one, each in a guest (rawbpf vm, which lists the names), with the "
-             "programs "
-             "of its workloads as they are here",
+     .help = "carry it out on these kernels instead of this one, each in a guest (rawbpf vm --list lists the names). The guest "
+             "gets copies of the programs that its workloads run",
      .section = "On other kernels",
      .excludes = "elsewhere"},
     {.name = "count",
@@ -152,8 +151,8 @@ bool measures(const experiment::Experiment &e) {
 }
 
 Error nothing_measured(const InputFile &file) {
-    return make_error(Errc::invalid_argument, format("{} measures nothing that could be put side by side", file.name()),
-                      "a line `measure NAME = VALUE` names a figure");
+    return make_error(Errc::invalid_argument, format("{} has no figures to compare", file.name()),
+                      "add a line `measure NAME = VALUE` for each figure");
 }
 
 Error in_variant(Error error, const experiment::Variant &variant) {
@@ -223,8 +222,8 @@ int run_elsewhere(const Arguments &a, const InputFile &file, const experiment::V
     Result<std::string> path = whole_path(file.name());
     if (!path)
         return complain(kWho,
-                        make_error(Errc::invalid_argument, format("{} can't be taken to a guest", file.name()),
-                                   "the experiment has to be a file"),
+                        make_error(Errc::invalid_argument, format("{} can't be copied to a guest", file.name()),
+                                   "save the experiment as a file"),
                         2);
     if (Result<void> emptied = output.empty(); !emptied) return complain(kWho, emptied.error(), 1);
     output.keep();
@@ -282,8 +281,8 @@ int replay(const Arguments &a) {
     if (variants->size() > 1 || a.has(option("repeat")) || a.has(option("check")) || a.has(option("emulate")) ||
         !a.workload().empty())
         return complain(kWho,
-                        make_error(Errc::invalid_argument, "--replay is of one run, which was carried out already",
-                                   "without --set of several values, --repeat, --check, --emulate and a command"),
+                        make_error(Errc::invalid_argument, "--replay repeats one recorded run",
+                                   "leave out --repeat, --check, --emulate, the command, and --set with several values"),
                         2);
     if (!a.operands().empty()) {
         Result<InputFile> edited = open_experiment(a.operands()[0]);
@@ -336,13 +335,17 @@ int run_run(const Arguments &a) {
     const bool series = variants->size() > 1 || a.has(option("repeat"));
     if (a.has(option("kernel"))) return run_elsewhere(a, *file, variants->front(), series, *output);
     if (a.has(option("count")))
-        return complain(kWho, make_error(Errc::invalid_argument, "--count is about guests", "--kernel NAME boots one"), 2);
+        return complain(kWho,
+                        make_error(Errc::invalid_argument, "--count needs --kernel: it sets what the clock of a guest counts",
+                                   "--kernel NAME boots one"),
+                        2);
     std::optional<Output> recording;
     if (a.has(option("record"))) {
         if (series)
-            return complain(
-                kWho,
-                make_error(Errc::invalid_argument, "--record is of one run", "without --repeat, and one value of each --set"), 2);
+            return complain(kWho,
+                            make_error(Errc::invalid_argument, "--record records one run",
+                                       "leave out --repeat, and give each --set one value"),
+                            2);
         Result<Output> opened = Output::open(a.text(option("record")));
         if (!opened) return complain(kWho, opened.error(), 1);
         recording.emplace(std::move(*opened));
@@ -394,24 +397,21 @@ int run_run(const Arguments &a) {
 const Command kRun{
     .name = "run",
     .summary = "carry out an experiment: probes, workload, steps, expectations in one text file",
-    .description =
-        "Carries out the experiment in FILE. It compiles its probes, assembles its assembly, loads its objects, attaches them, "
-        "starts its "
-        "commands and does its steps in the order of the lines; in the end, whatever happens, everything is released. NAME is an "
-        "experiment that comes with rawbpf, which --list lists. A COMMAND on the command line is started before the first "
-        "step.\n\n"
-        "A small one counts who reads, for five seconds:\n\n"
-        "  on tracepoint:syscalls:sys_enter_read { @reads[comm] = count() }\n"
-        "  wait 5s\n"
-        "  print reads top 10\n"
-        "  expect sum(reads) > 0\n\n"
-        "An experiment without steps runs until Ctrl-C and shows its events and maps. rawbpf help experiment, and "
-        "rawbpf-experiment(5), describe the language.\n\n"
-        "If an expectation doesn't hold, rawbpf shows the values in it and ends with status 4. Ctrl-C ends what waits without "
-        "end, and the "
-        "steps behind it are done; where a step waits for a time or a workload, Ctrl-C interrupts the experiment: results are "
-        "still printed, "
-        "expectations are not judged, and the status is 1 if there are any.",
+    .description = "Carries out the experiment in FILE. rawbpf compiles its probes, assembles its assembly, loads its objects, "
+                   "attaches them, starts its commands and carries out its steps in the order of the lines. At the end it "
+                   "releases everything, also after an error. NAME is one of the experiments that come with rawbpf; --list lists "
+                   "them. A COMMAND on the command line is started before the first step.\n\n"
+                   "This small experiment counts reads by command, for five seconds:\n\n"
+                   "  on tracepoint:syscalls:sys_enter_read { @reads[comm] = count() }\n"
+                   "  wait 5s\n"
+                   "  print reads top 10\n"
+                   "  expect sum(reads) > 0\n\n"
+                   "An experiment without steps runs until Ctrl-C and shows its events and maps. rawbpf help experiment, and "
+                   "rawbpf-experiment(5), describe the language.\n\n"
+                   "If an expectation doesn't hold, rawbpf shows the values in it and ends with status 4. If a step waits "
+                   "without a limit, Ctrl-C ends that step and the experiment goes on with the next one. If a step waits for a "
+                   "time or a workload, Ctrl-C interrupts the experiment: rawbpf still prints results, but doesn't check "
+                   "expectations; if there are any, the status is 1.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE|NAME",

@@ -1,5 +1,6 @@
 // The guest gets the experiment at the path that it has here, with everything that it names: objects, packets, libraries, and the
-// programs of its workloads as they are here, with their shared libraries. So figures of several kernels are about the kernels.
+// programs of its workloads, copied from this machine with their shared libraries. So the figures of several kernels differ only
+// because of the kernels.
 #include "cli/run_guests.h"
 
 #include <algorithm>

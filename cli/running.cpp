@@ -114,8 +114,8 @@ Result<uint32_t> ring_bytes(const Arguments &a, Id ring) {
 
 Result<void> check_no_children(const Arguments &a, Id no_children, Id pid, bool also) {
     if (!a.has(no_children) || a.has(pid) || (also && !a.workload().empty())) return {};
-    return wrong_usage("--no-children is about processes, and none is given",
-                       also ? "-p PID, or -- COMMAND" : "-p PID; without it all processes are meant");
+    return wrong_usage("--no-children needs a process",
+                       also ? "-p PID, or -- COMMAND" : "-p PID; without it, all processes are traced");
 }
 
 Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids) {

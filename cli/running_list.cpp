@@ -45,7 +45,7 @@ template <ObjectKind kind> Result<Row<kind>> ask(int fd, running::Names &names, 
 /// What was there a moment ago: a link that was detached.
 bool has_gone(const Error &error) { return error.os == ENOENT || error.os == ENODEV || error.os == ENOLINK; }
 
-/// A program whose device went is still there, and so is its id, but nothing else is told of it.
+/// If the device of a program is gone, the program and its id still exist, but the kernel returns nothing else about it.
 template <ObjectKind kind> Result<Row<kind>> ask_even_orphaned(uint32_t id, int fd, running::Names &names, bool fdinfo) {
     Result<Row<kind>> row = ask<kind>(fd, names, fdinfo);
     if constexpr (kind == ObjectKind::program)
@@ -105,12 +105,11 @@ template <ObjectKind kind, bool whole> int run_running(const Arguments &a) {
 }
 
 #define RAWBPF_LISTED                                                                                                            \
-    "\n\nrawbpf shows which processes hold each of them (by their descriptors), where it is pinned, and names beside ids. In "   \
-    "JSON, "                                                                                                                     \
-    "each is an object on a line of its own. Fields are called as bpftool's where they mean the same; what isn't known is "      \
-    "null. "                                                                                                                     \
-    "Listing needs CAP_SYS_ADMIN (status 3 without it)."
-#define RAWBPF_NAMED "A name, an id or the path of a pin says which; without one, all are shown. "
+    "\n\nFor each, rawbpf shows which processes hold it (have a descriptor of it), where it is pinned, and names beside ids. "   \
+    "In JSON, each is one object on its own line. Fields have bpftool's names where they mean the same; unknown values are "     \
+    "null. Listing needs CAP_SYS_ADMIN (status 3 without it)."
+
+#define RAWBPF_NAMED "Each is given by its name, its id or the path of a pin; without one, all are shown. "
 
 constexpr Example kProgListExamples[] = {
     {"sudo rawbpf prog list", "every program: its type, size, age, maps, and who holds it"},
@@ -132,9 +131,8 @@ constexpr Example kBtfShowExamples[] = {{"sudo rawbpf btf show vmlinux", "the ke
 const Command kProgList{
     .name = "prog list",
     .summary = "list the programs in the kernel",
-    .description =
-        "Lists every BPF program that is loaded, whoever loaded it. Names are whole: the kernel keeps 15 characters, and "
-        "rawbpf takes the rest from the program's BTF." RAWBPF_LISTED,
+    .description = "Lists every loaded BPF program, with its full name: the kernel keeps 15 characters of a name, and rawbpf "
+                   "takes the rest from the program's BTF." RAWBPF_LISTED,
     .options = kOptions,
     .examples = kProgListExamples,
     .run = run_running<ObjectKind::program, false>,
@@ -155,7 +153,7 @@ const Command kProgShow{
 const Command kMapList{
     .name = "map list",
     .summary = "list the maps in the kernel",
-    .description = "Lists every map, whoever made it." RAWBPF_LISTED,
+    .description = "Lists every map in the kernel." RAWBPF_LISTED,
     .options = kOptions,
     .examples = kMapListExamples,
     .run = run_running<ObjectKind::map, false>,
@@ -211,8 +209,9 @@ const Command kBtfList{
 const Command kBtfShow{
     .name = "btf show",
     .summary = "show who uses loaded types (BTF)",
-    .description = "Shows loaded BTF, a line a property. An id, or the name of a module or vmlinux, says which; without one, all "
-                   "are shown." RAWBPF_LISTED,
+    .description =
+        "Shows loaded BTF, a line a property. It is given by its id, or by the name of a module or vmlinux; without one, all "
+        "are shown." RAWBPF_LISTED,
     .options = kOptions,
     .examples = kBtfShowExamples,
     .operand = "ID|NAME",

@@ -193,7 +193,7 @@ void Interactive::go_to() {
     const std::string word = ask("go to step");
     if (word.empty()) return;
     if (!is_number(word) || word.size() > 15) {
-        options.message = format("{}: that is no number of steps", word);
+        options.message = format("{} isn't a number of steps", word);
         return;
     }
     const uint64_t wanted = std::stoull(word);
@@ -201,7 +201,7 @@ void Interactive::go_to() {
     const uint64_t at = walk.machine().executed();
     options.message = !walk.fault().empty() ? std::string()
                       : at < wanted         ? format("the program ends after {} steps", at)
-                                            : format("{} is as far back as is remembered", at);
+                                            : format("{} is the earliest step that is still recorded", at);
 }
 
 void Interactive::watch() {
@@ -225,7 +225,7 @@ bool Interactive::act(int key, bool &moved) {
         return true;
     case 'b':
     case kLeft:
-        if (!walk.back()) options.message = "this is the beginning (or as far back as is remembered)";
+        if (!walk.back()) options.message = "this is the first step that is recorded";
         return true;
     case 'o': walk.over(); return true;
     case 'l': walk.next_line(); return true;
@@ -319,17 +319,16 @@ int run_step(const Arguments &a) {
 const Command kStep{
     .name = "step",
     .summary = "walk through a program, forwards and backwards",
-    .description =
-        "Runs a program in the emulator one instruction at a time and shows registers, stack, memory and code, with what the "
-        "last step changed and the source line. Beside the numbers stands what a verifier knows of them on the way that this run "
-        "went, and its verdict on the program (rawbpf verify). Steps can be undone, maps and memory included; rawbpf remembers "
-        "some 200,000 of them. Programs and memory are given as for rawbpf exec. The command needs no privileges.\n\n"
-        "Keys: n, space or right: next. b or left: back. o: over a call. l: to another source line. c: run on to a breakpoint, a "
-        "change of a watched register, or the end, C: back to one or the beginning. g: go to a step by its number. up, down and "
-        "t: "
-        "move a cursor and set or remove a breakpoint there. w: watch a register. m: below the stack, the memory, the maps' "
-        "contents or the calls; PageDown shows more. v: hide what the verifier knows. h: home, the beginning. ?: help. q: quit. "
-        "The screen follows the terminal's size.",
+    .description = "Runs a program in the emulator one instruction at a time and shows registers, stack, memory and code, with "
+                   "what the last step changed and the source line. Beside each value, it shows what a verifier knows of it on "
+                   "the path that this run took, and the verifier's verdict on the program (rawbpf verify). Steps can be undone, "
+                   "maps and memory included; rawbpf remembers some 200,000 of them. Programs and memory are given as for rawbpf "
+                   "exec. The command needs no privileges.\n\n"
+                   "Keys: n, space or right: next. b or left: back. o: step over a call. l: run to the next source line. c: run "
+                   "on to a breakpoint, a change of a watched register, or the end, C: back to one or the beginning. g: go to a "
+                   "step by its number. up, down and t: move a cursor and set or remove a breakpoint there. w: watch a register. "
+                   "m: below the stack, the memory, the maps' contents or the calls; PageDown shows more. v: hide what the "
+                   "verifier knows. h: home, the beginning. ?: help. q: quit. The screen follows the terminal's size.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "[FILE|-] [HEX]",

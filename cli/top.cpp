@@ -25,7 +25,7 @@ constexpr Option kOptions[] = {
     {.name = "top",
      .kind = Kind::count,
      .argument = "N",
-     .help = "at most N programs; on a terminal as many as it has lines",
+     .help = "show at most N programs; by default, on a terminal, as many as fit",
      .section = "What",
      .least = 1},
     {.name = "all", .help = "also programs that didn't run in the interval"},
@@ -98,15 +98,13 @@ const Command kTop{
     .name = "top",
     .summary = "show which BPF programs run, how often, and what they cost",
     .description =
-        "Shows the programs in the kernel, whoever loaded them, by the time that they took in the last interval: runs a second, "
-        "share of a CPU, mean time of a run, the worst mean of an interval so far (the kernel keeps no maximum), runs since the "
-        "program "
-        "was loaded as far as they were counted, its age, and who holds it. On a terminal the table is redrawn; elsewhere each "
-        "interval is "
-        "a table or, in JSON, lines of type prog_activity and one of type interval.\n\n"
-        "The kernel counts while this runs (BPF_ENABLE_STATS, 5.8; before it the sysctl kernel.bpf_stats_enabled, which is put "
-        "back). Counting "
-        "itself costs each run some 20 to 50 ns. Needs CAP_SYS_ADMIN (status 3 without it).",
+        "Shows all programs in the kernel, sorted by the time that they took in the last interval: runs per second, share of a "
+        "CPU, mean time of a run, the worst mean of an interval so far (the kernel keeps no maximum), the counted runs since the "
+        "program was loaded, its age, and which processes hold it. On a terminal the table is redrawn; elsewhere each interval "
+        "is a table or, in JSON, lines of type prog_activity and one of type interval.\n\n"
+        "While top runs, the kernel counts runs and their time (BPF_ENABLE_STATS since 5.8; before that, rawbpf sets the sysctl "
+        "kernel.bpf_stats_enabled and restores it at the end). Counting costs each run about 20 to 50 ns. The command needs "
+        "CAP_SYS_ADMIN (status 3 without it).",
     .options = kOptions,
     .examples = kExamples,
     .run = run_top,

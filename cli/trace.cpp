@@ -58,7 +58,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
     {"sudo rawbpf trace 'uprobe:./prog:*' -r -f chrome -o prog.json -- ./prog", "a timeline for ui.perfetto.dev"},
     {"sudo rawbpf trace uprobe:libc:malloc --stack -f svg -o malloc.svg -- ./prog", "who allocates, as a flame graph"},
-    {"sudo rawbpf trace --list 'tracepoint:sched:*'", "what there is"},
+    {"sudo rawbpf trace --list 'tracepoint:sched:*'", "list the tracepoints that match"},
 };
 
 constexpr Example kUsdtExamples[] = {
@@ -417,7 +417,7 @@ const Command kTrace{
         "A PROBE is kprobe:GLOB, kretprobe:GLOB, fentry:GLOB, fexit:GLOB, uprobe:PATH:GLOB, uretprobe:PATH:GLOB, "
         "tracepoint:CATEGORY:GLOB, raw_tp:NAME, syscall:GLOB or usdt:FILE:PROVIDER:NAME. A GLOB alone means functions of the "
         "kernel; rawbpf attaches in the best way that this kernel has, and says which. kprobe:NAME+OFFSET and "
-        "uprobe:PATH:NAME+OFFSET attach inside a function, at the instruction OFFSET bytes (16, 0x10) behind its beginning; the "
+        "uprobe:PATH:NAME+OFFSET attach inside a function, at the instruction OFFSET bytes (16, 0x10) after its beginning; the "
         "arguments shown are then the current values of the registers in which the function got its arguments. System calls of "
         "32-bit programs have numbers of their own and aren't shown.\n\n"
         "With -- COMMAND, rawbpf runs the command, traces it and everything that it starts, from the first instruction on, and "

@@ -23,7 +23,7 @@ constexpr Option kOptions[] = {
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"rawbpf verify count.asm", "would this kernel's verifier take it"},
+    {"rawbpf verify count.asm", "would the kernel's verifier accept it"},
     {"rawbpf verify reads.exp", "all programs of an experiment"},
     {"rawbpf verify prog.bpf.o --kernel 5.10 --btf 5.10.btf", "would that of 5.10"},
 };
@@ -43,19 +43,14 @@ int run_verify(const Arguments &a) {
 
 const Command kVerify{
     .name = "verify",
-    .summary = "tell whether the kernel's verifier would take a program",
-    .description =
-        "Verifies programs by a model of the kernel's verifier (runtime/verifier), without a kernel and without privileges. A "
-        "file "
-        "is an object, source text for the assembler, an experiment (FILE.exp), or instructions in hex. The messages are those "
-        "of rawbpf load: the place, "
-        "the registers, what helps.\n\n"
-        "The model is of a kernel that gives all privileges and compiles programs. What it doesn't model it says: \"not decided: "
-        "WHAT\". That are other types of programs than socket filters, kprobes, tracepoints, raw tracepoints, perf events, XDP, "
-        "tc "
-        "and cgroup_skb; calls of kernel functions; callbacks, dynptrs, iterators, timers, sockets, pointers to kernel objects, "
-        "maps of maps, arenas.\n\n"
-        "The exit status is 0 if all programs are accepted, 1 if one is refused, else 3 if one is not decided.",
+    .summary = "tell whether the kernel's verifier would accept a program",
+    .description = "Verifies programs with a model of the kernel's verifier (runtime/verifier). It needs no kernel and no "
+                   "privileges. A file is an object, source text for the assembler, an experiment (FILE.exp), or instructions in "
+                   "hex. The messages are the same as those of rawbpf load: the place, the registers, and what would help.\n\n"
+                   "The model assumes a loader with all privileges and a kernel with a JIT compiler. If a program uses something "
+                   "that isn't modelled, the verdict is \"not decided: WHAT\"; programs of type EXT are an example. "
+                   "runtime/verifier/README.md lists the others.\n\n"
+                   "The exit status is 0 if all programs are accepted, 1 if one is refused, else 3 if one is not decided.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE|-",

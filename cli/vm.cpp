@@ -1,5 +1,5 @@
-// `rawbpf vm`: rawbpf, or any command, on another kernel; `rawbpf vm bundle`: a folder that can do that elsewhere. The work is
-// done by the script that guests.h names; these turn into it.
+// `rawbpf vm`: rawbpf, or any command, on another kernel; `rawbpf vm bundle`: a folder that can do that elsewhere. The script
+// that guests.h names does the work; these commands exec it.
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
@@ -34,15 +34,14 @@ constexpr Option kOptions[] = {
     {.name = "instruction-ns",
      .kind = Kind::count,
      .argument = "N",
-     .help =
-         "with one CPU, the guest's clock counts its instructions: so many nanoseconds each, a power of two. The same command "
-         "takes the same time then, whatever the host does. 0: the host's clock",
+     .help = "with one CPU, the guest's clock counts its instructions: N nanoseconds for each, a power of two. The same command "
+             "then takes the same time, whatever load the host has. 0: use the host's clock",
      .fallback = "4",
      .most = 1024},
     {.name = "timeout",
      .kind = Kind::count,
      .argument = "N",
-     .help = "end the guest after so many seconds",
+     .help = "end the guest after N seconds",
      .fallback = "120",
      .least = 1},
     {.name = "file",
@@ -60,12 +59,12 @@ constexpr Option kOptions[] = {
     {.name = "directory", .kind = Kind::text, .argument = "PATH", .help = "where COMMAND runs, in the guest", .fallback = "/tmp"},
     {.name = "bare", .help = "a root that holds rawbpf and nothing else, and nothing mounted but /dev"},
     {.name = "append", .kind = Kind::text, .argument = "WORDS", .help = "more for the kernel's command line"},
-    {.name = "quiet", .letter = 'q', .help = "say nothing but what COMMAND says, and what went wrong", .section = "Other"},
+    {.name = "quiet", .letter = 'q', .help = "print only the output of COMMAND, and errors", .section = "Other"},
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"rawbpf vm -- rawbpf doctor", "what could be done on Linux 6.12?"},
+    {"rawbpf vm -- rawbpf doctor", "what would work on Linux 6.12?"},
     {"rawbpf vm -k 5.10,6.12 -q --file a.o:/a.o -- rawbpf load --json /a.o >all.json",
      "verify an object on two kernels; rawbpf compare all.json says what differs"},
     {"rawbpf vm --list", "which kernels there are"},
@@ -128,15 +127,12 @@ const Command kVm{
     .summary = "run rawbpf, or any command, on another kernel",
     .description =
         "Boots Debian's kernels under QEMU, without KVM and without root, and runs COMMAND in each: this rawbpf, busybox's "
-        "programs, and what --file "
-        "brings. Its standard output, standard error and exit status come back; the guest then ends. Nothing on this machine "
-        "changes: kernels "
-        "are downloaded from the package archive of this Debian and kept in ~/.cache/rawbpf-vm (or where RAWBPF_VM_CACHE says), "
-        "modules included.\n\n"
-        "It takes python3, qemu-system-x86 and busybox-static, and apt to get a kernel. A guest of another architecture needs a "
-        "static "
-        "rawbpf for it, in a folder that RAWBPF_DIST_arm64 or RAWBPF_DIST_amd64 names. If a kernel can't be had, the exit status "
-        "is 3.",
+        "programs, and what --file brings. rawbpf passes on its standard output, standard error and exit status, and ends the "
+        "guest. rawbpf installs nothing on this machine: it downloads kernels and their modules from the package archive of this "
+        "Debian, and keeps them in ~/.cache/rawbpf-vm (or the folder that RAWBPF_VM_CACHE names).\n\n"
+        "The command needs python3, qemu-system-x86 and busybox-static, and apt to download a kernel. A guest of another "
+        "architecture needs a static rawbpf for it, in the folder that RAWBPF_DIST_arm64 or RAWBPF_DIST_amd64 names. If a kernel "
+        "isn't available, the exit status is 3.",
     .options = kOptions,
     .examples = kExamples,
     .workload = true,
@@ -150,12 +146,13 @@ const Command kVmBundle{
         "Makes the folder DIR, which works offline and without root on any Linux of this architecture: rawbpf as one static file "
         "for x86_64 and for arm64, the lessons, the kernels, QEMU and Python with their libraries, which are used where a system "
         "has none of its own. Its first command is ./start; README.md in it has the steps for Linux, WSL2, macOS and containers. "
-        "When all is there, a guest is booted with nothing but what is in DIR.\n\n"
-        "It takes what rawbpf vm takes, and a static rawbpf: the one that is called, those beside it that are called "
-        "rawbpf-x86_64 and rawbpf-arm64 (./dev dist makes them), or those in folders that RAWBPF_DIST_amd64 and "
-        "RAWBPF_DIST_arm64 "
-        "name. Pages in folders that RAWBPF_PAGE and RAWBPF_SLIDES name come along.\n\n"
-        "The exit status is 3 if something that DIR needs can't be had, and then there is no DIR; 2 if DIR is there already.",
+        "At the end, rawbpf boots a guest with only the files in DIR, as a test.\n\n"
+        "The command needs what rawbpf vm needs, and a static rawbpf. It takes the rawbpf that you run if that is static, the "
+        "files rawbpf-x86_64 and rawbpf-arm64 in the same folder (./dev dist makes them), or those in the folders that "
+        "RAWBPF_DIST_amd64 and RAWBPF_DIST_arm64 name. It also copies the pages from the folders that RAWBPF_PAGE and "
+        "RAWBPF_SLIDES name.\n\n"
+        "If something that DIR needs isn't available, rawbpf makes no DIR and the exit status is 3. If DIR exists already, the "
+        "status is 2.",
     .options = kBundleOptions,
     .examples = kBundleExamples,
     .operand = "DIR",

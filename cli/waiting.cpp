@@ -1,4 +1,4 @@
-// Signals come as something to read: a wait for them and for a time is one epoll_wait(2).
+// Signals arrive at a descriptor (signalfd), so one epoll_wait(2) waits for them and for a time.
 #include "cli/waiting.h"
 
 #include <algorithm>

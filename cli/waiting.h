@@ -1,4 +1,4 @@
-// Waits until a time, or until somebody ends the command; looks again and again until then.
+// Waits until a time, or until a signal ends the command; calls a function at an interval until then.
 #pragma once
 
 #include <cstdint>

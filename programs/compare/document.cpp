@@ -86,7 +86,8 @@ class Reading {
     Result<void> header(const Json &line) {
         const Json *schema = line.member("schema");
         if (!schema || schema->number != 1)
-            return fail(Errc::bad_input, "its schema is {}, and this rawbpf knows 1", schema ? value_text(*schema) : "not said");
+            return fail(Errc::bad_input, "its schema is {}, and this rawbpf reads schema 1",
+                        schema ? value_text(*schema) : "missing");
         Machine machine;
         for (const char *name : {"kernel", "arch", "cpus", "version"}) add(machine, name, line.member(name));
         if (const Json *environment = line.member("environment")) {

@@ -59,7 +59,7 @@ class Following : public Knowledge {
         using Standing = verifier::Follower::Standing;
         switch (follower_.standing()) {
         case Standing::follows: return {};
-        case Standing::refused: return format("nothing: it refuses this run: {}", follower_.reason());
+        case Standing::refused: return format("nothing: the verifier refuses the path of this run: {}", follower_.reason());
         case Standing::undecided: return format("nothing: not modelled: {}", follower_.reason());
         case Standing::impossible:
         case Standing::elsewhere:

@@ -1,4 +1,4 @@
-// What the verifier of our own knows beside a walk. By itself, so that builds without the verifier don't link it.
+// What rawbpf's verifier knows at each step of a walk. It is a separate file, so that builds without the verifier don't link it.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace rawbpf::inline v0::exec {
 
-/// How the verifier is asked about a program as it is run: with so many bytes of memory, or with its own context. Its answer
-/// takes some milliseconds at most.
+/// The verifier's options for a program as it is run: with so many bytes of memory, or with its own context. Its answer takes
+/// some milliseconds at most.
 [[nodiscard]] inline verifier::VerifyOptions options_as_run(bool packet, size_t memory) {
     verifier::VerifyOptions out;
     out.most_steps = 100'000;

@@ -18,25 +18,24 @@ struct HelpRow {
 constexpr HelpRow kRows[] = {
     {"n  space  right", "the next instruction"},
     {"b  left", "take the last step back; maps and memory, too"},
-    {"o", "over: what it calls is run whole"},
-    {"l", "on to another source line"},
+    {"o", "step over a call: the called function runs to its end"},
+    {"l", "run to the next source line"},
     {"c", "run on: to a breakpoint, a change of a watched register, or the end"},
     {"C", "run back: to one of them, or the beginning"},
     {"g", "go to a step, by its number, forwards or back"},
     {"h", "home: the beginning"},
     {"up down  k j", "move the cursor |"},
     {"t", "set a breakpoint at the cursor, or remove it"},
-    {"w", "watch a register, or end that"},
+    {"w", "watch a register, or stop watching it"},
     {"m", "below the stack: the memory or packet, the maps' contents, the calls"},
     {"PageDown PageUp", "more of them"},
     {"v", "show or hide what the verifier knows"},
     {"?", "this page"},
     {"q", "quit"},
     {"", ""},
-    {"*r3 7 scalar(umax=9)",
-     "r3 is 7 now and was changed by the last step; the verifier knows that it is a number from 0 to 9, on the way that this run "
-     "went. - is: nothing is known, and reading it is refused"},
-    {"stack -8 ... {scalar()}", "the eight bytes at r10 - 8, what they are, and what the verifier knows of them"},
+    {"*r3 7 scalar(umax=9)", "r3 is 7 now, and the last step changed it; on the path of this run, the verifier knows that it is "
+                             "a number from 0 to 9. A - means that nothing is known, and that the verifier refuses to read it"},
+    {"stack -8 ... {scalar()}", "the eight bytes at r10 - 8, their value, and what the verifier knows of it"},
     {"> o x |", "the next instruction; a breakpoint; an instruction that the verifier refuses; the cursor"},
 };
 

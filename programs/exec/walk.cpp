@@ -91,7 +91,7 @@ bool Walk::watched_changed() const {
 Result<void> Walk::watch(std::string_view what) {
     const std::string_view digits = what.starts_with('r') ? what.substr(1) : what;
     if (digits.empty() || digits.size() > 2 || !is_number(digits) || std::stoul(std::string(digits)) > 10)
-        return fail(Errc::invalid_argument, "{}: that is no register, such as r3", what);
+        return fail(Errc::invalid_argument, "{} isn't a register, such as r3", what);
     const auto reg = static_cast<unsigned>(std::stoul(std::string(digits)));
     const auto found = std::find_if(watched_.begin(), watched_.end(), [reg](const Watched &w) { return w.reg == reg; });
     if (found != watched_.end())

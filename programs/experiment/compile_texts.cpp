@@ -35,8 +35,10 @@ bool ProbeCode::text_type(const Expr &e, Typed &out) {
         }
         const bool words = e.text == "words";
         if (words && (e.args.size() < 2 || e.args.size() > 3))
-            return fail(e.at, "words takes where it begins and ends, and perhaps how many bytes: words(task->mm->arg_start, "
-                              "task->mm->arg_end, 200)");
+            return fail(
+                e.at,
+                "words takes the first address, the end address and, optionally, the number of bytes: words(task->mm->arg_start, "
+                "task->mm->arg_end, 200)");
         if (!words && (e.args.empty() || e.args.size() > 2))
             return fail(e.at, format("{} takes an address, and perhaps how many bytes: {}(arg0, 128)", e.text, e.text));
         out.size = words ? kWordsBytes : kTextBytes;

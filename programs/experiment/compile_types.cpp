@@ -1,5 +1,4 @@
-// What a value is before it is worked out: a number or a text, how many bytes it has, what it points to, and whether it is known
-// while the program is made.
+// The type of a value: a number or a text, how many bytes it has, what it points to, and whether it is a constant.
 #include <algorithm>
 
 #include "asm/nearest.h"
@@ -205,7 +204,7 @@ bool ProbeCode::infer(const Expr &e, Typed &out, int depth) {
         if (!e.steps.empty())
             return fail(e.at, "the members of what a map holds aren't known", "cast(@m[k], \"struct NAME\")->member");
         if (map->view.figures != Figures::plain)
-            return fail(e.at, format("@{} is for user space to read: a program can't", e.text));
+            return fail(e.at, format("a program can't read @{}: it is an aggregate, which only user space reads", e.text));
         return true;
     }
     case Expr::Kind::call: {
@@ -228,8 +227,9 @@ bool ProbeCode::infer(const Expr &e, Typed &out, int depth) {
             if (value.type.show == trace::Show::address) out.pointee = value.type.id;
             return true;
         }
-        if (is_aggregate(e)) return fail(e.at, format("{}() is what a map is set to: @m[key] = {}(...)", e.text, e.text));
-        if (!e.steps.empty()) return fail(e.at, format("what {}() gives has no members", e.text));
+        if (is_aggregate(e))
+            return fail(e.at, format("{}() can only be assigned to an element of a map: @m[key] = {}(...)", e.text, e.text));
+        if (!e.steps.empty()) return fail(e.at, format("the value of {}() has no members", e.text));
         if (e.text == "int") {
             if (e.args.size() != 1) return fail(e.at, "int takes one value");
             out.is_signed = true;

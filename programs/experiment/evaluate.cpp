@@ -295,7 +295,7 @@ class Check {
     void call(const Expr &e) {
         if (!find_number_function(e.text)) return total(e);
         if (e.args.size() != 1) return fail(e.at, format("{} takes one value", e.text));
-        if (!e.steps.empty()) return fail(e.at, format("what {}() gives has no members", e.text));
+        if (!e.steps.empty()) return fail(e.at, format("the value of {}() has no members", e.text));
         value(e.args[0]);
     }
     void total(const Expr &e) {

@@ -1,4 +1,4 @@
-// Hidden is what lies in a folder other than exercise/: a student's copy has the text, the experiments and the exercise.
+// A student's copy has the text, the experiments and the exercise. Files in folders other than exercise/ are hidden.
 #include "programs/lab/lesson.h"
 
 #include <algorithm>
@@ -87,16 +87,15 @@ Result<Lesson> find_lesson(const std::vector<Lesson> &lessons, std::string_view 
         if ((rest.empty() && lesson.number == number) || lesson.name == word ||
             lesson.name.substr(std::min<size_t>(3, lesson.name.size())) == word)
             return lesson;
-    return Unexpected(
-        make_error(Errc::not_found, format("there is no lesson {}", word), "rawbpf lab list shows those that there are"));
+    return Unexpected(make_error(Errc::not_found, format("there is no lesson {}", word), "rawbpf lab list lists the lessons"));
 }
 
 Result<uint32_t> lesson_of(const std::string &folder) {
     const std::string path = folder + "/lesson.md";
     const std::string_view hint = "rawbpf lab start 1 DIR makes one; rawbpf lab check DIR checks what is in it";
     if (!is_regular(path))
-        return Unexpected(
-            make_error(Errc::bad_input, format("{} is no lesson's folder: it has no file lesson.md", folder), std::string(hint)));
+        return Unexpected(make_error(Errc::bad_input, format("{} isn't the folder of a lesson: it has no file lesson.md", folder),
+                                     std::string(hint)));
     const std::string text = TRY(sys::read_file(path, kMostText));
     uint32_t number = 0;
     std::string_view title;

@@ -1,6 +1,6 @@
-// The kernel knows a program's type, and forgets what it was loaded for beyond that: "kprobe" or "kretprobe", "fentry" or "fexit"
-// (which it looks up in the program itself). So the place says it, and the types are compared here, where the words are still
-// known.
+// The kernel keeps a program's type, but not the finer kind that it was loaded as: "kprobe" or "kretprobe", "fentry" or "fexit"
+// (which it looks up in the program itself). So the place that the user names has the kind, and its type is compared with the
+// program's here, for a good message.
 //
 //      id 47, BPF_PROG_TYPE_KPROBE  +  "kprobe:vfs_read"   ->   Program in section kprobe/vfs_read   ->   attach_object()
 #include "programs/running/adopt.h"
@@ -67,16 +67,16 @@ Result<LoadedObject> adopt_program(Fd program, std::string_view place) {
                               program_type_word(static_cast<uint32_t>(kind->type))),
                        format("places for it: {}", sections_of(row.info.type))));
     if (!decided_at_loading(kind->target) && section_target(*kind, section).empty())
-        return Unexpected(make_error(Errc::invalid_argument, format("{} says not where to attach {}", place, who),
-                                     format("as in {}/TARGET", kind->name)));
+        return Unexpected(make_error(Errc::invalid_argument, format("{} doesn't say where to attach {}", place, who),
+                                     format("give a target: {}/TARGET", kind->name)));
     LoadedObject object;
     object.name = who;
     for (const uint32_t id : row.maps) {
         object.maps.push_back(TRY(Map::from_fd(TRY_IN(sys::fd_by_id(sys::ObjectKind::map, id), "map {} of {}", id, who))));
         if (kind->attachment == Attachment::usdt && object.maps.back().name() == kUsdtTable)
-            return Unexpected(make_error(Errc::unsupported,
-                                         format("{} reads the arguments of USDT probes by a table that its loader fills", who),
-                                         "attach it where it is loaded: rawbpf load --attach"));
+            return Unexpected(make_error(
+                Errc::unsupported, format("{} reads the arguments of USDT probes from a map that its own loader fills", who),
+                "load and attach it with one command: rawbpf load --attach"));
     }
     Program one;
     one.name = row.name.empty() ? format("program_{}", row.info.id) : row.name;

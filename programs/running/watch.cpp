@@ -1,5 +1,5 @@
-// A map tells nobody that it changes: all of it is read again, and compared with what was read before. So what comes and goes
-// between two looks isn't seen, and of a value that changed twice only the last one is.
+// The kernel doesn't report changes of a map, so rawbpf reads the whole map each time and compares it with the previous copy. It
+// misses a key that was added and removed between two reads; of a value that changed twice, it sees only the last one.
 #include "programs/running/watch.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ Result<MapWatch> MapWatch::open(const Map &map, Names &names, bool json, uint64_
     auto info = std::make_unique<sys::MapInfo>(TRY_IN(sys::map_info(map.fd()), "asking what the map is"));
     TRY(check_listable(*info));
     if (map.key_size() == 0)
-        return fail(Errc::invalid_argument, "map {} has no keys: only maps with keys can be compared with what they were",
+        return fail(Errc::invalid_argument, "map {} has no keys: map watch needs a map with keys",
                     labelled(info->id, name_text(info->name)));
     return MapWatch(map, std::move(info), names, json, most);
 }
@@ -112,7 +112,7 @@ Result<MapImage> MapWatch::image() const {
     TRY(each_entry(*map_, false, [&](const Map::Entries &some) -> Result<bool> {
         now.add(some);
         if (now.bytes() > most_)
-            return fail(Errc::no_memory, "map {} holds more than the {} MB that a copy of it may have",
+            return fail(Errc::no_memory, "map {} holds more than {} MB, the limit for a copy of it",
                         labelled(info_->id, name_text(info_->name)), most_ >> 20);
         return true;
     }));

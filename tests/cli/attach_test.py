@@ -80,7 +80,7 @@ def attach_says_what_is_wrong():
     with Loaded("raw_tp/sched_process_exec") as p:
         bad(1, r"program \d+ adopted is of type raw_tracepoint, and xdp takes programs of type xdp\nhint: places for it: .*raw_tp", "attach", p.pin, "xdp")
         bad(1, r'section name "raw_tq/x" says no program type', "attach", p.pin, "raw_tq/x")
-        bad(1, r"raw_tp says not where to attach program \d+ adopted\nhint: as in raw_tp/TARGET", "attach", p.pin, "raw_tp")
+        bad(1, r"raw_tp doesn't say where to attach program \d+ adopted\nhint: give a target: raw_tp/TARGET", "attach", p.pin, "raw_tp")
         bad(1, r"sched_process_exce.*\n?.*sched_process_exec", "attach", p.pin, "raw_tp:sched_process_exce")
         bad(2, r"-d and --pin exclude each other", "attach", p.pin, "raw_tp:x", "--pin", "/x", "-d", "1")
         bad(1, r"nosuch0", "attach", p.pin, "xdp", "-i", "nosuch0")
@@ -155,7 +155,7 @@ def a_map_larger_than_its_copy_may_be_is_refused():
     text = COUNT % {"name": "large", "section": "xdp", "value": 2}
     good("load", "--pin", folder, written("large.asm", text.replace("entries 4", "entries 200000")))
     try:
-        bad(1, r"map \d+ large_m holds more than the 1 MB that a copy of it may have", "map", "watch", f"{folder}/maps/large_m", "--memory", "1M")
+        bad(1, r"map \d+ large_m holds more than 1 MB, the limit for a copy of it", "map", "watch", f"{folder}/maps/large_m", "--memory", "1M")
     finally:
         shutil.rmtree(folder)
 

@@ -106,7 +106,7 @@ def compare_says_what_is_wrong_with_files():
     bad(1, r"empty.json has no figures\n.*measure NAME = VALUE", "compare", a, written("empty.json", ""))
     bad(1, r"text.json:1: no JSON: column 1: expected a value", "compare", a, written("text.json", "VARIANT NS\n"))
     bad(1, r"cut.json:2: no JSON: column 9", "compare", a, written("cut.json", json.dumps(HEADER) + '\n{"type":'))
-    bad(1, r"newer.json:1: its schema is 2, and this rawbpf knows 1", "compare", a, result("newer.json", series("ns", SLOW), schema=2))
+    bad(1, r"newer.json:1: its schema is 2, and this rawbpf reads schema 1", "compare", a, result("newer.json", series("ns", SLOW), schema=2))
     bad(1, r"deep.json:1: no JSON: column 34", "compare", a, written("deep.json", "[" * 5000))
     bad(2, r"no figure nss in these files\n.*did you mean 'ns'", "compare", "--figure", "nss", a, a)
     bad(2, r"no figure zzzzzzzz in these files\n.*there are: ns", "compare", "--figure", "zzzzzzzz", a, a)

@@ -209,7 +209,7 @@ expect passed < 4
     assert "this was with times=4" in r.err and "1 of 2 expectations failed" in r.err and "times=4" in r.out, r.err
     bad(2, "given twice", "run", "--set", "times=1", "--set", "times=2", path("series.exp"))
     bad(2, "value", "run", "--set", "times=1,", path("series.exp"))
-    bad(1, "measures nothing", "run", "--emulate", "--repeat", "2", written("nothing.exp", COUNTER + "packet 00112233445566778899aabbccdd to on_packet\n"))
+    bad(1, "has no figures to compare", "run", "--emulate", "--repeat", "2", written("nothing.exp", COUNTER + "packet 00112233445566778899aabbccdd to on_packet\n"))
     if os.getuid() == 0:
         before = objects()
         r = experiment("series", text, "--set", "times=1,3", "--repeat", "2")
@@ -433,8 +433,8 @@ def recordings_that_are_none_are_refused():
         with open(path("cut.rec"), "wb") as f:
             f.write(whole[:end])
         bad(1, r"cut.rec", "run", "--replay", path("cut.rec"))
-    bad(2, r"--record is of one run", "run", "--record", path("x.rec"), "--repeat", "2", file)
-    bad(2, r"--replay is of one run", "run", "--replay", path("empty.rec"), "--repeat", "2")
+    bad(2, r"--record records one run", "run", "--record", path("x.rec"), "--repeat", "2", file)
+    bad(2, r"--replay repeats one recorded run", "run", "--replay", path("empty.rec"), "--repeat", "2")
     bad(2, r"--record.*--replay|--replay.*--record", "run", "--record", path("x.rec"), "--replay", path("empty.rec"))
     bad(1, r"x.rec|No such file", "run", "--record", path("none/x.rec"), file)
     assert not os.path.exists(path("x.rec"))

@@ -74,8 +74,8 @@ def explain_bad_input():
     written("empty.log", "")
     bad(1, "no instruction and no verdict", "explain", path("null.asm"), "--log", path("empty.log"))
     written("two.asm", '.program a "socket"\nr0 = 0\nexit\n.program b "socket"\nr0 = 0\nexit\n')
-    bad(2, "2 programs, and a page is of one\nhint: --prog NAME", "explain", "-f", "html", path("two.asm"))
-    bad(2, "2 programs, and a log is of one", "explain", "--log", path("other.log"), path("two.asm"))
+    bad(2, "2 programs, and a page is about one\nhint: --prog NAME", "explain", "-f", "html", path("two.asm"))
+    bad(2, "2 programs, and a log is about one", "explain", "--log", path("other.log"), path("two.asm"))
     bad(1, "No such file", "explain", path("nothing.asm"))
 
 

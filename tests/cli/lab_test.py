@@ -67,8 +67,8 @@ def lab_lists_and_starts():
 
 @test
 def lab_check_without_a_lesson():
-    bad(1, "is no lesson's folder", "lab", "check", *GIVEN, WORK)
-    bad(1, "is no lesson's folder", "lab", "check", *GIVEN, path("lab-absent"))
+    bad(1, "isn't the folder of a lesson", "lab", "check", *GIVEN, WORK)
+    bad(1, "isn't the folder of a lesson", "lab", "check", *GIVEN, path("lab-absent"))
     folder = started("lab-nothing")
     os.unlink(os.path.join(folder, "lab.asm"))
     check(folder, 1, "has no file lab")

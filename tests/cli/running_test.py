@@ -137,7 +137,7 @@ def running_objects_that_are_not_there():
     bad(1, r"no BTF called running_nobody is loaded", "btf", "show", "running_nobody")
     bad(1, r"/sys/fs/bpf/running_nobody: .*nothing is pinned|No such file", "map", "show", "/sys/fs/bpf/running_nobody")
     bad(3, r"/: .*EACCES", "prog", "show", "/")
-    bad(2, r"prog what\?\nhint: there is prog list", "prog")
+    bad(2, r"prog needs a second word\nhint: there is prog list", "prog")
     bad(2, r"did you mean prog list\?", "prog", "lits")
     bad(2, r".", "prog", "list", "12")
 

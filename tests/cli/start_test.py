@@ -142,7 +142,7 @@ def one_option_for_the_ring():
         for size, words in (("512K", r"--ring: 512K isn't between 1M and 4096M"), ("8G", r"--ring: 8G isn't between 1M and 4096M"),
                             ("much", r"--ring: 'much' is no size(.|\n)*64M"), ("-1", r"--ring"), ("", r"--ring")):
             bad(2, words, *command, "--ring", size)
-        bad(2, r"--no-children is about processes", *command, "--no-children")
+        bad(2, r"--no-children needs a process", *command, "--no-children")
     r = good("profile", "-d", "0.2", "--ring", "3M", "-o", "/dev/null", "--", "sleep", "0.1")
     assert re.search(r"4\.[0-9] MB of ring", r.err), r.err
 

@@ -106,8 +106,8 @@ TEST_CASE("compare: files that can't be compared") {
     CHECK(refusal("x\n") == "a.json:1: no JSON: column 1: expected a value");
     CHECK(refusal(format("{}{{\"type\":\n", kHeader)) == "a.json:2: no JSON: column 9: expected a value");
     CHECK(refusal("[1]\n") == "a.json:1: no object");
-    CHECK(refusal("{\"type\":\"header\",\"schema\":2}\n") == "a.json:1: its schema is 2, and this rawbpf knows 1");
-    CHECK(refusal("{\"type\":\"header\"}\n") == "a.json:1: its schema is not said, and this rawbpf knows 1");
+    CHECK(refusal("{\"type\":\"header\",\"schema\":2}\n") == "a.json:1: its schema is 2, and this rawbpf reads schema 1");
+    CHECK(refusal("{\"type\":\"header\"}\n") == "a.json:1: its schema is missing, and this rawbpf reads schema 1");
 }
 
 TEST_CASE("compare: counted figures differ where they aren't equal") {

@@ -148,7 +148,7 @@ TEST_CASE("experiment figures: names that mean nothing are told with the nearest
     CHECK(mistakes("int(count[1]) > 0") == "there is no map, variable or measure count | did you mean `counts`?");
     CHECK(mistakes("int(1, 2) > 0") == "int takes one value | ");
     CHECK(mistakes("int() > 0") == "int takes one value | ");
-    CHECK(mistakes("int(1).a > 0") == "what int() gives has no members | ");
+    CHECK(mistakes("int(1).a > 0") == "the value of int() has no members | ");
     CHECK(mistakes("inf(1) > 0") == "there is no function inf here | did you mean `int`?");
     CHECK(mistakes("str(counts[1]) > 0").starts_with("str() only works in probes | elsewhere there are int(X)"));
     CHECK(mistakes("sum(cuonts) > 0") == "there is no map cuonts | did you mean `counts`?");
