@@ -8,7 +8,7 @@
           rawbpf_map_lookup() ..., rawbpf_ring_open() ...
         rawbpf_close()                      everything is detached and released
 
-   Errors. Every function that can fail returns 0 or more when it went well and a negative `enum rawbpf_code` when it didn't, and
+   Errors. A function that can fail returns 0 or more on success and a negative `enum rawbpf_code` on failure, and
    fills `error`, which may be NULL: the code, errno where the kernel gave one, a sentence, what would help, and the end of the
    verifier's log. Nothing here throws, starts a thread, sets a locale or prints.
 
@@ -17,7 +17,7 @@
    Memory. operator new and delete of the program are this library's: malloc and free, or what rawbpf_set_memory() was given.
    Where memory runs out the program is ended (abort) after the hook returned NULL; there is no half-made state to go on with.
 
-   Kernels: 5.10 and newer, and what an object needs itself. The least kernel of a function stands with it. */
+   Kernels: 5.10 and newer, and what an object needs itself. A function that needs a newer kernel says so. */
 #ifndef RAWBPF_CORE_H
 #define RAWBPF_CORE_H
 
@@ -38,13 +38,14 @@ enum rawbpf_code {
     RAWBPF_BAD_INPUT = -5,        /**< the object file is malformed */
     RAWBPF_REJECTED = -6,         /**< the verifier refused a program: rawbpf_error.log has the end of its log */
     RAWBPF_IO = -7,               /**< reading or writing failed */
-    RAWBPF_BUSY = -8,             /**< somebody else has it, or it can't be done now */
+    RAWBPF_BUSY = -8,             /**< in use by another process, or not possible now */
     RAWBPF_NO_MEMORY = -9,        /**< the kernel is out of memory, or over a limit; a map is full */
     RAWBPF_KERNEL = -10,          /**< another errno of a system call */
     RAWBPF_INTERNAL = -11         /**< a defect of this library */
 };
 
-/** A failure. Everything is in it: nothing has to be released. Texts that don't fit are cut, at their start for `log`. */
+/** A failure. The struct holds everything, so there is nothing to release. Texts that don't fit are cut at the end; `log` is cut
+ * at the start. */
 struct rawbpf_error {
     int code;       /**< enum rawbpf_code */
     int os;         /**< errno, or 0 */
@@ -55,7 +56,7 @@ struct rawbpf_error {
 
 /** An object file and, after rawbpf_load(), what it became in the kernel. */
 typedef struct rawbpf_object rawbpf_object;
-/** A map of a loaded object; good until its object is closed. */
+/** A map of a loaded object; valid until its object is closed. */
 typedef struct rawbpf_map rawbpf_map;
 /** The reading end of a ring buffer. */
 typedef struct rawbpf_ring rawbpf_ring;
@@ -63,7 +64,7 @@ typedef struct rawbpf_ring rawbpf_ring;
 /** This library's version, "0.1.0". */
 const char *rawbpf_core_version(void);
 
-/** Where this library's memory comes from. To be called before everything else, and once. `allocate` returns memory that is
+/** Where this library's memory comes from. Call it once, before every other function. `allocate` returns memory that is
    aligned for every type, or NULL; `release` gets what it returned. NULL for both: malloc and free. */
 void rawbpf_set_memory(void *(*allocate)(size_t size, void *context), void (*release)(void *memory, void *context),
                        void *context);
@@ -73,7 +74,7 @@ void rawbpf_set_memory(void *(*allocate)(size_t size, void *context), void (*rel
 int rawbpf_open_file(const char *path, rawbpf_object **object, struct rawbpf_error *error);
 /** The same, from memory, which isn't needed any more afterwards. `name` is for messages and names of data sections' maps. */
 int rawbpf_open_memory(const void *bytes, size_t size, const char *name, rawbpf_object **object, struct rawbpf_error *error);
-/** Detaches all programs and closes everything; pins stay. NULL is nothing. Rings of the object are closed before. */
+/** Detaches all programs and closes everything; pins stay. NULL: does nothing. Close the rings of the object first. */
 void rawbpf_close(rawbpf_object *object);
 
 /* ---- before rawbpf_load() ---- */
@@ -117,7 +118,7 @@ struct rawbpf_place {
     invalid_argument (says what is missing), unsupported (with the kernel that brings it), permission, busy. */
 int rawbpf_attach_program(rawbpf_object *object, const char *program, const struct rawbpf_place *place,
                           struct rawbpf_error *error);
-/** Detaches all that was attached, and says whether that worked. */
+/** Detaches everything that was attached; returns whether that succeeded. */
 int rawbpf_detach(rawbpf_object *object, struct rawbpf_error *error);
 /** A loaded program's descriptor, which the object keeps; rawbpf_code where there is none. */
 int rawbpf_program_fd(const rawbpf_object *object, const char *program, struct rawbpf_error *error);
@@ -138,9 +139,9 @@ int rawbpf_map_lookup(const rawbpf_map *map, const void *key, void *value, struc
 /** Sets the value at `key`. `flags`: BPF_ANY (0), BPF_NOEXIST (1), BPF_EXIST (2), BPF_F_LOCK (4). Errors: no_memory: the map is
    full; busy and not_found as `flags` say. */
 int rawbpf_map_update(const rawbpf_map *map, const void *key, const void *value, uint64_t flags, struct rawbpf_error *error);
-/** Takes an entry out. Errors: not_found; invalid_argument for an array. */
+/** Removes an entry. Errors: not_found; invalid_argument for an array. */
 int rawbpf_map_delete(const rawbpf_map *map, const void *key, struct rawbpf_error *error);
-/** The key behind `key` (NULL: the first) into `next`. Errors: not_found: that was the last one. `next` may be `key`. */
+/** Writes the key after `key` (NULL: the first one) to `next`. Errors: not_found: that was the last one. `next` may be `key`. */
 int rawbpf_map_next_key(const rawbpf_map *map, const void *key, void *next, struct rawbpf_error *error);
 
 /* ---- ring buffers (5.8) ---- */
@@ -155,7 +156,7 @@ int rawbpf_ring_read(rawbpf_ring *ring, int timeout_ms, int (*handle)(const void
 /** For a loop with poll(2) of its own: a descriptor that becomes readable when there are records, after rawbpf_ring_read(ring, 0,
  * ...). */
 int rawbpf_ring_fd(const rawbpf_ring *ring);
-/** NULL is nothing. The map stays. */
+/** NULL: does nothing. The map stays. */
 void rawbpf_ring_close(rawbpf_ring *ring);
 
 #ifdef __cplusplus
