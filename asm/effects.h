@@ -18,8 +18,8 @@ struct RegisterEffect {
     bool call = false; ///< afterwards nothing is known of r1 to r5
 };
 
-/// Which registers a call takes depends on who is called: of them `reads` has only the one with the address. exit reads r0, which
-/// isn't in `reads` either: not every function returns something.
+/// Which registers a call reads depends on the function that is called: of them `reads` has only the one with the address. exit
+/// reads r0, which isn't in `reads` either: not every function returns something.
 constexpr RegisterEffect effect_of(const Form &form, const Insn &insn) {
     const auto set = [](unsigned bits) { return static_cast<RegisterSet>(bits); };
     const RegisterSet dst = register_bit(insn.dst), src = register_bit(insn.src), r0 = register_bit(0), r6 = register_bit(6);

@@ -1,5 +1,5 @@
-// What a page hasn't, under the names by which the engine asks for it: a kernel and its types, processes, files. Each says so, as
-// an error or as "there is none". Time is the browser's.
+// Stubs for what a page lacks: a kernel and its types, processes, files. They have the names that the engine calls, and return an
+// error or "there is none". Time comes from the browser.
 #include <cerrno>
 #include <chrono>
 

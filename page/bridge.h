@@ -1,5 +1,5 @@
-// What the page asks the engine, as JSON text. No logic of its own: the assembler, the emulator, the verifier and the lessons'
-// checker answer, by the same functions that the commands asm, step, verify and lab check call.
+// The page's requests to the engine; the answers are JSON text. The bridge has no logic: it calls the same functions of the
+// assembler, the emulator, the verifier and the lessons' checker as the commands asm, step, verify and lab check.
 //
 //      page.js --text, numbers--> exports.cpp --> Bridge --> asm/, programs/exec, programs/explain, programs/lab
 //              <----- JSON ------

@@ -1,4 +1,4 @@
-// The functions that page.js calls. Text goes in and comes out as UTF-8 with a zero at its end; an answer is good until the next
+// The functions that page.js calls. Text is UTF-8 with a zero at its end, in both directions; an answer is valid until the next
 // call.
 #include <string>
 

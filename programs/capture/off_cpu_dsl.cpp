@@ -8,9 +8,9 @@
 // kernel it stands in the scheduler, and its user registers lie where it entered the kernel.
 //
 // A slot is a value of NAME_off: | what the walk keeps | lead | head, the tool's own | kernel frames | user frames |. The record
-// is put together in place, there is no copy. Nobody else looks at it meanwhile: a thread is on one CPU at a time, and a switch
-// of it is over before another CPU can take it. A slot lives as long as its thread: made of NAME_blank at its first wait, given
-// back when it dies, since entering it in the map and taking it out each time would cost as much as the stack.
+// is built in place, without a copy. No other program accesses it meanwhile: a thread is on one CPU at a time, and its switch is
+// over before another CPU can run it. A slot lives as long as its thread: made of NAME_blank at its first wait, given back when
+// it dies, since entering it in the map and taking it out each time would cost as much as the stack.
 //
 // A program at a raw tracepoint runs whatever else does: one at the tracepoint the kernel leaves out on a CPU
 // where another of that kind was interrupted, or bpf(2) on a map. But a kernel may keep the switches of some threads to

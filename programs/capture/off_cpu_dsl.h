@@ -1,5 +1,6 @@
-// The program at the scheduler's switch: the stacks of the thread that leaves, and how long the one that comes was away. Of the
-// tool it has who is wanted, what the record holds beside its head, and where things are counted.
+// The program at the scheduler's switch. It takes the stacks of the thread that leaves the CPU, and computes how long the thread
+// that comes was off the CPU. The tool defines which threads to record, what the record holds beside its head, and where to
+// count.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The stacks of a record, found by its head. The bytes come from our own programs in the kernel, or from somebody's who jumps in
-// their place, but they are checked all the same.
+// The stacks of a record, found by its head. The bytes come from our own programs in the kernel, or from another tool's program
+// that takes their place; in both cases they are checked.
 #pragma once
 
 #include <cstddef>

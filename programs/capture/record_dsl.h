@@ -1,5 +1,5 @@
-// How a record comes about in the kernel, as pieces of a program: its head, the kernel's stack, the user's. Where it is put
-// together is the tool's matter, and a place says it:
+// Parts of a program that builds a record in the kernel: its head, the kernel stack, the user stack. The tool decides where the
+// record is built (RecordPlace):
 //
 //      a CPU's scratch        profile: a perf event isn't interrupted by another on its CPU
 //      one of four a CPU      custom: programs at uprobes are preempted, so each takes one that is free

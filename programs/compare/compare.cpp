@@ -1,7 +1,7 @@
-// Two kinds of figures. What is counted (instructions, bytes, states) is the same each time, so any difference is one. What is
-// measured scatters, and programs/measure says whether two series differ. Looked at are all figures of a file at once: so the
-// intervals are as wide as their number wants them (Bonferroni), and a comparison of like with like is quiet in 95 of 100 cases,
-// however much it compares.
+// There are two kinds of figures. Counts (instructions, bytes, states) are the same in each run, so any difference is real.
+// Measurements vary, and programs/measure decides whether two series differ. All figures of a file are judged at once, with a
+// Bonferroni correction of the intervals: if nothing differs, a comparison reports no difference in 95 of 100 cases, however many
+// figures it has.
 #include "programs/compare/compare.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What figures of two or more files differ beyond noise, and by how much. PURE.
+// Which figures of two or more files differ beyond noise, and by how much. PURE.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 // not with preemption (bpf_prog_run_array_uprobe). Another thread's context would then be in the CPU's slot. By thread nothing
 // can happen. For the per-CPU slot, which is what programs of the OpenTelemetry profiler's kind write, custom_guard runs at each
 // context switch: a context that still waits was stored by the thread that is just leaving, so it is taken away, and that thread
-// finds none: a lost trace, counted, instead of one with a stranger's context.
+// finds none: a lost trace, counted, instead of one with another thread's context.
 //
 // For the same reason counters are added to atomically, and a record is put together in a place that is taken by an exchange: a
 // CPU has several, each with all that a walk keeps from one frame to the next, so that no stack is two threads' mixed.

@@ -1,4 +1,4 @@
-// Everything has its place by its number, so that nothing has to be searched for and nothing overlaps:
+// The position of each element follows from its index. So the layout needs no search, and nothing overlaps:
 //
 //      title
 //      [program]~~~~~~~[map]          who uses which map: curves between two columns

@@ -1,6 +1,6 @@
-// A recorded run's lab. A step of the experiment finds the recorded one with the same words, and what came at that one comes
-// again: numbers, records, what maps held. Steps that weren't recorded, since somebody has edited the experiment, see maps as
-// they were last; at the end as they were in the end.
+// The lab that replays a recorded run. For each step of the experiment it looks up the recorded step with the same text, and
+// returns the recorded numbers, records and contents of maps. If the experiment was edited and a step wasn't recorded, that step
+// sees the maps as they were at the last recorded step before it; after the last step, as they were at the end.
 #include <deque>
 #include <map>
 

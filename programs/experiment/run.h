@@ -62,7 +62,8 @@ using MakeLab = std::unique_ptr<Lab> (*)(const Experiment &experiment, Plan &pla
 /// The kernel, the emulator or a recording, as the settings say.
 [[nodiscard]] std::unique_ptr<Lab> lab_as_set(const Experiment &experiment, Plan &plan, const RunSettings &settings);
 
-/// run() in a lab of the caller's choice: who has no kernel doesn't link what talks to one. `signals` may be closed (-1).
+/// run() in a lab of the caller's choice: a program without a kernel doesn't link the code that calls it. `signals` may be closed
+/// (-1).
 [[nodiscard]] Result<RunOutcome> run_in(MakeLab make, const Experiment &experiment, Plan plan, const RunSettings &settings,
                                         const sys::SignalFd &signals, Sink &sink);
 

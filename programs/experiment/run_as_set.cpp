@@ -1,5 +1,5 @@
-// Where an experiment runs: in the kernel, in the emulator, or as it was recorded. By itself, so that who only emulates
-// (run_in()) doesn't link the rest.
+// Where an experiment runs: in the kernel, in the emulator, or as it was recorded. It is a separate file, so that a program that
+// only emulates (run_in()) doesn't link the rest.
 #include "programs/experiment/lab.h"
 #include "programs/experiment/run.h"
 

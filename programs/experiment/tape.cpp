@@ -3,8 +3,8 @@
 //
 //      "RBPFEXP\1"   name, text, settings, kernel, when   the plan   attached, refused, reason, log   moments
 //
-// One function a type names its fields in order; a Writer and a Reader go through them, so the two can't disagree. A reader
-// trusts nothing: lengths are bounded by what is left, values of enumerations by their last one.
+// For each type, one function lists its fields in order; the Writer and the Reader both use it, so they can't disagree. The
+// reader checks everything: a length against the bytes that are left, an enumerator against the last one.
 #include "programs/experiment/tape.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A recorded run: what the kernel and the commands said, so that the user-space side can be done again elsewhere, without
+// A recorded run: what the kernel and the commands returned, so that the user-space part can be repeated elsewhere, without
 // privileges. PURE.
 //
 //      run --record FILE     Lab --> Moment, Moment, ...          everything that came, between the steps that it came at

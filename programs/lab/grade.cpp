@@ -44,7 +44,7 @@ class Grader {
         add_finding(report_, kind, std::move(sentence), std::move(hint));
     }
 
-    // False: there is nothing to check, which is told.
+    // False: there is nothing to check; the report says so.
     Result<bool> read() {
         const std::string path = folder_ + "/" + report_.file;
         const struct stat st = TRY(sys::stat_file(path));

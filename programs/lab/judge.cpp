@@ -1,5 +1,5 @@
-// The student's programs and the check's steps become one experiment. What the student's file can't do is said in its own lines,
-// what the check does isn't shown: its inputs are hidden.
+// The student's programs and the check's steps become one experiment. Messages about the student's file name its own lines.
+// Messages don't show the steps of the check, because its inputs are hidden.
 #include "programs/lab/judge.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Judges a student's text by the steps of a lesson's check. What it needs of the machine its caller brings along, so that it is
-// the same where there is no kernel and no file system.
+// Judges a student's text by the steps of a lesson's check. The caller provides what depends on the machine, so that this works
+// the same without a kernel and a file system.
 #pragma once
 
 #include <string>

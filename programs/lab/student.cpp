@@ -1,4 +1,4 @@
-// Instructions in hex become lines for the assembler, `.8byte N`, each where it stands in the file: what is said of line 7 is
+// Instructions in hex become lines for the assembler, `.8byte N`, each on its line of the file, so that a message about line 7 is
 // about line 7.
 #include "programs/lab/student.h"
 

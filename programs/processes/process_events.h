@@ -15,7 +15,7 @@ class ProcessEvents {
     struct Options {
         int follow = -1; ///< only this process and what it starts, from its next exec on; -1: every process
         size_t ring_bytes = 128 << 10;
-        bool at_once = false; ///< each record wakes whoever waits for the ring; else when it is half full
+        bool at_once = false; ///< each record wakes the reader of the ring; otherwise the ring wakes it when half full
     };
     /// Opens one ring on each CPU that is online. Errors: permission.
     [[nodiscard]] Result<void> open(const Options &options);
@@ -54,7 +54,7 @@ class ProcessEvents {
 };
 
 /// These processes, and with `children` all that descend from them, are wanted from now on. The news of forks must be coming
-/// already, lest a child is born between looking and listening.
+/// already, so that no child is missed between reading /proc and reading the events.
 void want_family(ProcessTable &table, const std::vector<int> &pids, bool children);
 
 } // namespace rawbpf::inline v0::processes

@@ -45,7 +45,7 @@ class DebugInfo : public symbols::DebugFetcher {
     [[nodiscard]] virtual std::vector<std::string> warnings() const = 0;
 };
 
-/// What of it frames shall have.
+/// Which of it frames have.
 struct SourceDetail {
     bool lines = false;   ///< file and line
     bool inlined = false; ///< frames for inlined functions

@@ -196,7 +196,7 @@ class Run {
         }
     }
 
-    /// Most processes are met right after the start. Those that were there before are looked up in /proc: soon, lest they end.
+    /// Most processes are met right after the start. Those that were there before are looked up in /proc: soon, before they end.
     [[nodiscard]] int tick_ms() const {
         const uint64_t since = std::min<uint64_t>(sys::monotonic_ns() - start_ns_, kSecond);
         return std::clamp(static_cast<int>(since / 10'000'000), kFirstTickMs, kTickMs);

@@ -1,4 +1,4 @@
-// A program that somebody loaded, as if it had just been loaded from an object of one program.
+// A program that is already loaded, as an object with this one program, so that it can be attached.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a map holds at one moment, and what became of it by another. PURE.
+// What a map holds at one moment, and what has changed at a later one. PURE.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where in its machine code a loaded program spends its time: a clock that looks at which address of the kernel each CPU is.
+// Where in its machine code a loaded program spends its time: a clock samples the instruction pointer of each CPU in the kernel.
 #pragma once
 
 #include <cstdint>

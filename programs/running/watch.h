@@ -1,4 +1,4 @@
-// What changes in a loaded map, look by look.
+// What changes in a loaded map from one read to the next.
 #pragma once
 
 #include <cstdint>

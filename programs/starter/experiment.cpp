@@ -1,5 +1,5 @@
 // A project around an experiment: a question that can be swept, repeated and compared, and that runs also without privileges.
-// Nothing is built: `make` asks whether the text is right.
+// Nothing is built: `make` checks the text.
 #include "programs/starter/starter.h"
 
 #include "runtime/base/fail.h"

@@ -164,9 +164,9 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
 
 // Both stacks of this thread, innermost first.
 //
-// The walk by tables works in the record itself: it is this firing's alone, whoever comes in between (a uprobe's program may be
-// preempted, a sleepable one waits, a tracepoint fires within either), where a place that each CPU has would need a lock. What
-// the walk keeps from frame to frame lies where the kernel's stack comes afterwards. r8 is gone.
+// The walk by tables works in the record itself: it belongs to this firing alone, whichever program runs in between (a uprobe's
+// program may be preempted, a sleepable one waits, a tracepoint fires within either), where a place that each CPU has would need
+// a lock. What the walk keeps from frame to frame lies where the kernel's stack comes afterwards. r8 is gone.
 void copy_stacks(const Emitting &e, const Layout &layout) {
     Code &f = e.f;
     const Mem head = r9 + runtime(layout.stack);

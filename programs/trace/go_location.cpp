@@ -1,4 +1,4 @@
-// Parameters without a name (`_`) aren't in Go's DWARF, nor is the dictionary that generic functions get: whoever counts
+// Parameters without a name (`_`) aren't in Go's DWARF, nor is the dictionary that generic functions get: a reader that counts
 // registers from the parameters that are there counts wrongly. Where each is at the function's entry DWARF does say:
 //
 //      .debug_loc   begin  end | size | DW_OP_reg0 DW_OP_piece 8 DW_OP_reg3 DW_OP_piece 8       a string in rax, rbx

@@ -132,8 +132,8 @@ struct PathWalk {
     uint64_t root_dentry, root_mount;
 };
 
-// The verifier looks at a round once, whoever calls the walk, and however often: 0.1 ms in place of 45 for all the ways that 32
-// rounds can go.
+// The verifier verifies a round once, whichever function calls the walk, and however often: 0.1 ms in place of 45 for all the
+// ways that 32 rounds can go.
 void walk_by_helper(Code &f, const PathOffsets &o) {
     const SlotOf<PathWalk> walk = f.stack<PathWalk>("walk");
     const Label nowhere = f.label("nowhere");

@@ -1,6 +1,6 @@
 // Not the events are shown, but the spans that they make.
 //
-//      Shown --> ProbeEvent --> telemetry::Pairing --> Span --> a line (text or JSON), and SpanOutlet: whoever sends them on
+//      Shown --> ProbeEvent --> telemetry::Pairing --> Span --> a line (text or JSON), and SpanOutlet: sends them on
 #pragma once
 
 #include <memory>

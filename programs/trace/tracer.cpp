@@ -501,7 +501,7 @@ Result<void> Tracer::attach() {
     };
     if (s.ring && s.options.thread) s.ring->keep_up();
     // What follows forks comes first: the first of them may be the workload's first act. Who was started before is looked up
-    // afterwards, lest one is born in between.
+    // afterwards, so that none is missed that starts in between.
     TRY(follow("trace_fork"));
     if (const Filters &filters = s.options.program.filters; filters.follows() && filters.workload == 0) {
         sys::Because why("what the processes have started before");

@@ -1,6 +1,6 @@
 // A probe at a function's return (uretprobe) is made by the kernel when the function is called: it puts the address of a page of
-// its own, the trampoline, in the place of the return address, and remembers that one. A walk that comes by finds the trampoline,
-// of which no table knows.
+// its own, the trampoline, in the place of the return address, and remembers that one. A stack walk then finds the trampoline, of
+// which no table knows.
 //
 //      stack                          task->utask->return_instances, the latest first
 //      | trampoline |  <- CFA - 8     { stack: where it stood, orig_ret_vaddr, next } --> { ... } --> 0

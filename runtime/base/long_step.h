@@ -16,7 +16,7 @@ namespace rawbpf::inline v0 {
 /// A long step, from its making to its end.
 class LongStep {
   public:
-    /// What one who looks sees. Two threads: it may be half of a step and half of the next one, for one look.
+    /// What the terminal shows. Two threads access it without a lock: one reading may mix a step with the next one.
     struct State {
         const char *doing = nullptr; ///< "attaching"; nullptr: nothing long
         const char *of = "";         ///< "functions"

@@ -1,4 +1,4 @@
-// Each probe is an event of its own, which takes a while to attach: whoever looks sees how many are done.
+// Each probe is an event of its own, which takes a while to attach; the progress message shows how many are done.
 #include "runtime/link/one_by_one.h"
 
 #include <utility>

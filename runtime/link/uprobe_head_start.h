@@ -10,7 +10,7 @@ namespace rawbpf::inline v0 {
 /// sooner by the time between. See the .cpp for why. It changes nothing in any process, and nothing fails without it.
 class [[nodiscard]] UprobeHeadStart {
   public:
-    /// Where the kernel doesn't let us (no uprobes, no rights), an empty one: whoever attaches will be told why.
+    /// Where the kernel doesn't let us (no uprobes, no rights), an empty one: the attachment itself then fails and says why.
     static UprobeHeadStart begin();
     UprobeHeadStart() = default;
 

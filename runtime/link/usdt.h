@@ -26,9 +26,9 @@ struct UsdtSite {
                                                             std::string_view name);
 
 /// Sites whose nop has one of 10 bytes behind it (libbpf's usdt.h since May 2026) move to that one, on x86_64. A program that
-/// stands on it sees the same registers, and the kernel (7.2) comes by a call in place of a trap. Those with a 5-byte nop
-/// stay: 6.18 would come by a call there too, which writes over what a function without a frame keeps below its stack pointer.
-/// `image`: the file that `sites` are of.
+/// stands on it sees the same registers, and the kernel (7.2) puts a call there instead of a trap. Those with a 5-byte nop stay:
+/// 6.18 would put a call there too, which writes over what a function without a frame keeps below its stack pointer. `image`: the
+/// file that `sites` are of.
 void take_long_nops(Bytes image, uint16_t machine, std::vector<UsdtSite> &sites);
 
 /// struct __bpf_usdt_spec of libbpf's usdt.bpf.h: what bpf_usdt_arg() goes by. Programs carry its layout in them, so it can't

@@ -27,7 +27,7 @@ struct Detail {
     Bounds bounds = kFew;
 };
 
-/// A call in its parts, for whoever prints them otherwise.
+/// A call in its parts, for callers that print it in another form.
 struct Described {
     /// One of its arguments, or a field of the struct that an argument points at.
     struct Argument {

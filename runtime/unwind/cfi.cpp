@@ -9,8 +9,8 @@
 // where something has changed. Expressions are bytecode for another machine, which nobody needs: compilers and linkers emit four,
 // and they are recognised by their bytes.
 //
-// The bytes are hostile. A Cursor that reads past its end turns bad and stays so, and whoever used it asks once, at the end.
-// There are no loops but over bytes that are consumed; what a CIE repeats for each of its FDEs is bounded.
+// The bytes are hostile. A Cursor that reads past its end turns bad and stays so, and its user checks once, at the end. There are
+// no loops but over bytes that are consumed; what a CIE repeats for each of its FDEs is bounded.
 //
 // Source: LSB 5.0 chapter 10.6 (.eh_frame), DWARF 5 section 6.4 and 7.24, DWARF for the Arm 64-bit architecture.
 #include "runtime/unwind/cfi.h"

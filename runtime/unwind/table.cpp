@@ -7,9 +7,8 @@
 //
 // Between two functions lies a row with rule 0, "nothing is known": padding, or assembly that says nothing of itself. Of arm64's
 // the instructions say something (arm64_gaps.h). Of any, one thing is looked for: the code that signal handlers return to.
-// arm64's vdso (since Linux 5.8) and musl have no entry for it. As with those who have one, its row begins one byte early:
-// whoever looks for a return address looks one byte before it. Rows that say what the row before says are left out, also across
-// functions.
+// arm64's vdso (since Linux 5.8) and musl have no entry for it. As with those who have one, its row begins one byte early: a
+// lookup of a return address uses the byte before it. Rows that say what the row before says are left out, also across functions.
 //
 // Some code that has no entry is known all the same: a program's entry point and the code that a thread begins with, where stacks
 // end; and arm64's PLT. It stands among the functions, marked (UNWIND_ADDED), where no function covers it.

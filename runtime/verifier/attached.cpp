@@ -6,9 +6,9 @@
 //      iter/task                   FUNC bpf_iter_task                     the members of struct bpf_iter__task
 //      struct_ops/init             the member `init` of the struct that the object's map is of
 //
-// Which pointers may be NULL types don't say. For iterators it is in each one's registration (bpf_iter_reg.ctx_arg_info,
-// kernel/bpf/
-// *_iter.c, net/), for tracepoints in a list of its own (raw_tp_null_args of kernel/bpf/btf.c; since 6.13, and stable kernels).
+// The types don't say which pointers may be NULL. For iterators it is in each one's registration (bpf_iter_reg.ctx_arg_info,
+// kernel/bpf/ *_iter.c, net/), for tracepoints in a list of its own (raw_tp_null_args of kernel/bpf/btf.c; since 6.13, and stable
+// kernels).
 #include "runtime/verifier/attached.h"
 
 #include "asm/attach_types.h"

@@ -1,7 +1,7 @@
 // Following is the engine's work (engine.cpp) without its choices: one instruction, then the side that the run took.
 //
-// Going back costs nothing until somebody asks what is known there: then the nearest state that was kept is taken up, and the way
-// from there gone again, by the sides that were noted.
+// Going back costs nothing until a caller asks what is known there. Then the follower takes the nearest earlier state that it
+// kept, and follows the path from there again, with the recorded branches.
 #include "runtime/verifier/follow.h"
 
 #include <algorithm>

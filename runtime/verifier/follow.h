@@ -3,8 +3,9 @@
 //      the run        r1 = 5        if r1 > 9 (no)        r2 += r1 ...
 //      known          any number    from 0 to 9           a pointer to a value, 0 to 9 bytes on
 //
-// A walk of all paths (verify.h) meets a run only until it prunes, or refuses another path. A follower goes the run's way alone:
-// of a branch it takes the side that the run took. So it also tests both: the numbers of a run never leave what is known.
+// A walk of all paths (verify.h) meets a run only until it prunes, or refuses another path. A follower follows only the path of
+// the run: at a branch it takes the side that the run took. This also tests the emulator and the verifier: no value of a run may
+// be outside of what is known.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 //      bpf_rbtree_add(&root, &n->link) the tree owns it: n is shared, good while the lock is held
 //      bpf_spin_unlock(&lock)          n is nothing any more
 //
-// Whoever takes one out owns it again. What a root contains says a tag at the member ("contains:node:link").
+// A program that takes a node out owns it again. A tag at the member says what a root contains ("contains:node:link").
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

@@ -7,9 +7,9 @@
 //         goto l
 //      out: bpf_iter_num_destroy(&it)     has to be done on every path
 //
-// How often a loop goes round nobody knows, and nobody needs to: it is enough that after some rounds nothing new is known at l
-// (prune.cpp compares such a state with those before it on the same path). For that to come soon, numbers that have decided
-// nothing are forgotten each time (widen()): a counter would be another one in each round.
+// The verifier doesn't know how many rounds the loop has, and doesn't need to: it stops when a round adds nothing new to what is
+// known at l (prune.cpp compares such a state with those before it on the same path). For that to come soon, numbers that have
+// decided nothing are forgotten each time (widen()): a counter would be another one in each round.
 #include <algorithm>
 
 #include "runtime/verifier/engine.h"

@@ -1,4 +1,4 @@
-// What holds up others: spin locks, RCU sections, sections without preemption or interrupts.
+// Locks and critical sections: spin locks, RCU sections, sections without preemption or interrupts.
 //
 //      bpf_spin_lock(&v->lock)      v: a value of a map, or an object of the program's own, that has one lock, at a known offset
 //      v->n += 1;                   nothing else may be called
