@@ -120,11 +120,10 @@ clear counts
 set counts[2] = 8
 print counts
 """
-    user = {} if os.geteuid() != 0 else {"user": 65534}
-    r = subprocess.run([RB, "run", "--emulate", "-v", written("emulated.exp", text)], capture_output=True, text=True, **user)
-    assert r.returncode == 0, r.stderr
-    assert re.search(r"^key +counts\n +2 +8\n", r.stdout, re.M), r.stdout
-    assert "on_packet isn't attached: in the emulator" in r.stderr, r.stderr
+    r = (as_nobody if os.geteuid() == 0 else run)("run", "--emulate", "-v", written("emulated.exp", text))
+    assert r.code == 0, r.err
+    assert re.search(r"^key +counts\n +2 +8\n", r.out, re.M), r.out
+    assert "on_packet isn't attached: in the emulator" in r.err, r.err
     r = experiment("emulated_rejection", COUNTER + 'expect rejected "R1"\n', "--emulate", code=3)
     assert "it has no verifier" in r.err, r.err
     r = experiment("emulated_fault", 'asm {\n.program p "xdp"\n    r0 = *(u64 *)(r10 + 8)\n    exit\n}\nrun p\n', "--emulate", code=1)
