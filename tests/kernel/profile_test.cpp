@@ -371,7 +371,7 @@ TEST_CASE("profile: CPUs, duration, a stop from outside, the byte that says read
     char byte;
     CHECK(read(ready[0], &byte, 1) == 1);
     CHECK(outcome.elapsed_ns >= 300'000'000); // how much more depends on the machine: its functions are named within it
-    CHECK(outcome.ledger.fired > 50); // with --idle also on an idle machine
+    CHECK(outcome.ledger.fired > 50);         // with --idle also on an idle machine
     CHECK(outcome.ledger.filtered == 0);
     for (const CountedSample &sample : sink.all) CHECK(sample.sample.cpu == 0);
     CHECK(outcome.ledger.adds_up());
