@@ -1,4 +1,5 @@
-// `rawbpf btf dump`: types of the kernel, of a module, of a file or of something loaded; as C (vmlinux.h), as a listing, as JSON.
+// `rawbpf btf dump`: prints the types of the kernel, of a module, of a file or of loaded BTF: as C (vmlinux.h), as a listing, as
+// JSON.
 #include <optional>
 
 #include "cli/commands.h"
@@ -25,7 +26,7 @@ constexpr Option kOptions[] = {
      .letter = 'B',
      .kind = Kind::file,
      .argument = "FILE",
-     .help = "the base of a file of split BTF, instead of the running kernel's types",
+     .help = "if FILE has split BTF: read its base BTF from this file, instead of using the running kernel's types",
      .section = "What"},
     {.name = "no-kfuncs",
      .help = "c: leave out the prototypes of the kernel's functions for BPF programs",
@@ -39,19 +40,20 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf btf dump -f c > vmlinux.h", "the running kernel's types as a header for BPF programs"},
-    {"rawbpf btf dump vmlinux -f c task_struct vfs_read", "a header with that struct, that function, and what they need"},
-    {"rawbpf btf dump module nf_conntrack", "a module's own types, by number"},
-    {"rawbpf btf dump prog.bpf.o --json | jq -c 'select(.kind == \"datasec\")'", "an object's sections of variables"},
+    {"rawbpf btf dump vmlinux -f c task_struct vfs_read",
+     "a header with this struct, this function, and the types that they need"},
+    {"rawbpf btf dump module nf_conntrack", "the types that a module adds, listed by number"},
+    {"rawbpf btf dump prog.bpf.o --json | jq -c 'select(.kind == \"datasec\")'", "the sections of an object that hold variables"},
 };
 
-/// The source that the first operands name; leaves the types.
+/// Opens the source that the first operands name; the operands that are left are types.
 Result<BtfSource> open_source(std::span<const std::string_view> &operands, const std::string &base) {
     if (operands.empty()) return BtfSource::of_kernel("vmlinux");
     const std::string first(operands[0]);
     operands = operands.subspan(1);
     if (first == "vmlinux" && !sys::exists(first)) return BtfSource::of_kernel(first);
     if (first == "module") {
-        if (operands.empty()) return fail(Errc::invalid_argument, "module: of which name?");
+        if (operands.empty()) return fail(Errc::invalid_argument, "module needs the name of a kernel module");
         const std::string name(operands[0]);
         operands = operands.subspan(1);
         return BtfSource::of_kernel(name);
@@ -60,7 +62,7 @@ Result<BtfSource> open_source(std::span<const std::string_view> &operands, const
     if (first != "-")
         if (const auto st = sys::stat_file(first); !st && st.error().kind == Errc::not_found)
             return Unexpected(make_error(Errc::not_found, format("there is no file {}", first),
-                                         format("a type of the running kernel: {} vmlinux {}", kWho, first)));
+                                         format("for a type of the running kernel: {} vmlinux {}", kWho, first)));
     return BtfSource::of_file(first, base);
 }
 
@@ -125,15 +127,15 @@ int run_btf_dump(const Arguments &a) {
 const Command kBtfDump{
     .name = "btf dump",
     .summary = "print types: as C (vmlinux.h), by number, as JSON",
-    .description =
-        "Prints the types in BTF: those of the running kernel (vmlinux, the default), of one of its modules, of a file (.btf, or "
-        "an ELF file with a section .BTF: a BPF object, a vmlinux), or of a loaded object, by its BTF id. If names or numbers of "
-        "types follow, it prints only those.\n\n"
-        "Format c is a header that clang compiles for BPF, with every struct laid out as the kernel has it: what `bpftool btf "
-        "dump ... format c` calls vmlinux.h. Accesses through it are relocated to the kernel that runs the program (CO-RE); "
-        "define BPF_NO_PRESERVE_ACCESS_INDEX to switch that off, BPF_NO_KFUNC_PROTOTYPES to leave the functions out. If types "
-        "are named, the header has these and the types that they need. Two types of the same name become NAME and NAME___2; "
-        "CO-RE ignores the suffix. Format raw is bpftool's listing, type by type; json has the same, one object per type.",
+    .description = "Prints the types in BTF: those of the running kernel (vmlinux, the default), of one of its modules, of a "
+                   "file (.btf, or an ELF file with a section .BTF: a BPF object, a vmlinux), or of loaded BTF, given by its id. "
+                   "If names or numbers of types follow, it prints only those types.\n\n"
+                   "Format c is a header (vmlinux.h) that clang compiles for BPF; every struct has the layout that it has in the "
+                   "kernel. `bpftool btf dump ... format c` writes such a header, too. A loader relocates accesses to these "
+                   "types for the kernel that runs the program (CO-RE); define BPF_NO_PRESERVE_ACCESS_INDEX to switch that off, "
+                   "and BPF_NO_KFUNC_PROTOTYPES to leave out the functions. If you name types, the header has these and the "
+                   "types that they need. Two types of the same name become NAME and NAME___2; CO-RE ignores the suffix. Format "
+                   "raw is a listing like bpftool's, type by type; json has the same content, one object per type.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE | ID | vmlinux | module NAME [TYPE]...",

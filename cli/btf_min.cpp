@@ -1,4 +1,4 @@
-// `rawbpf btf min`: the part of a kernel's BTF that some objects' relocations need.
+// `rawbpf btf min`: writes the part of a kernel's BTF that the relocations of some objects need.
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/object_file.h"
@@ -18,13 +18,16 @@ constexpr Option kOptions[] = {
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"rawbpf btf min 5.4.btf prog.bpf.o -o 5.4-prog.btf", "a few kilobytes to send along to machines with that kernel"},
+    {"rawbpf btf min 5.4.btf prog.bpf.o -o 5.4-prog.btf",
+     "a few kilobytes, to be installed with the object on machines with that kernel"},
 };
 
 int run_btf_min(const Arguments &a) {
     const std::span<const std::string_view> operands = a.operands();
     if (is_terminal(1) && a.text(option("output")).empty())
-        return complain(kWho, make_error(Errc::invalid_argument, "BTF isn't for terminals", "name a file: -o FILE"), 2);
+        return complain(
+            kWho, make_error(Errc::invalid_argument, "BTF is binary, and standard output is a terminal", "name a file: -o FILE"),
+            2);
     Result<inspect::BtfSource> kernel = inspect::BtfSource::of_file(std::string(operands[0]));
     if (!kernel) return complain(kWho, kernel.error(), 1);
     std::vector<ObjectSpec> specs;
@@ -39,9 +42,9 @@ int run_btf_min(const Arguments &a) {
     if (const int status = write_result(kWho, a.text(option("output")), text)) return status;
     if (a.has(option("quiet"))) return 0;
     say(format("{}: {} types, {} bytes, for {} relocations{}\n", kWho, small->types, small->btf.size(), small->relocations,
-               small->missing ? format(" ({} more find nothing in this kernel)", small->missing) : std::string()));
+               small->missing ? format(" ({} more have no match in this kernel)", small->missing) : std::string()));
     if (small->type_ids)
-        say(format("{}: {} for the id of a kernel's type; with this file they would get another number\n", kWho,
+        say(format("{}: {} for the id of a kernel's type; with this file, the result is a different number\n", kWho,
                    small->type_ids == 1 ? "1 relocation asks" : format("{} relocations ask", small->type_ids)));
     return 0;
 }
@@ -50,11 +53,11 @@ int run_btf_min(const Arguments &a) {
 
 const Command kBtfMin{
     .name = "btf min",
-    .summary = "cut out of a kernel's types what some objects need",
+    .summary = "write only those of a kernel's types that some objects need",
     .description =
-        "Writes BTF with only those types, members and enumerators of a kernel that the CO-RE relocations of these objects look "
-        "for. On a kernel without BTF of its own, a loader (rawbpf load --btf FILE, libbpf's btf_custom_path) relocates the "
-        "objects with it exactly as with the whole BTF. KERNEL is a raw BTF file or a vmlinux.",
+        "Writes BTF with only those types, members and enumerators of a kernel that the CO-RE relocations of these objects refer "
+        "to. On a kernel that has no BTF itself, a loader (rawbpf load --btf FILE, libbpf's btf_custom_path) relocates the "
+        "objects with this file exactly as with the whole BTF. KERNEL is a raw BTF file or a vmlinux.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "KERNEL OBJECT...",

@@ -1,4 +1,5 @@
-// `rawbpf check`: on which kernels do an object's CO-RE relocations resolve? Needs their BTF, not the kernels.
+// `rawbpf check`: tells on which kernels an object's CO-RE relocations resolve. It needs the BTF of these kernels, not the
+// kernels.
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/object_file.h"
@@ -17,19 +18,20 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .repeatable = true,
      .argument = "FILE",
-     .help = "a kernel's types, as BTF or a vmlinux, instead of the running kernel's",
+     .help = "a kernel's types (a BTF file or a vmlinux), instead of the running kernel's",
      .section = "What"},
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    verbose_option("text: show what is missing but guarded, too"),
+    verbose_option("text: also show what is missing but guarded"),
     kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"rawbpf check prog.bpf.o", "will its types be found on this kernel"},
-    {"rawbpf check prog.bpf.o --btf 5.10.btf --btf 6.1.btf --btf 6.12.btf", "on which of these kernels; status 1 if not on all"},
+    {"rawbpf check prog.bpf.o", "whether the object's relocations resolve on this kernel"},
+    {"rawbpf check prog.bpf.o --btf 5.10.btf --btf 6.1.btf --btf 6.12.btf",
+     "on which of these kernels they resolve; status 1 if not on all"},
 };
 
 /// One kernel's answer, added to `text`; whether everything resolves there.
@@ -40,7 +42,7 @@ Result<bool> check_one(const ObjectFile &object, const std::string &path, bool j
         json ? append_check_json(text, *view, object.file.name()) : append_check_text(text, *view, all);
         return view->unresolved == 0;
     }
-    // Types that disagree are this kernel's answer; a broken object is nobody's.
+    // A kernel whose types don't fit gets the answer "no"; a damaged object is an error.
     if (view.error().kind != Errc::unsupported) return Unexpected(std::move(view).error());
     if (json)
         render::JsonLine(text, "check")
@@ -76,12 +78,12 @@ int run_check(const Arguments &a) {
 const Command kCheck{
     .name = "check",
     .summary = "tell on which kernels an object's relocations resolve",
-    .description = "Relocates an object to each of the kernels whose types are given, and lists the CO-RE relocations for which "
-                   "something is missing there. If a program first asks whether a field, type or value exists, and uses it only "
-                   "then, the access is guarded: that is no error. The exit status is 1 if on some kernel something is missing "
-                   "in code that the verifier reaches.\n\n"
-                   "Code that depends on numbers which are only known when the object is loaded (constants in .rodata, .kconfig) "
-                   "counts as reachable. The command loads nothing and needs no privileges.",
+    .description =
+        "Relocates an object for each kernel whose types are given, and lists the CO-RE relocations that need something that "
+        "this kernel doesn't have. If a program asks first whether a field, type or value exists, and uses it only if it does, "
+        "the access is guarded: that is no error. The exit status is 1 if a kernel lacks something that unguarded code needs.\n\n"
+        "Code that depends on values that are only known at load time (constants in .rodata, .kconfig) counts as reachable. The "
+        "command loads nothing and needs no privileges.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "OBJECT",

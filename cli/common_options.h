@@ -16,7 +16,7 @@ constexpr Option format_option(std::string_view fallback, std::string_view choic
             .letter = 'f',
             .kind = Kind::choice,
             .argument = "NAME",
-            .help = "how to show it",
+            .help = "the output format",
             .section = "Output",
             .fallback = fallback,
             .choices = choices};
@@ -48,27 +48,27 @@ constexpr Option pids_option(std::string_view help) {
             .section = "What to look at"};
 }
 inline constexpr Option kPsOption{
-    .name = "ps", .help = "table: print the frames under each sample, leaf first", .only_with = "format=table"};
+    .name = "ps", .help = "table: print the frames below each sample, the innermost first", .only_with = "format=table"};
 inline constexpr Option kDelimiterOption{
     .name = "delimiter", .help = "folded: put a - between user and kernel frames", .only_with = "format=folded folded-ext"};
 inline constexpr Option kPerThreadOption{.name = "per-thread",
                                          .letter = 't',
-                                         .help = "folded, svg, top: keep the stacks of each thread apart, below COMM-PID/TID. "
-                                                 "Other formats name the thread of each sample"};
+                                         .help = "folded, svg, top: count the stacks of each thread separately, below "
+                                                 "COMM-PID/TID. Other formats name the thread of each sample anyway"};
 inline constexpr Option kTitleOption{
     .name = "title", .kind = Kind::text, .argument = "TEXT", .help = "svg: the title of the graph", .only_with = "format=svg"};
 inline constexpr Option kIcicleOption{
-    .name = "icicle", .help = "svg: callees below their callers, the root at the top", .only_with = "format=svg"};
+    .name = "icicle", .help = "svg: draw callees below their callers, with the root at the top", .only_with = "format=svg"};
 inline constexpr Option kColorOption{.name = "color",
                                      .kind = Kind::choice,
                                      .argument = "WHEN",
-                                     .help = "colours",
+                                     .help = "when to use colours: auto, only on a terminal",
                                      .fallback = "auto",
                                      .choices = "auto always never"};
 /// --verbose, and what more is said.
 constexpr Option verbose_option(std::string_view help) { return {.name = "verbose", .letter = 'v', .help = help}; }
 inline constexpr Option kVerboseOption = verbose_option("say more about what happens");
-inline constexpr Option kQuietOption{.name = "quiet", .letter = 'q', .help = "no ledger and no progress, only errors"};
+inline constexpr Option kQuietOption{.name = "quiet", .letter = 'q', .help = "print only errors: no ledger, no progress"};
 /// run() (commands.cpp) starts the Narrator for it. `whole`: the command has -v, which shows all.
 constexpr Option syscalls_option(bool whole) {
     return {.name = "syscalls",
@@ -86,7 +86,7 @@ inline constexpr Option kDurationOption{.name = "duration",
                                         .letter = 'd',
                                         .kind = Kind::seconds,
                                         .argument = "SECONDS",
-                                        .help = "how long: 3, 0.5, 200ms, 2m; otherwise until COMMAND ends, or Ctrl-C",
+                                        .help = "how long: 3, 0.5, 200ms, 2m; by default until COMMAND ends, or Ctrl-C",
                                         .section = "How long"};
 /// Of commands that look again and again, see Looks: how often, and for how long.
 constexpr Option every_option(std::string_view help) {
@@ -96,7 +96,7 @@ inline constexpr Option kLooksDurationOption{.name = "duration",
                                              .letter = 'd',
                                              .kind = Kind::seconds,
                                              .argument = "TIME",
-                                             .help = "end after this time; otherwise at Ctrl-C"};
+                                             .help = "end after this time; by default at Ctrl-C"};
 inline constexpr Option kAsRootOption{.name = "as-root",
                                       .help = "under sudo: run COMMAND as root, not as the user who called sudo"};
 inline constexpr Option kCommandOutputOption{
@@ -109,39 +109,41 @@ inline constexpr Option kCommandOutputOption{
         "except when rawbpf writes a format for machines there: then it goes to standard error, so that the two don't mix"};
 /// Whom it is about, beside --pid.
 inline constexpr Option kNoChildrenOption{
-    .name = "no-children", .help = "with -p: only these processes, without those that they have started or will start"};
+    .name = "no-children", .help = "with -p: take only these processes, without those that they started or will start"};
 /// See ring_bytes().
 inline constexpr Option kRingOption{.name = "ring",
                                     .kind = Kind::text,
                                     .argument = "SIZE",
-                                    .help = "size of the ring buffer, rounded up to a power of two: 8M, 65536K; from 1M to 4G. "
-                                            "The ledger counts what was lost because the buffer was full (ring full)"};
+                                    .help = "the size of the ring buffer, rounded up to a power of two: 8M, 65536K; from 1M to "
+                                            "4G. The ledger counts what was lost because the buffer was full (ring full)"};
 inline constexpr Option kReadyFdOption{.name = "ready-fd",
                                        .kind = Kind::count,
                                        .argument = "N",
-                                       .help = "write a byte to this descriptor when everything is attached",
+                                       .help = "write a byte to this file descriptor when everything is attached",
                                        .most = 1 << 20};
 
 /// How user stacks are walked: for commands that take stacks. See unwind_choice().
-inline constexpr Option kUnwindOption{
-    .name = "unwind",
-    .kind = Kind::choice,
-    .argument = "HOW",
-    .help = "how to walk user stacks. dwarf: by the unwind tables that compilers write for exceptions, which needs no frame "
-            "pointers. fp: by frame pointers. auto: by tables if this kernel can, otherwise by frame pointers, with a warning",
-    .section = "Stacks",
-    .fallback = "auto",
-    .choices = "auto fp dwarf"};
+inline constexpr Option kUnwindOption{.name = "unwind",
+                                      .kind = Kind::choice,
+                                      .argument = "HOW",
+                                      .help =
+                                          "how to walk user stacks. dwarf: by the unwind tables that compilers write for "
+                                          "exceptions; programs need no frame pointers. fp: by frame pointers. auto: by unwind "
+                                          "tables if this kernel can do it, otherwise by frame pointers, with a warning",
+                                      .section = "Stacks",
+                                      .fallback = "auto",
+                                      .choices = "auto fp dwarf"};
 inline constexpr Option kUnwindMemoryOption{.name = "unwind-memory",
                                             .kind = Kind::text,
                                             .argument = "SIZE",
-                                            .help = "the most memory that unwind tables may take: 64M, 65536K; from 1M to 4G. "
+                                            .help = "the most memory that unwind tables may use: 64M, 65536K; from 1M to 4G. "
                                                     "When it is full, rawbpf drops the least used tables",
                                             .fallback = "64M"};
 constexpr Option depth_option(const char *fallback, const char *help) {
     return {.name = "depth", .kind = Kind::count, .argument = "N", .help = help, .fallback = fallback, .least = 1, .most = 255};
 }
-inline constexpr Option kDepthOption = depth_option("127", "the most frames of a user stack that is walked by tables");
+inline constexpr Option kDepthOption =
+    depth_option("127", "the most frames that rawbpf takes from a user stack when it walks it by unwind tables");
 
 /// rawbpf's own command line, as the header of JSON output and of captures has it.
 inline std::vector<std::string> own_command_line(std::vector<std::string> command, const Arguments &a) {

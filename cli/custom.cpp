@@ -63,8 +63,8 @@ constexpr Option kOptions[] = {
      .kind = Kind::pids,
      .repeatable = true,
      .argument = "PID",
-     .help =
-         "only this process, or a list 1,2,3, and all that they started or will start; ends when the last of those given ends"},
+     .help = "take only this process, or a list such as 1,2,3, and all processes that they started or will start. custom ends "
+             "when the last process of the list ends"},
     kNoChildrenOption,
     kUnwindOption,
     kUnwindMemoryOption,
@@ -119,7 +119,8 @@ Result<CommandOutput> check(const Arguments &a) {
     if (weight == "off-cpu" && !a.has(option("off-cpu"))) return wrong_usage("--weight off-cpu needs --off-cpu");
     (void)TRY(unwind_choice(a, unwind_ids(kOptions)));
     if (a.has(option("pid")) && !a.workload().empty())
-        return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
+        return wrong_usage("--pid and -- COMMAND exclude each other",
+                           "with -- COMMAND, rawbpf traces only the command and what it starts");
     TRY(check_no_children(a, option("no-children"), option("pid"), false));
     (void)TRY(ring_bytes(a, option("ring")));
     TRY(check_ready_fd(a, option("ready-fd")));
@@ -150,7 +151,7 @@ class Run {
         if (child_.pid() >= 0) TRY(tracer_->follow(child_.pid()));
         const std::vector<int> pids = a_.pids(option("pid"));
         for (int pid : pids) {
-            if (!sys::process_exists(pid)) return fail(Errc::not_found, "process {}: there is none of that number", pid);
+            if (!sys::process_exists(pid)) return fail(Errc::not_found, "there is no process {}", pid);
             if (Result<Fd> target = sys::pidfd_open(pid)) targets_.push_back(std::move(*target));
         }
         Result<void> watched =
@@ -350,7 +351,7 @@ int run_custom_command(const Arguments &a) {
 
 const Command kCustom{
     .name = "custom",
-    .summary = "stacks with a context of your own: any BPF program can jump into the profiler",
+    .summary = "show stacks with a number of your own (the context): any BPF program can jump into the profiler",
     .description =
         "An external BPF program stores a number, the context, and jumps (bpf_tail_call) to a generic program, which captures "
         "the stack and sends both. The context is whatever tells one call from another: a request's id, a size.\n\n"

@@ -1,4 +1,4 @@
-// `rawbpf inspect`: what an object file holds and what it will ask of a kernel. No kernel, no privileges.
+// `rawbpf inspect`: shows what an object file holds and what it needs from a kernel. It asks no kernel and needs no privileges.
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
@@ -14,14 +14,14 @@ constexpr Option kOptions[] = {
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    verbose_option("text: every instruction of every program, too"),
+    verbose_option("text: also show every instruction of every program"),
     kSyscallsOption,
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
-    {"rawbpf inspect prog.bpf.o", "programs, maps, global variables, what it needs of the kernel"},
-    {"rawbpf inspect prog.bpf.o --json | jq -c 'select(.type == \"program\")'", "only the programs, for a script"},
+    {"rawbpf inspect prog.bpf.o", "programs, maps, global variables, what the object needs from the kernel"},
+    {"rawbpf inspect prog.bpf.o --json | jq -c 'select(.type == \"program\")'", "only the programs, one JSON object each"},
 };
 
 int run_inspect(const Arguments &a) {
@@ -44,7 +44,7 @@ const Command kInspect{
     .name = "inspect",
     .summary = "show what a BPF object holds, without a kernel",
     .description = "Shows what is in a BPF object file: its sections, programs with their types, maps, global variables with "
-                   "their offsets and first values, what it expects the kernel to have, and every relocation. The command loads "
+                   "their offsets and initial values, what the kernel must have, and every relocation. The command loads "
                    "nothing, asks no kernel and needs no privileges.",
     .options = kOptions,
     .examples = kExamples,

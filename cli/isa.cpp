@@ -1,4 +1,4 @@
-// `rawbpf isa`: the instruction set, from the table that the assembler works by.
+// `rawbpf isa`: shows the instruction set, from the table that the assembler uses.
 #include "asm/isa_text.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -10,10 +10,10 @@ namespace {
 constexpr std::string_view kWho = "rawbpf isa";
 
 constexpr Example kExamples[] = {
-    {"rawbpf isa", "every instruction in a line"},
-    {"rawbpf isa jslt", "what it does, its bytes, since when; all its forms"},
-    {"rawbpf isa 's>>='", "by the operator"},
-    {"rawbpf isa 0xdb", "by the opcode"},
+    {"rawbpf isa", "list all instructions, one per line"},
+    {"rawbpf isa jslt", "what the instruction does, its bytes, the first kernel that has it; all its forms"},
+    {"rawbpf isa 's>>='", "find instructions by their operator"},
+    {"rawbpf isa 0xdb", "find an instruction by its opcode"},
 };
 
 int run_isa(const Arguments &a) {

@@ -219,7 +219,7 @@ const Command kLabList{
 
 const Command kLabStart{
     .name = "lab start",
-    .summary = "copy a lesson to a folder of its own",
+    .summary = "copy a lesson to a new folder",
     .description = "Makes the folder DIR with a lesson's text (lesson.md), its experiments and its exercise, a file lab.* with a "
                    "gap. LESSON is a "
                    "number or a name of rawbpf lab list. The check and the solution are not copied.",

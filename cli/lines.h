@@ -10,12 +10,12 @@ namespace rawbpf::inline v0::cli {
 
 inline constexpr Option kLinesOption{
     .name = "lines",
-    .help = "show file and line of each frame, in json and pprof, and in the table with --ps. They come from debug info (DWARF) "
-            "in the file, in its debug file, or from the servers that DEBUGINFOD_URLS names (files of at most 256 MB; "
-            "DEBUGINFOD_MAXSIZE=BYTES sets another limit)"};
+    .help = "show the source file and line of each frame, in json and pprof, and in the table with --ps. rawbpf reads them from "
+            "debug info (DWARF): in the program's file, in its debug file, or from the servers that DEBUGINFOD_URLS names (files "
+            "of at most 256 MB; DEBUGINFOD_MAXSIZE=BYTES sets another limit)"};
 inline constexpr Option kInlineOption{
     .name = "inline",
-    .help = "show inlined functions as frames of their own, from debug info; folded, svg and top mark them with _[i]"};
+    .help = "show inlined functions as separate frames, by debug info; folded, svg and top mark them with _[i]"};
 
 /// Where a command's table has these rows.
 struct LinesIds {

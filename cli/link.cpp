@@ -42,7 +42,7 @@ int run_link(const Arguments &a) {
 
 const Command kLink{
     .name = "link",
-    .summary = "link several BPF objects into one",
+    .summary = "join several BPF object files into one",
     .description = "Joins objects that were compiled one by one. Sections of the same name are appended in the order of the "
                    "files; a function, variable or map that one file declares extern and another defines becomes one; each type "
                    "is kept once; relocations and source lines are adjusted. The result is like an object that a compiler made "

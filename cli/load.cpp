@@ -94,7 +94,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf load --attach -i eth0 --json filter.bpf.o",
      "an XDP or tc program on an interface until Ctrl-C; maps as JSON lines"},
     {"sudo rawbpf load --attach --target xdp_main patch.bpf.o", "functions of a running program, replaced until Ctrl-C"},
-    {"sudo rawbpf load --btf 5.10.btf tool.bpf.o", "on a kernel without BTF of its own"},
+    {"sudo rawbpf load --btf 5.10.btf tool.bpf.o", "on a kernel that has no BTF itself"},
     {"sudo rawbpf load --set wanted_pid=1234 --map counts:entries=1024 tool.bpf.o", "set what the tool's own loader would set"},
 };
 

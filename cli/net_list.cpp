@@ -44,7 +44,7 @@ int run_net(const Arguments &a) {
 
 const Command kNetList{
     .name = "net list",
-    .summary = "list the programs that work on packets, by where they are",
+    .summary = "list the programs that see packets, by attach point",
     .description = "Lists the programs at the interfaces of this network namespace, however they were attached: XDP, filters of "
                    "tc (at clsact and ingress), "
                    "tcx (6.6), netkit (6.7); and those of the namespace: flow dissectors, sk_lookup and netfilter (6.4). A "

@@ -16,7 +16,7 @@ inline constexpr Option kOtlpEncodingOption{
     .name = "otlp-encoding",
     .kind = Kind::choice,
     .argument = "NAME",
-    .help = "the encoding of the spans; otherwise the one that OTEL_EXPORTER_OTLP_PROTOCOL names, or protobuf",
+    .help = "the encoding of the spans; by default the one that OTEL_EXPORTER_OTLP_PROTOCOL names, or else protobuf",
     .choices = "protobuf json"};
 
 /// Where a command's table has these rows.

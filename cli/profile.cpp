@@ -1,6 +1,6 @@
-// `rawbpf profile`: makes a ProfileOptions of the options, a View that receives the samples, and prints the ledger at the end.
-// The profiler itself is in programs/profile. Every mistake in the command line, also one in the output file, is found before
-// anything is attached.
+// `rawbpf profile`: turns the command line into ProfileOptions, opens a View that receives the samples, and prints the ledger at
+// the end. The profiler itself is in programs/profile. This file reports every mistake in the command line, also an output file
+// that can't be opened, before it attaches anything.
 #include <csignal>
 
 #include "cli/commands.h"
@@ -38,8 +38,8 @@ constexpr Option kOptions[] = {
      .letter = 'c',
      .kind = Kind::count,
      .argument = "N",
-     .help = "take a sample at each N-th event; the sample counts as N events. Without it, each event is a sample. With cycles, "
-             "instead of --freq",
+     .help = "take a sample at each N-th event; the sample counts as N events. Without --count, rawbpf takes a sample at each "
+             "event. With cycles, use either --count or --freq",
      .excludes = "rates",
      .least = 1,
      .most = INT32_MAX},
@@ -47,12 +47,13 @@ constexpr Option kOptions[] = {
      .letter = 'F',
      .kind = Kind::count,
      .argument = "HZ",
-     .help = "samples per second on each CPU, up to the kernel's perf_event_max_sample_rate; for cpu-clock and cycles",
+     .help = "samples per second on each CPU, at most the kernel's perf_event_max_sample_rate; only for cpu-clock and cycles",
      .fallback = "99",
      .excludes = "rates",
      .least = 1},
     {.name = "hw",
-     .help = "short for -e cycles: use the CPU's cycle counter as the clock. It needs a PMU, which many virtual machines lack",
+     .help = "short for -e cycles: use the CPU's cycle counter as the clock. The CPU must have performance counters (a PMU); "
+             "many virtual machines have none",
      .stands_for = "event=cycles"},
     kOffCpuOption,
     kMinWaitOption,
@@ -61,42 +62,40 @@ constexpr Option kOptions[] = {
      .kind = Kind::pids,
      .repeatable = true,
      .argument = "PID",
-     .help =
-         "only this process, or a list 1,2,3, and all that they started or will start; ends when the last of those given ends"},
+     .help = "sample only this process, or a list such as 1,2,3, and all processes that they started or will start. The profile "
+             "ends when the last process of the list ends"},
     kNoChildrenOption,
-    {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "only threads of this name; a name has at most 15 bytes"},
-    {.name = "cpu", .letter = 'C', .kind = Kind::cpus, .argument = "LIST", .help = "only these CPUs: 0-3,8"},
+    {.name = "comm", .kind = Kind::text, .argument = "NAME", .help = "sample only threads with this name, of at most 15 bytes"},
+    {.name = "cpu", .letter = 'C', .kind = Kind::cpus, .argument = "LIST", .help = "sample only these CPUs: 0-3,8"},
     {.name = "cgroup",
      .kind = Kind::directory,
      .argument = "PATH",
-     .help = "only tasks in this cgroup (v2) or below it",
+     .help = "sample only tasks in this cgroup (v2) or below it",
      .excludes = "cgroups"},
     {.name = "container",
      .kind = Kind::text,
      .argument = "WHICH",
-     .help = "only tasks of this container, given by the beginning of its id (docker, podman, kubernetes), its name "
-             "(systemd-nspawn, lxc), or the number of a process in it",
+     .help = "sample only tasks of this container, given by the beginning of its id (docker, podman, kubernetes), its name "
+             "(systemd-nspawn, lxc), or the pid of a process in it",
      .excludes = "cgroups"},
-    {.name = "user", .letter = 'U', .help = "only user stacks", .excludes = "stacks"},
-    {.name = "kernel", .letter = 'K', .help = "only kernel stacks", .excludes = "stacks"},
-    {.name = "idle", .letter = 'I', .help = "show samples of idle CPUs too; otherwise they are only counted, as filtered"},
+    {.name = "user", .letter = 'U', .help = "take only user stacks", .excludes = "stacks"},
+    {.name = "kernel", .letter = 'K', .help = "take only kernel stacks", .excludes = "stacks"},
+    {.name = "idle", .letter = 'I', .help = "also show samples of idle CPUs; by default rawbpf only counts them, as filtered"},
     {.name = "max-cpu",
      .kind = Kind::text,
      .argument = "PERCENT",
-     .help = "how much of one CPU the profile itself may use. When it uses more, rawbpf slows the clock down (to a 64th of the "
-             "rate at least) and speeds it up again later. Counts are scaled as if the clock had kept its rate"},
+     .help = "how much of one CPU the profile itself may use. When it uses more, rawbpf lowers the rate (to 1/64 at the lowest) "
+             "and raises it again later. It scales the counts as if the rate had not changed"},
     kUnwindOption,
     kUnwindMemoryOption,
-    depth_option("255",
-                 "the most frames of a user stack that is walked by tables; with --off-cpu, where each thread has room for "
-                 "them, 127 unless you say more"),
+    depth_option("255", "the most frames that rawbpf takes from a user stack when it walks it by unwind tables. With --off-cpu "
+                        "the default is 127, because rawbpf keeps a stack for each thread"),
     kRingOption,
     {.name = "duration",
      .letter = 'd',
      .kind = Kind::seconds,
      .argument = "SECONDS",
-     .help = "how long: 3, 0.5, 200ms, 2m; otherwise until "
-             "COMMAND ends, the processes given have ended, or Ctrl-C",
+     .help = "how long to sample: 3, 0.5, 200ms, 2m; by default until COMMAND ends, the processes of --pid have ended, or Ctrl-C",
      .section = "How long"},
     kAsRootOption,
     kCommandOutputOption,
@@ -116,18 +115,18 @@ constexpr Option kOptions[] = {
      .kind = Kind::file,
      .written = true,
      .argument = "FILE",
-     .help = "write a capture, for rawbpf report on this or another machine; - is standard output. Nothing else is shown unless "
-             "-f is given"},
+     .help = "write a capture, which rawbpf report shows on this or another machine; - is standard output. Without -f, profile "
+             "then shows nothing else"},
     {.name = "otlp",
      .kind = Kind::text,
      .argument = "URL",
      .help = "send spans to this OpenTelemetry receiver, such as http://localhost:4318. A function that stays on a thread's "
-             "stack from one sample to the next is a span. env: the receiver that OTEL_EXPORTER_OTLP_ENDPOINT names. Nothing "
-             "else is shown unless -f is given"},
+             "stack from one sample to the next is a span. If URL is env, rawbpf uses the receiver that the environment variable "
+             "OTEL_EXPORTER_OTLP_ENDPOINT names. Without -f, profile then shows nothing else"},
     kOtlpEncodingOption,
     {.name = "live",
-     .help = "show the hottest functions of the last ten seconds on the terminal, redrawn every second; at the end those of the "
-             "whole run, as -f top does"},
+     .help = "show the hottest functions of the last ten seconds on the terminal, redrawn every second; at the end, show those "
+             "of the whole run, as -f top does"},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -135,31 +134,31 @@ constexpr Option kOptions[] = {
     {.name = "object",
      .kind = Kind::file,
      .argument = "FILE",
-     .help =
-         "run this BPF program in place of rawbpf's own: an object compiled from programs/profile/profile.bpf.c, or from your "
-         "copy of it. It walks user stacks by frame pointers, and each sample is sent",
+     .help = "run this BPF program instead of rawbpf's own: an object compiled from programs/profile/profile.bpf.c, or from your "
+             "copy of it. It walks user stacks by frame pointers, and sends each sample to user space",
      .was = "bpf"},
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf profile", "the whole machine at 99 Hz, one line per sample, until Ctrl-C"},
-    {"sudo rawbpf profile -f svg -o flame.svg -d 10", "ten seconds of it as a flame graph; open the file in a browser"},
+    {"sudo rawbpf profile -f svg -o flame.svg -d 10",
+     "the whole machine for ten seconds, as a flame graph; open the file in a browser"},
     {"sudo rawbpf profile -F 999 -f top -- ./server --port 80", "run a command and show its hottest functions"},
-    {"sudo rawbpf profile -e page-faults -f svg -o faults.svg -- ./server",
-     "which code touches new memory, instead of which code computes"},
+    {"sudo rawbpf profile -e page-faults -f svg -o faults.svg -- ./server", "which code touches new memory"},
     {"sudo rawbpf profile -e tracepoint:block:block_rq_issue -c 10 -f folded -d 60",
-     "the stacks that one disk request in ten comes from"},
+     "the stacks that cause disk requests, one request in ten"},
     {"sudo rawbpf profile --off-cpu --min-wait 1ms -f svg -o waits.svg -- make",
-     "what a command and everything that it starts wait for"},
-    {"sudo rawbpf profile --live", "what the machine does, as it does it"},
+     "where a command, and all processes that it starts, wait"},
+    {"sudo rawbpf profile --live", "the hottest functions of the whole machine, redrawn every second"},
     {"sudo rawbpf profile --ps -p 1234", "one process, with the stack under each sample"},
-    {"sudo rawbpf profile --inline --lines -f json -d 5 -p 1234", "with lines, and inlined functions as frames of their own"},
-    {"sudo rawbpf profile --json -d 5 | jq -r 'select(.comm).comm' | sort | uniq -c", "who was on the CPU, counted"},
+    {"sudo rawbpf profile --inline --lines -f json -d 5 -p 1234",
+     "with line numbers, and with inlined functions as separate frames"},
+    {"sudo rawbpf profile --json -d 5 | jq -r 'select(.comm).comm' | sort | uniq -c", "count the samples of each program"},
     {"sudo rawbpf profile --record board.rbpf -d 30",
-     "capture on one machine; rawbpf report board.rbpf names and shows it on another"},
-    {"sudo rawbpf profile --object profile.bpf.o -f top -d 5", "with a program of your own, compiled from C"},
-    {"sudo rawbpf profile --syscalls -d 1 -o /dev/null", "see each system call"},
+     "record on one machine; on another one, rawbpf report board.rbpf finds the names and shows the capture"},
+    {"sudo rawbpf profile --object profile.bpf.o -f top -d 5", "use a BPF program of your own, compiled from C"},
+    {"sudo rawbpf profile --syscalls -d 1 -o /dev/null", "show each system call"},
 };
 
 // Whether results are shown: a capture, or spans, are enough of a result.
@@ -186,12 +185,12 @@ Result<double> percent(std::string_view text) {
     return *value / 100;
 }
 
-// Events that happen have no rate, and the clock nothing to count.
+// --freq is for clocks, --count for events; cycles takes either.
 Result<void> check_event(const Arguments &a) {
     const profile::Event event = TRY_IN(profile::parse_event(a.text(option("event"))), "--event");
     if (event.counts() && a.has(option("freq")))
         return wrong_usage(format("-e {}: --freq is for cpu-clock and cycles", event.name),
-                           "-c N takes a sample at each N-th; without it each is one");
+                           "-c N takes a sample at each N-th event; without -c, each event is a sample");
     if (event.kind == profile::EventKind::clock && a.has(option("count")))
         return wrong_usage("--count is for events, and cpu-clock is a clock", "-F HZ says how often it ticks");
     if (a.has(option("max-cpu"))) {
@@ -200,9 +199,8 @@ Result<void> check_event(const Arguments &a) {
             return wrong_usage(format("--max-cpu lowers a clock's rate, and -e {} counts events", event.name),
                                "a larger --count takes fewer samples");
         if (a.has(option("otlp")))
-            return wrong_usage(
-                "--otlp makes spans of what is on the stack from one tick to the next, and --max-cpu leaves ticks out",
-                "leave one of them out");
+            return wrong_usage("--otlp compares the stacks of successive ticks, and --max-cpu leaves ticks out",
+                               "leave one of them out");
     }
     if (a.has(option("otlp")) && (event.counts() || a.has(option("count"))))
         return wrong_usage(format("--otlp makes spans of time, and -e {} counts events", event.name), "leave one of them out");
@@ -215,43 +213,44 @@ bool has_own_program(const Arguments &a) {
     return !bpf.empty() && bpf != "dsl" && bpf != "auto";
 }
 
-// --off-cpu beside what means nothing for waits.
+// Refuses options that have no meaning together with --off-cpu.
 Result<void> check_off_cpu(const Arguments &a) {
     if (!a.has(option("off-cpu"))) {
         if (!a.has(option("min-wait"))) return {};
-        return wrong_usage("--min-wait is about waits, and without --off-cpu there are none", "add --off-cpu");
+        return wrong_usage("--min-wait is about waits, and only --off-cpu measures waits", "add --off-cpu");
     }
     struct Refused {
         Id id;
         std::string_view why, instead;
     };
-    constexpr std::string_view no_clock = "waits are seen at the scheduler's switch: no clock is needed";
+    constexpr std::string_view no_clock = "--off-cpu measures at each switch of the scheduler and uses no clock";
     constexpr Refused refused[] = {
-        {option("event"), "either what happens or who waits", "leave one of them out"},
+        {option("event"), "a profile is either of events or of waits", "leave one of them out"},
         {option("freq"), no_clock, "leave it out; --min-wait TIME shows less"},
         {option("max-cpu"), no_clock, "leave it out"},
-        {option("cpu"), "a thread that waits is on no CPU", "leave it out; -p PID or --cgroup PATH choose whose waits"},
-        {option("idle"), "an idle CPU's own thread waits for nothing", "leave it out"},
-        {option("live"), "the table on the terminal is of samples", "-f top -d 10"},
-        {option("record"), "a capture has samples, and no waits", "-f json -o FILE keeps every wait"},
-        {option("otlp"), "spans are made of samples", "rawbpf trace --otlp has calls with the time that they took"},
+        {option("cpu"), "a thread that waits is on no CPU", "leave it out; -p PID or --cgroup PATH choose the threads"},
+        {option("idle"), "the idle thread of a CPU never waits", "leave it out"},
+        {option("live"), "--live shows samples, not waits", "-f top -d 10"},
+        {option("record"), "a capture holds samples, not waits", "-f json -o FILE keeps every wait"},
+        {option("otlp"), "--otlp makes spans from samples", "rawbpf trace --otlp sends calls, with the time that each took"},
     };
     for (const Refused &one : refused)
         if (a.has(one.id))
             return wrong_usage(format("--off-cpu and --{}: {}", kOptions[one.id.index].name, one.why), std::string(one.instead));
     if (has_own_program(a))
-        return wrong_usage("--off-cpu and --object: waits are seen by another program, of rawbpf's own", "leave one of them out");
+        return wrong_usage("--off-cpu needs rawbpf's own BPF program, and --object names another one", "leave one of them out");
     const std::string_view format_name = a.text(option("format"));
     if (format_name == "folded-ext" || format_name == "firefox")
         return wrong_usage(format("-f {} has no place for how long a wait was", format_name),
-                           "-f json has each wait, and -f speedscope shows them by thread");
+                           "-f json has each wait, and -f speedscope shows the waits of each thread");
     return {};
 }
 
-// What can't be said row by row in the table.
+// Checks that the rows of the option table can't express.
 Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
-        return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and its children are all that is sampled then");
+        return wrong_usage("--pid and -- COMMAND exclude each other",
+                           "with -- COMMAND, rawbpf samples only the command and its children");
     TRY(check_no_children(a, option("no-children"), option("pid"), false));
     if (a.has(option("comm")) && (a.text(option("comm")).empty() || a.text(option("comm")).size() > 15))
         return wrong_usage(format("--comm: no thread has the name '{}'", a.text(option("comm"))), "a name has 1 to 15 bytes");
@@ -266,37 +265,39 @@ Result<CommandOutput> check(const Arguments &a) {
         if (a.has(option("format")) && a.text(option("format")) != "top")
             return wrong_usage(format("--live shows -f top, not {}", a.text(option("format"))), "leave one of them out");
         if (a.has(option("syscalls")))
-            return wrong_usage("--live and --syscalls both want the terminal", "leave one of them out");
+            return wrong_usage("--live and --syscalls both write to the terminal", "leave one of them out");
         if (a.text(option("record")) == "-")
-            return wrong_usage("--live and --record - both want standard output", "--record FILE");
+            return wrong_usage("--live and --record - both write to standard output", "give --record a file");
         if (!is_terminal(1))
             return wrong_usage("--live draws on a terminal, and standard output isn't one",
                                "-f top writes the table once, at the end");
     }
     bool to_stdout = a.text(option("output")).empty() || a.text(option("output")) == "-";
     if (a.text(option("record")) == "-" && viewed && to_stdout)
-        return wrong_usage("--record - and the results both want standard output", "send the results to a file with -o FILE");
+        return wrong_usage("--record - and the results would both go to standard output",
+                           "send the results to a file with -o FILE");
     if (a.has(option("output")) && !viewed)
-        return wrong_usage(
-            format("-o has nothing to write: --{} alone shows nothing", a.has(option("record")) ? "record" : "otlp"),
-            "choose a format with -f, or leave -o out");
+        return wrong_usage(format("-o has nothing to write: with --{} and without -f, profile shows no results",
+                                  a.has(option("record")) ? "record" : "otlp"),
+                           "choose a format with -f, or leave -o out");
     if (a.has(option("otlp")) && viewed && !a.has(option("live")) &&
         render::aggregates(view_options(a, view_ids(kOptions)).format))
-        return wrong_usage(format("-f {} counts equal stacks, and spans need each sample's time", a.text(option("format"))),
-                           "-f json, folded-ext and table go with --otlp");
+        return wrong_usage(
+            format("-f {} adds up equal stacks, and --otlp needs the time of each sample", a.text(option("format"))),
+            "-f json, folded-ext and table can be used with --otlp");
     if (a.text(option("object")) == "clang")
         return wrong_usage("--bpf clang: rawbpf no longer carries a program compiled by clang",
-                           "compile it, and name the object: clang --target=bpf -O2 -g -I. -Iprograms/include -c "
+                           "compile one, and name the object: clang --target=bpf -O2 -g -I. -Iprograms/include -c "
                            "programs/profile/profile.bpf.c -o profile.bpf.o, then --object profile.bpf.o");
     if (a.text(option("unwind")) == "dwarf" && has_own_program(a))
-        return wrong_usage("--unwind dwarf is done by rawbpf's own program, and --object names another one",
+        return wrong_usage("--unwind dwarf needs rawbpf's own BPF program, and --object names another one",
                            "leave one of them out");
     if (a.text(option("unwind")) == "dwarf" && a.has(option("kernel")))
         return wrong_usage("--unwind is about user stacks, and --kernel leaves them out", "leave one of them out");
     TRY(check_ready_fd(a, option("ready-fd")));
     if (a.text(option("record")) == "-" && is_terminal(1))
-        return wrong_usage("--record -: a capture isn't for a terminal to show",
-                           "send it to a file, or through a pipe to rawbpf report -");
+        return wrong_usage("--record -: a capture is binary, and standard output is a terminal",
+                           "write it to a file, or pipe it to rawbpf report -");
     return command_output;
 }
 
@@ -477,25 +478,23 @@ const Command kProfile{
     .name = "profile",
     .summary = "sample what runs on the CPUs, with kernel and user stacks",
     .description =
-        "Samples the code that runs. On each CPU a clock interrupts at a given rate, and a BPF program records the process, the "
-        "thread, the kernel stack and the user stack. Samples of idle CPUs are left out unless --idle is given. Before it "
-        "profiles a whole machine, rawbpf makes the unwind tables of the running programs, for at most 0.3 s (it finishes the "
-        "table of a file that it has begun). If a program has no table yet, its stack is copied and walked later.\n\n"
-        "With "
-        "--event, events trigger samples instead of a clock: page faults, context switches, hits of a tracepoint. Counts are "
-        "then numbers of events: with --count N, each sample counts as N.\n\n"
-        "With -- COMMAND, rawbpf runs the command, samples "
-        "it and its children from the first instruction on, and ends when the command ends. At the end it prints a ledger on "
-        "standard error, which accounts for every sample and says what the profile itself cost.\n\n"
-        "--off-cpu measures waiting "
-        "instead of running: where threads wait, and for how long. Folded stacks then count microseconds, the flame graph and "
-        "the top table show time, and values in pprof are nanoseconds off the CPU. A wait that hasn't ended counts until the end "
-        "of the profile.\n\n"
-        "Formats: table prints one line per sample as it comes; folded counts equal stacks, one per line, for "
-        "flame graph tools; folded-ext prints one line per sample with time, comm, pid, tid, CPU and frames; json prints one "
-        "object per line; svg is a flame graph for a browser; top lists the hottest functions and stacks. For other tools: pprof "
-        "is a gzip-compressed profile.proto; perf-script is what perf script prints; speedscope is JSON for speedscope.app; "
-        "firefox is for profiler.firefox.com.",
+        "Samples the code that runs. On each CPU, a clock interrupts at a given rate, and a BPF program records the process, the "
+        "thread, the kernel stack and the user stack. Without --idle, profile leaves out samples of idle CPUs. Before it "
+        "profiles a whole machine, rawbpf builds the unwind tables of the running programs, for at most 0.3 s (it finishes a "
+        "table that it has begun). If a program has no table yet, rawbpf copies its stack and walks it later.\n\n"
+        "With --event, events trigger samples instead of a clock: page faults, context switches, hits of a tracepoint. The "
+        "counts are then numbers of events: with --count N, each sample counts as N.\n\n"
+        "With -- COMMAND, rawbpf runs the command, samples it and its children from the first instruction on, and ends when the "
+        "command ends. At the end of every profile, rawbpf prints a ledger on standard error, which accounts for every sample "
+        "and says what the profile itself cost.\n\n"
+        "--off-cpu measures waiting instead of running: where threads wait, and for how long. Folded stacks then count "
+        "microseconds, the flame graph and the top table show time, and values in pprof are nanoseconds off the CPU. A wait that "
+        "hasn't ended at the end of the profile counts up to that time.\n\n"
+        "Formats: table prints one line per sample as it comes; folded counts equal stacks, one per line, for flame graph tools; "
+        "folded-ext prints one line per sample with time, comm, pid, tid, CPU and frames; json prints one object per line; svg "
+        "is a flame graph for a browser; top lists the hottest functions and stacks. For other tools: pprof is a gzip-compressed "
+        "profile.proto; perf-script is what perf script prints; speedscope is JSON for speedscope.app; firefox is for "
+        "profiler.firefox.com.",
     .options = kOptions,
     .examples = kExamples,
     .workload = true,

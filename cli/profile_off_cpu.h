@@ -8,12 +8,12 @@ namespace rawbpf::inline v0::cli {
 
 inline constexpr Option kOffCpuOption{
     .name = "off-cpu",
-    .help = "measure waiting instead of running: each time a thread blocks (sleeps, waits for a lock or a disk) and leaves its "
-            "CPU, with which stack, and for how long. Stacks are weighted by time. Threads that were preempted, and could have "
-            "gone on, are only counted"};
+    .help = "measure waiting instead of running. Each time a thread blocks (it sleeps, or waits for a lock or a disk), rawbpf "
+            "takes its stack and measures how long it waits; stacks are weighted by that time. If a thread is preempted although "
+            "it could run, rawbpf only counts it"};
 inline constexpr Option kMinWaitOption{.name = "min-wait",
                                        .kind = Kind::seconds,
                                        .argument = "TIME",
-                                       .help = "--off-cpu: count shorter waits, but don't show them: 100us, 5ms"};
+                                       .help = "with --off-cpu: count shorter waits, but don't show them: 100us, 5ms"};
 
 } // namespace rawbpf::inline v0::cli

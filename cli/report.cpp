@@ -1,5 +1,5 @@
-// `rawbpf report`: names and shows a capture that `rawbpf profile --record` wrote, here or on another machine, without
-// privileges.
+// `rawbpf report`: finds the names of a capture's addresses and shows it. `rawbpf profile --record` wrote the capture, on this or
+// another machine. report needs no privileges.
 #include <algorithm>
 
 #include "cli/commands.h"
@@ -21,8 +21,8 @@ constexpr Option kOptions[] = {
     {.name = "symfs",
      .kind = Kind::directory,
      .argument = "DIR",
-     .help = "look for programs, libraries and debug files under this folder first: by "
-             "path, then by build-id as .build-id/xx/yyyy.debug",
+     .help = "look for programs, libraries and debug files in this folder first: by path, then by build-id, as "
+             ".build-id/xx/yyyy.debug",
      .section = "Names"},
     kFormatOption,
     kJsonOption,
@@ -37,8 +37,8 @@ constexpr Option kOptions[] = {
     {.name = "diff",
      .kind = Kind::file,
      .argument = "AFTER",
-     .help = "compare this later capture with FILE, the earlier one. folded: lines with two counts. svg: the later one's flame "
-             "graph, red where its share of all samples grew, blue where it shrank"},
+     .help = "compare FILE, the earlier capture, with AFTER, a later one. folded: each line has two counts. svg: the flame graph "
+             "of the later one, red where a function's share of all samples grew, blue where it shrank"},
     kColorOption,
     kVerboseOption,
     kQuietOption,
@@ -48,26 +48,27 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf report run.rbpf -f svg -o flame.svg", "a flame graph of a capture"},
-    {"rawbpf report run.rbpf --inline -f folded", "inlined functions as frames of their own, if there is debug info"},
+    {"rawbpf report run.rbpf --inline -f folded", "with inlined functions as separate frames, if there is debug info"},
     {"rawbpf report board.rbpf --symfs ~/board/rootfs -f top",
-     "a board's capture, with names from the files that the board was built from"},
-    {"rawbpf report before.rbpf --diff after.rbpf -f svg -o diff.svg", "what became slower, in red, and what faster, in blue"},
+     "a board's capture; the names come from the files that the board was built from"},
+    {"rawbpf report before.rbpf --diff after.rbpf -f svg -o diff.svg",
+     "functions that became slower in red, functions that became faster in blue"},
     {"ssh board sudo rawbpf profile --record - -d 10 | rawbpf report - -f folded",
-     "capture on the board, name and show on this machine"},
+     "record on the board; find names and show the capture on this machine"},
 };
 
 constexpr size_t kMostPiped = size_t{256} << 20;
 
-// What one capture has more than the other is known only where both have counted the same.
+// Captures can be compared only if both counted the same event.
 Result<void> check_comparable(const InputFile &before, const InputFile &after) {
     const RunInfo a = TRY(captured_run(before.bytes(), before.name())), b = TRY(captured_run(after.bytes(), after.name()));
     if (!a.counts_events() && !b.counts_events()) return {}; // time, by whatever clock
     if (a.event == b.event) return {};
     const auto what = [](const RunInfo &run) { return run.event.empty() ? std::string("CPU time") : run.event; };
-    return Unexpected(make_error(
-        Errc::invalid_argument,
-        format("{} has {} and {} has {}: one can't be compared with the other", before.name(), what(a), after.name(), what(b)),
-        "record both with the same --event"));
+    return Unexpected(make_error(Errc::invalid_argument,
+                                 format("{} has samples of {}, {} has samples of {}: report can't compare them", before.name(),
+                                        what(a), after.name(), what(b)),
+                                 "record both with the same --event"));
 }
 
 // Hands a capture to the view, from its begin to its end. The exit status, where it went wrong.
@@ -90,11 +91,11 @@ int run_report(const Arguments &a) {
         if (wanted.format != render::Format::folded && wanted.format != render::Format::svg)
             return complain(
                 kWho,
-                wrong_usage(format("--diff: -f {} shows no differences", a.text(option("format"))), "-f folded or -f svg")
+                wrong_usage(format("--diff: -f {} can't show differences", a.text(option("format"))), "use -f folded or -f svg")
                     .error(),
                 2);
         if (path == "-" && later == "-")
-            return complain(kWho, wrong_usage("both captures want standard input", "name one of them").error(), 2);
+            return complain(kWho, wrong_usage("both captures name standard input", "give one of them as a file").error(), 2);
     }
     Result<InputFile> capture = InputFile::open(path, kMostPiped);
     if (!capture) return complain(kWho, capture.error(), 1);
@@ -139,11 +140,11 @@ int run_report(const Arguments &a) {
 
 const Command kReport{
     .name = "report",
-    .summary = "name and show a capture of rawbpf profile --record",
-    .description = "Shows a capture in any format of rawbpf profile. Names of addresses come from the files of this machine, or "
-                   "from a folder that is laid out like the root of the machine that recorded. rawbpf uses a file only if its "
-                   "build-id is the recorded one. report needs no privileges, and runs on any machine. If a capture ends early "
-                   "(a full disk, a profiler that was killed), report shows the complete part, and the exit status is 1.",
+    .summary = "show a capture that rawbpf profile --record wrote",
+    .description = "Shows a capture in any format of rawbpf profile. The names of addresses come from the files of this machine, "
+                   "or (--symfs) from a folder that is laid out like the root of the machine that recorded. rawbpf uses a file "
+                   "only if it has the recorded build-id. report needs no privileges, and runs on any machine. If a capture ends "
+                   "early (a full disk, a profiler that was killed), report shows the complete part, and the exit status is 1.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

@@ -47,16 +47,15 @@ constexpr Option kOptions[] = {
      .least = 1,
      .most = 10'000},
     {.name = "list", .help = "list the experiments that can be named without a path, and what each does"},
-    {.name = "check", .help = "read it, compile its probes, look up what it names; load and run nothing"},
+    {.name = "check", .help = "read the experiment, compile its probes, look up the names in it; load and run nothing"},
     {.name = "emulate",
      .help = "run its programs in user space, without privileges: nothing is attached, steps `packet` and `run` run them"},
     {.name = "duration",
      .letter = 'd',
      .kind = Kind::seconds,
      .argument = "SECONDS",
-     .help =
-         "how long a step waits that names no time: 3, 0.5, 200ms, 2m; otherwise until COMMAND or the experiment's own commands "
-         "end, or Ctrl-C",
+     .help = "how long a step waits that names no time: 3, 0.5, 200ms, 2m; by default until COMMAND or the experiment's own "
+             "commands end, or Ctrl-C",
      .section = "How long"},
     {.name = "record",
      .kind = Kind::file,
@@ -81,9 +80,8 @@ constexpr Option kOptions[] = {
     {.name = "count",
      .kind = Kind::choice,
      .argument = "WHAT",
-     .help = "with --kernel: what the guest's clock counts. instructions: its own instructions, one a nanosecond, so that "
-             "figures are "
-             "the same every time. time: the time of this machine",
+     .help = "with --kernel: what the clock of the guest counts. instructions: the instructions that the guest executes, one per "
+             "nanosecond, so that figures are the same in every run. time: the time of this machine",
      .fallback = "time",
      .choices = "time instructions"},
     kAsRootOption,

@@ -109,21 +109,21 @@ template <ObjectKind kind, bool whole> int run_running(const Arguments &a) {
     "In JSON, each is one object on its own line. Fields have bpftool's names where they mean the same; unknown values are "     \
     "null. Listing needs CAP_SYS_ADMIN (status 3 without it)."
 
-#define RAWBPF_NAMED "Each is given by its name, its id or the path of a pin; without one, all are shown. "
+#define RAWBPF_NAMED "Each is given by its name, its id or the path of a pin; without one, the command shows all. "
 
 constexpr Example kProgListExamples[] = {
     {"sudo rawbpf prog list", "every program: its type, size, age, maps, and who holds it"},
     {"sudo rawbpf prog list --json | jq -r 'select(.jited) | .name'", "the names of those that run as machine code"},
 };
 constexpr Example kProgShowExamples[] = {
-    {"sudo rawbpf prog show 42", "all that the kernel says of a program"},
+    {"sudo rawbpf prog show 42", "everything that the kernel tells about a program"},
     {"sudo rawbpf prog show on_exec /sys/fs/bpf/tool/on_exit", "by name, and by pin"},
 };
 constexpr Example kMapListExamples[] = {{"sudo rawbpf map list", "every map: its type, sizes, and who holds it"}};
 constexpr Example kMapShowExamples[] = {{"sudo rawbpf map show counts", "flags, memory and types of a map"}};
-constexpr Example kLinkListExamples[] = {{"sudo rawbpf link list", "what is attached where"}};
-constexpr Example kLinkShowExamples[] = {{"sudo rawbpf link show 7", "a link with all its places and cookies"}};
-constexpr Example kBtfListExamples[] = {{"sudo rawbpf btf list", "types that are loaded, and which programs and maps use them"}};
+constexpr Example kLinkListExamples[] = {{"sudo rawbpf link list", "which program is attached where"}};
+constexpr Example kLinkShowExamples[] = {{"sudo rawbpf link show 7", "a link with all its attach points and cookies"}};
+constexpr Example kBtfListExamples[] = {{"sudo rawbpf btf list", "loaded types, and the programs and maps that use them"}};
 constexpr Example kBtfShowExamples[] = {{"sudo rawbpf btf show vmlinux", "the kernel's own types"}};
 
 } // namespace
@@ -140,8 +140,8 @@ const Command kProgList{
 
 const Command kProgShow{
     .name = "prog show",
-    .summary = "show all that is known of a program",
-    .description = "Shows programs, a line a property. " RAWBPF_NAMED
+    .summary = "show everything about a program",
+    .description = "Shows programs, one property per line. " RAWBPF_NAMED
                    "Runs and their time are counted while sysctl kernel.bpf_stats_enabled is 1." RAWBPF_LISTED,
     .options = kOptions,
     .examples = kProgShowExamples,
@@ -161,8 +161,8 @@ const Command kMapList{
 
 const Command kMapShow{
     .name = "map show",
-    .summary = "show all that is known of a map",
-    .description = "Shows maps, a line a property. " RAWBPF_NAMED RAWBPF_LISTED,
+    .summary = "show everything about a map",
+    .description = "Shows maps, one property per line. " RAWBPF_NAMED RAWBPF_LISTED,
     .options = kOptions,
     .examples = kMapShowExamples,
     .operand = "ID|NAME|PIN",
@@ -172,7 +172,7 @@ const Command kMapShow{
 
 const Command kLinkList{
     .name = "link list",
-    .summary = "list the links in the kernel: what is attached where",
+    .summary = "list the BPF links in the kernel: which program is attached where",
     .description =
         "Lists every BPF link (5.8): which program is attached, and to what. Programs that a process attached without a link "
         "(perf "
@@ -184,10 +184,9 @@ const Command kLinkList{
 
 const Command kLinkShow{
     .name = "link show",
-    .summary = "show all that is known of a link",
-    .description = "Shows links, a line a property, with every place of a multi attachment. An id or the path of a pin says "
-                   "which; without one, "
-                   "all are shown." RAWBPF_LISTED,
+    .summary = "show everything about a BPF link",
+    .description = "Shows BPF links, one property per line, with every attach point of a multi attachment. A link is given by "
+                   "its id or the path of a pin; without one, the command shows all." RAWBPF_LISTED,
     .options = kOptions,
     .examples = kLinkShowExamples,
     .operand = "ID|PIN",
@@ -210,8 +209,8 @@ const Command kBtfShow{
     .name = "btf show",
     .summary = "show who uses loaded types (BTF)",
     .description =
-        "Shows loaded BTF, a line a property. It is given by its id, or by the name of a module or vmlinux; without one, all "
-        "are shown." RAWBPF_LISTED,
+        "Shows loaded BTF, one property per line. It is given by its id, or by the name of a module or vmlinux; without one, the "
+        "command shows all." RAWBPF_LISTED,
     .options = kOptions,
     .examples = kBtfShowExamples,
     .operand = "ID|NAME",

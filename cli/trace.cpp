@@ -117,12 +117,12 @@ class Run {
         child_ = TRY(spawn_workload(a_, option("as-root"), command_output_));
         if (child_.pid() >= 0) options_.workload = child_.pid();
         for (int pid : a_.pids(option("pid"))) {
-            if (!sys::process_exists(pid)) return fail(Errc::not_found, "process {}: there is none of that number", pid);
+            if (!sys::process_exists(pid)) return fail(Errc::not_found, "there is no process {}", pid);
             // Before 5.3 there is no such descriptor: then the trace doesn't end with the process.
             if (Result<Fd> target = sys::pidfd_open(pid)) targets_.push_back(std::move(*target));
         }
         for (int tid : a_.pids(option("tid")))
-            if (!sys::process_exists(tid)) return fail(Errc::not_found, "thread {}: there is none of that number", tid);
+            if (!sys::process_exists(tid)) return fail(Errc::not_found, "there is no thread {}", tid);
         tracer_ = TRY(trace::Tracer::open(options_));
         TRY(check_places());
         if (a_.has(option("explain"))) TRY(explain());
@@ -445,9 +445,9 @@ const Command kUsdtTrace{
     .summary = "trace the USDT probes of programs and libraries, with their arguments",
     .description =
         "Attaches to the USDT probes of a program or library and shows each hit of a probe with its arguments. TARGET is FILE, "
-        "FILE:PROVIDER or FILE:PROVIDER:NAME, with * and ? as in a shell; a FILE without a slash is looked for as the dynamic "
-        "linker or the shell would. With -p PID, FILE may be left out: rawbpf then searches all files that the process has "
-        "mapped. The command is short for rawbpf trace usdt:TARGET.\n\n"
+        "FILE:PROVIDER or FILE:PROVIDER:NAME, with * and ? as in a shell; if FILE has no slash, rawbpf searches for it as the "
+        "dynamic linker or the shell does. With -p PID, FILE may be left out: rawbpf then searches all files that the process "
+        "has mapped. The command is short for rawbpf trace usdt:TARGET.\n\n"
         "If a probe has a semaphore, the kernel raises it, and drops it again however the command ends. rawbpf knows the names "
         "and types of the arguments of PostgreSQL, Python, Ruby, PHP, HotSpot, libstdc++, libvirt and the Go fork that has such "
         "probes; --types adds others. An argument that no BPF program can fetch is shown as ?.\n\n"

@@ -34,9 +34,10 @@ bool has_call_times(const Arguments &a) { return format_of(a) == trace::Format::
 
 Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("pid")) && !a.workload().empty())
-        return wrong_usage("--pid and -- COMMAND exclude each other", "COMMAND and what it starts are all that is traced then");
+        return wrong_usage("--pid and -- COMMAND exclude each other",
+                           "with -- COMMAND, rawbpf traces only the command and what it starts");
     if (a.operands().empty() && !a.has(option("pid")))
-        return wrong_usage("TARGET is missing", "name a file, or a process with -p PID");
+        return wrong_usage("TARGET is missing", "give a file, or a process with -p PID");
     TRY(check_no_children(a, option("no-children"), option("pid"), true));
     TRY(check_ready_fd(a, option("ready-fd")));
     TRY(check_as_root(a, option("as-root")));
@@ -45,27 +46,29 @@ Result<CommandOutput> check(const Arguments &a) {
     TRY(check_groups(a));
     TRY(check_spans(a, kSpanIds));
     if (a.has(option("min-duration")) && (a.has(option("graph")) || a.has(option("returns"))))
-        return wrong_usage("--min-duration shows a call when it has ended, --graph and --returns when it begins",
+        return wrong_usage("--min-duration shows a call at its end, --graph and --returns show it at its beginning",
                            "leave one of them out");
     if (a.has(option("count")) && (a.has(option("show")) || a.has(option("stack"))))
         return wrong_usage("--count shows no events");
     const std::string_view shape = a.text(option("format"));
     if (a.has(option("count")) && wants_stacks(a))
-        return wrong_usage(format("-f {} counts stacks, and --count keeps none", shape), "leave --count out");
+        return wrong_usage(format("-f {} counts stacks, and --count takes none", shape), "leave --count out");
     for (const Id about : {option("lines"), option("inline"), option("unwind"), option("unwind-memory"), option("depth")})
         if (a.has(about) && !wants_stacks(a))
-            return wrong_usage(format("--{} is about stacks, and none are taken", kOptions[about.index].name), "add --stack");
+            return wrong_usage(format("--{} is about stacks, and trace takes none without --stack", kOptions[about.index].name),
+                               "add --stack");
     if (a.has(option("count")) && shape == "folded")
         return wrong_usage("-f folded needs the times of calls, and --count keeps none", "leave --count out");
     if (a.has(option("count")) && shape == "chrome")
-        return wrong_usage("-f chrome draws events, and --count has none", "text, json and protobuf have counts");
+        return wrong_usage("-f chrome draws events, and --count shows none", "use -f text, json or protobuf");
     if (has_call_times(a) && (a.has(option("errors")) || a.has(option("min-duration"))))
         return wrong_usage("-f folded needs all calls with their returns", "leave --errors and --min-duration out");
     const std::string_view file = a.text(option("output"));
     if ((shape == "protobuf" || shape == "pprof") && (file.empty() || file == "-") && !a.has(option("list")) && is_terminal(1))
-        return wrong_usage(format("-f {} isn't for a terminal to show", shape), "-o FILE, or a pipe");
+        return wrong_usage(format("-f {} is binary, and standard output is a terminal", shape),
+                           "write it to a file with -o FILE, or pipe it to another program");
     if (a.has(option("graph")) && shape != "text")
-        return wrong_usage(format("--graph is a form of text, not of -f {}", shape), "-f chrome draws calls as bars");
+        return wrong_usage(format("--graph is only for -f text, not for -f {}", shape), "-f chrome draws calls as bars");
     if (a.has(option("count")) && a.has(option("latency"))) return wrong_usage("--count keeps no times", "leave one of them out");
     if (a.has(option("count")) && a.has(option("max-events"))) return wrong_usage("--count shows no events to end after");
     return command_output;

@@ -15,11 +15,12 @@ namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr Option kOptions[] = {
-    pids_option("the probes of this process: of its program and of every library that it has mapped, as it sees them"),
+    pids_option("show the probes of this process: those of its program and of every library that it has mapped. Paths are those "
+                "that the process itself sees"),
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
-    {.name = "explain", .help = "show each argument's specification, what it means, and the BPF instructions that fetch it"},
+    {.name = "explain", .help = "show the specification of each argument, what it means, and the BPF instructions that fetch it"},
     syscalls_option(false),
 };
 consteval Id option(const char *name) { return find(kOptions, name); }
@@ -52,14 +53,15 @@ struct Run {
         const usdt::Target target = usdt::parse_target(operand);
         std::string path = target.file;
         if (path.empty())
-            return Unexpected(make_error(Errc::invalid_argument, format("\"{}\" names no file", operand),
-                                         "FILE, FILE:PROVIDER or FILE:PROVIDER:NAME; with -p PID the file may be left out"));
+            return Unexpected(
+                make_error(Errc::invalid_argument, format("\"{}\" names no file", operand),
+                           "write FILE, FILE:PROVIDER or FILE:PROVIDER:NAME; with -p PID, the file may be left out"));
         if (path.find('/') == std::string::npos && !sys::exists(path))
             if (Result<std::string> found = find_binary(path)) path = *found;
         return show(TRY(usdt::Binary::open(path, path)), target);
     }
-    // A mapped file without probes is the usual thing; so only when there are none at all it is said, with the nearest that there
-    // are.
+    // Most mapped files have no probes. So this is an error only if none of them has any that match; it then names the nearest
+    // probe.
     Result<void> process(int pid, const usdt::Target &target) {
         const symbols::ProcessMaps maps = TRY_IN(symbols::read_maps(pid), "process {}", pid);
         std::optional<Error> nearest;
@@ -88,10 +90,10 @@ struct Run {
 int run_usdt(const Arguments &a, What what, std::string_view who) {
     const std::vector<int> pids = a.pids(option("pid"));
     if (pids.empty() && a.operands().empty())
-        return complain(who, make_error(Errc::invalid_argument, "name a FILE, or a process with -p PID"), 2);
+        return complain(who, make_error(Errc::invalid_argument, "give a FILE, or a process with -p PID"), 2);
     Run run{a, what, who};
     if (run.json()) append_json_header(run.text, a);
-    // What can't be done is said, and the next one tried.
+    // After an error it goes on with the next target.
     int status = 0;
     const auto note = [&](Result<void> done) {
         if (!done) status = std::max(status, complain(who, done.error(), done.error().kind == Errc::permission ? 3 : 1));
@@ -116,14 +118,16 @@ int run_list(const Arguments &a) { return run_usdt(a, What::list, "rawbpf usdt l
 int run_validate(const Arguments &a) { return run_usdt(a, What::validate, "rawbpf usdt validate"); }
 
 constexpr Example kListExamples[] = {
-    {"rawbpf usdt list /usr/lib/postgresql/15/bin/postgres", "its probes, their addresses, and where their arguments are"},
-    {"rawbpf usdt list libstdc++.so.6:libstdcxx:throw --explain", "one probe, with the instructions that fetch its arguments"},
+    {"rawbpf usdt list /usr/lib/postgresql/15/bin/postgres",
+     "the probes of a program, their addresses, and where their arguments are"},
+    {"rawbpf usdt list libstdc++.so.6:libstdcxx:throw --explain",
+     "one probe, with the BPF instructions that fetch its arguments"},
     {"sudo rawbpf usdt list -p 1234", "all probes of a process and of its libraries"},
     {"rawbpf usdt list './postgres:postgresql:query__*' --json", "the probes that match a pattern, one JSON object per site"},
 };
 constexpr Example kValidateExamples[] = {
-    {"rawbpf usdt validate ./server", "whether every probe can be traced; exit status 1 when one can't"},
-    {"rawbpf usdt validate ./server --json | jq -c 'select(.ok == false)'", "only those that can't be traced, and why"},
+    {"rawbpf usdt validate ./server", "check whether every probe can be traced; exit status 1 if one can't"},
+    {"rawbpf usdt validate ./server --json | jq -c 'select(.ok == false)'", "show only the probes that can't be traced, and why"},
 };
 
 } // namespace
@@ -131,14 +135,15 @@ constexpr Example kValidateExamples[] = {
 const Command kUsdtList{
     .name = "usdt list",
     .summary = "list the USDT probes of a file or a process",
-    .description = "Lists the USDT probes of a program or library (made with <sys/sdt.h>, dtrace, Go and others): provider and "
-                   "name, the address of each site, its semaphore, and the places and types of its arguments. TARGET is FILE, "
-                   "FILE:PROVIDER or FILE:PROVIDER:NAME, with * and ? as in a shell; a FILE without a slash is looked for as the "
-                   "dynamic linker or the shell would. With -p, TARGET may be left out, or its FILE (:PROVIDER:NAME).\n\n"
-                   "Files may be for any machine, 32- or 64-bit, of either byte order; arguments are decoded for x86_64, i386, "
-                   "arm64, riscv64 and s390x. An argument that no BPF program can fetch (in a floating point register, for "
-                   "example) is shown with a question mark, or in JSON with a null location and a problem; the other arguments "
-                   "keep their places. If a note is damaged, the command says which, and the exit status is 1.",
+    .description =
+        "Lists the USDT probes of a program or library (made with <sys/sdt.h>, dtrace, Go and others): provider and name, the "
+        "address of each site, its semaphore, and the location and type of each argument. TARGET is FILE, FILE:PROVIDER or "
+        "FILE:PROVIDER:NAME, with * and ? as in a shell. If FILE has no slash, rawbpf searches for it as the dynamic linker or "
+        "the shell does. With -p, you can leave out TARGET, or its FILE (:PROVIDER:NAME).\n\n"
+        "A file may be for any machine, 32- or 64-bit, of either byte order; rawbpf decodes arguments for x86_64, i386, arm64, "
+        "riscv64 and s390x. An argument that no BPF program can fetch (one in a floating point register, for example) has a "
+        "question mark, or in JSON a null location and a problem; the other arguments keep their numbers. If a note is damaged, "
+        "the command says which one, and the exit status is 1.",
     .options = kOptions,
     .examples = kListExamples,
     .operand = "TARGET...",
@@ -151,11 +156,10 @@ const Command kUsdtList{
 const Command kUsdtValidate{
     .name = "usdt validate",
     .summary = "check that every USDT probe can be traced",
-    .description =
-        "Checks each probe of a file: that a nop stands at its site (and which kind), that the site is in an executable segment "
-        "and its semaphore in a writable one, that its names can be written as PROVIDER:NAME, and that each argument can be "
-        "fetched, and in how many BPF instructions; --explain shows them. TARGET is as in rawbpf usdt list.\n\n"
-        "The exit status is 1 if a probe fails a check. The command traces nothing and needs no privileges.",
+    .description = "Checks each probe of a file: the site has a nop (and of which kind); the site is in an executable segment, "
+                   "and the semaphore in a writable one; the names can be written as PROVIDER:NAME; a BPF program can fetch each "
+                   "argument (and in how many instructions; --explain shows them). TARGET is written as in rawbpf usdt list.\n\n"
+                   "The exit status is 1 if a probe fails a check. The command traces nothing and needs no privileges.",
     .options = kOptions,
     .examples = kValidateExamples,
     .operand = "TARGET...",

@@ -42,7 +42,7 @@ Result<void> check(const ProfileOptions &options, const Event &event, const std:
         return fail(Errc::invalid_argument, "a share of {} of a CPU: it is a clock whose rate can be lowered, not {}",
                     options.max_cpu, event.name);
     if (options.frequency == 0) return fail(Errc::invalid_argument, "a frequency of 0 Hz takes no samples");
-    if (options.off_cpu && options.record_fd >= 0) return fail(Errc::invalid_argument, "a capture has samples, and no waits");
+    if (options.off_cpu && options.record_fd >= 0) return fail(Errc::invalid_argument, "a capture holds samples, not waits");
     if (options.off_cpu && (event.kind != EventKind::clock || options.max_cpu > 0))
         return fail(Errc::invalid_argument, "waits are no samples of {}, and have no rate", event.name);
     if (options.duration_s < 0 || !std::isfinite(options.duration_s))

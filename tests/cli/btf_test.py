@@ -139,7 +139,7 @@ def btf_dump_bad_input():
     bad(1, r"there is no file no-such", "btf", "dump", "no-such")
     bad(1, r"no type no_such_type", "btf", "dump", VMLINUX, "no_such_type") if os.path.exists(VMLINUX) else None
     bad(1, r"module", "btf", "dump", "module", "no_such_module")
-    bad(2, r"which", "btf", "dump", "module")
+    bad(2, r"module needs the name of a kernel module", "btf", "dump", "module")
     bad(2, r"not the name", "btf", "dump", "module", "../../etc")
     bad(1, r"no section .BTF", "btf", "dump", RB)
     with open(path("junk.btf"), "wb") as f:

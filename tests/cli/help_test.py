@@ -37,7 +37,7 @@ def unknown_words_are_answered_with_the_nearest():
     for depth in ("0", "256", "many"):
         bad(2, r"--depth", "profile", "--depth", depth)
     bad(2, r"--kernel", "profile", "--unwind", "dwarf", "--kernel")
-    bad(2, r"--unwind dwarf is done by rawbpf's own program", "profile", "--unwind", "dwarf", "--object", "own.bpf.o")
+    bad(2, r"--unwind dwarf needs rawbpf's own BPF program", "profile", "--unwind", "dwarf", "--object", "own.bpf.o")
     bad(2, r"--bpf clang: rawbpf no longer carries.*\n.*--object profile\.bpf\.o", "profile", "--bpf", "clang")
     bad(1, r"--object: nowhere\.bpf\.o: ", "profile", "--bpf", "nowhere.bpf.o", "-d", "0.1")
 

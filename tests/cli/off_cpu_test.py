@@ -12,10 +12,10 @@ from harness import *
 def waits_off_the_cpu():
     off = ("profile", "--off-cpu")
     bad(2, r"--min-wait is about waits.*\n.*add --off-cpu", "profile", "--min-wait", "1ms", "--", "true")
-    for words, why in (("-F 99", "no clock is needed"), ("--hw", "either what happens"), ("-e page-faults", "either what happens"), ("--max-cpu 1", "no clock"),
-                       ("-C 0", "on no CPU"), ("-I", "waits for nothing"),
-                       ("--live", "of samples"), ("--record x", "a capture has samples"), ("--otlp env", "made of samples"),
-                       ("--object own.bpf.o", "by another program"), ("-f folded-ext", "-f json has each wait"), ("-f firefox", "-f json has each wait"),
+    for words, why in (("-F 99", "uses no clock"), ("--hw", "either of events or of waits"), ("-e page-faults", "either of events"), ("--max-cpu 1", "uses no clock"),
+                       ("-C 0", "on no CPU"), ("-I", "never waits"),
+                       ("--live", "shows samples, not waits"), ("--record x", "holds samples, not waits"), ("--otlp env", "makes spans from samples"),
+                       ("--object own.bpf.o", "needs rawbpf's own BPF program"), ("-f folded-ext", "-f json has each wait"), ("-f firefox", "-f json has each wait"),
                        ("--min-wait soon", "soon")):
         bad(2, why, *off, *words.split(), "--", "true")
     naps = ("--", "sh", "-c", "sleep 0.3; sleep 0.3")

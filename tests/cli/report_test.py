@@ -26,11 +26,11 @@ def differences_of_two_captures():
     svg = good("report", path("before.rec"), "--diff", path("before.rec"), "-q", "-f", "svg").out
     assert not re.search(r'class="f [gs]\d"', svg) and 'class="f z"' in svg
     good("profile", "-e", "page-faults", "--record", path("faults.rec"), "--", "true")
-    bad(1, r"before\.rec has cpu-clock and .*faults\.rec has page-faults: one can't be compared", "report", path("before.rec"), "--diff",
+    bad(1, r"before\.rec has samples of cpu-clock, .*faults\.rec has samples of page-faults: report can't compare them", "report", path("before.rec"), "--diff",
         path("faults.rec"))
-    bad(2, r"-f top shows no differences", "report", path("before.rec"), "--diff", path("after.rec"), "-f", "top")
+    bad(2, r"-f top can't show differences", "report", path("before.rec"), "--diff", path("after.rec"), "-f", "top")
     bad(1, r"no-such-capture", "report", path("before.rec"), "--diff", "/no-such-capture")
-    bad(2, r"both captures want standard input", "report", "-", "--diff", "-")
+    bad(2, r"both captures name standard input", "report", "-", "--diff", "-")
     with open(path("not.rec"), "w") as f:
         f.write("nothing")
     bad(1, r"not\.rec", "report", path("before.rec"), "--diff", path("not.rec"))

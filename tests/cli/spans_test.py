@@ -82,7 +82,7 @@ def spans_bad_input():
             r = bad(2, pattern, *command, *words)
             assert "secret" not in r.err, r.err
     for words, pattern in ((["--otlp", "localhost:4318"], r"doesn't start with http"), (["--otlp-encoding", "json"], r"--otlp URL"),
-                           (["--otlp", "http://x", "-f", "svg"], r"-f svg counts equal stacks"), (["--otlp=http://x", "-o", "x"], r"--otlp alone shows")):
+                           (["--otlp", "http://x", "-f", "svg"], r"-f svg adds up equal stacks"), (["--otlp=http://x", "-o", "x"], r"with --otlp and without -f")):
         bad(2, pattern, "profile", "-d", "0.1", *words)
     r = run("usdt", "trace", "/bin/ls", "--otlp", "env", env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": "nonsense"})
     assert r.code == 2 and "OTEL_EXPORTER_OTLP_ENDPOINT" in r.err, (r.code, r.err)

@@ -239,7 +239,7 @@ def trace_counts_stacks():
         with open(path("t.pb"), "rb") as f:
             profile = gzip.decompress(f.read())
         assert b"leaf" in profile and b"work" in profile
-    bad(2, r"-f svg counts stacks, and --count keeps none", "trace", leaf, "-f", "svg", "--count", *workload)
+    bad(2, r"-f svg counts stacks, and --count takes none", "trace", leaf, "-f", "svg", "--count", *workload)
     bad(2, r"--lines is about stacks", "trace", leaf, "--lines", *workload)
 
 
@@ -398,15 +398,15 @@ def trace_bad_input():
     bad(1, r"--filter: `=` isn't a comparison\n  arg0 = 7\n       \^\nhint: did you mean `==`", "trace", place, "--filter", "arg0 = 7", "--", program)
     bad(1, r"has no foo\n  foo == 1\n  \^\nhint: known are arg0", "trace", place, "--filter", "foo == 1", "--", program)
     bad(1, r"--sig: type `strct` isn't known\n  int,strct foo\n      \^", "trace", place, "--sig", "int,strct foo", "--", program)
-    bad(1, r"process 4194305: there is none of that number", "trace", place, "-p", "4194305")
-    bad(1, r"thread 4194305: there is none of that number", "trace", place, "--tid", "4194305")
+    bad(1, r"there is no process 4194305", "trace", place, "-p", "4194305")
+    bad(1, r"there is no thread 4194305", "trace", place, "--tid", "4194305")
     bad(1, r"\./nonexistent: no such program", "trace", place, "--", "./nonexistent")
     bad(2, r"'xml' isn't one of text, json, csv, prometheus, chrome, folded, protobuf, svg, top, pprof", "trace", place, "-f", "xml", "--", program)
-    bad(2, r"--graph is a form of text, not of -f json", "trace", place, "--graph", "--json", "--", program)
+    bad(2, r"--graph is only for -f text, not for -f json", "trace", place, "--graph", "--json", "--", program)
     bad(2, r"PROBE is missing", "trace")
     if shutil.which("script"):
         r = run("script", "-qec", f"{RB} trace {place} -f protobuf -- {program}", "/dev/null", binary=None)
-        assert r.code == 2 and "-f protobuf isn't for a terminal to show" in r.out, (r.code, r.out)
+        assert r.code == 2 and "-f protobuf is binary, and standard output is a terminal" in r.out, (r.code, r.out)
     bad(2, r"--count keeps no times", "trace", place, "--count", "--latency", "--", program)
     for shape in ("text", "json", "chrome", "folded", "protobuf"):
         r = run("trace", place, "-f", shape, "-o", "/dev/full", "--", program)

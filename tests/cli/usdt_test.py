@@ -121,7 +121,7 @@ def usdt_bad_input():
     bad(1, r"did you mean app:places", "usdt", "list", file + ":app:place")
     bad(1, r"did you mean app\?", "usdt", "validate", file + ":apps")
     bad(1, r"its providers: app", "usdt", "list", file + ":nothing")
-    bad(2, r"name a FILE", "usdt", "list")
+    bad(2, r"give a FILE", "usdt", "list")
     bad(2, r"there is usdt list, usdt validate", "usdt", "lst")
     with open(path("script-probes"), "w") as f:
         f.write("#!/usr/bin/interpreter -x\n")

@@ -108,7 +108,7 @@ def usdt_trace_of_one_process():
         one.wait_for(1)
     r = tracing.ended()
     assert r.code == 0 and "the process has ended" in r.err, r.err
-    bad(1, "there is none of that number", "usdt", "trace", "-p", str(one.pid))
+    bad(1, f"there is no process {one.pid}", "usdt", "trace", "-p", str(one.pid))
 
 
 @test
@@ -148,7 +148,7 @@ def usdt_trace_bad_input():
     bad(1, r"did you mean ticker:tick\?", "usdt", "trace", f"{ticker()}:ticker:tic", "--", "true")
     bad(1, r"of ticker it has tick, odd", "usdt", "trace", f"{ticker()}:ticker:nothing", "--", "true")
     bad(1, r"has no numbr", "usdt", "trace", f"{ticker()}:ticker:tick", "--filter", "numbr == 1", "--", "true")
-    bad(1, r"none of that number", "usdt", "trace", "-p", "999999")
+    bad(1, r"there is no process 999999", "usdt", "trace", "-p", "999999")
     bad(1, r"have no returns", "usdt", "trace", ticker(), "--latency", "--", "true")
     for table, message in (("ticker tick", r"ticker\.bad:1: .*isn't PROVIDER:NAME"), ("# ok\nticker:tick(int", r"ticker\.bad:2"),
                            ("ticker:tick(no such type x)", r"ticker\.bad:1")):
