@@ -389,8 +389,8 @@ Result<void> CustomTracer::pin(const std::string &directory) {
             return made;
         constexpr uint64_t kBpfFileSystem = 0xcafe4a11; // BPF_FS_MAGIC
         if (const Result<uint64_t> magic = sys::file_system_magic(directory); magic && *magic != kBpfFileSystem)
-            return Unexpected(make_error(Errc::invalid_argument, format("{} is in no bpf file system", directory),
-                                         "mount -t bpf bpf /sys/fs/bpf, and a directory in it"));
+            return Unexpected(make_error(Errc::invalid_argument, format("{} isn't on a bpf file system", directory),
+                                         "mount one (mount -t bpf bpf /sys/fs/bpf) and use a path in it"));
         const auto one = [&](int fd, std::string_view name) -> Result<void> {
             const std::string path = format("{}/{}", directory, name);
             TRY_IN(sys::obj_pin(fd, path), "pinning {}", path);

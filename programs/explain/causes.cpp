@@ -347,7 +347,7 @@ std::string conclude(const Refusal &refusal, const Tracer &tracer, int reg) {
     return {};
 }
 
-// Acquired somewhere, and not given back: the call, and the branches since.
+// Acquired somewhere, and not released: the call, and the branches since.
 Chain leaked(const Trace &trace, const ProgramSpec &program, const std::vector<uint32_t> &path, int64_t call) {
     Chain out;
     size_t from = path.size();
@@ -364,7 +364,7 @@ Chain leaked(const Trace &trace, const ProgramSpec &program, const std::vector<u
         out.causes.push_back(
             {Cause::Kind::carried, i, step.insn, step.taken ? "the path jumps here" : "the path goes straight on here"});
     }
-    out.conclusion = "nothing on this path gives it back";
+    out.conclusion = "nothing on this path releases it";
     return out;
 }
 

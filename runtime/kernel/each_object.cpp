@@ -15,7 +15,7 @@ Result<void> each_object(sys::ObjectKind kind, const std::function<Result<bool>(
         if (!next && next.error().os == ENOENT) return {};
         if (!next && next.error().os == EINVAL) {
             next.error().kind = Errc::unsupported;
-            next.error().hint = "this kernel doesn't list them: programs and maps 4.13, BTF 5.4, links 5.8";
+            next.error().hint = "this kernel can't list them: programs and maps need Linux 4.13, BTF needs 5.4, links need 5.8";
         }
         id = TRY(std::move(next));
         Result<Fd> object = sys::fd_by_id(kind, id);

@@ -55,7 +55,7 @@ Result<Fd> find_pinned(ObjectKind kind, const std::string &path) {
     for (const KindRow &row : kKinds)
         if (row.kind == kind && row.link == link) return pinned;
     // Another kind would answer the next question in its own struct.
-    return fail(Errc::invalid_argument, "{}: is no {} but {}", path, object_word(kind), link);
+    return fail(Errc::invalid_argument, "{}: isn't a {}, but {}", path, object_word(kind), link);
 }
 
 std::string_view lister(ObjectKind kind) {
@@ -73,17 +73,17 @@ std::string_view object_word(ObjectKind kind) {
 Result<Fd> find_object(ObjectKind kind, const std::string &which) {
     const std::string_view word = object_word(kind);
     if (which.find('/') != std::string::npos) return find_pinned(kind, which);
-    const std::string ways = format("an id (rawbpf {} list) or the path of a pin does as well", lister(kind));
+    const std::string ways = format("give its name, its id (rawbpf {} list) or the path of a pin", lister(kind));
     if (uint32_t id = 0; parse_whole(which, id)) {
         Result<Fd> found = sys::fd_by_id(kind, id);
         if (!found && found.error().os == ENOENT)
             return Unexpected(make_error(Errc::not_found, format("no {} has the id {}", word, id),
-                                         format("rawbpf {} list shows those that there are", lister(kind))));
+                                         format("rawbpf {} list shows which there are", lister(kind))));
         return found;
     }
     if (kind == ObjectKind::link)
-        return Unexpected(make_error(Errc::invalid_argument, format("links have no names such as {}", which),
-                                     "an id (rawbpf link list) or the path of a pin names one"));
+        return Unexpected(make_error(Errc::invalid_argument, format("a link has no name, so {} can't name one", which),
+                                     "give the id of a link (rawbpf link list) or the path of a pin"));
     char legal[16];
     sys::legal_name(which, legal);
     const std::string wanted = kind == ObjectKind::btf ? which : text_of(legal);
@@ -138,7 +138,7 @@ Result<ObjectId> object_of(int fd) {
     }
     const std::string info = TRY(sys::read_file(format("/proc/self/fdinfo/{}", fd)));
     if (std::optional<ObjectId> object = object_in_fdinfo(link, info)) return *object;
-    return fail(Errc::unsupported, "{}: this kernel doesn't say which one it is", link);
+    return fail(Errc::unsupported, "{}: this kernel doesn't tell its id", link);
 }
 
 } // namespace rawbpf::inline v0

@@ -95,7 +95,7 @@ class Filler {
             if (name == "LINUX_HAS_BPF_COOKIE") value = facts.cookie;
             if (name == "LINUX_HAS_SYSCALL_WRAPPER") value = facts.syscall_wrapper;
             if (name == "LINUX_KERNEL_VERSION" && facts.version == 0)
-                return fail(Errc::not_found, "extern {}: this kernel's version can't be told", name);
+                return fail(Errc::not_found, "extern {}: rawbpf couldn't find out this kernel's version", name);
             if (value) TRY_IN(set_number(variable, *value), "extern {}", name);
             if (!value && !(variable.spec->weak && name.starts_with("LINUX_")))
                 return fail(Errc::not_found,
@@ -126,7 +126,7 @@ class Filler {
         const bool hex = digits.starts_with("0x") || digits.starts_with("0X");
         if (hex) digits.remove_prefix(2);
         const int base = hex ? 16 : digits.size() > 1 && digits[0] == '0' ? 8 : 10;
-        if (!parse_whole(digits, number, base)) return fail(Errc::bad_input, "that is no number");
+        if (!parse_whole(digits, number, base)) return fail(Errc::bad_input, "that isn't a number");
         if (variable.holds != Holds::integer && variable.holds != Holds::character)
             return fail(Errc::bad_input, "the variable must be an integer");
         return set_number(variable, negative ? 0 - number : number);
@@ -151,7 +151,7 @@ class Filler {
 
     Result<void> set_text(Variable &variable, std::string_view value) {
         if (variable.holds != Holds::text) return fail(Errc::bad_input, "the variable must be an array of char");
-        if (value.size() < 2 || !value.ends_with('"')) return fail(Errc::bad_input, "a text without an end");
+        if (value.size() < 2 || !value.ends_with('"')) return fail(Errc::bad_input, "the text has no closing quotation mark");
         value = value.substr(1, value.size() - 2).substr(0, variable.spec->size - 1);
         std::copy_n(bytes_of(value).begin(), value.size(), at(variable));
         variable.set = true;
@@ -161,8 +161,8 @@ class Filler {
     Result<void> set_number(Variable &variable, uint64_t value) {
         const uint32_t size = variable.spec->size;
         if (variable.holds != Holds::integer && variable.holds != Holds::character && variable.holds != Holds::boolean)
-            return fail(Errc::bad_input, "{} is a number, and the variable is none", value);
-        if (variable.holds == Holds::boolean && value > 1) return fail(Errc::bad_input, "{} is no bool", value);
+            return fail(Errc::bad_input, "{} is a number, and the variable doesn't hold numbers", value);
+        if (variable.holds == Holds::boolean && value > 1) return fail(Errc::bad_input, "{} isn't a bool", value);
         if (size < 8) {
             const uint32_t bits = size * 8;
             const bool fits = variable.is_signed ? value + (1ull << (bits - 1)) < 1ull << bits : value >> bits == 0;

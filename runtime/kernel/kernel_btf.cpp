@@ -50,7 +50,7 @@ Result<std::shared_ptr<const btf::Btf>> kernel_btf(const std::string &path) {
         if (own && error.os == ENOENT) {
             error.kind = Errc::unsupported;
             error.hint = sys::absent_hint(kVmlinux, "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF, 5.4)");
-            error.hint += "; the kernel's BTF can be given as a file";
+            error.hint += "; or give the kernel's BTF as a file";
         }
         return Unexpected(in_context(std::move(error), "the kernel's BTF"));
     }

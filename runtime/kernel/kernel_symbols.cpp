@@ -37,7 +37,8 @@ template <class Visit> Result<void> each_symbol(Visit visit) {
     bool any = false;
     for (;;) {
         size_t n = TRY_IN(sys::read(fd.get(), buffer.data() + kept, buffer.size() - kept), "{}", kSymbols);
-        if (n == 0 && !any) return fail(Errc::bad_input, "{} is empty: which symbols the kernel has can't be seen", kSymbols);
+        if (n == 0 && !any)
+            return fail(Errc::bad_input, "{} is empty, so rawbpf can't see which symbols the kernel has", kSymbols);
         if (n == 0) return {};
         any = true;
         std::string_view text(buffer.data(), kept + n);
@@ -75,8 +76,8 @@ Result<void> find_addresses(std::map<std::string, Result<uint64_t>, std::less<>>
             answer = Unexpected(make_error(Errc::permission, format("kernel symbol {}: its address is hidden", symbol),
                                            sys::hidden_addresses_hint(sys::facts())));
         else if (it->second != 0 && it->second != value)
-            answer =
-                fail(Errc::bad_input, "kernel symbol {}: there are several, at {:#x} and at {:#x}", symbol, it->second, value);
+            answer = fail(Errc::bad_input, "kernel symbol {}: several symbols have this name, at {:#x} and at {:#x}", symbol,
+                          it->second, value);
         else
             answer = it->second = value;
     }));
@@ -147,7 +148,7 @@ Result<void> KernelSymbols::patch_call(ProgramSpec &program, const Fixup &fixup)
     bool fits = function.has_value();
     if (fits && fixup.type != 0) {
         fits = TRY_IN(same_type(fixup, *function), "kernel function {}", fixup.symbol);
-        if (!fits) problem = format("{}'s takes other parameters", function->btf->name());
+        if (!fits) problem = format("in {} it has other parameters than the object declares", function->btf->name());
     }
     if (!fits && !fixup.weak)
         return Unexpected(make_error(Errc::not_found, format("kernel function {}: {}", fixup.symbol, problem),
@@ -185,7 +186,8 @@ Result<void> KernelSymbols::patch_address(Insn &low, Insn &high, const Fixup &fi
         const bool fits = TRY_IN(same_type(fixup, *found), "kernel {} {}", what, fixup.symbol);
         if (!fits && fixup.weak && fixup.function) return {};
         if (!fits)
-            return fail(Errc::unsupported, "kernel {} {}: {}'s is of another type", what, fixup.symbol, found->btf->name());
+            return fail(Errc::unsupported, "kernel {} {}: in {} it has another type than the object declares", what, fixup.symbol,
+                        found->btf->name());
         low.src = BPF_PSEUDO_BTF_ID;
         low.imm = static_cast<int32_t>(found->id);
         if (found->module) high.imm = TRY_IN(modules_->fd_of(*found->module), "kernel {} {}", what, fixup.symbol);
@@ -215,9 +217,9 @@ Result<uint64_t> KernelSymbols::address_of(std::string_view symbol) {
 
 Result<AttachTarget> KernelSymbols::attach_target(const ProgramSpec &program) {
     if (program.type == BPF_PROG_TYPE_EXT)
-        return Unexpected(make_error(Errc::unsupported,
-                                     "an extension (freplace) needs the program that it replaces a function of",
-                                     "name it: rawbpf load --target ID, NAME or PIN"));
+        return Unexpected(make_error(
+            Errc::unsupported, "an extension (freplace) replaces a function of another program, and no such program was given",
+            "name that program: rawbpf load --target ID, NAME or PIN"));
     if (program.attach_target.empty())
         return fail(Errc::invalid_argument, "section {} doesn't say which kernel function it is for", program.section);
     const char *prefix = "";
@@ -240,8 +242,8 @@ Result<AttachTarget> KernelSymbols::attach_target(const ProgramSpec &program) {
         if (const Result<const btf::Btf *> types = kernel(); types && module.empty())
             error.hint = near_target(**types, kind, prefix, name);
         if (error.hint.empty() && modules_->all().empty() && sys::read_file("/proc/modules").value_or("").size() > 1)
-            error.hint = "there are modules, but this kernel shows no types of theirs (5.11, CONFIG_DEBUG_INFO_BTF_MODULES): a "
-                         "kprobe needs none";
+            error.hint = "this kernel doesn't show the types of its modules (5.11, CONFIG_DEBUG_INFO_BTF_MODULES); a kprobe "
+                         "needs no types";
         return Unexpected(std::move(error));
     }
     AttachTarget out{target->id};
@@ -255,8 +257,8 @@ Result<uint32_t> KernelSymbols::attach_module(const ProgramSpec &program) {
     TRY(kernel());
     for (const std::unique_ptr<ModuleBtf> &candidate : modules_->all())
         if (candidate->name == module) return static_cast<uint32_t>(TRY(modules_->fd_of(*candidate)));
-    return Unexpected(make_error(Errc::not_found, format("{}: there are no types of a module {}", target, module),
-                                 "is it loaded? what is built into the kernel is named without \"MODULE:\""));
+    return Unexpected(make_error(Errc::not_found, format("{}: rawbpf found no types of a module {}", target, module),
+                                 "load the module; if it is built into the kernel, leave out \"MODULE:\""));
 }
 
 Result<uint64_t> kernel_symbol_address(std::string_view name) {

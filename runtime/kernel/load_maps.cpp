@@ -33,7 +33,7 @@ namespace {
 std::string purpose(const MapSpec &spec) {
     if (!spec.data_section.empty()) return format("map {}: the global variables of section {}", spec.name, spec.data_section);
     const std::string_view known = map_type_row(spec.type).purpose;
-    return format("map {}: {}", spec.name, known.empty() ? "memory that the programs and we share" : known);
+    return format("map {}: {}", spec.name, known.empty() ? "memory that the programs and this process share" : known);
 }
 
 // A map of somebody else's must be what the programs were compiled for: the verifier has no other idea of it, but the loader's
@@ -61,7 +61,7 @@ Result<Map> adopt(const MapSpec &spec, Fd fd) {
     compare(map.flags() & ~(device ? uint32_t{BPF_F_RDONLY_PROG} : 0u), spec.flags,
             [](uint32_t flags) { return format("flags {:#x}", flags); });
     if (!theirs.empty())
-        return fail(Errc::invalid_argument, "map {}: the one to use has {}, the programs were made for {}", spec.name, theirs,
+        return fail(Errc::invalid_argument, "map {}: the given map has {}, the programs were compiled for {}", spec.name, theirs,
                     ours);
     return map;
 }
@@ -71,8 +71,8 @@ Result<void> fill(const MapSpec &spec, const Map &map) {
     const bool zeros = std::all_of(spec.contents.begin(), spec.contents.end(), [](std::byte b) { return b == std::byte{0}; });
     if (!zeros) {
         if (spec.contents.size() > spec.value_size)
-            return fail(Errc::bad_input, "map {}: {} bytes of contents for a value of {}", spec.name, spec.contents.size(),
-                        spec.value_size);
+            return fail(Errc::bad_input, "map {}: its contents have {} bytes, and its value has {}", spec.name,
+                        spec.contents.size(), spec.value_size);
         std::vector<std::byte> value(spec.contents);
         value.resize(map.lookup_size());
         Why why(format("the initial values of {}", spec.name));
@@ -117,7 +117,7 @@ Result<void> map_arena(Loading &loading, const MapSpec &spec, const Map &map) {
     if (used > size)
         return fail(Errc::bad_input, "map {}: {} bytes of variables in an arena of {}", spec.name, spec.contents.size(), size);
     if (!spec.contents.empty() && far_offsets()) loading.arena_offset = static_cast<uint32_t>(size - used);
-    Why why(format("{}: the programs and we see it at one address", spec.name));
+    Why why(format("{}: the programs and this process see it at the same address", spec.name));
     void *const wanted = reinterpret_cast<void *>(static_cast<uintptr_t>(spec.map_extra));
     loading.object.arena = TRY_IN(sys::map_at(wanted, map.fd(), size), "map {}", spec.name);
     std::copy(spec.contents.begin(), spec.contents.end(), loading.object.arena.data() + loading.arena_offset);
@@ -252,7 +252,8 @@ Result<void> prepare_struct_ops(Loading &loading, std::vector<size_t> &chosen) {
         }
         if (asked && wanted(program.name)) kept.push_back(i);
         if (asked && !wanted(program.name))
-            loading.object.notes.push_back(format("program {}: not loaded, no struct_ops map has a place for it", program.name));
+            loading.object.notes.push_back(
+                format("program {}: not loaded, because no struct_ops map has a member for it", program.name));
     }
     chosen = std::move(kept);
     return {};
@@ -335,7 +336,7 @@ Result<void> fill_slots(Loading &loading) {
             else if (is_program(loading.spec, slot.target) || is_unmade_map(loading, slot.target))
                 continue; // not asked for, or told to be missing: its slot stays empty
             else
-                return fail(Errc::bad_input, "map {}: slot {} refers to {}, which isn't there", spec.name, slot.index,
+                return fail(Errc::bad_input, "map {}: slot {} refers to {}, which doesn't exist", spec.name, slot.index,
                             slot.target);
             Why why(format("slot {} of {}: {}", slot.index, spec.name, slot.target));
             const Map &map = loading.object.maps[static_cast<size_t>(loading.place[i])];
@@ -347,7 +348,7 @@ Result<void> fill_slots(Loading &loading) {
             Result<void> done = map.update(&slot.index, &fd);
             if (done) continue;
             Error error = in_context(std::move(done).error(), format("slot {}, {}", slot.index, slot.target));
-            if (error.os == EINVAL) error.hint = "it must be like the inner map of the definition: type, sizes and flags";
+            if (error.os == EINVAL) error.hint = "its type, sizes and flags must be those of the inner map in the definition";
             return Unexpected(std::move(error));
         }
     }

@@ -46,7 +46,7 @@ Result<std::vector<Map>> make_jump_tables(const ProgramSpec &program) {
         spec.key_size = sizeof(uint32_t);
         spec.value_size = sizeof(JumpTableEntry);
         spec.max_entries = static_cast<uint32_t>(places.size());
-        Why why(format("program {}: the places that a switch may go on at", program.name));
+        Why why(format("program {}: the jump table of a switch statement", program.name));
         Result<Map> made = Map::create(spec);
         if (!made) {
             Error error = in_context(std::move(made).error(), format("program {}: a switch by jump table", program.name));
@@ -122,7 +122,7 @@ Result<void> place_in_struct_ops(const Loading &loading, const ProgramSpec &prog
         }
     }
     if (place) return {};
-    if (named) return fail(Errc::unsupported, "program {}: this kernel's struct has no member that it could be", program.name);
+    if (named) return fail(Errc::unsupported, "program {}: this kernel's struct has no member for it", program.name);
     return fail(Errc::bad_input, "program {}: a struct_ops program that no struct_ops map refers to", program.name);
 }
 
@@ -199,7 +199,7 @@ Result<std::optional<Fd>> retry_with_context_types(Loading &loading, ProgramSpec
     if (!loading.object.btf) return std::optional<Fd>();
     std::optional<ContextArguments> typed = TRY(type_context_arguments(loading.spec.btf, program));
     if (!typed) return std::optional<Fd>();
-    sys::Because why("and with the types of contexts that kernels before 6.8 want to see");
+    sys::Because why("once more, with the types of contexts that kernels before 6.8 expect");
     std::vector<std::string> notes; // said already of the object's own
     const Fd types = load_btf(typed->btf, notes);
     if (!types) return std::optional<Fd>();
@@ -247,7 +247,7 @@ Result<Program> load_program(Loading &loading, ProgramSpec &program) {
         if (again && level != 0) out.log = log; // refused for another reason than the program: want of memory
         // Function and line information must match in every detail; without them a program still runs.
         if (!again && attr.prog_btf_fd != 0 && complains_of_btf(log)) {
-            sys::Because because("and without its line information, which seems to be the reason");
+            sys::Because because("once more without its line information, which seems to be the reason");
             again = sys::prog_load(TRY(attributes(loading, program, -1)));
             if (again)
                 loading.object.notes.push_back(format("program {}: loaded without line information: {}", program.name, log));

@@ -39,14 +39,14 @@ std::string_view why_invalid(const sys::MapCreateAttr &map) {
                    ? std::string_view()
                    : "storage maps have int keys, BPF_F_NO_PREALLOC, and no max_entries";
     if (map.max_entries == 0)
-        return "max_entries is 0, and a map of this type has at least one: an object may leave it to its own loader; "
+        return "max_entries is 0, and a map of this type needs at least 1. Some objects leave this number to their own loader; "
                "`rawbpf load --map NAME:entries=N` sets it";
     if (keyless && map.key_size != 0) return "maps of this type have no keys";
     if (!keyless && map.key_size == 0) return "maps of this type have keys: __type(key, ...)";
-    if (indexed && map.key_size != 4) return "keys of this type of map are of 4 bytes";
+    if (indexed && map.key_size != 4) return "keys of maps of this type have 4 bytes";
     if (valueless && map.value_size != 0) return "maps of this type have no values";
     if (!valueless && map.value_size == 0) return "maps of this type have values: __type(value, ...)";
-    if (row.keys == MapKeys::prefix && !(map.map_flags & BPF_F_NO_PREALLOC)) return "tries take the flag BPF_F_NO_PREALLOC";
+    if (row.keys == MapKeys::prefix && !(map.map_flags & BPF_F_NO_PREALLOC)) return "LPM tries need the flag BPF_F_NO_PREALLOC";
     return {};
 }
 
@@ -57,7 +57,7 @@ bool takes_btf(MapValues values) { return values == MapValues::typed || values =
 // program fits all.
 Result<uint32_t> ring_size(uint32_t wanted, std::string_view name) {
     uint64_t size = std::bit_ceil(std::max<uint64_t>(wanted, sys::page_size()));
-    if (size > 1U << 31) return fail(Errc::invalid_argument, "map {}: a ring of {} bytes is too large", name, wanted);
+    if (size > 1U << 31) return fail(Errc::invalid_argument, "map {}: a ring buffer of {} bytes is too large", name, wanted);
     return static_cast<uint32_t>(size);
 }
 
@@ -141,9 +141,8 @@ Result<Map> Map::create(const MapSpec &spec, int btf_fd, const KernelValue *kern
             error.hint = format("needs {}", map_type_needs(spec.type));
         } else if (error.os == EINVAL && !inner &&
                    (spec.type == BPF_MAP_TYPE_ARRAY_OF_MAPS || spec.type == BPF_MAP_TYPE_HASH_OF_MAPS)) {
-            error.hint =
-                "the kernel wants to know what maps it will hold: name one in its definition, as `__array(values, struct {...})` "
-                "does (of type, key, value, entries)";
+            error.hint = "the kernel must know what maps it will hold: add an inner map to its definition, `__array(values, "
+                         "struct {...})`, with type, key, value and entries";
         } else if (error.os == EINVAL) {
             if (std::string_view words = why_invalid(attr); !words.empty()) error.hint = words;
         }

@@ -116,7 +116,8 @@ Result<bool> read_batches(const Map &map, bool and_delete, const See &see) {
 
 Result<void> each_entry(const Map &map, bool and_delete, const See &see) {
     if (map.type() == BPF_MAP_TYPE_QUEUE || map.type() == BPF_MAP_TYPE_STACK) {
-        if (!and_delete) return fail(Errc::invalid_argument, "map {}: a queue can only be read by taking things out", map.name());
+        if (!and_delete)
+            return fail(Errc::invalid_argument, "map {}: a queue or stack can only be read by removing its elements", map.name());
         TRY_IN(drain_queue(map, see), "reading map {}", map.name());
         return {};
     }

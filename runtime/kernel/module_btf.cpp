@@ -54,7 +54,7 @@ Result<int> ModuleTypes::fd_of(ModuleBtf &module) {
     for (uint32_t id = 0;;) {
         Result<uint32_t> next = sys::next_id(sys::ObjectKind::btf, id);
         if (!next && next.error().os == ENOENT)
-            return fail(Errc::not_found, "module {}: its BTF has gone; was the module unloaded?", module.name);
+            return fail(Errc::not_found, "module {}: its BTF is gone; was the module unloaded?", module.name);
         id = TRY_IN(std::move(next), "module {}: looking for its BTF", module.name);
         Result<Fd> fd = sys::fd_by_id(sys::ObjectKind::btf, id);
         if (!fd && fd.error().os == ENOENT) continue; // it went meanwhile

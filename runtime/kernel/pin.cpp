@@ -66,8 +66,8 @@ Result<void> pin_object(const LoadedObject &object, const std::string &directory
     Pins pins;
     TRY(pins.directory(directory));
     if (const Result<uint64_t> magic = sys::file_system_magic(directory); magic && *magic != kBpfFileSystem)
-        return Unexpected(make_error(Errc::invalid_argument, format("{} is in no bpf file system", directory),
-                                     "mount -t bpf bpf /sys/fs/bpf, and a directory in it"));
+        return Unexpected(make_error(Errc::invalid_argument, format("{} isn't on a bpf file system", directory),
+                                     "mount one (mount -t bpf bpf /sys/fs/bpf) and use a path in it"));
     for (const Program &program : object.programs) TRY(pins.pin(program.fd.get(), directory, program.name));
     if (!object.maps.empty()) TRY(pins.directory(maps));
     for (const Map &map : object.maps) TRY(pins.pin(map.fd(), maps, map.name()));

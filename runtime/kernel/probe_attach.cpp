@@ -114,7 +114,7 @@ Probed try_iterator(const Attempt &program) {
 // Kernels before 5.14 don't look at SK_REUSEPORT's expected attach type at all: then the wrong one is accepted too.
 Probed try_only_right(ProgramType type) {
     Attempt wrong = try_load({.type = type, .attach = A::CGROUP_INET_EGRESS});
-    if (wrong.fd) return {Support::no, "this kernel takes any attach type here, and doesn't look at it"};
+    if (wrong.fd) return {Support::no, "this kernel ignores the attach type here"};
     if (!wrong.heard() && support_from(wrong.os) != Support::no) return from_errno(wrong.os);
     return {Support::yes};
 }

@@ -195,8 +195,8 @@ Probed probe_helper(uint32_t id) {
         if (answer == HelperAnswer::unknown) return {Support::no};
         silent |= answer == HelperAnswer::silence;
     }
-    if (silent) return {Support::unasked, "a program that might call it could not be tried"};
-    if (state.privileged_missing) return {Support::unasked, "the programs that could call it are refused here"};
+    if (silent) return {Support::unasked, "rawbpf could not try a program that might call it"};
+    if (state.privileged_missing) return {Support::unasked, "this kernel refuses the programs that could call it"};
     if (!asked || state.btf_missing) return {Support::unasked, "only programs that need the kernel's BTF could call it"};
     return {Support::no, "in the kernel, but no program type may call it"};
 }
@@ -223,7 +223,7 @@ Probed probe_helper_in(uint32_t program_type, uint32_t id) {
     if (answer == HelperAnswer::yes) return {Support::yes};
     if (answer != HelperAnswer::silence) return {Support::no};
     Probed program = probe_program_type(program_type);
-    if (program.support == Support::yes) return {Support::unasked, "a program that might call it could not be tried"};
+    if (program.support == Support::yes) return {Support::unasked, "rawbpf could not try a program that might call it"};
     return program;
 }
 

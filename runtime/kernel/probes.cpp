@@ -167,8 +167,8 @@ Result<void> need(Feature feature) {
     const Probed there = probe_feature(feature);
     if (there.support == Support::yes) return {};
     if (there.support == Support::no) return fail(Errc::unsupported, "needs {}", feature_name(feature));
-    return fail(Errc::unsupported, "needs {}, and whether that is here could not be found out: {}", feature_name(feature),
-                there.detail.empty() ? "no answer" : there.detail);
+    return fail(Errc::unsupported, "needs {}, and rawbpf couldn't find out whether this kernel has that: {}",
+                feature_name(feature), there.detail.empty() ? "no answer" : there.detail);
 }
 
 void forget_features() {

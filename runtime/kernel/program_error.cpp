@@ -140,10 +140,10 @@ void name_poison(const ProgramSpec::Poison &poison, const ProgramPlaces &places,
     }
     std::string near;
     if (kernel) near = function ? near_kernel_function(*kernel, name) : near_member(*kernel, poison.why);
-    refusal.hint =
-        format("{}{}{}", near, near.empty() ? "" : "\n",
-               function ? "where kernels without it are meant too, ask first: `if (bpf_ksym_exists(NAME))`"
-                        : format("this kernel's types have no such thing: where kernels without it are meant too, {}", kGuard));
+    refusal.hint = format(
+        "{}{}{}", near, near.empty() ? "" : "\n",
+        function ? "if the program should also run on kernels without it, check first: `if (bpf_ksym_exists(NAME))`"
+                 : format("this kernel's types don't have it; if the program should also run on such kernels, {}", kGuard));
 }
 
 // The error's message is for people: the headline, and below it all of it in lines.
@@ -178,10 +178,11 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, const 
             const uint32_t types[] = {program.type};
             error.hint = missing_privileges(types);
             if (error.hint.empty())
-                error.hint = format("{}: this kernel's policy refuses such programs (a security module, lockdown, or how it was "
-                                    "built); rawbpf doctor lists what it takes",
-                                    sys::capabilities() ? "it isn't the capabilities, which are all here"
-                                                        : "if all capabilities are here, which can't be told");
+                error.hint =
+                    format("{}: this kernel's policy refuses such programs (a security module, lockdown, or its build options); "
+                           "rawbpf doctor lists what it allows",
+                           sys::capabilities() ? "the process has all capabilities that it needs"
+                                               : "rawbpf can't tell whether the process has all capabilities; if it has");
         }
         error.log = std::move(log);
         return error;
@@ -211,7 +212,7 @@ Error explain_refusal(const ObjectSpec &spec, const ProgramSpec &program, const 
             break;
         }
     const bool ours = r.kind == "core" || r.kind == "kfunc";
-    r.headline = ours ? format("{}: {} needs what this kernel doesn't have", who, place_text(r, false))
+    r.headline = ours ? format("{}: {} needs something that this kernel doesn't have", who, place_text(r, false))
                       : format("{}: the verifier refused {}", who,
                                !r.loop.empty() ? r.loop
                                : named         ? "it"
@@ -243,7 +244,7 @@ Error explain_missing(const ObjectSpec &spec, const ProgramSpec &program, uint32
     r.function = places.function(insn);
     r.reason = error.message();
     r.hint = error.hint;
-    r.headline = format("{} needs what this kernel doesn't have", name_of(program));
+    r.headline = format("{} needs something that this kernel doesn't have", name_of(program));
     r.sentence = r.reason;
     error.context = message_of(r);
     error.os = 0; // its words are in the reason

@@ -81,9 +81,8 @@ bool must_be_constant(Case &c) {
     c.refusal.kind = "argument";
     c.note(format("argument {} of {}() must be a constant: the verifier has to know its value", reg, name));
     c.refusal.hint = name == "bpf_ringbuf_reserve"
-                         ? "reserve a constant size, the largest that is needed; records whose size isn't known beforehand: "
-                           "bpf_ringbuf_output(), "
-                           "which copies them, or bpf_ringbuf_reserve_dynptr() (5.19)"
+                         ? "reserve a constant size, the largest that you need; for records whose size is only known at run "
+                           "time, use bpf_ringbuf_output(), which copies them, or bpf_ringbuf_reserve_dynptr() (5.19)"
                          : "pass a number that is the same on every path: a literal, `sizeof`, an enum's value";
     return true;
 }

@@ -157,8 +157,7 @@ bool leak(Case &c) {
     if (!made || *made < 0) return false;
     const auto at = static_cast<uint32_t>(*made);
     const std::string name = c.called(at);
-    c.note_at(
-        at, format("{} here, and nothing gives it back on this path", name.empty() ? "it is acquired" : name + "() acquires it"));
+    c.note_at(at, format("{} here, and this path doesn't release it", name.empty() ? "it is acquired" : name + "() acquires it"));
     // The last decision before it ends is where the path leaves the ones that do give it back.
     for (size_t i = c.path.size(); i-- > 0;)
         if (c.path[i].insn == at) {
@@ -175,7 +174,7 @@ bool leak(Case &c) {
     for (const Pair &pair : kPairs)
         if (name.starts_with(pair.acquire)) {
             c.refusal.hint =
-                format("what {}() returned must be given back on every path, by {}: also before this return", name, pair.release);
+                format("release what {}() returned on every path, by {}: also before this return", name, pair.release);
             break;
         }
     return true;
@@ -228,7 +227,7 @@ bool held(Case &c) {
         const std::string name = c.called(c.path.back().insn);
         c.refusal.registers.clear();
         c.note_at(c.path[from].insn,
-                  format("{}() here, and this path comes without {}() to the place that is refused", region.enter, region.leave));
+                  format("{}() here, and this path reaches the refused instruction without {}()", region.enter, region.leave));
         if (exit) note_last_branch(c, from);
         c.refusal.hint = exit ? format("call {}() on every path, also before this return", region.leave)
                          : name == region.enter
@@ -245,10 +244,9 @@ bool license(Case &c) {
     const std::string name = c.refusal.at.insn < 0 ? std::string() : c.called(static_cast<uint32_t>(c.refusal.at.insn));
     c.note(c.context.license.empty() ? std::string("the object declares no license")
                                      : format("the object's license is \"{}\"", c.context.license));
-    c.refusal.hint = format(
-        "{} only for programs under the GPL: if yours is, declare it: char LICENSE[] SEC(\"license\") = \"GPL\"; or \"Dual "
-        "MIT/GPL\" (in assembly: .license \"GPL\")",
-        name.empty() ? "this function is" : name + "() is");
+    c.refusal.hint = format("{} only for programs under the GPL: if this is the license of yours, declare it: char LICENSE[] "
+                            "SEC(\"license\") = \"GPL\"; or \"Dual MIT/GPL\" (in assembly: .license \"GPL\")",
+                            name.empty() ? "this function is" : name + "() is");
     return true;
 }
 
@@ -270,15 +268,14 @@ bool helper_refused(Case &c) {
     if (locked) {
         c.note(format("this kernel is locked down (/sys/kernel/security/lockdown: {}), and so no program may call bpf_{}()",
                       lockdown, name));
-        c.refusal.hint =
-            format("programs of this type may call it where the kernel isn't locked down: {} ends only with a boot without it "
-                   "(kernel parameter lockdown=, Secure Boot)",
-                   level);
+        c.refusal.hint = format("programs of this type may call it if the kernel isn't locked down. To get rid of {}, boot "
+                                "without it (kernel parameter lockdown=, Secure Boot)",
+                                level);
     } else if (lockdown.empty()) {
-        c.note(format("programs of this type may call bpf_{}(): it is a policy of this kernel that refuses it, {}{}", name, level,
+        c.note(format("programs of this type may call bpf_{}(), but a policy of this kernel refuses it: {}{}", name, level,
                       writes ? ", or CAP_SYS_ADMIN is missing" : ""));
-        c.refusal.hint = "/sys/kernel/security/lockdown would tell, and can't be read here: mount -t securityfs securityfs "
-                         "/sys/kernel/security";
+        c.refusal.hint = "rawbpf can't read /sys/kernel/security/lockdown, which shows this policy: mount -t securityfs "
+                         "securityfs /sys/kernel/security";
     } else {
         c.note(format("this kernel isn't locked down, and programs of this type may call bpf_{}(), with CAP_SYS_ADMIN", name));
         c.refusal.hint = "load it with CAP_SYS_ADMIN";

@@ -47,10 +47,9 @@ bool never_set_in_function(Case &c, int reg, const Origin &from) {
     const std::string name(c.places.function(c.path.back().insn));
     if (reg >= BPF_REG_6) {
         if (from.kind != Origin::Kind::unknown) return false;
-        c.note_at(c.path[*call].insn,
-                  format("{}() is called here: every function begins with r6 to r9 unset, and its caller's come "
-                         "back when it ends",
-                         name));
+        c.note_at(c.path[*call].insn, format("{}() is called here: every function begins with r6 to r9 unset, and the caller "
+                                             "gets its own back when the function returns",
+                                             name));
         c.refusal.hint = format("pass it as an argument (r1 to r5), or set r{} in {}()", reg, name);
     } else {
         const bool before = from.kind == Origin::Kind::entry || (from.kind == Origin::Kind::cleared && from.step < *call);
@@ -167,7 +166,7 @@ bool stack_sum(Case &c) {
         if (!chain.find(0, 0)) continue;
         for (size_t n = 0; n < chain.links.size(); ++n) {
             const StackChain::Link &link = chain.links[n];
-            std::string text = format("{}() takes {} of the {} bytes", c.places.function(link.begin), link.bytes, *total);
+            std::string text = format("{}() uses {} of the {} bytes", c.places.function(link.begin), link.bytes, *total);
             if (n + 1 < chain.links.size()) {
                 append(text, ", and calls {}() here", c.places.function(chain.links[n + 1].begin));
                 c.note_at(link.call, std::move(text));
@@ -235,8 +234,8 @@ bool endless(Case &c) {
     c.refusal.function = c.places.function(loop.head);
     c.refusal.registers.clear();
     c.refusal.loop = loop_text(c, loop, head);
-    c.note_at(loop.back, certain ? "the loop goes back from here, and nothing that the verifier knows of changed in a round"
-                                 : format("the loop goes back from here; the verifier followed it {}{} times and saw no end",
+    c.note_at(loop.back, certain ? "the loop jumps back from here, and nothing that the verifier tracks changed in one iteration"
+                                 : format("the loop jumps back from here; the verifier followed it {}{} times and saw no end",
                                           c.context.log_is_cut ? "at least " : "", loop.rounds));
     c.refusal.hint = "give the loop an end that the verifier can see, a constant: `for (int i = 0; i < 100 && more; i++)`; or "
                      "use bpf_loop() (5.17) or "
@@ -252,11 +251,11 @@ bool unreachable(Case &c) {
     const auto at = static_cast<uint32_t>(c.refusal.at.insn - 1);
     c.refusal.notes.push_back(
         {format("the instruction before it {}, and nothing jumps to here", exit   ? "ends the program"
-                                                                           : back ? "always goes back: a loop without an end"
+                                                                           : back ? "always jumps back: a loop without an end"
                                                                                   : "always jumps away"),
          c.places.at(at, exit ? "exit" : "goto")});
-    c.refusal.hint = back ? "give the loop a condition on which it ends, or remove what stands behind it"
-                          : "remove what can never run, or let a jump lead there (is a label missing?)";
+    c.refusal.hint = back ? "give the loop an exit condition, or remove the code after it"
+                          : "remove the code that can never run, or add a jump to it (is a label missing?)";
     return true;
 }
 

@@ -119,8 +119,8 @@ bool dynptr_submitted(Case &c) {
         const std::string by = c.called(c.path[*gone].insn);
         c.refusal.kind = "released";
         c.refusal.registers.clear();
-        c.note_at(c.path[*gone].insn, format("{}() gave the dynptr back here: there is none any more", by));
-        c.refusal.hint = ends_dynptr(name) ? format("give it back once on each path: {}() has done so already", by)
+        c.note_at(c.path[*gone].insn, format("{}() released the dynptr here: from here on it is invalid", by));
+        c.refusal.hint = ends_dynptr(name) ? format("release it only once on each path: {}() has already done so", by)
                                            : format("use the dynptr before {}()", by);
         return true;
     }
@@ -248,11 +248,10 @@ bool lost(Case &c) {
         c.refusal.kind = "released";
         forget_register(c, reg);
         c.note_at(c.path[loss->made].insn, format("R{} comes from what {}() returned here", reg, maker));
-        c.note_at(c.path[loss->lost].insn, keeps
-                                               ? format("{}() took it over here: after the unlock it is no pointer any more", by)
-                                               : format("{}() gave it back here: from then on it is no pointer any more", by));
-        c.refusal.hint = again   ? format("give it back once on each path: {}() has done so already", by)
-                         : keeps ? "use it before the unlock, or take it out of the list or tree again"
+        c.note_at(c.path[loss->lost].insn, keeps ? format("{}() took it over here: after the unlock, the pointer is invalid", by)
+                                                 : format("{}() released it here: from here on, the pointer is invalid", by));
+        c.refusal.hint = again   ? format("release it only once on each path: {}() has already done so", by)
+                         : keeps ? "use it before the unlock, or remove it from the list or tree again"
                                  : format("use it before {}(), or copy what is needed later into a variable before that", by);
         return true;
     }
@@ -264,7 +263,7 @@ bool lost(Case &c) {
             c.path[loss->lost].insn,
             format("{} may move or change the packet's data: every pointer into it from before is invalid from here on", by));
         const bool slice = !c.called(c.path[loss->made].insn).empty();
-        c.refusal.hint = slice ? "take the slice again after this call"
+        c.refusal.hint = slice ? "get the slice again after this call"
                                : "after this call, load data and data_end from the context again, and compare again before the "
                                  "access";
         return true;

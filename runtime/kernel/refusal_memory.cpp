@@ -68,8 +68,8 @@ bool may_be_null(Case &c) {
     const std::string name = c.called(call);
     if (name.empty()) return false;
     c.note_at(call, format("R{} is what {}() returned here, which may be NULL", reg, name));
-    const std::string_view when = name == "bpf_map_lookup_elem"   ? " where the map has no such key (of an array: no such index)"
-                                  : name == "bpf_ringbuf_reserve" ? " where the buffer is full"
+    const std::string_view when = name == "bpf_map_lookup_elem"   ? " if the map has no such key (an array: no such index)"
+                                  : name == "bpf_ringbuf_reserve" ? " if the buffer is full"
                                                                   : "";
     c.refusal.hint = format("{}() returns NULL{}: compare its result with NULL before using it, {}", name, when,
                             is_assembly(c) ? "`if r0 == 0 goto out`" : "`if (!p) return 0;`");
@@ -87,16 +87,16 @@ bool number_as_pointer(Case &c) {
     if (from.kind == Origin::Kind::call && !name.empty()) {
         c.note_at(at, format("R{} is the number that {}() returned here", reg, name));
     } else if (from.kind == Origin::Kind::load) {
-        c.note_at(at, format("R{} was read from memory here: an address that lies in memory is a number to the verifier", reg));
+        c.note_at(
+            at, format("R{} was read from memory here: to the verifier, an address that was read from memory is a number", reg));
     } else if (from.kind == Origin::Kind::computed) {
-        c.note_at(at, format("R{} is computed here: the result is a number, no pointer", reg));
+        c.note_at(at, format("R{} is computed here: the result is a number, not a pointer", reg));
     } else if (from.kind == Origin::Kind::constant && insn && !is_wide(*insn)) {
         c.note_at(at, format("R{} is the number {} here{}", reg, insn->imm, insn->imm == 0 ? " (NULL)" : ""));
     }
     if (name == "bpf_get_current_task")
-        c.refusal.hint =
-            "what it points to is read with bpf_probe_read_kernel() or BPF_CORE_READ(), not directly; the pointer of "
-            "bpf_get_current_task_btf() (5.11) may be followed directly";
+        c.refusal.hint = "read what it points to with bpf_probe_read_kernel() or BPF_CORE_READ(), not directly; a program may "
+                         "follow the pointer of bpf_get_current_task_btf() (5.11) directly";
     return true;
 }
 
@@ -112,7 +112,7 @@ bool map_value(Case &c) {
         format("{} has {}", what.starts_with("a pointer to ") ? what.substr(sizeof "a pointer to " - 1) : "what is accessed",
                bytes(*has));
     if (*off < 0) {
-        c.note(format("the access may begin {} in front of it; {}", bytes(-*off), whole));
+        c.note(format("the access may begin {} before it; {}", bytes(-*off), whole));
         return true;
     }
     const int64_t over = *off + *size - *has;
@@ -125,7 +125,7 @@ bool map_value(Case &c) {
                                             "{}: check it before the use, "
                                             "`if (i > {}) return 0;` (an index counts elements, this counts bytes)",
                                             *most, fits, fits)
-                                   : format("the offset can be up to {}, and what is behind it needs more than there is", *most);
+                                   : format("the offset can be up to {}, and even without it the access is too large", *most);
     } else {
         c.note(format("{}; the access of {} at offset {} ends {} too far", whole, bytes(*size), *off, bytes(over)));
         c.refusal.hint =
@@ -204,11 +204,11 @@ bool misaligned(Case &c) {
     const std::string place =
         stack ? format("r10 {} {}", total < 0 ? '-' : '+', total < 0 ? -total : total) : format("offset {}", total);
     if (variable || past == 0)
-        c.note(format("an access of {} must be at a multiple of {}; the part of the offset that isn't constant may not be one",
+        c.note(format("an access of {} must be at a multiple of {}; the variable part of the offset may be something else",
                       bytes(*size), *size));
     else
-        c.note(
-            format("{} is {} past a multiple of {}, at which an access of {} must be", place, bytes(past), *size, bytes(*size)));
+        c.note(format("{} is {} past a multiple of {}; an access of {} must be at such a multiple", place, bytes(past), *size,
+                      bytes(*size)));
     c.refusal.hint = format("{}copy the bytes with __builtin_memcpy() into a variable of its own, or access them byte by byte",
                             variable || past == 0 ? "" : format("move it by {} down or {} up, or ", bytes(past), *size - past));
     return true;
@@ -254,8 +254,8 @@ bool pointer_arithmetic(Case &c) {
     const int reg = register_named(c.refusal.reason);
     const std::string what = reg < 0 ? std::string() : describe_register(register_value(c, reg));
     if (what.empty() || what == "a number") return false;
-    c.refusal.hint =
-        "to a pointer only numbers are added, and from it subtracted: compute the number first, in another register, then add it";
+    c.refusal.hint = "a program may only add a number to a pointer, or subtract a number from it: compute the number first, in "
+                     "another register, then add it";
     return true;
 }
 

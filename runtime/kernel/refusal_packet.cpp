@@ -115,7 +115,8 @@ void explain_uncovered(Case &c, int reg, bool moved, PacketPlace start, const Na
     if (found)
         if (const auto change = packet_change(c, last.step + 1)) {
             c.note_at(c.path[change->first].insn,
-                      format("{} may move or change the packet's data: comparisons from before count no more", change->second));
+                      format("{} may move or change the packet's data: comparisons before this call are no longer valid",
+                             change->second));
             return;
         }
     const std::optional<size_t> added = moved && c.ends_here() ? addition(c, reg) : std::nullopt;
@@ -127,10 +128,11 @@ void explain_uncovered(Case &c, int reg, bool moved, PacketPlace start, const Na
         return;
     }
     if (last.proof == Proof::outside)
-        c.note_at(c.path[last.step].insn,
-                  format("after this comparison, the path to the access goes on where the pointer is at or behind {}: it is the "
-                         "wrong way round",
-                         names.end));
+        c.note_at(
+            c.path[last.step].insn,
+            format(
+                "this comparison is the wrong way round: the path to the access is the one where the pointer is at or behind {}",
+                names.end));
     else if (last.proof == Proof::equality)
         c.note_at(c.path[last.step].insn, format("this compares with {} by == or !=, which proves no bytes", names.end));
     else if (last.proof == Proof::with_sign)
@@ -138,7 +140,8 @@ void explain_uncovered(Case &c, int reg, bool moved, PacketPlace start, const Na
     else if (found && !moved)
         c.note_at(c.path[last.step].insn, format("this comparison proves 0 bytes of the access, which needs {}", need));
     else if (const std::optional<size_t> minus = c.ends_here() ? difference(c) : std::nullopt)
-        c.note_at(c.path[*minus].insn, "the difference of two pointers is a number: comparing it tells nothing of the pointers");
+        c.note_at(c.path[*minus].insn,
+                  "the difference of two pointers is a number: comparing it tells the verifier nothing about the pointers");
     else
         c.note(format("no comparison with {} covers this pointer on the path to here; the access needs {} from it", names.end,
                       need));
@@ -169,7 +172,7 @@ bool packet(Case &c) {
     const int64_t asked = moved ? need - (*off - own) : need; // from `names.start` on
     forget_register(c, reg);                                  // the log shows what it was before the comparison
     if (counted && *off < 0 && !moved) {
-        c.note(format("the access begins {} in front of the packet", bytes(-*off)));
+        c.note(format("the access begins {} before the packet", bytes(-*off)));
         return true;
     }
     const std::string which = moved ? format(", where pointer is what R{} holds at the access", reg) : std::string();

@@ -18,30 +18,29 @@ std::string helper_words(HelperRefusal refusal, const HelperInfo &helper, std::s
         return format("this kernel has no bpf_{}(), which came with Linux {}.{}", helper.name, helper.since.major,
                       helper.since.minor);
     if (of_its_type)
-        return format("this kernel lets other programs of type {} call bpf_{}(), but not this one: what may be called also "
-                      "depends on what a program is attached to",
+        return format("this kernel lets other programs of type {} call bpf_{}(), but not this one: this also depends on what the "
+                      "program is attached to",
                       type, helper.name);
     switch (elsewhere.support) {
     case Support::yes:
         return format("this kernel has bpf_{}() {}, but not for programs of type {}", helper.name, elsewhere.detail, type);
     case Support::no:
-        return format("this kernel knows bpf_{}(), but of all types of programs none may call it: it may have been built without "
-                      "what it is for",
+        return format("this kernel knows bpf_{}(), but no type of program may call it: the kernel may have been built without "
+                      "the feature that it is for",
                       helper.name);
     default:
-        return format("the verifier doesn't let this program call bpf_{}(). Whether this kernel has it for others wasn't found "
-                      "out{}{}",
+        return format("the verifier doesn't let this program call bpf_{}(). rawbpf couldn't find out whether other programs may "
+                      "call it{}{}",
                       helper.name, elsewhere.detail.empty() ? "" : ": ", elsewhere.detail);
     }
 }
 
 std::string no_helper_words(int64_t number) {
     if (find_helper(number)) return {};
-    if (number == 0) return "0 is no helper's number: nobody has filled in which function this calls";
+    if (number == 0) return "no helper has the number 0: no linker or loader has filled in which function this calls";
     const HelperInfo &last = all_helpers().back();
     return format(
-        "no kernel has a helper {}: their numbers end with {}, bpf_{}() (Linux {}.{}); functions that came later (kfuncs) "
-        "are called by their names",
+        "no kernel has a helper {}: the last one is {}, bpf_{}() (Linux {}.{}); programs call newer functions (kfuncs) by name",
         number, last.id, last.name, last.since.major, last.since.minor);
 }
 

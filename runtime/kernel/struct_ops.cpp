@@ -101,9 +101,8 @@ Result<KernelStructOps> find_struct_ops(KernelSymbols &symbols, const MapSpec &m
     const std::string holder = format("bpf_struct_ops_{}", name);
     const std::optional<KernelType> value = TRY_IN(symbols.find(holder, Kind::struct_), "struct_ops map {}", map.name);
     if (!value)
-        return Unexpected(
-            make_error(Errc::not_found, format("struct_ops map {}: this kernel has no struct {}", map.name, holder),
-                       format("nothing in it takes functions as struct {} (or the module that does isn't loaded)", name)));
+        return Unexpected(make_error(Errc::not_found, format("struct_ops map {}: this kernel has no struct {}", map.name, holder),
+                                     format("no struct_ops of this kernel uses struct {}, or its module isn't loaded", name)));
     const btf::Btf &kernel = *value->btf;
     const btf::Type outer = TRY(kernel.type(value->id));
 

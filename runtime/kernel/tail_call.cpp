@@ -56,7 +56,7 @@ std::string difference(const Map &array, const sys::ProgInfo &program, const Pro
 
 Result<void> put_program(const Map &array, uint32_t slot, int program_fd, const Program *jumper, const Program *jumped_to) {
     if (array.type() != BPF_MAP_TYPE_PROG_ARRAY)
-        return fail(Errc::invalid_argument, "map {} is no prog array, but {}", array.name(), sys::map_type_name(array.type()));
+        return fail(Errc::invalid_argument, "map {} isn't a prog array, but {}", array.name(), sys::map_type_name(array.type()));
     if (slot >= array.max_entries())
         return fail(Errc::invalid_argument, "map {}: there is no slot {}, it has {}", array.name(), slot, array.max_entries());
     const uint32_t fd = static_cast<uint32_t>(program_fd);
@@ -67,13 +67,13 @@ Result<void> put_program(const Map &array, uint32_t slot, int program_fd, const 
         error.kind = Errc::invalid_argument;
         const Result<sys::ProgInfo> program = sys::prog_info(program_fd);
         if (!program) {
-            error.hint = format("descriptor {} is no BPF program", program_fd);
+            error.hint = format("descriptor {} isn't a BPF program", program_fd);
         } else if (std::string words = difference(array, *program, jumper, jumped_to); !words.empty()) {
             error.hint = std::move(words);
         } else {
-            error.hint =
-                "its type fits; so the expected attach type, XDP's fragments or the traced function's prototype differs, "
-                "or it calls bpf_override_return, or it is for a device: programs of one array agree in all of these";
+            error.hint = "its type fits, so it differs in something else: the expected attach type, XDP fragments, the prototype "
+                         "of the traced function, a call of bpf_override_return, or the device that it is for. All programs of "
+                         "one array must agree in these";
         }
     }
     return Unexpected(in_context(std::move(error), format("map {}: putting a program into slot {}", array.name(), slot)));

@@ -64,7 +64,7 @@ Result<TestRun> test_run(ObjectSpec spec, size_t n, const TestRunOptions &option
         if (!loaded) {
             Error error = std::move(loaded).error();
             if (error.kind == Errc::rejected && wanted.memory)
-                error.hint += format("{}numbers of instructions count from the harness, whose {} come first",
+                error.hint += format("{}instruction numbers include the {} instructions that rawbpf puts before the program",
                                      error.hint.empty() ? "" : "\n", program.insns.size() - spec.programs[n].insns.size() - 5);
             return Unexpected(std::move(error));
         }
@@ -85,8 +85,8 @@ Result<TestRun> test_run(ObjectSpec spec, size_t n, const TestRunOptions &option
         if (packet.size() < (options.packet ? kEthernet : kLeastPacket) &&
             !(reads_packet(program) && packet.size() > kEthernet)) {
             if (options.packet)
-                return fail(Errc::invalid_argument, "a packet of {} bytes; the kernel takes {} and more", packet.size(),
-                            kEthernet);
+                return fail(Errc::invalid_argument, "a packet of {} bytes is too short: the kernel takes {} or more",
+                            packet.size(), kEthernet);
             packet.resize(kLeastPacket);
         }
         attr.data_in = sys::reg(packet.data());

@@ -28,9 +28,9 @@ constexpr Hint kBpfHints[] = {
     {BPF_MAP_CREATE, EPERM, "before Linux 5.11 a low memlock limit (ulimit -l)", kBpf},
     {BPF_MAP_CREATE, EINVAL, "this kernel doesn't know the map type or one of its flags, or refuses these sizes for it"},
     {BPF_MAP_CREATE, E2BIG, "the map is larger than this kernel allows, or uses an attribute that it doesn't know"},
-    {BPF_MAP_CREATE, ENOMEM, "the map doesn't fit into memory (or into the memory cgroup): fewer entries would help"},
+    {BPF_MAP_CREATE, ENOMEM, "the map doesn't fit into memory (or into the memory cgroup): give it fewer entries"},
     {BPF_MAP_UPDATE_ELEM, E2BIG, "the map is full, or the index is past its end"},
-    {BPF_MAP_UPDATE_ELEM, EEXIST, "the key is there already and BPF_NOEXIST was asked for"},
+    {BPF_MAP_UPDATE_ELEM, EEXIST, "the key exists already, and the caller gave BPF_NOEXIST"},
     {BPF_MAP_UPDATE_ELEM, EPERM, "the map is frozen, or read-only for user space"},
     {BPF_MAP_UPDATE_BATCH, E2BIG, "the map is full, or an index is past its end"},
     {BPF_MAP_UPDATE_BATCH, EPERM, "the map is frozen, or read-only for user space"},
@@ -42,8 +42,8 @@ constexpr Hint kBpfHints[] = {
     {BPF_PROG_LOAD, ENOSPC, "the verifier's log didn't fit its buffer"},
     {BPF_BTF_LOAD, EPERM, {}, kBpf},
     {BPF_BTF_LOAD, EINVAL, "this kernel found something in the BTF that it doesn't know or doesn't allow"},
-    {BPF_OBJ_PIN, EPERM, "the directory lies in no bpf file system (mount -t bpf bpf /sys/fs/bpf), or a policy forbids it"},
-    {BPF_OBJ_PIN, ENOENT, "a directory on the way isn't there; pins live on a bpf file system: mount -t bpf bpf /sys/fs/bpf"},
+    {BPF_OBJ_PIN, EPERM, "the directory isn't on a bpf file system (mount -t bpf bpf /sys/fs/bpf), or a policy forbids it"},
+    {BPF_OBJ_PIN, ENOENT, "a directory of the path doesn't exist; pins need a bpf file system: mount -t bpf bpf /sys/fs/bpf"},
     {BPF_OBJ_PIN, EEXIST, "something is pinned there already"},
     {BPF_OBJ_GET, ENOENT, "nothing is pinned there"},
     {BPF_LINK_CREATE, EPERM, {}, kTracing},
@@ -64,7 +64,7 @@ constexpr Hint kBpfHints[] = {
     {BPF_LINK_GET_NEXT_ID, EPERM, {}, kAdmin},
     {kAnyCommand, EPERM, {}, kTracing},
     {kAnyCommand, ENOSYS, "this kernel is built without bpf(2) (CONFIG_BPF_SYSCALL), or a sandbox hides it"},
-    {kAnyCommand, EMFILE, "too many open files: ulimit -n"},
+    {kAnyCommand, EMFILE, "too many open files: raise the limit with ulimit -n"},
 };
 
 constexpr Hint kPerfHints[] = {
@@ -75,8 +75,8 @@ constexpr Hint kPerfHints[] = {
     {0, EOPNOTSUPP, "this machine has no such event; virtual machines often have no PMU. The software clock works everywhere"},
     {0, ENODEV, "there is no such CPU, or it is offline"},
     {0, ESRCH, "there is no such process"},
-    {0, EMFILE, "too many open files, one is needed for each CPU: ulimit -n"},
-    {0, EBUSY, "somebody else holds the PMU exclusively"},
+    {0, EMFILE, "too many open files; rawbpf needs one for each CPU: raise the limit with ulimit -n"},
+    {0, EBUSY, "another process uses the PMU exclusively"},
 };
 
 template <class Facts> std::string said(const Hint &hint, Facts &&facts) {
@@ -92,7 +92,7 @@ const Hint *find(std::span<const Hint> hints, uint32_t command, int os) {
 std::string perf_words(std::string words, int os, const Facts &facts) {
     if ((os == EPERM || os == EACCES) && facts.perf_event_paranoid && !(facts.own && facts.own->has(C::perfmon)) &&
         !(facts.own && facts.own->has(C::sys_admin)))
-        append(words, "; without it a lower perf_event_paranoid is needed, which is {} now", *facts.perf_event_paranoid);
+        append(words, "; or lower perf_event_paranoid, which is {} now", *facts.perf_event_paranoid);
     return words;
 }
 

@@ -90,7 +90,7 @@ def custom_what_can_not_join_says_why_and_what_helps():
     refused("no_context", array + """SEC("uprobe") int example(void *ctx) { bpf_tail_call(ctx, &jumps, 0); return 0; }""",
             "neither of the maps for contexts", "custom_context_by_thread .hash, u64 -> u64, 10240 entries.")
     refused("wrong_key", contexts.replace("__type(key, __u64)", "__type(key, __u32)") + array + 'SEC("uprobe")' + body % jump,
-            "keys of 8 bytes, the programs were made for keys of 4 bytes", "custom_context_by_thread")
+            "keys of 8 bytes, the programs were compiled for keys of 4 bytes", "custom_context_by_thread")
 
 
 @test

@@ -263,7 +263,7 @@ def custom_programs_of_ones_own():
         f.write(wrong)
     subprocess.run(["clang", "--target=bpf", f"-D__TARGET_ARCH_{arch}", "-O2", "-g", "-I", os.path.join(here, "programs/include"),
                     "-c", path("wrong.bpf.c"), "-o", path("wrong.o")], check=True)
-    bad(1, "has 10240 entries, the programs were made for 16 entries", "custom", "--object", path("wrong.o"), target, "--", path("reporter"))
+    bad(1, "has 10240 entries, the programs were compiled for 16 entries", "custom", "--object", path("wrong.o"), target, "--", path("reporter"))
     bad(1, "its section doesn't say where it belongs", "custom", "--object", path("by_thread.o"), "-d", "0.1")
 
 
@@ -417,6 +417,6 @@ def custom_bad_input():
     bad(1, "is not of the form FILE:FUNCTION", "custom", "nothing", "-d", "0.1")
     bad(1, "no_such_function", "custom", path("reporter") + ":no_such_function", "-d", "0.1")
     bad(1, "/nowhere", "custom", "/nowhere:main", "-d", "0.1")
-    bad(1, "is in no bpf file system", "custom", "--pin", path("pins"), "-d", "0.1")
+    bad(1, "isn't on a bpf file system", "custom", "--pin", path("pins"), "-d", "0.1")
     assert not os.path.exists(path("pins"))
     bad(1, "no-such.o", "custom", "--object", path("no-such.o"), "/bin/true:main")

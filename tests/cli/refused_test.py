@@ -132,7 +132,7 @@ again:
     r0 += 1 #!
     if r0 != 7 goto again #n
     exit
-""", "loop", ["the loop goes back from here"]),
+""", "loop", ["the loop jumps back from here"]),
     ("spill", """.map counts hash key u32 value u64 entries 1
 .program p "socket"
     *(u32 *)(r10 - 4) = 0
@@ -169,7 +169,7 @@ again:
 out:
     r0 = 0
     exit
-""", "released", ["bpf_ringbuf_submit\\(\\) gave it back", "use it before"]),
+""", "released", ["bpf_ringbuf_submit\\(\\) released it", "use it before"]),
     ("released-twice", """.program p "tc"
     *(u64 *)(r10 - 8) = 0
     *(u64 *)(r10 - 16) = 0
@@ -188,7 +188,7 @@ out:
 out:
     r0 = 0
     exit
-""", "released", ["bpf_sk_release\\(\\) gave it back", "once on each path"]),
+""", "released", ["bpf_sk_release\\(\\) released it", "once on each path"]),
     ("moved-packet", """.program p "tc"
     r6 = r1
     r7 = *(u32 *)(r6 + 76)
@@ -298,7 +298,7 @@ again:
     r1 *= 8 #!
     r0 = 0
     exit
-""", "arithmetic", ["the context", "only numbers are added"]),
+""", "arithmetic", ["the context", "may only add a number to a pointer"]),
 ]
 
 
@@ -361,7 +361,7 @@ next:
     r = run("load", "--syscalls", path("long.asm"))
     if "(EPERM)" in r.err:
         raise Skip("programs can't be loaded here")
-    assert r.code in (1, 3) and "long.asm:14:5: the loop goes back from here" in r.err, r.err[-800:]
+    assert r.code in (1, 3) and "long.asm:14:5: the loop jumps back from here" in r.err, r.err[-800:]
     loads = [line for line in r.err.splitlines() if "bpf(BPF_PROG_LOAD" in line]
     assert len(loads) == 2 and "log_level" not in loads[0] and "log_level=BPF_LOG_LEVEL1" in loads[1], r.err
 
@@ -414,7 +414,7 @@ ELSEWHERE = [
     ("uprobe", "", ["--attach"], ["SEC\\(\"uprobe/FILE:FUNCTION\"\\)"]),
     ("xdp", "", ["--attach"], ["xdp: --interface says where it goes"]),
     ("tracepoint/syscalls/sys_enter_openat", "r0 = *(u64 *)(r1 + 4096)", ["--attach"], ["past the end of the tracepoint's record, which has [0-9]+ bytes"]),
-    ("socket", "r1 = mm ll", ["--map", "mm:entries=0"], ["a map of this type has at least one"]),
+    ("socket", "r1 = mm ll", ["--map", "mm:entries=0"], ["a map of this type needs at least 1"]),
 ]
 
 

@@ -132,8 +132,8 @@ def running_links_are_what_bpftool_says():
 def running_objects_that_are_not_there():
     needs_root()
     bad(1, r"no program has the id 4294967295\nhint: rawbpf prog list", "prog", "show", "4294967295")
-    bad(1, r"no map called running_nobody is loaded\nhint: an id \(rawbpf map list\)", "map", "show", "running_nobody")
-    bad(1, r"links have no names such as eth0\nhint: an id", "link", "show", "eth0")
+    bad(1, r"no map called running_nobody is loaded\nhint: give its name, its id \(rawbpf map list\)", "map", "show", "running_nobody")
+    bad(1, r"a link has no name, so eth0 can't name one\nhint: give the id", "link", "show", "eth0")
     bad(1, r"no BTF called running_nobody is loaded", "btf", "show", "running_nobody")
     bad(1, r"/sys/fs/bpf/running_nobody: .*nothing is pinned|No such file", "map", "show", "/sys/fs/bpf/running_nobody")
     bad(3, r"/: .*EACCES", "prog", "show", "/")

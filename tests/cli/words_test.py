@@ -212,7 +212,7 @@ def a_refused_helper_is_said_to_be_whose_it_is():
     assert r.code == 1 and "this kernel has bpf_redirect_neigh() for sched_cls, but not for programs of type BPF_PROG_TYPE_XDP" in r.err, r.err
     assert "this kernel has no" not in r.err
     # A number that is none's is no fault of this kernel's.
-    for number, words in (("300", "no kernel has a helper 300: their numbers end with "), ("0", "0 is no helper's number")):
+    for number, words in (("300", "no kernel has a helper 300: the last one is "), ("0", "no helper has the number 0")):
         r = run("load", written("none.asm", f'.program p "xdp"\n    call {number}\n    exit\n'))
         assert r.code == 1 and f"hint: {words}" in r.err and "this kernel has no" not in r.err, r.err
 

@@ -327,7 +327,7 @@ TEST_CASE("custom: what can't join is told why") {
         const std::string text = done.error().message() + "\n" + done.error().hint;
         CHECK_MESSAGE(text.find(words) != std::string::npos, text);
     };
-    refused(per_cpu_external(16), kReport, "values of 8 bytes, the programs were made for values of 16 bytes");
+    refused(per_cpu_external(16), kReport, "values of 8 bytes, the programs were compiled for values of 16 bytes");
     refused(per_cpu_external(8, "uprobe", false), kReport, "no program of it jumps through a prog array");
     refused(per_cpu_external(8, "raw_tp/sched_switch"), "",
             "there is no generic program of its type, BPF_PROG_TYPE_RAW_TRACEPOINT");

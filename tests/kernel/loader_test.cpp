@@ -148,7 +148,8 @@ TEST_CASE("load: a map can be replaced by one that is there already") {
     CHECK(load(spec, options).error().kind == Errc::invalid_argument);
     Map longer = Map::create(map_spec("shared", BPF_MAP_TYPE_ARRAY, 8, 2)).value();
     options.replace_maps = {{"shared", longer.fd()}};
-    CHECK(load(spec, options).error().message().find("has 2 entries, the programs were made for 1 entries") != std::string::npos);
+    CHECK(load(spec, options).error().message().find("has 2 entries, the programs were compiled for 1 entries") !=
+          std::string::npos);
     options.replace_maps = {{"shard", mine.fd()}};
     CHECK(load(spec, options).error().kind == Errc::not_found);
 }

@@ -79,7 +79,7 @@ TEST_CASE("kconfig: what doesn't fit, or isn't there, is an error that names it"
     CHECK(one(i32, 4, "CONFIG_X=2147483648").find("doesn't fit") != std::string::npos);
     CHECK(one(i32, 4, "CONFIG_X=y").find("must be a bool") != std::string::npos);
     CHECK(one(i32, 4, "CONFIG_X=\"a\"").find("array of char") != std::string::npos);
-    CHECK(one(i32, 4, "CONFIG_X=12ab").find("no number") != std::string::npos);
+    CHECK(one(i32, 4, "CONFIG_X=12ab").find("that isn't a number") != std::string::npos);
     CHECK(one(flag, 1, "CONFIG_X=m").find("tristate") != std::string::npos);
     CHECK(one(flag, 1, "CONFIG_X=1").find("must be an integer") != std::string::npos);
     CHECK(one(i32, 4, "CONFIG_Y=1").find("extern CONFIG_X: not set") != std::string::npos);

@@ -158,7 +158,7 @@ TEST_CASE("loader: a program that a slot of a map doesn't take") {
     };
     Error error = load(example()).error();
     CHECK_MESSAGE(error.message().find("slot 0, second: map programs:") != std::string::npos, error.message());
-    CHECK(error.hint.find("programs of one array agree in all of these") != std::string::npos);
+    CHECK(error.hint.find("All programs of one array must agree in these") != std::string::npos);
     CHECK(kernel.leaks() == "");
 }
 

@@ -302,7 +302,7 @@ TEST_CASE("loader: a map of somebody else's is used when it fits") {
     info.value_size = 16;
     Error error = load(example(), options).error();
     CHECK(error.kind == Errc::invalid_argument);
-    CHECK(error.message().find("values of 16 bytes, the programs were made for values of 8 bytes") != std::string::npos);
+    CHECK(error.message().find("values of 16 bytes, the programs were compiled for values of 8 bytes") != std::string::npos);
     info.type = BPF_MAP_TYPE_PERCPU_ARRAY;
     info.key_size = 8;
     info.max_entries = 1;

@@ -107,7 +107,7 @@ TEST_CASE("probes: what the machine was short of is no answer, and is asked agai
         const Result<void> needed = need(Feature::ring_buffer);
         REQUIRE_FALSE(needed);
         CHECK(needed.error().message() ==
-              format("needs ring buffers, 5.8, and whether that is here could not be found out: {}", errno_name(os)));
+              format("needs ring buffers, 5.8, and rawbpf couldn't find out whether this kernel has that: {}", errno_name(os)));
         kernel.refuse(BPF_LINK_CREATE, os);
         CHECK(probe_attach_type(multi).support == Support::unasked);
         refuse_programs(kernel, os, "");
@@ -152,17 +152,20 @@ TEST_CASE("probes: a refused helper is explained by what the kernel says of it, 
     // It may be none's here, or nobody knows.
     answers(kernel, UINT32_MAX, "", kNew);
     const std::string none = says(kNew);
-    CHECK((none.find("none may call it") != std::string::npos || none.find("wasn't found out") != std::string::npos));
+    CHECK((none.find("no type of program may call it") != std::string::npos ||
+           none.find("rawbpf couldn't find out") != std::string::npos));
     CHECK(none.find("this kernel has no") == std::string::npos);
     answers(kernel, UINT32_MAX, "", "");
-    CHECK(says(kOld).find("wasn't found out") != std::string::npos);
+    CHECK(says(kOld).find("rawbpf couldn't find out") != std::string::npos);
     const Probed no{Support::no}, unasked{Support::unasked, "why"};
-    CHECK(helper_words(HelperRefusal::not_here, helper, "T", false, no).find("none may call it") != std::string::npos);
-    CHECK(helper_words(HelperRefusal::not_here, helper, "T", false, unasked).ends_with("wasn't found out: why"));
+    CHECK(helper_words(HelperRefusal::not_here, helper, "T", false, no).find("no type of program may call it") !=
+          std::string::npos);
+    CHECK(helper_words(HelperRefusal::not_here, helper, "T", false, unasked)
+              .ends_with("rawbpf couldn't find out whether other programs may call it: why"));
 }
 
 TEST_CASE("probes: a number that is no helper's in any kernel") {
-    CHECK(no_helper_words(0).starts_with("0 is no helper's number"));
+    CHECK(no_helper_words(0).starts_with("no helper has the number 0"));
     const HelperInfo &last = all_helpers().back();
     for (const HelperInfo &helper : all_helpers()) {
         CHECK(helper.id <= last.id);
@@ -170,7 +173,7 @@ TEST_CASE("probes: a number that is no helper's in any kernel") {
     }
     for (const int64_t number : {int64_t{last.id} + 1, int64_t{99999}, int64_t{-7}}) {
         const std::string words = no_helper_words(number);
-        CHECK(words.starts_with(format("no kernel has a helper {}: their numbers end with {}, ", number, last.id)));
+        CHECK(words.starts_with(format("no kernel has a helper {}: the last one is {}, ", number, last.id)));
         CHECK(words.find("this kernel") == std::string::npos); // it isn't this kernel's fault
     }
 }

@@ -69,32 +69,32 @@ TEST_CASE("refusal advice: what was given back, by whom, and where") {
     Refusal r = refused(used, "0 2 3 4 5 6;R6=ringbuf_mem(ref_obj_id=2,sz=8) 7 8 9 10", "R6 invalid mem access 'scalar'");
     CHECK(r.kind == "released");
     CHECK(has(note_at(r, 6), "bpf_ringbuf_reserve() returned"));
-    CHECK(has(note_at(r, 11), "bpf_ringbuf_submit() gave it back here"));
+    CHECK(has(note_at(r, 11), "bpf_ringbuf_submit() released it here"));
     CHECK(has(r.hint, "before bpf_ringbuf_submit()"));
     CHECK(!has(r.registers, "ringbuf_mem")); // as it was before
     // Passed on, and given back twice.
     const std::string twice = std::string(kRecord) + "r1 = r6\nr2 = 0\ncall bpf_ringbuf_discard\nout:\nr0 = 0\nexit\n";
     r = refused(twice, "0 2 3 4 5 6 7 8 9 10;R1=scalar(id=3) 11 12", "R1 type=scalar expected=ringbuf_mem");
     CHECK(r.kind == "released");
-    CHECK(has(note_at(r, 11), "gave it back"));
+    CHECK(has(note_at(r, 11), "released it here"));
     CHECK(has(r.hint, "once on each path"));
     // A pointer that a cast made of what was given back, by kernel functions.
     r = refused(".program p \"tc\"\nr1 = 1\ncall kfunc bpf_task_from_pid\nif r0 == 0 goto out\nr6 = r0\nr1 = r6\n"
                 "call kfunc bpf_task_release\nr0 = *(u32 *)(r6 + 8)\nout:\nr0 = 0\nexit\n",
                 "0 1 2 3 4 5 6", "R6 invalid mem access 'scalar'");
-    CHECK(has(note_at(r, 7), "bpf_task_release() gave it back"));
+    CHECK(has(note_at(r, 7), "bpf_task_release() released it"));
     r = refused(
         ".program p \"tc\"\nr2 = 0\nr3 = 12\nr4 = 0\nr5 = 0\ncall bpf_sk_lookup_tcp\nif r0 == 0 goto out\nr6 = r0\nr1 = r6\n"
         "call bpf_tcp_sock\nr7 = r0\nr1 = r6\ncall bpf_sk_release\nr0 = *(u32 *)(r7 + 0)\nout:\nr0 = 0\nexit\n",
         "0 1 2 3 4 5 6 7 8 9 10 11 12", "R7 invalid mem access 'inv'");
-    CHECK(has(note_at(r, 13), "bpf_sk_release() gave it back"));
+    CHECK(has(note_at(r, 13), "bpf_sk_release() released it"));
     // Memory of a dynptr.
     r = refused(
         ".map rb ringbuf entries 4096\n.program p \"socket\"\nr1 = rb ll\nr2 = 8\nr3 = 0\nr4 = r10\nr4 += -16\n"
         "call bpf_ringbuf_reserve_dynptr\nr1 = r10\nr1 += -16\nr2 = 0\nr3 = 8\ncall bpf_dynptr_data\nif r0 == 0 goto out\n"
         "r6 = r0\nout:\nr1 = r10\nr1 += -16\nr2 = 0\ncall bpf_ringbuf_submit_dynptr\nr0 = *(u8 *)(r6 + 0)\nexit\n",
         "0 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "R6 invalid mem access 'scalar'");
-    CHECK(has(note_at(r, 20), "bpf_ringbuf_submit_dynptr() gave it back"));
+    CHECK(has(note_at(r, 20), "bpf_ringbuf_submit_dynptr() released it"));
     // Where nothing was given back, it stays what it was.
     r = refused(used, "0 2 3 4 5 6 10", "R6 invalid mem access 'scalar'");
     CHECK(r.kind == "memory");
@@ -180,7 +180,7 @@ TEST_CASE("refusal advice: comparisons with the packet's end that prove nothing"
         ".program p \"tc\"\nr6 = r1\nr2 = *(u32 *)(r6 + 76)\nr3 = *(u32 *)(r6 + 80)\nr2 += 14\nif r2 > r3 goto out\nr2 = 0\n"
         "call bpf_skb_pull_data\nr2 = *(u32 *)(r6 + 76)\nr0 = *(u8 *)(r2 + 0)\nout:\nexit\n",
         "0 1 2 3 4 5 6 7 8", "invalid access to packet, off=0 size=1, R2(id=0,off=0,r=0)");
-    CHECK(has(note_at(r, 8), "comparisons from before count no more"));
+    CHECK(has(note_at(r, 8), "comparisons before this call are no longer valid"));
     r = refused(
         ".program p \"tc\"\nr2 = *(u32 *)(r1 + 76)\nr3 = *(u32 *)(r1 + 80)\nr3 -= r2\nif r3 < 14 goto out\nr0 = *(u8 *)(r2 + "
         "0)\nout:\nexit\n",

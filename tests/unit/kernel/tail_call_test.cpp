@@ -56,7 +56,7 @@ TEST_CASE("tail calls: an array's refusal says in which property the program dif
     info.jited_prog_len = 0;
     CHECK(why().find("compiled to machine code (jited), this one is interpreted") != std::string::npos);
     info.jited_prog_len = 100;
-    CHECK(why().find("or it calls bpf_override_return") != std::string::npos);
+    CHECK(why().find("a call of bpf_override_return") != std::string::npos);
     Program one, many;
     one.name = "one";
     one.section = "uprobe";
@@ -71,12 +71,12 @@ TEST_CASE("tail calls: an array's refusal says in which property the program dif
     info.type = BPF_PROG_TYPE_TRACEPOINT;
     CHECK(why(&one).find("one jumps through the array and is of type BPF_PROG_TYPE_KPROBE") != std::string::npos);
     is_program = false;
-    CHECK(why().find("descriptor 77 is no BPF program") != std::string::npos);
+    CHECK(why().find("descriptor 77 isn't a BPF program") != std::string::npos);
     CHECK(why(nullptr, nullptr, 2).find("there is no slot 2, it has 2") != std::string::npos);
     refused_with = 0;
     CHECK(put_program(array, 0, 77).has_value());
     Map other = Map::create(map_spec("counts", BPF_MAP_TYPE_HASH, 4, 8, 2)).value();
     const Result<void> hash = put_program(other, 0, 77);
     REQUIRE_FALSE(hash.has_value());
-    CHECK(hash.error().message().find("is no prog array, but BPF_MAP_TYPE_HASH") != std::string::npos);
+    CHECK(hash.error().message().find("isn't a prog array, but BPF_MAP_TYPE_HASH") != std::string::npos);
 }

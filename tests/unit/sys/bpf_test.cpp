@@ -168,7 +168,7 @@ TEST_CASE("bpf: errors name the command and say what would help") {
     CHECK(load.hint.find("CAP_SYS_ADMIN before Linux 5.8") != std::string::npos);
     Error pin = sys::obj_pin(3, "/nowhere/x").error();
     CHECK(pin.message() == "/nowhere/x: BPF_OBJ_PIN: No such file or directory (ENOENT)");
-    CHECK(pin.hint.find("a directory on the way") != std::string::npos);
+    CHECK(pin.hint.find("a directory of the path") != std::string::npos);
     kernel.refuse(BPF_MAP_UPDATE_BATCH, E2BIG);
     kernel.refuse(BPF_MAP_CREATE, E2BIG);
     for (const Error &full :

@@ -58,7 +58,7 @@ TEST_CASE("hints: what is named is what is lacking") {
     CHECK(has(sys::bpf_hint(BPF_PROG_LOAD, EPERM, with({Capability::sys_admin}, false)), "user namespace"));
     sys::Facts strict = with({});
     strict.perf_event_paranoid = 4;
-    CHECK(has(sys::perf_hint(EACCES, strict), "perf_event_paranoid is needed, which is 4 now"));
+    CHECK(has(sys::perf_hint(EACCES, strict), "or lower perf_event_paranoid, which is 4 now"));
     strict = kAll;
     strict.perf_event_paranoid = 4; // doesn't concern it
     CHECK_FALSE(has(sys::perf_hint(EACCES, strict), "paranoid"));
