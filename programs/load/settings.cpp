@@ -41,7 +41,7 @@ Result<void> set_variable(ObjectSpec &spec, std::string_view setting) {
     const std::string_view name = path.substr(0, path.find_first_of(".["));
     if (spec.btf.empty())
         return fail(Errc::unsupported,
-                    "{}: the object has no types (BTF), so nobody knows where its variables are; compile it with -g", name);
+                    "{}: the object has no types (BTF), so rawbpf can't find its variables; compile it with -g", name);
     const btf::Btf types = TRY(btf::Btf::parse(spec.btf, spec.name));
     const ObjectSpec::Global variable = spec.find_variable(name);
     if (variable.bytes.empty()) {

@@ -61,7 +61,8 @@ Result<std::string> check_instruction(const ProbeSpec &spec, const UserFunctions
     const Bytes code = image.subspan(function.offset, function.size == 0 ? there : std::min<size_t>(there, function.size));
     const std::optional<uint64_t> begins = instruction_with(code, spec.offset, file.elf().machine());
     if (!begins)
-        return format("{}: whether an instruction begins there can't be told; where none does, the program breaks", spec.text);
+        return format("{}: rawbpf can't tell whether an instruction begins there; if none does, the probe breaks the program",
+                      spec.text);
     if (*begins == spec.offset) return std::string();
     uint64_t next = spec.offset + 1;
     while (next < code.size() && instruction_with(code, next, file.elf().machine()) == begins) ++next;
@@ -106,7 +107,7 @@ Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options)
     }
     if (found.hidden > 0) {
         std::string note =
-            format("{}: {} of {} functions passed over, they can't be traced (notrace, inlined elsewhere): ", spec.text,
+            format("{}: skipped {} of {} functions, which can't be traced (notrace, inlined elsewhere): ", spec.text,
                    found.hidden, found.hidden + found.functions.size());
         for (size_t i = 0; i < found.hidden_names.size(); ++i) append(note, "{}{}", i ? ", " : "", found.hidden_names[i]);
         if (found.hidden > found.hidden_names.size()) note += " ...";
@@ -122,7 +123,7 @@ Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options)
     }
     if (spec.offset != 0) { // arguments were what the function began with
         if (out.places.size() > 1)
-            return fail(Errc::invalid_argument, "{}: {} functions have that name, so an offset from it says nothing", spec.text,
+            return fail(Errc::invalid_argument, "{}: {} functions have that name, so an offset from it is ambiguous", spec.text,
                         out.places.size());
         ProbeSite &place = out.places.front();
         place.function = name_inside(place.function, spec.offset);
@@ -153,7 +154,7 @@ Result<Matched> match_kernel(const ProbeSpec &spec, const MatchOptions &options)
     } else if (trampolines) {
         std::erase_if(out.places, [&](const ProbeSite &place) {
             if (place.signature.known) return false;
-            out.notes.push_back(format("{} passed over: the kernel's BTF doesn't know it", place.describe()));
+            out.notes.push_back(format("skipped {}: it isn't in the kernel's BTF", place.describe()));
             return true;
         });
         if (out.places.empty()) return fail(Errc::not_found, "{}: the kernel's BTF knows none of these functions", spec.text);
@@ -250,11 +251,11 @@ Result<Matched> match_user(const ProbeSpec &spec, const MatchOptions &options) {
                    "source's",
                    spec.text, copies, functions.size(), suffixes));
     if (passed_go)
-        out.notes.push_back(format("{}: {} passed over, where their code returns isn't known: {}{}", spec.text, passed_go, names,
-                                   passed_go > 8 ? " ..." : ""));
+        out.notes.push_back(format("{}: skipped {} functions, because rawbpf couldn't find their return instructions: {}{}",
+                                   spec.text, passed_go, names, passed_go > 8 ? " ..." : ""));
     if (passed)
-        out.notes.push_back(format("{}: {} passed over, they have no return address of their own: {}{}", spec.text, passed, names,
-                                   passed > 8 ? " ..." : ""));
+        out.notes.push_back(format("{}: skipped {} functions, which have no return address of their own: {}{}", spec.text, passed,
+                                   names, passed > 8 ? " ..." : ""));
     if (out.places.empty()) return fail(Errc::not_found, "{}: none of the functions can have a probe at its return", spec.text);
     return out;
 }

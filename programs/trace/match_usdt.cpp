@@ -79,7 +79,7 @@ Result<void> add_file(Matched &out, const usdt::Binary &binary, const std::strin
     for (const usdt::Probe &probe : TRY(binary.probes(target, problems))) {
         const std::string name = format("{}:{}", probe.site.provider, probe.site.name);
         if (!probe.file_offset) {
-            out.notes.push_back(format("{} at {:#x} passed over: no segment is loaded there", name, probe.site.address));
+            out.notes.push_back(format("skipped {} at {:#x}: this address is in no loaded segment", name, probe.site.address));
             continue;
         }
         ProbeSite place;
@@ -92,7 +92,7 @@ Result<void> add_file(Matched &out, const usdt::Binary &binary, const std::strin
         if (probe.site.semaphore) {
             const std::optional<uint64_t> semaphore = binary.elf().file_offset(probe.site.semaphore);
             if (!semaphore) {
-                out.notes.push_back(format("{} at {:#x} passed over: its semaphore is at {:#x}, where no segment is", name,
+                out.notes.push_back(format("skipped {} at {:#x}: its semaphore is at {:#x}, which is in no segment", name,
                                            probe.site.address, probe.site.semaphore));
                 continue;
             }
@@ -144,7 +144,7 @@ Result<Matched> match_usdt(const ProbeSpec &spec, const MatchOptions &options) {
         return match_process(target, options.pid, known);
     if (target.file.empty())
         return Unexpected(make_error(Errc::invalid_argument, format("\"{}\" names no file", spec.pattern),
-                                     "FILE, FILE:PROVIDER or FILE:PROVIDER:NAME; with -p PID the file may be left out"));
+                                     "write FILE, FILE:PROVIDER or FILE:PROVIDER:NAME; with -p PID, the file may be left out"));
     std::string path = target.file;
     if (path.find('/') == std::string::npos && !sys::exists(path)) path = TRY(find_binary(path, options.pid));
     Matched out;

@@ -522,7 +522,7 @@ Result<void> Tracer::attach() {
     s.head_start = {};
     if (s.links.size() == before && !failed.empty()) return Unexpected(std::move(failed.front().error));
     for (const State::PassedOverPlace &one : failed)
-        s.notes.push_back(format("{} passed over: {}", s.places[one.place].describe(), one.error.message()));
+        s.notes.push_back(format("skipped {}: {}", s.places[one.place].describe(), one.error.message()));
     // And what forgets a thread last: programs of one tracepoint run in the order of their attachment, and a probe on
     // sched_process_exit is still about a thread that is traced.
     return follow("trace_exit");

@@ -20,7 +20,7 @@ namespace {
 Unexpected not_alone(const Attaching &a, std::string_view how) {
     return Unexpected(make_error(
         Errc::invalid_argument,
-        format("section {} doesn't attach by itself: it needs {}", a.program.section, attachment_needs(a.kind.attachment)),
+        format("section {}: rawbpf can't attach it without {}", a.program.section, attachment_needs(a.kind.attachment)),
         std::string(how)));
 }
 
@@ -57,7 +57,8 @@ Result<Link> dispatch(const Attaching &a) {
     case Attachment::lirc: return attach_lirc(a);
     case Attachment::socket:
     case Attachment::reuseport: return attach_socket(a);
-    case Attachment::run: return not_alone(a, "programs of this type are run once, by BPF_PROG_TEST_RUN, when somebody wants it");
+    case Attachment::run:
+        return not_alone(a, "programs of this type aren't attached: BPF_PROG_TEST_RUN runs them once (rawbpf prog run)");
     case Attachment::route:
         return not_alone(a, "pin the program and name the pin in a route: ip route add NET encap bpf in pinned PATH dev DEV");
     case Attachment::action:
@@ -66,7 +67,7 @@ Result<Link> dispatch(const Attaching &a) {
         return not_alone(a, "write the program's descriptor into the map's entry (struct bpf_devmap_val, bpf_cpumap_val)");
     case Attachment::struct_ops:
         return Unexpected(make_error(Errc::invalid_argument,
-                                     format("section {}: its struct_ops map is attached, not the program", a.program.section)));
+                                     format("section {}: attach its struct_ops map, not the program", a.program.section)));
     }
     return fail(Errc::internal, "section {}: no way to attach it", a.program.section);
 }
@@ -102,7 +103,7 @@ Result<Link> attach_program(const ObjectSpec &spec, LoadedObject &object, const 
         return Unexpected(
             make_error(Errc::invalid_argument,
                        format("program {}: section {} doesn't say where to attach it", program.name, program.section),
-                       format("as in {}/TARGET, or with a target given when attaching", kind->name)));
+                       format("name the section {}/TARGET, or give a target when you attach the program", kind->name)));
     Link link = TRY_IN(dispatch(a), "program {}", program.name);
     if (link.what().empty()) link.name(a.what(), link.places());
     return link;
@@ -177,7 +178,7 @@ Result<Attached> attach_object(const ObjectSpec &spec, LoadedObject &object, con
             out.names.push_back(program.name);
             continue;
         }
-        std::string_view needs = kind ? attachment_needs(kind->attachment) : "a section name that says more";
+        std::string_view needs = kind ? attachment_needs(kind->attachment) : "a section name that says where to attach it";
         out.notes.push_back(format("program {} (section {}): not attached, needs {}", program.name, program.section,
                                    needs.empty() ? "a target" : needs));
     }

@@ -71,7 +71,7 @@ Error explain_kprobe(Error error, const ProbePlace &place) {
         error.kind = Errc::unsupported;
         error.hint = !reason.empty() ? reason
                      : place.offset
-                         ? "there is no instruction at that offset, or it is outside of the function"
+                         ? "no instruction begins at that offset, or the offset is outside of the function"
                          : "the kernel forbids kprobes there, or something else (ftrace, a jump label) has changed its code";
         return error;
     }
@@ -102,7 +102,7 @@ Result<Link> by_address(const Attaching &a, ProbePlace place) {
     std::vector<KernelFunction> functions = TRY(find_kernel_functions(name));
     if (place.offset != 0 && functions.size() > 1)
         return Unexpected(make_error(Errc::invalid_argument, format("{}: {} functions have that name", name, functions.size()),
-                                     "several functions have that name, so an offset from it says nothing"));
+                                     "several functions have that name, so an offset from it is ambiguous"));
     place.name.clear();
     const uint64_t offset = std::exchange(place.offset, 0);
     Link link;
@@ -134,7 +134,7 @@ Result<Link> attach_one(const Attaching &a, const ProbePlace &place) {
     if (error.os == EADDRNOTAVAIL) {
         if (place.offset == 0) return by_address(a, place);
         error.kind = Errc::invalid_argument;
-        error.hint = "several functions have that name, so an offset from it says nothing";
+        error.hint = "several functions have that name, so an offset from it is ambiguous";
     }
     if (error.os == ENOENT || (error.os == EINVAL && place.address == 0)) {
         // Whether it is there at all: kernels differ in what they say of a function that isn't.
@@ -171,12 +171,12 @@ bool multi_is_missing(const Attaching &a) {
 Result<Link> one_by_one(const Attaching &a, const std::vector<KernelFunction> &functions) {
     if (a.kind.attachment == Attachment::kprobe_session)
         return Unexpected(make_error(Errc::unsupported, "this kernel has no kprobe sessions (6.10)",
-                                     "a kprobe and a kretprobe program, with a map between them, do the same"));
+                                     "use a kprobe and a kretprobe program that share a map"));
     if (functions.size() > kMostSingle)
-        return fail(
-            Errc::unsupported,
-            "{} functions: this kernel has no kprobe.multi (5.18, CONFIG_FPROBE), and a kprobe for each is done for up to {}",
-            functions.size(), kMostSingle);
+        return fail(Errc::unsupported,
+                    "{} functions: this kernel has no kprobe.multi (5.18, CONFIG_FPROBE), and without it rawbpf attaches to at "
+                    "most {} functions",
+                    functions.size(), kMostSingle);
     const Singles singles{functions.size(), [&](size_t i) { return functions[i].name; }, "kprobe.multi (5.18, CONFIG_FPROBE)",
                           "kprobes"};
     return attach_one_by_one(a, singles, [&](Link &link, size_t i, uint64_t cookie) {
@@ -196,7 +196,8 @@ Result<Link> attach_kprobe(const Attaching &a) {
     place.returns = a.kind.attachment == Attachment::kretprobe;
     place.name = std::move(function.name);
     place.offset = function.offset;
-    if (place.returns && place.offset != 0) return fail(Errc::invalid_argument, "{}: a return has no offset", a.what());
+    if (place.returns && place.offset != 0)
+        return fail(Errc::invalid_argument, "{}: a probe at a return takes no offset", a.what());
     return attach_one(a, place);
 }
 

@@ -50,7 +50,8 @@ Unexpected explain_interface(const Attaching &a, Error error) {
         return Unexpected(in_context(std::move(name).error(), a.what()));
     switch (error.os) {
     case EBUSY:
-        error.hint = "a program is attached there already by other means; XDP takes one program an interface and mode";
+        error.hint =
+            "another program is attached there already, without a link; XDP takes one program for each interface and mode";
         break;
     case ENXIO:
         if (a.kind.attachment == Attachment::netkit) error.hint = "that isn't a netkit device, or it is the peer of one";
@@ -84,10 +85,9 @@ Result<Link> by_filter(const Attaching &a) {
     ClsactFilter filter = TRY(add_clsact_filter(a.options.interface, egress, a.program_fd(), a.program.name));
     Link link;
     link.undo_by([filter] { return remove_clsact_filter(filter); });
-    link.note(format(
-        "{}: this kernel has no tcx (6.6), so it is a tc filter, which outlives a process that is killed: tc filter show dev "
-        "{} {}",
-        a.what(), interface_called(a.options.interface), egress ? "egress" : "ingress"));
+    link.note(format("{}: this kernel has no tcx (6.6), so rawbpf made a tc filter. If the process is killed, the filter stays: "
+                     "tc filter show dev {} {}",
+                     a.what(), interface_called(a.options.interface), egress ? "egress" : "ingress"));
     return link;
 }
 
@@ -100,19 +100,19 @@ Result<Link> by_prog_attach(const Attaching &a, int target, std::string_view sin
     attr.attach_bpf_fd = static_cast<uint32_t>(program->get());
     attr.attach_type = a.program.expected_attach_type;
     {
-        sys::Because why("attached without a link: it has to be undone by a call");
+        sys::Because why("attached without a link: rawbpf must detach it by a call");
         TRY_IN(sys::prog_attach(attr), "{}", a.what());
     }
     Link link;
     link.undo_by([held, program, attr] { return sys::prog_detach(attr); });
-    link.note(format("{}: attached without a link{}; a process that is killed leaves it there", a.what(), since));
+    link.note(format("{}: attached without a link{}; if the process is killed, the program stays attached", a.what(), since));
     return link;
 }
 
 } // namespace
 
 Result<Link> attach_interface(const Attaching &a) {
-    if (a.options.interface == 0) return missing(a, "name one: lo, eth0 ...");
+    if (a.options.interface == 0) return missing(a, "give one: lo, eth0 ...");
     sys::LinkCreateAttr attr = link_attr(a);
     attr.target_fd = a.options.interface;
     attr.flags = a.options.flags;
@@ -135,7 +135,7 @@ Result<Link> attach_interface(const Attaching &a) {
 }
 
 Result<Link> attach_cgroup(const Attaching &a) {
-    if (a.options.target_fd < 0) return missing(a, "name a directory below the mount of cgroup2: /sys/fs/cgroup/...");
+    if (a.options.target_fd < 0) return missing(a, "give a directory below the mount of cgroup2: /sys/fs/cgroup/...");
     sys::LinkCreateAttr attr = link_attr(a);
     attr.target_fd = static_cast<uint32_t>(a.options.target_fd);
     attr.flags = a.options.flags;
@@ -148,20 +148,22 @@ Result<Link> attach_cgroup(const Attaching &a) {
     if (error.os == EPERM) {
         error.kind = Errc::permission;
         error.hint = sys::refusal_hint({sys::Capability::bpf, sys::Capability::net_admin},
-                                       "a program of a cgroup above that allows no others below it");
+                                       "a program of a parent cgroup allows no other programs below it");
     }
     return Unexpected(in_context(std::move(error), a.what()));
 }
 
 Result<Link> attach_network_namespace(const Attaching &a) {
-    if (a.options.target_fd < 0) return missing(a, "name one: /proc/self/ns/net is one's own, /run/netns/NAME those of ip netns");
+    if (a.options.target_fd < 0)
+        return missing(a, "give one: /proc/self/ns/net is that of the process, /run/netns/NAME those of ip netns");
     sys::LinkCreateAttr attr = link_attr(a);
     attr.target_fd = static_cast<uint32_t>(a.options.target_fd);
     sys::Because why("run this program for the whole network namespace");
     Result<Fd> link = sys::link_create(attr);
     if (link) return Link({}, std::move(*link));
     Error error = std::move(link).error();
-    if (error.os == EEXIST || error.os == E2BIG) error.kind = Errc::busy, error.hint = "there is one already, and no more fit";
+    if (error.os == EEXIST || error.os == E2BIG)
+        error.kind = Errc::busy, error.hint = "a program is attached already, and no more fit";
     if (error.os == EINVAL || error.os == EBADF) error.hint = "it must be an open file of a network namespace: /proc/PID/ns/net";
     return Unexpected(in_context(std::move(error), a.what()));
 }
@@ -175,8 +177,9 @@ Result<Link> attach_socket_map(const Attaching &a) {
         if (count != 1) return missing(a, format("the object has {} of them", count));
     }
     if (a.program.section == "sk_skb" || a.program.section == "?sk_skb")
-        return Unexpected(make_error(Errc::invalid_argument, "section sk_skb doesn't say which of its three uses is meant",
-                                     "sk_skb/stream_parser, sk_skb/stream_verdict or sk_skb/verdict do"));
+        return Unexpected(make_error(Errc::invalid_argument,
+                                     "section sk_skb doesn't say which of its three attach types it is for",
+                                     "name it sk_skb/stream_parser, sk_skb/stream_verdict or sk_skb/verdict"));
     sys::LinkCreateAttr attr = link_attr(a);
     attr.target_fd = static_cast<uint32_t>(map);
     sys::Because why("run this program for the sockets in the map");
@@ -202,7 +205,7 @@ Result<Link> attach_netfilter(const Attaching &a) {
                     std::move(*link));
     Error error = std::move(link).error();
     if (error.os == EAFNOSUPPORT) error.kind = Errc::invalid_argument, error.hint = "only IPv4 and IPv6 have such hooks";
-    if (error.os == EBUSY) error.hint = "something has that priority at that hook already";
+    if (error.os == EBUSY) error.hint = "another program has that priority at that hook";
     if (error.os == EINVAL && probe_attach_type(uapi::BPF_NETFILTER).support == Support::no)
         error.kind = Errc::unsupported, error.hint = "needs netfilter programs, 6.4";
     return Unexpected(in_context(std::move(error), a.what()));
@@ -217,7 +220,7 @@ Result<Link> attach_socket(const Attaching &a) {
     if (a.options.target_fd < 0) return missing(a, "its descriptor");
     const bool group = a.kind.attachment == Attachment::reuseport;
     auto held = std::make_shared<Fd>(TRY(sys::duplicate(a.options.target_fd)));
-    sys::Because why("a socket takes its program by setsockopt, and keeps it until it is closed");
+    sys::Because why("attach the program by setsockopt; the socket keeps it until it is closed");
     TRY_IN(sys::set_socket_option(held->get(), group ? SO_ATTACH_REUSEPORT_EBPF : SO_ATTACH_BPF, a.program_fd()), "{}", a.what());
     Link link;
     link.undo_by(

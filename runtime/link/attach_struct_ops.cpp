@@ -50,10 +50,9 @@ Result<Link> attach_struct_ops(const ObjectSpec & /*spec*/, LoadedObject &object
             return sys::map_delete_elem(held->get(), &only);
         });
         link.name(what, 1);
-        link.note(format(
-            "{}: registered without a link (its map lacks BPF_F_LINK, 6.4: section .struct_ops.link); a process that is killed "
-            "leaves it registered",
-            what));
+        link.note(format("{}: registered without a link (its map lacks BPF_F_LINK, 6.4: section .struct_ops.link); if the "
+                         "process is killed, it stays registered",
+                         what));
         return link;
     }
     sys::LinkCreateAttr attr;

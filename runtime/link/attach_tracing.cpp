@@ -32,15 +32,16 @@ Unexpected explain_trampoline(const Attaching &a, Error error) {
     case kNotSupported:
     case EOPNOTSUPP:
         error.kind = Errc::unsupported;
-        error.hint = "the kernel makes no BPF trampoline there (arm64 has them since Linux 6.4; doctor tells under fentry)";
+        error.hint =
+            "the kernel makes no BPF trampoline there (arm64 has them since Linux 6.4; rawbpf doctor shows this under fentry)";
         break;
     case EBUSY:
-        error.hint = a.kind.attachment == Attachment::replace
-                         ? "the function is replaced already, or programs are attached to it"
-                         : "the function's place is taken: by kprobe's or ftrace's own change "
-                           "of it, or by another program that changes its result";
+        error.hint =
+            a.kind.attachment == Attachment::replace
+                ? "the function is replaced already, or programs are attached to it"
+                : "the entry of the function is in use: by a kprobe, by ftrace, or by another program that changes its result";
         break;
-    case E2BIG: error.hint = "38 programs are the most that one function takes"; break;
+    case E2BIG: error.hint = "one function takes at most 38 programs"; break;
     case EPERM:
     case EACCES:
         error.kind = Errc::permission;
@@ -67,9 +68,8 @@ std::string nearest_raw_tracepoint(const std::string &wanted) {
 } // namespace
 
 Unexpected no_cookie(const Attaching &a, std::string_view since) {
-    return Unexpected(
-        make_error(Errc::unsupported, format("{}: a cookie for it needs Linux {}", a.what(), since),
-                   "without cookies: a program of its own for each place, or bpf_get_func_ip() to tell them apart"));
+    return Unexpected(make_error(Errc::unsupported, format("{}: a cookie for it needs Linux {}", a.what(), since),
+                                 "use a separate program for each place, or bpf_get_func_ip() to tell the places apart"));
 }
 
 sys::LinkCreateAttr link_attr(const Attaching &a) {
@@ -95,10 +95,9 @@ Result<Link> attach_tracepoint(const Attaching &a) {
         Error error = in_context(std::move(link).error(), a.what());
         if (error.os == EACCES) { // the verifier doesn't know the record: perf_event_set_bpf_prog() compares
             const uint64_t size = tracepoint_record_size(a.target);
-            error.hint =
-                format("the kernel answers so where a program reads past the end of the tracepoint's record{}: compare the "
-                       "offsets that it reads with /sys/kernel/tracing/events/{}/format",
-                       size ? format(", which has {} bytes", size) : std::string(), a.target);
+            error.hint = format("the kernel refuses a program that reads past the end of the tracepoint's record{}: compare the "
+                                "offsets that it reads with /sys/kernel/tracing/events/{}/format",
+                                size ? format(", which has {} bytes", size) : std::string(), a.target);
         }
         return Unexpected(std::move(error));
     }
@@ -119,7 +118,7 @@ Result<Link> attach_raw_tracepoint(const Attaching &a) {
         return Unexpected(std::move(error));
     }
     if (error.os == EINVAL && a.program.type == BPF_PROG_TYPE_RAW_TRACEPOINT_WRITABLE)
-        error.hint = "the tracepoint has nothing that may be written, or less than the program writes";
+        error.hint = "the tracepoint has no writable data, or less than the program writes";
     if (a.options.cookie != 0 && (error.os == EINVAL || error.os == E2BIG) && sys::raw_tracepoint_open(a.target, a.program_fd()))
         return no_cookie(a, "6.10");
     return Unexpected(in_context(std::move(error), a.what()));
@@ -127,14 +126,14 @@ Result<Link> attach_raw_tracepoint(const Attaching &a) {
 
 Result<Link> attach_trampoline(const Attaching &a) {
     if (a.options.cookie == 0) {
-        sys::Because why("what it is for was said when it was loaded; now it runs there");
+        sys::Because why("the load named the function that it is for; from now on it runs there");
         Result<Fd> link = sys::raw_tracepoint_open("", a.program_fd());
         if (!link) return explain_trampoline(a, std::move(link).error());
         return Link({}, std::move(*link));
     }
     sys::LinkCreateAttr attr = link_attr(a);
     attr.tracing.cookie = a.options.cookie;
-    sys::Because why("run this program there, with a number that it can ask for");
+    sys::Because why("run this program there, with a cookie: a number that the program can read");
     Result<Fd> link = sys::link_create(attr);
     if (link) return Link({}, std::move(*link));
     Error error = std::move(link).error();
@@ -155,8 +154,8 @@ Result<Link> attach_iterator(const Attaching &a) {
     if (link) return Link({}, std::move(*link));
     Error error = std::move(link).error();
     if ((error.os == EBADF || error.os == EINVAL) && a.options.iterator.empty())
-        error.hint = format("\"{}\" may need to be told what to go through: a map's descriptor, a task, a cgroup{}", a.target,
-                            a.kind.sleepable ? "; or it takes no sleepable programs: section iter instead of iter.s" : "");
+        error.hint = format("\"{}\" may need to know what to iterate over: a map's descriptor, a task, a cgroup{}", a.target,
+                            a.kind.sleepable ? "; or it takes no sleepable programs: use section iter instead of iter.s" : "");
     return Unexpected(in_context(std::move(error), a.what()));
 }
 

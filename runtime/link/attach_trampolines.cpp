@@ -44,7 +44,7 @@ Result<Types> types_of(std::string_view module) {
     out.modules = std::make_unique<ModuleTypes>(out.kernel.get());
     const auto &all = out.modules->all();
     const auto at = std::find_if(all.begin(), all.end(), [&](const auto &one) { return one->name == module; });
-    if (at == all.end()) return fail(Errc::not_found, "module {}: no BTF of it", module);
+    if (at == all.end()) return fail(Errc::not_found, "module {}: rawbpf found no BTF of it", module);
     out.own = &(*at)->types;
     return out;
 }
@@ -62,7 +62,7 @@ Result<std::string_view> module_of(const Attaching &a, const ModuleAndName &targ
         return Unexpected(make_error(Errc::invalid_argument,
                                      format("{}: the program was loaded for functions of {}", a.what(),
                                             own.empty() ? "the kernel itself" : format("module {}", own)),
-                                     format("a module is named in the section: {}/MODULE:PATTERN", a.kind.name)));
+                                     format("name the module in the section: {}/MODULE:PATTERN", a.kind.name)));
     return own;
 }
 
@@ -71,7 +71,7 @@ Result<std::string_view> module_of(const Attaching &a, const ModuleAndName &targ
 Result<std::string> why_no_trampoline(const btf::Btf &types, const btf::Type &function) {
     const btf::Type proto = TRY(types.type(function.size_or_type));
     if (proto.kind != btf::Kind::func_proto) return std::string("has no prototype");
-    if (proto.vlen > kMostArguments) return format("{} arguments, 12 at most", proto.vlen);
+    if (proto.vlen > kMostArguments) return format("has {} arguments, and 12 are the most", proto.vlen);
     if (proto.size_or_type != 0) {
         const btf::Type result = TRY(types.resolve(proto.size_or_type));
         if (result.kind == btf::Kind::struct_ || result.kind == btf::Kind::union_) return std::string("returns a struct");

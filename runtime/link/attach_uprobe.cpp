@@ -47,7 +47,7 @@ Result<UserTarget> parse_target(const std::string &target) {
     size_t colon = target.find(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == target.size())
         return Unexpected(make_error(Errc::invalid_argument, format("\"{}\" is not of the form FILE:FUNCTION", target),
-                                     "as in /usr/bin/bash:readline, libc:malloc+0x4, ./prog:0x1136"));
+                                     "for example /usr/bin/bash:readline, libc:malloc+0x4, ./prog:0x1136"));
     UserTarget out{target.substr(0, colon), target.substr(colon + 1), 0};
     if (std::optional<uint64_t> offset = whole_number_or_hex<uint64_t>(out.function)) {
         out.offset = *offset;
@@ -70,8 +70,8 @@ Error explain_uprobe(Error error, const std::string &path, uint64_t offset) {
         error.context = format("{} at {:#x}: the kernel can't step over the instruction there", path, offset);
         error.os = 0;
         break;
-    case EINVAL: error.hint = "the offset lies outside of the file, or its semaphore is where no semaphore can be"; break;
-    case EILSEQ: error.hint = "there is a breakpoint already (a debugger's), or the offset is inside of an instruction"; break;
+    case EINVAL: error.hint = "the offset is outside of the file, or a semaphore can't be at the given place"; break;
+    case EILSEQ: error.hint = "a debugger has a breakpoint there, or the offset is inside of an instruction"; break;
     case EPERM:
     case EACCES:
         error.kind = Errc::permission;
@@ -84,9 +84,9 @@ Error explain_uprobe(Error error, const std::string &path, uint64_t offset) {
 
 Result<void> refuse_go_returns(const UserFunctions &file, bool returns) {
     if (!returns || !file.is_go()) return {};
-    return Unexpected(make_error(Errc::unsupported,
-                                 format("{}: made by Go, whose functions must not have probes at their returns", file.path()),
-                                 "they move their stacks and would crash; `rawbpf trace -r` probes their return instructions"));
+    return Unexpected(make_error(
+        Errc::unsupported, format("{} is a Go program, whose functions must not have probes at their returns", file.path()),
+        "Go moves stacks, so such a probe would crash the program; `rawbpf trace -r` probes the return instructions instead"));
 }
 
 Result<void> add_uprobe(Link &link, const Attaching &a, const ProbePlace &place, uint64_t cookie) {
@@ -132,7 +132,7 @@ Result<Places> wanted_places(const Attaching &a, bool returns) {
         out.functions.back().offset += target.offset;
         return out;
     }
-    if (target.offset != 0) return fail(Errc::invalid_argument, "\"{}\": a pattern with an offset says nothing", a.target);
+    if (target.offset != 0) return fail(Errc::invalid_argument, "\"{}\": a pattern takes no offset", a.target);
     out.functions = TRY(file.match(target.function));
     if (returns) {
         std::string passed;
@@ -143,7 +143,7 @@ Result<Places> wanted_places(const Attaching &a, bool returns) {
             return true;
         });
         if (!passed.empty())
-            out.notes.push_back(format("{} of {} passed over, they have no return address of their own: {}",
+            out.notes.push_back(format("skipped {} of {} functions, which have no return address of their own: {}",
                                        before - out.functions.size(), before, passed));
         if (out.functions.empty())
             return fail(Errc::not_found, "{}: none of the functions can have a probe at its return", out.path);
@@ -154,10 +154,10 @@ Result<Places> wanted_places(const Attaching &a, bool returns) {
 Result<Link> one_by_one(const Attaching &a, const Places &places, bool returns) {
     if (a.kind.attachment == Attachment::uprobe_session)
         return Unexpected(make_error(Errc::unsupported, "this kernel has no uprobe sessions (6.13)",
-                                     "a uprobe and a uretprobe program, with a map between them, do the same"));
+                                     "use a uprobe and a uretprobe program that share a map"));
     if (places.functions.size() > kMostSingle)
         return fail(Errc::unsupported,
-                    "{} places: this kernel has no uprobe.multi (6.6), and a uprobe for each is done for up to {}",
+                    "{} places: this kernel has no uprobe.multi (6.6), and without it rawbpf attaches to at most {} places",
                     places.functions.size(), kMostSingle);
     const Singles singles{places.functions.size(), [&](size_t i) { return places.functions[i].name; }, "uprobe.multi (6.6)",
                           "uprobes"};
@@ -185,7 +185,7 @@ Result<Link> attach_uprobe(const Attaching &a) {
     place.name = TRY(find_binary(target.binary, a.options.pid));
     place.offset = target.offset;
     if (place.returns && !target.function.empty() && target.offset != 0)
-        return fail(Errc::invalid_argument, "{}: a return has no offset", a.what());
+        return fail(Errc::invalid_argument, "{}: a probe at a return takes no offset", a.what());
     if (!target.function.empty() || place.returns) {
         UserFunctions file = TRY(UserFunctions::open(place.name));
         TRY(refuse_go_returns(file, place.returns));

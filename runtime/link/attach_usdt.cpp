@@ -43,7 +43,7 @@ Result<Wanted> parse_target(const std::string &target) {
     size_t first = target.find(':'), second = first == std::string::npos ? first : target.find(':', first + 1);
     if (second == std::string::npos || first == 0 || second == first + 1 || second + 1 == target.size())
         return Unexpected(make_error(Errc::invalid_argument, format("\"{}\" is not of the form FILE:PROVIDER:NAME", target),
-                                     "as in /usr/bin/python3:python:function__entry"));
+                                     "for example /usr/bin/python3:python:function__entry"));
     return Wanted{target.substr(0, first), target.substr(first + 1, second - first - 1), target.substr(second + 1)};
 }
 
@@ -125,7 +125,7 @@ Result<uint32_t> write_spec(Claims &claims, const Map &specs, const UsdtSpec &sp
     const auto at = std::find(claims.taken->begin(), claims.taken->end(), false);
     if (at == claims.taken->end())
         return Unexpected(make_error(Errc::unsupported, format("map {} is full: {} entries", kSpecs, specs.max_entries()),
-                                     "define BPF_USDT_MAX_SPEC_CNT before usdt.bpf.h is included"));
+                                     "define a larger BPF_USDT_MAX_SPEC_CNT before you include usdt.bpf.h"));
     const uint32_t entry = static_cast<uint32_t>(at - claims.taken->begin());
     const WideSpec wide = widened(spec);
     TRY_IN(specs.update(&entry, specs.value_size() == sizeof wide ? static_cast<const void *>(&wide) : &spec), "{}", kSpecs);
@@ -145,7 +145,7 @@ Result<std::vector<uint64_t>> running_addresses(const Attaching &a, const Probe 
         return Unexpected(make_error(Errc::unsupported,
                                      format("{}: without {} a program can't tell the probes of {} apart in every process",
                                             a.what(), feature_name(Feature::cookie), probe.path),
-                                     "name one process by its id"));
+                                     "choose one process by its pid"));
     const symbols::ProcessMaps maps = TRY(symbols::read_maps(a.options.pid));
     const struct stat file = TRY(sys::stat_file(probe.path));
     for (const UsdtSite &site : probe.sites) {

@@ -62,7 +62,7 @@ std::string describe_passed_over(const std::vector<PassedOver> &failed, size_t c
                                  const std::function<std::string(size_t)> &name) {
     constexpr size_t kShown = 12;
     if (failed.empty()) return {};
-    std::string out = format("{} of {} passed over: ", failed.size(), count);
+    std::string out = format("skipped {} of {}: ", failed.size(), count);
     for (size_t i = 0; i < failed.size() && i < kShown; ++i) {
         const Error &error = failed[i].error;
         append(out, "{}{} ({})", i == 0 ? "" : ", ", name(failed[i].index), error.os ? errno_name(error.os) : error.message());

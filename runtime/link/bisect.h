@@ -30,7 +30,7 @@ struct Bisected {
                                                   const std::function<Result<Fd>(const std::vector<size_t> &)> &attach,
                                                   const std::function<bool(const Error &)> &blames, size_t most = 64);
 
-/// "3 of 120 passed over: foo (Invalid argument), ..." as a sentence for Link::notes(); empty when none was.
+/// "skipped 3 of 120: foo (EINVAL), ..." as a sentence for Link::notes(); empty when none was.
 [[nodiscard]] std::string describe_passed_over(const std::vector<PassedOver> &failed, size_t count,
                                                const std::function<std::string(size_t)> &name);
 

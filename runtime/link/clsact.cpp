@@ -104,7 +104,7 @@ Result<bool> add_qdisc(uint32_t interface) {
 }
 
 Result<void> remove_qdisc(uint32_t interface) {
-    sys::Because why("the place for filters was made for ours");
+    sys::Because why("the qdisc was made for our filter");
     Message message(RTM_DELQDISC, 0, about(interface, kClsactHandle, TC_H_CLSACT));
     message.text(TCA_KIND, "clsact");
     TRY(std::move(message).send());
@@ -149,7 +149,7 @@ Result<ClsactFilter> add_clsact_filter(uint32_t interface, bool egress, int prog
 }
 
 Result<void> remove_clsact_filter(const ClsactFilter &filter) {
-    sys::Because why("nothing keeps a filter but the interface: it is taken away by hand");
+    sys::Because why("only the interface holds a filter, so rawbpf removes it itself");
     Message message(RTM_DELTFILTER, 0, about(filter.interface, filter.handle, filter.parent, filter_info(filter.priority)));
     message.text(TCA_KIND, "bpf");
     Result<std::vector<std::byte>> done = std::move(message).send();

@@ -28,7 +28,7 @@ Result<Fd> run_on_event(int event_fd, int program_fd, uint64_t cookie) {
     }
     if (cookie != 0 && !has_feature(Feature::perf_link))
         return Unexpected(make_error(Errc::unsupported, format("a cookie needs {}", feature_name(Feature::perf_link)),
-                                     "give each place a program of its own, or tell them apart by bpf_get_func_ip()"));
+                                     "use a separate program for each place, or bpf_get_func_ip() to tell the places apart"));
     sys::Because why("run this program each time the event fires; before 5.15 there is no link for it");
     TRY(sys::perf_set_bpf(event_fd, program_fd));
     note_feature(Feature::perf_link, false);

@@ -13,7 +13,7 @@
 namespace rawbpf::inline v0 {
 
 Result<void> run_iterator(const Link &link, const std::function<Result<void>(std::string_view)> &sink) {
-    if (link.fd() < 0) return fail(Errc::invalid_argument, "{}: is no iterator", link.what());
+    if (link.fd() < 0) return fail(Errc::invalid_argument, "{} isn't an iterator", link.what());
     sys::Because why("one run over everything; reading it calls the program");
     Result<Fd> run = sys::iter_create(link.fd());
     if (!run) {

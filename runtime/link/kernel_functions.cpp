@@ -90,10 +90,10 @@ struct Wanted {
         const auto &[module, name, given] = target;
         if (!module_seen)
             return make_error(Errc::not_found, format("{}:{}: no module {} is loaded", module, name, module),
-                              "if it is built into the kernel, its functions are the kernel's own: without \"MODULE:\"");
+                              "load it; if it is built into the kernel, leave out \"MODULE:\"");
         const std::string of = module.empty() ? std::string() : format("of module {} ", module);
         return make_error(Errc::not_found,
-                          is_pattern(name) ? format("no kernel function {}is described by \"{}\"", of, name)
+                          is_pattern(name) ? format("no kernel function {}matches \"{}\"", of, name)
                           : of.empty()     ? format("kernel function {}: not in this kernel", name)
                                            : format("kernel function {}: not in module {}", name, module),
                           near.hint());
@@ -121,7 +121,7 @@ Result<void> each_kernel_symbol(const std::function<bool(const KernelSymbol &)> 
         }
         return see(symbol);
     }));
-    if (!any) return fail(Errc::bad_input, "/proc/kallsyms is empty: which symbols the kernel has can't be seen");
+    if (!any) return fail(Errc::bad_input, "/proc/kallsyms is empty, so rawbpf can't see which symbols the kernel has");
     return {};
 }
 
@@ -153,7 +153,7 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
     std::vector<std::string> filterable; // sorted; without addresses
     bool by_filter = false, addresses = false;
     if (Result<std::string> root = tracefs()) {
-        sys::Because why("the functions that ftrace can be put on");
+        sys::Because why("the functions that ftrace can trace");
         for (const char *name : {"available_filter_functions_addrs", "available_filter_functions"}) {
             const bool with = name[std::string_view(name).size() - 1] == 's' && std::string_view(name).ends_with("_addrs");
             Result<void> read = each_line(format("{}/{}", *root, name), [&](std::string_view line) {
@@ -208,7 +208,7 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
     if (out.functions.empty()) {
         if (out.hidden == 0) return Unexpected(wanted.nothing());
         return Unexpected(make_error(Errc::not_found,
-                                     format("none of the {} functions described by \"{}\" can be traced", out.hidden, pattern),
+                                     format("none of the {} functions that match \"{}\" can be traced", out.hidden, pattern),
                                      "they are marked notrace, or ftrace is off in this kernel"));
     }
     stable_sort(out.functions, [](const KernelFunction &a, const KernelFunction &b) { return a.address < b.address; });
@@ -217,9 +217,9 @@ Result<MatchedFunctions> match_kernel_functions(const std::string &pattern) {
 
 std::string describe_hidden(const MatchedFunctions &matched) {
     if (matched.hidden == 0) return {};
-    std::string note = format(
-        "{} of {} functions passed over, ftrace can't be put on them (notrace, or outside of its section): ", matched.hidden,
-        matched.hidden + matched.functions.size());
+    std::string note =
+        format("skipped {} of {} functions, which ftrace can't trace (notrace, or outside of its section): ", matched.hidden,
+               matched.hidden + matched.functions.size());
     for (size_t i = 0; i < matched.hidden_names.size(); ++i) append(note, "{}{}", i ? ", " : "", matched.hidden_names[i]);
     if (matched.hidden > matched.hidden_names.size()) note += " ...";
     return note;
@@ -257,7 +257,7 @@ std::string why_no_kprobe(uint64_t address, const std::string &name) {
         traceable = parse_filter_line(line, false, one) && one.name == name;
         return !traceable;
     });
-    if (read && !traceable) reason = "it is marked notrace: ftrace can't be put on it, and the kernel refuses kprobes there, too";
+    if (read && !traceable) reason = "it is marked notrace: ftrace can't trace it, and the kernel also refuses kprobes there";
     return reason;
 }
 

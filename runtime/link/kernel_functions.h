@@ -44,7 +44,7 @@ struct MatchedFunctions {
 /// "MODULE:PATTERN" describes functions of that module. Errors: not_found with the nearest names, or that there is no such
 /// module.
 [[nodiscard]] Result<MatchedFunctions> match_kernel_functions(const std::string &pattern);
-/// "3 of 20 functions passed over, ...", for Link::notes(); empty when none is hidden.
+/// "skipped 3 of 20 functions, ...", for Link::notes(); empty when none is hidden.
 [[nodiscard]] std::string describe_hidden(const MatchedFunctions &matched);
 
 /// Why a kprobe can't stand at a function, as far as the kernel tells: "NOKPROBE (debugfs/kprobes/blacklist)", or empty.

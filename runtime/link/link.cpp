@@ -58,7 +58,7 @@ void Link::add(Fd link, Fd event, bool runs_by_link) {
 Result<void> Link::update(int program_fd, int expected) const {
     if (fd() < 0 || parts_.size() > 1)
         return fail(Errc::unsupported, "{}: the program of {} can't be replaced: attach the new one, then drop this link", what_,
-                    parts_.size() > 1 ? "several links" : "an attachment that is no BPF link");
+                    parts_.size() > 1 ? "several links" : "an attachment that isn't a BPF link");
     sys::LinkUpdateAttr attr;
     attr.link_fd = static_cast<uint32_t>(fd());
     attr.new_prog_fd = static_cast<uint32_t>(program_fd);
@@ -85,11 +85,13 @@ Result<void> Link::update(int program_fd, int expected) const {
 }
 
 Result<void> Link::pin(const std::string &path) {
-    if (!pin_.empty()) return fail(Errc::invalid_argument, "{}: is pinned at {} already", what_, pin_);
+    if (!pin_.empty()) return fail(Errc::invalid_argument, "{} is already pinned at {}", what_, pin_);
     if (parts_.size() > 1)
-        return fail(Errc::unsupported, "{}: {} links, one for each place, can't be pinned under one name", what_, parts_.size());
+        return fail(Errc::unsupported, "{}: it has {} links, one for each place, and one pin holds one link", what_,
+                    parts_.size());
     if (fd() < 0)
-        return Unexpected(make_error(Errc::unsupported, format("{}: can't be pinned: on this kernel it is no BPF link", what_),
+        return Unexpected(make_error(Errc::unsupported,
+                                     format("{}: can't be pinned, because on this kernel it isn't a BPF link", what_),
                                      "links of perf events, kprobes, uprobes and tracepoints need Linux 5.15"));
     sys::Because why("the attachment outlives this process");
     TRY_IN(sys::obj_pin(fd(), path), "{}", what_);
@@ -155,7 +157,7 @@ void Link::stop_together(std::vector<Link> &links) {
 }
 
 Result<LinkInfo> Link::info() const {
-    if (fd() < 0) return fail(Errc::unsupported, "{}: on this kernel it is no BPF link", what_);
+    if (fd() < 0) return fail(Errc::unsupported, "{}: on this kernel it isn't a BPF link", what_);
     sys::LinkInfo info;
     TRY_IN(sys::obj_get_info(fd(), &info, sizeof info), "{}", what_);
     return LinkInfo{LinkType{info.type}, info.id, info.prog_id};
@@ -167,7 +169,7 @@ Result<Link> Link::open_pinned(const std::string &path) {
     // A pinned map or program opens just as well, and BPF_OBJ_GET_INFO_BY_FD would answer in its own struct.
     std::string kind = TRY(sys::read_link(format("/proc/self/fd/{}", link.fd())));
     if (kind.find("bpf_link") == std::string::npos && kind.find("bpf-link") == std::string::npos)
-        return fail(Errc::invalid_argument, "{}: is no link but {}", path, kind);
+        return fail(Errc::invalid_argument, "{}: isn't a link, but {}", path, kind);
     return link;
 }
 

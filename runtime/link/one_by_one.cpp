@@ -27,7 +27,8 @@ Result<Link> attach_one_by_one(const Attaching &a, const Singles &singles,
     }
     if (attached == 0) return Unexpected(std::move(failed.front().error));
     link.name(a.what(), attached);
-    link.note(format("{}: this kernel has no {}; {} single {} do it", a.what(), singles.missing, attached, singles.probes));
+    link.note(format("{}: this kernel has no {}; rawbpf attached {} single {} instead", a.what(), singles.missing, attached,
+                     singles.probes));
     if (std::string text = describe_passed_over(failed, singles.count, singles.name); !text.empty()) link.note(std::move(text));
     return link;
 }

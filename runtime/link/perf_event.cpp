@@ -99,8 +99,8 @@ Result<PerfEventLink> PerfEventLink::open(const SamplingEvent &event, int progra
 
     PerfEventLink link;
     {
-        sys::Because why(event.period     ? "what happens on one CPU; a sample is taken at each so many-th event"
-                         : event.cpu >= 0 ? "the clock of one CPU; a sample is taken at each tick"
+        sys::Because why(event.period     ? "events on one CPU; the kernel takes a sample at each N-th event"
+                         : event.cpu >= 0 ? "the clock of one CPU; the kernel takes a sample at each tick"
                                           : "the clock of one thread, ticking while it runs");
         Result<Fd> fd = sys::perf_event_open(attr, event.pid, event.cpu);
         if (!fd) return Unexpected(explain(std::move(fd).error(), event));
@@ -157,7 +157,7 @@ Result<void> TracepointLink::attach(int program_fd) {
 
 void TracepointLink::detach() {
     // The last event of a tracepoint takes the kernel's function off it, and waits for all CPUs (perf_trace_event_unreg).
-    sys::Because why("no more of it; when this returns, no CPU runs the program any more");
+    sys::Because why("detach it; when this returns, no CPU runs the program any more");
     link_ = Fd();
     fd_ = Fd();
 }

@@ -70,11 +70,11 @@ Result<Pmu> read_pmu(const char *name) {
         const bool hidden = !sys::hidden_below(directory).empty();
         return Unexpected(make_error(
             Errc::unsupported,
-            hidden ? format("{}s can't be asked for: there is no {}", name, directory)
+            hidden ? format("rawbpf can't see whether this kernel has {}s: there is no {}", name, directory)
                    : format("this kernel has no {}s: there is no {}", name, directory),
-            sys::absent_hint(directory, name[0] == 'k' ? "CONFIG_KPROBE_EVENTS makes it; fentry, tracepoints and raw tracepoints "
-                                                         "may be there"
-                                                       : "CONFIG_UPROBE_EVENTS makes it")));
+            sys::absent_hint(directory, name[0] == 'k'
+                                            ? "it needs CONFIG_KPROBE_EVENTS; fentry, tracepoints and raw tracepoints may work"
+                                            : "it needs CONFIG_UPROBE_EVENTS")));
     }
     Pmu pmu;
     std::optional<uint64_t> value = number(*type);

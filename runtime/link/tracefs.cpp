@@ -35,11 +35,11 @@ Result<std::string> look() {
         if (events) return std::string(path);
         if (events.error().os != ENOENT && closed.empty()) closed = format("{}: {}", path, errno_name(events.error().os));
     }
-    sys::Because why("tracefs, which knows the tracepoints' numbers, is seen nowhere: a mount of our own");
+    sys::Because why("tracefs, which has the tracepoints' numbers, isn't mounted where we look: mount it for this process alone");
     Result<Fd> own = sys::mount_detached("tracefs");
     if (!own) {
         Error error = std::move(own).error();
-        error.hint = error.os == ENODEV               ? std::string("the kernel knows no such file system (CONFIG_TRACING)")
+        error.hint = error.os == ENODEV               ? std::string("the kernel doesn't know tracefs (CONFIG_TRACING)")
                      : error.kind == Errc::permission ? sys::refusal_hint({sys::Capability::sys_admin})
                                                       : "mount -t tracefs tracefs /sys/kernel/tracing";
         return Unexpected(in_context(std::move(error), closed.empty() ? "no tracefs at /sys/kernel/tracing or /sys/kernel/debug"
@@ -77,7 +77,7 @@ Result<uint64_t> tracepoint_id(const std::string &name) {
     if (slash == std::string::npos || slash == 0 || slash + 1 == name.size() || name.find('/', slash + 1) != std::string::npos ||
         name.find("..") != std::string::npos)
         return Unexpected(make_error(Errc::invalid_argument, format("tracepoint \"{}\": not of the form CATEGORY/NAME", name),
-                                     "as in sched/sched_switch"));
+                                     "for example sched/sched_switch"));
     std::string events = TRY_IN(tracefs(), "tracepoint {}", name) + "/events";
     Result<std::string> text = sys::read_file(format("{}/{}/id", events, name), 64);
     if (!text) {

@@ -43,13 +43,14 @@ UsdtSpec usdt_spec(const std::vector<usdt::Argument> &arguments, std::vector<std
     UsdtSpec out;
     for (const usdt::Argument &argument : arguments) {
         if (static_cast<uint32_t>(out.count) == UsdtSpec::kMostArguments) {
-            notes.push_back(format("the probe has more than {} arguments; the rest can't be read", UsdtSpec::kMostArguments));
+            notes.push_back(
+                format("the probe has more than {} arguments, and a BPF program can't read the rest", UsdtSpec::kMostArguments));
             break;
         }
         UsdtSpec::Argument &to = out.arguments[out.count];
         if (!tell(argument, to)) {
             to = {0, UsdtSpec::unreadable, 0, false, 0};
-            notes.push_back(format("argument {} can't be read by a program: its place is \"{}\"", out.count, argument.spec));
+            notes.push_back(format("a BPF program can't read argument {}: its location is \"{}\"", out.count, argument.spec));
         }
         ++out.count;
     }

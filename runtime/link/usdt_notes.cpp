@@ -17,7 +17,8 @@ Result<std::vector<UsdtSite>> find_usdt_sites(const elf::Elf &elf, std::string_v
     const std::string &path = elf.name();
     usdt::Notes notes = TRY(usdt::read_notes(elf));
     if (!elf.is_64() || elf.big_endian())
-        return fail(Errc::unsupported, "{}: USDT probes of 32-bit or big-endian programs can be listed, not attached to", path);
+        return fail(Errc::unsupported, "{}: rawbpf can list USDT probes of 32-bit or big-endian programs, but not attach to them",
+                    path);
     std::vector<UsdtSite> out;
     const std::string full = format("{}:{}", provider, name);
     NearestNames near(full);
@@ -29,12 +30,12 @@ Result<std::vector<UsdtSite>> find_usdt_sites(const elf::Elf &elf, std::string_v
         UsdtSite site;
         site.address = note.address;
         std::optional<uint64_t> offset = elf.file_offset(site.address);
-        if (!offset) return fail(Errc::bad_input, "{}: probe {} is at {:#x}, where no segment is", path, full, site.address);
+        if (!offset) return fail(Errc::bad_input, "{}: probe {} is at {:#x}, which is in no segment", path, full, site.address);
         site.offset = *offset;
         if (note.semaphore != 0) {
             std::optional<uint64_t> place = elf.file_offset(note.semaphore);
             if (!place)
-                return fail(Errc::bad_input, "{}: the semaphore of {} is at {:#x}, where no segment is", path, full,
+                return fail(Errc::bad_input, "{}: the semaphore of {} is at {:#x}, which is in no segment", path, full,
                             note.semaphore);
             site.semaphore = *place;
         }

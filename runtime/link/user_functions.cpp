@@ -88,9 +88,9 @@ Result<std::string> in_process(const std::string &name, int pid) {
 } // namespace
 
 Result<std::string> find_binary(const std::string &name, int pid) {
-    if (name.empty()) return fail(Errc::invalid_argument, "no program or library is named");
+    if (name.empty()) return fail(Errc::invalid_argument, "give a program or library");
     if (name.find("!/") != std::string::npos)
-        return fail(Errc::unsupported, "{}: libraries inside of archives (APK files) aren't read", name);
+        return fail(Errc::unsupported, "{}: rawbpf can't read libraries inside of archives (APK files)", name);
     if (pid > 0) return in_process(name, pid);
     if (name.find('/') != std::string::npos) {
         TRY(sys::stat_file(name));
@@ -118,7 +118,7 @@ Result<std::string> find_binary(const std::string &name, int pid) {
         if (sys::exists(folder + "/" + name)) return folder + "/" + name;
     }
     return Unexpected(make_error(Errc::not_found, format("{} {}: not found", library ? "library" : "program", name),
-                                 format("looked in {}; a path with a slash is taken as it is", joined(looked))));
+                                 format("rawbpf looked in {}; for another place, give a path with a slash", joined(looked))));
 }
 
 struct UserFunctions::State {
@@ -328,11 +328,11 @@ Result<UserFunction> UserFunctions::find(const std::string &wanted) const {
     if (found.empty() || (indirect && want.version.empty())) {
         Error error = make_error(Errc::not_found, format("{}: no function {}", state_->path, wanted), near.hint());
         if (indirect) {
-            error.context =
-                format("{}: {} is chosen at run time, among variants for different CPUs (IFUNC)", state_->path, wanted);
+            error.context = format("{}: {} has variants for different CPUs, of which the program chooses one at run time (IFUNC)",
+                                   state_->path, wanted);
             error.hint = "probe the variants: a pattern such as *" + std::string(want.name) + "_* shows them";
         }
-        if (seen == 0) error.hint = "the file is stripped; an offset works: FILE:0x1234";
+        if (seen == 0) error.hint = "the file is stripped; give an offset: FILE:0x1234";
         return Unexpected(std::move(error));
     }
     stable_sort(found, [](const Candidate &a, const Candidate &b) { return a.rank > b.rank; });
@@ -341,9 +341,9 @@ Result<UserFunction> UserFunctions::find(const std::string &wanted) const {
             return Unexpected(make_error(Errc::invalid_argument,
                                          format("{}: several functions are called {}, at {:#x} and {:#x} among others",
                                                 state_->path, wanted, found.front().function.offset, other.function.offset),
-                                         readable ? format("name one with its parameters, or by its symbol or offset: {}, {}",
+                                         readable ? format("give one with its parameters, or by its symbol or offset: {}, {}",
                                                            found.front().function.symbol, other.function.symbol)
-                                                  : "name one by its offset: FILE:0x1234"));
+                                                  : "give one by its offset: FILE:0x1234"));
     return found.front().function;
 }
 
@@ -364,7 +364,7 @@ Result<std::vector<UserFunction>> UserFunctions::match(const std::string &patter
             if (symbol.type != STT_GNU_IFUNC) near.see(FunctionNames(split_version(name).name).bare);
         }));
         return Unexpected(
-            make_error(Errc::not_found, format("{}: no function is described by \"{}\"", state_->path, pattern), near.hint()));
+            make_error(Errc::not_found, format("{}: no function matches \"{}\"", state_->path, pattern), near.hint()));
     }
     // Aliases share their place: the kernel would run the program twice.
     stable_sort(out, [](const UserFunction &a, const UserFunction &b) { return a.offset < b.offset; });

@@ -110,8 +110,8 @@ Result<uint32_t> Assembler::add_table(const Code &code, const CodeRef &ref, uint
         const uint64_t place = load<uint64_t>(table.data() + at), insn = place / sizeof(Insn);
         if (place % sizeof(Insn) || insn < code.start || insn - code.start >= code.count())
             return fail(Errc::bad_input,
-                        "{}: function {}: instruction {}: entry {} of its jump table leads to byte {:#x} of the section, where "
-                        "no instruction of the function is",
+                        "{}: function {}: instruction {}: entry {} of its jump table leads to byte {:#x} of the section, which "
+                        "isn't an instruction of the function",
                         what_, code.name, ref.insn - code.start, at / sizeof(uint64_t), place);
         places.push_back(base + static_cast<uint32_t>(insn) - code.start);
     }

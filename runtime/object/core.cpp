@@ -101,7 +101,7 @@ class Relocator {
 
     Result<void> apply(ProgramSpec &program, const FieldReference &reference) {
         if (reference.insn >= program.insns.size())
-            return fail(Errc::invalid_argument, "a reference to {} from an instruction that isn't there", reference.path);
+            return fail(Errc::invalid_argument, "a reference to {} from an instruction that doesn't exist", reference.path);
         Insn *insn = &program.insns[reference.insn];
         const size_t left = program.insns.size() - reference.insn;
         FieldPlace place = TRY(find_field(reference.path, finder_));
@@ -149,7 +149,7 @@ class Relocator {
             return answer;
         }
         const btf::Type root = TRY(local_->type(relocation.type));
-        if (root.name.empty()) return fail(Errc::bad_input, "{}: an anonymous type can't be looked for", answer.what);
+        if (root.name.empty()) return fail(Errc::bad_input, "{}: rawbpf can't search for an anonymous type", answer.what);
 
         std::vector<Candidate> &candidates = *TRY(candidates_of(root));
         std::vector<Candidate> fitting;

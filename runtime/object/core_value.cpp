@@ -68,7 +68,7 @@ Result<CoreValue> element_value(CoreKind kind, const CorePath &path) {
     } else if (kind == CoreKind::field_byte_size) {
         value.number = TRY(path.btf->size_of(path.last().type));
     } else {
-        return fail(Errc::bad_input, "{}: {} can't be asked about an array element", describe(path),
+        return fail(Errc::bad_input, "{}: {} isn't possible for an array element", describe(path),
                     core_kind_name(uint32_t(kind)));
     }
     return value;

@@ -39,8 +39,9 @@ size_t KernelTypes::struct_for(const btf::Type &type, std::string_view name, siz
 Result<KernelTypes::FieldUse> KernelTypes::find_field(const std::string &path) {
     if (!kernel_)
         return Unexpected(make_error(
-            Errc::unsupported, format("{}: @{} is a member of a kernel struct, and no kernel's types are at hand", unit_, path),
-            "--btf FILE names them"));
+            Errc::unsupported,
+            format("{}: @{} is a member of a kernel struct, and there are no kernel types to look it up in", unit_, path),
+            "--btf FILE gives them"));
     auto nothing = [&](std::string_view what) { return fail(Errc::invalid_argument, "{}: @{}: {}", unit_, path, what); };
     std::string_view rest(path);
     auto next = [&] {
@@ -146,15 +147,14 @@ Result<void> KernelTypes::find_fields(const Unit &unit) {
 // Whoever loads the object compares: kinds of types, through pointers.
 Result<TypeId> KernelTypes::prototype(const std::string &name) {
     if (!kernel_)
-        return Unexpected(make_error(Errc::unsupported,
-                                     format("{}: {} is a function of the kernel's, and no kernel's types, which have its "
-                                            "prototype, are at hand",
-                                            unit_, name),
-                                     "--btf FILE names them"));
+        return Unexpected(make_error(
+            Errc::unsupported,
+            format("{}: {} is a kernel function, and there are no kernel types to look up its prototype in", unit_, name),
+            "--btf FILE gives them"));
     const std::optional<TypeId> id = kernel_->find(name, Kind::func);
     if (!id)
         return Unexpected(make_error(Errc::not_found, format("{}: the kernel has no function {}", unit_, name),
-                                     "one of a module's has its prototype in the module's types"));
+                                     "the prototype of a module's function is in the module's types"));
     const btf::Type function = TRY(kernel_->type(*id)), proto = TRY(kernel_->type(function.size_or_type));
     if (proto.kind != Kind::func_proto) return fail(Errc::bad_input, "{}: the kernel's {} has no prototype", unit_, name);
     return copy_of(proto, 0);

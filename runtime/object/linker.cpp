@@ -200,7 +200,7 @@ class Joiner {
                                          "make it static, declare it extern in one of them, or mark one definition __weak"));
         const bool functions = known.type == STT_FUNC;
         if (known.defined && mine.defined && functions != (mine.type == STT_FUNC))
-            return fail(Errc::invalid_argument, "{} is a function in {} and none in {}", name, functions ? a : b,
+            return fail(Errc::invalid_argument, "{} is a function in {}, and something else in {}", name, functions ? a : b,
                         functions ? b : a);
         TRY(check_types(name, known, mine));
         const uint8_t visibility = hidden(known) || hidden(mine) ? STV_HIDDEN : known.visibility;

@@ -121,7 +121,7 @@ class Definition {
             TRY(set_type(map.value_type, map.value_size, member));
         } else if (name == "pinning") {
             const uint32_t pinning = TRY(word_of(member));
-            if (inner || pinning > kPinByName) return bad("pinning {} can't be", pinning);
+            if (inner || pinning > kPinByName) return bad("pinning {} isn't possible", pinning);
             map.pin_by_name = pinning == kPinByName;
         } else if (name == "values") {
             TRY(read_values(map, member, inner));

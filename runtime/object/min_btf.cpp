@@ -261,7 +261,7 @@ Result<MinimalBtf> minimal_btf(std::span<const ObjectSpec> objects, const btf::B
                                              program.name, relocation.insn);
                 if (path.kind == CoreKind::type_id_local) continue;
                 const btf::Type root = TRY(local->type(relocation.type));
-                if (root.name.empty()) return fail(Errc::bad_input, "{}: an anonymous type can't be looked for", spec.name);
+                if (root.name.empty()) return fail(Errc::bad_input, "{}: rawbpf can't search for an anonymous type", spec.name);
                 CorePath found;
                 Mismatch why;
                 bool any = false;
@@ -280,7 +280,7 @@ Result<MinimalBtf> minimal_btf(std::span<const ObjectSpec> objects, const btf::B
             }
         for (const ProgramSpec &program : spec.programs)
             if (!program.field_references.empty())
-                return fail(Errc::unsupported, "{}: fields named by path have no types to look for", spec.name);
+                return fail(Errc::unsupported, "{}: it names fields by path, so it has no types to search for", spec.name);
     }
     out.btf = TRY(selection.write());
     out.types = selection.size();

@@ -103,14 +103,15 @@ class Reader {
                                                image_.name, line_at(at), section_.name, at, name));
         constexpr std::string_view kLibrary[] = {"memcpy", "memset", "memmove", "memcmp", "strlen", "strcmp", "strncmp"};
         if (insn.code != (BPF_JMP | BPF_CALL))
-            error.hint = "define the variable here, or join the object with the one that does: rawbpf link -o OUT OBJECT...";
+            error.hint =
+                "define the variable here, or link the object with the one that defines it: rawbpf link -o OUT OBJECT...";
         else if (std::find(std::begin(kLibrary), std::end(kLibrary), name) != std::end(kLibrary))
-            error.hint = format("programs have no C library: __builtin_{}() with a small constant size becomes instructions, or "
-                                "define a static function of your own",
+            error.hint = format("BPF programs have no C library: use __builtin_{}() with a small constant size, or define a "
+                                "static function of your own",
                                 name);
         else
-            error.hint = "define the function here (static, where only this file calls it), or join the object with the one that "
-                         "does: rawbpf link -o OUT OBJECT...; one of the kernel's is declared extern with __ksym";
+            error.hint = "define the function here (static, if only this file calls it), or link the object with the one that "
+                         "defines it: rawbpf link -o OUT OBJECT...; declare a kernel function extern, with __ksym";
         return Unexpected(std::move(error));
     }
 
@@ -155,7 +156,7 @@ class Reader {
             return {};
         }
         if (symbol.section >= image_.roles.size())
-            return image_.bad(section_, at, "refers to {} in special section {:#x}; is it a variable that is never initialised?",
+            return image_.bad(section_, at, "refers to {} in special section {:#x}; is it a variable without an initial value?",
                               shown(symbol), symbol.section);
         const elf::Section &place = image_.section(symbol.section);
         const uint64_t addend = static_cast<uint64_t>(has_addend_ ? relocation.addend : int64_t(insn.imm));
@@ -253,9 +254,9 @@ Result<void> note_data_relocations(const Image &image, ObjectSpec &spec) {
         const std::string where = format("{}at offset {:#x}", what.empty() ? "" : format("of {}, ", what), first.offset);
         spec.notes.push_back(
             relocations.size() == 1
-                ? format("{}: an address, {}, is left as the file has it: data in a map can't point anywhere",
+                ? format("{}: rawbpf left an address, {}, as it is in the file: data in a map can't hold pointers",
                          image.section(table->info).name, where)
-                : format("{}: {} addresses are left as the file has them, the first {}: data in a map can't point anywhere",
+                : format("{}: rawbpf left {} addresses, the first {}, as they are in the file: data in a map can't hold pointers",
                          image.section(table->info).name, relocations.size(), where));
     }
     return {};

@@ -60,7 +60,7 @@ std::string_view attachment_needs(Attachment attachment) {
     case W::route: return "a route";
     case W::action: return "a tc filter";
     case W::map_entry: return "an entry of a map";
-    case W::run: return "somebody to run it";
+    case W::run: return "a call of BPF_PROG_TEST_RUN";
     default: return {};
     }
 }
@@ -80,7 +80,7 @@ std::string explain_unknown_section(std::string_view section) {
     section = without_mark(section).substr(0, 64);
     const std::string_view word = section.substr(0, section.find('/'));
     auto shown = [](const SectionKind &kind) { return format("{}{}", kind.name, kind.target == T::none ? "" : "/..."); };
-    const std::string unknown = format("section name \"{}\" says no program type", section);
+    const std::string unknown = format("section name \"{}\" doesn't say which type of program it holds", section);
     // "xdp_router": a known name with more behind it, which is how programs are named, not sections.
     const SectionKind *begun = nullptr;
     for (const SectionKind &kind : section_kinds())
@@ -106,8 +106,8 @@ std::string explain_unknown_section(std::string_view section) {
     }
     if (!best[0])
         return format(
-            "{}, and none is near: sections are called after what their programs do, as kprobe/..., tracepoint/..., uprobe/..., "
-            "fentry/..., xdp, tc, socket, cgroup_skb/egress, perf_event, iter/..., lsm/..., syscall",
+            "{}, and no known name is similar. Sections are named after what their programs do: kprobe/..., tracepoint/..., "
+            "uprobe/..., fentry/..., xdp, tc, socket, cgroup_skb/egress, perf_event, iter/..., lsm/..., syscall",
             unknown);
     if (!best[1]) return format("{}; the nearest known is \"{}\"", unknown, shown(*best[0]));
     return format("{}; the nearest known are \"{}\" and \"{}\"", unknown, shown(*best[0]), shown(*best[1]));

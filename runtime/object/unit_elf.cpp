@@ -105,8 +105,8 @@ class ObjectWriter {
         for (const MapDef &map : unit_.maps) {
             if (map.name.starts_with('.')) continue;
             if (!map.contents.empty())
-                return fail(Errc::invalid_argument, "{}: map {} has contents, which an object file has no place for", unit_.name,
-                            map.name);
+                return fail(Errc::invalid_argument,
+                            "{}: map {} has contents, and an object file can't hold the contents of a map", unit_.name, map.name);
             std::vector<btf::Writer::Field> fields;
             auto add = [&](std::string_view name, TypeId type) {
                 fields.push_back({name, type, static_cast<uint32_t>(fields.size()) * 64});
@@ -155,7 +155,7 @@ class ObjectWriter {
                             map.value_size);
             const bool zero = map.name == ".bss" || map.name.starts_with(".bss.");
             if (zero && std::any_of(map.contents.begin(), map.contents.end(), [](uint8_t b) { return b != 0; }))
-                return fail(Errc::invalid_argument, "{}: {} has contents; a section of that name begins as zero", unit_.name,
+                return fail(Errc::invalid_argument, "{}: {} has contents, and a section of that name is all zeros", unit_.name,
                             map.name);
             std::vector<std::byte> bytes(zero ? 0 : map.value_size);
             for (size_t i = 0; i < std::min(map.contents.size(), bytes.size()); ++i) bytes[i] = std::byte{map.contents[i]};
@@ -323,15 +323,16 @@ class ObjectWriter {
     Result<void> add_field(CodeSection &section, const Function &function, uint32_t base, const Ref &ref) {
         const KernelField use = kernel_types_.field(ref.symbol);
         if (ref.addend != 0)
-            return fail(Errc::invalid_argument,
-                        "{}: function {}: @{} plus a number can't be relocated in an object file; add the number by itself",
-                        unit_.name, function.name, ref.symbol);
+            return fail(
+                Errc::invalid_argument,
+                "{}: function {}: @{} plus a number can't be relocated in an object file; add the number in another instruction",
+                unit_.name, function.name, ref.symbol);
         Insn &insn = section.insns[base + ref.insn];
         const uint8_t kind = insn.code & 7;
         if (kind >= 1 && kind <= 3) { // loads and stores have it in off
             if (use.offset > INT16_MAX)
-                return fail(Errc::invalid_argument, "{}: @{} is {} bytes in; an offset reaches 32767", unit_.name, ref.symbol,
-                            use.offset);
+                return fail(Errc::invalid_argument, "{}: @{} is at offset {}; the largest offset of an instruction is 32767",
+                            unit_.name, ref.symbol, use.offset);
             insn.off = static_cast<int16_t>(use.offset);
         } else
             insn.imm = static_cast<int32_t>(use.offset);

@@ -85,8 +85,8 @@ class UnitReader {
         map.flags = from.flags | (from.read_only ? kReadOnlyProg : 0);
         map.freeze = from.read_only;
         if (from.contents.size() > from.value_size)
-            return fail(Errc::invalid_argument, "{}: map {}: {} bytes of contents for a value of {}", unit_.name, from.name,
-                        from.contents.size(), from.value_size);
+            return fail(Errc::invalid_argument, "{}: map {}: its contents have {} bytes, and its value has {}", unit_.name,
+                        from.name, from.contents.size(), from.value_size);
         const Bytes contents = std::as_bytes(std::span(from.contents));
         map.contents.assign(contents.begin(), contents.end());
         if (!contents.empty()) map.contents.resize(from.value_size);

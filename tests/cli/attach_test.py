@@ -79,7 +79,7 @@ def attach_pins_a_link_that_stays():
 def attach_says_what_is_wrong():
     with Loaded("raw_tp/sched_process_exec") as p:
         bad(1, r"program \d+ adopted is of type raw_tracepoint, and xdp takes programs of type xdp\nhint: places for it: .*raw_tp", "attach", p.pin, "xdp")
-        bad(1, r'section name "raw_tq/x" says no program type', "attach", p.pin, "raw_tq/x")
+        bad(1, r"section name .raw_tq/x. doesn't say which type of program it holds", "attach", p.pin, "raw_tq/x")
         bad(1, r"raw_tp doesn't say where to attach program \d+ adopted\nhint: give a target: raw_tp/TARGET", "attach", p.pin, "raw_tp")
         bad(1, r"sched_process_exce.*\n?.*sched_process_exec", "attach", p.pin, "raw_tp:sched_process_exce")
         bad(2, r"-d and --pin exclude each other", "attach", p.pin, "raw_tp:x", "--pin", "/x", "-d", "1")

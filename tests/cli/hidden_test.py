@@ -12,7 +12,7 @@ from harness import *
 
 # What nobody can know who can't see the kernel's files.
 CLAIM = re.compile(r"this kernel (?:has no|was built without|has only|knows no|takes no|attaches to)[^;,.:(]*|"
-                   r"(?:the kernel|this architecture) (?:has|knows) no[^;,.:(]*|not (?:built )?in(?:to)? this kernel|"
+                   r"(?:the kernel|this architecture) (?:(?:has|knows) no|doesn't know)[^;,.:(]*|not (?:built )?in(?:to)? this kernel|"
                    r"no such \w+(?: \w+)? in this kernel|no kernel function|no tracepoints[^;,.:(]*|is mounted nowhere|isn't in the kernel's BTF|no released kernel")
 ROOT = os.geteuid() == 0
 

@@ -125,11 +125,11 @@ def memory_stays_over_all_parts():
 @test
 def sections_that_are_near():
     def said(section):
-        return bad(1, "says no program type", "load", written("s.asm", f'.program p "{section}"\n    r0 = 0\n    exit\n')).err
+        return bad(1, "doesn't say which type of program it holds", "load", written("s.asm", f'.program p "{section}"\n    r0 = 0\n    exit\n')).err
     assert 'SEC("xdp")' in said("xdp_router")
     assert '"kprobe/..."' in said("kprob/vfs_read")
     far = said("my_very_own_section")
-    assert "none is near" in far and "the nearest" not in far, far
+    assert "no known name is similar" in far and "the nearest" not in far, far
 
 
 @test

@@ -512,7 +512,7 @@ TEST_CASE("link: functions of one module, by name and by pattern") {
     }
     options.target = "dummy:vfs_*";
     error = many.attach(options).error();
-    CHECK_MESSAGE(error.message().find("no kernel function of module dummy is described by \"vfs_*\"") != std::string::npos,
+    CHECK_MESSAGE(error.message().find("no kernel function of module dummy matches \"vfs_*\"") != std::string::npos,
                   error.message());
 
     if (probe_attach_type(uapi::BPF_TRACE_FENTRY_MULTI).support != Support::yes || !sys::exists("/sys/kernel/btf/dummy")) return;

@@ -140,7 +140,7 @@ TEST_CASE("link: a USDT program reads its arguments from constants, registers an
             REQUIRE_MESSAGE(link, link.error().message());
             CHECK(link->places() == 1);
             REQUIRE(link->notes().size() == 1);
-            CHECK(link->notes()[0].find("argument 8 can't be read by a program: its place is \"8@") != std::string::npos);
+            CHECK(link->notes()[0].find("a BPF program can't read argument 8: its location is \"8@") != std::string::npos);
             CHECK(usdt_test_semaphore == 1);
             const short memory = -300;
             const long table[] = {1, 2, 3, 4, 5, 6, 0x123456789abcdef};

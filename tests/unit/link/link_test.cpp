@@ -105,7 +105,7 @@ TEST_CASE("link: what no trampoline can be put on, by its prototype") {
     const btf::Btf types = btf::Btf::parse(bytes, "t").value();
     auto why = [&](btf::TypeId id) { return why_no_trampoline(types, types.type(id).value()).value(); };
     for (const btf::TypeId good : {none, plain, twelve}) CHECK(why(good) == "");
-    CHECK(why(thirteen) == "13 arguments, 12 at most");
+    CHECK(why(thirteen) == "has 13 arguments, and 12 are the most");
     CHECK(why(printk) == "a variable number of arguments");
     CHECK(why(returns) == "returns a struct");
     CHECK(why(takes) == "argument what is larger than two registers");
@@ -146,7 +146,7 @@ TEST_CASE("link: fentry.multi hands over BTF ids and cookies; a program is for o
     const Error error = one.attach(options).error();
     CHECK(error.kind == Errc::invalid_argument);
     CHECK(error.message().find("loaded for functions of the kernel itself") != std::string::npos);
-    CHECK(error.hint == "a module is named in the section: fentry.multi/MODULE:PATTERN");
+    CHECK(error.hint == "name the module in the section: fentry.multi/MODULE:PATTERN");
     // A kernel that has no such links.
     options = {};
     options.functions = {"vfs_read"};
@@ -225,7 +225,7 @@ TEST_CASE("link: halving finds the places to blame, and no others") {
     CHECK(describe_passed_over({}, 3, [](size_t) { return ""; }).empty());
     std::vector<PassedOver> failed;
     failed.push_back({1, os_error(EINVAL, "x")});
-    CHECK(describe_passed_over(failed, 3, [](size_t i) { return format("f{}", i); }) == "1 of 3 passed over: f1 (EINVAL)");
+    CHECK(describe_passed_over(failed, 3, [](size_t i) { return format("f{}", i); }) == "skipped 1 of 3: f1 (EINVAL)");
 }
 
 TEST_CASE("link: every call that fails leaves nothing open") {

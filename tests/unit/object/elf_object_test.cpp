@@ -174,11 +174,10 @@ TEST_CASE("object: addresses in data are left as they are, and said so") {
     CHECK(parsed().notes.empty());
     ObjectSpec one = parsed({.pointers = 1});
     CHECK(one.notes ==
-          Strings{".data: an address, of seed, at offset 0x0, is left as the file has it: data in a map can't point anywhere"});
-    CHECK(parsed({.pointers = 2})
-              .notes.at(0)
-              .starts_with(".data: 2 addresses are left as the file has them, the first of seed, at"));
-    CHECK(print_spec(one).find("\nnote: .data: an address") != std::string::npos);
+          Strings{
+              ".data: rawbpf left an address, of seed, at offset 0x0, as it is in the file: data in a map can't hold pointers"});
+    CHECK(parsed({.pointers = 2}).notes.at(0).starts_with(".data: rawbpf left 2 addresses, the first of seed, at"));
+    CHECK(print_spec(one).find("\nnote: .data: rawbpf left an address") != std::string::npos);
     one.notes.clear();
     CHECK(print_spec(one) == print_spec(parsed())); // nothing else came of it
 }
@@ -366,7 +365,7 @@ TEST_CASE("object: a jump table is what its symbol covers, its places are the fu
         CHECK(broken.error().kind == Errc::bad_input);
         return broken.error().message();
     };
-    const std::string outside = "where no instruction of the function is";
+    const std::string outside = "which isn't an instruction of the function";
     CHECK(problem({.entries = {16, 32}}).find("entry 1 of its jump table leads to byte 0x20") != std::string::npos);
     CHECK(problem({.entries = {20, 24}}).find(outside) != std::string::npos);
     CHECK(problem({.entries = {~uint64_t{7}, 24}}).find(outside) != std::string::npos);

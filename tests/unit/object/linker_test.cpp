@@ -217,7 +217,7 @@ TEST_CASE("link: contradictions name both files") {
     Unit wrong; // `twice` as a variable
     const uint32_t data = wrong.section(".data", kData, std::string_view("\0\0\0\0", 4));
     wrong.symbol("twice", data, 0, 4, STT_OBJECT, STB_WEAK);
-    CHECK(problem(one, wrong.finish(false)) == "twice is a function in a.o and none in b.o");
+    CHECK(problem(one, wrong.finish(false)) == "twice is a function in a.o, and something else in b.o");
 
     Unit caller_of_another; // int twice(long)
     const uint32_t xdp = caller_of_another.code("xdp", {call(-1), kExit});
