@@ -170,7 +170,8 @@ bool Assembler::take_prefix() {
             return true;
         }
         if (*end != ':')
-            return expected("an instruction", is_digit(*p_) ? "a number in front of it ends in a colon: `12: exit`" : "");
+            return expected("an instruction",
+                            is_digit(*p_) ? "put a colon after a number before an instruction: `12: exit`" : "");
         p_ = end + 1;
         skip_space();
         for (int slot = 0; slot < 2; ++slot) { // eight bytes, or sixteen
@@ -356,7 +357,7 @@ bool Assembler::include(const char *at) {
     if (!string(path)) return false;
     size_t depth = 0;
     for (Source *up = source_; up != nullptr; up = up->includer) ++depth;
-    if (depth >= kDeepestInclude) return fail(at, "files include each other more than 16 deep");
+    if (depth >= kDeepestInclude) return fail(at, ".include is nested more than 16 deep");
     if (sources_.size() >= kMostSources) return fail(at, "more than 256 files are included");
     if (!at_end()) return expected("the end of the line");
     auto source = std::make_unique<Source>();
@@ -383,11 +384,11 @@ Assembled Assembler::run(std::string_view text) {
     if (open_struct_ != nullptr) fail(open_at_, "the struct has no .end");
     end_function();
     resolve();
-    if (out_.unit.functions.empty() && out_.complaints.empty()) fail(source_->text.data(), "there is no instruction in it");
+    if (out_.unit.functions.empty() && out_.complaints.empty()) fail(source_->text.data(), "it has no instructions");
     if (out_.complaints.empty()) split_called();
     for (auto &[name, at] : unused_)
         warn(at, "the constant `" + name + "` isn't used; registers are r0 to r10, and w0 to w10 for their lower halves",
-             ".const " + name + " = n says that it is meant to be one");
+             ".const " + name + " = n declares a constant");
     // What was found missing at the end belongs where it stands; there are few.
     for (auto *kind : {&out_.complaints, &out_.warnings})
         for (size_t i = 1; i < kind->size(); ++i)

@@ -154,10 +154,10 @@ std::optional<std::string> undefined_reason(const Insn &insn) {
             return "there are registers 0 to 10, and it names " + std::to_string(insn.dst > 10 ? insn.dst : insn.src);
         return {};
     }
-    if (isa::kIndex.first[insn.code] < 0) return "no instruction has the code 0x" + hex(insn.code, 2);
+    if (isa::kIndex.first[insn.code] < 0) return "no instruction has the opcode 0x" + hex(insn.code, 2);
     for (const BitField &field : bit_fields(insn))
         if (field.meaning.find("must be") != std::string::npos) return std::string(field.name) + " is " + field.meaning;
-    return "no instruction with the code 0x" + hex(insn.code, 2) + " has these fields";
+    return "no instruction with the opcode 0x" + hex(insn.code, 2) + " has these fields";
 }
 
 std::string hex_of(std::span<const Insn> insns) {

@@ -36,11 +36,11 @@ void Code::complain(Where where, std::string message) { builder_.complain(where,
 void Code::push(Insn insn, Where where) {
     if (else_pending_) {
         complain(where,
-                 "the block before hasn't ended: what if_, lookup and reserve return is for .else_ at once, not for keeping");
+                 "the block before hasn't ended: use what if_, lookup and reserve return at once, for .else_, and don't keep it");
         else_pending_ = false;
     }
     if (!reachable_ && !unreachable_told_) {
-        complain(where, "nothing leads here: the code before ends in an exit or a jump, and no label is bound");
+        complain(where, "this code can't be reached: the code before it ends in an exit or a jump, and no label is bound here");
         unreachable_told_ = true;
     }
     const uint32_t at = static_cast<uint32_t>(function_.insns.size());
@@ -65,7 +65,7 @@ void Code::use(int reg, Where where, std::string_view what) {
     std::string text = std::string(what) + " reads r" + std::to_string(reg);
     if (reg >= 1 && reg <= 5 && !lost_[reg].by.empty())
         text += ", but " + lost_[reg].by + " on line " + std::to_string(lost_[reg].line) +
-                " has taken it: r1 to r5 don't survive a call (r6 to r9 do)";
+                " has cleared it: r1 to r5 don't survive a call (r6 to r9 do)";
     else if (reg == 0 && !lost_[0].by.empty())
         text += ", but " + lost_[0].by + " on line " + std::to_string(lost_[0].line) + " returns nothing";
     else

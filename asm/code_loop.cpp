@@ -68,12 +68,12 @@ void Code::end_round(Code &round, const Arg &rounds, const Arg &context, Where w
 }
 
 void Code::break_(Where where) {
-    if (loops_.empty()) return complain(where, "break_ without a loop around it");
+    if (loops_.empty()) return complain(where, "break_ is outside of a loop");
     jump(Label(this, loops_.back().end), where);
 }
 
 void Code::continue_(Where where) {
-    if (loops_.empty()) return complain(where, "continue_ without a loop around it");
+    if (loops_.empty()) return complain(where, "continue_ is outside of a loop");
     jump(Label(this, loops_.back().next), where);
 }
 

@@ -86,7 +86,7 @@ void Code::argument(WritableReg dst, Reg context, int number, Where where) {
     switch (context_of(function_.section)) {
     case Context::registers: {
         const Registers *regs = registers_of(builder_.arch_);
-        if (regs == nullptr) return refuse("where arguments are is known of x86_64 and arm64; see Builder::target");
+        if (regs == nullptr) return refuse("rawbpf knows only for x86_64 and arm64 where arguments are; see Builder::target");
         if (number > regs->count)
             return refuse(which + " is on the stack: " + std::string(regs->name) + " has the first " +
                           std::to_string(regs->count) + " in registers");
@@ -109,7 +109,7 @@ void Code::return_value(WritableReg dst, Reg context, Where where) {
     switch (context_of(function_.section)) {
     case Context::returned:
         if (regs == nullptr) {
-            complain(where, "where results are is known of x86_64 and arm64; see Builder::target");
+            complain(where, "rawbpf knows only for x86_64 and arm64 where results are; see Builder::target");
             return set(dst.number());
         }
         return load_form(Shape::load, "u64", 64, dst.number(), context + runtime(regs->result), where);
@@ -131,7 +131,7 @@ void Code::stack_pointer(WritableReg dst, Reg context, Where where) {
     if (kind != Context::registers && kind != Context::returned)
         complain(where, "section \"" + function_.section + "\" doesn't see the registers; kprobes and uprobes do");
     else if (regs == nullptr)
-        complain(where, "where the stack pointer is is known of x86_64 and arm64; see Builder::target");
+        complain(where, "rawbpf knows only for x86_64 and arm64 where the stack pointer is; see Builder::target");
     else
         return load_form(Shape::load, "u64", 64, dst.number(), context + runtime(regs->stack_pointer), where);
     set(dst.number());
@@ -151,7 +151,7 @@ void Code::syscall_argument(WritableReg dst, Reg context, int number, Where wher
         return load_form(Shape::load, "u64", 64, dst.number(), context + runtime(16 + 8 * (number - 1)), where);
     }
     const Registers *regs = registers_of(builder_.arch_);
-    if (regs == nullptr) return refuse("where arguments are is known of x86_64 and arm64; see Builder::target");
+    if (regs == nullptr) return refuse("rawbpf knows only for x86_64 and arm64 where arguments are; see Builder::target");
     int pointer = regs->function[0];
     if (kind == Context::array && function_.section.find("/sys_enter") != std::string::npos)
         pointer = 0;
@@ -241,7 +241,7 @@ void Code::end_reserve(WritableReg record, Where where) {
 }
 
 void Code::discard(Where where) {
-    if (held_.empty()) return complain(where, "there is no record to discard: discard() belongs into the block of reserve()");
+    if (held_.empty()) return complain(where, "there is no record to discard: call discard() in the block of reserve()");
     const Held held = held_.back();
     use(held.record, where, "bpf_ringbuf_discard");
     call(helper::ringbuf_discard, WritableReg(held.record), 0, where);

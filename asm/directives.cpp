@@ -234,7 +234,8 @@ bool Assembler::initial(const TypeRef &of, std::vector<uint8_t> &out) {
         return true;
     }
     if (each == 0)
-        return fail(p_, "a struct can't be given a value here; its bytes can: make it u8[" + std::to_string(of.size) + "]");
+        return fail(p_,
+                    "a struct can't have a value here, but an array of bytes can: make it u8[" + std::to_string(of.size) + "]");
     const bool is_signed = of.name[0] == 's';
     const Number most = is_signed ? (Number{1} << (each * 8 - 1)) - 1 : (Number{1} << (each * 8)) - 1;
     do {
@@ -269,7 +270,8 @@ bool Assembler::variable(std::string_view section) {
     } else {
         if (!type(of)) return false;
         if (eat('=')) {
-            if (section == ".bss") return fail(p_, "what is in .bss begins as zero; .data and .rodata take values");
+            if (section == ".bss")
+                return fail(p_, "variables in .bss are zero at the start; give values to variables in .data or .rodata");
             if (!initial(of, bytes)) return false;
         }
     }
@@ -334,7 +336,7 @@ bool Assembler::directive(const char *at) {
             if (section.empty()) return fail(name_at, "a program's section can't be empty");
             std::string hint;
             if (options_.section != nullptr && !options_.section(section, hint))
-                warn(section_at, "no loader knows programs of the section `" + section + "`", std::move(hint));
+                warn(section_at, "no loader knows the section name `" + section + "`", std::move(hint));
         }
         if (word == ".function" && std::string_view(p_).starts_with("global")) {
             (void)name();

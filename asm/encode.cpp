@@ -28,7 +28,7 @@ std::string immediate_range(const Form &form) {
 
 std::string describe(Problem problem, const Form &form, const Operands &operands) {
     switch (problem) {
-    case Problem::none: return "nothing is wrong";
+    case Problem::none: return "there is no error";
     case Problem::no_such_register:
         return "there is no register " + number(operands.dst < 0 || operands.dst > 10 ? operands.dst : operands.src) +
                "; they are r0 to r10";

@@ -99,7 +99,8 @@ bool Assembler::term(Number &out, int depth) {
         return true;
     }
     if (auto other = names_.find(word); other != names_.end())
-        return fail(at, "`" + std::string(word) + "` is no number; its address is loaded by rN = " + std::string(word) + " ll");
+        return fail(at,
+                    "`" + std::string(word) + "` isn't a number; to load its address, write rN = " + std::string(word) + " ll");
     Nearest near(word);
     for (auto &[known, number] : constants_) near.offer(known);
     return fail(at, "there is no constant `" + std::string(word) + "`", near.hint_or_register());

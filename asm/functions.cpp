@@ -359,7 +359,7 @@ bool flatten(const Unit &unit, std::vector<Insn> &insns, std::string &why) {
             auto at = starts.find(ref.symbol);
             if ((ref.kind != RefKind::call && ref.kind != RefKind::function) || at == starts.end()) {
                 why = function.name + ": instruction " + std::to_string(ref.insn) + " refers to " + ref.symbol +
-                      ", which has a place only once it is loaded";
+                      ", which has an address only after it is loaded";
                 return false;
             }
             insns[base + ref.insn].imm =

@@ -51,18 +51,18 @@ std::string isa_meaning(const Form &form) {
     const std::string upper = form.register_bits == 32 ? "; the upper half of the register becomes zero" : "";
     const bool with_number = form.shape == Shape::alu_imm || form.shape == Shape::branch_imm;
     const std::string right =
-        with_number ? form.register_bits == 32 ? "the number" : "the number, its sign extended to 64 bits" : "src";
+        with_number ? form.register_bits == 32 ? "the number" : "the number (sign-extended to 64 bits)" : "src";
     switch (form.shape) {
     case Shape::alu_imm:
     case Shape::alu_reg: {
         if (symbol == "=") return "dst = " + right + upper;
         const std::string op = symbol.substr(0, symbol.size() - 1);
         std::string out = "dst = dst " + op + " " + right + ", " + bits + " bits";
-        if (op == "/") out += "; by zero it gives zero";
-        if (op == "%") out += "; by zero dst stays as it is";
+        if (op == "/") out += "; a division by zero gives zero";
+        if (op == "%") out += "; if the divisor is zero, dst keeps its value";
         if (op == "s/" || op == "s%") out += ", signed, rounded towards zero";
-        if (op == "<<" || op == ">>") out += "; a shift by " + bits + " or more by a register takes its low bits";
-        if (op == "s>>") out += "; the sign moves in from above";
+        if (op == "<<" || op == ">>") out += "; a shift by " + bits + " or more by a register uses the low bits of the register";
+        if (op == "s>>") out += "; copies of the sign bit fill the upper bits";
         return out + upper;
     }
     case Shape::negate: return "dst = 0 - dst, " + bits + " bits" + upper;
@@ -83,7 +83,7 @@ std::string isa_meaning(const Form &form) {
     case Shape::load_wide:
         switch (static_cast<Wide>(form.src)) {
         case Wide::number: return "dst = a number of 64 bits; two slots, the second has the upper half";
-        case Wide::map_fd: return "dst = a map, by its descriptor; the loader puts that in";
+        case Wide::map_fd: return "dst = a map, by its file descriptor, which the loader fills in";
         case Wide::map_value: return "dst = the address of a place in the value of an array map of one entry (a global variable)";
         case Wide::btf_id: return "dst = the address of a kernel variable, by its BTF id";
         case Wide::function: return "dst = the address of a function of the program, for helpers that call back";
@@ -93,22 +93,23 @@ std::string isa_meaning(const Form &form) {
         return {};
     case Shape::packet_abs:
         return "r0 = " + bits +
-               " bits of the packet at the offset, in network order turned to the machine's; past its end the program returns 0. "
-               "r6 has the context; r1 to r5 are lost. Legacy";
+               " bits of the packet at the offset, converted from network byte order to the machine's; if they are past its end, "
+               "the program returns 0. r6 must hold the context; r1 to r5 are lost. Legacy";
     case Shape::packet_ind:
-        return "r0 = " + bits + " bits of the packet at src plus the offset, otherwise as packet loads by number. Legacy";
-    case Shape::atomic: return "memory at dst + off " + symbol + " src, " + bits + " bits, at once";
-    case Shape::atomic_fetch:
-        return "the same as its operator, at once, and src takes what was in memory before, " + bits + " bits";
-    case Shape::exchange: return "src and " + bits + " bits of memory at dst + off change places, at once";
+        return "r0 = " + bits + " bits of the packet at src plus the offset; otherwise like a load at a fixed offset. Legacy";
+    case Shape::atomic: return "memory at dst + off " + symbol + " src, " + bits + " bits, atomically";
+    case Shape::atomic_fetch: return "the same as its operator, atomically; src gets the old value of memory, " + bits + " bits";
+    case Shape::exchange: return "src and " + bits + " bits of memory at dst + off are exchanged, atomically";
     case Shape::compare_swap:
-        return "if memory at dst + off is r0, it becomes src; r0 takes what was there, " + bits + " bits, at once";
-    case Shape::load_acquire: return "dst = " + bits + " bits of memory at src + off; nothing later is done before it";
-    case Shape::store_release: return "src into " + bits + " bits of memory at dst + off; nothing earlier is done after it";
-    case Shape::jump: return "goes on off instructions behind the next one";
+        return "if memory at dst + off equals r0, it becomes src; r0 gets the old value of memory, " + bits + " bits, atomically";
+    case Shape::load_acquire:
+        return "dst = " + bits + " bits of memory at src + off; no later access is done before it (acquire)";
+    case Shape::store_release:
+        return "src into " + bits + " bits of memory at dst + off; no earlier access is done after it (release)";
+    case Shape::jump: return "jumps by off instructions, counted from the next one";
     case Shape::jump_long: return "the same with 32 bits of distance, in imm";
-    case Shape::jump_reg: return "goes on at the address in dst, which comes from an insn_array map";
-    case Shape::may_jump: return "a loop's way out: jumps when the kernel says that the loop has run long enough";
+    case Shape::jump_reg: return "jumps to the address in dst, which comes from an insn_array map";
+    case Shape::may_jump: return "the exit of a loop: jumps when the kernel finds that the loop has run too long";
     case Shape::branch_imm:
     case Shape::branch_reg: {
         const bool is_signed = symbol[0] == 's';
@@ -118,13 +119,18 @@ std::string isa_meaning(const Form &form) {
                (is_signed                              ? ", signed"
                 : symbol[0] == '<' || symbol[0] == '>' ? ", unsigned"
                                                        : "") +
-               ": goes on off instructions behind the next one";
+               ": jumps by off instructions, counted from the next one";
     }
-    case Shape::call_helper: return "r0 = a helper of the kernel, by number, of r1 to r5, which are lost (rawbpf helper)";
+    case Shape::call_helper:
+        return "calls a helper function of the kernel, by its number (rawbpf helper): r1 to r5 are its arguments, and lost; r0 = "
+               "its result";
     case Shape::call_local:
-        return "r0 = a function of this program, imm instructions behind the next one, of r1 to r5, which are lost";
-    case Shape::call_kfunc: return "r0 = a function of the kernel, by BTF id, of r1 to r5, which are lost; off picks the module";
-    case Shape::call_reg: return "calls the function whose address is in dst; no kernel takes it";
+        return "calls a function of this program, at imm instructions after the next one: r1 to r5 are its arguments, and lost; "
+               "r0 = its result";
+    case Shape::call_kfunc:
+        return "calls a kernel function (kfunc), by its BTF id; off chooses the module: r1 to r5 are its arguments, and lost; r0 "
+               "= its result";
+    case Shape::call_reg: return "calls the function whose address is in dst; no kernel accepts it";
     case Shape::exit: return "returns r0 to the caller, or to the kernel";
     }
     return {};

@@ -161,7 +161,7 @@ def asm_points_at_mistakes():
                           ("r11 = 1", "no register r11"), ("goto nowhere", "no label"), ("call bpf_map_lookup_elen", "did you mean `bpf_map_lookup_elem`")):
         r = bad(1, message, "asm", written("bad.asm", text + "\nexit\n"), "--hex")
         assert "    | " in r.err and "^" in r.err and "bad.asm:1:" in r.err, r.err
-    bad(1, "place only once it is loaded", "asm", path("prog.asm"), "--hex")
+    bad(1, "address only after it is loaded", "asm", path("prog.asm"), "--hex")
     bad(1, "other.asm` can't be read", "asm", written("inc.asm", '.include "other.asm"\n'))
     written("other.asm", "r0 = 7\nexit\n")
     good("asm", path("inc.asm"))

@@ -57,7 +57,7 @@ def draw_says_what_is_wrong():
     bad(1, r"broken.asm:1:", "draw", written("broken.asm", "wibble\n"))
     bad(1, r"nowhere.o", "draw", path("nowhere.o"))
     bad(1, r"on_exec", "draw", path("count.asm"), "--prog", "none")
-    bad(1, r"there is no instruction in it", "draw", written("empty.asm", ".map m array key u32 value u64 entries 1\n"))
+    bad(1, r"it has no instructions", "draw", written("empty.asm", ".map m array key u32 value u64 entries 1\n"))
     bad(1, r"none/x.svg", "draw", path("count.asm"), "-o", path("none/x.svg"))
 
 

@@ -21,7 +21,7 @@ def engines_asm_registers_and_semicolons():
 @test
 def engines_asm_warnings():
     r = good("asm", "--hex", "-", input=b'.program p "xpd"\ngoto +9\nr0 = *(u64 *)(r10 - 520)\n')
-    for what in ("standard input:1:12: warning: no loader knows programs of the section `xpd`", "hint: did you mean `xdp`?",
+    for what in ("standard input:1:12: warning: no loader knows the section name `xpd`", "hint: did you mean `xdp`?",
                  "2:1: warning: the jump goes to instruction 10", "3:1: warning: 8 bytes at r10 - 520 are outside of the stack",
                  "3:1: warning: the function `p` ends here without an exit or a jump"):
         assert what in r.err, (what, r.err)

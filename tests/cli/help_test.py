@@ -124,13 +124,13 @@ def encode_and_decode_take_instructions_apart():
             raw[f["byte"]:f["byte"] + 4] = n.to_bytes(4, "little")
         assert raw == bytes.fromhex(one["bytes"]), (text, one)
     r = run("decode", "ff 01 00 00 00 00 00 00")
-    assert r.code == 1 and "no instruction has the code 0xff" in r.out, r
+    assert r.code == 1 and "no instruction has the opcode 0xff" in r.out, r
     r = run("decode", "b7 10 00 00 2a 00 00 00")
     assert r.code == 1 and "src is 1, but must be 0" in r.out, r
     bad(1, "lacks 6", "decode", "18 00")
     bad(1, "the last 8 are missing", "decode", "18 00 00 00 01 00 00 00")
     bad(1, "that is no instruction", "encode", "r1 ++ 5")
-    bad(1, "there is no instruction in it", "encode", "")
+    bad(1, "it has no instructions", "encode", "")
 
 
 @test

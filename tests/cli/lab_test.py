@@ -84,7 +84,7 @@ def lab_check_of_whatever_a_student_hands_in():
     for text, said in (("", "is empty"), ("# only\n// comments\n\n", "is empty"), (b"\0" * 3_000_000, "3000000 bytes"),
                        (b"\xff\x1b[31m\0" * 2000, r"lab\.asm:1:1"), ("r0 = foo\n", r"lab\.asm:1:6: there is no map, variable"),
                        ("# Lesson 2: sum\nr0 = 0\nexit\n", "of lesson 2, and this folder is of lesson 3"),
-                       (MAP, "no instruction in it"), ('.program count "socket"\nr0 = 0\nexit\n', "no map, variable or measure counts, and the check needs it"),
+                       (MAP, "it has no instructions"), ('.program count "socket"\nr0 = 0\nexit\n', "no map, variable or measure counts, and the check needs it"),
                        (MAP + '.program count "socket"\nagain:\ngoto again\n', r"lab\.asm:4:1: infinite loop"),
                        (MAP + ".map big array key u32 value u64 entries 400000000\nr0 = 0\nexit\n", "3052 MiB")):
         hand_in(folder, text)

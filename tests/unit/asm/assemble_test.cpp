@@ -151,7 +151,7 @@ TEST_CASE("assemble: a register misspelt is no constant") {
     CHECK(assemble("rax = 8\nexit\n").warning_report() ==
           "asm:1:1: warning: the constant `rax` isn't used; registers are r0 to r10, "
           "and w0 to w10 for their lower halves\n  1 | rax = 8\n    | ^\n"
-          "  hint: .const rax = n says that it is meant to be one\n");
+          "  hint: .const rax = n declares a constant\n");
     CHECK(assemble(".const LIMIT = 8\nexit\n").warnings.empty());
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("assemble: what no verifier takes is warned of, and assembled") {
         CHECK(warned(std::string(access) + "\nexit\n").find("outside of the stack, which is r10 - 512 to r10 - 1") !=
               std::string::npos);
     CHECK(warned("r0 = *(u64 *)(r10 - 512)\n*(u8 *)(r10 - 1) = 1\nr1 = *(u64 *)(r1 - 600)\nexit\n") == "");
-    CHECK(warned(".program p \"xpd\"\nexit\n") == "1:12 warning: no loader knows programs of the section `xpd`\n");
+    CHECK(warned(".program p \"xpd\"\nexit\n") == "1:12 warning: no loader knows the section name `xpd`\n");
     CHECK(warned("a: goto a\n") == "");
     CHECK(warned("call f\nexit\nf: r0 = 1\nexit\n") == "");
 }

@@ -177,7 +177,7 @@ TEST_CASE("builder misuse: the end of a function, and code without a way to it")
               f.ret(0);
               f.mov(r1, 0);
               f.exit();
-          }) == "p: nothing leads here: the code before ends in an exit or a jump, and no label is bound");
+          }) == "p: this code can't be reached: the code before it ends in an exit or a jump, and no label is bound here");
     CHECK(complaint([](Builder &, Code &f) {
               auto end = f.label("end");
               f.jump_if(r1 == 0, end);
@@ -199,7 +199,8 @@ TEST_CASE("builder misuse: keeping what if_ returns") {
     CHECK(complaint([](Builder &, Code &f) {
               auto kept = f.if_(r1 == 0, [&] { f.mov(r2, 1); });
               f.ret(0);
-          }) == "p: the block before hasn't ended: what if_, lookup and reserve return is for .else_ at once, not for keeping");
+          }) ==
+          "p: the block before hasn't ended: use what if_, lookup and reserve return at once, for .else_, and don't keep it");
     CHECK(built([](Builder &, Code &f) { // nested blocks end in their order
               f.if_(r1 == 0, [&] {
                    f.if_(r1 == 1, [&] { f.mov(r2, 1); }).else_([&] { f.mov(r2, 2); });

@@ -53,13 +53,15 @@ TEST_CASE("patterns: argument N, on either machine") {
     };
     CHECK(stack("uprobe/x", Arch::x86_64) == "    r2 = *(u64 *)(r6 + 152)\n");
     CHECK(stack("kretprobe/x", Arch::arm64) == "    r2 = *(u64 *)(r6 + 248)\n");
-    CHECK(stack("kprobe/x", Arch::other) == "p: where the stack pointer is is known of x86_64 and arm64; see Builder::target\n");
+    CHECK(stack("kprobe/x", Arch::other) ==
+          "p: rawbpf knows only for x86_64 and arm64 where the stack pointer is; see Builder::target\n");
     CHECK(stack("fentry/x", Arch::x86_64) == "p: section \"fentry/x\" doesn't see the registers; kprobes and uprobes do\n");
     CHECK(argument("kprobe/x", Arch::x86_64, 7) == "p: argument 7 is on the stack: x86_64 has the first 6 in registers\n");
     CHECK(argument("kprobe/x", Arch::arm64, 9) == "p: argument 9 is on the stack: arm64 has the first 8 in registers\n");
     CHECK(argument("kprobe/x", Arch::x86_64, 0) == "p: argument 0: the first one is 1\n");
     CHECK(argument("fentry/x", Arch::x86_64, 13) == "p: argument 13: a traced function has twelve at most\n");
-    CHECK(argument("kprobe/x", Arch::other, 1) == "p: where arguments are is known of x86_64 and arm64; see Builder::target\n");
+    CHECK(argument("kprobe/x", Arch::other, 1) ==
+          "p: rawbpf knows only for x86_64 and arm64 where arguments are; see Builder::target\n");
     CHECK(argument("kretprobe/x", Arch::x86_64, 1) ==
           "p: when a function returns, its arguments are gone; keep them in a map at its entry\n");
     CHECK(argument("ksyscall/openat", Arch::x86_64, 1).find("syscall_argument") != std::string::npos);
@@ -201,7 +203,7 @@ L4:
     CHECK(built([](Builder &, Code &f) {
               f.discard();
               f.ret(0);
-          }) == "p: there is no record to discard: discard() belongs into the block of reserve()\n");
+          }) == "p: there is no record to discard: call discard() in the block of reserve()\n");
     CHECK(built([](Builder &b, Code &f) { // given back, and then written to
               auto ring = b.ringbuf("ring", 4096);
               f.reserve(r6, ring, 8, [&] {
@@ -209,7 +211,7 @@ L4:
                   f.store<uint64_t>(r6, 1);
               });
               f.ret(0);
-          }) == "p: nothing leads here: the code before ends in an exit or a jump, and no label is bound\n");
+          }) == "p: this code can't be reached: the code before it ends in an exit or a jump, and no label is bound here\n");
     CHECK(built([](Builder &b, Code &f) { // out of the inner block only
               auto ring = b.ringbuf("ring", 4096);
               f.reserve(r6, ring, 8, [&] { f.reserve(r7, ring, 8, [&] { f.discard(); }); });
@@ -271,7 +273,7 @@ L3:
               f.break_();
               f.continue_();
               f.ret(0);
-          }) == "p: break_ without a loop around it\np: continue_ without a loop around it\n");
+          }) == "p: break_ is outside of a loop\np: continue_ is outside of a loop\n");
     CHECK(built([](Builder &, Code &f) {
               f.loop(r1, r1, [] {});
               f.ret(0);
