@@ -6,8 +6,8 @@
 //      packet      as far as it was compared with the packet's end
 //      memory      from 0 to its size
 //
-// A pointer with a variable part must be right for the least and for the greatest that it can be. A load gives a number of which
-// no more is known than its size, unless it is from the stack, or from a map that nobody can write to.
+// A pointer with a variable part must be right for the smallest and for the largest value of that part. Of a loaded number, the
+// verifier knows only the size, unless the load is from the stack, or from a map that nobody can write to.
 #include "runtime/verifier/engine.h"
 
 #include <cstring>

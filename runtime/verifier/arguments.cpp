@@ -1,9 +1,10 @@
-// What a helper is given: each argument is compared with what its prototype (prototypes.def) asks for.
+// Arguments of helpers: compares each argument with what the helper's prototype (prototypes.def) asks for.
 //
 //      bpf_map_update_elem(map, key, value, flags)      map: a map, whose sizes say how long key and value have to be
 //      bpf_probe_read_kernel(dst, size, from)           dst: memory to write to, at least as much as the most that size can be
 //
-// Memory that a helper only writes to need not be initialised. Afterwards it is something.
+// A program need not initialise memory that a helper only writes to. After the call, the memory counts as written, with unknown
+// values.
 #include <algorithm>
 
 #include "asm/attach_types.h"

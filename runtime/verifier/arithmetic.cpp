@@ -4,9 +4,9 @@
 //                                     r1 -= r2    -6 to 5        signed; unsigned it may wrap around, so anything
 //                                     r1 &= 7     0 to 7         no more than the smaller side, and what the bits say
 //
-// A range survives an operation only if no number in it overflows, or (sums, 6.17) if all of them do. Where that isn't sure, the
-// range is given up and only the bits are kept; settle() then deduces what is left. Divisions give up at once, as does the kernel
-// (up to 6.19): the result is anything, even if both sides are known.
+// A range survives an operation only if no number in it overflows, or (sums, 6.17) if all of them do. Otherwise the verifier
+// drops the range and keeps only the known bits; settle() then deduces what it can from these. After a division, the verifier
+// knows nothing about the result, even if it knows both sides; so does the kernel up to 6.19.
 #include "runtime/verifier/arithmetic.h"
 
 #include <algorithm>

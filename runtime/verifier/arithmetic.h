@@ -1,4 +1,4 @@
-// What an arithmetic instruction makes of what is known of its operands: the transfer functions. PURE.
+// The transfer functions: what is known about the result of an arithmetic instruction, from what is known of its operands. PURE.
 #pragma once
 
 #include <cstdint>

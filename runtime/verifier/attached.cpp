@@ -1,4 +1,4 @@
-// The function whose arguments are a program's context, in the kernel's BTF.
+// Finds the function whose arguments are a program's context, in the kernel's BTF.
 //
 //      fentry/vfs_read             FUNC vfs_read                          its parameters; fexit: its result behind them
 //      tp_btf/sched_switch         TYPEDEF btf_trace_sched_switch         a pointer to a prototype, whose first parameter isn't passed
@@ -6,9 +6,9 @@
 //      iter/task                   FUNC bpf_iter_task                     the members of struct bpf_iter__task
 //      struct_ops/init             the member `init` of the struct that the object's map is of
 //
-// The types don't say which pointers may be NULL. For iterators it is in each one's registration (bpf_iter_reg.ctx_arg_info,
-// kernel/bpf/ *_iter.c, net/), for tracepoints in a list of its own (raw_tp_null_args of kernel/bpf/btf.c; since 6.13, and stable
-// kernels).
+// The types don't say which pointers may be NULL. For iterators, the kernel has this in the registration of each iterator
+// (bpf_iter_reg.ctx_arg_info, kernel/bpf/ *_iter.c, net/), for tracepoints in a separate list (raw_tp_null_args of
+// kernel/bpf/btf.c; since 6.13, and stable kernels).
 #include "runtime/verifier/attached.h"
 
 #include "asm/attach_types.h"

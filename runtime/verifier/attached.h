@@ -1,4 +1,4 @@
-// What a program of the kernel's types is attached to: the function whose arguments are its context. PURE.
+// Finds the kernel function that a program is attached to, and whose arguments are its context. PURE.
 #pragma once
 
 #include <string>

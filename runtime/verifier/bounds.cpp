@@ -1,9 +1,9 @@
-// How five views of a number inform each other.
+// How the verifier keeps five descriptions of a number consistent: each tells something about the others.
 //
-// After `if r1 > 7 goto`, the unsigned range of r1 is 0 to 7. That says: the signed range is the same, as 7 isn't negative; the
-// 32-bit ranges are the same, as nothing is above bit 31; the bits 3 to 63 are 0. A verifier that deduces less refuses more. One
-// that deduces something wrong accepts programs that crash, and most of the holes that verifiers had were of this sort. So every
-// line here is a small theorem:
+// After `if r1 > 7 goto`, the unsigned range of r1 is 0 to 7. So the signed range is the same, because 7 isn't negative; the
+// 32-bit ranges are the same, because no bit above bit 31 is set; the bits 3 to 63 are 0. A verifier that deduces too little
+// refuses good programs. One that deduces something wrong accepts programs that crash the kernel; most security holes of
+// verifiers were of this kind. So every line here is a small theorem:
 //
 //      bits -> ranges      no number is below its known ones, none above its known ones and unknown ones together
 //      64 -> 32            if the upper halves of both ends are equal, the lower halves are a range
@@ -11,8 +11,8 @@
 //      32 -> 64            the lower half can't be below its own least: the ends move to the next numbers that have such a half
 //      range -> bits       ends that share their upper bits give those bits to all between
 //
-// One pass may open the way for another, so it goes round three times, as in the kernel (6.17; before 6.8 once, and without 32 ->
-// 64: Deductions).
+// The result of one rule may allow another rule to deduce more, so the code applies all of them three times, as the kernel does
+// (6.17; before 6.8 once, and without 32 -> 64: Deductions).
 #include "runtime/verifier/bounds.h"
 
 #include <algorithm>

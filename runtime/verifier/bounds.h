@@ -1,4 +1,4 @@
-// What is known of a number: five views of one value, each of which can know what the others can't. PURE.
+// What the verifier knows about a number: five descriptions of one value, each of which may tell more than the others. PURE.
 //
 //      bits        a multiple of 8; bit 3 is set        (Tnum)
 //      u64, s64    from 1 to 100; from -5 to 5

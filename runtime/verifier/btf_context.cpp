@@ -1,4 +1,4 @@
-// A context that is the arguments of a function: 8 bytes each.
+// The context of programs that get the arguments of a function: 8 bytes for each argument.
 //
 //      fentry/vfs_read(struct file *, char *, size_t, loff_t *)
 //      r2 = *(u64 *)(r1 + 0)       a struct file
@@ -6,7 +6,7 @@
 //      r4 = *(u64 *)(r1 + 24)      a pointer to a number: a number
 //      r5 = *(u64 *)(r1 + 32)      refused; fexit: the result
 //
-// As btf_ctx_access() of kernel/bpf/btf.c.
+// The kernel does this in btf_ctx_access() of kernel/bpf/btf.c.
 #include <algorithm>
 
 #include "asm/attach_types.h"

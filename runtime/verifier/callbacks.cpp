@@ -5,11 +5,13 @@
 //      path 1    the helper has returned: f wasn't called, or not again          goes on behind the call
 //      path 2    the helper calls f, in a frame of its own, with its arguments   at f's exit: back to the call itself
 //
-// At f's exit the path is at the call once more, with the same registers and what f did to the stack, and splits again. It ends
-// when the call has seen as much before (prune.cpp): numbers that decided nothing are forgotten first (widen()), or a counter
-// that f keeps in the stack would make each round another one. Kernels before 6.7 looked at f once.
+// At f's exit, the path is at the call again, with the same registers and with the changes that f made to the stack, and splits
+// again. It ends when an earlier state at the call covers this one (prune.cpp). Before the comparison, the verifier forgets
+// numbers that decided nothing (widen()); otherwise a counter that f keeps on the stack would make each round a new state.
+// Kernels before 6.7 verified f once.
 //
-// A timer's function isn't called by the helper, but later, by itself: it is a program of its own, which finds nothing held.
+// The helper doesn't call a timer's function; the kernel calls it later. So the verifier treats it as a separate program, which
+// holds no locks or references.
 #include "asm/kinds.h"
 #include "asm/map_types.h"
 #include "runtime/verifier/engine.h"

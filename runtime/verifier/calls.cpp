@@ -1,11 +1,11 @@
 // Calls and returns.
 //
-//      a helper             arguments are checked; r0 is what it gives; r1 to r5 are lost
+//      a helper             arguments are checked; r0 is the result; r1 to r5 are lost
 //      a static function    a new frame: its r1 to r5 are the caller's; walked anew at every call
 //      a global function    arguments are checked against its types; it was walked once, by itself, with any arguments
 //
-// Some helpers give something that has to be given back (a ring buffer's record): every path has to do so before it ends. Some
-// move the packet: then no pointer into it is good any more.
+// Some helpers acquire something (a ring buffer's record) that every path must release before it ends. Some move the packet:
+// after such a call, no older pointer into the packet is valid.
 #include <algorithm>
 
 #include "asm/attach_types.h"

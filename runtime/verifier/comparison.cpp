@@ -1,13 +1,13 @@
-// Comparisons are where a program tells the verifier something.
+// Comparisons: what the verifier learns about the two sides on each branch.
 //
 //      r1: 0 to 100                if r1 > 7 goto big
 //            falls through:  r1 is 0 to 7            goes to big:  r1 is 8 to 100
 //
-// Of two registers both learn: if r1 < r2, then r1 is less than the most that r2 can be, and r2 more than the least that r1 can
-// be. All that is needed are four relations, ==, !=, <=, <, and the test of bits; the others are the same with the sides swapped
-// or the truth turned round: "not (a > b)" is a <= b, and "a >= b" is b <= a.
+// A comparison of two registers tells something about both: if r1 < r2, then r1 is less than the largest value of r2, and r2 is
+// greater than the smallest value of r1. The code needs only four relations, ==, !=, <=, <, and the test of bits. The others are
+// the same relations with the sides swapped or negated: "not (a > b)" is a <= b, and "a >= b" is b <= a.
 //
-// Before 6.8 the kernel compared ranges with constants only; Deductions::shared_refine says which it is.
+// Before 6.8 the kernel compared ranges with constants only; Deductions::shared_refine says which of the two applies.
 #include "runtime/verifier/comparison.h"
 
 #include <algorithm>

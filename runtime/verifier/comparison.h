@@ -1,4 +1,4 @@
-// What a comparison says of its two sides: which way it goes, if that is sure, and what is known on either way. PURE.
+// What a comparison tells about its two sides: which way it goes, if that is certain, and what holds on either way. PURE.
 #pragma once
 
 #include <cstdint>

@@ -5,10 +5,10 @@
 //      xdp          struct xdp_md          reads of 4 bytes; data and data_end are pointers
 //      tc           struct __sk_buff       reads, also of parts; writes to some
 //
-// Those of networking don't exist in memory: the kernel rewrites each access to its own structs, which is why offset and size
-// have to match a member, and why a pointer has 32 bits in some of them and 64 in the register. Each is a table of its members
-// here. The layout is that of include/uapi/linux/bpf.h; who may write what is in each type's is_valid_access()
-// (net/core/filter.c, kernel/bpf/cgroup.c, kernel/trace/bpf_trace.c of 6.18).
+// The structs of networking programs don't exist in memory: the kernel rewrites each access into an access to its own structs. So
+// offset and size must match a member, and a pointer has 32 bits in some of these structs and 64 bits in the register. This file
+// has a table of members for each struct. The layout is that of include/uapi/linux/bpf.h; who may write what is in each type's
+// is_valid_access() (net/core/filter.c, kernel/bpf/cgroup.c, kernel/trace/bpf_trace.c of 6.18).
 #include "runtime/verifier/context.h"
 
 #include <span>

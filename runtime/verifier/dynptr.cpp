@@ -1,9 +1,10 @@
-// Dynptrs: pointers whose bounds are checked while the program runs. 16 bytes of the stack that only helpers may touch.
+// Dynptrs: pointers whose bounds the kernel checks while the program runs. A dynptr is 16 bytes of the stack that only helpers
+// may access.
 //
 //      bpf_dynptr_from_mem(value, 16, 0, &d)     d: two slots, made here; anything that was there is gone
 //      bpf_dynptr_data(&d, 0, 8)                 a slice: 8 bytes, or NULL; good for as long as d is
 //      *(u64 *)(r10 - 8) = 0                     overwrites half of it: d is gone, and its slices with it
-//      bpf_ringbuf_reserve_dynptr(...)           one that has to be given back: it can't be overwritten
+//      bpf_ringbuf_reserve_dynptr(...)           one that the program must release: it can't be overwritten
 //
 // A dynptr at r10 - 16 has its first slot at -16 and its second at -8 (kernel/bpf/verifier.c, mark_stack_slots_dynptr()).
 #include "runtime/verifier/engine.h"

@@ -1,4 +1,4 @@
-// The loop at the verifier's heart.
+// The main loop of the verifier.
 //
 //      take up a state  ->  look at its next instruction  ->  the state after it  ->  the next instruction ...
 //             ^                     |                                                        |
@@ -6,10 +6,11 @@
 //             |                one side goes on, the other waits                             this path is done
 //             +------------------------------------------------------------------------------+
 //
-// A state is what is known of all registers and of the stack. The verifier runs the program on knowledge instead of on numbers:
-// every path, each with all that may happen on it. A program is accepted when every path has ended and no instruction on any of
-// them could do harm. As paths multiply, two things keep it finite: paths that meet in states that are alike are followed once
-// (prune.cpp), and after a million instructions it gives up.
+// A state is what the verifier knows about all registers and the stack. The verifier executes the program with such states
+// instead of numbers: it follows every path, with all values that are possible on it. It accepts a program when every path has
+// ended and no instruction on any path can do harm. Two things limit the number of paths: when a path comes to a state that an
+// earlier one covers, the verifier doesn't follow it any further (prune.cpp), and after a million instructions the verifier gives
+// up.
 #include "runtime/verifier/engine.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-// The verifier at work on one function. Private to the room.
+// The verification of one function. Private to this folder.
 //
 //      engine.cpp     the loop: takes up a state, looks at one instruction after the other, ends paths
 //      numbers.cpp    arithmetic and moves          jumps.cpp      comparisons
 //      access.cpp     loads and stores              stack.cpp      those of the stack
 //      arguments.cpp  helpers' arguments            calls.cpp      calls of helpers and functions, returns
-//      prune.cpp      what was known before
+//      prune.cpp      states that were seen before
 #pragma once
 
 #include <cstdint>

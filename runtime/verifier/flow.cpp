@@ -1,4 +1,4 @@
-// The first look at a program, before any value is followed.
+// The checks of a program's structure, before the verifier follows any value.
 //
 //      1. where functions begin: at 0, and where a call goes to            each has to end in exit or a jump
 //      2. that every jump stays inside of its function                     "jump out of range from insn 3 to 9"
@@ -6,9 +6,9 @@
 //      4. that every instruction can be reached                            "unreachable insn 2"
 //      5. which registers are read later                                   bit sets, backwards until nothing changes
 //
-// The last is what lets two states count as equal although they differ: what nobody reads again doesn't matter. It is the same
-// analysis that compilers allocate registers with (liveness): a register is needed before an instruction if the instruction reads
-// it, or if it is needed afterwards and the instruction doesn't overwrite it.
+// Because of step 5, two different states may count as equal: a register that no later instruction reads doesn't matter.
+// Compilers use the same analysis (liveness) to allocate registers: a register is needed before an instruction if the instruction
+// reads it, or if it is needed afterwards and the instruction doesn't overwrite it.
 #include "runtime/verifier/flow.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What can be told of a program without following values: functions, targets of jumps, registers that are still needed. PURE.
+// What the verifier finds out before it follows any value: functions, jump targets, registers that are still needed. PURE.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Following is the engine's work (engine.cpp) without its choices: one instruction, then the side that the run took.
+// The follower does the engine's work (engine.cpp) along one run: at a branch it takes only the side that the run took.
 //
-// Going back costs nothing until a caller asks what is known there. Then the follower takes the nearest earlier state that it
-// kept, and follows the path from there again, with the recorded branches.
+// A step back costs nothing until a caller asks what the verifier knows there. Then the follower takes the nearest earlier state
+// that it kept, and follows the path from there again, along the recorded branches.
 #include "runtime/verifier/follow.h"
 
 #include <algorithm>

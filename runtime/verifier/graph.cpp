@@ -1,14 +1,14 @@
-// Lists and trees of objects of the program's own.
+// Lists and trees of objects that the program allocates.
 //
 //      struct node { int n; struct bpf_rb_node link; };
 //      struct bpf_rb_root root __contains(node, link);      in a map's value or an object, beside a lock
 //
-//      n = bpf_obj_new(...)            n is owned: it has to be given back
+//      n = bpf_obj_new(...)            n is owned: the program must release it
 //      bpf_spin_lock(&lock)
-//      bpf_rbtree_add(&root, &n->link) the tree owns it: n is shared, good while the lock is held
-//      bpf_spin_unlock(&lock)          n is nothing any more
+//      bpf_rbtree_add(&root, &n->link) the tree owns it: n is shared, valid while the lock is held
+//      bpf_spin_unlock(&lock)          n is invalid
 //
-// A program that takes a node out owns it again. A tag at the member says what a root contains ("contains:node:link").
+// A program that removes a node owns it again. A tag at the member says what a root contains ("contains:node:link").
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

@@ -1,15 +1,15 @@
-// Iterators that a program drives itself: 8 bytes of the stack or more that only the kernel's functions may touch.
+// Open-coded iterators: 8 or more bytes of the stack that only kernel functions may access.
 //
 //      bpf_iter_num_new(&it, 0, 10)
-//      l: r0 = bpf_iter_num_next(&it)     two paths: r0 is NULL, and the iterator is at its end for ever;
+//      l: r0 = bpf_iter_num_next(&it)     two paths: r0 is NULL, and the iterator stays at its end;
 //         if r0 == 0 goto out                        r0 is another element
 //         ...                                        goes back to l, again and again
 //         goto l
-//      out: bpf_iter_num_destroy(&it)     has to be done on every path
+//      out: bpf_iter_num_destroy(&it)     every path must call it
 //
-// The verifier doesn't know how many rounds the loop has, and doesn't need to: it stops when a round adds nothing new to what is
-// known at l (prune.cpp compares such a state with those before it on the same path). For that to come soon, numbers that have
-// decided nothing are forgotten each time (widen()): a counter would be another one in each round.
+// The verifier doesn't need to know how many rounds the loop has: it stops when a round adds nothing new to what it knows at l
+// (prune.cpp compares such a state with the earlier ones on the same path). To get there soon, it forgets numbers that have
+// decided nothing after each round (widen()); otherwise a counter would make each round a new state.
 #include <algorithm>
 
 #include "runtime/verifier/engine.h"

@@ -1,11 +1,12 @@
-// Comparisons: where a path splits, and what either side learns.
+// Conditional jumps: where a path splits, and what the verifier learns on either side.
 //
 //      if r0 == 0 goto out          r0: map_value_or_null        out: r0 is 0          here: r0 is map_value
 //      if r4 > r3 goto out          r4: packet + 14, r3: its end out: nothing          here: 14 bytes are inside of the packet
 //      if r1 > 7 goto out           r1: 0 to 100                 out: 8 to 100         here: 0 to 7
 //
-// What is learnt of one register holds for its copies, too: those with its id. If the comparison can go only one way, the other
-// side is never looked at; then the numbers that decided it matter (Walk::need), as with others it might have gone there.
+// What the verifier learns about a register holds for its copies, too: the registers with the same id. If the comparison can go
+// only one way, the verifier never follows the other side; then the numbers that decided this matter (Walk::need), because with
+// other numbers the program might go there.
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

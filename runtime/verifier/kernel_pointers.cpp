@@ -2,13 +2,13 @@
 //
 //      struct v { struct task_struct __kptr *task; };
 //
-//      r1 = v->task                       may be NULL; may be taken by somebody else at any time: it can be read, in an RCU section
+//      r1 = v->task                       may be NULL; another program may take it at any time: it can be read, in an RCU section
 //                                         more, if its objects are freed only after one
 //      r0 = bpf_kptr_xchg(&v->task, p)    p, which the program owned, is the map's; what was there is the program's: it has to be
 //                                         given back
 //
-// Fields tagged __kptr_untrusted take any pointer, and give one that can only be read. (map_kptr_match_type(), btf_ld_kptr_type()
-// of kernel/bpf/verifier.c.)
+// A program may store any pointer in a field with the tag __kptr_untrusted; what it loads from there it can only read.
+// (map_kptr_match_type(), btf_ld_kptr_type() of kernel/bpf/verifier.c.)
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

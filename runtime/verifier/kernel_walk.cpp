@@ -1,12 +1,12 @@
-// Reads through a struct of the kernel, as its BTF describes it.
+// Reads of members of kernel structs, by the kernel's BTF.
 //
 //      task + 1512, 8 bytes     task_struct.mm: a pointer to mm_struct       the load gives such a pointer
 //      task + 1176, 4 bytes     task_struct.pid: a number
 //      task + 1514, 8 bytes     neither the pointer nor anything else        refused
 //
-// The kernel lets a program read all of an object: a fault there is caught, and gives 0. What the types decide is only what the
-// load gives. Only some pointers are more than readable: those that a trusted object surely keeps alive. kInherited has them; the
-// compiler of the kernel can't say it in BTF yet (BTF_TYPE_SAFE_* of kernel/bpf/verifier.c; btf_struct_walk() of
+// The kernel lets a program read all of an object: it catches a fault there, and the load gives 0. The types only decide what the
+// load gives. Most loaded pointers may only be read. Those that a trusted object surely keeps alive may be used for more:
+// kInherited lists them, because BTF can't express this yet (BTF_TYPE_SAFE_* of kernel/bpf/verifier.c; btf_struct_walk() of
 // kernel/bpf/btf.c).
 #include "runtime/verifier/kernel_walk.h"
 

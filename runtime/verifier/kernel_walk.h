@@ -1,4 +1,4 @@
-// Where a pointer to a struct of the kernel leads. PURE.
+// What a program gets when it reads through a pointer to a kernel struct. PURE.
 #pragma once
 
 #include <cstdint>

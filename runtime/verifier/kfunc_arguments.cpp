@@ -1,4 +1,4 @@
-// The arguments of functions of the kernel. BTF has their types; suffixes of the parameters' names say more:
+// The arguments of kernel functions (kfuncs). BTF has their types; suffixes of the parameters' names say more:
 //
 //      void *buf, u32 buf__sz       memory of so many bytes               u64 flags__k          a constant
 //      struct foo *p__nullable      NULL will do                          const char *s__str    a constant string

@@ -1,10 +1,10 @@
-// Calls of functions of the kernel (kfuncs): named by the program, typed by the kernel's BTF.
+// Calls of kernel functions (kfuncs): the program has the name, the kernel's BTF has the types.
 //
-//      r1 = task; r0 = bpf_task_acquire(r1)      arguments: kfunc_arguments.cpp     r0: a task_struct, or NULL, to be given back
+//      r1 = task; r0 = bpf_task_acquire(r1)      arguments: kfunc_arguments.cpp     r0: a task_struct, to be released, or NULL
 //      bpf_rcu_read_lock()                       the path is in an RCU section now
 //      r0 = bpf_obj_new_impl(type, 0)            an object of the program's own
 //
-// What types can't say, whether something is acquired, released, or may sleep, stands in kfuncs.def.
+// kfuncs.def has what the types can't express: whether a function acquires or releases something, or may sleep.
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

@@ -1,4 +1,4 @@
-// Finds a kernel function's row. The rows stand in kfuncs.def, sorted by name.
+// Finds a kernel function's row. The rows are in kfuncs.def, sorted by name.
 #include "runtime/verifier/kfuncs.h"
 
 #include <algorithm>

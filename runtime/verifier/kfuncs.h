@@ -1,4 +1,4 @@
-// What the verifier knows of functions of the kernel beside their types: kfuncs.def. PURE.
+// What the verifier knows about kernel functions beside their types: kfuncs.def. PURE.
 #pragma once
 
 #include <cstdint>

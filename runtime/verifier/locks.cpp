@@ -1,10 +1,11 @@
 // Locks and critical sections: spin locks, RCU sections, sections without preemption or interrupts.
 //
 //      bpf_spin_lock(&v->lock)      v: a value of a map, or an object of the program's own, that has one lock, at a known offset
-//      v->n += 1;                   nothing else may be called
-//      bpf_spin_unlock(&v->lock)    of the same value: told by the id that every pointer to it has
+//      v->n += 1;                   no other function may be called
+//      bpf_spin_unlock(&v->lock)    must be of the same value: all pointers to a value have the same id
 //
-// One lock at a time. All of them have to be given back before the program ends, or calls another one.
+// A program may hold one lock at a time. It must release the lock and leave all sections before it ends or makes a tail call, and
+// it can't call a global function while it holds a lock.
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

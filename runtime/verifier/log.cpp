@@ -7,7 +7,7 @@
 //      R0 invalid mem access 'map_value_or_null'
 //      processed 7 insns (limit 1000000)
 //
-// The kernel's own has all paths, in the order in which it walked them; this has the one that matters.
+// The kernel's log has all paths, in the order in which the verifier walked them; this log has only the path to the verdict.
 #include "asm/print.h"
 #include "runtime/base/format.h"
 #include "runtime/verifier/print.h"

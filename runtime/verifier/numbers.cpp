@@ -5,7 +5,7 @@
 //      pointer - pointer   a number
 //      pointer * 8         refused: what would that be a pointer to?
 //
-// Copies are linked: after r2 = r1 both have one id, and what a comparison says of one of them is known of the other.
+// Copies are linked: after r2 = r1, both have the same id, and what a comparison tells about one of them holds for the other.
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

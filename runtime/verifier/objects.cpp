@@ -1,4 +1,4 @@
-// Pointers to structs of the kernel, and to what programs see in their place.
+// Pointers to kernel structs, and to the structs that programs see instead of them.
 //
 //      object        a struct in the kernel's BTF: reading follows its types (kernel_walk.cpp); a fault gives 0, so that even a
 //                    pointer that may be dangling can be read. What it may not be is passed on
@@ -6,7 +6,7 @@
 //      flow_keys     struct bpf_flow_keys: 56 bytes
 //      buffer        as many bytes as the one who attaches the program has: any offset that is known will do
 //
-// Trust is what decides what may be done with an object: see enum Trust.
+// Trust decides what a program may do with an object: see enum Trust.
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

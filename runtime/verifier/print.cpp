@@ -1,4 +1,4 @@
-// Values as the kernel's log writes them, so that what reads its log reads ours.
+// Prints values as the kernel's log does, so that programs that read its log can read ours.
 //
 //      R1=ctx()  R2=scalar(umax=255,var_off=(0x0; 0xff))  R0=map_value_or_null(id=1,map=counts,ks=4,vs=8)  R10=fp0
 #include "runtime/verifier/print.h"

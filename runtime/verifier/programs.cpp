@@ -1,6 +1,6 @@
-// What a verdict depends on by the type of program, one row a type: which helpers, how packets may be used, what may be returned,
-// and what the context is called. The last is one table for two uses: a function of the kernel that wants "the context" names one
-// of these structs, and so does a global function of the program.
+// What a verdict depends on by the type of program, one row for each type: which helpers it may call, how it may use packets,
+// what it may return, and the name of its context. The name has two uses: a kernel function that takes the context names one of
+// these structs, and so does a global function of the program.
 //
 // Sources: resolve_prog_type(), may_access_direct_pkt_data(), check_return_code() of kernel/bpf/verifier.c and bpf_ctx_convert of
 // kernel/bpf/btf.c, 6.18.

@@ -1,4 +1,4 @@
-// Finds a helper's row. The rows stand in prototypes.def.
+// Finds a helper's row. The rows are in prototypes.def.
 #include "runtime/verifier/prototypes.h"
 
 namespace rawbpf::inline v0::verifier {

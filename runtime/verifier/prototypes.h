@@ -1,4 +1,4 @@
-// What the verifier knows of helpers, from prototypes.def. PURE.
+// What the verifier knows about helpers, from prototypes.def. PURE.
 #pragma once
 
 #include <array>

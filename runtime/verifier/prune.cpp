@@ -1,21 +1,22 @@
-// Pruning: a path that comes to where another one was, and knows as much as that one did, need not be followed.
+// Pruning: when a path comes to an instruction where an earlier path was, and its state is covered by that path's state, the
+// verifier need not follow it any further.
 //
 //      first path:    r1: 0 to 100 at instruction 7      all that follows was found to be good
 //      second path:   r1: 5 to 10 at instruction 7       each of its numbers is one of the first path's: good, too
 //
-// States are kept where paths may meet (Flow::meets), and compared: the old state must allow everything that the new one allows.
-// What makes this useful is knowing what doesn't matter:
+// The verifier keeps states where paths may meet (Flow::meets), and compares: the old state must allow everything that the new
+// one allows. To find more matches, it ignores what doesn't matter:
 //
 //      a register that nobody reads afterwards        (Flow::needed)
 //      a number that decided nothing                  on no path from the old state did it choose a branch, a size or a place in
 //                                                     memory, so that any other number had led to the same verdict
 //
-// For the second, every value has a node, which knows the values it was made of. When a number is used to decide something, its
-// node and all before it are marked (Walk::need). The kernel finds the same numbers by going back through the instructions of
-// the path (mark_chain_precision()); a graph of values has the answer at hand.
+// For the second, every value has a node, which refers to the values that it was computed from. When a number decides something,
+// the verifier marks its node and all nodes before it (Walk::need). The kernel finds the same numbers by going back through the
+// instructions of the path (mark_chain_precision()).
 //
-// An old state from which a path is still being walked is this path's own past. If nothing at all is different now, the loop will
-// never end, and the program is refused.
+// An old state whose paths haven't all ended is on the current path itself. If nothing at all has changed since that state, the
+// loop never ends, and the verifier refuses the program.
 #include <algorithm>
 
 #include "runtime/verifier/engine.h"

@@ -1,4 +1,4 @@
-// What kernels do differently, so that a verdict depends on the version: one row a difference. PURE.
+// The differences between kernel versions that a verdict depends on: one row for each difference. PURE.
 #pragma once
 
 #include <cstdint>

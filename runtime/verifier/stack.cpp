@@ -1,12 +1,12 @@
-// The stack: 512 bytes below r10, of which the verifier knows each.
+// The stack: 512 bytes below r10. The verifier tracks every byte.
 //
 //      *(u64 *)(r10 - 8) = r6        the slot holds r6's value: reading it gives it back, a pointer as a pointer
-//      *(u32 *)(r10 - 16) = 5        half a slot holds 5; what was in the other half is something
-//      *(u8 *)(r10 - 20) = r1        a byte is something
-//      r2 = r10; r2 += r3            an offset that isn't known: all that it may hit is something afterwards
+//      *(u32 *)(r10 - 16) = 5        half a slot holds 5; a value in the other half becomes unknown
+//      *(u8 *)(r10 - 20) = r1        a byte has an unknown value
+//      r2 = r10; r2 += r3            an unknown offset: a store makes all bytes that it may hit unknown
 //
-// Slots are aligned to 8 bytes, so accesses of the stack have to be aligned to their size. Bytes that nothing was written to
-// can't be read, since they hold what other functions left there; kernels since 6.3 let privileged programs read them (rules.h).
+// Slots are aligned to 8 bytes, so accesses of the stack must be aligned to their size. A program can't read bytes that it never
+// wrote, since they hold what other functions left there; kernels since 6.3 let privileged programs read them (rules.h).
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

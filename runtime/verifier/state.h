@@ -1,4 +1,4 @@
-// All that is known at one point of one path: registers and stack of every frame, references held, the lock held. PURE.
+// All that the verifier knows at one point of one path: registers and stack of every frame, references held, the lock held. PURE.
 #pragma once
 
 #include <array>

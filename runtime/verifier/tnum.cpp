@@ -1,7 +1,7 @@
-// What arithmetic does to bits of which some are unknown.
+// Arithmetic with numbers of which some bits are unknown (tnums).
 //
-// Bitwise operations treat each bit by itself: of `a & b` a bit is known to be 0 where one side's is. Addition is harder, as an
-// unknown bit may or may not carry into all bits above it. It helps to look at the two extremes:
+// Bitwise operations treat each bit by itself: a bit of `a & b` is known to be 0 if that bit of either side is. Addition is
+// harder, because an unknown bit may carry into all bits above it. The two extremes help:
 //
 //      a = 0?1   b = 001        least:  001 + 001 = 010        a bit that is the same in both extremes, and that no carry from an
 //                               most:   011 + 001 = 100        unknown bit can reach, is known; xor of the two shows the others

@@ -1,4 +1,4 @@
-// Tnum, a "tristate number": of each bit of a 64-bit value it is known that it is 0, that it is 1, or nothing. PURE.
+// Tnum, a "tristate number": each bit of a 64-bit value is known to be 0, known to be 1, or unknown. PURE.
 //
 //      r1 = *(u8 *)(r0 + 0)     00...0 ????????     value 0, mask 0xff: the upper 56 bits are known to be 0
 //      r1 <<= 2                 00...? ??????00     the two lowest are known to be 0, too

@@ -1,6 +1,6 @@
-// Reads from an object's BTF what changes a verdict.
+// Reads from an object's BTF what a verdict depends on.
 //
-//      struct { struct bpf_spin_lock lock; int n; }    bytes 0 to 3 of such a value can't be read or written, but locked
+//      struct { struct bpf_spin_lock lock; int n; }    a program can't read or write bytes 0 to 3 of such a value, only lock them
 //      int sum(struct xdp_md *ctx, int n)              a global function: verified once, for any n
 #include "runtime/verifier/types.h"
 

@@ -1,4 +1,4 @@
-// What the verifier has to know of an object's types: where the kernel's own structs lie in maps' values, and which functions
+// What the verifier must know about an object's types: where the kernel's own structs lie in maps' values, and which functions
 // are global. PURE.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a register or a stack slot holds, as far as it is known. PURE.
+// What the verifier knows about the content of a register or a stack slot. PURE.
 //
 //      number       Bounds                                         r1 = 5; what a load or a helper gave
 //      pointer      a kind, a fixed offset, and a variable one     r0: map_value, off 8, plus something from 0 to 7

@@ -1,10 +1,10 @@
-// The verifier of our own: says whether a kernel would take a program, and why not, without asking one. PURE.
+// rawbpf's own verifier: tells whether a kernel would accept a program, and why not, without asking a kernel. PURE.
 //
 //      instructions, maps, types of the object, a kernel's version  ->  a verdict and the walk that led to it
 //
 // It is a model of the kernel's verifier (kernel/bpf/verifier.c), in the same words, for reading and for explaining. It never
-// guesses: where a program uses something that isn't modelled, the verdict is "not decided", with its name. The model has all
-// privileges: what the kernel refuses for lack of them alone is accepted here.
+// guesses: if a program uses something that the model lacks, the verdict is "not decided", with its name. The model has all
+// privileges: it accepts what the kernel refuses only because privileges are missing.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Paths through the walk, and marks on the values that matter. See walk.h and prune.cpp.
+// Finds paths in the walk, and marks the values that matter. See walk.h and prune.cpp.
 #include "runtime/verifier/walk.h"
 
 #include <algorithm>
