@@ -83,8 +83,8 @@ std::string lacking(std::span<const Capability> needed, const Facts &facts) {
     const std::string short_of = facts.own->has(Capability::sys_admin) ? "" : names_of(needed, *facts.own, &Named::name, ", ");
     if (short_of.empty()) {
         if (facts.first_user_namespace.value_or(true)) return {};
-        return "the capabilities are all here, but of a user namespace (a container's?), and bpf(2) counts those of the first "
-               "only: run it outside";
+        return "this process has all capabilities, but only in its own user namespace (a container's?), and bpf(2) counts those "
+               "of the first one only: run it outside";
     }
     bool newer = false; // than the capabilities of 5.8
     for (Capability capability : needed) newer = newer || capability == Capability::bpf || capability == Capability::perfmon;
@@ -101,11 +101,11 @@ std::string refusal_hint(std::span<const Capability> needed, const Facts &facts,
     const std::string_view rest = "a security module, lockdown or a seccomp filter";
     const std::string who = others.empty() ? std::string(rest) : format("{}, {}", others, rest);
     if (!facts.own)
-        return format("{} or CAP_SYS_ADMIN would be needed, and which capabilities are here isn't known; {} can refuse it, too",
-                      names, who);
-    return format("{} {}, so it isn't capabilities that are lacking: {} can refuse it",
-                  facts.own->has(Capability::sys_admin) ? "CAP_SYS_ADMIN" : names,
-                  needed.size() > 1 && !facts.own->has(Capability::sys_admin) ? "are here" : "is here", who);
+        return format(
+            "needs {} or CAP_SYS_ADMIN, and rawbpf couldn't read which capabilities this process has; {} can refuse it, too",
+            names, who);
+    return format("this process has {}, so no capability is missing: {} can refuse it",
+                  facts.own->has(Capability::sys_admin) ? "CAP_SYS_ADMIN" : names, who);
 }
 
 std::string refusal_hint(std::initializer_list<Capability> needed, std::string_view others) {
@@ -115,9 +115,9 @@ std::string refusal_hint(std::initializer_list<Capability> needed, std::string_v
 std::string hidden_addresses_hint(const Facts &facts) {
     const std::array needed{Capability::syslog};
     if (facts.kptr_restrict == 2)
-        return "kernel.kptr_restrict is 2, which hides them from everybody: sysctl kernel.kptr_restrict=1";
+        return "kernel.kptr_restrict is 2, which hides them from every user: sysctl kernel.kptr_restrict=1";
     std::string words = lacking(needed, facts);
-    if (words.empty()) words = facts.own ? "CAP_SYSLOG is here, so something else hides them" : "CAP_SYSLOG would be needed";
+    if (words.empty()) words = facts.own ? "this process has CAP_SYSLOG, so something else hides them" : "needs CAP_SYSLOG";
     if (facts.kptr_restrict) append(words, " (kernel.kptr_restrict is {})", *facts.kptr_restrict);
     return words;
 }

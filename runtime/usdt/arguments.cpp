@@ -37,11 +37,11 @@ constexpr Dialect kDialects[] = {
     {EM_RISCV, false, false, false, false}, {EM_S390, true, false, false, true},
 };
 
-constexpr std::string_view kNotUnderstood = "its place isn't understood";
+constexpr std::string_view kNotUnderstood = "rawbpf doesn't understand its location";
 constexpr std::string_view kNoRegister = "it names no register of this machine";
-constexpr std::string_view kVector = "it is in a floating point register, which isn't among those that a program sees";
+constexpr std::string_view kVector = "it is in a floating point register, which a BPF program can't read";
 constexpr std::string_view kThreadLocal = "it is relative to a segment register: a thread-local variable";
-constexpr std::string_view kUnresolved = "it lies at a symbol's address";
+constexpr std::string_view kUnresolved = "it is at the address of a symbol";
 
 constexpr size_t kLongestSymbol = 1024; // so that looking for those of a hostile file ends
 
@@ -283,8 +283,8 @@ void find_symbols(const elf::Elf &elf, std::vector<Found> &wanted) {
 void place_symbol(Argument &argument, const Found &found, const elf::Elf &elf, uint64_t site) {
     Location &l = argument.location;
     if (found.count != 1) {
-        argument.problem = found.count == 0 ? "it lies at the address of a symbol that the file doesn't name"
-                                            : "it lies at the address of a symbol, of which the file has several";
+        argument.problem = found.count == 0 ? "it is at the address of a symbol that the file doesn't define"
+                                            : "it is at the address of a symbol, and the file has several symbols of that name";
         return;
     }
     const uint64_t target = found.value + static_cast<uint64_t>(l.offset);
@@ -301,7 +301,7 @@ void place_symbol(Argument &argument, const Found &found, const elf::Elf &elf, u
     } else if (elf.type() == ET_EXEC) {
         distance = target; // an array's address beside a register: only where nothing moves
     } else {
-        argument.problem = "it lies at a symbol's address and a register's, in a file that is loaded anywhere";
+        argument.problem = "its address is the sum of a symbol and a register, in a position-independent file";
         return;
     }
     l.displacement = static_cast<int64_t>(distance);
@@ -348,7 +348,7 @@ Argument parse_argument(std::string_view spec, uint16_t machine) {
     const uint64_t bytes = *size < 0 ? 0 - static_cast<uint64_t>(*size) : static_cast<uint64_t>(*size);
     const bool fits = out.is_float ? bytes == 4 || bytes == 8 : bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
     if (!fits) {
-        out.problem = "its size is none that a program reads at once (1, 2, 4, 8 bytes)";
+        out.problem = "its size isn't 1, 2, 4 or 8 bytes";
         return out;
     }
     out.size = static_cast<uint8_t>(bytes);
@@ -357,7 +357,7 @@ Argument parse_argument(std::string_view spec, uint16_t machine) {
     for (const Dialect &row : kDialects)
         if (row.machine == machine) dialect = &row;
     if (!dialect) {
-        out.problem = "this machine's registers aren't known here";
+        out.problem = "rawbpf doesn't know the registers of this machine";
         return out;
     }
     Reader reader{at, *dialect, out.location, {}, false};

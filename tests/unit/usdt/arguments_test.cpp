@@ -67,22 +67,22 @@ TEST_CASE("usdt arguments: x86_64 and i386") {
                               {"16@%rax", "size"},
                               {"2f@%eax", "size"},
                               {"-9223372036854775808@%rax", "size"},
-                              {"8@", "isn't understood"},
+                              {"8@", "doesn't understand its location"},
                               {"@%rax", "size and @"},
                               {"%rax", "size and @"},
                               {"8", "size and @"},
                               {"8@%", "no register"},
                               {"8@%r16", "no register"},
-                              {"8@$", "isn't understood"},
-                              {"8@5", "isn't understood"},
-                              {"8@(%rax", "isn't understood"},
-                              {"8@()", "isn't understood"},
-                              {"8@(%rax,%rbx,3)", "isn't understood"},
+                              {"8@$", "doesn't understand its location"},
+                              {"8@5", "doesn't understand its location"},
+                              {"8@(%rax", "doesn't understand its location"},
+                              {"8@()", "doesn't understand its location"},
+                              {"8@(%rax,%rbx,3)", "doesn't understand its location"},
                               {"8@(%rax,%nothing)", "no register"},
-                              {"8@%rax!", "isn't understood"},
-                              {"8@4+(%rax)", "isn't understood"},
-                              {"8@a+b(%rip)", "isn't understood"},
-                              {"8@-a(%rip)", "isn't understood"},
+                              {"8@%rax!", "doesn't understand its location"},
+                              {"8@4+(%rax)", "doesn't understand its location"},
+                              {"8@a+b(%rip)", "doesn't understand its location"},
+                              {"8@-a(%rip)", "doesn't understand its location"},
                               {"8@counter(%rip)", "symbol"},
                               {"8@counter@GOTPCREL(%rip)", "linker"},
                               {"8@%lo(counter)(%rax)", "no register"}});
@@ -112,15 +112,15 @@ TEST_CASE("usdt arguments: arm64") {
                                {"8@x1x", "no register"},
                                {"8f@d0", "floating point"},
                                {"4f@s31", "floating point"},
-                               {"8@[x0", "isn't understood"},
-                               {"8@[x0, 8]!", "isn't understood"},
-                               {"8@[x0], 8", "isn't understood"},
-                               {"8@[x0, w1]", "isn't understood"},
-                               {"8@[x0, x1, lsl 16]", "isn't understood"},
-                               {"8@[x0, x1, ror 1]", "isn't understood"},
+                               {"8@[x0", "doesn't understand its location"},
+                               {"8@[x0, 8]!", "doesn't understand its location"},
+                               {"8@[x0], 8", "doesn't understand its location"},
+                               {"8@[x0, w1]", "doesn't understand its location"},
+                               {"8@[x0, x1, lsl 16]", "doesn't understand its location"},
+                               {"8@[x0, x1, ror 1]", "doesn't understand its location"},
                                {"8@[q0]", "floating point"},
                                {"8@[x1, #:lo12:counter]", "symbol"},
-                               {"8@(x0)", "isn't understood"}});
+                               {"8@(x0)", "doesn't understand its location"}});
 }
 
 TEST_CASE("usdt arguments: riscv64 and s390x") {
@@ -205,8 +205,8 @@ TEST_CASE("usdt arguments: symbols are told from the program counter") {
     CHECK(address.location.place == Place::address);
     CHECK(address.location.displacement == 0x3004);
     CHECK(usdt::location_text(address) == "&(counter + 4)");
-    CHECK(resolved("4@nothing(%rip)", EM_X86_64).problem.find("doesn't name") != std::string_view::npos);
-    CHECK(resolved("8@counter(,%rax,8)", EM_X86_64).problem.find("loaded anywhere") != std::string_view::npos);
+    CHECK(resolved("4@nothing(%rip)", EM_X86_64).problem.find("doesn't define") != std::string_view::npos);
+    CHECK(resolved("8@counter(,%rax,8)", EM_X86_64).problem.find("position-independent") != std::string_view::npos);
     const Argument from_got = resolved("-4@8+counter@GOTOFF(%ebx)", EM_386);
     CHECK(from_got.problem == "");
     CHECK(from_got.location.base.offset == 128); // the program counter is as good, and needs no %ebx
