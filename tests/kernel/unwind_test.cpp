@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include <linux/bpf.h>
 
@@ -250,6 +252,7 @@ namespace {
 // Samples of the storm's children at work, and how many have the function that all of them begin with.
 struct Whole : Sink {
     uint64_t all = 0, whole = 0;
+    std::map<std::string, uint64_t, std::less<>> ends; // of those without it, by how the walk ended
     Result<void> stacks(std::span<const CountedSample> some) override {
         for (const CountedSample &counted : some) {
             const auto has = [&](std::string_view name) {
@@ -258,7 +261,10 @@ struct Whole : Sink {
             };
             if (!has("uw_spin") && !has("uw_recurse")) continue;
             all += counted.count;
-            if (has("uw_run")) whole += counted.count;
+            if (has("uw_run"))
+                whole += counted.count;
+            else
+                ends[std::string(counted.sample.user_end)] += counted.count;
         }
         return {};
     }
@@ -267,7 +273,11 @@ void check_storm(const ProfileOptions &options) {
     Whole count;
     const auto outcome = run_profile(options, count);
     REQUIRE_MESSAGE(outcome, outcome.error().message() << outcome.error().log);
-    INFO(count.whole << " of " << count.all);
+    std::string others = "the others:";
+    for (const auto &[end, n] : count.ends) others += " " + end + " " + std::to_string(n) + ",";
+    for (const auto &[reason, n] : outcome->ledger.degraded) others += " degraded " + reason + " " + std::to_string(n) + ",";
+    for (const auto &[reason, n] : outcome->ledger.lost) others += " lost " + reason + " " + std::to_string(n) + ",";
+    INFO(count.whole << " of " << count.all << "; " << others);
     CHECK(count.all > 50);
     CHECK(count.whole * 10 >= count.all * 8);
     CHECK(outcome->ledger.adds_up());
