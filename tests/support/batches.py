@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Batches: several source files compiled as one, so that the headers they share are read and instantiated once.
 
-    batches.py ROOT OUTPUT... -- SOURCE...
+    batches.py [--rename] ROOT OUTPUT... -- SOURCE...
 
 Each OUTPUT becomes a file that includes up to BATCH of the sources, neighbours first; sources that aren't C++ are left out. A build
 with -Dbatches=true does this; it takes less than half the processor time of one without (the headers of the standard library and of
@@ -17,8 +17,16 @@ batch with room where
   - all files have the same using-directives outside functions;
   - no file defines macros before it includes (they would change what the others' headers say).
 
-What this reading misses shows as an error of the compiler ("redefinition of ..."), not as another program: mark a file `// Not batched:
-REASON` and it stays alone. An output is written only when its text changes, so an edit compiles one batch again.
+With --rename, such a name hinders only where it has to stay what it is. A batch then includes the headers of all its files first, so
+what stands around a file doesn't change what its headers say, and
+
+  - a name that another file has, too, gets another one by a macro around its file: `#define row row_of_3`. A name that the file
+    also has as a member (`.row`), or out of a namespace (`x::row`), or from a header, stays what it is: that would be renamed as well;
+  - a file without anything for another file to call (most tests) gets a namespace around it: `namespace of_3 { ... }`. Nothing
+    in there has to be renamed, and its using-directives end there.
+
+What this reading misses shows as an error of the compiler ("redefinition of ...", "ambiguous"), not as another program: mark a file
+`// Not batched: REASON` and it stays alone. An output is written only when its text changes, so an edit compiles one batch again.
 """
 import os
 import re
@@ -67,53 +75,78 @@ def without_attributes(words):
 class File:
     """What one source says of names, for the question whether it can share a batch."""
 
-    headers = {}  # path -> the names that it and what it includes use
+    headers = {}  # path -> a header of the project's, as a File
 
-    def __init__(self, path, root):
+    def __init__(self, path, root, rename=False):
         self.path = path
         self.root = root
+        self.rename = rename
         self.own = set()      # names declared for this file alone
         self.called = set()   # names before a "(", "<", "{" or "::", and names with a capital letter: what could resolve differently
+        self.heard = set()    # such names in the project's headers that it includes
         self.using = set()    # using-directives outside functions
+        self.macros = set()
+        self.first = []       # what a batch can include before its files: headers outside #if, as they stand behind #include
+        self.shared = not path.endswith(".cpp")  # has something for another file, or that belongs into its namespace
         self.alone = False
         with open(path, encoding="utf-8") as source:
-            self.read(source.read())
+            tokens = self.read(source.read())
+        self.heard_types = {name for name in self.heard if re.match("k?[A-Z]", name)}  # and constants
+        self.wrapped = rename and not self.shared and not self.alone
+        # What another file of the batch has to stand: names beside its own text, names beside its headers, using-directives.
+        self.beside_text = self.beside_headers = self.own | self.macros
+        self.spread = self.using
+        if rename:
+            elsewhere = {name for before, name in zip(tokens, tokens[1:]) if before in (".", "->", "::", "~", "goto")}
+            self.beside_text = self.own & (elsewhere | self.heard)
+            self.beside_headers = self.own & elsewhere - self.heard  # what its own headers have stands beside it already
+        if self.wrapped:
+            self.called -= self.own
+            self.own = self.beside_text = self.beside_headers = self.spread = set()
 
     def read(self, text):
         self.alone = "// Not batched:" in text
-        tokens, included = [], False
+        tokens, included, conditions = [], False, 0
         for found in TOKEN.finditer(text):
             kind, value = found.lastgroup, found.group()
             if kind == "fence":
                 kind = "raw"
             if kind == "directive":
+                conditions += bool(re.match(r"\s*#\s*if", value)) - bool(re.match(r"\s*#\s*endif", value))
                 name = re.match(r"\s*#\s*define\s+(\w+)", value)
                 if name:
-                    self.own.add(name.group(1))
+                    self.macros.add(name.group(1))
                     # A macro that is defined before a header is meant for that header.
                     self.alone |= not included or bool(re.search(r"^\s*#\s*include", text[found.end():], re.M))
-                include = re.match(r'\s*#\s*include\s+(?:"([^"]+)")?', value)
+                include = re.match(r'\s*#\s*include\s+(?:"([^"]+)"|(<[^>]+>))?', value)
                 if include:
                     included = True
-                    self.called |= self.header(include.group(1))
+                    header = self.header(include.group(1))
+                    if header:
+                        self.heard |= header.called | header.heard | (header.macros if self.rename else set())
+                    if not conditions and (include.group(2) or header and header.path.endswith(".h")):
+                        self.first.append(include.group(2) or '"%s"' % os.path.relpath(header.path, self.root))
+                    else:
+                        self.shared = True  # its text belongs to this file
             elif kind in ("word", "mark"):
                 tokens.append(value)
             elif kind in ("string", "raw", "number", "char"):
                 tokens.append("0")
         self.called |= self.uses(tokens)
         self.declares(tokens)
+        return tokens
 
     def header(self, name):
-        """The names that a header of the project's uses, with what it includes; none of a system's."""
+        """A header of the project's; None for a system's."""
         for path in (os.path.join(os.path.dirname(self.path), name or ""), os.path.join(self.root, name or "")):
             if name and os.path.isfile(path):
                 break
         else:
-            return set()
+            return None
         path = os.path.realpath(path)
         if path not in File.headers:
-            File.headers[path] = set()
-            File.headers[path] = {used for used in File(path, self.root).called if re.match("k?[A-Z]", used)}
+            File.headers[path] = None  # one that includes itself
+            File.headers[path] = File(path, self.root, self.rename)
         return File.headers[path]
 
     @staticmethod
@@ -153,6 +186,7 @@ class File:
                 while end < len(tokens) and tokens[end] not in ("{", ";", "="):
                     end += 1
                 if end < len(tokens) and tokens[end] == "{":
+                    self.shared |= end > i + 1 or bool(statement)
                     scopes.append("own" if end == i + 1 or "own" in scopes else "named")
                     statement = []
                     i = end + 1
@@ -166,6 +200,7 @@ class File:
                 continue
             if token == "{":
                 if statement[:1] == ["extern"] and len(statement) == 2:
+                    self.shared = True
                     scopes.append("named")
                 else:
                     self.declared(statement, "own" in scopes)
@@ -180,6 +215,9 @@ class File:
 
     def declared(self, statement, own):
         words = list(statement)
+        if not own and "static" not in words:
+            # A function (TEST_CASE("...") is a macro's), a declaration of what is elsewhere, a specialisation.
+            self.shared |= "(" in words and not words[0].isupper() or "extern" in words or words[:3] == ["template", "<", ">"]
         if words[:2] == ["using", "namespace"]:
             self.using.add("".join(words[2:]))
             return
@@ -216,16 +254,25 @@ class File:
                 break
             elif depth == 0 and (word[0].isalpha() or word[0] == "_"):
                 before, name = (words[at - 1] if at else None), word
-        if name is None or name in KEYWORDS or before == "::":
-            return
+        if name is None or name in KEYWORDS or before in (None, "::"):
+            return  # TEST_CASE("...") is a macro's
         constant = "(" not in words and ("constexpr" in words or "const" in words or "constinit" in words)
         if own or "static" in words or ("constexpr" in words) or ("extern" not in words and constant):
             self.own.add(name)
             self.own.update(after for at, after in zip(words, words[1:]) if constant and at == "," and re.match("k[A-Z]", after))
 
     def fits(self, other):
-        return not (self.alone or other.alone or self.using != other.using or self.own & other.own or self.own & other.called or
-                    other.own & self.called)
+        return not self.alone and not other.alone and self.leaves(other) and other.leaves(self)
+
+    def leaves(self, other):
+        """Does the other file mean the same beside this one?"""
+        return (self.spread <= other.using and self.beside_headers.isdisjoint(other.heard_types) and
+                all(self.beside_text.isdisjoint(names) for names in (other.own, other.macros, other.called)))
+
+    def renamed_beside(self, files):
+        """The names that get another one in a batch with these."""
+        others = [file for file in files if file is not self]
+        return sorted(name for name in self.own - self.beside_text if any(name in names for other in others for names in (other.own, other.called, other.heard)))
 
 
 def batches(files, count):
@@ -244,17 +291,35 @@ def batches(files, count):
     return made
 
 
+def text_of(batch, root, output):
+    """The file that is compiled in place of these."""
+    text = "// Made by tests/support/batches.py.\n"
+    together = len(batch) > 1 and batch[0].rename
+    if together:
+        text += "".join(f"#include {header}\n" for header in dict.fromkeys(header for file in batch for header in file.first))
+    for number, file in enumerate(batch):
+        # Sources are named from the root, what the build has made (this runs in its folder) from the batch.
+        made = os.path.abspath(file.path).startswith(os.getcwd() + os.sep)
+        name = os.path.relpath(file.path, os.path.dirname(output) if made else root)
+        include = f'#include "{name}"\n'
+        if together and file.wrapped:
+            include = f"namespace of_{number} {{\n{include}}}\n"
+        if together:
+            renamed = file.renamed_beside(batch)
+            include = "".join(f"#define {word} {word}_of_{number}\n" for word in renamed) + include
+            include += "".join(f"#undef {word}\n" for word in renamed + sorted(file.macros))
+        text += include
+    return text
+
+
 def main():
-    root, rest = sys.argv[1], sys.argv[2:]
+    arguments = sys.argv[1:]
+    rename = arguments[0] == "--rename"
+    root, rest = arguments[rename], arguments[rename + 1:]
     outputs, sources = rest[:rest.index("--")], rest[rest.index("--") + 1:]
-    files = [File(source, root) for source in sources if source.endswith(".cpp")]
+    files = [File(source, root, rename) for source in sources if source.endswith(".cpp")]
     for output, batch in zip(outputs, batches(files, len(outputs))):
-        text = "// Made by tests/support/batches.py.\n"
-        for file in batch:
-            # Sources are named from the root, what the build has made (this runs in its folder) from the batch.
-            made = os.path.abspath(file.path).startswith(os.getcwd() + os.sep)
-            name = os.path.relpath(file.path, os.path.dirname(output) if made else root)
-            text += '#include "%s"\n' % name
+        text = text_of(batch, root, output)
         if not os.path.exists(output) or open(output, encoding="utf-8").read() != text:
             with open(output, "w", encoding="utf-8") as out:
                 out.write(text)

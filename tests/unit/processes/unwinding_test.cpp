@@ -75,7 +75,7 @@ struct Followed {
     }
     void stack(uint32_t pid, uint64_t t_ns, uint32_t ending) {
         const uint64_t leaf = 0x1010;
-        UserStack sent{pid, t_ns, ending, {&leaf, 1}, std::nullopt};
+        processes::UserStack sent{pid, t_ns, ending, {&leaf, 1}, std::nullopt};
         CHECK_FALSE(unwinding.walk(sent));
     }
 };

@@ -168,7 +168,7 @@ TEST_CASE("render: the ledger adds up in front of the reader") {
                   .lost = {{"ring_full", 2}, {"map_full", 1}, {"never", 0}},
                   .degraded = {{"user_stack_truncated", 12}}};
     RunInfo run = run_info();
-    RunCost cost{
+    render::RunCost cost{
         .seconds = 3.004,
         .bpf_runs = 3057,
         .bpf_ns = 4891200,
