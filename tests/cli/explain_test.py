@@ -139,4 +139,4 @@ def stacks_that_add_up_are_named():
 """)
     r = run("verify", path("stacks.asm"))
     assert r.code == 1 and "combined stack size of 2 calls is 704" in r.err, r.err
-    assert "stacks.asm:3:5: p() takes 400 of the 704 bytes, and calls f() here" in r.err and "note: f() takes 304 of the 704 bytes" in r.err, r.err
+    assert "stacks.asm:3:5: p() uses 400 of the 704 bytes, and calls f() here" in r.err and "note: f() uses 304 of the 704 bytes" in r.err, r.err

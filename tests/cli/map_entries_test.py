@@ -137,7 +137,7 @@ def map_dump_is_for_people():
 def map_dump_of_what_can_not_be_listed():
     with Pinned() as p:
         bad(1, r"map \d+ ring \(ringbuf\): its contents can't be listed: a ring is read by its reader", "map", "dump", p.map("ring"))
-        bad(1, r"is no map but anon_inode:bpf-prog", "map", "dump", f"{p.folder}/entries_prog")
+        bad(1, r"isn't a map, but anon_inode:bpf-prog", "map", "dump", f"{p.folder}/entries_prog")
         bad(2, r".", "map", "dump")
     bad(1, r"no map has the id 4294967295\nhint: rawbpf map list", "map", "dump", "4294967295")
     bad(1, r"no map called entries_nobody is loaded", "map", "dump", "entries_nobody")
