@@ -224,7 +224,7 @@ std::optional<symbols::Name> LiveSymbols::in_memory(uint32_t pid, uint64_t addre
     const uint64_t now = sys::monotonic_ns();
     if (jit.read_ns != 0 && now - jit.read_ns < kReadAgainNs) return std::nullopt;
     jit.read_ns = now;
-    sys::Because why("the names that a just-in-time compiler wrote down for its code");
+    sys::Because why("read the names that a just-in-time compiler wrote for its code");
     const auto held = jit_files_.find(pid);
     auto map = held != jit_files_.end() ? symbols::PerfMap::read(held->second)
                                         : symbols::PerfMap::load(static_cast<int>(pid), {}, owner_);

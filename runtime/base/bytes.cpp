@@ -12,6 +12,8 @@ Error ByteReader::error_at(uint64_t offset, std::string_view problem) const {
     return make_error(Errc::bad_input, format("{}: offset {:#x}: {}", what_, base_ + offset, problem));
 }
 
-Error ByteReader::short_of(uint64_t size) const { return error_at(offset_, format("needs {} bytes, {} are left", size, left())); }
+Error ByteReader::short_of(uint64_t size) const {
+    return error_at(offset_, format("needs {} bytes, and {} are left", size, left()));
+}
 
 } // namespace rawbpf::inline v0

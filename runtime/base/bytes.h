@@ -1,7 +1,7 @@
 // Reads bytes that another program wrote.
 //
 // Object files, BTF, notes and captures are hostile until proven otherwise. A ByteReader never reads outside its span and
-// never assumes alignment. When it refuses, it says where: "profile.o: .BTF: offset 0x1c: needs 12 bytes, 4 are left".
+// never assumes alignment. When it refuses, it says where: "profile.o: .BTF: offset 0x1c: needs 12 bytes, and 4 are left".
 //
 //      bytes:   [ consumed | rest ...                ]
 //      base_:    ^ file offset of the first byte, for messages only

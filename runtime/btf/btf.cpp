@@ -96,7 +96,7 @@ Result<void> build_index(Btf::State &s) {
             std::string where = format("{}: BTF type {}: offset {:#x}", s.name, s.first + count, s.types_at + at);
             if (left >= kTypeHeader && s.sizes[kind_in(info)].fixed == kUnknownSize)
                 return fail(Errc::bad_input, "{}: unknown kind {}", where, kind_in(info));
-            return fail(Errc::bad_input, "{}: needs {} bytes, {} are left", where, size, left);
+            return fail(Errc::bad_input, "{}: needs {} bytes, and {} are left", where, size, left);
         }
         if ((count & ((1u << shift) - 1)) == 0) {
             if (index.size() == kMaxSignposts) {
@@ -110,7 +110,8 @@ Result<void> build_index(Btf::State &s) {
         at += static_cast<uint32_t>(size);
         ++count;
     }
-    if (count > kMaxTypeId - s.first) return fail(Errc::bad_input, "{}: BTF: {} types are too many", s.name, count);
+    if (count > kMaxTypeId - s.first)
+        return fail(Errc::bad_input, "{}: BTF: there are {} types, and {} are the most", s.name, count, kMaxTypeId);
     s.end = s.first + count;
     s.shift = shift;
     s.index = std::move(index);
@@ -145,16 +146,17 @@ Result<Btf> Btf::parse(Bytes bytes, std::string_view name, const Btf *base) {
     s.bytes = bytes;
     ByteReader r(bytes, format("{}: BTF", name));
     if (bytes.size() < kHeaderSize)
-        return Unexpected(r.error_at(0, format("a header needs {} bytes, there are {}", kHeaderSize, bytes.size())));
+        return Unexpected(r.error_at(0, format("a header needs {} bytes, and there are {}", kHeaderSize, bytes.size())));
     uint16_t magic = load<uint16_t>(bytes.data());
     if (magic != kMagic && magic != byte_swap(kMagic)) return Unexpected(r.error_at(0, "not BTF: the magic number is missing"));
     s.swap = magic != kMagic;
     uint8_t version = static_cast<uint8_t>(bytes[2]);
-    if (version != 1) return Unexpected(r.error_at(2, format("version {} is unknown", version)));
+    if (version != 1) return Unexpected(r.error_at(2, format("rawbpf doesn't know version {}", version)));
     auto field = [&](size_t number) { return s.word(bytes.data() + 4 + 4 * number); };
     const uint32_t header = field(0);
     if (header < kHeaderSize || header > bytes.size())
-        return Unexpected(r.error_at(4, format("header length {} doesn't fit ({} bytes in all)", header, bytes.size())));
+        return Unexpected(
+            r.error_at(4, format("the header's length is {}, and must be {} to {}", header, kHeaderSize, bytes.size())));
 
     struct Part {
         std::string_view name;
@@ -175,7 +177,7 @@ Result<Btf> Btf::parse(Bytes bytes, std::string_view name, const Btf *base) {
     s.types_at = types.offset;
     s.strings = bytes.subspan(strings.offset, strings.size);
     if (!s.strings.empty() && s.strings.back() != std::byte{0})
-        return Unexpected(r.error_at(strings.offset + strings.size - 1, "the last string has no end"));
+        return Unexpected(r.error_at(strings.offset + strings.size - 1, "no zero byte ends the last string"));
     if (base) {
         s.base = base->state_;
         if (s.base->swap != s.swap)
@@ -213,7 +215,7 @@ Result<Type> Btf::type(TypeId id) const {
     Type t;
     if (id == 0) return t;
     if (id >= state_->end)
-        return fail(Errc::bad_input, "{}: BTF: there is no type {}, the last is {}", name(), id, state_->end - 1);
+        return fail(Errc::bad_input, "{}: BTF: there is no type {}; the last is {}", name(), id, state_->end - 1);
     const State *owner = state_.get();
     while (id < owner->first) owner = owner->base.get();
     const std::byte *at = owner->locate(id);
@@ -234,7 +236,7 @@ static Result<void> check_part(const Btf &btf, const Type &type, uint32_t index,
         return fail(Errc::bad_input, "{}: BTF type {} is of kind {}, not {}", btf.name(), type.id, kind_name(type.kind),
                     kind_name(kind));
     if (index >= type.vlen)
-        return fail(Errc::bad_input, "{}: BTF type {} ({} {}): there is no part {}, it has {}", btf.name(), type.id,
+        return fail(Errc::bad_input, "{}: BTF type {} ({} {}): there is no part {}; it has {}", btf.name(), type.id,
                     kind_name(type.kind), type.name, index, type.vlen);
     return {};
 }
@@ -317,7 +319,8 @@ Result<Type> Btf::resolve(TypeId id) const {
         default: return t;
         }
     }
-    return fail(Errc::bad_input, "{}: BTF type {} doesn't end after {} steps", name(), id, kMaxDepth);
+    return fail(Errc::bad_input, "{}: BTF type {}: the types that it refers to have no end after {} steps", name(), id,
+                kMaxDepth);
 }
 
 Result<uint64_t> Btf::size_of(TypeId id) const {
@@ -355,7 +358,8 @@ Result<uint64_t> Btf::size_of(TypeId id) const {
             return fail(Errc::bad_input, "{}: BTF type {}: its size has more than 64 bits", name(), id);
         return size;
     }
-    return fail(Errc::bad_input, "{}: BTF type {} doesn't end after {} steps", name(), id, kMaxDepth);
+    return fail(Errc::bad_input, "{}: BTF type {}: the types that it refers to have no end after {} steps", name(), id,
+                kMaxDepth);
 }
 
 } // namespace rawbpf::inline v0::btf

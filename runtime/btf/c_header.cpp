@@ -73,8 +73,8 @@ class HeaderWriter {
     /// Every recursion asks this first.
     bool go_on(TypeId id, int depth) {
         if (error_) return false;
-        if (depth <= 0) stop(id, "nested too deeply");
-        if (++steps_ > kMaxSteps || out_.size() > kMaxText) stop(id, "there is no end to what it unfolds to");
+        if (depth <= 0) stop(id, "it is nested too deeply");
+        if (++steps_ > kMaxSteps || out_.size() > kMaxText) stop(id, "its C declaration has no end");
         return !error_;
     }
 
@@ -221,7 +221,7 @@ class HeaderWriter {
             return need(types_.target(id), false, depth - 1);
         case Kind::typedef_:
             if (!(state_[id] & kDone)) {
-                if (state_[id] & kBusy) return stop(id, "a typedef in its own definition");
+                if (state_[id] & kBusy) return stop(id, "the typedef refers to itself");
                 state_[id] |= kBusy;
                 need(types_.target(id), false, depth - 1);
                 state_[id] = static_cast<uint8_t>((state_[id] & ~kBusy) | kDone);
@@ -496,7 +496,7 @@ class HeaderWriter {
             out_ += " = ";
             append_literal(out_, v.value, is_signed);
             out_ += ',';
-            if (out_.size() > kMaxText) return stop(id, "too long");
+            if (out_.size() > kMaxText) return stop(id, "its C declaration is too long");
         }
         append_line(out_, indent);
         out_ += '}';
@@ -549,7 +549,7 @@ class HeaderWriter {
                 natural = round_up(at, packed ? 8 : m.align);
             }
             if (m.at < natural) {
-                append_impossible(out_, names_.legalised(m.name), m.at, indent, "lies before the end of what stands above");
+                append_impossible(out_, names_.legalised(m.name), m.at, indent, "begins before the end of the member above");
                 continue;
             }
             if (m.at > natural) append_pads(out_, at, m.at, indent, align, packed);
@@ -566,7 +566,7 @@ class HeaderWriter {
             const CMember m = layout_.member(id, i);
             if (!m.written || m.at != 0) {
                 append_impossible(out_, names_.legalised(m.name), m.at, indent,
-                                  m.written ? "doesn't lie at the start" : "its type has no size");
+                                  m.written ? "doesn't begin at bit 0" : "its type has no size");
                 continue;
             }
             member(m, indent, depth);

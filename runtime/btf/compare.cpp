@@ -163,14 +163,14 @@ class Comparison {
   private:
     Result<void> step(int depth, TypeId l, TypeId t) {
         if (depth <= 0)
-            return fail(Errc::bad_input, "comparing type {} of {} with type {} of {}: nested deeper than {}", l, local_.name(), t,
-                        target_.name(), kMaxDepth);
+            return fail(Errc::bad_input, "comparing type {} of {} with type {} of {}: they are nested more than {} deep", l,
+                        local_.name(), t, target_.name(), kMaxDepth);
         return count_step();
     }
     Result<void> count_step() {
         if (++steps_ > kMaxSteps)
-            return fail(Errc::bad_input, "comparing types of {} with those of {}: no end after {} steps", local_.name(),
-                        target_.name(), kMaxSteps);
+            return fail(Errc::bad_input, "comparing types of {} with those of {}: the comparison has no end after {} steps",
+                        local_.name(), target_.name(), kMaxSteps);
         return {};
     }
 

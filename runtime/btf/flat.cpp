@@ -50,41 +50,41 @@ Result<Flat> Flat::make(const Btf &btf) {
     const uint32_t strings_end = flat.state_->strings_end();
     for (TypeId id = 1; id < end; ++id) {
         auto bad = [&](std::string_view what, uint64_t value) {
-            return fail(Errc::bad_input, "{}: BTF type {} ({}): {} {}: there are {} types and {} bytes of names", btf.name(), id,
-                        kind_name(flat.kind(id)), what, value, end - 1, strings_end);
+            return fail(Errc::bad_input, "{}: BTF type {} ({}): {} {}, and there are {} types and {} bytes of names", btf.name(),
+                        id, kind_name(flat.kind(id)), what, value, end - 1, strings_end);
         };
         auto name_fits = [&](uint32_t offset) { return offset == 0 || offset < strings_end; };
         const Kind kind = flat.kind(id);
-        if (!name_fits(flat.name_offset(id))) return bad("its name at", flat.name_offset(id));
-        if (refers(kind) && flat.target(id) >= end) return bad("refers to type", flat.target(id));
+        if (!name_fits(flat.name_offset(id))) return bad("its name is at", flat.name_offset(id));
+        if (refers(kind) && flat.target(id) >= end) return bad("it refers to type", flat.target(id));
         const std::byte *at = flat.extra(id);
         const uint32_t count = flat.vlen(id);
         switch (kind) {
         case Kind::array:
-            if (flat.word(at) >= end) return bad("elements of type", flat.word(at));
-            if (flat.word(at + 4) >= end) return bad("indexed by type", flat.word(at + 4));
+            if (flat.word(at) >= end) return bad("its elements are of type", flat.word(at));
+            if (flat.word(at + 4) >= end) return bad("its index is of type", flat.word(at + 4));
             break;
         case Kind::struct_:
         case Kind::union_:
             for (uint32_t i = 0; i < count; ++i, at += 12) {
-                if (!name_fits(flat.word(at))) return bad("a member's name at", flat.word(at));
-                if (flat.word(at + 4) >= end) return bad("a member of type", flat.word(at + 4));
+                if (!name_fits(flat.word(at))) return bad("a member's name is at", flat.word(at));
+                if (flat.word(at + 4) >= end) return bad("a member is of type", flat.word(at + 4));
             }
             break;
         case Kind::enum_:
         case Kind::enum64:
             for (uint32_t i = 0; i < count; ++i, at += kind == Kind::enum_ ? 8 : 12)
-                if (!name_fits(flat.word(at))) return bad("an enumerator's name at", flat.word(at));
+                if (!name_fits(flat.word(at))) return bad("an enumerator's name is at", flat.word(at));
             break;
         case Kind::func_proto:
             for (uint32_t i = 0; i < count; ++i, at += 8) {
-                if (!name_fits(flat.word(at))) return bad("a parameter's name at", flat.word(at));
-                if (flat.word(at + 4) >= end) return bad("a parameter of type", flat.word(at + 4));
+                if (!name_fits(flat.word(at))) return bad("a parameter's name is at", flat.word(at));
+                if (flat.word(at + 4) >= end) return bad("a parameter is of type", flat.word(at + 4));
             }
             break;
         case Kind::datasec:
             for (uint32_t i = 0; i < count; ++i, at += 12)
-                if (flat.word(at) >= end) return bad("a variable", flat.word(at));
+                if (flat.word(at) >= end) return bad("a variable is type", flat.word(at));
             break;
         default: break;
         }

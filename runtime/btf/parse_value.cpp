@@ -53,10 +53,11 @@ class Parser {
     explicit Parser(const Btf &btf) : btf_(btf) {}
 
     Result<void> parse(TypeId id, std::string_view text, std::span<std::byte> bytes, int depth) {
-        if (depth == 0) return fail(Errc::bad_input, "type {} of {} is nested deeper than {}", id, btf_.name(), kMaxDepth);
+        if (depth == 0) return fail(Errc::bad_input, "type {} of {} is nested more than {} deep", id, btf_.name(), kMaxDepth);
         const Type type = TRY(btf_.resolve(id));
         const uint64_t size = TRY(btf_.size_of(type.id));
-        if (size != bytes.size()) return fail(Errc::bad_input, "{}: {} bytes for a type of {}", btf_.name(), bytes.size(), size);
+        if (size != bytes.size())
+            return fail(Errc::bad_input, "{}: {} bytes were given for a type of {}", btf_.name(), bytes.size(), size);
         switch (type.kind) {
         case Kind::int_: return integer(id, type, text, bytes);
         case Kind::ptr: return store(id, text, false, bytes);
@@ -65,28 +66,28 @@ class Parser {
         case Kind::array: return elements(id, type, text, bytes, depth);
         case Kind::struct_:
         case Kind::union_: return members(id, text, bytes, depth);
-        default: return fail(Errc::unsupported, "a value of type {} can't be written as text", shown(id));
+        default: return fail(Errc::unsupported, "rawbpf can't read a value of type {} from text", shown(id));
         }
     }
 
   private:
     [[nodiscard]] std::string shown(TypeId id) const { return describe(btf_, id); }
     Unexpected no_value(TypeId id, std::string_view text, std::string_view wanted) const {
-        return fail(Errc::invalid_argument, "\"{}\" is no value of type {}: {}", text.substr(0, 64), shown(id), wanted);
+        return fail(Errc::invalid_argument, "\"{}\" isn't a value of type {}: {}", text.substr(0, 64), shown(id), wanted);
     }
 
     Result<void> integer(TypeId id, const Type &type, std::string_view text, std::span<std::byte> bytes) {
         const IntEncoding encoding = btf_.int_encoding(type);
         if (encoding.is_bool) {
             if (text == "true" || text == "false") text = text == "true" ? "1" : "0";
-            if (text != "0" && text != "1") return no_value(id, text, "true or false");
+            if (text != "0" && text != "1") return no_value(id, text, "give true or false");
         }
         return store(id, text, encoding.is_signed, bytes);
     }
 
     Result<void> store(TypeId id, std::string_view text, bool is_signed, std::span<std::byte> bytes) {
         const std::optional<Number> number = read_number(text);
-        if (!number || bytes.size() > 8) return no_value(id, text, "a whole number");
+        if (!number || bytes.size() > 8) return no_value(id, text, "give a whole number");
         const uint32_t bits = static_cast<uint32_t>(bytes.size() * 8);
         const uint64_t most = ~uint64_t{0} >> (64 - bits), most_signed = most >> 1;
         // A number in hex may be meant as bits: 0xffffffff is an int, too.
@@ -94,7 +95,8 @@ class Parser {
         const bool fits = number->negative ? is_signed && number->bits <= most_signed + 1
                                            : number->bits <= (is_signed && !as_bits ? most_signed : most);
         if (!fits)
-            return no_value(id, text, is_signed ? format("-{} to {}", most_signed + 1, most_signed) : format("0 to {}", most));
+            return no_value(id, text,
+                            is_signed ? format("give -{} to {}", most_signed + 1, most_signed) : format("give 0 to {}", most));
         const uint64_t value = number->negative ? 0 - number->bits : number->bits;
         std::memcpy(bytes.data(), reinterpret_cast<const char *>(&value) + low_bytes(bytes.size()), bytes.size());
         return {};
@@ -114,7 +116,7 @@ class Parser {
             }
             if (i < 8) append(names, "{}{}", i ? ", " : "", value.name);
         }
-        if (!read_number(text)) return no_value(id, text, format("one of {}{}", names, type.vlen > 8 ? ", ..." : ""));
+        if (!read_number(text)) return no_value(id, text, format("give one of {}{}", names, type.vlen > 8 ? ", ..." : ""));
         return store(id, text, true, bytes).has_value() ? Result<void>() : store(id, text, false, bytes);
     }
 
@@ -122,7 +124,7 @@ class Parser {
         const Array array = btf_.array(type);
         const Type element = TRY(btf_.resolve(array.element));
         const uint64_t size = TRY(btf_.size_of(array.element));
-        if (size == 0) return fail(Errc::unsupported, "a value of type {} can't be written as text", shown(id));
+        if (size == 0) return fail(Errc::unsupported, "rawbpf can't read a value of type {} from text", shown(id));
         const bool letters = element.kind == Kind::int_ && size == 1 &&
                              (btf_.int_encoding(element).is_char || element.name == "char" || element.name == "signed char");
         if (letters) return words(id, text, bytes);
@@ -150,12 +152,12 @@ class Parser {
             const std::string_view one = next_item(text);
             const size_t equals = one.find('=');
             if (!one.starts_with('.') || equals == std::string_view::npos)
-                return no_value(id, one, "its members are written as .MEMBER = VALUE");
+                return no_value(id, one, "write its members as .MEMBER = VALUE");
             const std::string_view path = trimmed(one.substr(0, equals));
             const ValuePart part = TRY(find_part(btf_, id, path));
             const uint64_t size = TRY(btf_.size_of(part.type));
             if (part.offset > all.size() || size > all.size() - part.offset)
-                return fail(Errc::bad_input, "{}: {} lies outside of its {} bytes", btf_.name(), path, all.size());
+                return fail(Errc::bad_input, "{}: {} is outside of its {} bytes", btf_.name(), path, all.size());
             TRY_IN(parse(part.type, trimmed(one.substr(equals + 1)), std::span(all).subspan(part.offset, size), depth - 1), "{}",
                    path);
         }
@@ -186,8 +188,9 @@ class Parser {
     Result<void> words(TypeId id, std::string_view text, std::span<std::byte> bytes) {
         if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
         if (text.size() >= bytes.size())
-            return no_value(id, text,
-                            format("{} characters at most, and a zero behind them", bytes.empty() ? 0 : bytes.size() - 1));
+            return no_value(
+                id, text,
+                format("it holds at most {} characters, and a zero byte after them", bytes.empty() ? 0 : bytes.size() - 1));
         std::fill(bytes.begin(), bytes.end(), std::byte{0});
         std::memcpy(bytes.data(), text.data(), text.size());
         return {};
@@ -198,12 +201,12 @@ class Parser {
 
 /// The member of that name, also in anonymous members; nullopt: none.
 Result<std::optional<ValuePart>> find_member(const Btf &btf, const Type &type, std::string_view name, int depth) {
-    if (depth == 0) return fail(Errc::bad_input, "{}: anonymous members nested deeper than {}", btf.name(), kMaxDepth);
+    if (depth == 0) return fail(Errc::bad_input, "{}: anonymous members are nested more than {} deep", btf.name(), kMaxDepth);
     for (uint32_t i = 0; i < type.vlen; ++i) {
         const Member member = TRY(btf.member(type, i));
         if (member.name == name) {
             if (member.bit_size != 0 || member.bit_offset % 8 != 0)
-                return fail(Errc::unsupported, "{} is a bitfield, and can't be set by itself", name);
+                return fail(Errc::unsupported, "{} is a bitfield, and rawbpf can't set a bitfield alone", name);
             return std::optional(ValuePart{member.type, member.bit_offset / 8});
         }
         if (!member.name.empty()) continue;
@@ -251,7 +254,7 @@ Result<ValuePart> find_part(const Btf &btf, TypeId id, std::string_view path) {
         path.remove_prefix(end + (index ? 1 : 0));
         if (index) {
             if (type.kind != Kind::array)
-                return fail(Errc::invalid_argument, "[{}]: {} is no array", word, describe(btf, part.type));
+                return fail(Errc::invalid_argument, "[{}]: {} isn't an array", word, describe(btf, part.type));
             const Array array = btf.array(type);
             const std::optional<Number> number = read_number(word);
             if (!number || number->negative || number->bits >= array.count)

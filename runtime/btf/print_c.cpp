@@ -89,7 +89,7 @@ class Printer {
             }
             id = t.size_or_type;
         }
-        return fail(Errc::bad_input, "{}: BTF type {}: nested deeper than {}", btf_.name(), id, kMaxDepth);
+        return fail(Errc::bad_input, "{}: BTF type {}: it is nested more than {} deep", btf_.name(), id, kMaxDepth);
     }
 
     /// "struct NAME {...}" with its members, without a semicolon.
@@ -160,7 +160,7 @@ class Printer {
 
   private:
     Unexpected too_long() const {
-        return fail(Errc::bad_input, "{}: BTF: a type is more than {} bytes of C", btf_.name(), kMaxText);
+        return fail(Errc::bad_input, "{}: BTF: the C text of a type has more than {} bytes", btf_.name(), kMaxText);
     }
 
     /// Whether that type is written behind the name: then a star in front of it needs parentheses.

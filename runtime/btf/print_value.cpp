@@ -68,10 +68,10 @@ class ValuePrinter {
         : out(into), btf_(btf), start_(into.size()), json_(style == ValueStyle::json) {}
 
     Result<void> value(TypeId id, Bytes bytes, int depth) {
-        if (depth > kMaxDepth) return fail(Errc::bad_input, "{}: type {} is nested too deep", btf_.name(), id);
+        if (depth > kMaxDepth) return fail(Errc::bad_input, "{}: type {} is nested too deeply", btf_.name(), id);
         TRY(step());
         if (out.size() - start_ > kMaxText)
-            return fail(Errc::bad_input, "{}: a value of more than {} bytes of text", btf_.name(), kMaxText);
+            return fail(Errc::bad_input, "{}: the text of a value has more than {} bytes", btf_.name(), kMaxText);
         Type type = TRY(btf_.resolve(id));
         switch (type.kind) {
         case Kind::int_: return integer(type, bytes);
@@ -91,13 +91,13 @@ class ValuePrinter {
     // Members of anonymous members multiply, and need no text to do so.
     Result<void> step() {
         if (++steps_ > kMaxSteps)
-            return fail(Errc::bad_input, "{}: a type that unfolds to more than {} parts", btf_.name(), kMaxSteps);
+            return fail(Errc::bad_input, "{}: a type has more than {} parts in all", btf_.name(), kMaxSteps);
         return {};
     }
     Result<Bytes> take(Bytes bytes, uint64_t size, const Type &type) {
         if (size > bytes.size())
-            return fail(Errc::bad_input, "{}: type {} ({}) needs {} bytes, {} are there", btf_.name(), type.id, type.name, size,
-                        bytes.size());
+            return fail(Errc::bad_input, "{}: type {} ({}) needs {} bytes, and there are {}", btf_.name(), type.id, type.name,
+                        size, bytes.size());
         return bytes.first(size);
     }
     void number(uint64_t value, bool negative) {
@@ -144,7 +144,8 @@ class ValuePrinter {
     Result<void> enumerator(const Type &type, Bytes given) {
         Bytes bytes = TRY(take(given, type.size_or_type, type));
         if (bytes.empty() || bytes.size() > 8)
-            return fail(Errc::bad_input, "{}: enum {} of {} bytes", btf_.name(), type.name, bytes.size());
+            return fail(Errc::bad_input, "{}: enum {} has {} bytes, and 1 to 8 are possible", btf_.name(), type.name,
+                        bytes.size());
         return named(type, load_up_to_8(bytes), static_cast<unsigned>(bytes.size() * 8));
     }
     Result<void> named(const Type &type, uint64_t value, unsigned bits) {
@@ -162,7 +163,8 @@ class ValuePrinter {
         return {};
     }
     Result<void> pointer(Bytes bytes) {
-        if (bytes.size() < 8) return fail(Errc::bad_input, "{}: a pointer in {} bytes", btf_.name(), bytes.size());
+        if (bytes.size() < 8)
+            return fail(Errc::bad_input, "{}: a pointer needs 8 bytes, and there are {}", btf_.name(), bytes.size());
         append(out, "{0}{1:#x}{0}", json_ ? "\"" : "", load<uint64_t>(bytes.data()));
         return {};
     }
@@ -193,7 +195,8 @@ class ValuePrinter {
         Array shape = btf_.array(type);
         uint64_t size = TRY(btf_.size_of(shape.element));
         uint64_t count = shape.count;
-        if (size == 0 && count > 0) return fail(Errc::bad_input, "{}: array {} of elements without a size", btf_.name(), type.id);
+        if (size == 0 && count > 0)
+            return fail(Errc::bad_input, "{}: the elements of array {} have no size", btf_.name(), type.id);
         if (count == 0) count = size ? given.size() / size : 0; // a flexible array takes what is left
         uint64_t whole = 0;
         if (__builtin_mul_overflow(size, count, &whole)) whole = UINT64_MAX;
@@ -231,13 +234,13 @@ class ValuePrinter {
         return {};
     }
     Result<void> each_member(const Type &type, Bytes bytes, int depth, bool &first) {
-        if (depth > kMaxDepth) return fail(Errc::bad_input, "{}: type {} is nested too deep", btf_.name(), type.id);
+        if (depth > kMaxDepth) return fail(Errc::bad_input, "{}: type {} is nested too deeply", btf_.name(), type.id);
         for (uint32_t i = 0; i < type.vlen; ++i) {
             TRY(step());
             Member member = TRY(btf_.member(type, i));
             Type inner = TRY(btf_.resolve(member.type));
             if (member.bit_offset / 8 > bytes.size())
-                return fail(Errc::bad_input, "{}: member {} of {} lies outside of it", btf_.name(), member.name, type.name);
+                return fail(Errc::bad_input, "{}: member {} of {} is outside of it", btf_.name(), member.name, type.name);
             Bytes at = bytes.subspan(member.bit_offset / 8);
             const bool composite = inner.kind == Kind::struct_ || inner.kind == Kind::union_;
             if (member.name.empty() && composite) { // its members are reached as if they were ours
@@ -260,7 +263,7 @@ class ValuePrinter {
     Result<void> bitfield(const Member &member, const Type &type, Bytes bytes) {
         const uint64_t end = uint64_t{member.bit_offset} + member.bit_size;
         if (member.bit_size > 64 || (end + 7) / 8 > bytes.size())
-            return fail(Errc::bad_input, "{}: bitfield {} lies outside of its struct", btf_.name(), member.name);
+            return fail(Errc::bad_input, "{}: bitfield {} is outside of its struct", btf_.name(), member.name);
         uint64_t value = 0;
         for (uint32_t bit = 0; bit < member.bit_size; ++bit) {
             uint32_t place = member.bit_offset + bit;

@@ -17,18 +17,22 @@ Result<std::optional<std::string>> decompressed(const Elf &elf, const Section &s
     const Bytes bytes = elf.contents(section);
     size_t header = 0;
     if (section.flags & SHF_COMPRESSED) {
-        if (!elf.is_64()) return fail(Errc::unsupported, "{}: {}: compressed, in a 32-bit file", elf.name(), section.name);
+        if (!elf.is_64())
+            return fail(Errc::unsupported, "{}: {}: rawbpf can't read compressed sections of 32-bit files", elf.name(),
+                        section.name);
         header = sizeof(Elf64_Chdr);
-        if (bytes.size() < header) return fail(Errc::bad_input, "{}: {}: too short to be compressed", elf.name(), section.name);
+        if (bytes.size() < header)
+            return fail(Errc::bad_input, "{}: {}: the section is marked as compressed, and is too short for that", elf.name(),
+                        section.name);
         uint32_t type = load<uint32_t>(bytes.data());
         if (elf.big_endian()) type = byte_swap(type);
         if (type != ELFCOMPRESS_ZLIB)
-            return fail(Errc::unsupported, "{}: {}: compressed by method {}, only zlib (1) can be read", elf.name(), section.name,
-                        type);
+            return fail(Errc::unsupported, "{}: {}: compressed by method {}, and rawbpf reads only zlib (1)", elf.name(),
+                        section.name, type);
     } else if (section.name.starts_with(".zdebug_")) {
         header = 12;
         if (bytes.size() < header || std::memcmp(bytes.data(), "ZLIB", 4) != 0)
-            return fail(Errc::bad_input, "{}: {}: no header of a compressed section", elf.name(), section.name);
+            return fail(Errc::bad_input, "{}: {}: the header of a compressed section is missing", elf.name(), section.name);
     } else {
         return std::nullopt;
     }

@@ -97,13 +97,15 @@ Result<Elf> Elf::parse(Bytes bytes, std::string_view name) {
         return fail(Errc::bad_input, "{}: ELF header: offset {:#x}: class {} is neither 32 nor 64 bits", name, +EI_CLASS,
                     ident(EI_CLASS));
     if (ident(EI_DATA) != ELFDATA2LSB && ident(EI_DATA) != ELFDATA2MSB)
-        return fail(Errc::bad_input, "{}: ELF header: offset {:#x}: byte order {} is unknown", name, +EI_DATA, ident(EI_DATA));
+        return fail(Errc::bad_input, "{}: ELF header: offset {:#x}: rawbpf doesn't know byte order {}", name, +EI_DATA,
+                    ident(EI_DATA));
     if (ident(EI_VERSION) != EV_CURRENT)
-        return fail(Errc::bad_input, "{}: ELF header: offset {:#x}: version {} is unknown", name, +EI_VERSION, ident(EI_VERSION));
+        return fail(Errc::bad_input, "{}: ELF header: offset {:#x}: rawbpf doesn't know version {}", name, +EI_VERSION,
+                    ident(EI_VERSION));
     elf.is_64_ = ident(EI_CLASS) == ELFCLASS64;
     elf.big_endian_ = ident(EI_DATA) == ELFDATA2MSB;
     if (bytes.size() < header_size(elf.is_64_))
-        return fail(Errc::bad_input, "{}: ELF header: offset {:#x}: needs {} bytes, {} are left", name, +EI_NIDENT,
+        return fail(Errc::bad_input, "{}: ELF header: offset {:#x}: needs {} bytes, and {} are left", name, +EI_NIDENT,
                     header_size(elf.is_64_) - EI_NIDENT, bytes.size() - EI_NIDENT);
 
     Fields f{bytes.data() + EI_NIDENT, elf.is_64_, elf.big_endian_};
@@ -125,7 +127,7 @@ Result<Elf> Elf::parse(Bytes bytes, std::string_view name) {
         size_t entry = section_header_size(elf.is_64_);
         if (section_count == 0 || names == SHN_XINDEX || segment_count == PN_XNUM) {
             if (!inside(sections_at, entry, bytes.size()))
-                return fail(Errc::bad_input, "{}: section headers: offset {:#x}: needs {} bytes, the file has {}", name,
+                return fail(Errc::bad_input, "{}: section headers: offset {:#x}: needs {} bytes, and the file has {}", name,
                             sections_at, entry, bytes.size());
             uint32_t ignored;
             Section first = read_section({bytes.data() + sections_at, elf.is_64_, elf.big_endian_}, 0, ignored);
@@ -143,14 +145,14 @@ Result<void> Elf::parse_sections(uint64_t offset, uint16_t entry_size, uint64_t 
     size_t entry = section_header_size(is_64_);
     if (count == 0) return {};
     if (entry_size != entry)
-        return fail(Errc::bad_input, "{}: ELF header: e_shentsize is {}, should be {}", name_, entry_size, entry);
+        return fail(Errc::bad_input, "{}: ELF header: e_shentsize is {}, and should be {}", name_, entry_size, entry);
     if (count > bytes_.size() / entry || !inside(offset, count * entry, bytes_.size()))
         return fail(Errc::bad_input,
                     "{}: section headers: offset {:#x}: {} entries of {} bytes don't fit into a file of {} bytes", name_, offset,
                     count, entry, bytes_.size());
     if (names != SHN_UNDEF && names >= count)
-        return fail(Errc::bad_input, "{}: ELF header: section names should be in section {}, there are only {}", name_, names,
-                    count);
+        return fail(Errc::bad_input, "{}: ELF header: the section names should be in section {}, and there are only {} sections",
+                    name_, names, count);
 
     // Names come last: the string table that holds them is itself one of the sections.
     std::vector<uint32_t> name_offsets(count);
@@ -182,7 +184,7 @@ Result<void> Elf::parse_sections(uint64_t offset, uint16_t entry_size, uint64_t 
 Result<void> Elf::parse_segments(uint64_t offset, uint16_t entry_size, uint64_t count) {
     size_t entry = segment_header_size(is_64_);
     if (entry_size != entry)
-        return fail(Errc::bad_input, "{}: ELF header: e_phentsize is {}, should be {}", name_, entry_size, entry);
+        return fail(Errc::bad_input, "{}: ELF header: e_phentsize is {}, and should be {}", name_, entry_size, entry);
     if (count > bytes_.size() / entry || !inside(offset, count * entry, bytes_.size()))
         return fail(Errc::bad_input,
                     "{}: program headers: offset {:#x}: {} entries of {} bytes don't fit into a file of {} bytes", name_, offset,
@@ -224,12 +226,13 @@ ByteReader Elf::reader(const Section &section) const { return ByteReader(content
 
 Result<SymbolTable> Elf::symbol_table(const Section &table) const {
     if (table.type != SHT_SYMTAB && table.type != SHT_DYNSYM)
-        return fail(Errc::bad_input, "{}: not a symbol table", label(table));
+        return fail(Errc::bad_input, "{}: it isn't a symbol table", label(table));
     if (table.entry_size != symbol_size(is_64_))
-        return fail(Errc::bad_input, "{}: symbols of {} bytes, should be {}", label(table), table.entry_size,
+        return fail(Errc::bad_input, "{}: its symbols have {} bytes, and should have {}", label(table), table.entry_size,
                     symbol_size(is_64_));
     if (table.link >= sections_.size() || sections_[table.link].type != SHT_STRTAB)
-        return fail(Errc::bad_input, "{}: its string table, section {}, isn't one", label(table), table.link);
+        return fail(Errc::bad_input, "{}: section {} should be its string table, and isn't a string table", label(table),
+                    table.link);
     SymbolTable out;
     out.elf_ = this;
     out.entries_ = contents(table);
@@ -293,7 +296,7 @@ size_t Elf::symbol_count(const Section &table) const {
 Result<Symbol> Elf::symbol(const Section &table, size_t index) const {
     SymbolTable symbols = TRY(symbol_table(table));
     if (index >= symbols.size())
-        return fail(Errc::bad_input, "{}: there is no symbol {}, only {}", label(table), index, symbols.size());
+        return fail(Errc::bad_input, "{}: there is no symbol {}; there are only {}", label(table), index, symbols.size());
     Symbol s = symbols.at(index);
     s.name = TRY(symbols.name(index));
     return s;
@@ -301,13 +304,15 @@ Result<Symbol> Elf::symbol(const Section &table, size_t index) const {
 
 Result<std::vector<Relocation>> Elf::relocations(const Section &section) const {
     bool with_addend = section.type == SHT_RELA;
-    if (!with_addend && section.type != SHT_REL) return fail(Errc::bad_input, "{}: not a relocation section", label(section));
+    if (!with_addend && section.type != SHT_REL)
+        return fail(Errc::bad_input, "{}: it isn't a relocation section", label(section));
     size_t entry = (with_addend ? 3 : 2) * (is_64_ ? 8 : 4);
     if (section.entry_size != entry)
-        return fail(Errc::bad_input, "{}: relocations of {} bytes, should be {}", label(section), section.entry_size, entry);
+        return fail(Errc::bad_input, "{}: its relocations have {} bytes, and should have {}", label(section), section.entry_size,
+                    entry);
     Bytes bytes = contents(section);
     if (bytes.size() % entry != 0)
-        return fail(Errc::bad_input, "{}: offset {:#x}: the last relocation is cut", label(section),
+        return fail(Errc::bad_input, "{}: offset {:#x}: the last relocation is incomplete", label(section),
                     bytes.size() / entry * entry);
     // A linker's .rela.iplt refers to no table at all.
     std::optional<size_t> limit;
@@ -327,7 +332,7 @@ Result<std::vector<Relocation>> Elf::relocations(const Section &section) const {
         r.symbol = static_cast<uint32_t>(is_64_ ? info >> 32 : info >> 8);
         if (with_addend) r.addend = f.signed_word();
         if (limit && r.symbol != 0 && r.symbol >= *limit)
-            return fail(Errc::bad_input, "{}: offset {:#x}: symbol {} doesn't exist, the table has {}", label(section), at,
+            return fail(Errc::bad_input, "{}: offset {:#x}: symbol {} doesn't exist; the table has {}", label(section), at,
                         r.symbol, *limit);
         out.push_back(r);
     }

@@ -58,9 +58,10 @@ bool Machine::begin_callback(Frame &frame) {
 uint64_t Machine::call_back(Callback kind, int function_register, uint64_t context, uint32_t count, const EmulatedMap *map) {
     const Op *function = function_at(cpu_.r[function_register]);
     if (!function)
-        return fault(format("r{} = {:#x} is no function of the program", function_register, cpu_.r[function_register]));
+        return fault(
+            format("r{} = {:#x} isn't the address of a function of the program", function_register, cpu_.r[function_register]));
     const uint32_t base = cpu_.frames[cpu_.depth].base;
-    if (cpu_.depth + 1 - base == kCallDepth) return fault(format("more than {} functions deep", kCallDepth));
+    if (cpu_.depth + 1 - base == kCallDepth) return fault(format("the calls are nested more than {} functions deep", kCallDepth));
     Frame &frame = cpu_.frames[cpu_.depth + 1];
     frame = Frame{};
     frame.back = cpu_.op + 1;
@@ -87,7 +88,7 @@ const Op *Machine::next_callback(const Op *op) {
     const uint64_t result = cpu_.r[0];
     if (result > 1) {
         cpu_.op = op;
-        fault(format("a callback returned {}; it may return 0 (go on) or 1 (enough)", static_cast<int64_t>(result)));
+        fault(format("a callback returned {}; it may only return 0 (continue) or 1 (stop)", static_cast<int64_t>(result)));
         return nullptr;
     }
     ++frame.done;

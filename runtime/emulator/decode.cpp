@@ -62,7 +62,8 @@ class Decoder {
     Result<std::vector<Op>> run() {
         if (insns_.empty()) return fail(Errc::bad_input, "the program has no instructions");
         if (insns_.size() > kMostInsns)
-            return fail(Errc::bad_input, "{} instructions; the kernel takes {}", insns_.size(), kMostInsns);
+            return fail(Errc::bad_input, "the program has {} instructions; the kernel takes at most {}", insns_.size(),
+                        kMostInsns);
         ops_.resize(op_index(insns_.size(), stepping_));
         if (stepping_)
             for (size_t n = 0; n < ops_.size(); n += 2) ops_[n].handler = handlers()[kDo_stop];
@@ -91,9 +92,10 @@ class Decoder {
     Result<void> aim(size_t n, int64_t distance, Op &op, std::string_view what) {
         const int64_t target = static_cast<int64_t>(n) + 1 + distance;
         if (target < 0 || target >= static_cast<int64_t>(insns_.size()))
-            return refuse(n, format("{} instruction {}, and the program has 0 to {}", what, target, insns_.size() - 1));
+            return refuse(n,
+                          format("{} instruction {}, and the program has instructions 0 to {}", what, target, insns_.size() - 1));
         if (second_half(static_cast<size_t>(target)))
-            return refuse(n, format("{} instruction {}, which is the second half of one", what, target));
+            return refuse(n, format("{} instruction {}, which is the second half of a 16-byte instruction", what, target));
         // Step by step, a jump arrives at the stop before the instruction.
         op.jump = static_cast<int32_t>(stepping_ ? 2 * (distance + 1) - 1 : distance + 1);
         return {};
@@ -104,7 +106,8 @@ class Decoder {
         const Form *form = find_form(insn);
         if (!form) {
             if (isa::kIndex.first[insn.code] < 0) return refuse(n, format("there is no opcode {:#04x}", insn.code));
-            return refuse(n, format("opcode {:#04x} has other values in its register, offset or immediate fields", insn.code));
+            return refuse(
+                n, format("opcode {:#04x} doesn't take these values in its register, offset and immediate fields", insn.code));
         }
         const uint8_t fields = form->fields();
         if ((fields & kDst && insn.dst > 10) || (fields & kSrc && insn.src > 10))
@@ -114,7 +117,7 @@ class Decoder {
 
         const uint8_t what = kPlan.of[form - isa::kForms];
         if (form->shape == Shape::cast && insn.imm != 1 && insn.imm != 1 << 16)
-            return refuse(n, "address spaces are 0, the kernel's, and 1, an arena's, and a cast goes from one to the other");
+            return refuse(n, "a cast must go from address space 0 (the kernel's) to 1 (an arena's), or back");
         Op &op = ops_[op_index(n, stepping_)];
         op.handler = handlers()[what];
         op.dst = insn.dst;
@@ -132,7 +135,7 @@ class Decoder {
             ends = true;
             TRY(aim(n, insn.imm, op, "the jump goes to"));
             break;
-        case Shape::call_local: TRY(aim(n, insn.imm, op, "the call is of")); break;
+        case Shape::call_local: TRY(aim(n, insn.imm, op, "the call goes to")); break;
         case Shape::call_helper:
             if (insn.imm == kPoisonHelper)
                 op.handler = handlers()[kDo_refuse]; // a CO-RE relocation that found nothing
@@ -152,19 +155,19 @@ class Decoder {
         if (n + 1 >= insns_.size()) return refuse(n, "the second half is missing");
         const Insn &first = insns_[n], &second = insns_[n + 1];
         if (second.code || second.dst || second.src || second.off)
-            return refuse(n, "the second half has to be zero but for its immediate");
+            return refuse(n, "the second half must be zero, except for its immediate");
         op.imm = static_cast<uint32_t>(first.imm) | static_cast<uint64_t>(static_cast<uint32_t>(second.imm)) << 32;
         op.jump = stepping_ ? 3 : 2;
         switch (static_cast<Wide>(first.src)) {
         case Wide::number: return {};
         case Wide::function: {
             Op target;
-            TRY(aim(n, first.imm, target, "the address is of"));
+            TRY(aim(n, first.imm, target, "the address is that of"));
             op.imm = kCodeAddress + 8 * static_cast<uint64_t>(static_cast<int64_t>(n) + 1 + first.imm);
             return {};
         }
-        case Wide::btf_id: return refuse(n, "variables of the kernel are only in the kernel", Errc::unsupported);
-        default: return refuse(n, "maps by descriptor or index mean something to the kernel only; name them in an object file");
+        case Wide::btf_id: return refuse(n, "the emulator has no kernel variables", Errc::unsupported);
+        default: return refuse(n, "only the kernel knows maps by descriptor or index; use an object file, which names its maps");
         }
     }
 

@@ -35,7 +35,8 @@ EmulatedMap *map_of(Machine &m, int reg, std::initializer_list<MapEngine> kinds)
     for (MapEngine kind : kinds)
         if (map->kind() == kind) return map;
     m.fault(format("map {} is a {}: {}", map->name(), map_kind_name(map->type()),
-                   map->kind() == MapEngine::unknown ? "the emulator doesn't have those" : "this helper isn't for those"));
+                   map->kind() == MapEngine::unknown ? "the emulator doesn't have maps of this type"
+                                                     : "this helper doesn't take maps of this type"));
     return nullptr;
 }
 EmulatedMap *table_of(Machine &m, int reg) { return map_of(m, reg, {MapEngine::array, MapEngine::hash, MapEngine::trie}); }
@@ -105,14 +106,14 @@ uint64_t ringbuf_output(Machine &m, R r) {
 uint64_t ringbuf_reserve(Machine &m, R r) {
     EmulatedMap *map = map_of(m, 1, {MapEngine::ring});
     if (map && map->records_held() == kMostOpenRecords)
-        return m.fault(
-            format("{} records of map {} are reserved at once, as many as the emulator keeps", kMostOpenRecords, map->name()));
+        return m.fault(format("{} records of map {} are reserved at the same time, and the emulator keeps no more",
+                              kMostOpenRecords, map->name()));
     return map && r[3] == 0 ? map->reserve(r[2]) : 0;
 }
 uint64_t release(Machine &m, R r, bool discard) {
     for (const auto &map : m.maps())
         if (map->kind() == MapEngine::ring && map->release(r[1], discard)) return 0;
-    return m.fault(format("r1 = {:#x} is no record that is reserved", r[1]));
+    return m.fault(format("r1 = {:#x} isn't the address of a reserved record", r[1]));
 }
 uint64_t ringbuf_submit(Machine &m, R r) { return release(m, r, false); }
 uint64_t ringbuf_discard(Machine &m, R r) { return release(m, r, true); }

@@ -342,7 +342,7 @@ push_frame : {
     const uint32_t depth = m.cpu_.depth + 1;
     const uint32_t base = m.cpu_.frames[depth - 1].base;
     if (depth - base == kCallDepth) {
-        m.why_ = format("more than {} functions deep", kCallDepth);
+        m.why_ = format("the calls are nested more than {} functions deep", kCallDepth);
         goto fault;
     }
     Frame &frame = m.cpu_.frames[depth];
@@ -400,7 +400,7 @@ do_kfunc:
     r[0] = reinterpret_cast<Helper>(I)(m, r); // NOLINT(performance-no-int-to-ptr)
     goto called;
 do_refuse:
-    m.why_ = "kernel functions are only in the kernel";
+    m.why_ = "the emulator doesn't have this kernel function";
     goto fault;
 no_packet: // the function ends, as in the kernel, which puts an exit there
     r[0] = 0;

@@ -18,7 +18,7 @@ using R = const uint64_t *;
 EmulatedMap *arena_in(Machine &m, int reg) {
     EmulatedMap *map = m.map_in(reg);
     if (!map || map->kind() == MapEngine::arena) return map;
-    m.fault(format("map {} is no arena", map->name()));
+    m.fault(format("map {} isn't an arena", map->name()));
     return nullptr;
 }
 

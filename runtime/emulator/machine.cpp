@@ -46,7 +46,7 @@ Result<std::unique_ptr<Machine>> Machine::create(const ObjectSpec &spec, Machine
         machine->maps_.back()->count_work(&machine->cpu_.work);
         bytes += machine->maps_.back()->bytes();
         if (bytes > kMostMapBytes)
-            return fail(Errc::no_memory, "{}: its maps, up to {}, take {} MiB; the emulator has {} for all of them", spec.name,
+            return fail(Errc::no_memory, "{}: its maps, up to {}, need {} MiB; the emulator has {} MiB for all maps", spec.name,
                         map.name, (bytes + (1 << 20) - 1) >> 20, kMostMapBytes >> 20);
     }
     for (const auto &map : machine->maps_)
@@ -138,7 +138,7 @@ Result<void> Machine::prepare(size_t n) {
     std::vector<uint64_t> tables; // addresses
     for (const Fixup &fixup : program.fixups) {
         if (fixup.insn + 1 >= code.insns.size())
-            return fail(Errc::internal, "{}: a reference behind the program's end", program.name);
+            return fail(Errc::internal, "{}: a reference to an instruction behind the program's end", program.name);
         Insn &first = code.insns[fixup.insn];
         uint64_t value = 0;
         switch (fixup.kind) {
@@ -146,8 +146,8 @@ Result<void> Machine::prepare(size_t n) {
         case Fixup::Kind::map_value:
             value = maps_[fixup.map]->address();
             if (!value)
-                return fail(Errc::unsupported, "{}: instruction {}: values of map {} ({}) aren't emulated", program.name,
-                            fixup.insn, maps_[fixup.map]->name(), map_kind_name(maps_[fixup.map]->type()));
+                return fail(Errc::unsupported, "{}: instruction {}: the emulator has no addresses for values of map {} ({})",
+                            program.name, fixup.insn, maps_[fixup.map]->name(), map_kind_name(maps_[fixup.map]->type()));
             value += fixup.offset;
             break;
         case Fixup::Kind::jump_table:
@@ -160,8 +160,8 @@ Result<void> Machine::prepare(size_t n) {
         case Fixup::Kind::kfunc: continue; // says so when it is reached
         case Fixup::Kind::ksym:
             if (!fixup.weak)
-                return fail(Errc::unsupported, "{}: instruction {}: {} is a variable of the kernel's", program.name, fixup.insn,
-                            fixup.symbol);
+                return fail(Errc::unsupported, "{}: instruction {}: {} is a kernel variable, which the emulator doesn't have",
+                            program.name, fixup.insn, fixup.symbol);
             break;
         }
         first.src = 0;
@@ -255,7 +255,8 @@ Result<uint64_t> Machine::run() {
 Result<void> Machine::finish() {
     for (const auto &map : maps_)
         if (map->records_held())
-            return fail(Errc::bad_input, "{}: it ends with {} record{} of {} reserved, neither submitted nor discarded",
+            return fail(Errc::bad_input,
+                        "{}: the program ended with {} reserved record{} of map {}, neither submitted nor discarded",
                         program().name, map->records_held(), map->records_held() == 1 ? "" : "s", map->name());
     cpu_.ended = true;
     return {};
@@ -344,8 +345,8 @@ Error Machine::explain(Event event) const {
     const std::span<const Insn> code = insns();
     if (event == Event::limit && overworked() && cpu_.executed <= options_.limit)
         return make_error(Errc::busy,
-                          format("{}: stopped at instruction {}: what its helpers copied, searched and printed came to as "
-                                 "much as {} instructions",
+                          format("{}: stopped at instruction {}: what its helpers copied, searched and printed counts as "
+                                 "{} instructions, the limit",
                                  program().name, n, options_.limit));
     if (event == Event::limit)
         return make_error(Errc::busy,
@@ -355,7 +356,7 @@ Error Machine::explain(Event event) const {
         if (poison.insn == n) what = format("CO-RE: {}", poison.why);
     for (const Fixup &fixup : program().fixups)
         if (fixup.insn == n && fixup.kind == Fixup::Kind::kfunc && !find_emulated_kfunc(fixup.symbol))
-            what = format("{} is a function of the kernel's", fixup.symbol);
+            what = format("{} is a kernel function, which the emulator doesn't have", fixup.symbol);
     if (what.empty()) what = access_fault(code[n]);
     std::string text = format("{}: instruction {} ({})", function_of(program(), n), n, rawbpf::print(code.subspan(n)));
     if (const Source source = source_of(*spec_, program(), n); source.line) append(text, ", {}:{}", source.file, source.line);
@@ -370,7 +371,8 @@ uint64_t Machine::fault(std::string why) {
 
 void Machine::fault_target(int reg, bool call) {
     fault(format("r{} is {:#x}, which is {}", reg, cpu_.r[reg],
-                 call ? "neither a function of the program nor a helper that the emulator has" : "no address of an instruction"));
+                 call ? "neither a function of the program nor a helper that the emulator has"
+                      : "not the address of an instruction"));
 }
 
 // ---- for helpers
@@ -426,7 +428,7 @@ uint64_t Machine::map_address(uint32_t map) { return kHandleAddress + kHandleByt
 
 EmulatedMap *Machine::map_in(int reg) {
     EmulatedMap *map = map_with_address(cpu_.r[reg]);
-    if (!map) fault(format("r{} = {:#x} is no map", reg, cpu_.r[reg]));
+    if (!map) fault(format("r{} = {:#x} isn't the address of a map", reg, cpu_.r[reg]));
     return map;
 }
 

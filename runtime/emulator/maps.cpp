@@ -53,11 +53,11 @@ Result<void> EmulatedMap::check(const MapSpec &spec) {
     const uint64_t n = spec.max_entries;
     const bool valued = kind_ == MapEngine::array || kind_ == MapEngine::hash || kind_ == MapEngine::trie ||
                         kind_ == MapEngine::queue || kind_ == MapEngine::stack;
-    if (valued && spec.value_size == 0) return refuse("its values have 0 bytes; the kernel wants 1 at least");
+    if (valued && spec.value_size == 0) return refuse("value_size is 0, and the kernel needs at least 1");
     if ((kind_ == MapEngine::queue || kind_ == MapEngine::stack || kind_ == MapEngine::ring) && spec.key_size != 0)
-        return refuse(format("a {} has no keys, and these have {} bytes", map_kind_name(type_), spec.key_size));
+        return refuse(format("key_size is {}, and must be 0: a {} has no keys", spec.key_size, map_kind_name(type_)));
     if (kind_ == MapEngine::ring && spec.value_size != 0)
-        return refuse(format("a ring buffer has no values of its own, and these have {} bytes", spec.value_size));
+        return refuse(format("value_size is {}, and must be 0: a ring buffer has no values", spec.value_size));
     if (kind_ == MapEngine::hash && lru_ && !preallocated_) return refuse("an LRU hash can't have the flag BPF_F_NO_PREALLOC, 1");
     if (n == 0 && kind_ != MapEngine::unknown && kind_ != MapEngine::records) return refuse("max_entries is 0");
     switch (kind_) {
@@ -65,29 +65,34 @@ Result<void> EmulatedMap::check(const MapSpec &spec) {
     case MapEngine::programs:
     case MapEngine::maps:
     case MapEngine::targets:
-        if (spec.key_size != 4) return refuse(format("an array's key has 4 bytes, not {}", spec.key_size));
+        if (spec.key_size != 4)
+            return refuse(format("key_size is {}, and keys of maps of this type have 4 bytes", spec.key_size));
         break;
     case MapEngine::hash:
     case MapEngine::map_set:
-        if (spec.key_size == 0) return refuse("a hash's key has no bytes");
+        if (spec.key_size == 0) return refuse("key_size is 0, and keys of a hash need at least 1 byte");
         break;
     case MapEngine::trie:
         if (spec.key_size <= kTrieHeader || spec.key_size > kTrieHeader + kMostTrieBytes)
-            return refuse(format("a trie's key has 4 bytes and 1 to 256 of data, not {}", spec.key_size));
-        if (!(spec.flags & BPF_F_NO_PREALLOC)) return refuse("a trie needs the flag BPF_F_NO_PREALLOC, 1");
+            return refuse(format("key_size is {}, and a key of an LPM trie has 4 bytes for its length and 1 to 256 bytes of data",
+                                 spec.key_size));
+        if (!(spec.flags & BPF_F_NO_PREALLOC)) return refuse("LPM tries need the flag BPF_F_NO_PREALLOC, 1");
         break;
     case MapEngine::bloom:
-        if (spec.key_size != 0 || spec.value_size == 0) return refuse("a bloom filter has values and no keys");
-        if (spec.map_extra > 15) return refuse(format("1 to 15 hash functions, not {}", spec.map_extra));
+        if (spec.key_size != 0 || spec.value_size == 0)
+            return refuse("key_size must be 0 and value_size at least 1: a bloom filter has values, and no keys");
+        if (spec.map_extra > 15)
+            return refuse(format("map_extra is {}, and a bloom filter has 1 to 15 hash functions", spec.map_extra));
         break;
     case MapEngine::ring:
         if (n & (n - 1) || n < 4096)
-            return refuse(format("a ring buffer's size is a power of two and at least a page, not {}", n));
+            return refuse(
+                format("max_entries is {}, and the size of a ring buffer must be a power of two and at least a page", n));
         break;
     case MapEngine::arena:
-        if (spec.key_size || spec.value_size) return refuse("an arena has pages, no keys and values");
+        if (spec.key_size || spec.value_size) return refuse("key_size and value_size must be 0: an arena has no keys and values");
         if (spec.contents.size() > n * page_)
-            return refuse(format("{} bytes of variables, and {} pages", spec.contents.size(), n));
+            return refuse(format("its variables have {} bytes, which don't fit in its {} pages", spec.contents.size(), n));
         break;
     default: break;
     }
@@ -121,8 +126,8 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
                                                                     : padded(map->value_size_));
     constexpr uint64_t kAll = uint64_t{kSlots} << kSlotBits;
     if (spec.value_size > UINT32_MAX - 7 || (map->stride_ && n >= kAll / map->stride_) || (hash && n > kAll / 16))
-        return fail(Errc::no_memory, "map {}: {} values of {} bytes; the emulator has 4 GiB for all maps", spec.name, n,
-                    map->value_size_);
+        return fail(Errc::no_memory, "map {}: {} values of {} bytes don't fit; the emulator has 4 GiB of addresses for all maps",
+                    spec.name, n, map->value_size_);
     if (hash)
         for (map->buckets_ = 1; map->buckets_ < n; map->buckets_ *= 2) {
         }
@@ -150,10 +155,10 @@ Result<std::unique_ptr<EmulatedMap>> EmulatedMap::create(const MapSpec &spec, Me
     const uint64_t all = sizeof(Head) + index + keys + values;
     map->bytes_ = all;
     if (all > kMostMapBytes)
-        return fail(Errc::no_memory, "map {}: its {} entries take {} MiB; the emulator has {} for all maps", spec.name, n,
+        return fail(Errc::no_memory, "map {}: its {} entries need {} MiB; the emulator has {} MiB for all maps", spec.name, n,
                     (all + (1 << 20) - 1) >> 20, kMostMapBytes >> 20);
     map->block_.reset(static_cast<uint8_t *>(std::calloc(1, all)));
-    if (!map->block_) return fail(Errc::no_memory, "map {}: {} bytes can't be had", spec.name, all);
+    if (!map->block_) return fail(Errc::no_memory, "map {}: rawbpf couldn't allocate {} bytes", spec.name, all);
     uint8_t *at = map->block_.get();
     map->head_ = reinterpret_cast<Head *>(at);
     map->head_->spare = static_cast<uint32_t>(n);

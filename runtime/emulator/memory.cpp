@@ -40,7 +40,8 @@ Result<uint64_t> Memory::add(Object object) {
     const uint64_t slots = object.size / kSlotBytes + 1; // there is always a gap behind it
     const uint64_t first = next_ >> kSlotBits;
     if (object.size > kSlots * kSlotBytes || first + slots > kSlots)
-        return fail(Errc::no_memory, "{}: {} don't fit; the emulator has 4 GiB for all maps", object.name, bytes(object.size));
+        return fail(Errc::no_memory, "{}: {} don't fit; the emulator has 4 GiB of addresses for all maps", object.name,
+                    bytes(object.size));
     object.address = next_;
     if (!object.element && !object.part)
         for (uint64_t n = 0; n < slots; ++n) {
@@ -90,8 +91,8 @@ std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
     auto before = [&](std::string_view name, uint64_t begin) {
         return format("{} before the start of {}", bytes(begin - address), name);
     };
-    if (address < kSlotBytes / 2) return address == 0 ? std::string("a null pointer") : format("a null pointer, and {}", address);
-    if (static_cast<int64_t>(address) < 0 && address > -(kSlotBytes / 2)) return format("a null pointer, less {}", -address);
+    if (address < kSlotBytes / 2) return address == 0 ? std::string("a null pointer") : format("a null pointer plus {}", address);
+    if (static_cast<int64_t>(address) < 0 && address > -(kSlotBytes / 2)) return format("a null pointer minus {}", -address);
     if (const uint32_t near = nearest_frame(address); near != kFrames) {
         const uint64_t begin = frame_address(near);
         const std::string name = format("the stack of frame {}", near);
@@ -99,8 +100,8 @@ std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
         return address < begin ? before(name, begin) : past(name, address - begin, kFrameBytes);
     }
     if (address >> kSlotBits == kHandleAddress >> kSlotBits)
-        return "a map itself, into which programs can't look; bpf_map_lookup_elem() gives the address of a value";
-    if (address >> kSlotBits == kCodeAddress >> kSlotBits) return "a function, which can't be read";
+        return "a map itself, which a program can't access; bpf_map_lookup_elem() gives the address of a value";
+    if (address >> kSlotBits == kCodeAddress >> kSlotBits) return "a function, which a program can't read or write";
     const Object *below = object_at(address);
     const Object *above = nullptr;
     for (const Object &object : objects_)
@@ -115,13 +116,13 @@ std::string Memory::miss(uint64_t address, uint64_t size, bool write) const {
         }
         uint64_t begin = 0, end = 0;
         if (inside && below->part) {
-            if (!below->part(below->context, offset, begin, end)) return format("no part of {} that is in use", below->name);
+            if (!below->part(below->context, offset, begin, end)) return format("a part of {} that isn't in use", below->name);
             return past(format("the record in {}", below->name), offset - begin, end - begin);
         }
         return past(below->name, offset, below->size);
     }
     if (above && above->address - address <= kSlotBytes / 2) return before(above->name, above->address);
-    return "no memory of the program";
+    return "the program has no memory there";
 }
 
 uint64_t Memory::address_of(const uint8_t *at, uint64_t size) const {

@@ -66,7 +66,7 @@ bool Machine::arm_timer(Timer &timer, bool armed, uint64_t due) {
 Timer *Machine::make_timer(uint64_t address, const EmulatedMap &map) {
     if ((map.kind() != MapEngine::array && map.kind() != MapEngine::hash) || map.per_cpu() ||
         map.place_of(address, kTimerBytes) == map.max_entries()) {
-        fault(format("r1 = {:#x} is in no value of map {}", address, map.name()));
+        fault(format("r1 = {:#x} isn't in a value of map {}", address, map.name()));
         return nullptr;
     }
     index_timers();
@@ -89,7 +89,8 @@ Timer *Machine::make_timer(uint64_t address, const EmulatedMap &map) {
 uint64_t Machine::set_timer(Timer &timer, int function_register) {
     const Op *function = function_at(cpu_.r[function_register]);
     if (!function)
-        return fault(format("r{} = {:#x} is no function of the program", function_register, cpu_.r[function_register]));
+        return fault(
+            format("r{} = {:#x} isn't the address of a function of the program", function_register, cpu_.r[function_register]));
     journal_.note(&timer, sizeof timer);
     timer.callback = function;
     timer.program = cpu_.frames[cpu_.depth].program;
@@ -116,7 +117,7 @@ bool Machine::next_timer() {
     if (!cpu_.in_timer) {
         cpu_.result = cpu_.r[0];
     } else if (cpu_.r[0] != 0) {
-        fault(format("a timer's callback returned {}; it may return 0", static_cast<int64_t>(cpu_.r[0])));
+        fault(format("a timer's callback returned {}; it may only return 0", static_cast<int64_t>(cpu_.r[0])));
         return false;
     }
     index_timers();
@@ -154,7 +155,8 @@ namespace {
 Timer *timer_in(Machine &m) {
     const uint8_t *at = m.memory().find(m.register_value(1), kTimerBytes, true);
     if (at) return m.timer_at(m.register_value(1));
-    m.fault(format("r1 = {:#x} is no timer: {}", m.register_value(1), m.memory().miss(m.register_value(1), kTimerBytes, true)));
+    m.fault(format("r1 = {:#x} isn't the address of a timer: {}", m.register_value(1),
+                   m.memory().miss(m.register_value(1), kTimerBytes, true)));
     return nullptr;
 }
 

@@ -93,7 +93,7 @@ Assembler::Assembler(std::string_view what, std::span<const Code> functions, std
       tables_(functions.empty() ? 0 : functions[0].tables.size(), kNowhere) {}
 
 Unexpected Assembler::too_large(const Code &code) const {
-    return fail(Errc::bad_input, "{}: function {}: the programs of this object come to more than {} MiB", what_, code.name,
+    return fail(Errc::bad_input, "{}: function {}: the programs of this object have more than {} MiB in all", what_, code.name,
                 kBudget >> 20);
 }
 
@@ -150,7 +150,7 @@ Result<void> Assembler::append(uint32_t function, ProgramSpec &program) {
         const uint32_t local = ref.insn - code.start;
         Insn &insn = program.insns[base + local];
         if (wants_call(ref.kind) ? insn.code != kCall : !is_wide(insn) || local + 1 >= code.count())
-            return fail(Errc::bad_input, "{}: function {}: instruction {}: a relocation on opcode {:#x}, which can't hold it",
+            return fail(Errc::bad_input, "{}: function {}: instruction {}: it has a relocation, which opcode {:#x} can't hold",
                         what_, code.name, local, insn.code);
         if (is_code_ref(ref.kind)) continue;
 
@@ -232,8 +232,9 @@ Result<void> Assembler::append_callees(uint32_t function, ProgramSpec &program) 
             else if (!ref && insn.code == kCall && insn.src == BPF_PSEUDO_CALL)
                 target = TRY(callee_of(code, number, insn.imm));
             else if (!ref && is_wide(insn) && insn.src == BPF_PSEUDO_FUNC)
-                return fail(Errc::bad_input, "{}: function {}: instruction {}: the address of a function without a relocation",
-                            what_, code.name, number - code.start);
+                return fail(Errc::bad_input,
+                            "{}: function {}: instruction {}: it takes the address of a function without a relocation", what_,
+                            code.name, number - code.start);
             else
                 continue;
 

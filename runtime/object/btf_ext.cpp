@@ -38,7 +38,7 @@ class Reader {
         const uint8_t version = TRY(header.read<uint8_t>());
         TRY(header.skip(1)); // flags
         if (magic != kMagic || version != 1)
-            return image_.bad(section_, 0, "magic {:#x}, version {}: this is no .BTF.ext", magic, version);
+            return image_.bad(section_, 0, "magic number {:#x}, version {}: this isn't a .BTF.ext", magic, version);
         const uint32_t header_size = TRY(header.read<uint32_t>());
         uint32_t parts[6] = {};
         for (size_t i = 0; i < std::size(parts) && header.offset() + 4 <= header_size; ++i)
@@ -79,7 +79,7 @@ class Reader {
         ByteReader reader(TRY(whole.take(length)), format("{}: {}", image_.name, section_.name), start);
         const uint32_t record_size = TRY(reader.read<uint32_t>());
         if (record_size < words * 4 || record_size % 4)
-            return image_.bad(section_, start, "records of {} bytes, there must be at least {}", record_size, words * 4);
+            return image_.bad(section_, start, "the records have {} bytes, and must have at least {}", record_size, words * 4);
         while (!reader.done()) {
             const uint64_t at = start + reader.offset();
             const uint32_t name_at = TRY(reader.read<uint32_t>());
@@ -114,7 +114,8 @@ class Reader {
     Result<void> core_relocation(const Record &record, uint64_t at, CoreRelocation &out) {
         const std::string_view access = TRY_IN(image_.types->string(record.words[1]), "{}: {}", image_.name, section_.name);
         if (access.empty() || access.size() > kLongestAccess)
-            return image_.bad(section_, at, "a CO-RE relocation with an access string of {} characters", access.size());
+            return image_.bad(section_, at, "the access string of a CO-RE relocation has {} characters, which is too long",
+                              access.size());
         out = {record.insn, record.words[0], std::string(access), record.words[2]};
         return {};
     }
@@ -127,7 +128,7 @@ class Reader {
 
 Result<void> read_btf_ext(Image &image) {
     if (!image.btf_ext || image.btf_ext->size == 0) return {};
-    if (!image.types) return image.bad(*image.btf_ext, 0, "there is no .BTF that it could refer to");
+    if (!image.types) return image.bad(*image.btf_ext, 0, "the object has no .BTF that it could refer to");
     return Reader(image).read();
 }
 

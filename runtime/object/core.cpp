@@ -70,8 +70,8 @@ class Relocator {
     Result<void> relocate(ProgramSpec &program) {
         for (const CoreRelocation &relocation : program.core_relocations) {
             if (relocation.insn >= program.insns.size())
-                return fail(Errc::bad_input, "{}: program {}: a CO-RE relocation of instruction {}, there are {}", spec_.name,
-                            program.name, relocation.insn, program.insns.size());
+                return fail(Errc::bad_input, "{}: program {}: a CO-RE relocation is for instruction {}, and there are only {}",
+                            spec_.name, program.name, relocation.insn, program.insns.size());
             const Answer *answer = TRY_IN(find_answer(relocation), "{}: program {}: instruction {}: CO-RE {}", spec_.name,
                                           program.name, relocation.insn, core_kind_name(relocation.kind));
             TRY_IN(apply(program, relocation, *answer), "{}: program {}: instruction {}: CO-RE {} of {}", spec_.name,

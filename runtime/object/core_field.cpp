@@ -38,9 +38,10 @@ class MemberSearch {
     Result<std::optional<btf::Member>> member(btf::TypeId id, std::string_view name, int depth = 0) {
         const btf::Type type = TRY(btf_.resolve(id));
         if (type.kind != Kind::struct_ && type.kind != Kind::union_) return std::optional<btf::Member>();
-        if (depth == kDeepest) return fail(Errc::bad_input, "{}: BTF type {}: nested too deep", btf_.name(), id);
+        if (depth == kDeepest) return fail(Errc::bad_input, "{}: BTF type {}: it is nested too deeply", btf_.name(), id);
         for (uint32_t i = 0; i < type.vlen; ++i) {
-            if (++looked_at_ > kMostMembers) return fail(Errc::bad_input, "{}: BTF type {}: too many members", btf_.name(), id);
+            if (++looked_at_ > kMostMembers)
+                return fail(Errc::bad_input, "{}: BTF type {}: it has too many members", btf_.name(), id);
             btf::Member member = TRY(btf_.member(type, i));
             if (member.name == name) return std::optional(member);
             if (!member.name.empty()) continue;
@@ -74,7 +75,7 @@ Result<uint64_t> next_index(std::string_view &path) {
         good = path[i] >= '0' && path[i] <= '9' && index <= INT32_MAX;
         index = index * 10 + static_cast<uint64_t>(path[i] - '0');
     }
-    if (!good) return fail(Errc::invalid_argument, "field path \"{}\": an index is [number]", path);
+    if (!good) return fail(Errc::invalid_argument, "field path \"{}\": write an index as [NUMBER]", path);
     path.remove_prefix(end + 1);
     return index;
 }
@@ -105,7 +106,7 @@ Result<FieldPlace> walk(std::string_view path, const btf::Btf &btf, btf::TypeId 
             continue;
         }
         const std::string_view name = next_part(path);
-        if (name.empty()) return fail(Errc::invalid_argument, "a field path with an empty name");
+        if (name.empty()) return fail(Errc::invalid_argument, "a field path has an empty name");
         const std::optional<btf::Member> member = TRY(walk.member(type.id, name));
         if (!member) {
             place.why = format("{} has no field {}", describe_type(btf, type.id), name);
@@ -170,7 +171,7 @@ Result<std::vector<Candidate>> TypeFinder::find(std::string_view essential, btf:
 Result<FieldPlace> find_field(std::string_view path, TypeFinder &finder) {
     std::string_view rest = path;
     const std::string_view root = next_part(rest);
-    if (root.empty() || rest.empty()) return fail(Errc::invalid_argument, "field path \"{}\": it must be TYPE.FIELD", path);
+    if (root.empty() || rest.empty()) return fail(Errc::invalid_argument, "field path \"{}\": write it as TYPE.FIELD", path);
     FieldPlace found;
     bool any = false;
     for (Kind kind : {Kind::struct_, Kind::union_, Kind::typedef_}) {

@@ -35,8 +35,8 @@ Result<void> advance(CorePath &path, btf::TypeId element, uint32_t index) {
     const uint64_t size = TRY(path.btf->size_of(element));
     if (__builtin_mul_overflow(size, uint64_t(index) * 8, &bits) ||
         __builtin_add_overflow(path.bit_offset, bits, &path.bit_offset) || path.bit_offset > UINT32_MAX)
-        return fail(Errc::bad_input, "{}: BTF type {}: element {} of {} bytes is too far away", path.btf->name(), element, index,
-                    size);
+        return fail(Errc::bad_input, "{}: BTF type {}: element {}, of {} bytes, is beyond the largest offset", path.btf->name(),
+                    element, index, size);
     return {};
 }
 
@@ -49,7 +49,7 @@ Result<bool> is_flexible(const btf::Btf &btf, const CorePath::Step *before, cons
 /// "0:2:1" into numbers.
 Result<size_t> parse_numbers(std::string_view text, uint32_t (&out)[CorePath::kMost]) {
     auto bad = [&] {
-        return fail(Errc::bad_input, "access string \"{}\" is no list of up to {} numbers", text, CorePath::kMost);
+        return fail(Errc::bad_input, "access string \"{}\" isn't a list of at most {} numbers", text, CorePath::kMost);
     };
     size_t count = 0, at = 0;
     do {
@@ -80,7 +80,8 @@ Result<void> local_step(CorePath &path, btf::TypeId &id, uint32_t index) {
     const btf::Array array = btf.array(type);
     const bool flexible = TRY(is_flexible(btf, path.length ? &path.steps[path.length - 1] : nullptr, array));
     if (!flexible && index >= array.count)
-        return fail(Errc::bad_input, "{}: BTF type {}: element {} of an array of {}", btf.name(), type.id, index, array.count);
+        return fail(Errc::bad_input, "{}: BTF type {}: there is no element {} in an array of {}", btf.name(), type.id, index,
+                    array.count);
     id = TRY(btf.resolve(array.element)).id;
     path.steps[path.length++] = {id, index, {}};
     return advance(path, id, index);
@@ -98,13 +99,13 @@ class Search {
         if (!is_composite(type)) return no({Mismatch::Reason::no_struct, type.id, wanted.name});
         for (uint32_t i = 0; i < type.vlen; ++i) {
             if (++looked_at_ > kMostMembers)
-                return fail(Errc::bad_input, "{}: BTF type {}: over {} members were searched for {}", target.name(), type.id,
-                            kMostMembers, wanted.name);
+                return fail(Errc::bad_input, "{}: BTF type {}: rawbpf searched more than {} members for {}", target.name(),
+                            type.id, kMostMembers, wanted.name);
             const btf::Member member = TRY(target.member(type, i));
             const bool anonymous = member.name.empty();
             if (!anonymous && member.name != wanted.name) continue;
             if (found_.depth == CorePath::kMost)
-                return fail(Errc::bad_input, "{}: BTF type {}: nested more than {} deep", target.name(), type.id,
+                return fail(Errc::bad_input, "{}: BTF type {}: it is nested more than {} deep", target.name(), type.id,
                             CorePath::kMost);
             found_.bit_offset += member.bit_offset;
             ++found_.depth;
@@ -145,7 +146,7 @@ class Search {
         }
         id = TRY(target.resolve(id)).id;
         if (found_.depth == CorePath::kMost)
-            return fail(Errc::bad_input, "{}: BTF type {}: nested more than {} deep", target.name(), id, CorePath::kMost);
+            return fail(Errc::bad_input, "{}: BTF type {}: it is nested more than {} deep", target.name(), id, CorePath::kMost);
         found_.steps[found_.length++] = {id, wanted.index, {}};
         ++found_.depth;
         TRY(advance(found_, id, wanted.index));
@@ -203,19 +204,20 @@ Result<CorePath> parse_core_path(const btf::Btf &local, const CoreRelocation &re
     const size_t count = TRY(parse_numbers(relocation.access, numbers));
     if (is_type_kind(path.kind)) {
         if (count != 1 || numbers[0] != 0)
-            return fail(Errc::bad_input, "access string \"{}\" of a relocation that is about a whole type", relocation.access);
+            return fail(Errc::bad_input, "access string \"{}\": the relocation is for a whole type, and must have 0",
+                        relocation.access);
         return path;
     }
     const btf::Type type = TRY(local.resolve(relocation.type));
     path.depth = static_cast<uint32_t>(count);
     if (is_enum_kind(path.kind)) {
         if (count != 1 || !is_enum(type))
-            return fail(Errc::bad_input, "access string \"{}\" into {}, which should be an enum", relocation.access,
+            return fail(Errc::bad_input, "access string \"{}\": the type is a {}, and should be an enum", relocation.access,
                         btf::kind_name(type.kind));
         path.steps[path.length++] = {type.id, numbers[0], TRY(local.enum_value(type, numbers[0])).name};
         return path;
     }
-    if (!is_field_kind(path.kind)) return fail(Errc::bad_input, "relocation kind {} is unknown", relocation.kind);
+    if (!is_field_kind(path.kind)) return fail(Errc::bad_input, "rawbpf doesn't know relocation kind {}", relocation.kind);
     path.steps[path.length++] = {type.id, numbers[0], {}};
     TRY(advance(path, type.id, numbers[0]));
     btf::TypeId id = type.id;
@@ -270,11 +272,11 @@ std::string describe(const Mismatch &why, const btf::Btf &target) {
     case Mismatch::Reason::none: break;
     case Mismatch::Reason::no_member: return format("{} has no field {}", type, why.name);
     case Mismatch::Reason::member_type: return format("{} has a field {}, but of an incompatible type", type, why.name);
-    case Mismatch::Reason::no_struct: return format("{} is no struct or union, so it has no field {}", type, why.name);
-    case Mismatch::Reason::no_array: return format("{} is no array, so it has no element {}", type, why.index);
+    case Mismatch::Reason::no_struct: return format("{} isn't a struct or union, so it has no field {}", type, why.name);
+    case Mismatch::Reason::no_array: return format("{} isn't an array, so it has no element {}", type, why.index);
     case Mismatch::Reason::out_of_bounds:
-        return format("the array has {} elements, there is no element {}", why.count, why.index);
-    case Mismatch::Reason::no_enum: return format("{} is no enum, so it has no value {}", type, why.name);
+        return format("the array has {} elements, so it has no element {}", why.count, why.index);
+    case Mismatch::Reason::no_enum: return format("{} isn't an enum, so it has no value {}", type, why.name);
     case Mismatch::Reason::no_value: return format("{} has no value {}", type, why.name);
     case Mismatch::Reason::type: return format("{} differs", type);
     }

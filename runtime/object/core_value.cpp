@@ -50,7 +50,7 @@ Result<Bits> covering_load(const CorePath &path, const btf::Member &member, cons
     }
     uint64_t size = type.size_or_type;
     if (size == 0 || size > 8 || (type.kind != Kind::int_ && type.kind != Kind::enum_ && type.kind != Kind::enum64))
-        return fail(Errc::bad_input, "{}: a bitfield of a type of {} bytes", describe(path), size);
+        return fail(Errc::bad_input, "{}: the type of a bitfield can't have {} bytes", describe(path), size);
     auto start = [&] { return path.bit_offset / 8 / size * size; };
     while (path.bit_offset + member.bit_size > (start() + size) * 8) {
         if (size >= 8) return fail(Errc::unsupported, "{}: this bitfield can't be read with one load of 64 bits", describe(path));
@@ -141,7 +141,8 @@ bool is_plain_wide(const Insn *insn, size_t left) {
 
 /// Gives a load or store the width of the field in the target. Empty, or why it can't have it.
 Result<std::string> resize(Insn &insn, uint32_t from, uint32_t to) {
-    if (access_bytes(insn) != from) return fail(Errc::bad_input, "accesses {} bytes, the field has {}", access_bytes(insn), from);
+    if (access_bytes(insn) != from)
+        return fail(Errc::bad_input, "it accesses {} bytes, and the field has {}", access_bytes(insn), from);
     uint8_t code;
     switch (to) {
     case 1: code = BPF_B; break;
@@ -230,7 +231,7 @@ Result<std::string> core_patch(Insn *insn, size_t left, const CoreResult &result
 
     bool sign_extended = false;
     if (!holds(held, result.before, sign_extended))
-        return fail(Errc::bad_input, "holds {}, but by the object's own types it must hold {}", static_cast<int64_t>(held),
+        return fail(Errc::bad_input, "it holds {}, but by the object's own types it must hold {}", static_cast<int64_t>(held),
                     static_cast<int64_t>(result.before.number));
     uint64_t number = result.after.number;
     if (sign_extended) number = static_cast<uint64_t>(int64_t{static_cast<int32_t>(number)});

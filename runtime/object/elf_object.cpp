@@ -69,10 +69,11 @@ bool named(std::string_view section, std::string_view stem) {
 Result<void> check_kind(const Image &image) {
     const elf::Elf &elf = image.elf;
     if (elf.machine() != EM_BPF && elf.machine() != EM_NONE)
-        return fail(Errc::bad_input, "{}: not a BPF object: its machine is {}, BPF is {}", image.name, elf.machine(), EM_BPF);
+        return fail(Errc::bad_input, "{}: it isn't a BPF object: its machine is {}, and BPF is {}", image.name, elf.machine(),
+                    EM_BPF);
     if (!elf.is_64() || elf.big_endian())
-        return fail(Errc::unsupported, "{}: a {}-bit {}-endian object; only 64-bit little-endian ones can be loaded", image.name,
-                    elf.is_64() ? 64 : 32, elf.big_endian() ? "big" : "little");
+        return fail(Errc::unsupported, "{}: a {}-bit {}-endian object; rawbpf loads only 64-bit little-endian objects",
+                    image.name, elf.is_64() ? 64 : 32, elf.big_endian() ? "big" : "little");
     return {};
 }
 
@@ -89,7 +90,7 @@ Result<void> read_sections(Image &image, ObjectSpec &spec) {
         Role &role = image.roles[section.index];
         switch (section.type) {
         case SHT_SYMTAB:
-            if (image.symtab) return image.bad(section, 0, "a second symbol table");
+            if (image.symtab) return image.bad(section, 0, "the object has a second symbol table");
             image.symtab = &section;
             break;
         case SHT_REL:
@@ -134,7 +135,7 @@ Result<void> read_sections(Image &image, ObjectSpec &spec) {
         }
         if (role == Role::arena) image.arena = &section;
     }
-    if (!image.symtab) return fail(Errc::bad_input, "{}: no symbol table; was the object stripped?", image.name);
+    if (!image.symtab) return fail(Errc::bad_input, "{}: it has no symbol table; was the object stripped?", image.name);
     return {};
 }
 
@@ -188,7 +189,8 @@ Result<void> read_functions(Image &image) {
             return image.bad(section, symbol.value, "function {}: offset or size ({}) is not a multiple of 8", symbol.name,
                              symbol.size);
         if (symbol.name.empty() || symbol.name.size() > Image::kLongestName)
-            return image.bad(section, symbol.value, "a function with a name of {} characters", symbol.name.size());
+            return image.bad(section, symbol.value, "the name of a function has {} characters, and 1 to {} are possible",
+                             symbol.name.size(), Image::kLongestName);
         found.push_back({symbol.section, symbol.value, symbol.size, image.symbol_index(symbol)});
     }
     image.functions.reserve(found.size());

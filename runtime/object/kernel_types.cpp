@@ -56,7 +56,7 @@ Result<KernelTypes::FieldUse> KernelTypes::find_field(const std::string &path) {
     if (!root) root = kernel_->find(first, Kind::typedef_);
     if (!root) return nothing(format("the kernel has no struct {}", first));
     btf::Type type = TRY(kernel_->resolve(*root));
-    if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} is no struct", first));
+    if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} isn't a struct", first));
     if (type.name.empty()) return nothing(format("{} stands for a struct without a name", first));
     size_t at = struct_for(type, type.name, SIZE_MAX);
     FieldUse use{at, 0, {}};
@@ -76,12 +76,12 @@ Result<KernelTypes::FieldUse> KernelTypes::find_field(const std::string &path) {
         if (type.kind == Kind::ptr) { // the place of what follows is counted from where the pointer leads
             type = TRY(kernel_->resolve(type.size_or_type));
             if ((type.kind != Kind::struct_ && type.kind != Kind::union_) || type.name.empty())
-                return nothing(format("{} leads to no struct with a name", name));
+                return nothing(format("{} doesn't lead to a struct with a name", name));
             at = struct_for(type, type.name, SIZE_MAX);
             use = {at, 0, {}};
             continue;
         }
-        if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} is no struct", name));
+        if (type.kind != Kind::struct_ && type.kind != Kind::union_) return nothing(format("{} isn't a struct", name));
         if (structs_[at].fields[place].inner == SIZE_MAX) {
             const size_t inner = struct_for(type, type.name, type.name.empty() ? at : SIZE_MAX);
             structs_[at].fields[place].inner = inner;
@@ -100,7 +100,7 @@ Result<TypeId> KernelTypes::stand_in(TypeId kernel_type, int depth) {
     case Kind::float_: return types_.add_float(type.name, type.size_or_type);
     case Kind::array: {
         const btf::Array array = kernel_->array(type);
-        if (depth > 8) return fail(Errc::invalid_argument, "{}: an array of arrays of arrays", unit_);
+        if (depth > 8) return fail(Errc::invalid_argument, "{}: arrays are nested more than 8 deep", unit_);
         return types_.add_array(TRY(stand_in(array.element, depth + 1)), int32_, array.count);
     }
     case Kind::enum_:
@@ -113,7 +113,7 @@ Result<TypeId> KernelTypes::stand_in(TypeId kernel_type, int depth) {
 
 Result<TypeId> KernelTypes::write_struct(size_t index, int depth) {
     if (structs_[index].id != 0) return structs_[index].id;
-    if (depth > 32) return fail(Errc::invalid_argument, "{}: structs inside each other", unit_);
+    if (depth > 32) return fail(Errc::invalid_argument, "{}: structs are nested more than 32 deep", unit_);
     std::vector<btf::Writer::Field> fields;
     for (const LocalStruct::Field &field : structs_[index].fields) {
         const TypeId id = field.inner != SIZE_MAX ? TRY(write_struct(field.inner, depth + 1)) : TRY(stand_in(field.kernel_type));
@@ -176,7 +176,7 @@ Result<TypeId> KernelTypes::copy_of(const btf::Type &proto, int depth) {
 // stand_in(), but a pointer leads to what it leads to in the kernel. A struct is one by its name only.
 Result<TypeId> KernelTypes::pointing(TypeId kernel_type, int depth) {
     const btf::Type type = TRY(kernel_->resolve(kernel_type));
-    if (depth > 16) return fail(Errc::unsupported, "{}: pointers to pointers, 16 deep", unit_);
+    if (depth > 16) return fail(Errc::unsupported, "{}: pointers to pointers are nested more than 16 deep", unit_);
     switch (type.kind) {
     case Kind::void_: return TypeId{0};
     case Kind::ptr: return types_.add_ptr(TRY(pointing(type.size_or_type, depth + 1)));

@@ -113,10 +113,10 @@ class Merger {
                 TypeId beyond = 0;
                 TRY(for_each_reference(btf, t, [&](TypeId to) { beyond = to >= btf.end_id() ? to : beyond; }));
                 if (beyond)
-                    return fail(Errc::bad_input, "{}: type {} refers to type {}, the last is {}", btf.name(), id, beyond,
+                    return fail(Errc::bad_input, "{}: type {} refers to type {}, and the last is {}", btf.name(), id, beyond,
                                 btf.end_id() - 1);
                 if (static_cast<uint32_t>(t.kind) > static_cast<uint32_t>(Kind::enum64))
-                    return fail(Errc::unsupported, "{}: type {} is of a kind that is unknown here", btf.name(), id);
+                    return fail(Errc::unsupported, "{}: type {} is of a kind that rawbpf doesn't know", btf.name(), id);
             }
         }
         return {};
@@ -289,8 +289,8 @@ class Merger {
             const uint32_t node = node_of(number, info.type);
             if (same_[node] != node) continue; // another file has it
             if (var.kind != Kind::var && var.kind != Kind::func)
-                return fail(Errc::bad_input, "{}: section {} lists type {}, a {}", file.types->name(), section.name, info.type,
-                            btf::kind_name(var.kind));
+                return fail(Errc::bad_input, "{}: section {} lists type {}, which is a {} and not a variable or function",
+                            file.types->name(), section.name, info.type, btf::kind_name(var.kind));
             Entry entry{node, info.size, info.offset};
             const uint32_t linkage = var.kind == Kind::var ? file.types->var_linkage(var) : kExtern;
             const LinkedSymbol *symbol = linkage == kStatic ? nullptr : image_.find(var.name);
@@ -436,7 +436,7 @@ class Merger {
         const uint16_t magic = TRY(header.read<uint16_t>());
         const uint16_t version = TRY(header.read<uint16_t>());
         if (magic != kExtMagic || (version & 0xff) != 1)
-            return fail(Errc::bad_input, "magic {:#x}, version {}", magic, version & 0xff);
+            return fail(Errc::bad_input, "magic number {:#x}, version {}: this isn't a .BTF.ext", magic, version & 0xff);
         const uint32_t header_size = TRY(header.read<uint32_t>());
         uint32_t fields[6] = {};
         for (size_t i = 0; i < std::size(fields) && header.offset() + 4 <= header_size; ++i)
@@ -447,7 +447,8 @@ class Merger {
             TRY(whole.seek(uint64_t{header_size} + fields[p * 2]));
             ByteReader part(TRY(whole.take(fields[p * 2 + 1])), "part", whole.offset());
             const uint32_t record = TRY(part.read<uint32_t>());
-            if (record < parts[p].words * 4 || record % 4) return fail(Errc::bad_input, "records of {} bytes", record);
+            if (record < parts[p].words * 4 || record % 4)
+                return fail(Errc::bad_input, "the records have {} bytes, which is too few or no multiple of 4", record);
             while (!part.done()) {
                 const std::string_view name = TRY(file.types->string(TRY(part.read<uint32_t>())));
                 const uint32_t count = TRY(part.read<uint32_t>());
@@ -467,11 +468,12 @@ class Merger {
         const LinkedFile &file = image_.files[number];
         const uint32_t offset = load<uint32_t>(raw);
         if (offset >= own.size)
-            return fail(Errc::bad_input, "byte {:#x} of section {}, which has {:#x}", offset, own.name, own.size);
+            return fail(Errc::bad_input, "a record is for byte {:#x} of section {}, which has {:#x}", offset, own.name, own.size);
         auto word = [&](size_t i) { return load<uint32_t>(raw + i * 4); };
         auto text = [&](uint32_t at) -> Result<uint32_t> { return writer_.string(TRY(file.types->string(at))); };
         auto type_id = [&](TypeId id) -> Result<uint32_t> {
-            if (id >= file.types->end_id()) return fail(Errc::bad_input, "type {}, the last is {}", id, file.types->end_id() - 1);
+            if (id >= file.types->end_id())
+                return fail(Errc::bad_input, "a record has type {}, and the last is {}", id, file.types->end_id() - 1);
             return id_of(node_of(number, id));
         };
         into.push_back(offset + static_cast<uint32_t>(file.places[own.index].offset));

@@ -54,20 +54,20 @@ Result<LinkedFile> open_file(const LinkInput &input) {
     file.name = input.name;
     file.elf = TRY(elf::Elf::parse(input.bytes, input.name));
     if ((file.elf.machine() != EM_BPF && file.elf.machine() != EM_NONE) || file.elf.type() != ET_REL)
-        return fail(Errc::bad_input, "{}: not a BPF object: machine {}, type {}", input.name, file.elf.machine(),
+        return fail(Errc::bad_input, "{}: it isn't a BPF object: its machine is {}, its type {}", input.name, file.elf.machine(),
                     file.elf.type());
     if (!file.elf.is_64() || file.elf.big_endian())
-        return fail(Errc::unsupported, "{}: only 64-bit little-endian objects can be linked", input.name);
+        return fail(Errc::unsupported, "{}: rawbpf links only 64-bit little-endian objects", input.name);
     const elf::Section *symtab = nullptr;
     for (const elf::Section &section : file.elf.sections()) {
         if (section.type == SHT_SYMTAB) {
-            if (symtab) return fail(Errc::bad_input, "{}: a second symbol table", input.name);
+            if (symtab) return fail(Errc::bad_input, "{}: the object has a second symbol table", input.name);
             symtab = &section;
         }
         if (section.type == SHT_PROGBITS && section.name == ".BTF") file.btf = &section;
         if (section.type == SHT_PROGBITS && section.name == ".BTF.ext") file.btf_ext = &section;
     }
-    if (!symtab) return fail(Errc::bad_input, "{}: no symbol table; was the object stripped?", input.name);
+    if (!symtab) return fail(Errc::bad_input, "{}: it has no symbol table; was the object stripped?", input.name);
     const elf::SymbolTable table = TRY(file.elf.symbol_table(*symtab));
     for (size_t i = 0; i < table.size(); ++i) {
         elf::Symbol symbol = table.at(i);
@@ -76,7 +76,7 @@ Result<LinkedFile> open_file(const LinkInput &input) {
             return fail(Errc::bad_input, "{}: {} is a common symbol; compile with -fno-common", input.name, symbol.name);
         const bool inside = symbol.section < file.elf.sections().size();
         if (!inside && (symbol.section < SHN_LORESERVE || symbol.extended))
-            return fail(Errc::bad_input, "{}: symbol {} lies in section {}, which doesn't exist", input.name, i, symbol.section);
+            return fail(Errc::bad_input, "{}: symbol {} is in section {}, which doesn't exist", input.name, i, symbol.section);
         if (inside && symbol.section != SHN_UNDEF && symbol.type != STT_SECTION) {
             const elf::Section &section = file.elf.sections()[symbol.section];
             if (symbol.value > section.size || symbol.size > section.size - symbol.value)
@@ -131,11 +131,12 @@ class Joiner {
             }
             if (into.like.type != section.type || into.like.flags != section.flags)
                 return fail(Errc::invalid_argument,
-                            "{} and {}: sections {} of different kinds (type {} and {}, flags {:#x} and {:#x})", first.name,
-                            file.name, section.name, into.like.type, section.type, into.like.flags, section.flags);
+                            "{} and {}: their sections {} are of different kinds (type {} and {}, flags {:#x} and {:#x})",
+                            first.name, file.name, section.name, into.like.type, section.type, into.like.flags, section.flags);
             const uint64_t align = std::max<uint64_t>(section.alignment, 1);
             if ((align & (align - 1)) != 0 || align > 65536)
-                return fail(Errc::bad_input, "{}: {}: an alignment of {}", file.name, section.name, align);
+                return fail(Errc::bad_input, "{}: {}: its alignment is {}, and must be a power of two up to 65536", file.name,
+                            section.name, align);
             const uint64_t offset = (into.size + align - 1) & ~(align - 1);
             into.like.alignment = std::max(into.like.alignment, align);
             file.places[section.index].offset = offset;
@@ -194,7 +195,7 @@ class Joiner {
         const std::string &a = image_.files[known.file].name, &b = image_.files[mine.file].name;
         const std::string_view here = section_of(known), there = section_of(mine);
         if (!here.empty() && !there.empty() && here != there && (!known.defined || !mine.defined))
-            return fail(Errc::invalid_argument, "{}: {} has it in section {}, {} in {}", name, a, here, b, there);
+            return fail(Errc::invalid_argument, "{}: {} has it in section {}, and {} has it in {}", name, a, here, b, there);
         if (known.defined && mine.defined && !known.weak && !mine.weak)
             return Unexpected(make_error(Errc::invalid_argument, format("{} is defined in {} and in {}", name, a, b),
                                          "make it static, declare it extern in one of them, or mark one definition __weak"));
@@ -240,13 +241,14 @@ class Joiner {
                 const elf::Section &own = file.section(section.info);
                 if (r.symbol >= file.symbols.size() || own.type == SHT_NOBITS || r.offset > own.size ||
                     own.size - r.offset < width)
-                    return fail(Errc::bad_input, "{}: {}: offset {:#x}: a relocation of symbol {} that has no place", file.name,
+                    return fail(Errc::bad_input,
+                                "{}: {}: offset {:#x}: a relocation of symbol {} that has no address in the object", file.name,
                                 section.name, r.offset, r.symbol);
                 const elf::Symbol &symbol = file.symbols[r.symbol];
                 r.offset += place.offset;
                 if (is_table(file, symbol) && (own.flags & SHF_EXECINSTR))
                     if (auto [at, fresh] = tables.try_emplace(r.symbol, place.offset); !fresh && at->second != place.offset)
-                        return fail(Errc::unsupported, "{}: {}: offset {:#x}: jump table {} is used by code of two sections",
+                        return fail(Errc::unsupported, "{}: {}: offset {:#x}: jump table {} is used by the code of two sections",
                                     file.name, section.name, r.offset, symbol.name);
                 if (symbol.type == STT_SECTION) {
                     const LinkPlace target = symbol.section < file.places.size() ? file.places[symbol.section] : LinkPlace{};
@@ -269,13 +271,14 @@ class Joiner {
             const LinkPlace place = file.places[symbol.section];
             std::vector<std::byte> &data = image_.sections[place.section].data;
             if (by != 0 && (symbol.size == 0 || symbol.size % sizeof(uint64_t)))
-                return fail(Errc::bad_input, "{}: {} covers {} bytes: no jump table of 8 bytes an entry", file.name, symbol.name,
-                            symbol.size);
+                return fail(Errc::bad_input, "{}: {} covers {} bytes, so it isn't a jump table with entries of 8 bytes",
+                            file.name, symbol.name, symbol.size);
             for (uint64_t at = place.offset + symbol.value; at + sizeof(uint64_t) <= place.offset + symbol.value + symbol.size;
                  at += sizeof(uint64_t)) {
                 auto [known, fresh] = moved.try_emplace(at, by);
                 if (!fresh && known->second != by)
-                    return fail(Errc::unsupported, "{}: jump table {} is used by code of two sections", file.name, symbol.name);
+                    return fail(Errc::unsupported, "{}: jump table {} is used by the code of two sections", file.name,
+                                symbol.name);
                 if (!fresh) continue;
                 if (at + sizeof(uint64_t) > data.size())
                     return fail(Errc::bad_input, "{}: jump table {} has no bytes", file.name, symbol.name);
@@ -291,7 +294,7 @@ class Joiner {
         auto add = [&]<class T>(std::byte *where, T amount) -> Result<void> {
             T value = load<T>(where);
             if (__builtin_add_overflow(value, amount, &value))
-                return fail(Errc::bad_input, "an offset leaves its {} bytes", sizeof(T));
+                return fail(Errc::bad_input, "an offset no longer fits in its {} bytes", sizeof(T));
             std::memcpy(where, &value, sizeof value);
             return {};
         };
@@ -301,7 +304,7 @@ class Joiner {
         case kRelAbs64: return add(at, by);
         case kRelAbs32:
         case kRelNoDyld32: return add(at, static_cast<uint32_t>(by));
-        default: return fail(Errc::bad_input, "relocation type {} is unknown", type);
+        default: return fail(Errc::bad_input, "rawbpf doesn't know relocation type {}", type);
         }
     }
 
@@ -400,7 +403,7 @@ Result<void> Joiner::check_types(std::string_view name, const LinkedSymbol &know
 } // namespace object
 
 Result<std::vector<std::byte>> link_objects(std::span<const LinkInput> inputs) {
-    if (inputs.empty()) return fail(Errc::invalid_argument, "nothing to link");
+    if (inputs.empty()) return fail(Errc::invalid_argument, "there are no objects to link");
     return object::Joiner().link(inputs);
 }
 

@@ -45,8 +45,8 @@ class Definition {
     /// `values_at`: the offset of the `values` member, or 0. `inner`: this is an inner map's definition.
     Result<MapSpec> read(btf::TypeId id, uint32_t &values_at, bool inner = false) {
         const btf::Type type = TRY(types_.resolve(id));
-        if (type.kind != btf::Kind::struct_) return bad("its definition is no struct");
-        if (type.vlen > kMostMembers) return bad("its definition has {} members", type.vlen);
+        if (type.kind != btf::Kind::struct_) return bad("its definition isn't a struct");
+        if (type.vlen > kMostMembers) return bad("its definition has {} members, and {} are the most", type.vlen, kMostMembers);
         size_ = type.size_or_type;
         MapSpec map;
         map.name = inner ? format("{}.inner", map_) : std::string(map_);
@@ -54,10 +54,10 @@ class Definition {
             const btf::Member member = TRY(types_.member(type, i));
             TRY(field(map, member, inner));
             if (member.name != "values") continue;
-            if (i + 1 != type.vlen) return bad("`values` is not the last member");
+            if (i + 1 != type.vlen) return bad("`values` isn't the last member");
             values_at = member.bit_offset / 8;
         }
-        if (map.type == 0) return bad("has no type");
+        if (map.type == 0) return bad("it has no type");
         return map;
     }
 
@@ -88,13 +88,13 @@ class Definition {
     }
     /// Sets a size that may be given twice, as a number and by a type, if both agree.
     Result<void> set_size(uint32_t &size, uint64_t to, std::string_view what) const {
-        if (to > UINT32_MAX || (size && size != to)) return bad("{} sizes {} and {} contradict", what, size, to);
+        if (to > UINT32_MAX || (size && size != to)) return bad("its {} sizes {} and {} contradict each other", what, size, to);
         size = static_cast<uint32_t>(to);
         return {};
     }
     Result<void> set_type(btf::TypeId &type, uint32_t &size, const btf::Member &member) const {
         const btf::Type pointer = TRY(types_.type(member.type));
-        if (pointer.kind != btf::Kind::ptr) return bad("member {} is no pointer to a type", member.name);
+        if (pointer.kind != btf::Kind::ptr) return bad("member {} isn't a pointer to a type", member.name);
         type = pointer.size_or_type;
         return set_size(size, TRY_IN(types_.size_of(type), "{}: .maps: map {}: {}", image_.name, map_, member.name), member.name);
     }
@@ -121,12 +121,13 @@ class Definition {
             TRY(set_type(map.value_type, map.value_size, member));
         } else if (name == "pinning") {
             const uint32_t pinning = TRY(word_of(member));
-            if (inner || pinning > kPinByName) return bad("pinning {} isn't possible", pinning);
+            if (inner || pinning > kPinByName)
+                return bad("its member pinning can't be {}{}", pinning, inner ? " in an inner map" : "");
             map.pin_by_name = pinning == kPinByName;
         } else if (name == "values") {
             TRY(read_values(map, member, inner));
         } else {
-            return bad("unknown member {}", name);
+            return bad("rawbpf doesn't know its member {}", name);
         }
         return {};
     }
@@ -134,14 +135,14 @@ class Definition {
     /// `values`: an array of pointers, to inner maps' definitions or to programs.
     Result<void> read_values(MapSpec &map, const btf::Member &member, bool inner) const {
         const bool of_maps = map.type == number(MapType::ARRAY_OF_MAPS) || map.type == number(MapType::HASH_OF_MAPS);
-        if (inner) return bad("maps nest only one level deep");
+        if (inner) return bad("the maps in a map of maps can't hold maps");
         if (!of_maps && map.type != number(MapType::PROG_ARRAY))
-            return bad("`values` in a map that holds neither maps nor programs");
+            return bad("it has `values`, and holds neither maps nor programs");
         TRY(set_size(map.value_size, 4, "value"));
         const btf::Type array = TRY(types_.resolve(member.type));
-        if (array.kind != btf::Kind::array) return bad("`values` is no array");
+        if (array.kind != btf::Kind::array) return bad("`values` isn't an array");
         const btf::Type pointer = TRY(types_.resolve(types_.array(array).element));
-        if (pointer.kind != btf::Kind::ptr) return bad("`values` holds no pointers");
+        if (pointer.kind != btf::Kind::ptr) return bad("`values` isn't an array of pointers");
         if (!of_maps) return {};
         uint32_t ignored = 0;
         Definition definition(image_, map_);
@@ -158,15 +159,17 @@ class Definition {
 Result<void> read_typed_maps(Image &image, ObjectSpec &spec) {
     const elf::Section &section = *image.maps;
     const Image::Datasec *datasec = image.find_datasec(".maps");
-    if (!datasec) return image.bad(section, 0, "has no types in .BTF; was the object compiled with -g?");
+    if (!datasec) return image.bad(section, 0, "the section has no types in .BTF; was the object compiled with -g?");
     const btf::Type types = TRY(image.types->type(datasec->id));
     for (uint32_t i = 0; i < types.vlen; ++i) {
         const btf::VarSecinfo place = TRY(image.types->secinfo(types, i));
         const btf::Type variable = TRY(image.types->type(place.type));
         if (variable.kind != btf::Kind::var || variable.name.empty() || variable.name.size() > Image::kLongestName)
-            return image.bad(section, place.offset, "a map with a name of {} characters", variable.name.size());
+            return image.bad(section, place.offset, "the name of a map has {} characters, and 1 to {} are possible",
+                             variable.name.size(), Image::kLongestName);
         if (image.types->var_linkage(variable) == kExtern)
-            return image.bad(section, place.offset, "map {} is defined in another object; link the two first", variable.name);
+            return image.bad(section, place.offset,
+                             "map {} is defined in another object; link the two objects first (rawbpf link)", variable.name);
         if (uint64_t(place.offset) + place.size > section.size)
             return image.bad(section, place.offset, "map {} of {} bytes is past the section's end", variable.name, place.size);
         if (!image.map_places.empty() && place.offset < image.map_places.back().offset + image.map_places.back().size)
@@ -175,8 +178,8 @@ Result<void> read_typed_maps(Image &image, ObjectSpec &spec) {
         Definition definition(image, variable.name);
         spec.maps.push_back(TRY(definition.read(variable.size_or_type, where.values)));
         if (definition.size() > place.size)
-            return image.bad(section, place.offset, "map {}: {} bytes, but its definition has {}", variable.name, place.size,
-                             definition.size());
+            return image.bad(section, place.offset, "map {}: it has {} bytes, but its definition has {}", variable.name,
+                             place.size, definition.size());
         image.map_places.push_back(where);
     }
     return {};
@@ -201,7 +204,7 @@ Result<void> read_legacy_maps(Image &image, ObjectSpec &spec) {
     for (size_t i = 0; i < found.size(); ++i) {
         const uint64_t offset = found[i].first; // no structured binding: clang 14 can't capture one
         const std::string_view name = found[i].second;
-        if (offset != i * size) return image.bad(section, offset, "map {} is not where definition {} starts", name, i);
+        if (offset != i * size) return image.bad(section, offset, "map {} isn't where definition {} starts", name, i);
         auto word = [&](uint64_t index) { return load<uint32_t>(bytes.data() + offset + index * kWord); };
         const bool iproute2 = size == kElfMapWords * kWord;
         for (uint64_t extra = kFields; extra < size / kWord; ++extra)
@@ -250,9 +253,10 @@ Result<void> read_arena(Image &image, ObjectSpec &spec) {
     }
     if (!image.arena) return {};
     if (image.arena_map == Image::kNone)
-        return image.bad(*image.arena, 0, "variables in an arena, but the object has no map of that type");
+        return image.bad(*image.arena, 0, "the object has variables in an arena, but no map of that type");
     if (image.arena->size > kLargestArena)
-        return image.bad(*image.arena, 0, "{:#x} bytes of variables in an arena", image.arena->size);
+        return image.bad(*image.arena, 0, "the variables in an arena have {:#x} bytes, and {:#x} are the most", image.arena->size,
+                         kLargestArena);
     MapSpec &map = spec.maps[image.arena_map];
     const Bytes bytes = image.elf.contents(*image.arena);
     map.contents.assign(bytes.begin(), bytes.end());
@@ -282,7 +286,8 @@ Result<void> read_data_maps(Image &image, ObjectSpec &spec) {
 } // namespace
 
 Result<void> read_maps(Image &image, ObjectSpec &spec) {
-    if (image.maps && image.legacy_maps) return image.bad(*image.legacy_maps, 0, "an object with both .maps and maps");
+    if (image.maps && image.legacy_maps)
+        return image.bad(*image.legacy_maps, 0, "the object has a section .maps and a section maps; define all maps in .maps");
     if (image.maps && image.maps->size > 0) TRY(read_typed_maps(image, spec));
     if (image.legacy_maps) TRY(read_legacy_maps(image, spec));
     TRY(read_arena(image, spec));
@@ -298,25 +303,25 @@ Result<void> read_map_slots(Image &image, ObjectSpec &spec) {
         for (const elf::Relocation &relocation : TRY(image.elf.relocations(*relocations))) {
             const Image::MapPlace *place = image.find_map(relocation.offset, true);
             if (!place || relocation.symbol >= image.symbols.size())
-                return image.bad(*image.maps, relocation.offset, "a relocation outside of any map, or without a symbol");
+                return image.bad(*image.maps, relocation.offset, "a relocation is outside of all maps, or has no symbol");
             const elf::Symbol &symbol = image.symbols[relocation.symbol];
             MapSpec &map = spec.maps[place->map];
             const uint64_t in_values = relocation.offset - place->offset - place->values;
             if (place->values == 0 || relocation.offset - place->offset < place->values || in_values % kPointer)
-                return image.bad(*image.maps, relocation.offset, "map {}: a relocation that is no slot of `values`", map.name);
+                return image.bad(*image.maps, relocation.offset, "map {}: a relocation isn't at a slot of `values`", map.name);
 
             MapSpec::Slot slot{static_cast<uint32_t>(in_values / kPointer), {}};
             if (map.type == number(MapType::PROG_ARRAY)) {
                 const Code *code = find_code(image.functions, symbol.section, symbol.value / sizeof(Insn));
                 if (!code || code->start * sizeof(Insn) != symbol.value ||
                     image.uses[code - image.functions.data()] == Image::Use::callable)
-                    return image.bad(*image.maps, relocation.offset, "map {}: slot {}: {} is no program", map.name, slot.index,
+                    return image.bad(*image.maps, relocation.offset, "map {}: slot {}: {} isn't a program", map.name, slot.index,
                                      symbol.name);
                 slot.target = code->name;
             } else {
                 const Image::MapPlace *target = symbol.section == image.maps->index ? image.find_map(symbol.value) : nullptr;
                 if (!target)
-                    return image.bad(*image.maps, relocation.offset, "map {}: slot {}: {} is no map", map.name, slot.index,
+                    return image.bad(*image.maps, relocation.offset, "map {}: slot {}: {} isn't a map", map.name, slot.index,
                                      symbol.name);
                 slot.target = spec.maps[target->map].name;
             }

@@ -200,8 +200,8 @@ class Selection {
             case Kind::restrict_:
             case Kind::type_tag: size_or_type = id_of(t.size_or_type); break;
             default:
-                return fail(Errc::bad_input, "{}: BTF type {} ({}) in the place of a type", kernel_.name(), id,
-                            kind_name(t.kind));
+                return fail(Errc::bad_input, "{}: BTF type {} ({}) is used as the type of something, which its kind can't be",
+                            kernel_.name(), id, kind_name(t.kind));
             }
             const uint32_t info = uint32_t{t.kind_flag} << 31 | static_cast<uint32_t>(t.kind) << 24 | vlen;
             w.add_raw(w.string(t.name), info, size_or_type, std::as_bytes(std::span(extra)));
@@ -212,7 +212,7 @@ class Selection {
 
   private:
     Result<btf::Type> type_at(TypeId id, int depth) const {
-        if (depth <= 0) return fail(Errc::bad_input, "{}: BTF type {}: nested too deeply", kernel_.name(), id);
+        if (depth <= 0) return fail(Errc::bad_input, "{}: BTF type {}: it is nested too deeply", kernel_.name(), id);
         return kernel_.type(id);
     }
 
@@ -256,7 +256,7 @@ Result<MinimalBtf> minimal_btf(std::span<const ObjectSpec> objects, const btf::B
         for (const ProgramSpec &program : spec.programs)
             for (const CoreRelocation &relocation : program.core_relocations) {
                 if (!seen.emplace(relocation.type, relocation.kind, relocation.access).second) continue;
-                if (!local) return fail(Errc::bad_input, "{}: CO-RE relocations, but no .BTF", spec.name);
+                if (!local) return fail(Errc::bad_input, "{}: the object has CO-RE relocations, but no .BTF", spec.name);
                 const CorePath path = TRY_IN(parse_core_path(*local, relocation), "{}: program {}: instruction {}", spec.name,
                                              program.name, relocation.insn);
                 if (path.kind == CoreKind::type_id_local) continue;

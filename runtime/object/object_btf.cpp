@@ -94,13 +94,14 @@ Result<uint32_t> kconfig_alignment(const Image &image, std::string_view variable
     const bool power = size && (size & (size - 1)) == 0 && size <= 8;
     if (is_array || (type.kind == btf::Kind::int_ && power)) return size;
     if ((type.kind == btf::Kind::enum_ || type.kind == btf::Kind::enum64) && type.name == "libbpf_tristate" && power) return size;
-    return fail(Errc::unsupported, "{}: .kconfig: extern {} has a type that is no integer, bool, tristate or char array",
+    return fail(Errc::unsupported, "{}: .kconfig: extern {} has a type that isn't an integer, bool, tristate or char array",
                 image.name, variable);
 }
 
 Result<void> collect_extern(Image &image, ObjectSpec &spec, std::string_view section, const btf::Type &type) {
     if (type.name.empty() || type.name.size() > Image::kLongestName)
-        return Unexpected(in_btf(image, format("section {}: an extern with a name of {} characters", section, type.name.size())));
+        return Unexpected(in_btf(image, format("section {}: the name of an extern has {} characters, and 1 to {} are possible",
+                                               section, type.name.size(), Image::kLongestName)));
     ExternSpec external;
     external.name = type.name;
     external.section = section;
@@ -115,7 +116,8 @@ Result<void> collect_extern(Image &image, ObjectSpec &spec, std::string_view sec
         external.alignment = TRY(kconfig_alignment(image, type.name, external.type));
         const uint64_t size = TRY(image.types->size_of(external.type));
         if (size == 0 || size > 4096)
-            return Unexpected(in_btf(image, format("extern {} in .kconfig has a size of {} bytes", type.name, size)));
+            return Unexpected(
+                in_btf(image, format("extern {} in .kconfig has {} bytes, and 1 to 4096 are possible", type.name, size)));
         external.size = static_cast<uint32_t>(size);
     } else if (!external.is_function) {
         const btf::Type resolved = TRY(image.types->resolve(external.type));
@@ -134,7 +136,7 @@ Result<void> check_strings(const Image &image, Bytes btf) {
         const size_t length = static_cast<size_t>(static_cast<const std::byte *>(end) - strings.data()) - at;
         if (length > kLongestString)
             return Unexpected(
-                in_btf(image, format("string at {:#x} has {} characters; {} are allowed", at, length, kLongestString)));
+                in_btf(image, format("the string at {:#x} has {} characters, and {} are the most", at, length, kLongestString)));
         at += length + 1;
     }
     return {};
@@ -266,13 +268,13 @@ Result<void> read_externs(Image &image, ObjectSpec &spec, const Found &found) {
         const btf::Type section = TRY(image.types->type(id));
         if (section.name != ".ksyms" && section.name != ".kconfig") continue;
         btf::TypeId &known = section.name == ".ksyms" ? ksyms : kconfig;
-        if (known) return Unexpected(in_btf(image, format("two sections called {}", section.name)));
+        if (known) return Unexpected(in_btf(image, format("two sections are called {}", section.name)));
         known = id;
         for (const btf::VarSecinfo &var : TRY(variables(image, section))) {
             const btf::Type type = TRY(image.types->type(var.type));
             if (type.kind != btf::Kind::var && type.kind != btf::Kind::func)
                 return Unexpected(in_btf(
-                    image, format("section {} holds type [{}], which is no variable or function", section.name, var.type)));
+                    image, format("section {} holds type [{}], which isn't a variable or function", section.name, var.type)));
             TRY(collect_extern(image, spec, section.name, type));
         }
     }
@@ -305,15 +307,17 @@ Result<void> fix_datasec(Image &image, ObjectSpec &spec, btf::TypeId id) {
     if (unplaced) {
         const elf::Section *place = image.find_section(section.name);
         if (!place || place->size == 0 || place->size > UINT32_MAX)
-            return Unexpected(in_btf(
-                image, format("section {} has variables, but the file has no such section with bytes in it", section.name)));
+            return Unexpected(
+                in_btf(image, format("section {} has variables, but the file has no section of that name, or an empty one",
+                                     section.name)));
         patch.size_or_type(section, static_cast<uint32_t>(place->size));
     }
     std::vector<btf::VarSecinfo> vars = TRY(variables(image, section));
     for (btf::VarSecinfo &var : vars) {
         const btf::Type type = TRY(image.types->type(var.type));
         if (type.kind != btf::Kind::var)
-            return Unexpected(in_btf(image, format("section {} holds type [{}], which is no variable", section.name, var.type)));
+            return Unexpected(
+                in_btf(image, format("section {} holds type [{}], which isn't a variable", section.name, var.type)));
         const uint32_t linkage = image.types->var_linkage(type);
         has_global |= linkage == kExtern;
         if (linkage == kStatic || linkage == kExtern) continue;
@@ -321,7 +325,8 @@ Result<void> fix_datasec(Image &image, ObjectSpec &spec, btf::TypeId id) {
         if (!symbol) return Unexpected(in_btf(image, format("variable {} of section {} has no symbol", type.name, section.name)));
         if (unplaced) {
             if (symbol->value > UINT32_MAX)
-                return Unexpected(in_btf(image, format("variable {} lies at {:#x}", type.name, symbol->value)));
+                return Unexpected(
+                    in_btf(image, format("variable {} is at {:#x}, beyond the largest offset", type.name, symbol->value)));
             var.offset = static_cast<uint32_t>(symbol->value);
         }
         const bool hidden = symbol->visibility == STV_HIDDEN || symbol->visibility == STV_INTERNAL;
@@ -343,13 +348,13 @@ Result<void> read_btf(Image &image, ObjectSpec &spec) {
     spec.btf.assign(bytes.begin(), bytes.end());
     image.types = TRY(btf::Btf::parse(spec.btf, format("{}: .BTF", image.name)));
 
-    if (load<uint16_t>(spec.btf.data()) != kMagic) return Unexpected(in_btf(image, "is of the other byte order than the object"));
+    if (load<uint16_t>(spec.btf.data()) != kMagic) return Unexpected(in_btf(image, "it has another byte order than the object"));
 
     TRY(check_strings(image, spec.btf));
     const Found found = TRY(look_over(image));
     if (found.datasecs.size() > kMostSections)
         return Unexpected(
-            in_btf(image, format("{} sections of variables; real objects have a few dozen", found.datasecs.size())));
+            in_btf(image, format("it has {} sections of variables, and {} are the most", found.datasecs.size(), kMostSections)));
     TRY(read_externs(image, spec, found));
     for (btf::TypeId id : found.datasecs) TRY(fix_datasec(image, spec, id));
     for (btf::TypeId id : found.callback_tags) {
@@ -358,7 +363,7 @@ Result<void> read_btf(Image &image, ObjectSpec &spec) {
         if (function.kind != btf::Kind::func) continue;
         image.exception_callbacks.push_back({std::string(function.name), std::string(tag.name.substr(kCallbackTag.size()))});
         if (image.exception_callbacks.size() > kMostSections)
-            return Unexpected(in_btf(image, "over a thousand exception callbacks"));
+            return Unexpected(in_btf(image, format("it has more than {} exception callbacks", kMostSections)));
     }
     Patch patch(spec.btf);
     for (btf::TypeId id : found.hidden_functions) patch.func_linkage(TRY(image.types->type(id)), kStatic);

@@ -44,9 +44,9 @@ class Reader {
     Result<void> read(const elf::Relocation &relocation, std::vector<CodeRef> &out) const {
         const uint64_t at = relocation.offset;
         if (at % sizeof(Insn) || at >= bytes_.size() || bytes_.size() - at < sizeof(Insn))
-            return image_.bad(section_, at, "a relocation where no instruction starts");
+            return image_.bad(section_, at, "a relocation is for a byte where no instruction starts");
         if (relocation.symbol >= image_.symbols.size())
-            return image_.bad(section_, at, "a relocation against symbol {}, there are {}", relocation.symbol,
+            return image_.bad(section_, at, "a relocation is against symbol {}, and there are only {}", relocation.symbol,
                               image_.symbols.size());
         CodeRef ref;
         ref.insn = static_cast<uint32_t>(at / sizeof(Insn));
@@ -58,7 +58,7 @@ class Reader {
         else if (is_wide(insn))
             TRY(read_load(ref, at, insn, relocation));
         else
-            return image_.bad(section_, at, "a relocation against {} on opcode {:#x}, which can't hold it", shown(symbol),
+            return image_.bad(section_, at, "a relocation against {} is on opcode {:#x}, which can't hold it", shown(symbol),
                               insn.code);
         out.push_back(ref);
         return {};
@@ -136,7 +136,7 @@ class Reader {
             return {};
         }
         if (insn.src != BPF_PSEUDO_CALL)
-            return image_.bad(section_, at, "a relocation against {} on a call of a helper", shown(symbol));
+            return image_.bad(section_, at, "a relocation against {} is on a call of a helper", shown(symbol));
         int64_t addend = has_addend_ ? relocation.addend : (int64_t(insn.imm) + 1) * int64_t(sizeof(Insn));
         // gcc's assembler, up to 2.40, adds the symbol's own value, in bytes. A call never goes past a function's start.
         if (symbol.type == STT_FUNC && int64_t(insn.imm) + 1 == static_cast<int64_t>(symbol.value)) addend = 0;
@@ -205,7 +205,8 @@ class Reader {
         if (known == Image::kNone) {
             if (symbol.size == 0 || symbol.size % sizeof(uint64_t) || symbol.value % sizeof(uint64_t) ||
                 symbol.value > place.size || symbol.size > place.size - symbol.value)
-                return image_.bad(section_, at, "{} covers {} bytes at {:#x} of {}'s {}: no jump table of 8 bytes an entry",
+                return image_.bad(section_, at,
+                                  "{} covers {} bytes at {:#x} of {}'s {}, so it isn't a jump table with entries of 8 bytes",
                                   shown(symbol), symbol.size, symbol.value, place.name, place.size);
             known = static_cast<uint32_t>(image_.tables.size());
             image_.tables.push_back(image_.elf.contents(place).subspan(symbol.value, symbol.size));
@@ -226,7 +227,7 @@ class Reader {
 Result<void> read_code_relocations(Image &image, const ObjectSpec &spec) {
     for (const elf::Section *table : image.relocations) {
         if (table->info >= image.roles.size() || image.roles[table->info] != Role::code) continue;
-        if (table->link != image.symtab->index) return image.bad(*table, 0, "relocations against another symbol table");
+        if (table->link != image.symtab->index) return image.bad(*table, 0, "the relocations are against another symbol table");
         std::vector<CodeRef> &refs = image.code[table->info].refs;
         const std::vector<elf::Relocation> relocations = TRY(image.elf.relocations(*table));
         refs.reserve(refs.size() + relocations.size());

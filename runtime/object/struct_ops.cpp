@@ -31,14 +31,15 @@ constexpr uint32_t kMostMembers = 1024, kKey = 4;
 Result<MapSpec> read_map(const Image &image, const elf::Section &section, const btf::VarSecinfo &place) {
     const btf::Type variable = TRY(image.types->type(place.type));
     if (variable.kind != btf::Kind::var || variable.name.empty() || variable.name.size() > Image::kLongestName)
-        return image.bad(section, place.offset, "a struct_ops map with a name of {} characters", variable.name.size());
+        return image.bad(section, place.offset, "the name of a struct_ops map has {} characters, and 1 to {} are possible",
+                         variable.name.size(), Image::kLongestName);
     const btf::Type type = TRY(image.types->resolve(variable.size_or_type));
     if (type.kind != btf::Kind::struct_ || type.name.empty())
-        return image.bad(section, place.offset, "struct_ops map {} is no struct with a name", variable.name);
+        return image.bad(section, place.offset, "struct_ops map {} isn't a struct with a name", variable.name);
     const uint64_t size = type.size_or_type;
     if (size == 0 || size > kLargestStruct || type.vlen > kMostMembers)
-        return image.bad(section, place.offset, "struct_ops map {}: a struct of {} bytes and {} members", variable.name, size,
-                         type.vlen);
+        return image.bad(section, place.offset, "struct_ops map {}: rawbpf can't read a struct of {} bytes and {} members",
+                         variable.name, size, type.vlen);
     if (place.offset > section.size || size > section.size - place.offset)
         return image.bad(section, place.offset, "struct_ops map {} of {} bytes is past the section's end", variable.name, size);
     MapSpec map;
@@ -74,12 +75,12 @@ Result<void> read_struct_ops(Image &image, ObjectSpec &spec) {
     for (const elf::Section &section : image.elf.sections()) {
         if (image.roles[section.index] != Role::struct_ops) continue;
         const Image::Datasec *datasec = image.find_datasec(section.name);
-        if (!datasec) return image.bad(section, 0, "has no types in .BTF; was the object compiled with -g?");
+        if (!datasec) return image.bad(section, 0, "the section has no types in .BTF; was the object compiled with -g?");
         const btf::Type types = TRY(image.types->type(datasec->id));
         uint64_t end = 0;
         for (uint32_t i = 0; i < types.vlen; ++i) {
             const btf::VarSecinfo place = TRY(image.types->secinfo(types, i));
-            if (place.offset < end) return image.bad(section, place.offset, "struct_ops maps that overlap");
+            if (place.offset < end) return image.bad(section, place.offset, "struct_ops maps overlap");
             MapSpec map = TRY(read_map(image, section, place));
             end = uint64_t{place.offset} + map.value_size;
             image.struct_ops.push_back({section.index, place.offset, map.value_size, static_cast<uint32_t>(spec.maps.size())});
@@ -100,18 +101,18 @@ Result<void> read_struct_ops_programs(Image &image, ObjectSpec &spec) {
                        relocation.offset - candidate.offset < candidate.size;
             });
             if (place == image.struct_ops.end() || relocation.symbol >= image.symbols.size())
-                return image.bad(section, relocation.offset, "a relocation outside of any struct_ops map, or without a symbol");
+                return image.bad(section, relocation.offset, "a relocation is outside of all struct_ops maps, or has no symbol");
             const elf::Symbol &symbol = image.symbols[relocation.symbol];
             MapSpec &map = spec.maps[place->map];
             const uint64_t at = relocation.offset - place->offset;
             const uint32_t member = TRY(function_member(image, map.value_type, at));
             if (member == Image::kNone || map.contents.size() - at < kPointer)
-                return image.bad(section, relocation.offset, "struct_ops map {}: byte {} is no pointer to a function", map.name,
+                return image.bad(section, relocation.offset, "struct_ops map {}: byte {} isn't a pointer to a function", map.name,
                                  at);
             const Code *code = find_code(image.functions, symbol.section, symbol.value / sizeof(Insn));
             if (!code || code->start * sizeof(Insn) != symbol.value ||
                 image.uses[code - image.functions.data()] == Image::Use::callable)
-                return image.bad(section, relocation.offset, "struct_ops map {}: {} is no program", map.name, symbol.name);
+                return image.bad(section, relocation.offset, "struct_ops map {}: {} isn't a program", map.name, symbol.name);
             std::fill_n(map.contents.begin() + static_cast<std::ptrdiff_t>(at), kPointer, std::byte{0});
             map.slots.push_back({member, std::string(code->name)});
         }

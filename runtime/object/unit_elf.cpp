@@ -151,7 +151,7 @@ class ObjectWriter {
             if (!map.name.starts_with('.')) continue;
             constexpr uint32_t kMostBytes = 1u << 24;
             if (map.value_size > kMostBytes)
-                return fail(Errc::invalid_argument, "{}: {} has {} bytes; 16 MiB are the most", unit_.name, map.name,
+                return fail(Errc::invalid_argument, "{}: {} has {} bytes, and 16 MiB are the most", unit_.name, map.name,
                             map.value_size);
             const bool zero = map.name == ".bss" || map.name.starts_with(".bss.");
             if (zero && std::any_of(map.contents.begin(), map.contents.end(), [](uint8_t b) { return b != 0; }))

@@ -145,7 +145,7 @@ class UnitReader {
 
     Result<void> add_ref(const Function &function, const Ref &ref, Parts &parts) {
         if (ref.insn >= function.insns.size())
-            return fail(Errc::invalid_argument, "{}: function {}: a reference to {} from instruction {}, there are {}",
+            return fail(Errc::invalid_argument, "{}: function {}: a reference to {} from instruction {}, and there are only {}",
                         unit_.name, function.name, ref.symbol, ref.insn, function.insns.size());
         CodeRef out;
         out.insn = ref.insn;

@@ -222,23 +222,23 @@ Result<std::shared_ptr<const ElfSymbols::State>> ElfSymbols::read(Fd fd, const s
 }
 
 Result<ElfSymbols> ElfSymbols::load(const std::string &path, const std::string &root, Decompress decompress) {
-    sys::Because why("a module, for its symbols");
+    sys::Because why("open a module to read its symbols");
     return load(TRY(sys::open_under(root, path, O_RDONLY | O_NONBLOCK)), path, root, decompress);
 }
 
 Result<ElfSymbols> ElfSymbols::load(Fd file, const std::string &path, const std::string &root, Decompress decompress,
                                     DebugFetcher *fetcher) {
-    sys::Because why("a module's symbols, to name its frames");
+    sys::Because why("read a module's symbols to name its frames");
     ElfSymbols symbols;
     symbols.state_ = TRY(read(std::move(file), path, root, decompress, fetcher));
     return symbols;
 }
 
 Result<ElfSymbols> ElfSymbols::load(int pid, const Region &region, const std::string &root, Decompress decompress) {
-    sys::Because why("a module's symbols, to name its frames");
+    sys::Because why("read a module's symbols to name its frames");
     RegionKind kind = region.kind();
     if (kind == RegionKind::anonymous || kind == RegionKind::vdso || kind == RegionKind::vsyscall)
-        return fail(Errc::not_found, "no file is behind {:#x}-{:#x} ({})", region.start, region.end, region.path);
+        return fail(Errc::not_found, "the mapping {:#x}-{:#x} ({}) has no file", region.start, region.end, region.path);
     const uint32_t pids[] = {static_cast<uint32_t>(pid)};
     MappedFile mapped = TRY(open_mapped(region, pids, root));
     const std::string path = region.file();

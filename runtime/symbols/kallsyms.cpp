@@ -161,7 +161,7 @@ std::vector<KernelName> KernelNamer::finish() {
 
 Result<std::vector<KernelName>> name_kernel_addresses(std::vector<uint64_t> addresses) {
     KernelNamer namer(std::move(addresses));
-    sys::Because why("the kernel's symbols, to name its frames");
+    sys::Because why("read the kernel's symbols to name its frames");
     Result<Fd> fd = sys::open(kPath, O_RDONLY);
     if (!fd) {
         Error error = std::move(fd).error();
@@ -176,7 +176,7 @@ Result<std::vector<KernelName>> name_kernel_addresses(std::vector<uint64_t> addr
     auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
     for (bool any = false;; any = true) {
         size_t n = TRY_IN(sys::read(fd->get(), buffer.get(), kBuffer), "{}", kPath);
-        if (n == 0 && !any) return fail(Errc::bad_input, "{} is empty", kPath);
+        if (n == 0 && !any) return fail(Errc::bad_input, "{} is empty, so rawbpf can't name kernel functions", kPath);
         if (n == 0) break;
         namer.feed({buffer.get(), n});
     }

@@ -99,7 +99,7 @@ Result<MappedFile> open_mapped(const Region &region, std::span<const uint32_t> p
             return found(std::move(other.file), *other.way);
     }
     if (failed) return Unexpected(std::move(*failed));
-    return fail(Errc::not_found, "{}: it is gone, and so is the process that had it mapped", region.path);
+    return fail(Errc::not_found, "{}: the file is gone, and the process that had it mapped has exited", region.path);
 }
 
 } // namespace rawbpf::inline v0::symbols

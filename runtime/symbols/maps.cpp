@@ -104,7 +104,8 @@ Result<ProcessMaps> read_maps(int pid) {
         Error error = std::move(text).error();
         if (error.kind == Errc::not_found) {
             const std::string hidden = sys::hidden_below(path);
-            error.hint = hidden.empty() ? "the process has exited" : "whether there is such a process can't be seen: " + hidden;
+            error.hint =
+                hidden.empty() ? "the process has exited" : "rawbpf can't see whether there is such a process: " + hidden;
         }
         return Unexpected(std::move(error));
     }

@@ -56,7 +56,7 @@ Result<Fd> PerfMap::open(int pid, const std::string &root, std::optional<uint32_
     std::string path = format("/tmp/perf-{}.map", process ? pid_inside(pid) : pid);
     if (process && !owner) owner = process->st_uid;
 
-    sys::Because why("the names of just-in-time compiled functions");
+    sys::Because why("read the names of just-in-time compiled functions");
     Result<Fd> opened = sys::open_under(from, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
     // One that has ended and that nobody has waited for yet has no root any more.
     if (!opened && process)
@@ -66,7 +66,8 @@ Result<Fd> PerfMap::open(int pid, const std::string &root, std::optional<uint32_
     struct stat st = TRY_IN(sys::stat_fd(fd.get()), "{}", path);
     if (!S_ISREG(st.st_mode)) return fail(Errc::bad_input, "{}: not a regular file", path);
     if (st.st_uid != 0 && st.st_uid != sys::effective_uid() && st.st_uid != owner)
-        return Unexpected(make_error(Errc::permission, format("{}: belongs to user {}, not to the process's", path, st.st_uid)));
+        return Unexpected(make_error(Errc::permission,
+                                     format("{}: the file belongs to user {}, not to the user of the process", path, st.st_uid)));
     return fd;
 }
 
@@ -84,15 +85,15 @@ Result<PerfMap> PerfMap::read(const Fd &file) {
     for (uint64_t offset = 0;;) {
         const size_t kept = text.size();
         text.resize(kept + kPiece);
-        const size_t n = TRY_IN(sys::pread(file.get(), text.data() + kept, kPiece, offset), "a perf map");
+        const size_t n = TRY_IN(sys::pread(file.get(), text.data() + kept, kPiece, offset), "reading a perf map");
         text.resize(kept + n);
         offset += n;
-        if (offset > kMaxFile) return fail(Errc::bad_input, "a perf map larger than {} bytes", kMaxFile);
+        if (offset > kMaxFile) return fail(Errc::bad_input, "a perf map has more than {} bytes", kMaxFile);
         std::string_view rest = text;
         for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1))
             if (!std::exchange(passing_over, false)) map.add(rest.substr(0, end));
         if (map.memory() > kMostMemory)
-            return fail(Errc::bad_input, "a perf map whose names take more than {} bytes", kMostMemory);
+            return fail(Errc::bad_input, "the names of a perf map take more than {} bytes", kMostMemory);
         const bool long_line = rest.size() > kLongestLine;
         if ((n == 0 || long_line) && !passing_over) map.add(rest);
         if (n == 0) break;

@@ -23,7 +23,7 @@ Result<ProcessSymbols> ProcessSymbols::of(int pid, const ProcessSymbolsOptions &
     ProcessSymbols out;
     out.pid_ = pid == 0 ? sys::own_pid() : pid;
     out.options_ = options;
-    sys::Because why("the code that a process has mapped, to name addresses in it");
+    sys::Because why("see which code a process has mapped, to name addresses in it");
     out.process_ = TRY_IN(sys::pidfd_open(out.pid_), "process {}", out.pid_); // before its maps: then they are of this process
     out.maps_ = TRY_IN(read_maps(out.pid_), "process {}", out.pid_);
     return out;
@@ -32,7 +32,7 @@ Result<ProcessSymbols> ProcessSymbols::of(int pid, const ProcessSymbolsOptions &
 void ProcessSymbols::read_again() {
     if (fresh_) return;
     fresh_ = true;
-    sys::Because why("code that the process has mapped since");
+    sys::Because why("see which code the process has mapped since");
     Result<ProcessMaps> now = read_maps(pid_);
     if (now && !sys::has_ended(process_.get())) maps_ = std::move(*now); // what has ended keeps the maps that it had
 }
@@ -59,12 +59,12 @@ void ProcessSymbols::name_compiled(NamedAddress &at) {
     const auto find = [&] { return compiled_ ? compiled_->find(at.address) : std::nullopt; };
     std::optional<Name> name = find();
     if (!name) { // a JIT compiler appends to its map as it compiles
-        sys::Because why("the names that a just-in-time compiler wrote down for its code");
+        sys::Because why("read the names that a just-in-time compiler wrote for its code");
         Result<PerfMap> map = PerfMap::load(pid_);
         if (map)
             compiled_ = std::move(*map);
         else
-            at.why = format("code made at run time: {}", map.error().message());
+            at.why = format("the code was made at run time: {}", map.error().message());
         name = find();
     }
     if (name) {
@@ -72,7 +72,7 @@ void ProcessSymbols::name_compiled(NamedAddress &at) {
         at.offset = name->offset;
         at.why.clear();
     } else if (at.why.empty()) {
-        at.why = "code made at run time, which its process's perf map doesn't name";
+        at.why = "the code was made at run time, and the perf map of the process doesn't name it";
     }
 }
 
@@ -90,7 +90,7 @@ void ProcessSymbols::name_user(NamedAddress &at) {
     const RegionKind kind = region->kind();
     if (kind == RegionKind::anonymous) return name_compiled(at);
     if (kind == RegionKind::vsyscall) {
-        at.why = "the kernel's page of old system calls has no symbols";
+        at.why = "the kernel's vsyscall page has no symbols";
         return;
     }
     at.file_offset = region->offset_of(at.address);
@@ -122,7 +122,7 @@ std::vector<NamedAddress> ProcessSymbols::name(std::span<const uint64_t> address
             name_user(out[i]);
     }
     if (of_kernel.empty()) return out;
-    sys::Because why("names of kernel functions, in one pass");
+    sys::Because why("find the names of kernel functions, in one pass");
     const Result<std::vector<KernelName>> named = name_kernel_addresses(std::move(of_kernel));
     for (NamedAddress &at : out) {
         if (!is_kernel(at.address)) continue;

@@ -18,7 +18,7 @@ Result<Bytes> vdso_image() {
     if (base == 0) return fail(Errc::not_found, "this process has no vdso");
     ProcessMaps maps = parse_maps(0, TRY(sys::read_file("/proc/self/maps")));
     const Region *region = maps.find(base);
-    if (!region || region->start != base) return fail(Errc::not_found, "the vdso is not in /proc/self/maps");
+    if (!region || region->start != base) return fail(Errc::not_found, "the vdso isn't in /proc/self/maps");
     return Bytes{reinterpret_cast<const std::byte *>(base), region->end - region->start};
 }
 

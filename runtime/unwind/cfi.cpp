@@ -216,11 +216,11 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
             save(reg, cursor.uleb() == registers.di && slot(reg) == State::ra ? Saved::in_di : Saved::odd);
             break;
         case 0x0a:
-            if (remembered.size() == kMaxRemembered) return "its program remembers too much";
+            if (remembered.size() == kMaxRemembered) return "its program saves too many states";
             remembered.push_back(state);
             break;
         case 0x0b:
-            if (remembered.empty()) return "its program restores what it didn't remember";
+            if (remembered.empty()) return "its program restores a state that it didn't save";
             state = remembered.back();
             remembered.pop_back();
             break;
@@ -251,7 +251,7 @@ const char *run(const Frames &frames, const Cie &cie, Bytes program, uint64_t ad
         }
         if (cursor.bad()) return "its program ends within an instruction";
         if (to == address) continue;
-        if (!out || to < address) return "its program goes backwards";
+        if (!out || to < address) return "its program goes back to a lower address";
         out->push_back({address, rule_of(frames, cie, state)});
         address = to;
         if (address >= end) return nullptr;
@@ -302,19 +302,19 @@ Entry read_entry(const Frames &frames, uint64_t at) {
 
 const char *read_cie(const Frames &frames, uint64_t at, Cie &out) {
     const Entry entry = read_entry(frames, at);
-    if (entry.kind != Entry::cie) return "there is no CIE where it points";
+    if (entry.kind != Entry::cie) return "it refers to a CIE that doesn't exist";
     Cie cie;
     Cursor cursor(entry.rest);
     const auto version = cursor.fixed<uint8_t>();
-    if (version != 1 && version != 3 && version != 4) return "its CIE's version is unknown";
+    if (version != 1 && version != 3 && version != 4) return "rawbpf doesn't know its CIE's version";
     std::array<char, 8> letters = {};
     for (size_t i = 0;; ++i) {
         const auto letter = cursor.fixed<char>();
         if (letter == 0) break;
-        if (i + 1 == letters.size()) return "its CIE's augmentation is unknown";
+        if (i + 1 == letters.size()) return "rawbpf doesn't know its CIE's augmentation";
         letters[i] = letter;
     }
-    if (version == 4 && cursor.fixed<uint16_t>() != 8) return "its CIE's addresses haven't 8 bytes";
+    if (version == 4 && cursor.fixed<uint16_t>() != 8) return "its CIE's addresses don't have 8 bytes";
     cie.code_align = cursor.uleb();
     cie.data_align = cursor.sleb();
     cie.return_column = version == 1 ? cursor.fixed<uint8_t>() : cursor.uleb();
@@ -329,12 +329,12 @@ const char *read_cie(const Frames &frames, uint64_t at, Cie &out) {
             case 'B': // arm64: signed with the B key
             case 'G': // arm64: tagged stack
                 break;
-            default: return "its CIE's augmentation is unknown";
+            default: return "rawbpf doesn't know its CIE's augmentation";
             }
         if (data.bad()) return "its CIE's augmentation ends early";
     } else if (letters[0])
-        return "its CIE's augmentation is unknown";
-    if (cie.encoding & kIndirect) return "its address lies elsewhere";
+        return "rawbpf doesn't know its CIE's augmentation";
+    if (cie.encoding & kIndirect) return "its addresses are indirect";
     if (cursor.bad()) return "its CIE ends early";
     if (cursor.left() > kMaxInitial) return "its CIE's program is too long";
     State state;
@@ -351,7 +351,7 @@ const char *read_fde(const Frames &frames, const Cie &cie, Bytes rest, Function 
     const uint64_t size = pointer(frames, cie.encoding & kFormat, cursor);
     if (cie.sized) cursor.take(cursor.uleb());
     if (cursor.bad()) return "it ends early";
-    if (__builtin_add_overflow(out.start, size, &out.end)) return "its function has no end";
+    if (__builtin_add_overflow(out.start, size, &out.end)) return "its function goes past the last address";
     out.program = cursor.rest();
     return nullptr;
 }

@@ -111,7 +111,7 @@ const char *go_rules(const elf::GoTable &table, const elf::GoFunction &function,
         out.push_back({from, rule_of(value, arm64)});
         from = to;
     }
-    return out.empty() || steps.bad() ? "its steps of the stack pointer are damaged" : nullptr;
+    return out.empty() || steps.bad() ? "the table of its stack pointer (pcsp) is damaged" : nullptr;
 }
 
 } // namespace rawbpf::inline v0::unwind

@@ -197,7 +197,8 @@ class Builder {
             frames.bytes = Bytes(reinterpret_cast<const std::byte *>(unpacked_.data()), unpacked_.size());
         }
         if (frames.bytes.size() > kMostFrameBytes)
-            return fail(Errc::unsupported, "{}: {} has more than {} MiB", file_.name(), section->name, kMostFrameBytes >> 20);
+            return fail(Errc::unsupported, "{}: {} has more than {} MiB, the most that rawbpf reads", file_.name(), section->name,
+                        kMostFrameBytes >> 20);
         table_.rows.reserve(table_.rows.capacity() + frames.bytes.size() / 4);
         functions_.reserve(functions_.size() + frames.bytes.size() / 64);
 
@@ -450,8 +451,9 @@ UnwindRule Table::find(uint64_t address) const {
 
 Result<Table> build_table(const elf::Elf &file) {
     if ((file.machine() != EM_X86_64 && file.machine() != EM_AARCH64) || !file.is_64() || file.big_endian())
-        return fail(Errc::unsupported, "{}: no unwinding for such a machine, only for x86_64 and arm64", file.name());
-    if (file.type() == ET_REL) return fail(Errc::unsupported, "{}: not linked: its functions have no addresses", file.name());
+        return fail(Errc::unsupported, "{}: rawbpf can unwind only programs for x86_64 and arm64", file.name());
+    if (file.type() == ET_REL)
+        return fail(Errc::unsupported, "{}: it isn't linked, so its functions have no addresses", file.name());
     return Builder(file).build();
 }
 

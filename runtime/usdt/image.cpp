@@ -54,19 +54,20 @@ std::string spec(const Machine &machine, const ArgumentKind &kind, size_t at) {
 }
 
 Result<void> check(std::string_view provider, std::span<const NewProbe> probes) {
-    if (!is_name(provider)) return fail(Errc::invalid_argument, "\"{}\" is no name for a provider of probes", provider);
+    if (!is_name(provider)) return fail(Errc::invalid_argument, "\"{}\" can't be the name of a provider", provider);
     for (size_t i = 0; i < probes.size(); ++i) {
         const NewProbe &probe = probes[i];
-        if (!is_name(probe.name)) return fail(Errc::invalid_argument, "{}: \"{}\" is no name for a probe", provider, probe.name);
+        if (!is_name(probe.name))
+            return fail(Errc::invalid_argument, "{}: \"{}\" can't be the name of a probe", provider, probe.name);
         for (size_t j = 0; j < i; ++j)
-            if (probes[j].name == probe.name) return fail(Errc::invalid_argument, "{}:{} is there twice", provider, probe.name);
+            if (probes[j].name == probe.name) return fail(Errc::invalid_argument, "{}:{} is defined twice", provider, probe.name);
         if (probe.arguments.size() > kMostArguments)
-            return fail(Errc::invalid_argument, "{}:{} has {} arguments, of which a probe has {} at most", provider, probe.name,
+            return fail(Errc::invalid_argument, "{}:{} has {} arguments, and a probe has at most {}", provider, probe.name,
                         probe.arguments.size(), kMostArguments);
         for (const ArgumentKind &a : probe.arguments) {
             const bool fits = a.size == 4 || a.size == 8 || (!a.is_float && (a.size == 1 || a.size == 2));
             if (!fits || (a.is_float && a.is_signed))
-                return fail(Errc::invalid_argument, "{}:{}: an argument of {} bytes{}", provider, probe.name, a.size,
+                return fail(Errc::invalid_argument, "{}:{}: an argument can't have {} bytes{}", provider, probe.name, a.size,
                             a.is_float ? " as a float" : "");
         }
     }
@@ -118,7 +119,7 @@ void write_note(Writer &out, std::string_view provider, const NewProbe &probe, c
 Result<Image> make_image(std::string_view provider, std::span<const NewProbe> probes, uint16_t machine) {
     const auto *row =
         std::find_if(std::begin(kMachines), std::end(kMachines), [&](const Machine &m) { return m.machine == machine; });
-    if (row == std::end(kMachines)) return fail(Errc::unsupported, "probes can be made on x86_64 and arm64 only");
+    if (row == std::end(kMachines)) return fail(Errc::unsupported, "rawbpf can make probes only on x86_64 and arm64");
     TRY(check(provider, probes));
     Image image;
     Writer out;

@@ -47,9 +47,9 @@ Result<Notes> read_notes(const elf::Elf &elf) {
     const elf::Section *section = elf.find_section(".note.stapsdt");
     if (!section) return fail(Errc::not_found, "{}: has no USDT probes (no section .note.stapsdt)", elf.name());
     if (elf.type() == ET_REL)
-        return Unexpected(make_error(Errc::unsupported,
-                                     format("{}: an object file: where its probes are is known once it is linked", elf.name()),
-                                     "name the program or library that it becomes a part of"));
+        return Unexpected(make_error(
+            Errc::unsupported, format("{} is an object file, and its probes have no addresses before it is linked", elf.name()),
+            "give the program or library that it is linked into"));
     const elf::Section *base = elf.find_section(".stapsdt.base");
     const std::string what = format("{}: .note.stapsdt", elf.name());
     const Bytes all = elf.contents(*section);

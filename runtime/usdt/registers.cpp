@@ -147,7 +147,7 @@ std::string_view machine_name(uint16_t machine, bool is_64) {
     case EM_PPC64: return "ppc64";
     case EM_PPC: return "ppc";
     case EM_MIPS: return "mips";
-    default: return "a machine that isn't known here";
+    default: return "a machine that rawbpf doesn't know";
     }
 }
 

@@ -51,7 +51,7 @@ def engines_exec_work_is_bounded():
     for text in (PERF, PRINT):
         for limit in (("--limit", "3000"), ()):
             r = exec_asm(text, *limit)
-            assert r.code == 1 and "came to as much as" in r.err, r.err[-300:]
+            assert r.code == 1 and "counts as" in r.err, r.err[-300:]
     # What is printed is kept up to a size, and what isn't kept is said.
     r = exec_asm(PRINT.replace("l: r1", "r6 = 300000\nl: r1").replace("goto l", "r6 -= 1\nif r6 != 0 goto l\nr0 = 7\nexit"))
     assert r.code == 0 and r.out == "7\n" and len(r.err) < 18 << 20, (r.code, r.out, len(r.err))
@@ -61,13 +61,13 @@ def engines_exec_work_is_bounded():
 @test
 def engines_exec_maps_are_bounded():
     r = exec_asm(".map m hash key 4 value 8 entries 200000000\nr0 = 0\nexit\n")
-    assert r.code == 1 and re.search(r"map m: its 200000000 entries take \d+ MiB; the emulator has 1024 for all maps", r.err), r.err
+    assert r.code == 1 and re.search(r"map m: its 200000000 entries need \d+ MiB; the emulator has 1024 MiB for all maps", r.err), r.err
     # A map takes memory where it is used.
     r = exec_asm(".map m hash key 4 value 8 entries 20000000\nr0 = 0\nexit\n", memory=2_000_000_000)
     assert r.code == 0, r.err
     many = "".join(f".map m{n} array key 4 value 4000 entries 100000\n" for n in range(3)) + "r0 = 0\nexit\n"
     r = exec_asm(many)
-    assert r.code == 1 and "its maps, up to m2, take" in r.err, r.err
+    assert r.code == 1 and "its maps, up to m2, need" in r.err, r.err
 
 
 @test

@@ -49,7 +49,7 @@ def exec_says_what_is_wrong():
         ("hello", 1, "standard input"),
         (hex_of(MOV(0, 1)), 1, "instruction 0 .r0 = 1.: the program ends here"),
         (hex_of((0x8e, 0, 0, 0, 0), EXIT), 1, "there is no opcode 0x8e"),
-        (hex_of((0x79, 0, 1, 8, 0), EXIT), 1, "a null pointer, and 8"),
+        (hex_of((0x79, 0, 1, 8, 0), EXIT), 1, "a null pointer plus 8"),
         (hex_of((0x05, 0, 0, -1, 0), EXIT), 1, "stopped after 1000 instructions"),
         (hex_of((0x85, 0, 0, 0, 69), EXIT), 1, "call 69.*the emulator doesn't have this helper"),
     ):

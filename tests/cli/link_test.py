@@ -101,7 +101,7 @@ def link_names_both_files_in_a_conflict():
     bad(1, r"main.o and .*unfree.o have different licenses: \"GPL\" and \"Proprietary\"", "link", "-o", out, path("main.o"), path("unfree.o"))
     bad(1, r"first is defined in .*main.o and in .*main.o", "link", "-o", out, path("main.o"), path("main.o"))
     bad(1, r"no-such", "link", "-o", out, path("main.o"), "/no-such.o")
-    bad(1, r"not a BPF object", "link", "-o", out, path("main.o"), RB)
+    bad(1, r"isn.t a BPF object", "link", "-o", out, path("main.o"), RB)
     bad(2, r"-o FILE", "link", path("main.o"))
     assert not os.path.exists(out)
 

@@ -204,10 +204,10 @@ def map_set_of_maps_without_types():
 @test
 def map_entries_say_what_is_wrong():
     with Pinned() as p:
-        bad(1, r'the key: "x" is no value of type .*: a whole number', "map", "get", p.map("slots"), "x")
+        bad(1, r'the key: "x" isn.t a value of type .*: give a whole number', "map", "get", p.map("slots"), "x")
         bad(1, r"the key: it is a struct flow: write \{\.MEMBER = VALUE, \.\.\.\}", "map", "get", p.map("flows"), "7")
         bad(1, r"the key: struct flow has no member port\nhint: its members: pid, kind, comm", "map", "get", p.map("flows"), "{.port = 1}")
-        bad(1, r'the key: \.kind: "LUOD" is no value of type enum kind: one of QUIET, LOUD', "map", "set", p.map("flows"), "{.kind = LUOD}", "{}")
+        bad(1, r'the key: \.kind: "LUOD" isn.t a value of type enum kind: give one of QUIET, LOUD', "map", "set", p.map("flows"), "{.kind = LUOD}", "{}")
         bad(1, r"key 10: .*\nhint: there is no entry 10: it has 10", "map", "set", p.map("slots"), "10", "1")
         bad(1, r"key 3: ", "map", "delete", p.map("slots"), "3")
         bad(1, r"no program called nobody", "map", "set", p.map("calls"), "1", "nobody")

@@ -16,7 +16,7 @@ def step_traces_without_a_terminal():
     r = run("step", "--trace", "--limit", "12", sum_asm(), "010203")
     assert r.code == 1 and "stopped after 12 steps" in r.err and "11: " not in r.out, (r.out, r.err)
     r = run("step", "--trace", "-", input=b"r1 = 7\nr0 = *(u8 *)(r1 + 1)\nexit\n")
-    assert r.code == 1 and "r1 = 7" in r.out and "instruction 1" in r.err and "a null pointer, and 8" in r.err, (r.out, r.err)
+    assert r.code == 1 and "r1 = 7" in r.out and "instruction 1" in r.err and "a null pointer plus 8" in r.err, (r.out, r.err)
     bad(1, "no instruction comes from line :99", "step", "--trace", "--break", ":99", sum_asm())
     bad(1, "no instruction, line or function nowhere", "step", "--trace", "--break", "nowhere", sum_asm())
 

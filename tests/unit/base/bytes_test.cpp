@@ -22,7 +22,7 @@ TEST_CASE("bytes: a reader stops at the end and says where") {
     auto past = r.read<uint64_t>();
     REQUIRE(!past);
     CHECK(past.error().kind == Errc::bad_input);
-    CHECK(past.error().context == "x.o: .test: offset 0x47: needs 8 bytes, 1 are left");
+    CHECK(past.error().context == "x.o: .test: offset 0x47: needs 8 bytes, and 1 are left");
     CHECK(r.take(1));
     CHECK(r.done());
     CHECK(!r.seek(9));

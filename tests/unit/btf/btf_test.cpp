@@ -88,7 +88,7 @@ TEST_CASE("btf: every kind is read back, in either byte order") {
         auto beyond = b.member(*task, 5);
         REQUIRE(!beyond);
         CHECK(beyond.error().context ==
-              format("sample: BTF type {} (struct task_struct): there is no part 5, it has 5", +id::task));
+              format("sample: BTF type {} (struct task_struct): there is no part 5; it has 5", +id::task));
         auto wrong = b.member(*integer, 0);
         REQUIRE(!wrong);
         CHECK(wrong.error().context == format("sample: BTF type {} is of kind int, not struct", +id::int_));
@@ -141,7 +141,7 @@ TEST_CASE("btf: every kind is read back, in either byte order") {
         CHECK(none.error().context == format("sample: BTF type {} (func_proto) has no size", +id::proto));
         auto missing = b.type(1000);
         REQUIRE(!missing);
-        CHECK(missing.error().context == format("sample: BTF: there is no type 1000, the last is {}", id::count - 1));
+        CHECK(missing.error().context == format("sample: BTF: there is no type 1000; the last is {}", id::count - 1));
     }
 }
 
@@ -328,11 +328,11 @@ TEST_CASE("btf: cycles and overflows end in errors") {
     std::vector<std::byte> bytes = w.finish();
     auto b = Btf::parse(bytes, "hostile");
     REQUIRE(b);
-    CHECK(b->resolve(1).error().context == "hostile: BTF type 1 doesn't end after 64 steps");
-    CHECK(b->size_of(1).error().context == "hostile: BTF type 1 doesn't end after 64 steps");
-    CHECK(b->size_of(7).error().context == "hostile: BTF type 7 doesn't end after 64 steps");
+    CHECK(b->resolve(1).error().context == "hostile: BTF type 1: the types that it refers to have no end after 64 steps");
+    CHECK(b->size_of(1).error().context == "hostile: BTF type 1: the types that it refers to have no end after 64 steps");
+    CHECK(b->size_of(7).error().context == "hostile: BTF type 7: the types that it refers to have no end after 64 steps");
     CHECK(b->size_of(3).error().context == "hostile: BTF type 3: its size has more than 64 bits");
-    CHECK(b->resolve(8).error().context == "hostile: BTF: there is no type 99, the last is 8");
+    CHECK(b->resolve(8).error().context == "hostile: BTF: there is no type 99; the last is 8");
 }
 
 TEST_CASE("btf: messages name the file, the type and the offset") {
@@ -344,11 +344,11 @@ TEST_CASE("btf: messages name the file, the type and the offset") {
         return b ? std::string("no error") : b.error().context;
     };
     CHECK(message(0, 0, 2) == "x.o: BTF: offset 0x0: not BTF: the magic number is missing");
-    CHECK(message(2, 9, 1) == "x.o: BTF: offset 0x2: version 9 is unknown");
-    CHECK(message(4, 20) == format("x.o: BTF: offset 0x4: header length 20 doesn't fit ({} bytes in all)", good.size()));
+    CHECK(message(2, 9, 1) == "x.o: BTF: offset 0x2: rawbpf doesn't know version 9");
+    CHECK(message(4, 20) == format("x.o: BTF: offset 0x4: the header's length is 20, and must be 24 to {}", good.size()));
     CHECK(message(8, 0xffffffff).starts_with("x.o: BTF: offset 0x8: types: "));
     CHECK(message(20, 0xffffffff).starts_with("x.o: BTF: offset 0x10: strings: "));
-    CHECK(message(24 + 4, 0x04ffffff) == format("x.o: BTF type 1: offset 0x18: needs {} bytes, {} are left",
+    CHECK(message(24 + 4, 0x04ffffff) == format("x.o: BTF type 1: offset 0x18: needs {} bytes, and {} are left",
                                                 12 + 12ull * 0xffffff, load<uint32_t>(good.data() + 12)));
     CHECK(message(24 + 4, 0) == "x.o: BTF type 1: offset 0x18: unknown kind 0");
     CHECK(message(24, 0xffffff) == "no error"); // a bad name is found when the type is asked for
@@ -362,7 +362,7 @@ TEST_CASE("btf: messages name the file, the type and the offset") {
     std::vector<std::byte> open = good;
     open.back() = std::byte{'x'};
     CHECK(Btf::parse(open, "x.o").error().context ==
-          format("x.o: BTF: offset {:#x}: the last string has no end", good.size() - 1));
+          format("x.o: BTF: offset {:#x}: no zero byte ends the last string", good.size() - 1));
 }
 
 TEST_CASE("btf: bytes cut anywhere are refused") {

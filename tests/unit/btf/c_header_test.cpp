@@ -236,7 +236,7 @@ TEST_CASE("btf header: what C can't say stands there as a comment") {
 struct back {
 	int: 32;
 	int a;
-	/* b, bit 0: lies before the end of what stands above */
+	/* b, bit 0: begins before the end of the member above */
 };
 
 struct sizeless {
@@ -250,7 +250,7 @@ struct sizeless {
 };
 
 union moved {
-	/* a, bit 32: doesn't lie at the start */
+	/* a, bit 32: doesn't begin at bit 0 */
 	unsigned char __pad_0[8];
 };
 )");
@@ -284,7 +284,7 @@ TEST_CASE("btf header: BTF without an end is an error") {
     {
         btf::Writer w; // -fms-extensions: a member without a name may be of a struct with one
         w.add_struct("a", 8, {{"", 1, 0}, {"", 1, 0}});
-        CHECK(header_of(w) == "test: BTF type 1 (struct): nested too deeply");
+        CHECK(header_of(w) == "test: BTF type 1 (struct): it is nested too deeply");
     }
     {
         btf::Writer w;
@@ -295,7 +295,7 @@ TEST_CASE("btf header: BTF without an end is an error") {
     {
         btf::Writer w;
         w.add_typedef("t", 1);
-        CHECK(header_of(w) == "test: BTF type 1 (typedef): a typedef in its own definition");
+        CHECK(header_of(w) == "test: BTF type 1 (typedef): the typedef refers to itself");
     }
     {
         btf::Writer w; // a pointer to itself
@@ -322,7 +322,7 @@ TEST_CASE("btf header: BTF without an end is an error") {
     {
         btf::Writer w;
         w.add_struct("a", 8, {{"b", 77, 0}});
-        CHECK(header_of(w) == "test: BTF type 1 (struct): a member of type 77: there are 1 types and 5 bytes of names");
+        CHECK(header_of(w) == "test: BTF type 1 (struct): a member is of type 77, and there are 1 types and 5 bytes of names");
     }
 }
 

@@ -49,17 +49,17 @@ TEST_CASE("btf parse value: numbers fit or are refused with what would") {
     CHECK(t.parse(t.u8, "'a'") == "61");
     CHECK(t.parse(t.boolean, "true") == "01");
     CHECK(t.parse(t.u64, "18446744073709551615") == "ff ff ff ff ff ff ff ff");
-    CHECK(t.parse(t.i32, "2147483648") == "\"2147483648\" is no value of type int: -2147483648 to 2147483647");
+    CHECK(t.parse(t.i32, "2147483648") == "\"2147483648\" isn't a value of type int: give -2147483648 to 2147483647");
     CHECK(t.parse(t.i32, "-2147483649").ends_with("-2147483648 to 2147483647"));
     CHECK(t.parse(t.u8, "256").ends_with("0 to 255"));
     CHECK(t.parse(t.u8, "-1").ends_with("0 to 255"));
     CHECK(t.parse(t.s8, "-128") == "80");
     CHECK(t.parse(t.s8, "-129").ends_with("-128 to 127"));
-    CHECK(t.parse(t.u64, "18446744073709551616").ends_with("a whole number"));
+    CHECK(t.parse(t.u64, "18446744073709551616").ends_with("give a whole number"));
     for (const char *text : {"", "-", "+", "0x", "1x", " 1", "1 ", "--1", "''"})
-        CHECK(t.parse(t.i32, text).ends_with("a whole number"));
-    CHECK(t.parse(t.boolean, "2").ends_with("true or false"));
-    CHECK(t.parse(t.real, "1.5") == "a value of type double can't be written as text");
+        CHECK(t.parse(t.i32, text).ends_with("give a whole number"));
+    CHECK(t.parse(t.boolean, "2").ends_with("give true or false"));
+    CHECK(t.parse(t.real, "1.5") == "rawbpf can't read a value of type double from text");
 }
 
 TEST_CASE("btf parse value: text and arrays") {
@@ -67,11 +67,11 @@ TEST_CASE("btf parse value: text and arrays") {
     CHECK(t.parse(t.text8, "bash") == "62 61 73 68 00 00 00 00");
     CHECK(t.parse(t.text8, "\"a\"") == "61 00 00 00 00 00 00 00");
     CHECK(t.parse(t.text8, "1234567") == "31 32 33 34 35 36 37 00");
-    CHECK(t.parse(t.text8, "12345678").ends_with("7 characters at most, and a zero behind them"));
+    CHECK(t.parse(t.text8, "12345678").ends_with("it holds at most 7 characters, and a zero byte after them"));
     CHECK(t.parse(t.numbers, "1, 2") == "01 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00");
     CHECK(t.parse(t.numbers, "{}") == "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
     CHECK(t.parse(t.numbers, "1,2,3,4,5").ends_with("there are 4 elements"));
-    CHECK(t.parse(t.numbers, "1,x").ends_with("a whole number"));
+    CHECK(t.parse(t.numbers, "1,x").ends_with("give a whole number"));
     CHECK(t.parse(t.config, "1") ==
           "it is a struct config: write {.MEMBER = VALUE, ...}, or set its members one by one, as NAME.MEMBER=VALUE");
 }
@@ -86,7 +86,7 @@ TEST_CASE("btf parse value: parts of a variable") {
     CHECK(t.part(".list[4]") == "[4]: there are 4 elements, counted from 0");
     CHECK(t.part(".list[-1]") == "[-1]: there are 4 elements, counted from 0");
     CHECK(t.part(".list[0") == "\"[0\" has no closing bracket");
-    CHECK(t.part(".pid[0]") == "[0]: int is no array");
+    CHECK(t.part(".pid[0]") == "[0]: int isn't an array");
     CHECK(t.part(".pid.x") == ".x: int has no members");
     CHECK(t.part(".").starts_with("struct config has no member"));
     const auto none = btf::find_part(t.btf, t.config, ".pidd");
@@ -102,11 +102,11 @@ TEST_CASE("btf parse value: structs, member by member, the rest zero") {
     CHECK(whole == "07 00 00 00 00 00 00 00 00 00 00 00 ff ff ff ff 61 2c 7d 62 00 00 00 00 01 00 00 00 02 00 00 00 00 00 00 00 "
                    "00 00 00 00 00 00 00 00 00 00 00 00");
     CHECK(t.parse(t.config, "{.list[3] = 5,}").ends_with("05 00 00 00 00 00 00 00 00 00 00 00"));
-    CHECK(t.parse(t.config, "{.pid = x}") == ".pid: \"x\" is no value of type int: a whole number");
+    CHECK(t.parse(t.config, "{.pid = x}") == ".pid: \"x\" isn't a value of type int: give a whole number");
     CHECK(t.parse(t.config, "{.nobody = 1}").starts_with("struct config has no member nobody"));
-    CHECK(t.parse(t.config, "{7}") == "\"7\" is no value of type struct config: its members are written as .MEMBER = VALUE");
-    CHECK(t.parse(t.config, "{.pid}").ends_with("written as .MEMBER = VALUE"));
-    CHECK(t.parse(t.config, "{,}").ends_with("written as .MEMBER = VALUE"));
+    CHECK(t.parse(t.config, "{7}") == "\"7\" isn't a value of type struct config: write its members as .MEMBER = VALUE");
+    CHECK(t.parse(t.config, "{.pid}").ends_with("write its members as .MEMBER = VALUE"));
+    CHECK(t.parse(t.config, "{,}").ends_with("write its members as .MEMBER = VALUE"));
     CHECK(t.parse(t.config, "{.pid = 1").starts_with("it is a struct config"));
     CHECK(t.parse(t.config, "{.name = {{{").starts_with("it is a struct config"));
 }

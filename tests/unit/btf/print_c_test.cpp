@@ -127,11 +127,11 @@ TEST_CASE("btf print: hostile types end in errors and names can't reach the term
     REQUIRE(b);
     auto endless = btf::declare(*b, 1);
     REQUIRE(!endless);
-    CHECK(endless.error().context == "hostile: BTF type 1: nested deeper than 64");
+    CHECK(endless.error().context == "hostile: BTF type 1: it is nested more than 64 deep");
     CHECK(*btf::print_c(*b, 2) == "typedef void evil\\x1b[31m;\n");
     CHECK(!btf::declare(*b, 3));
     auto huge = btf::print_c(*b, 4);
     REQUIRE(!huge);
-    CHECK(huge.error().context == "hostile: BTF: a type is more than 4194304 bytes of C");
+    CHECK(huge.error().context == "hostile: BTF: the C text of a type has more than 4194304 bytes");
     CHECK(btf::describe(*b, 1) == "type 1");
 }

@@ -90,7 +90,7 @@ TEST_CASE("doctor: a file's frame pointers, tables and names, and what a profile
     CHECK(module.outlook().find("whole stacks through it by frame pointers") != std::string::npos);
     CfiElf other;
     other.target.machine = EM_RISCV;
-    CHECK(examine(other).no_table == "app: no unwinding for such a machine, only for x86_64 and arm64");
+    CHECK(examine(other).no_table == "app: rawbpf can unwind only programs for x86_64 and arm64");
 }
 
 TEST_CASE("doctor: malformed entries and names that aren't text") {

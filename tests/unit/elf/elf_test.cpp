@@ -150,7 +150,8 @@ TEST_CASE("elf: both classes and byte orders are read alike") {
         CHECK(!main->extended);
         auto beyond = elf->symbol(*symtab, 3);
         REQUIRE(!beyond);
-        CHECK(beyond.error().context == format("sample: section {} (.symtab): there is no symbol 3, only 3", symtab->index));
+        CHECK(beyond.error().context ==
+              format("sample: section {} (.symtab): there is no symbol 3; there are only 3", symtab->index));
 
         const elf::Section *rela = elf->find_section(".rela.text");
         REQUIRE(rela);
@@ -269,9 +270,9 @@ TEST_CASE("elf: messages name the file, the place and the offset") {
           format("x.o: section 1: offset 0xb0: 0xffffffffffffffff bytes go past the end of the file ({:#x})", file.size()));
     CHECK(message(patched(text + offsetof(Elf64_Shdr, sh_name), 0x10000, 4)) ==
           "x.o: section 1: its name, at offset 0x10000 of section 7, is outside of it or has no end");
-    CHECK(message(patched(offsetof(Elf64_Ehdr, e_shentsize), 65, 2)) == "x.o: ELF header: e_shentsize is 65, should be 64");
+    CHECK(message(patched(offsetof(Elf64_Ehdr, e_shentsize), 65, 2)) == "x.o: ELF header: e_shentsize is 65, and should be 64");
     CHECK(message(patched(offsetof(Elf64_Ehdr, e_shstrndx), 99, 2)) ==
-          "x.o: ELF header: section names should be in section 99, there are only 8");
+          "x.o: ELF header: the section names should be in section 99, and there are only 8 sections");
     CHECK(message(patched(offsetof(Elf64_Ehdr, e_shoff), ~0ull, 8)) ==
           format("x.o: section headers: offset 0xffffffffffffffff: 8 entries of 64 bytes don't fit into a file of {} bytes",
                  file.size()));

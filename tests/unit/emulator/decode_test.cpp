@@ -22,17 +22,17 @@ TEST_CASE("emulator: what is no program is refused, and where it isn't") {
     CHECK(says(fault({raw(0x0f, 1, 12, 0, 0), exit}), "there is no register r12"));
     CHECK(says(fault({raw(0xb7, 10, 0, 0, 0), exit}), "r10, the frame pointer"));
     CHECK(says(fault({raw(0xdb, 1, 10, 0, 0x01), exit}), "r10, the frame pointer"));
-    CHECK(says(fault({raw(0xb7, 0, 3, 0, 0), exit}), "other values in its register, offset or immediate"));
-    CHECK(says(fault({raw(0x05, 0, 0, 5, 0), exit}), "goes to instruction 6, and the program has 0 to 1"));
+    CHECK(says(fault({raw(0xb7, 0, 3, 0, 0), exit}), "doesn't take these values in its register, offset and immediate"));
+    CHECK(says(fault({raw(0x05, 0, 0, 5, 0), exit}), "goes to instruction 6, and the program has instructions 0 to 1"));
     CHECK(says(fault({raw(0x05, 0, 0, -2, 0), exit}), "goes to instruction -1"));
     CHECK(says(fault({raw(0x06, 0, 0, 0, INT32_MAX), exit}), "goes to instruction 2147483648"));
-    CHECK(says(fault({raw(0x05, 0, 0, 1, 0), raw(0x18, 0, 0, 0, 0), Insn{}, exit}), "second half of one"));
+    CHECK(says(fault({raw(0x05, 0, 0, 1, 0), raw(0x18, 0, 0, 0, 0), Insn{}, exit}), "second half of a 16-byte instruction"));
     CHECK(says(fault({raw(0x18, 0, 0, 0, 0)}), "the second half is missing"));
-    CHECK(says(fault({raw(0x18, 0, 0, 0, 0), exit, exit}), "second half has to be zero"));
+    CHECK(says(fault({raw(0x18, 0, 0, 0, 0), exit, exit}), "second half must be zero"));
     CHECK(says(fault({i("mov")}), "ends here without an exit"));
     CHECK(says(fault({i("mov"), raw(0x18, 0, 0, 0, 0), Insn{}}), "ends here without an exit"));
     CHECK(says(fault({raw(0x85, 0, 0, 0, 4711), exit}), "there is no helper 4711"));
-    CHECK(says(fault({raw(0x85, 0, 1, 0, 7), exit}), "the call is of instruction 8"));
+    CHECK(says(fault({raw(0x85, 0, 1, 0, 7), exit}), "the call goes to instruction 8"));
     CHECK(says(fault({raw(0x18, 1, 1, 0, 3), Insn{}, exit}), "maps by descriptor"));
 }
 

@@ -154,8 +154,7 @@ TEST_CASE("emulator: helpers' work is counted against the limit") {
           "ll\ncall "
           "bpf_map_lookup_elem\ngoto l\n"}) {
         INFO(loop);
-        CHECK(answer(test::spec_from(loop), {.limit = 1'000'000}).find("came to as much as 1000000 instructions") !=
-              std::string::npos);
+        CHECK(answer(test::spec_from(loop), {.limit = 1'000'000}).find("counts as 1000000 instructions") != std::string::npos);
     }
     // Timers count on where the program ended.
     CHECK(
@@ -176,7 +175,7 @@ TEST_CASE("emulator: what is recorded has room for so much") {
     std::string open = ".map m ringbuf entries 65536\nr6 = 0\nl: r1 = m ll\nr2 = 8\nr3 = 0\ncall bpf_ringbuf_reserve\nif r0 == 0 "
                        "goto o\nr6 += 1\ngoto "
                        "l\no: r0 = r6\nexit\n";
-    CHECK(answer(open).find("1024 records of map m are reserved at once") != std::string::npos);
+    CHECK(answer(open).find("1024 records of map m are reserved at the same time") != std::string::npos);
 }
 
 TEST_CASE("emulator: records of a ring buffer of every size, released in any order") {
@@ -239,6 +238,6 @@ TEST_CASE("emulator: maps that no kernel takes, and those that take too much") {
                             "stack value 0 entries 4", "ringbuf key 4 entries 4096", "ringbuf value 8 entries 4096",
                             "lru_hash key 4 value 8 entries 4 flags 1", "lpm_trie key 8 value 0 entries 4 flags 1"})
         CHECK_MESSAGE(answer(format(".map m {}\nr0 = 1\nexit\n", map)).starts_with("map m: "), map);
-    CHECK(answer(".map m hash key 4 value 8 entries 200000000\nr0 = 1\nexit\n").find("the emulator has 1024 for all maps") !=
+    CHECK(answer(".map m hash key 4 value 8 entries 200000000\nr0 = 1\nexit\n").find("the emulator has 1024 MiB for all maps") !=
           std::string::npos);
 }

@@ -156,7 +156,7 @@ TEST_CASE("emulator: ring buffer records have bounds, and must be given back") {
         spec.programs[0].insns.push_back(insn);
     Result<uint64_t> leaked = run(spec);
     REQUIRE(!leaked);
-    CHECK(leaked.error().message().find("1 record of events reserved") != std::string::npos);
+    CHECK(leaked.error().message().find("1 reserved record of map events") != std::string::npos);
 }
 
 TEST_CASE("emulator: a program of the builder runs whole") {
@@ -248,7 +248,7 @@ TEST_CASE("emulator: callbacks, tail calls, printing") {
 
     CHECK(fault({i("call", {.imm = 69}), i("exit")}).find("the emulator doesn't have this helper") != std::string::npos);
     CHECK(fault({i("call", {.imm = 69}), i("exit")}).find("call 69") != std::string::npos);
-    CHECK(fault({i("mov", {.dst = 1, .imm = 5}), i("call", {.imm = 1}), i("exit")}).find("r1 = 0x5 is no map") !=
+    CHECK(fault({i("mov", {.dst = 1, .imm = 5}), i("call", {.imm = 1}), i("exit")}).find("r1 = 0x5 isn't the address of a map") !=
           std::string::npos);
 }
 

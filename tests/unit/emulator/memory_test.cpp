@@ -34,8 +34,8 @@ TEST_CASE("emulator: memory may be used to its last byte, and no further") {
 
 TEST_CASE("emulator: null pointers, numbers, the stack's ends") {
     const Insn exit = i("exit");
-    CHECK(says(fault({i("mov", {.dst = 3}), i("ldxb", {.dst = 0, .src = 3, .off = 24}), exit}), "a null pointer, and 24"));
-    CHECK(says(fault({i("mov", {.dst = 3}), i("ldxb", {.dst = 0, .src = 3, .off = -8}), exit}), "a null pointer, less 8"));
+    CHECK(says(fault({i("mov", {.dst = 3}), i("ldxb", {.dst = 0, .src = 3, .off = 24}), exit}), "a null pointer plus 24"));
+    CHECK(says(fault({i("mov", {.dst = 3}), i("ldxb", {.dst = 0, .src = 3, .off = -8}), exit}), "a null pointer minus 8"));
     CHECK(says(fault({i("mov", {.dst = 3, .imm = -1000000000}), i("ldxb", {.dst = 0, .src = 3}), exit}), "no memory"));
     CHECK(fault({i("stdw", {.dst = 10, .off = -512}), i("stdw", {.dst = 10, .off = -8}), exit}).empty());
     CHECK(says(fault({i("stdw", {.dst = 10, .off = -513}), exit}), "1 byte before the start of the stack of frame 0"));

@@ -105,7 +105,7 @@ TEST_CASE("emulator: a trie finds the longest prefix") {
         }
     }
     CHECK(says(made.make(BPF_MAP_TYPE_LPM_TRIE, 8, 8, 4).error().message(), "BPF_F_NO_PREALLOC"));
-    CHECK(says(made.make(BPF_MAP_TYPE_LPM_TRIE, 4, 8, 4, 1).error().message(), "1 to 256 of data"));
+    CHECK(says(made.make(BPF_MAP_TYPE_LPM_TRIE, 4, 8, 4, 1).error().message(), "1 to 256 bytes of data"));
 }
 
 TEST_CASE("emulator: a bloom filter has all that was put in, and little else") {
@@ -136,13 +136,13 @@ TEST_CASE("emulator: maps that can't be") {
     Made made;
     for (uint32_t type : {BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_QUEUE}) {
         const uint32_t key = type == BPF_MAP_TYPE_QUEUE ? 0 : 4;
-        CHECK(says(made.make(type, key, 8, UINT32_MAX).error().message(), "4 GiB for all maps"));
-        CHECK(says(made.make(type, key, UINT32_MAX, UINT32_MAX).error().message(), "4 GiB for all maps"));
-        CHECK(says(made.make(type, key, UINT32_MAX, 1).error().message(), "4 GiB for all maps"));
+        CHECK(says(made.make(type, key, 8, UINT32_MAX).error().message(), "4 GiB of addresses for all maps"));
+        CHECK(says(made.make(type, key, UINT32_MAX, UINT32_MAX).error().message(), "4 GiB of addresses for all maps"));
+        CHECK(says(made.make(type, key, UINT32_MAX, 1).error().message(), "4 GiB of addresses for all maps"));
     }
-    CHECK(says(made.make(BPF_MAP_TYPE_HASH, 4, 1, 1U << 31).error().message(), "4 GiB for all maps"));
-    CHECK(says(made.make(BPF_MAP_TYPE_HASH, 4, 0, 1U << 31).error().message(), "its values have 0 bytes"));
-    CHECK(says(made.make(33, 0, 0, 1U << 30).error().message(), "4 GiB for all maps"));
+    CHECK(says(made.make(BPF_MAP_TYPE_HASH, 4, 1, 1U << 31).error().message(), "4 GiB of addresses for all maps"));
+    CHECK(says(made.make(BPF_MAP_TYPE_HASH, 4, 0, 1U << 31).error().message(), "value_size is 0"));
+    CHECK(says(made.make(33, 0, 0, 1U << 30).error().message(), "4 GiB of addresses for all maps"));
 }
 
 TEST_CASE("emulator: a pointer to a value that was replaced sees what it saw") {
@@ -256,9 +256,9 @@ TEST_CASE("emulator: an arena's pages") {
     code.push_back(i("call_kfunc"));
     code.push_back(i("ldxb", {.dst = 0, .src = 6}));
     code.push_back(i("exit"));
-    CHECK(says(problem(freed), "no part of map a that is in use"));
+    CHECK(says(problem(freed), "a part of map a that isn't in use"));
     freed.programs[0].fixups.back().symbol = "bpf_who_knows";
-    CHECK(says(problem(freed), "bpf_who_knows is a function of the kernel's"));
+    CHECK(says(problem(freed), "bpf_who_knows is a kernel function, which the emulator doesn't have"));
 }
 
 TEST_CASE("emulator: a jump through a table, and where it can't go") {
@@ -280,11 +280,11 @@ TEST_CASE("emulator: a jump through a table, and where it can't go") {
     spec.maps[0].contents[16] = std::byte{5};
     CHECK(result(spec) == 1);
     spec.maps[0].contents[16] = std::byte{1}; // the second half of an instruction
-    CHECK(says(problem(spec), "no address of an instruction"));
+    CHECK(says(problem(spec), "not the address of an instruction"));
     spec.maps[0].contents[16] = std::byte{99};
-    CHECK(says(problem(spec), "no address of an instruction"));
-    CHECK(says(fault({i("gotox", {.dst = 1})}), "no address of an instruction"));
-    CHECK(says(fault({raw(0xbf, 1, 1, 1, 7), i("exit")}), "address spaces"));
+    CHECK(says(problem(spec), "not the address of an instruction"));
+    CHECK(says(fault({i("gotox", {.dst = 1})}), "not the address of an instruction"));
+    CHECK(says(fault({raw(0xbf, 1, 1, 1, 7), i("exit")}), "address space 0"));
 }
 
 TEST_CASE("emulator: a compiler's jump tables") {
@@ -422,8 +422,8 @@ TEST_CASE("emulator: a timer's helpers have the kernel's answers") {
     CHECK(result(with(init + "call bpf_timer_cancel")) == 0);
     CHECK(result(with(init + set + start + "r1 = r6\ncall bpf_timer_cancel")) == 1);
     CHECK(errno_is(with(init + set + remove + start), EINVAL)); // it went with the value
-    CHECK(says(problem(with("r1 = r10\n" + init)), "in no value of map m"));
-    CHECK(says(problem(with("r1 = 5\n" + set)), "is no timer"));
+    CHECK(says(problem(with("r1 = r10\n" + init)), "isn't in a value of map m"));
+    CHECK(says(problem(with("r1 = 5\n" + set)), "isn't the address of a timer"));
 }
 
 TEST_CASE("emulator: numbers to count with") {

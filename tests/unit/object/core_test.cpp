@@ -239,7 +239,7 @@ TEST_CASE("core: a field that isn't there poisons, and says which") {
 
     Case shorter(Local(), {mov(16 + 8)}, Local().task, "0:4:8", CoreKind::field_byte_offset);
     REQUIRE(shorter.run(target));
-    CHECK(shorter.why() == "the array has 8 elements, there is no element 8");
+    CHECK(shorter.why() == "the array has 8 elements, so it has no element 8");
 
     // the same name, but a struct where a number was
     Writer other;
@@ -273,7 +273,7 @@ TEST_CASE("core: a load follows the size of an unsigned field or a pointer, and 
     REQUIRE(!report);
     CHECK(report.error().kind == Errc::bad_input);
     CHECK(report.error().context ==
-          "x.o: program prog: instruction 0: CO-RE byte_off of struct task.wide: accesses 8 bytes, the field has 4");
+          "x.o: program prog: instruction 0: CO-RE byte_off of struct task.wide: it accesses 8 bytes, and the field has 4");
 }
 
 TEST_CASE("core: the instruction must hold what the object's own types say") {
@@ -282,7 +282,7 @@ TEST_CASE("core: the instruction must hold what the object's own types say") {
     auto report = wrong.run(target);
     REQUIRE(!report);
     CHECK(report.error().kind == Errc::bad_input);
-    CHECK(report.error().context == "x.o: program prog: instruction 0: CO-RE byte_off of struct task.pid: holds 3, but by the "
+    CHECK(report.error().context == "x.o: program prog: instruction 0: CO-RE byte_off of struct task.pid: it holds 3, but by the "
                                     "object's own types it must hold 0");
     Case jump(Local(), {{0x05, 0, 0, 0, 0}}, Local().task, "0:0", CoreKind::field_byte_offset);
     CHECK(!jump.run(target));

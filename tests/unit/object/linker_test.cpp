@@ -235,13 +235,13 @@ TEST_CASE("link: contradictions name both files") {
     kernels.symbol("twice", SHN_UNDEF, 0, 0, STT_NOTYPE);
     const auto func = kernels.types.add_func("twice", kernels.proto, 2);
     kernels.types.add_datasec(".ksyms", 0, {{func, 0, 0}});
-    CHECK(problem(kernels.finish(), one) == "twice: a.o has it in section .ksyms, b.o in .text");
+    CHECK(problem(kernels.finish(), one) == "twice: a.o has it in section .ksyms, and b.o has it in .text");
 
     Unit kind;
     kind.code(".data", {kExit});
     Unit plain;
     plain.section(".data", kData, "x");
-    CHECK(problem(plain.finish(), kind.finish()).starts_with("a.o and b.o: sections .data of different kinds"));
+    CHECK(problem(plain.finish(), kind.finish()).starts_with("a.o and b.o: their sections .data are of different kinds"));
 }
 
 TEST_CASE("link: what isn't an object is refused by name") {
@@ -250,7 +250,7 @@ TEST_CASE("link: what isn't an object is refused by name") {
     elf::Writer big(elf::Target{.big_endian = true});
     CHECK(problem(good, big.finish()).find("b.o") != std::string::npos);
     elf::Writer foreign(elf::Target{.machine = EM_X86_64});
-    CHECK(problem(good, foreign.finish()).starts_with("b.o: not a BPF object"));
+    CHECK(problem(good, foreign.finish()).starts_with("b.o: it isn't a BPF object"));
     CHECK(!link_objects({}));
     Unit broken; // a relocation past the end
     const uint32_t text = broken.code(".text", {kExit});
@@ -363,7 +363,9 @@ TEST_CASE("link: a jump table that code of two sections uses can't move") {
     };
     Unit before;
     before.code("xdp", {mov(7), kExit});
-    CHECK(link(before.finish(false), object()).error().message().find("jump table BPF.JT.0.0 is used by code of two sections") !=
-          std::string::npos);
+    CHECK(link(before.finish(false), object())
+              .error()
+              .message()
+              .find("jump table BPF.JT.0.0 is used by the code of two sections") != std::string::npos);
     CHECK(link(object(), before.finish(false)).has_value());
 }

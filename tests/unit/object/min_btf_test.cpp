@@ -126,7 +126,7 @@ TEST_CASE("min btf: bad input") {
     p.core_relocations.push_back({0, 1, "0:9", 0});
     spec.programs.push_back(p);
     const ObjectSpec without[] = {spec};
-    CHECK(minimal_btf(without, *kernel.btf).error().message() == "x.o: CO-RE relocations, but no .BTF");
+    CHECK(minimal_btf(without, *kernel.btf).error().message() == "x.o: the object has CO-RE relocations, but no .BTF");
     btf::Writer w;
     w.add_struct("s", 4, {{"a", w.next_id() + 1, 0}});
     w.add_int("int", 4, true);

@@ -45,10 +45,10 @@ TEST_CASE("struct_ops: a map a variable, behind all others, with its programs as
 }
 
 TEST_CASE("struct_ops: only programs, only in members that point to functions") {
-    CHECK(problem({.relocation_at = 8}).find("byte 8 is no pointer to a function") != std::string::npos);
-    CHECK(problem({.relocation_at = 4}).find("byte 4 is no pointer") != std::string::npos);
-    CHECK(problem({.relocation_at = 24}).find("outside of any struct_ops map") != std::string::npos);
-    CHECK(problem({.relocate_to_text = true}).find("caught is no program") != std::string::npos);
+    CHECK(problem({.relocation_at = 8}).find("byte 8 isn't a pointer to a function") != std::string::npos);
+    CHECK(problem({.relocation_at = 4}).find("byte 4 isn't a pointer") != std::string::npos);
+    CHECK(problem({.relocation_at = 24}).find("outside of all struct_ops maps") != std::string::npos);
+    CHECK(problem({.relocate_to_text = true}).find("caught isn't a program") != std::string::npos);
 }
 
 TEST_CASE("object: variables in an arena are offsets in its contents") {

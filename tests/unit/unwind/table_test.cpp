@@ -55,7 +55,7 @@ TEST_CASE("unwind table: a function that pushes, with and without a frame pointe
 
 TEST_CASE("unwind table: each instruction of a program") {
     CHECK(rows({0x01, 0xd8, 0xff, 0xf8, 0xff, 0x0e, 16}) == "10000 sp+8 ra-8, 10002 sp+16 ra-8"); // set_loc, from 0x8002a
-    CHECK(rows({0x01, 0xd0, 0xff, 0xf8, 0xff, 0x0e, 16}).find("goes backwards") != std::string::npos);
+    CHECK(rows({0x01, 0xd0, 0xff, 0xf8, 0xff, 0x0e, 16}).find("goes back to a lower address") != std::string::npos);
     CHECK(rows({0x02, 2, 0x0e, 16}) == "10000 sp+8 ra-8, 10002 sp+16 ra-8"); // advance_loc1
     CHECK(rows({0x03, 2, 0, 0x0e, 16}) == "10000 sp+8 ra-8, 10002 sp+16 ra-8");
     CHECK(rows({0x04, 2, 0, 0, 0, 0x0e, 16}) == "10000 sp+8 ra-8, 10002 sp+16 ra-8");
@@ -99,9 +99,9 @@ TEST_CASE("unwind table: remember and restore, nested and bounded") {
                 kAdvance | 1, 0x0b, kAdvance | 1, 0x0b}) ==
           "10000 sp+8 ra-8, 10001 sp+16 ra-8, 10002 sp+32 ra-8, 10003 fp+8 fp-16 ra-8, "
           "10004 sp+32 ra-8, 10005 sp+16 ra-8");
-    CHECK(rows({0x0b}).find("restores what it didn't remember") != std::string::npos);
+    CHECK(rows({0x0b}).find("restores a state that it didn't save") != std::string::npos);
     CHECK(rows(Program(64, 0x0a)) == "10000 sp+8 ra-8");
-    CHECK(rows(Program(65, 0x0a)).find("remembers too much") != std::string::npos);
+    CHECK(rows(Program(65, 0x0a)).find("saves too many states") != std::string::npos);
 }
 
 TEST_CASE("unwind table: expressions") {
@@ -367,7 +367,7 @@ TEST_CASE("unwind table: encodings, versions, sections") {
         app = {};
         cie.augmentation = unknown;
         app.eh.fde(app.eh.cie(cie), 0x10000, 64);
-        CHECK(app.table().stats.first_bad.ends_with(": its CIE's augmentation is unknown"));
+        CHECK(app.table().stats.first_bad.ends_with(": rawbpf doesn't know its CIE's augmentation"));
     }
 }
 
