@@ -38,14 +38,20 @@ constexpr Option file_output_option(std::string_view help) {
     return option;
 }
 /// --pid of a command that looks at processes.
-constexpr Option pids_option(std::string_view help) {
+constexpr Option pids_option(std::string_view help, std::string_view section = "What to look at") {
     return {.name = "pid",
             .letter = 'p',
             .kind = Kind::pids,
             .repeatable = true,
             .argument = "PID",
             .help = help,
-            .section = "What to look at"};
+            .section = section};
+}
+/// --pid of a command that runs as long as these processes do.
+constexpr Option followed_pids_option(std::string_view section = {}) {
+    return pids_option("take only this process, or a list such as 1,2,3, and all processes that they started or will start. "
+                       "rawbpf ends when the last process of the list ends",
+                       section);
 }
 inline constexpr Option kPsOption{
     .name = "ps", .help = "table: print the frames below each sample, the innermost first", .only_with = "format=table"};

@@ -58,13 +58,7 @@ constexpr Option kOptions[] = {
     {.name = "off-cpu",
      .help =
          "also show what threads wait for, and how long: the threads of COMMAND and of what it starts, otherwise all threads"},
-    {.name = "pid",
-     .letter = 'p',
-     .kind = Kind::pids,
-     .repeatable = true,
-     .argument = "PID",
-     .help = "take only this process, or a list such as 1,2,3, and all processes that they started or will start. custom ends "
-             "when the last process of the list ends"},
+    followed_pids_option(),
     kNoChildrenOption,
     kUnwindOption,
     kUnwindMemoryOption,
