@@ -20,6 +20,7 @@
 #include "tests/kernel/plain_only.h"
 #include "tests/kernel/profile_run.h"
 #include "tests/kernel/profile_workload.h"
+#include "tests/support/folder.h"
 #include "tests/support/profile_configs.h"
 #include "tests/support/test.h"
 
@@ -128,21 +129,11 @@ std::string spinner(uint32_t rounds, const std::string &next) {
     return std::string(reinterpret_cast<const char *>(&header), sizeof header) + code;
 }
 
-/// A directory of its own, with a program in it; both are gone afterwards.
+/// A program in a folder of its own.
 struct Installed {
-    std::string directory, path;
-    Installed() {
-        char name[] = "/tmp/rawbpf-counting-XXXXXX";
-        if (mkdtemp(name)) directory = name;
-        path = directory + "/spin";
-        chmod(directory.c_str(), 0755);
-    }
-    Installed(const Installed &) = delete;
-    Installed &operator=(const Installed &) = delete;
-    ~Installed() {
-        unlink(path.c_str());
-        rmdir(directory.c_str());
-    }
+    test::Folder folder;
+    std::string path = folder.path + "/spin";
+    Installed() { chmod(folder.path.c_str(), 0755); }
     [[nodiscard]] bool write(const std::string &bytes) const {
         const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
         if (fd < 0) return false;

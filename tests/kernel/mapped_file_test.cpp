@@ -15,6 +15,7 @@
 
 #include "runtime/base/fail.h"
 #include "runtime/symbols/mapped_file.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 namespace rawbpf {
@@ -23,15 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using symbols::MappedFile;
 using symbols::Region;
-
-struct Folder {
-    fs::path path;
-    explicit Folder(const std::string &name) : path(fs::temp_directory_path() / ("rawbpf-" + name + std::to_string(getpid()))) {
-        fs::remove_all(path);
-        fs::create_directories(path);
-    }
-    ~Folder() { fs::remove_all(path); }
-};
 
 void put(const fs::path &path, const std::string &text) { std::ofstream(path, std::ios::binary) << text; }
 
@@ -53,9 +45,9 @@ std::string content(const MappedFile &mapped) {
 void unmap(const Region &region) { munmap(reinterpret_cast<void *>(region.start), region.end - region.start); }
 
 TEST_CASE("mapped file: by its process, and by its path alone after its end") {
-    const Folder folder("mapped");
-    put(folder.path / "it", "it");
-    auto region = map_it(folder.path / "it");
+    const test::Folder folder;
+    put(folder.path + "/it", "it");
+    auto region = map_it(folder.path + "/it");
     REQUIRE(region);
     for (const std::vector<uint32_t> &pids : {std::vector<uint32_t>{static_cast<uint32_t>(getpid())}, {}, {0}}) {
         auto mapped = symbols::open_mapped(*region, pids);
@@ -69,12 +61,12 @@ TEST_CASE("mapped file: by its process, and by its path alone after its end") {
 
 // An upgrade, or, seen from outside, a process in a chroot: the kernel's event tells a path that is another file's.
 TEST_CASE("mapped file: not another file that has the path now") {
-    const Folder folder("mapped");
-    put(folder.path / "it", "it");
-    auto region = map_it(folder.path / "it");
+    const test::Folder folder;
+    put(folder.path + "/it", "it");
+    auto region = map_it(folder.path + "/it");
     REQUIRE(region);
-    put(folder.path / "new", "another");
-    fs::rename(folder.path / "new", folder.path / "it");
+    put(folder.path + "/new", "another");
+    fs::rename(folder.path + "/new", folder.path + "/it");
     CHECK(!symbols::open_mapped(*region, {}));
     const uint32_t self[] = {static_cast<uint32_t>(getpid())};
     auto mapped = symbols::open_mapped(*region, self);
@@ -86,18 +78,18 @@ TEST_CASE("mapped file: not another file that has the path now") {
 }
 
 TEST_CASE("mapped file: of a process in a chroot, whose paths are other files here") {
-    const Folder folder("mapped");
-    fs::create_directories(folder.path / "root" / folder.path.relative_path());
-    put(folder.path / "it", "ours");
-    put(folder.path / "root" / folder.path.relative_path() / "it", "its");
+    const test::Folder folder;
+    fs::create_directories(folder.path + "/root" + folder.path);
+    put(folder.path + "/it", "ours");
+    put(folder.path + "/root" + folder.path + "/it", "its");
     int ready[2], go[2];
     REQUIRE(pipe2(ready, O_CLOEXEC) == 0);
     REQUIRE(pipe2(go, O_CLOEXEC) == 0);
     const pid_t child = fork();
     if (child == 0) {
         Region region;
-        if (chroot((folder.path / "root").c_str()) == 0 && chdir("/") == 0) {
-            const int fd = ::open((folder.path / "it").c_str(), O_RDONLY);
+        if (chroot((folder.path + "/root").c_str()) == 0 && chdir("/") == 0) {
+            const int fd = ::open((folder.path + "/it").c_str(), O_RDONLY);
             struct stat st {};
             region.start = reinterpret_cast<uint64_t>(mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0));
             region.end = region.start + 4096;
@@ -113,7 +105,7 @@ TEST_CASE("mapped file: of a process in a chroot, whose paths are other files he
     REQUIRE(read(ready[0], numbers, sizeof numbers) == sizeof numbers);
     Region region;
     region.start = numbers[0], region.end = numbers[1], region.inode = numbers[2], region.device = numbers[3];
-    region.path = folder.path / "it"; // as PERF_RECORD_MMAP2 tells it
+    region.path = folder.path + "/it"; // as PERF_RECORD_MMAP2 tells it
     const uint32_t pids[] = {static_cast<uint32_t>(child)};
     auto alive = symbols::open_mapped(region, pids);
     (void)!write(go[1], "x", 1);
@@ -129,11 +121,11 @@ TEST_CASE("mapped file: of a process in a chroot, whose paths are other files he
 
 // Overlayfs over two file systems shows one inode in maps and another by stat(2).
 TEST_CASE("mapped file: on a file system that shows other numbers in maps") {
-    const Folder folder("mapped");
+    const test::Folder folder;
     const pid_t child = fork();
     if (child == 0) {
-        const auto in = [&](const char *name) { return (folder.path / name).string(); };
-        for (const char *name : {"lower", "upper", "all"}) fs::create_directory(folder.path / name);
+        const auto in = [&](const char *name) { return folder.path + "/" + name; };
+        for (const char *name : {"lower", "upper", "all"}) fs::create_directory(in(name));
         const std::string data =
             "lowerdir=" + in("lower") + ",upperdir=" + in("upper/up") + ",workdir=" + in("upper/work") + ",xino=off";
         if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);

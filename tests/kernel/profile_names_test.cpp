@@ -9,6 +9,7 @@
 #include "runtime/base/format.h"
 #include "runtime/sys/file.h"
 #include "tests/kernel/profile_workload.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -19,13 +20,7 @@ using namespace rawbpf::profile;
 
 namespace {
 
-/// A folder that goes with its content.
-struct Folder {
-    std::string path = "/tmp/rawbpf-test-XXXXXX";
-    Folder() {
-        if (!mkdtemp(path.data())) std::abort();
-    }
-    ~Folder() { (void)!std::system(("rm -rf " + path).c_str()); }
+struct ProgramFolder : test::Folder {
     /// This test binary, copied there.
     void copy_self(const std::string &to) const {
         const std::string whole = path + to;
@@ -107,13 +102,13 @@ TEST_CASE("report: files are found by path and by build-id, and never those of a
     CHECK(named.symbol.empty());
     CHECK(named.warning.find("/opt/app isn't here") != std::string::npos);
 
-    Folder by_path;
+    ProgramFolder by_path;
     by_path.copy_self("/opt/app");
     named = name_it(capture, by_path.path);
     CHECK(named.symbol == "hot_a(long)");
     CHECK(named.warning.empty());
 
-    Folder by_id;
+    ProgramFolder by_id;
     by_id.copy_self("/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
     CHECK(name_it(capture, by_id.path).symbol == "hot_a(long)");
 
@@ -127,7 +122,7 @@ TEST_CASE("report: files are found by path and by build-id, and never those of a
 
 // Without the kernel's functions: on one slow CPU naming them takes longer than the workloads below live.
 TEST_CASE("profile: a program that is deleted while it runs keeps its names") {
-    Folder folder;
+    ProgramFolder folder;
     folder.copy_self("/app");
     for (Delivery delivery : {Delivery::each, Delivery::counted}) {
         folder.copy_self("/app");
@@ -151,7 +146,7 @@ TEST_CASE("profile: a program that is deleted while it runs keeps its names") {
 }
 
 TEST_CASE("profile: a program below another root is named with that root's files") {
-    Folder root;
+    ProgramFolder root;
     root.copy_self("/bin/app");
     // What it needs to start, where the dynamic linker looks for it.
     (void)!std::system(("for f in $(ldd /proc/" + std::to_string(getpid()) + "/exe | grep -o '/[^ ]*'); do mkdir -p " +

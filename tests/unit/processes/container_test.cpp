@@ -6,10 +6,10 @@
 #include <fstream>
 #include <string>
 
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -21,23 +21,12 @@ const std::string kA(64, 'a'), kB = "ab" + std::string(62, '0'), kC = "c0ffee" +
 
 /// A directory tree of its own, and a /proc beside it.
 struct Tree {
-    std::string root, proc;
+    test::Folder folder;
+    const std::string root = folder.path + "/cgroup", proc = folder.path + "/proc";
     Tree() {
-        char name[] = "/tmp/rawbpf-containers-XXXXXX";
-        REQUIRE(mkdtemp(name));
-        root = std::string(name) + "/cgroup";
-        proc = std::string(name) + "/proc";
         mkdir(root.c_str(), 0755);
         mkdir(proc.c_str(), 0755);
     }
-    ~Tree() {
-        const std::string top = root.substr(0, root.find_last_of('/'));
-        nftw(
-            top.c_str(), [](const char *path, const struct stat *, int, FTW *) { return ::remove(path); }, 8,
-            FTW_DEPTH | FTW_PHYS);
-    }
-    Tree(const Tree &) = delete;
-    Tree &operator=(const Tree &) = delete;
     void add(const std::string &path) const {
         for (size_t at = 0; at != std::string::npos;) {
             at = path.find('/', at + 1);

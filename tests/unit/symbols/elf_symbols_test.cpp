@@ -12,6 +12,7 @@
 #include "runtime/base/format.h"
 #include "runtime/symbols/debug_files.h"
 #include "runtime/sys/file.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 #include "tests/unit/symbols/small_elf.h"
 
@@ -26,18 +27,12 @@ namespace {
 constexpr uint64_t kText = SmallElf::kText;
 constexpr std::string_view kId = "\xab\xcd\xef\x01";
 
-// A directory that stands for a file system, gone at the end.
-struct Root {
-    Root() {
-        char pattern[] = "/tmp/rawbpf-symbols-XXXXXX";
-        path = mkdtemp(pattern);
-    }
-    ~Root() { fs::remove_all(path); }
+// A folder that stands for a file system.
+struct Root : test::Folder {
     void write(const std::string &name, Bytes bytes) const {
         fs::create_directories(fs::path(path + name).parent_path());
         std::ofstream(path + name, std::ios::binary).write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
     }
-    std::string path;
 };
 
 std::vector<std::byte> debug_file(std::string_view id = kId, std::string_view name = "from_debug_file") {

@@ -11,6 +11,7 @@
 
 #include "runtime/elf/writer.h"
 #include "runtime/sys/file.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -26,28 +27,16 @@ constexpr uint16_t kMachine = EM_X86_64;
 
 using Words = std::vector<std::string>;
 
-/// A directory with programs, libraries and scripts in it; gone afterwards.
-class Tree {
-  public:
+/// A folder with programs, libraries and scripts in it.
+struct Tree {
     Tree() {
-        char pattern[] = "/tmp/rawbpf-closure-XXXXXX";
-        at = mkdtemp(pattern);
         environment.path = at;
         environment.cache.clear();
     }
-    ~Tree() {
-        for (auto made = made_.rbegin(); made != made_.rend(); ++made)
-            if (unlink(made->c_str()) != 0) rmdir(made->c_str());
-        rmdir(at.c_str());
-    }
-    void directory(const std::string &name) {
-        mkdir((at + "/" + name).c_str(), 0755);
-        made_.push_back(at + "/" + name);
-    }
+    void directory(const std::string &name) { mkdir((at + "/" + name).c_str(), 0755); }
     void file(const std::string &name, Bytes contents) {
         const Fd fd = sys::open(at + "/" + name, O_WRONLY | O_CREAT | O_TRUNC, 0755).value();
         REQUIRE(sys::write_all(fd.get(), contents.data(), contents.size()));
-        made_.push_back(at + "/" + name);
     }
     void script(const std::string &name, const std::string &text) { file(name, std::as_bytes(std::span(text))); }
 
@@ -100,11 +89,9 @@ class Tree {
         return out;
     }
 
-    std::string at;
+    test::Folder folder;
+    const std::string &at = folder.path;
     CommandEnvironment environment;
-
-  private:
-    Words made_;
 };
 
 std::string commands(const Words &argv) {
