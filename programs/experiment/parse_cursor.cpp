@@ -129,19 +129,19 @@ bool Parser::quoted(std::string &out) {
     skip_blanks();
     if (peek() != '"') return fail_expected("a text in quotes");
     const Place begin = here();
-    for (++column_;; ++column_) {
+    ++column_;
+    while (peek() != '"') {
         if (column_ >= now().size()) return fail(begin, "this text is never closed");
-        char c = peek();
-        if (c == '"') break;
-        if (c == '\\') {
-            ++column_;
-            c = peek();
-            c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
-        }
-        out += c;
+        out += quoted_letter();
     }
     ++column_;
     return true;
+}
+char Parser::quoted_letter() {
+    const bool escaped = peek() == '\\';
+    const char c = peek(escaped ? 1 : 0);
+    column_ += escaped ? 2 : 1;
+    return escaped && c == 'n' ? '\n' : escaped && c == 't' ? '\t' : c;
 }
 
 } // namespace rawbpf::inline v0::experiment

@@ -260,7 +260,7 @@ bool Parser::pieces(std::vector<Piece> &out, bool fields) {
     Piece piece;
     for (;;) {
         if (column_ >= now().size()) return fail(begin, "this text is never closed");
-        char c = peek();
+        const char c = peek();
         if (c == '"') break;
         if ((c == '{' || c == '}') && peek(1) == c) {
             piece.words += c;
@@ -291,13 +291,7 @@ bool Parser::pieces(std::vector<Piece> &out, bool fields) {
             piece = {};
             continue;
         }
-        if (c == '\\') {
-            ++column_;
-            c = peek();
-            c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
-        }
-        piece.words += c;
-        ++column_;
+        piece.words += quoted_letter();
     }
     ++column_;
     if (!piece.words.empty()) out.push_back(std::move(piece));

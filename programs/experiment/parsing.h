@@ -59,6 +59,7 @@ class Parser {
     bool need(std::string_view symbol);
     bool need_line_end();
     bool quoted(std::string &out);
+    char quoted_letter(); ///< of a text in quotes, where \n and \t are one
     bool duration(double &seconds, std::string_view what);
     bool number(uint64_t &out, std::string_view what);
     [[nodiscard]] std::string found();

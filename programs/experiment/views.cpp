@@ -7,6 +7,7 @@
 
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
+#include "programs/trace/address.h"
 #include "programs/trace/constants.h"
 #include "programs/trace/system_calls.h"
 #include "runtime/base/fail.h"
@@ -55,29 +56,17 @@ bool is_text(Show show) {
            show == Show::symbol || show == Show::error || show == Show::signal || show == Show::hex;
 }
 
-std::string ip_text(const uint8_t *b) { return format("{}.{}.{}.{}", b[0], b[1], b[2], b[3]); }
-
-// RFC 5952: the longest run of zero groups is `::`; an IPv4 address in IPv6 is written as itself.
-std::string ip6_text(const uint8_t *b) {
-    if (std::all_of(b, b + 10, [](uint8_t x) { return x == 0; }) && b[10] == 0xff && b[11] == 0xff) return ip_text(b + 12);
-    unsigned groups[8];
-    for (unsigned i = 0; i < 8; ++i) groups[i] = static_cast<unsigned>(b[2 * i]) << 8 | b[2 * i + 1];
-    unsigned best = 8, length = 1;
-    for (unsigned i = 0; i < 8; ++i) {
-        unsigned n = 0;
-        while (i + n < 8 && groups[i + n] == 0) ++n;
-        if (n > length) best = i, length = n;
-    }
+std::string ip_text(const uint8_t *b) {
     std::string out;
-    for (unsigned i = 0; i < 8; ++i) {
-        if (i == best) {
-            out += "::";
-            i += length - 1;
-            continue;
-        }
-        if (!out.empty() && !out.ends_with(':')) out += ':';
-        append(out, "{:x}", groups[i]);
-    }
+    trace::append_ipv4(out, b);
+    return out;
+}
+
+std::string ip6_text(const uint8_t *b) {
+    constexpr uint8_t kOfIpv4[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}; // such an address is written as itself
+    if (std::equal(kOfIpv4, kOfIpv4 + 12, b)) return ip_text(b + 12);
+    std::string out;
+    trace::append_ipv6(out, b);
     return out;
 }
 
