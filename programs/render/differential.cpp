@@ -33,10 +33,15 @@ double share(uint64_t part, uint64_t all) { return all ? static_cast<double>(par
 // Samples of the earlier profile by node of the tree of both.
 class Before {
   public:
-    void add(uint32_t node, uint64_t count) {
+    /// A sample of either profile, into the tree too.
+    void add(StackTree &tree, const NamedSample &sample, uint64_t count) {
+        const uint32_t node = tree.add(sample, later_ ? count : 0);
+        if (later_) return;
         if (self_.size() <= node) self_.resize(node + 1);
         self_[node] += count;
     }
+    /// Whether it was the later profile that ended here.
+    bool end() { return std::exchange(later_, true); }
     [[nodiscard]] uint64_t self(uint32_t node) const { return node < self_.size() ? self_[node] : 0; }
     [[nodiscard]] std::vector<uint64_t> totals(const StackTree &tree) const {
         std::vector<uint64_t> total(tree.nodes().size());
@@ -49,6 +54,7 @@ class Before {
 
   private:
     std::vector<uint64_t> self_;
+    bool later_ = false;
 };
 
 class FoldedDifference final : public Renderer {
@@ -57,14 +63,9 @@ class FoldedDifference final : public Renderer {
         : out_(out), tree_({.modules = false, .delimiter = options.delimiter, .threads = options.threads}) {}
 
     void begin(const RunInfo &) override {}
-    void sample(const NamedSample &sample, uint64_t count) override {
-        if (later_)
-            tree_.add(sample, count);
-        else
-            before_.add(tree_.add(sample, 0), count);
-    }
+    void sample(const NamedSample &sample, uint64_t count) override { before_.add(tree_, sample, count); }
     void end(const Ledger &) override {
-        if (!std::exchange(later_, true)) return;
+        if (!before_.end()) return;
         struct Line {
             std::string stack;
             uint64_t before, after;
@@ -87,21 +88,15 @@ class FoldedDifference final : public Renderer {
     Writer &out_;
     StackTree tree_;
     Before before_;
-    bool later_ = false;
 };
 
 class FlameGraphDifference final : public FlameGraph {
   public:
     using FlameGraph::FlameGraph;
 
-    void sample(const NamedSample &sample, uint64_t count) override {
-        if (later_)
-            tree_.add(sample, count);
-        else
-            before_.add(tree_.add(sample, 0), count);
-    }
+    void sample(const NamedSample &sample, uint64_t count) override { before_.add(tree_, sample, count); }
     void end(const Ledger &ledger) override {
-        if (!std::exchange(later_, true)) return;
+        if (!before_.end()) return;
         earlier_ = before_.totals(tree_);
         const std::vector<uint64_t> later = tree_.totals();
         for (uint32_t i = 0; i < later.size(); ++i) {
@@ -148,7 +143,6 @@ class FlameGraphDifference final : public FlameGraph {
     std::vector<uint64_t> earlier_; // totals by node
     uint64_t gone_ = 0;
     double largest_ = 0;
-    bool later_ = false;
 };
 
 } // namespace
