@@ -142,6 +142,7 @@ class Run {
         view.calls = options_.program.calls;
         view.returns = options_.program.results && options_.program.calls;
         view.stack = options_.program.stack;
+        view.group_stacks = groups_by_stack(a_);
         view.latency = a_.has(option("latency"));
         view.quiet = a_.has(option("quiet")) || wants_groups(a_);
         if (spans_) {
@@ -151,7 +152,9 @@ class Run {
         if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
         view_.emplace(view, tracer_->places(), run_, kernel_.get(), start_ns_, output_.writer());
         const bool on_terminal = a_.text(option("format")) == "text" && output_.is_stdout() && is_terminal(1);
-        if (wants_groups(a_)) groups_.emplace(a_, *tracer_, run_, view_->names(), kernel_.get(), output_, start_ns_, on_terminal);
+        if (wants_groups(a_))
+            groups_.emplace(a_, *tracer_, run_, view_->names(), view_->group_stacks(), kernel_.get(), output_, start_ns_,
+                            on_terminal);
         live_ = view.count && on_terminal;
         TRY(output_.empty());
         output_.keep();
@@ -395,7 +398,7 @@ int run_trace_command(const Arguments &a) {
         spans = std::move(*prepared);
     }
     Result<std::unique_ptr<processes::DebugInfo>> debug_info = nullptr;
-    if (wants_stacks(a)) debug_info = debug_info_for(a, lines_ids(kOptions));
+    if (wants_stacks(a) || groups_by_stack(a)) debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(who(a), debug_info.error(), 3);
     stop_on_signals();
     Result<void> done = Run(a, std::move(*options), *output, command_output->fd, spans.get(), debug_info->get()).run();

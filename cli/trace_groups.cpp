@@ -33,6 +33,13 @@ bool has_measure(const Arguments &a) {
 
 bool wants_groups(const Arguments &a) { return a.has(option("by")) || has_measure(a); }
 
+bool groups_by_stack(const Arguments &a) {
+    if (!a.has(option("by"))) return false;
+    const Result<std::vector<trace::GroupKey>> keys = trace::parse_group_keys(a.text(option("by")));
+    return keys && std::any_of(keys->begin(), keys->end(),
+                               [](const trace::GroupKey &key) { return key.kind == trace::GroupKey::Kind::stack; });
+}
+
 Result<void> check_groups(const Arguments &a) {
     const std::string_view shape = a.text(option("format"));
     if (!wants_groups(a)) {
@@ -74,10 +81,11 @@ Result<trace::AggregateOptions> group_options(const Arguments &a) {
 }
 
 GroupRun::GroupRun(const Arguments &a, const trace::Tracer &tracer, const RunInfo &run, const std::vector<std::string> &functions,
-                   const btf::Btf *kernel, Output &output, uint64_t start_ns, bool live)
-    : tracer_(tracer), run_(run), functions_(functions), kernel_(kernel), output_(output), count_(a.has(option("count"))),
-      live_(live), by_interval_(a.has(option("every"))), top_(a.has(option("top")) ? a.count(option("top")) : SIZE_MAX),
-      start_ns_(start_ns), every_ns_(by_interval_ ? static_cast<uint64_t>(a.seconds(option("every")) * 1e9) : kUsualNs),
+                   trace::GroupStacks *stacks, const btf::Btf *kernel, Output &output, uint64_t start_ns, bool live)
+    : tracer_(tracer), run_(run), functions_(functions), stacks_(stacks), kernel_(kernel), output_(output),
+      count_(a.has(option("count"))), live_(live), by_interval_(a.has(option("every"))),
+      top_(a.has(option("top")) ? a.count(option("top")) : SIZE_MAX), start_ns_(start_ns),
+      every_ns_(by_interval_ ? static_cast<uint64_t>(a.seconds(option("every")) * 1e9) : kUsualNs),
       due_ns_(start_ns + every_ns_) {
     switch (format_of(a)) {
     case trace::Format::json: format_ = trace::GroupFormat::json; break;
@@ -110,6 +118,10 @@ Result<void> GroupRun::show(uint64_t now_ns, bool last) {
         rows = trace::groups_since(options, before_, rows);
         before_ = std::move(all);
         view.interval = &interval;
+    }
+    if (stacks_) {
+        rows = stacks_->name(options, layout, std::move(rows));
+        view.stack = [&](uint64_t number) -> const trace::NamedStack & { return stacks_->get(number); };
     }
     trace::sort_groups(options, layout, count_, rows);
     const sys::TerminalSize size = live_ ? sys::terminal_size(1) : sys::TerminalSize{};

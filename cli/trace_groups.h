@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "programs/session/run_info.h"
 #include "programs/trace/aggregate.h"
+#include "programs/trace/group_stacks.h"
 #include "programs/trace/tracer.h"
 
 namespace rawbpf::inline v0::cli::tracing {
@@ -17,6 +18,8 @@ namespace rawbpf::inline v0::cli::tracing {
 [[nodiscard]] bool wants_groups(const Arguments &a);
 /// Errors: invalid_argument for options that don't go together.
 [[nodiscard]] Result<void> check_groups(const Arguments &a);
+/// Whether --by has `stack` among its keys.
+[[nodiscard]] bool groups_by_stack(const Arguments &a);
 /// With wants_groups(). Errors: invalid_argument, with a caret.
 [[nodiscard]] Result<trace::AggregateOptions> group_options(const Arguments &a);
 
@@ -24,8 +27,9 @@ namespace rawbpf::inline v0::cli::tracing {
 class GroupRun {
   public:
     /// `live`: the table is drawn on a terminal, over the last one.
+    /// `stacks`: what the groups' stacks are, where they are told apart by them; else nullptr.
     GroupRun(const Arguments &a, const trace::Tracer &tracer, const RunInfo &run, const std::vector<std::string> &functions,
-             const btf::Btf *kernel, Output &output, uint64_t start_ns, bool live);
+             trace::GroupStacks *stacks, const btf::Btf *kernel, Output &output, uint64_t start_ns, bool live);
 
     /// Programs run from here on.
     void begin(uint64_t now_ns) { due_ns_ = now_ns + every_ns_; }
@@ -40,6 +44,7 @@ class GroupRun {
     const trace::Tracer &tracer_;
     const RunInfo &run_;
     const std::vector<std::string> &functions_;
+    trace::GroupStacks *stacks_;
     const btf::Btf *kernel_;
     Output &output_;
     trace::GroupFormat format_ = trace::GroupFormat::text;

@@ -54,9 +54,9 @@ Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("count")) && wants_stacks(a))
         return wrong_usage(format("-f {} counts stacks, and --count takes none", shape), "leave --count out");
     for (const Id about : {option("lines"), option("inline"), option("unwind"), option("unwind-memory"), option("depth")})
-        if (a.has(about) && !wants_stacks(a))
+        if (a.has(about) && !wants_stacks(a) && !groups_by_stack(a))
             return wrong_usage(format("--{} is about stacks, and trace takes none without --stack", kOptions[about.index].name),
-                               "add --stack");
+                               "add --stack, or --by stack");
     if (a.has(option("count")) && shape == "folded")
         return wrong_usage("-f folded needs the times of calls, and --count keeps none", "leave --count out");
     if (a.has(option("count")) && shape == "chrome")
@@ -111,8 +111,9 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     program.calls = both || !program.results;
     program.pair = program.results && !both;
     program.execs = true;
-    program.stack = wants_stacks(a);
-    if (counts_stacks(a)) o.stack_counts = kStackCounts;
+    const bool by_stack = groups_by_stack(a);
+    program.stack = wants_stacks(a) || by_stack;
+    if (counts_stacks(a) || by_stack) o.stack_counts = kStackCounts;
     o.threads_apart = trace::keeps_threads(format_of(a));
     // A ring's memory can't be swapped: a small machine has a smaller one.
     const uint64_t share = std::bit_floor(sys::memory_bytes() / 64);

@@ -63,6 +63,16 @@ void StackCounting::mix_in(Code &f) const {
     f.xor_(r4, r5);
 }
 
+void StackCounting::mix(Code &f, const std::vector<Mem> &words) const {
+    f.load_imm64(r4, options_.seed);
+    f.load_imm64(r3, kMultiplier);
+    for (const Mem &word : words) {
+        f.load<uint64_t>(r5, word);
+        mix_in(f);
+    }
+    f.or_(r4, 1); // 0 means: no key
+}
+
 // All addresses, one after the other. r0 to r5 are gone.
 void StackCounting::mix_frames(Code &f, const CountedRecord::Frames &frames) const {
     frames.load_bytes(f);

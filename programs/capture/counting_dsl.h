@@ -39,6 +39,8 @@ class StackCounting {
     /// `counted` when the sample is in a count; else the record's key is set, and it has to be sent. Keeps r7, r8, r9; r0 to r6
     /// are gone.
     void count(Code &f, const Slot &zero, const CountedRecord &record, Label counted);
+    /// r4 = a key of these words, 8 bytes each, for a record that isn't counted. r0 to r5 are gone.
+    void mix(Code &f, const std::vector<Mem> &words) const;
     /// Behind the sending: r0 is 0 when the ring took the record. r0 is kept, r1 is gone.
     void sent(Code &f);
 

@@ -94,20 +94,7 @@ class FoldedExt final : public Renderer {
         append(text, "{} ", s.wall_ns);
         append_comm(text, s.comm);
         append(text, " {} {} {} ", s.pid, s.tid, s.cpu);
-        bool first = true;
-        auto separate = [&] {
-            if (!first) text += ';';
-            first = false;
-        };
-        if (s.user_missed && s.user.empty()) separate(), text += "[Missed User Stack]";
-        for (auto frame = s.user.rbegin(); frame != s.user.rend(); ++frame) {
-            separate(), append_symbol(text, frame_label(**frame));
-            if ((*frame)->inlined) text += "_[i]";
-        }
-        if (s.kernel_missed && s.kernel.empty()) separate(), text += "[Missed Kernel Stack]";
-        for (auto frame = s.kernel.rbegin(); frame != s.kernel.rend(); ++frame)
-            separate(), append_symbol(text, frame_label(**frame)), text += "_[k]";
-        if (first) text += "[unknown]";
+        append_folded(text, {s.user, s.kernel, s.user_missed && s.user.empty(), s.kernel_missed && s.kernel.empty()});
         text += '\n';
         out_.commit();
     }

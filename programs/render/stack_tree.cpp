@@ -85,4 +85,21 @@ std::vector<uint32_t> StackTree::children(uint32_t node) const {
     return out;
 }
 
+void append_folded(std::string &out, const FoldedFrames &frames) {
+    bool first = true;
+    const auto separate = [&] {
+        if (!first) out += ';';
+        first = false;
+    };
+    if (frames.user_missed) separate(), out += "[Missed User Stack]";
+    for (auto frame = frames.user.rbegin(); frame != frames.user.rend(); ++frame) {
+        separate(), append_symbol(out, frame_label(**frame));
+        if ((*frame)->inlined) out += "_[i]";
+    }
+    if (frames.kernel_missed) separate(), out += "[Missed Kernel Stack]";
+    for (auto frame = frames.kernel.rbegin(); frame != frames.kernel.rend(); ++frame)
+        separate(), append_symbol(out, frame_label(**frame)), out += "_[k]";
+    if (first) out += "[unknown]";
+}
+
 } // namespace rawbpf::inline v0::render

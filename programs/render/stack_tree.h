@@ -73,4 +73,12 @@ class StackTree {
 /// A node's stack as the folded formats have it: "comm;main;hot_a".
 [[nodiscard]] std::string folded_stack(const StackTree &tree, uint32_t node);
 
+/// A stack that is in no tree, each part with its innermost frame first.
+struct FoldedFrames {
+    const std::vector<FramePtr> &user, &kernel;
+    bool user_missed = false, kernel_missed = false; ///< there is a stack, and it couldn't be read
+};
+/// "main;hot_a;vfs_read_[k]"; never empty.
+void append_folded(std::string &out, const FoldedFrames &frames);
+
 } // namespace rawbpf::inline v0::render

@@ -78,6 +78,10 @@ bool AggregateOptions::mentions(std::string_view name) const {
            std::any_of(measures.begin(), measures.end(), [&](const Measure &measure) { return in(measure.value); });
 }
 
+bool AggregateOptions::by_stack() const {
+    return std::any_of(by.begin(), by.end(), [](const GroupKey &key) { return key.kind == GroupKey::Kind::stack; });
+}
+
 Result<std::vector<GroupKey>> parse_group_keys(std::string_view list) {
     std::vector<GroupKey> out;
     for (std::string_view rest = list;;) {
@@ -87,8 +91,8 @@ Result<std::vector<GroupKey>> parse_group_keys(std::string_view list) {
             return Unexpected(make_error(Errc::invalid_argument, format("`{}` has an empty key", list),
                                          "keys are separated by single commas: comm,pid,arg0"));
         GroupKey key;
-        if (text == "function" || text == "probe") {
-            key.kind = GroupKey::Kind::function;
+        if (text == "function" || text == "probe" || text == "stack") {
+            key.kind = text == "stack" ? GroupKey::Kind::stack : GroupKey::Kind::function;
             key.expression.source = text;
         } else {
             key.expression = TRY(parse_expression(text));

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ struct GroupKey {
     enum class Kind : uint8_t {
         value,    ///< an expression: a number or a text
         function, ///< the place's function
+        stack,    ///< which functions called it: a hash, of which GroupStacks knows the stack
     };
     Kind kind = Kind::value;
     Expression expression;
@@ -71,6 +73,7 @@ struct AggregateOptions {
     uint32_t cpus = 1;     ///< that may be there: each has its own numbers where that isn't too much
     bool exchanges = true; ///< the kernel has atomic compare and exchange here (5.12)
     [[nodiscard]] bool mentions(std::string_view name) const;
+    [[nodiscard]] bool by_stack() const;
 };
 
 /// --by: names and expressions, separated by commas. Errors: invalid_argument with a caret.
@@ -113,6 +116,8 @@ struct GroupRow {
 /// The same from memory: `values` has `cpus` copies for each key. PURE.
 [[nodiscard]] std::vector<GroupRow> group_rows(const AggregateOptions &options, const GroupLayout &layout, std::string_view keys,
                                                std::string_view values, size_t cpus);
+/// `more` is of the same group: into `into`. PURE.
+void join_groups(const AggregateOptions &options, const GroupLayout &layout, GroupRow &into, const GroupRow &more);
 /// What came in between; least and most are those since the beginning. Groups without events are left out.
 [[nodiscard]] std::vector<GroupRow> groups_since(const AggregateOptions &options, const std::vector<GroupRow> &before,
                                                  const std::vector<GroupRow> &now);
@@ -120,6 +125,8 @@ struct GroupRow {
 void sort_groups(const AggregateOptions &options, const GroupLayout &layout, bool by_count, std::vector<GroupRow> &rows);
 
 enum class GroupFormat : uint8_t { text, json, csv, prometheus };
+
+struct NamedStack;
 
 struct GroupView {
     const AggregateOptions &options;
@@ -133,7 +140,8 @@ struct GroupView {
         uint64_t number = 0, t_ns = 0, wall_ns = 0;
     };
     const Interval *interval = nullptr;
-    bool first = true; ///< csv: with the names of the columns
+    bool first = true;                                      ///< csv: with the names of the columns
+    std::function<const NamedStack &(uint64_t)> stack = {}; ///< of a key of that kind
 };
 void append_groups(std::string &out, GroupFormat format, const GroupView &view, const std::vector<GroupRow> &rows);
 

@@ -15,6 +15,7 @@
 #include "programs/trace/aggregate.h"
 #include "programs/trace/decode.h"
 #include "programs/trace/histogram.h"
+#include "programs/trace/stack_text.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/format.h"
 
@@ -36,7 +37,7 @@ class Output {
     void text() {
         if (v_.interval && rows_.empty()) return;
         if (v_.interval) append(out_, "{}\n", render::rfc3339(v_.interval->wall_ns));
-        if (has_histograms())
+        if (has_histograms() || o_.by_stack())
             for (size_t i = 0; i < shown_; ++i) block(rows_[i]);
         else
             table();
@@ -103,6 +104,9 @@ class Output {
         std::string text;
         bool readable = true;
     };
+    [[nodiscard]] uint64_t number_at(const GroupRow &row, size_t i) const {
+        return load<uint64_t>(reinterpret_cast<const std::byte *>(row.key.data()) + v_.layout.parts[i].offset);
+    }
     [[nodiscard]] KeyText key_text(const GroupRow &row, size_t i) const {
         const GroupLayout::Part &part = v_.layout.parts[i];
         const char *at = row.key.data() + part.offset;
@@ -112,8 +116,10 @@ class Output {
             if (out.readable) out.text.assign(at, strnlen(at, part.bytes));
             return out;
         }
-        const auto raw = load<uint64_t>(reinterpret_cast<const std::byte *>(at));
-        if (part.kind == GroupKey::Kind::function)
+        const uint64_t raw = number_at(row, i);
+        if (part.kind == GroupKey::Kind::stack)
+            out.text = folded(v_.stack(raw));
+        else if (part.kind == GroupKey::Kind::function)
             out.text = raw < v_.functions.size() ? v_.functions[raw] : format("{}", raw);
         else
             value(out.text, part, raw, false);
@@ -190,7 +196,8 @@ class Output {
     void block(const GroupRow &row) {
         std::string head;
         for (size_t i = 0; i < o_.by.size(); ++i)
-            append(head, "{}{} {}", i ? ", " : "", render::printable(o_.by[i].name()), shown_key(row, i));
+            if (o_.by[i].kind != GroupKey::Kind::stack)
+                append(head, "{}{} {}", head.empty() ? "" : ", ", render::printable(o_.by[i].name()), shown_key(row, i));
         append(out_, "{}{}{} event{}", head, head.empty() ? "" : ": ", render::grouped(row.count), row.count == 1 ? "" : "s");
         for (size_t i = 0; i < o_.measures.size(); ++i) {
             if (o_.measures[i].is_histogram()) continue;
@@ -198,9 +205,16 @@ class Output {
             number(out_, row, i, false);
         }
         out_ += '\n';
+        for (size_t i = 0; i < o_.by.size(); ++i)
+            if (o_.by[i].kind == GroupKey::Kind::stack) stack(v_.stack(number_at(row, i)));
         for (size_t i = 0; i < o_.measures.size(); ++i)
             if (o_.measures[i].is_histogram()) histogram(row, i);
         out_ += '\n';
+    }
+
+    void stack(const NamedStack &stack) {
+        if (stack.kernel.empty() && stack.user.empty() && !stack.user_error) return void(out_ += "        [unknown]\n");
+        append_stack_lines(out_, stack);
     }
 
     void histogram(const GroupRow &row, size_t index) {
@@ -273,10 +287,12 @@ class Output {
                 std::string &out = by.key(o_.by[i].name());
                 if (!key.readable)
                     out += "null";
+                else if (part.kind == GroupKey::Kind::stack)
+                    append_json_stack(out, v_.stack(number_at(row, i)));
                 else if (part.text || part.kind == GroupKey::Kind::function)
                     render::append_json(out, key.text);
                 else
-                    value(out, part, load<uint64_t>(reinterpret_cast<const std::byte *>(row.key.data()) + part.offset), true);
+                    value(out, part, number_at(row, i), true);
             }
         }
         line.number("count", row.count);

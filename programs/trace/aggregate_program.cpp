@@ -121,6 +121,11 @@ class Groups {
             f_.store<uint64_t>(at, r7);
             return {};
         }
+        if (key.kind == GroupKey::Kind::stack) {
+            f_.load<uint64_t>(r1, *e_.stack_hash);
+            f_.store<uint64_t>(at, r1);
+            return {};
+        }
         const Expression &x = key.expression;
         if (!part.text) {
             TRY(compile_value(e_, x));

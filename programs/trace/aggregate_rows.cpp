@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "programs/trace/aggregate.h"
 #include "runtime/base/bytes.h"
@@ -67,6 +68,23 @@ std::vector<GroupRow> group_rows(const AggregateOptions &options, const GroupLay
         out.push_back(std::move(row));
     }
     return out;
+}
+
+void join_groups(const AggregateOptions &options, const GroupLayout &layout, GroupRow &into, const GroupRow &more) {
+    if (more.count == 0) return;
+    const bool first = std::exchange(into.count, into.count + more.count) == 0;
+    for (size_t i = 0; i < options.measures.size(); ++i) {
+        const Measure &m = options.measures[i];
+        const uint64_t turned = layout.cells[i].is_signed ? kSign : 0; // so that numbers compare as they are ordered
+        for (size_t w = 0; w < into.cells[i].size(); ++w) {
+            uint64_t &kept = into.cells[i][w];
+            const uint64_t other = more.cells[i][w];
+            if (!keeps_most(m))
+                kept += other;
+            else if (first || ((other ^ turned) < (kept ^ turned)) == (m.kind == Measure::Kind::least))
+                kept = other;
+        }
+    }
 }
 
 Result<std::vector<GroupRow>> read_groups(const Map &map, const AggregateOptions &options, const GroupLayout &layout) {

@@ -38,6 +38,12 @@ struct Shared {
     std::optional<MapRef> slots, blank; ///< with `counting`: where a thread's record is made
 };
 
+/// What tells a stack apart that isn't walked yet: where the thread is, and what lies on top of its stack (at a function's first
+/// instruction that is where it returns to).
+struct StackStart {
+    uint64_t pc, sp, fp, top;
+};
+
 /// One program under construction. r6 is the context, r7 the place's index, r8 its counters; the others are free.
 struct Emitting {
     Code &f;
@@ -55,6 +61,8 @@ struct Emitting {
     std::optional<Label> copying = {};             ///< in a slot: on to it where the stack had better be copied, by `size`
     std::optional<Slot> written = {};              ///< with Filters::most_events: where the events are counted
     std::optional<Slot> word = {};                 ///< u64: where words on a Go function's stack are read to
+    std::optional<Slot> stack_hash = {};           ///< u64: GroupKey::Kind::stack; 0: not known
+    std::optional<SlotOf<StackStart>> start = {};  ///< where the user's stack begins
     bool sleepable = false;                        ///< may wait for a page of the user's
 };
 
@@ -106,6 +114,10 @@ void fill_record(Emitting &e, const Layout &layout);
 /// With Shared::counting, before emit_record(): one more of its kind, and on to `done`; or goes on where the record has to be
 /// sent by itself. r6, r7, r8 are kept then.
 void count_record(const Emitting &e, const Layout &layout, Label done);
+/// With Shared::counting, before emit_group(): e.stack_hash; a stack that is new is sent. r9 is gone.
+void hash_stack(Emitting &e, const Layout &layout);
+/// Before stacks are walked by tables: e.process, whose they are, and e.size. r0 to r5 are gone, but r2 is the size.
+void begin_walk(Emitting &e, const Layout &layout);
 
 /// At a call: kept in the maps until it returns.
 void keep_call(const Emitting &e, uint32_t arguments);

@@ -71,11 +71,16 @@ void count_record(const Emitting &e, const Layout &layout, Label done) {
     s.counting->count(f, zero, counted_record(e, layout), finished);
     f.call(helper::ringbuf_output, *s.ring, r8, runtime(layout.size), 0);
     s.counting->sent(f);
-    f.if_(r0 != 0, [&] {
-        f.load<uint64_t>(r8, counts);
-        bump(e, offsetof(Counts, lost));
-    });
+    if (!e.stack_hash) // of a group the event isn't lost, and the next one of its kind is sent
+        f.if_(r0 != 0, [&] {
+            f.load<uint64_t>(r8, counts);
+            bump(e, offsetof(Counts, lost));
+        });
     f.bind(finished);
+    if (e.stack_hash) {
+        f.load<uint64_t>(r1, r8 + runtime(layout.key));
+        f.store<uint64_t>(*e.stack_hash, r1);
+    }
     f.call(helper::map_delete_elem, *s.slots, thread);
     f.jump(done);
     if (e.size) {
@@ -84,6 +89,40 @@ void count_record(const Emitting &e, const Layout &layout, Label done) {
         f.load<uint64_t>(r8, counts);
     }
     f.bind(in_use);
+}
+
+// Of a process that nothing is known of yet the stack is copied, to be walked by user space: each such event is sent. Its hash is
+// that of where the stack begins, so that calls of one loop are one group.
+void hash_stack(Emitting &e, const Layout &layout) {
+    Code &f = e.f;
+    const Label done = f.label("stack's hash");
+    const Slot hash = f.stack<uint64_t>("stack's hash"), context = f.stack<uint64_t>("context"),
+               counts = f.stack<uint64_t>("counts");
+    e.stack_hash = hash;
+    f.store<uint64_t>(hash, 0);
+    f.store<uint64_t>(context, r6);
+    f.store<uint64_t>(counts, r8);
+    if (e.shared.unwinder) begin_walk(e, layout);
+    count_record(e, layout, done);
+    if (e.size) {
+        const SlotOf<StackStart> start = f.stack<StackStart>("start");
+        e.start = start;
+        f.zero(start);
+        f.load<uint64_t>(r2, *e.size);
+        f.jump_if(r2 == runtime(layout.size), done);
+        f.reserve(r9, *e.shared.ring, r2, [&] {
+            fill_record(e, layout);
+            std::vector<Mem> words = {r9 + offsetof(Header, tid), r9 + offsetof(Header, comm), r9 + (offsetof(Header, comm) + 8)};
+            for (size_t at = 0; at < sizeof(StackStart); at += 8) words.push_back(start + runtime(at));
+            e.shared.counting->mix(f, words);
+            f.store<uint64_t>(r9 + runtime(layout.key), r4);
+            f.store<uint64_t>(hash, r4);
+        });
+        e.start.reset();
+    }
+    f.bind(done);
+    f.load<uint64_t>(r6, context);
+    f.load<uint64_t>(r8, counts);
 }
 
 } // namespace rawbpf::inline v0::trace

@@ -111,7 +111,8 @@ void check_identity(const Emitting &e, Slot key, Label filtered, bool &rejects) 
         is_tracee(s, f, key, filtered);
         rejects = true;
     }
-    if (filters.own_pid || !filters.pids.empty() || !filters.tids.empty() || asks("pid") || asks("tid") || o.mode == Mode::events)
+    if (filters.own_pid || !filters.pids.empty() || !filters.tids.empty() || asks("pid") || asks("tid") ||
+        o.mode == Mode::events || o.stack)
         load_ids(s, f, e.ids, filtered, rejects);
     if (filters.own_pid && !filters.workload) {
         f.load<uint32_t>(r1, e.ids + 4);

@@ -162,6 +162,21 @@ void copy(const Emitting &e, const Column &column, const Blob &blob) {
     f.store<uint32_t>(length, r0);
 }
 
+// Before the walk's registers are overwritten.
+void keep_start(const Emitting &e, Mem registers) {
+    Code &f = e.f;
+    const auto keep = [&](size_t from, size_t to) {
+        f.load<uint64_t>(r3, registers + runtime(from));
+        f.store<uint64_t>(*e.start + runtime(to), r3);
+    };
+    keep(offsetof(UnwindRegisters, pc), offsetof(StackStart, pc));
+    keep(offsetof(UnwindRegisters, fp), offsetof(StackStart, fp));
+    keep(offsetof(UnwindRegisters, sp), offsetof(StackStart, sp));
+    f.address(r1, *e.start + runtime(offsetof(StackStart, top)));
+    f.mov(r2, sizeof(uint64_t));
+    f.call(helper::probe_read_user); // zero where there is nothing
+}
+
 // Both stacks of this thread, innermost first.
 //
 // The walk by tables works in the record itself: it belongs to this firing alone, whichever program runs in between (a uprobe's
@@ -203,6 +218,7 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
         f.load<uint64_t>(r9, record);
         f.store<uint32_t>(head + runtime(offsetof(StackHead, user_bytes)), r0);
         f.store<uint32_t>(head + runtime(offsetof(StackHead, copied_to)), r1);
+        if (e.start) keep_start(e, head + runtime(kKernelAt + offsetof(UnwindState, leaf)));
         f.load<uint32_t>(r1, head + runtime(kKernelAt + offsetof(UnwindState, ending)));
         f.store<uint32_t>(head + runtime(offsetof(StackHead, ending)), r1);
     } else {
@@ -300,17 +316,22 @@ void fill_record(Emitting &e, const Layout &layout) {
     }
 }
 
+void begin_walk(Emitting &e, const Layout &layout) {
+    Code &f = e.f;
+    e.process = f.stack<uint32_t>("process");
+    f.load<uint32_t>(r1, e.ids + 4);
+    f.store<uint32_t>(*e.process, r1);
+    if (e.shared.options.unwind->copies)
+        choose_size(e, layout);
+    else
+        f.mov(r2, runtime(layout.size));
+}
+
 void emit_record(Emitting &e, const Layout &layout) {
     Code &f = e.f;
     const Label done = f.label("sent or counted");
-    const bool walks = layout.stack != 0 && e.shared.unwinder;
-    if (walks) {
-        e.process = f.stack<uint32_t>("process");
-        f.load<uint32_t>(r1, e.ids + 4);
-        f.store<uint32_t>(*e.process, r1);
-    }
-    if (walks && e.shared.options.unwind->copies)
-        choose_size(e, layout);
+    if (layout.stack != 0 && e.shared.unwinder)
+        begin_walk(e, layout);
     else
         f.mov(r2, runtime(layout.size));
     if (e.shared.counting) {

@@ -12,6 +12,7 @@
 #include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "programs/trace/sink.h"
+#include "programs/trace/stack_text.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::trace {
@@ -43,7 +44,7 @@ class JsonEvents final : public Sink {
             shown.duration ? line.number("duration_ns", *shown.duration) : line.null("duration_ns");
             shown.depth ? line.number("depth", *shown.depth) : line.null("depth");
             if (shown.stack)
-                stack(line.raw("stack"), *shown.stack);
+                append_json_stack(line.raw("stack"), *shown.stack);
             else
                 line.null("stack");
         }
@@ -109,13 +110,6 @@ class JsonEvents final : public Sink {
         out += stamp_;
         render::append_padded(out, wall_ns, 9);
         out += "Z\"";
-    }
-
-    static void stack(std::string &out, const NamedStack &stack) {
-        render::JsonObject both(out);
-        render::append_json_frames(both.raw("kernel"), stack.kernel);
-        render::append_json_frames(both.raw("user"), stack.user);
-        if (!stack.user_end.empty()) both.text("user_end", stack.user_end);
     }
 
     uint64_t second_ = UINT64_MAX; // that stamp_ was made for

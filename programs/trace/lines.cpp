@@ -14,6 +14,7 @@
 #include "programs/render/text.h"
 #include "programs/trace/histogram.h"
 #include "programs/trace/sink.h"
+#include "programs/trace/stack_text.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::trace {
@@ -60,7 +61,7 @@ class Lines final : public Sink {
         }
         if (shown.is_result) result(out, shown);
         out += '\n';
-        stack(out, shown);
+        if (shown.stack) append_stack_lines(out, *shown.stack);
         done();
     }
 
@@ -114,7 +115,7 @@ class Lines final : public Sink {
         held_text_.assign(out, line_, out.size() - line_);
         out.resize(line_);
         held_stack_.clear();
-        stack(held_stack_, shown);
+        if (shown.stack) append_stack_lines(held_stack_, *shown.stack);
     }
 
     void result(std::string &out, const Shown &shown) {
@@ -126,36 +127,6 @@ class Lines final : public Sink {
         if (!shown.duration) return;
         out += "  ";
         append_duration(out, *shown.duration);
-    }
-
-    static void frame(std::string &out, const Frame &frame) {
-        append(out, "        {:>16x}  ", frame.address);
-        if (frame.symbol.empty())
-            out += "[unknown]";
-        else
-            render::append_printable(out, frame_name(frame));
-        if (frame.inlined) out += " (inlined)";
-        if (!frame.file.empty()) {
-            out += " (";
-            render::append_printable(out, render::base_name(frame.file));
-            if (frame.line != 0) append(out, ":{}", frame.line);
-            out += ')';
-        }
-        const std::string_view module = render::base_name(frame.module);
-        if (!module.empty()) {
-            const bool bracketed = module.front() == '[';
-            out += bracketed ? "  " : "  [";
-            render::append_printable(out, module);
-            if (!bracketed) out += ']';
-        }
-        out += '\n';
-    }
-
-    static void stack(std::string &out, const Shown &shown) {
-        if (!shown.stack) return;
-        for (const FramePtr &one : shown.stack->kernel) frame(out, *one);
-        for (const FramePtr &one : shown.stack->user) frame(out, *one);
-        if (shown.stack->user_error) out += "        [Missed User Stack]\n";
     }
 
     uint64_t second_ = UINT64_MAX; // that stamp_ was made for

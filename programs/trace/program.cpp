@@ -66,7 +66,7 @@ class Maker {
         counts.value_size = sizeof(Counts);
         counts.max_entries = static_cast<uint32_t>(std::max<size_t>(1, places_.size()));
         s_.counts = s_.b.map(std::move(counts));
-        if (o_.mode == Mode::events) s_.ring = s_.b.ringbuf("trace_events", o_.ring_bytes);
+        if (o_.mode == Mode::events || o_.counting) s_.ring = s_.b.ringbuf("trace_events", o_.ring_bytes);
         if (o_.stack && o_.unwind) s_.unwinder.emplace(s_.b, *o_.unwind);
         if (o_.counting) {
             s_.counting.emplace(s_.b, *o_.counting);
@@ -524,6 +524,7 @@ class Maker {
         }
         if (keep_ && !group.is_result && has_two_ends(place.kind)) keep_call(e, 0);
         if (o_.mode == Mode::events) emit_record(e, group.layout);
+        if (o_.aggregate && o_.aggregate->by_stack()) hash_stack(e, group.layout);
         if (o_.aggregate) TRY(emit_group(e, out));
         f.bind(out);
         f.ret(0);

@@ -48,6 +48,7 @@ struct ViewOptions {
     bool verbose = false;               ///< the ledger for each function
     const SpanOptions *spans = nullptr; ///< not events, but the spans they make: text and json
     render::Renderer *stacks = nullptr; ///< not events, but how often each stack: svg, top, pprof, and folded with `stack`
+    bool group_stacks = false;          ///< not events, but the stacks of groups of events
     processes::DebugInfo *debug_info = nullptr; ///< where lines and inlined functions of stacks come from
     processes::SourceDetail source = {};        ///< which of these
 };

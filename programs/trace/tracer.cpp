@@ -126,7 +126,7 @@ struct Tracer::State {
     Result<void> find_places();
     Result<void> load_programs();
     void fill_programs();
-    void choose_counting();
+    Result<void> choose_counting();
     Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
     Result<void> attach_one(const Group &group, const Program &program, uint32_t index, uint64_t address,
                             std::vector<PassedOverPlace> &failed);
@@ -214,7 +214,7 @@ Result<void> Tracer::State::load_programs() {
     if (filters.expression || filters.mntns || program.mode == Mode::events || program.aggregate || by_number)
         if (Result<std::shared_ptr<const btf::Btf>> found = kernel_btf()) kernel = std::move(*found);
     std::string by_frame_pointers; // why
-    if (program.stack && program.mode == Mode::events) {
+    if (program.stack) {
         sys::Because why("user stacks are walked by unwind tables, not by frame pointers");
         program.unwind = unwind_options(options.unwind, by_frame_pointers);
         if (program.unwind) {
@@ -226,7 +226,7 @@ Result<void> Tracer::State::load_programs() {
             program.unwind->copies = options.copies && !probes_returns(places, program);
         }
     }
-    if (options.stack_counts != 0 && program.stack && program.mode == Mode::events) choose_counting();
+    if (options.stack_counts != 0 && program.stack) TRY(choose_counting());
     for (;;) {
         made = TRY(trace_unit(places, program, kernel.get()));
         spec = TRY(object_of(made.unit));
@@ -246,7 +246,7 @@ Result<void> Tracer::State::load_programs() {
             program.aggregate->exchanges = false;
             continue;
         }
-        if (program.counting) {
+        if (program.counting && !program.aggregate) {
             program.counting.reset();
             notes.push_back(format("stacks are not counted in the kernel: {}", loaded.error().message()));
             continue;
@@ -288,20 +288,31 @@ Result<void> Tracer::State::load_programs() {
 
 // A program that waits isn't waited for when its map is changed for another one (kernel/bpf/syscall.c,
 // maybe_wait_bpf_programs), and nothing is to be read but the texts that a filter asks for.
-void Tracer::State::choose_counting() {
+Result<void> Tracer::State::choose_counting() {
     ProgramOptions &program = options.program;
     const std::optional<Expression> &filter = program.filters.expression;
-    if (program.filters.most_events || (program.sleepable && filter && asks_for_texts(*filter))) return;
-    if (const std::optional<std::string> why = session::why_not_counted()) {
-        notes.push_back(format("stacks are not counted in the kernel: that {}", *why));
-        return;
-    }
+    std::optional<std::string> why_not;
+    if (program.filters.most_events)
+        why_not = "--max-events counts events that are sent";
+    else if (program.sleepable && filter && asks_for_texts(*filter))
+        why_not = "the filter reads texts of processes, for which the program may have to wait";
+    if (why_not && !program.aggregate) return {};
+    if (!why_not)
+        if (const std::optional<std::string> why = session::why_not_counted()) why_not = format("that {}", *why);
     StackCountingOptions counting;
     counting.stacks = options.stack_counts;
     counting.by_thread = options.threads_apart;
-    if (!sys::random_bytes(std::as_writable_bytes(std::span(&counting.seed, 1)))) return; // the keys would be guessable
+    if (!why_not && !sys::random_bytes(std::as_writable_bytes(std::span(&counting.seed, 1))))
+        why_not = "the kernel gave no random number, and the hashes of stacks would be guessable";
+    if (why_not) {
+        if (program.aggregate)
+            return fail(Errc::unsupported, "--by stack: stacks can't be told apart in the kernel: {}", *why_not);
+        notes.push_back(format("stacks are not counted in the kernel: {}", *why_not));
+        return {};
+    }
     program.counting = counting;
     program.sleepable = false;
+    return {};
 }
 
 // Where the programs at sys_enter and sys_exit go on.

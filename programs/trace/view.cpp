@@ -12,6 +12,7 @@
 
 #include "programs/render/text.h"
 #include "programs/trace/spans.h"
+#include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/base/stable_sort.h"
 
@@ -67,6 +68,7 @@ View::View(const ViewOptions &options, const std::vector<ProbeSite> &places, con
       sink_(make_sink({options_, places_, place_names_, run_, {kernel, &names_}})), called_(places.size()),
       returned_(places.size()) {
     if (options.stacks) stacks_ = std::make_unique<StackCounts>(names_, *options.stacks, run, start_ns);
+    if (options.group_stacks) group_stacks_.emplace(names_);
     if (stacks_ && keeps_threads(options.format)) stacks_->keep_threads_apart();
 }
 
@@ -86,16 +88,20 @@ Result<void> View::start() {
     return flush(start_ns_);
 }
 
-Result<void> View::count_in_kernel(Tracer &tracer) { return stacks_ ? stacks_->count_in_kernel(tracer) : Result<void>(); }
+Result<void> View::count_in_kernel(Tracer &tracer) {
+    if (group_stacks_) return group_stacks_->start(tracer);
+    return stacks_ ? stacks_->count_in_kernel(tracer) : Result<void>();
+}
 
 Result<void> View::stop_counting() { return stacks_ ? stacks_->stop() : Result<void>(); }
 
 Result<void> View::flush(uint64_t now_ns) {
     if (stacks_) return stacks_->tick(now_ns);
+    if (group_stacks_) TRY(group_stacks_->tick(now_ns));
     if (!waiting_.empty() && names_.kernel_names().ready(kernel_stacks(), now_ns, waiting_.front().stack.t_ns)) show_waiting();
     if (now_ns > last_event_ns_ + kIdleNs) sink_->idle(out_);
     sink_->tick(out_, run_.start_wall_ns + (now_ns - start_ns_));
-    if (waiting_.empty()) names_.trim();
+    if (waiting_.empty() && !group_stacks_) names_.trim();
     writer_.write(out_);
     out_.clear();
     return writer_.flush();
@@ -105,6 +111,7 @@ void View::event(const Event &event) {
     last_event_ns_ = event.header.time;
     if (event.header.what == What::exec) return began_program(event.header);
     if (stacks_) return stacks_->add(event);
+    if (group_stacks_) return group_stacks_->add(event);
     if (!options_.stack) {
         show(event, nullptr);
     } else {

@@ -6,12 +6,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "programs/render/frame.h"
 #include "programs/render/writer.h"
 #include "programs/trace/calls.h"
+#include "programs/trace/group_stacks.h"
 #include "programs/trace/histogram.h"
 #include "programs/trace/names.h"
 #include "programs/trace/sink.h"
@@ -40,6 +42,8 @@ class View {
     [[nodiscard]] Result<void> stop_counting();
     /// nullptr: events are shown, not only counted.
     [[nodiscard]] const StackCounts *stack_counts() const { return stacks_.get(); }
+    /// With ViewOptions::group_stacks, else nullptr.
+    [[nodiscard]] GroupStacks *group_stacks() { return group_stacks_ ? &*group_stacks_ : nullptr; }
     void event(const Event &event);
     /// Writes what has been gathered. To be called often: after each batch of events, and while there are none.
     [[nodiscard]] Result<void> flush(uint64_t now_ns);
@@ -82,6 +86,7 @@ class View {
     std::vector<std::string> place_names_;
     std::unique_ptr<Sink> sink_;          ///< nullptr with stacks_
     std::unique_ptr<StackCounts> stacks_; ///< with ViewOptions::stacks
+    std::optional<GroupStacks> group_stacks_;
     std::string out_;
     Calls calls_;
     std::vector<uint64_t> called_, returned_; ///< events of each kind, by place

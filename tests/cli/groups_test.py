@@ -261,3 +261,100 @@ def groups_say_what_is_wrong():
         *common, "--by", "who,arg0,comm", "--count", "--string", "112", *rest)
     bad(1, r"points in time: they have no results and no durations\n  duration\n  \^\nhint: syscall:NAME has both ends", "trace",
         "tracepoint:sched:sched_process_exec", "--hist", "duration", *rest)
+
+
+STACKS_PROGRAM = r"""
+#include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
+#define FUNCTION extern "C" __attribute__((noinline))
+FUNCTION long leaf(long n) { asm volatile("" : "+r"(n)); return n; }
+FUNCTION void left(long n) { leaf(n); asm volatile(""); }
+FUNCTION void right(long n) { leaf(-n); asm volatile(""); }
+FUNCTION void deeper(long n) { right(n); asm volatile(""); }
+int main(int, char **argv) {
+    for (int child = 0; child < 2; ++child) // the same stacks in processes of their own
+        if (fork() == 0) {
+            for (long i = 0; i < atol(argv[1]); ++i) {
+                left(i);
+                if (i % 2 == 0) right(i);
+                if (i % 4 == 0) deeper(i);
+                if (i % 10 == 0) getppid();
+            }
+            _exit(0);
+        }
+    while (wait(nullptr) > 0) {}
+}
+"""
+
+
+def stacks_program():
+    traced()  # skips where nothing can be traced
+    return compile_program("by_stack", STACKS_PROGRAM)
+
+
+def needs_stacks(r):
+    if "stacks can't be told apart" in r.err:  # before 5.17
+        raise Skip(r.err.strip().splitlines()[0])
+
+
+def names_of(stack):
+    return [frame["symbol"] for frame in stack["user"] if frame["symbol"]]
+
+
+@test
+def groups_are_told_apart_by_stacks():
+    program = stacks_program()
+    out = path("stacks.json")
+    r = run("trace", f"uprobe:{program}:leaf", "--sig", "long (long n)", "--by", "stack", "--count", "--sum", "n", "--min", "n", "--max", "n", "--hist", "n", "--json", "-q",
+            "-o", out, "--", program, "2000")
+    needs_stacks(r)
+    assert r.code == 0, r.err
+    lines = rows("stacks.json")
+    groups, ledger = lines[1:-1], ledger_of(lines)
+    found = {tuple(names_of(row["by"]["stack"])[:3]): row for row in groups}
+    wanted = {("leaf", "left", "main"): [n for n in range(2000)], ("leaf", "right", "main"): [-n for n in range(0, 2000, 2)],
+              ("leaf", "right", "deeper"): [-n for n in range(0, 2000, 4)]}
+    assert set(found) == set(wanted) and len(groups) == 3, [(names_of(row["by"]["stack"]), row["count"]) for row in groups]
+    for stack, numbers in wanted.items():
+        row = found[stack]
+        assert row["count"] == 2 * len(numbers) and row["sum"]["n"] == 2 * sum(numbers), (stack, row)
+        assert (row["min"]["n"], row["max"]["n"]) == (min(numbers), max(numbers)), (stack, row)
+        assert sum(bucket["count"] for bucket in row["hist"]["n"]) == row["count"], row
+    assert ledger["fired"] == ledger["shown"] == 7000, ledger
+
+
+@test
+def groups_by_stacks_of_system_calls():
+    program = stacks_program()
+    out = path("calls.json")
+    r = run("trace", "syscall:getppid", "--by", "comm,stack", "--count", "--hist", "duration", "--json", "-q", "-o", out, "--", program, "1000")
+    needs_stacks(r)
+    assert r.code == 0, r.err
+    groups = [row for row in rows("calls.json")[1:-1] if row["by"]["comm"] == "by_stack"]  # before its exec it is rawbpf
+    assert [row["count"] for row in groups] == [200], groups
+    assert "main" in names_of(groups[0]["by"]["stack"]), groups
+
+
+@test
+def groups_by_stacks_in_each_format():
+    program = stacks_program()
+    common = ("trace", f"uprobe:{program}:leaf", "--sig", "long (long n)", "--by", "stack", "--count", "-q")
+    out = path("stacks.out")
+    r = run(*common, "-o", out, "--", program, "200")
+    needs_stacks(r)
+    text = open(out, encoding="utf-8").read()
+    blocks = text.strip().split("\n\n")
+    assert [block.splitlines()[0] for block in blocks] == ["400 events", "200 events", "100 events"], text
+    assert re.search(r"^ +[0-9a-f]+  leaf.*\n +[0-9a-f]+  right\+0x.*\n +[0-9a-f]+  deeper\+0x", blocks[2], re.M), text
+    good(*common, "-f", "csv", "-o", out, "--", program, "200")
+    lines = list(csv.reader(open(out, encoding="utf-8", newline="")))
+    assert lines[0] == ["stack", "count"] and [line[1] for line in lines[1:]] == ["400", "200", "100"], lines
+    assert lines[3][0].endswith("main;deeper;right;leaf"), lines
+    good(*common, "-f", "prometheus", "-o", out, "--", program, "200")
+    text = open(out, encoding="utf-8").read()
+    assert re.search(r'^rawbpf_group_events_total\{stack="[^"]*main;left;leaf"\} 400$', text, re.M), text
+    good(*common, "--top", "1", "--json", "-o", out, "--", program, "200")
+    assert [row["count"] for row in rows("stacks.out") if row["type"] == "group"] == [400]
+    good(*common, "--every", "50ms", "--json", "-o", out, "--", program, "200")
+    assert sum(row["count"] for row in rows("stacks.out") if row["type"] == "group") == 700

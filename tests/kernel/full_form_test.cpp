@@ -148,9 +148,10 @@ TEST_CASE("full form: profile's program, by each walk, sent and counted") {
         for (const auto &[name, config] : choices()) {
             if (passed_over(walk, choice++)) continue;
             INFO(name);
-            for (const bool counted : {false, true}) {
+            for (const std::string_view how : {"sent", "counted", "groups"}) {
+                const bool counted = how != "sent";
                 if (counted && (!counts || !walk.options.has_bpf_loop)) continue;
-                INFO(counted);
+                INFO(how);
                 profile::ProgramOptions options = for_profile(config, walk);
                 if (counted) options.counting.emplace();
                 check_loads(profile::program_spec(options));
@@ -212,7 +213,7 @@ TEST_CASE("full form: what the walks differ in is in the programs") {
     }
 }
 
-TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, sent and counted") {
+TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, sent, counted, and as groups") {
     NEEDS_PROGRAMS();
     using namespace trace;
     const auto types = kernel_btf();
@@ -258,6 +259,13 @@ TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, 
                 options.private_stack = is_user_function(where.kind) && has_feature(Feature::private_stack);
                 options.unwind = walk.options;
                 if (counted) options.counting.emplace();
+                if (how == "groups") {
+                    options.mode = Mode::count;
+                    options.aggregate.emplace();
+                    options.aggregate->by = parse_group_keys("comm,stack").value();
+                    options.aggregate->measures = {parse_measure(Measure::Kind::most, "tid").value(),
+                                                   parse_measure(Measure::Kind::log2, "pid").value()};
+                }
                 Result<TraceUnit> made = trace_unit({where}, options, types->get());
                 REQUIRE_MESSAGE(made, made.error().message());
                 Result<ObjectSpec> spec = object_of(made->unit);
@@ -378,6 +386,33 @@ TEST_CASE("full form: what trace --stack loads") {
             REQUIRE_MESSAGE(tracer, tracer.error().message() << "\n" << tracer.error().log);
             CHECK((*tracer)->unwinds());
             if (!session::why_not_counted()) CHECK_FALSE(speaks_of((*tracer)->notes(), "not counted in the kernel"));
+        }
+}
+
+TEST_CASE("full form: what trace --by stack loads") {
+    NEEDS_PROGRAMS();
+    if (const auto why = session::why_not_counted()) SKIP(*why);
+    for (const char *probe : {"uprobe:/proc/self/exe:rawbpf_full_form", "syscall:getpgid", "vfs_read"})
+        for (const char *measured : {"tid", "duration"}) {
+            CAPTURE(probe);
+            CAPTURE(measured);
+            trace::TraceOptions options;
+            options.probes = {probe};
+            options.program.mode = trace::Mode::count;
+            options.program.stack = true;
+            options.program.aggregate.emplace();
+            options.program.aggregate->by = trace::parse_group_keys("comm,stack,pid").value();
+            options.program.aggregate->measures = {trace::parse_measure(trace::Measure::Kind::log2, measured).value(),
+                                                   trace::parse_measure(trace::Measure::Kind::least, measured).value()};
+            options.unwind = kByTables;
+            options.copies = true;
+            options.stack_counts = 8192;
+            options.match.allow_unwind_risk = true; // nothing throws
+            const auto tracer = trace::Tracer::open(options);
+            if (!tracer && tracer.error().kind == Errc::unsupported) continue; // no such probes here
+            REQUIRE_MESSAGE(tracer, tracer.error().message() << "\n" << tracer.error().log);
+            CHECK((*tracer)->unwinds());
+            CHECK((*tracer)->counting());
         }
 }
 

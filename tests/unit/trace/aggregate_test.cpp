@@ -49,8 +49,11 @@ void put(std::string &bytes, uint64_t word) { bytes.append(reinterpret_cast<cons
 } // namespace
 
 TEST_CASE("trace groups: keys") {
-    const std::vector<GroupKey> keys = parse_group_keys("comm, arg0 ,function,n / 2").value();
-    REQUIRE(keys.size() == 4);
+    const std::vector<GroupKey> keys = parse_group_keys("comm, arg0 ,function,n / 2, stack").value();
+    REQUIRE(keys.size() == 5);
+    CHECK(keys[4].kind == GroupKey::Kind::stack);
+    CHECK(asked("pid,stack", {}).by_stack());
+    CHECK_FALSE(asked("pid", {}).by_stack());
     CHECK(keys[0].name() == "comm");
     CHECK(keys[1].name() == "arg0");
     CHECK(keys[2].kind == GroupKey::Kind::function);
@@ -228,4 +231,37 @@ TEST_CASE("trace groups: text that others chose stays in its place") {
     row.key[0] = static_cast<char>(kUnreadableText);
     CHECK(in(GroupFormat::json).find("\"by\":{\"who\":null}") != std::string::npos);
     CHECK(in(GroupFormat::text).starts_with("who ?: 3 events\n"));
+}
+
+TEST_CASE("trace groups: rows that turn out to be one group are joined") {
+    using Kind = Measure::Kind;
+    const AggregateOptions options = asked("stack", {{Kind::sum, "n"},
+                                                     {Kind::least, "n"},
+                                                     {Kind::most, "n"},
+                                                     {Kind::least, "wide"},
+                                                     {Kind::most, "wide"},
+                                                     {Kind::log2, "n"}});
+    GroupLayout layout;
+    for (const bool is_signed : {true, true, true, false, false, true}) layout.cells.push_back({0, is_signed});
+    const auto row = [&](uint64_t count, int64_t sum, int64_t least, int64_t most, uint64_t low, uint64_t high) {
+        GroupRow out;
+        out.count = count;
+        out.cells = {{uint64_t(sum)}, {uint64_t(least)}, {uint64_t(most)}, {low}, {high}, std::vector<uint64_t>(66, count)};
+        return out;
+    };
+    GroupRow into = row(2, -5, -4, -1, 3, uint64_t{1} << 63);
+    join_groups(options, layout, into, row(3, 20, -7, 12, 2, 9));
+    CHECK(into.count == 5);
+    CHECK(into.cells[0][0] == 15);
+    CHECK(int64_t(into.cells[1][0]) == -7);
+    CHECK(int64_t(into.cells[2][0]) == 12);
+    CHECK(into.cells[3][0] == 2);
+    CHECK(into.cells[4][0] == uint64_t{1} << 63);
+    CHECK(into.cells[5][65] == 5);
+    join_groups(options, layout, into, row(0, 0, -100, 100, 0, UINT64_MAX)); // no event: its least and most are nobody's
+    CHECK(int64_t(into.cells[1][0]) == -7);
+    GroupRow empty = row(0, 0, 0, 0, 0, 0);
+    join_groups(options, layout, empty, row(1, 6, 6, 6, 6, 6));
+    CHECK(empty.cells[1][0] == 6);
+    CHECK(empty.cells[3][0] == 6);
 }
