@@ -27,6 +27,7 @@ constexpr Option kOptions[] = {
      .excludes = "shape"},
     {.name = "raw", .help = "the instructions as bytes", .excludes = "shape"},
     {.name = "btf",
+     .letter = 'b',
      .kind = Kind::file,
      .argument = "FILE",
      .help = "a kernel's types, for @struct.member and kernel functions, instead of the running kernel's"},

@@ -54,7 +54,13 @@ constexpr Option kOptions[] = {
      .argument = "DIR",
      .help = "for programs of another loader: pin custom__generic, custom_context_by_thread and so on in DIR, on a bpf file "
              "system, until rawbpf ends"},
-    {.name = "sample", .kind = Kind::count, .argument = "HZ", .help = "also sample every CPU at this rate", .least = 1},
+    {.name = "freq",
+     .letter = 'F',
+     .kind = Kind::count,
+     .argument = "HZ",
+     .help = "also sample every CPU at this rate",
+     .was = "sample",
+     .least = 1},
     {.name = "off-cpu",
      .help =
          "also show what threads wait for, and how long: the threads of COMMAND and of what it starts, otherwise all threads"},
@@ -89,7 +95,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf custom ./server:handle -- ./server", "the stack at each call, with the first argument as its context"},
-    {"sudo rawbpf custom ./server:handle --arg 1 --sample 99 -d 10 -f json",
+    {"sudo rawbpf custom ./server:handle --arg 1 -F 99 -d 10 -f json",
      "the second argument as context; samples in the same stream"},
     {"sudo rawbpf custom --object mine.bpf.o ./server:handle -v", "your own program decides what the context is"},
     {"sudo rawbpf custom --pin /sys/fs/bpf/rawbpf", "programs that libbpf, cilium/ebpf or aya load can join"},
@@ -106,8 +112,8 @@ Result<CommandOutput> check(const Arguments &a) {
     if (a.has(option("weight")) && !custom::is_weighed(custom::rendered(shape)))
         return wrong_usage(format("--weight is for -f folded, svg and top, not {}", shape));
     const std::string_view weight = a.text(option("weight"));
-    if (weight != "count" && a.has(option("sample")))
-        return wrong_usage(format("--weight {}: samples have no context and no time", weight), "leave --sample out");
+    if (weight != "count" && a.has(option("freq")))
+        return wrong_usage(format("--weight {}: samples have no context and no time", weight), "leave --freq out");
     if (weight == "context" && a.has(option("off-cpu")))
         return wrong_usage("--weight context: waits have no context", "leave --off-cpu out, or --weight off-cpu");
     if (weight == "off-cpu" && !a.has(option("off-cpu"))) return wrong_usage("--weight off-cpu needs --off-cpu");
@@ -174,7 +180,7 @@ class Run {
         const std::string_view weight = a_.text(option("weight"));
         shown.weight = weight == "context" ? Weight::context : weight == "off-cpu" ? Weight::off_cpu : Weight::count;
         shown.off_cpu = a_.has(option("off-cpu"));
-        shown.origins = a_.has(option("sample")) || shown.off_cpu;
+        shown.origins = a_.has(option("freq")) || shown.off_cpu;
         shown.guarded = tracer_->guarded();
         view_.emplace(shown, names_, run_, start_ns_, output_.writer());
         TRY(output_.empty());
@@ -210,7 +216,7 @@ class Run {
         options.backlog = TRY(backlog_bytes(a_, option("backlog")));
         options.thread = true;
         if (const uint32_t ring = TRY(ring_bytes(a_, option("ring")))) options.ring_bytes = ring;
-        options.sample_hz = a_.count(option("sample"));
+        options.sample_hz = a_.count(option("freq"));
         options.off_cpu = a_.has(option("off-cpu"));
         options.follow_only = !a_.workload().empty();
         custom::ExternalOptions where;

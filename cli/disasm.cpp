@@ -30,11 +30,12 @@ constexpr Option kOptions[] = {
      .help = "the graph of basic blocks, for Graphviz",
      .choices = "dot"},
     kOutputOption,
-    {.name = "prog",
+    {.name = "id",
      .kind = Kind::count,
      .argument = "ID",
      .help = "show a loaded program, by its id, instead of a file",
      .section = "Input",
+     .was = "prog",
      .least = 1,
      .most = UINT32_MAX},
     syscalls_option(false),
@@ -43,20 +44,20 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 
 constexpr Example kExamples[] = {
     {"rawbpf disasm prog.bpf.o --source", "every program of an object, with the lines of C"},
-    {"sudo rawbpf disasm --prog 42 --dialect kernel", "a loaded program as the kernel runs it"},
+    {"sudo rawbpf disasm --id 42 --dialect kernel", "a loaded program as the kernel runs it"},
     {"rawbpf disasm --cfg dot prog.bpf.o | dot -Tsvg > prog.svg", "its control flow as a picture"},
     {"echo b7 00 00 00 05 00 00 00 95 00 00 00 00 00 00 00 | rawbpf disasm -", "a few bytes"},
 };
 
 Result<Unit> input(const Arguments &a) {
-    if (a.has(option("prog"))) return inspect::loaded_program(static_cast<uint32_t>(a.count(option("prog"))));
+    if (a.has(option("id"))) return inspect::loaded_program(static_cast<uint32_t>(a.count(option("id"))));
     const InputFile file = TRY(InputFile::open(a.operands()[0]));
     return open_unit(file);
 }
 
 int run_disasm(const Arguments &a) {
-    if (a.has(option("prog")) == !a.operands().empty())
-        return complain(kWho, make_error(Errc::invalid_argument, "either a file or --prog ID, one of them", ""), 2);
+    if (a.has(option("id")) == !a.operands().empty())
+        return complain(kWho, make_error(Errc::invalid_argument, "either a file or --id ID, one of them", ""), 2);
     Result<Unit> unit = input(a);
     if (!unit) return complain(kWho, unit.error());
     PrintStyle style;
@@ -76,7 +77,7 @@ const Command kDisasm{
     .name = "disasm",
     .summary = "show a BPF program's instructions",
     .description =
-        "Prints the instructions of an object file, of assembly text, of hexadecimal digits or, with --prog, of a loaded "
+        "Prints the instructions of an object file, of assembly text, of hexadecimal digits or, with --id, of a loaded "
         "program. It shows the names of maps, variables, functions, helpers and kernel functions; comments show what CO-RE will "
         "change.\n\n"
         "rawbpf asm assembles the output in LLVM's dialect to the same bytes. Bytes that the assembler would refuse (no "

@@ -12,11 +12,11 @@ constexpr std::string_view kWho = "rawbpf gen skeleton";
 
 constexpr Option kOptions[] = {
     {.name = "name",
-     .letter = 'n',
      .kind = Kind::text,
      .argument = "NAME",
      .help = "the namespace, instead of the file's name without .bpf.o",
-     .section = "Output"},
+     .section = "Output",
+     .was = "n"},
     kOutputOption,
     syscalls_option(false),
 };

@@ -44,6 +44,7 @@ constexpr Option kOptions[] = {
      .argument = "NAME",
      .help = "only this program, with the maps that it needs"},
     {.name = "btf",
+     .letter = 'b',
      .kind = Kind::file,
      .argument = "FILE",
      .help = "relocate (CO-RE) against these types: raw BTF or an ELF file with .BTF. For kernels without BTF of their own"},

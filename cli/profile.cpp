@@ -34,13 +34,13 @@ constexpr Option kOptions[] = {
              "minor-faults, major-faults, context-switches, cpu-migrations, tracepoint:CATEGORY:NAME)",
      .section = "What to sample",
      .fallback = "cpu-clock"},
-    {.name = "count",
-     .letter = 'c',
+    {.name = "period",
      .kind = Kind::count,
      .argument = "N",
-     .help = "take a sample at each N-th event; the sample counts as N events. Without --count, rawbpf takes a sample at each "
-             "event. With cycles, use either --count or --freq",
+     .help = "take a sample at each N-th event; the sample counts as N events. Without --period, rawbpf takes a sample at each "
+             "event. With cycles, use either --period or --freq",
      .excludes = "rates",
+     .was = "count c",
      .least = 1,
      .most = INT32_MAX},
     {.name = "freq",
@@ -140,8 +140,8 @@ constexpr Example kExamples[] = {
      "the whole machine for ten seconds, as a flame graph; open the file in a browser"},
     {"sudo rawbpf profile -F 999 -f top -- ./server --port 80", "run a command and show its hottest functions"},
     {"sudo rawbpf profile -e page-faults -f svg -o faults.svg -- ./server", "which code touches new memory"},
-    {"sudo rawbpf profile -e tracepoint:block:block_rq_issue -c 10 -f folded -d 60",
-     "the stacks that cause disk requests, one request in ten"},
+    {"sudo rawbpf profile -e tracepoint:block:block_rq_issue --period 10 -f top -d 5",
+     "the functions that cause disk requests, one request in ten"},
     {"sudo rawbpf profile --off-cpu --min-wait 1ms -f svg -o waits.svg -- make",
      "where a command, and all processes that it starts, wait"},
     {"sudo rawbpf profile --live", "the hottest functions of the whole machine, redrawn every second"},
@@ -179,24 +179,24 @@ Result<double> percent(std::string_view text) {
     return *value / 100;
 }
 
-// --freq is for clocks, --count for events; cycles takes either.
+// --freq is for clocks, --period for events; cycles takes either.
 Result<void> check_event(const Arguments &a) {
     const profile::Event event = TRY_IN(profile::parse_event(a.text(option("event"))), "--event");
     if (event.counts() && a.has(option("freq")))
         return wrong_usage(format("-e {}: --freq is for cpu-clock and cycles", event.name),
-                           "-c N takes a sample at each N-th event; without -c, each event is a sample");
-    if (event.kind == profile::EventKind::clock && a.has(option("count")))
-        return wrong_usage("--count is for events, and cpu-clock is a clock", "-F HZ says how often it ticks");
+                           "--period N takes a sample at each N-th event; without --period, each event is a sample");
+    if (event.kind == profile::EventKind::clock && a.has(option("period")))
+        return wrong_usage("--period is for events, and cpu-clock is a clock", "-F HZ says how often it ticks");
     if (a.has(option("max-cpu"))) {
         (void)TRY(percent(a.text(option("max-cpu"))));
-        if (event.counts() || a.has(option("count")))
+        if (event.counts() || a.has(option("period")))
             return wrong_usage(format("--max-cpu lowers a clock's rate, and -e {} counts events", event.name),
-                               "a larger --count takes fewer samples");
+                               "a larger --period takes fewer samples");
         if (a.has(option("otlp")))
             return wrong_usage("--otlp compares the stacks of successive ticks, and --max-cpu leaves ticks out",
                                "leave one of them out");
     }
-    if (a.has(option("otlp")) && (event.counts() || a.has(option("count"))))
+    if (a.has(option("otlp")) && (event.counts() || a.has(option("period"))))
         return wrong_usage(format("--otlp makes spans of time, and -e {} counts events", event.name), "leave one of them out");
     return {};
 }
@@ -299,7 +299,7 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     ProfileOptions o;
     o.frequency = a.count(option("freq"));
     o.event = a.text(option("event"));
-    o.period = a.count(option("count"));
+    o.period = a.count(option("period"));
     o.pids = a.pids(option("pid"));
     o.children = !a.has(option("no-children"));
     o.comm = a.text(option("comm"));
@@ -477,7 +477,7 @@ const Command kProfile{
         "profiles a whole machine, rawbpf builds the unwind tables of the running programs, for at most 0.3 s (it finishes a "
         "table that it has begun). If a program has no table yet, rawbpf copies its stack and walks it later.\n\n"
         "With --event, events trigger samples instead of a clock: page faults, context switches, hits of a tracepoint. The "
-        "counts are then numbers of events: with --count N, each sample counts as N.\n\n"
+        "counts are then numbers of events: with --period N, each sample counts as N.\n\n"
         "With -- COMMAND, rawbpf runs the command, samples it and its children from the first instruction on, and ends when the "
         "command ends. At the end of every profile, rawbpf prints a ledger on standard error, which accounts for every sample "
         "and says what the profile itself cost.\n\n"

@@ -145,7 +145,7 @@ const Command kProgDump{
     .summary = "show the instructions or the machine code of a loaded program",
     .description =
         "Shows what the kernel runs: the instructions of a loaded program as its verifier left them, with the names of maps, "
-        "functions and helpers (as rawbpf disasm --prog does), or with --machine the machine code of its JIT compiler, function "
+        "functions and helpers (as rawbpf disasm --id does), or with --machine the machine code of its JIT compiler, function "
         "by function. The program is given by its id, its name or a pin. -f binary writes the bytes unchanged.\n\n"
         "--profile samples the instruction pointer of each CPU for some seconds. It shows how many samples were in the program, "
         "by source line if the program has line information, otherwise by address in its machine code. Time in helper functions "

@@ -26,6 +26,7 @@ inline constexpr Option kPacketOption{
 inline constexpr Option kProgramOption{
     .name = "prog", .kind = Kind::text, .argument = "NAME", .help = "which program to run, if the object has several"};
 inline constexpr Option kBtfOption{.name = "btf",
+                                   .letter = 'b',
                                    .kind = Kind::file,
                                    .argument = "FILE",
                                    .help = "relocate (CO-RE) against these types instead of the running kernel's"};

@@ -11,6 +11,7 @@ constexpr std::string_view kWho = "rawbpf relocs";
 
 constexpr Option kOptions[] = {
     {.name = "btf",
+     .letter = 'b',
      .kind = Kind::file,
      .argument = "FILE",
      .help = "relocate to the kernel with these types (BTF or a vmlinux) instead of the running one",

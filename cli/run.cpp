@@ -77,13 +77,14 @@ constexpr Option kOptions[] = {
              "gets copies of the programs that its workloads run",
      .section = "On other kernels",
      .excludes = "elsewhere"},
-    {.name = "count",
+    {.name = "clock",
      .kind = Kind::choice,
      .argument = "WHAT",
      .help = "with --kernel: what the clock of the guest counts. instructions: the instructions that the guest executes, one per "
              "nanosecond, so that figures are the same in every run. time: the time of this machine",
      .fallback = "time",
-     .choices = "time instructions"},
+     .choices = "time instructions",
+     .was = "count"},
     kAsRootOption,
     format_option("text", "text json csv"),
     kJsonOption,
@@ -101,7 +102,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf run --set pid=1234 -d 10 reads.exp", "with another value of a parameter, for ten seconds"},
     {"sudo rawbpf run --set block=512,4k,64k --repeat 10 sweep.exp", "what does the size of a block change?"},
     {"sudo rawbpf run --json reads.exp | jq .", "results as JSON lines"},
-    {"rawbpf run --kernel 5.10,6.1,6.12 --count instructions --repeat 6 reads.exp", "its figures on three kernels, side by side"},
+    {"rawbpf run --kernel 5.10,6.1,6.12 --clock instructions --repeat 6 reads.exp", "its figures on three kernels, side by side"},
     {"sudo rawbpf run --record reads.rec reads.exp", "carry it out, and keep what came"},
     {"rawbpf run --replay reads.rec --json", "the same results in another form, on any machine"},
     {"rawbpf run --replay reads.rec edited.exp", "other tables and expectations of what was recorded"},
@@ -208,7 +209,7 @@ int run_elsewhere(const Arguments &a, const InputFile &file, const experiment::V
     Result<std::vector<std::string>> kernels = kernel_names(a.text(option("kernel")));
     if (!kernels) return complain(kWho, kernels.error(), 2);
     how.kernels = std::move(*kernels);
-    how.instructions = a.text(option("count")) == "instructions";
+    how.instructions = a.text(option("clock")) == "instructions";
     how.series = series;
     how.options = options_for_guests(a);
     how.command = a.workload();
@@ -332,9 +333,9 @@ int run_run(const Arguments &a) {
     if (!output) return complain(kWho, output.error(), 1);
     const bool series = variants->size() > 1 || a.has(option("repeat"));
     if (a.has(option("kernel"))) return run_elsewhere(a, *file, variants->front(), series, *output);
-    if (a.has(option("count")))
+    if (a.has(option("clock")))
         return complain(kWho,
-                        make_error(Errc::invalid_argument, "--count needs --kernel: it sets what the clock of a guest counts",
+                        make_error(Errc::invalid_argument, "--clock needs --kernel: it sets what the clock of a guest counts",
                                    "--kernel NAME boots one"),
                         2);
     std::optional<Output> recording;

@@ -53,7 +53,7 @@ inline constexpr Option kOptions[] = {
      .argument = "EXPRESSION",
      .help = "only events for which this expression is true; it is compiled into the BPF program: 'arg2 > 4096 && comm == "
              "\"cat\"', 'file->f_inode->i_size > 1m'"},
-    {.name = "errors", .letter = 'e', .help = "only calls that return an error (a negative number)"},
+    {.name = "errors", .help = "only calls that return an error (a negative number)", .was = "e"},
     {.name = "min-duration",
      .kind = Kind::seconds,
      .argument = "TIME",

@@ -15,6 +15,7 @@ namespace rawbpf::inline v0::cli {
 inline constexpr Option kVerifiedProgramOption{
     .name = "prog", .kind = Kind::text, .argument = "NAME", .help = "only this program of the object", .section = "What"};
 inline constexpr Option kVerifiedBtfOption{.name = "btf",
+                                           .letter = 'b',
                                            .kind = Kind::file,
                                            .argument = "FILE",
                                            .help =

@@ -17,7 +17,7 @@ from workloads import FAMILY, SOURCE_SPLIT, SPLIT
 def events_are_named_and_counted():
     bad(2, r'there is no event "page-fault".*major-faults(.|\n)*did you mean page-faults', "profile", "-e", "page-fault", "-d", "1")
     bad(2, r"CATEGORY:NAME", "profile", "-e", "tracepoint:sched", "-d", "1")
-    bad(2, r"--freq is for cpu-clock and cycles(.|\n)*-c N", "profile", "-e", "page-faults", "-F", "99", "-d", "1")
+    bad(2, r"--freq is for cpu-clock and cycles(.|\n)*--period N", "profile", "-e", "page-faults", "-F", "99", "-d", "1")
     bad(2, r"-F HZ", "profile", "-c", "10", "-d", "1")
     bad(2, r"exclude each other", "profile", "-e", "cycles", "-c", "10", "-F", "99", "-d", "1")
     for count in ("0", "2147483648", "many"):
@@ -73,7 +73,7 @@ def containers_and_budgets_are_checked():
     bad(1, r"--container: there is no process 4194305", "profile", "--container", "4194305", "-d", "1")
     for percent in ("0", "101%", "-1", "many", "1h", "%"):
         bad(2, r"isn't a share of a CPU", "profile", "--max-cpu=" + percent, "-d", "1")
-    bad(2, r"a larger --count", "profile", "--max-cpu", "1%", "-e", "page-faults", "-d", "1")
+    bad(2, r"a larger --period", "profile", "--max-cpu", "1%", "-e", "page-faults", "-d", "1")
     bad(2, r"leaves ticks out", "profile", "--max-cpu", "1%", "--otlp", "http://localhost:1", "-d", "1")
 
 

@@ -1,7 +1,7 @@
 // engines SECONDS [SEED]: random programs on the kernel's JIT and on the emulator until time is up or two results differ.
 //
 // Of three seeds one is a program, one a program with maps, one several programs with tail calls across them. A difference is
-// printed with its seed and its listing, and, where there are no maps, again as hex for `rawbpf exec --diff -`.
+// printed with its seed and its listing, and, where there are no maps, again as hex for `rawbpf exec --both -`.
 #include "tests/kernel/engines.h"
 
 #include <cstdio>

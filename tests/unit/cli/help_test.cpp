@@ -134,7 +134,7 @@ rawbpf tool -F 9
 - `1`: failed
 - `2`: wrong usage
 - `3`: this kernel, this build or these privileges can't do it; the message says which, and what would
-- `4`: an expectation did not hold: of an experiment, lab check, exec --diff or compare --expect-same
+- `4`: an expectation did not hold: of an experiment, lab check, exec --both or compare --expect-same
 )");
 }
 

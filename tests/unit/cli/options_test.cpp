@@ -2,7 +2,10 @@
 #include "cli/options.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "asm/nearest.h"
@@ -316,4 +319,47 @@ TEST_CASE("nearest: few steps beside the word's length, or a name that holds the
     CHECK(near("lookup", {"map_lookup_elem", "fib_lookup"}) == "did you mean `fib_lookup`?");
     CHECK(near_register("be24").empty());
     CHECK(near_register("x7") == "r7");
+}
+
+TEST_CASE("options: of all commands: a letter stands for one option, and the same name takes the same kind of value") {
+    constexpr std::string_view kSame[] = {"sample", "count", "diff", "prog", "btf", "errors", "event", "freq", "period", "id"};
+    std::map<char, std::string_view> letters;
+    std::map<std::string_view, std::pair<Kind, char>> names;
+    for (const Command *command : all_commands())
+        for (const Option &option : command->options) {
+            const std::string where = format("{} --{}", command->name, option.name);
+            CAPTURE(where);
+            if (option.letter) CHECK(letters.try_emplace(option.letter, option.name).first->second == option.name);
+            if (std::find(std::begin(kSame), std::end(kSame), option.name) == std::end(kSame)) continue;
+            CHECK(names.try_emplace(option.name, option.kind, option.letter).first->second ==
+                  std::pair(option.kind, option.letter));
+        }
+    CHECK(letters['F'] == "freq");
+}
+
+TEST_CASE("options: of all commands: earlier spellings still work") {
+    const struct {
+        std::string_view command, now;
+        std::vector<std::string_view> words;
+    } earlier[] = {
+        {"profile", "period", {"-e", "page-faults", "-c", "5"}},
+        {"profile", "period", {"-e", "page-faults", "--count=5"}},
+        {"custom", "freq", {"--sample", "99", "/bin/true:main"}},
+        {"run", "clock", {"--count", "instructions", "x.exp"}},
+        {"exec", "both", {"--diff", "-"}},
+        {"disasm", "id", {"--prog", "42"}},
+        {"trace", "errors", {"-e", "vfs_read"}},
+        {"gen skeleton", "name", {"-n", "x", "x.o"}},
+        {"profile", "object", {"--bpf", "x.o"}},
+    };
+    for (const auto &[name, now, words] : earlier) {
+        const Command *command = find_command(name);
+        if (!command) continue; // a part that this build leaves out
+        const std::string where = format("{} {}", name, words[0]);
+        CAPTURE(where);
+        const Result<Arguments> parsed = Arguments::parse(*command, words);
+        REQUIRE(parsed);
+        for (size_t i = 0; i < command->options.size(); ++i)
+            if (command->options[i].name == now) CHECK(parsed->has(Id{i}));
+    }
 }
