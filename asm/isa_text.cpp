@@ -46,6 +46,12 @@ std::string cpu(const Form &form) { return form.cpu > 4 ? "newer than v4" : "v" 
 
 } // namespace
 
+std::string isa_example(const Form &form) {
+    const Encoded encoded = example(form);
+    const Insn slots[] = {encoded.insn, encoded.second};
+    return print(slots);
+}
+
 std::string isa_meaning(const Form &form) {
     const std::string bits = std::to_string(form.bits), symbol(form.symbol);
     const std::string upper = form.register_bits == 32 ? "; the upper half of the register becomes zero" : "";

@@ -1,10 +1,16 @@
 // `rawbpf helper`: the kernel's helpers, from the one table, and what this kernel says of them.
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "asm/helpers.h"
 #include "asm/kinds.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/object_file.h"
 #include "cli/suggest.h"
+#include "programs/render/json_line.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/shortage.h"
@@ -14,12 +20,13 @@ namespace {
 
 constexpr std::string_view kWho = "rawbpf helper";
 
-constexpr Option kOptions[] = {syscalls_option(false)};
+constexpr Option kOptions[] = {format_option("text", "text json"), kJsonOption, syscalls_option(false)};
 
 constexpr Example kExamples[] = {
     {"rawbpf helper", "all of them"},
     {"rawbpf helper map_lookup_elem", "its prototype, since when, and which programs may call it here"},
     {"rawbpf helper 5", "by number"},
+    {"rawbpf helper --json", "all of them, for scripts"},
 };
 
 const HelperInfo *wanted(std::string_view word) {
@@ -31,10 +38,33 @@ const HelperInfo *wanted(std::string_view word) {
     return find_helper(static_cast<int64_t>(id));
 }
 
+/// `types`: what may call it here; nullptr: that wasn't asked.
+void append_helper(std::string &out, const HelperInfo &helper, const std::vector<std::string_view> *types) {
+    render::JsonLine line(out, "helper");
+    line.number("number", helper.id)
+        .text("name", format("bpf_{}", helper.name))
+        .text("prototype", helper.prototype())
+        .text("since", format("{}.{}", helper.since.major, helper.since.minor))
+        .truth("gpl_only", helper.gpl_only);
+    if (!types) return;
+    std::string &list = line.raw("here");
+    for (size_t i = 0; i < types->size(); ++i) {
+        list += i == 0 ? '[' : ',';
+        render::append_json(list, (*types)[i]);
+    }
+    list += types->empty() ? "[]" : "]";
+}
+
 int answer(const Arguments &a) {
     std::string out;
+    const bool json = a.text(find(kOptions, "format")) == "json";
+    if (json) append_json_header(out, a);
     if (a.operands().empty()) {
         for (const HelperInfo &helper : all_helpers()) {
+            if (json) {
+                append_helper(out, helper, nullptr);
+                continue;
+            }
             const std::string since = format("{}.{}", helper.since.major, helper.since.minor);
             append(out, "{:>3}  {:<5}{}  {}\n", helper.id, since, helper.gpl_only ? "GPL" : "   ", helper.prototype());
         }
@@ -52,12 +82,18 @@ int answer(const Arguments &a) {
                        (near.close ? format("did you mean {}?\n", near.word) : std::string()) + "rawbpf helper lists them"),
             1);
     }
+    std::vector<std::string_view> callers;
+    for (uint32_t type = 1; type < kProgramTypeCount; ++type)
+        if (has_helper(type, helper->id)) callers.push_back(program_type_name(type));
+    if (json) {
+        append_helper(out, *helper, &callers);
+        return print(out);
+    }
     append(out, "bpf_{}\n    prototype   {};\n    number      {}\n    since       Linux {}.{}\n    license     {}\n",
            helper->name, helper->prototype(), helper->id, helper->since.major, helper->since.minor,
            helper->gpl_only ? "for programs whose license is compatible with the GPL" : "for all programs");
     std::string types;
-    for (uint32_t type = 1; type < kProgramTypeCount; ++type)
-        if (has_helper(type, helper->id)) append(types, "{}{}", types.empty() ? "" : " ", program_type_name(type));
+    for (const std::string_view type : callers) append(types, "{}{}", types.empty() ? "" : " ", type);
     if (!types.empty()) {
         append(out, "    here        {}\n", types);
     } else {

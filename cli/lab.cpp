@@ -13,6 +13,7 @@
 #include "programs/lab/grade.h"
 #include "programs/lab/lesson.h"
 #include "programs/lab/report.h"
+#include "programs/render/json_line.h"
 #include "programs/render/text.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
@@ -32,13 +33,14 @@ constexpr Option kLessonsOption{
     .argument = "DIR",
     .help = "take the lessons from this folder, which has one folder for each, instead of those that come with rawbpf",
     .section = "Where"};
-constexpr Option kListOptions[] = {kLessonsOption};
+constexpr Option kListOptions[] = {kLessonsOption, format_option("text", "text json"), kJsonOption};
 constexpr Option kStartOptions[] = {kLessonsOption};
 constexpr Option kCheckOptions[] = {kLessonsOption, format_option("text", "text json"), kJsonOption};
 consteval Id check_option(const char *name) { return find(kCheckOptions, name); }
 constexpr Id kLessonsId{0};
 
-constexpr Example kListExamples[] = {{"rawbpf lab list", "the lessons, one in a line"}};
+constexpr Example kListExamples[] = {{"rawbpf lab list", "the lessons, one in a line"},
+                                     {"rawbpf lab list --json", "the same for scripts"}};
 constexpr Example kStartExamples[] = {
     {"rawbpf lab start 1 first", "the text, the experiments and the exercise of lesson 1, in a new folder first"}};
 constexpr Example kCheckExamples[] = {
@@ -56,9 +58,17 @@ Result<std::vector<lab::Lesson>> lessons(const Arguments &a) {
 int run_list(const Arguments &a) {
     const Result<std::vector<lab::Lesson>> all = lessons(a);
     if (!all) return complain("rawbpf lab list", all.error());
+    const bool json = a.text(find(kListOptions, "format")) == "json";
     std::string text;
+    if (json) append_json_header(text, a);
     for (const lab::Lesson &lesson : *all)
-        append(text, "{:>2}  {:<16} {}\n", lesson.number, render::printable(lesson.name), render::printable(lesson.title));
+        if (json)
+            render::JsonLine(text, "lesson")
+                .number("number", lesson.number)
+                .text("name", lesson.name)
+                .text("title", lesson.title);
+        else
+            append(text, "{:>2}  {:<16} {}\n", lesson.number, render::printable(lesson.name), render::printable(lesson.title));
     return print(text);
 }
 

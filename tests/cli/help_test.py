@@ -138,7 +138,15 @@ def isa_and_helper_tell_of_one_and_of_all():
     assert len(good("isa").out.splitlines()) == 183
     assert "if r1 s< r2 goto +3" in good("isa", "jslt").out
     bad(1, "did you mean `jslt`", "isa", "jslr")
-    assert len(good("helper").out.splitlines()) == 211
+    assert len(good("helper").out.splitlines()) >= 211
     assert "void *bpf_map_lookup_elem(void *map, const void *key);" in good("helper", "bpf_map_lookup_elem").out
     assert good("helper", "5").out == good("helper", "ktime_get_ns").out
     bad(1, "did you mean ktime_get_ns", "helper", "ktime_get_n")
+    rows = [json.loads(line) for line in good("isa", "--json").out.splitlines()[1:]]
+    assert len(rows) == 182 and {r["type"] for r in rows} == {"instruction"}
+    one = json.loads(good("isa", "--json", "0xdb").out.splitlines()[1])
+    assert one["opcode"] == 0xdb and one["example"] and one["does"] and one["cpu"] in ("v1", "v3", None), one
+    rows = [json.loads(line) for line in good("helper", "--json").out.splitlines()[1:]]
+    assert len(rows) >= 211 and rows[4]["name"] == "bpf_ktime_get_ns" and rows[4]["since"] == "4.1" and rows[4]["gpl_only"] is False
+    one = json.loads(good("helper", "--json", "5").out.splitlines()[1])
+    assert one["prototype"] == "__u64 bpf_ktime_get_ns(void)" and isinstance(one["here"], list), one

@@ -56,6 +56,8 @@ def lab_lists_and_starts():
     numbers = [int(row.split()[0]) for row in rows_]
     assert len(rows_) >= 12 and numbers == sorted(set(numbers)), rows_
     assert good("lab", "list").out == "\n".join(rows_) + "\n"
+    told = [json.loads(line) for line in good("lab", "list", "--json", *GIVEN).out.splitlines()[1:]]
+    assert [f"{t['number']:>2}  {t['name']:<16} {t['title']}" for t in told] == rows_ and {t["type"] for t in told} == {"lesson"}
     folder = started("lab-start", "maps")
     assert sorted(os.listdir(folder)) == ["counting.exp", "lab.asm", "lesson.md"], os.listdir(folder)
     bad(2, "is there already", "lab", "start", *GIVEN, "3", folder)
