@@ -23,7 +23,7 @@ inline constexpr Option kAttachDurationOption{.name = "duration",
                                               .help = "with --attach: how long: 3, 0.5, 200ms, 2m; by default until Ctrl-C"};
 inline constexpr Option kAttachInterfaceOption{.name = "interface",
                                                .letter = 'i',
-                                               .kind = Kind::text,
+                                               .kind = Kind::interface,
                                                .argument = "NAME",
                                                .help =
                                                    "with --attach: the network interface for xdp, tc, tcx and netkit programs"};

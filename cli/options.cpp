@@ -51,7 +51,8 @@ std::string shown(const Option &option, const std::string &spelling) {
 Result<void> check_value(const Option &option, std::string_view spelling, std::string_view value) {
     switch (option.kind) {
     case Kind::flag:
-    case Kind::text: break;
+    case Kind::text:
+    case Kind::interface: break;
     case Kind::file:
     case Kind::directory:
         if (value.empty()) return usage("", "{}: the path is empty", spelling);

@@ -27,6 +27,7 @@ enum class Kind : uint8_t {
     tids,      ///< thread ids, likewise
     users,     ///< user ids or names, likewise
     cpus,      ///< a list as the kernel writes it: "0-3,8"
+    interface, ///< a network interface
 };
 
 /// One option, one row of a table.

@@ -6,7 +6,10 @@
 // knows how to quote them. Behind `--` stands a command of its own, completed as at a prompt.
 #include <algorithm>
 
+#include "asm/helpers.h"
+#include "asm/opcodes.h"
 #include "cli/help.h"
+#include "cli/parts.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0::cli {
@@ -42,9 +45,19 @@ std::vector<std::string_view> second_words(Commands commands, std::string_view f
     return out;
 }
 
-/// What a command's operands can be, separated by spaces; empty: anything. `rawbpf help` takes the commands themselves.
+/// What a command's operands can be, separated by spaces; empty: anything. `rawbpf help` takes the commands themselves, `helper`
+/// and `isa` the names of their tables.
 std::string operand_words(Commands commands, const Command &command) {
     if (command.name == "help") return joined(first_words(commands));
+    if (has(Part::assembler) && (command.name == "helper" || command.name == "isa")) {
+        std::vector<std::string_view> names;
+        if (command.name == "helper")
+            for (const HelperInfo &helper : all_helpers()) names.push_back(helper.name);
+        else
+            for (const Form &form : isa::kForms)
+                if (!form.name.ends_with("_reg")) names.push_back(form.name); // "add" has both forms
+        return joined(names);
+    }
     return std::string(command.operand_choices);
 }
 
@@ -57,6 +70,7 @@ std::string_view bash_values(Kind kind) {
     case Kind::pid:
     case Kind::pids: return "COMPREPLY=($(cd /proc && compgen -G '[0-9]*' | grep -- \"^$cur\"))";
     case Kind::users: return "COMPREPLY=($(compgen -u -- \"$cur\"))";
+    case Kind::interface: return "COMPREPLY=($(cd /sys/class/net && compgen -G \"$cur*\"))";
     default: return "COMPREPLY=()";
     }
 }
@@ -137,6 +151,7 @@ std::string zsh_value(const Option &option) {
     case Kind::pid:
     case Kind::pids: return format(":{}:_pids", name);
     case Kind::users: return format(":{}:_users", name);
+    case Kind::interface: return format(":{}:_net_interfaces", name);
     default: return format(":{}:", name);
     }
 }
@@ -244,6 +259,7 @@ std::string fish(Commands commands) {
             case Kind::pid:
             case Kind::pids: out += " -x -a '(__fish_complete_pids)'"; break;
             case Kind::users: out += " -x -a '(__fish_complete_users)'"; break;
+            case Kind::interface: out += " -x -a '(__fish_print_interfaces)'"; break;
             default: out += " -x";
             }
             append(out, " -d '{}'\n", fish_text(option.help));

@@ -69,6 +69,9 @@ try rawbpf bt
 try rawbpf btf du
 try rawbpf btf dump --form
 try rawbpf help repo
+try rawbpf helper ktime_get_n
+try rawbpf isa jsl
+try rawbpf load -i l
 """
     with open(path("bash-completion"), "w") as f:
         f.write(good("completion", "bash").out)
@@ -77,6 +80,8 @@ try rawbpf help repo
     assert lines[:4] == ["profile", "--freq", "folded folded-ext", "zsh"], lines
     assert "true" in lines[4].split(), lines
     assert lines[5:9] == ["btf", "dump", "--format", "report"], lines
+    assert lines[9:11] == ["ktime_get_ns", "jslt jslt32 jsle jsle32"], lines
+    assert lines[11].split() == [name for name in sorted(os.listdir("/sys/class/net")) if name.startswith("l")], lines
 
 
 @test
@@ -137,16 +142,16 @@ def encode_and_decode_take_instructions_apart():
 def isa_and_helper_tell_of_one_and_of_all():
     assert len(good("isa").out.splitlines()) == 183
     assert "if r1 s< r2 goto +3" in good("isa", "jslt").out
-    bad(1, "did you mean `jslt`", "isa", "jslr")
-    assert len(good("helper").out.splitlines()) >= 211
-    assert "void *bpf_map_lookup_elem(void *map, const void *key);" in good("helper", "bpf_map_lookup_elem").out
-    assert good("helper", "5").out == good("helper", "ktime_get_ns").out
-    bad(1, "did you mean ktime_get_ns", "helper", "ktime_get_n")
     rows = [json.loads(line) for line in good("isa", "--json").out.splitlines()[1:]]
     assert len(rows) == 182 and {r["type"] for r in rows} == {"instruction"}
     one = json.loads(good("isa", "--json", "0xdb").out.splitlines()[1])
     assert one["opcode"] == 0xdb and one["example"] and one["does"] and one["cpu"] in ("v1", "v3", None), one
+    bad(1, "did you mean `jslt`", "isa", "jslr")
+    assert len(good("helper").out.splitlines()) >= 211
+    assert "void *bpf_map_lookup_elem(void *map, const void *key);" in good("helper", "bpf_map_lookup_elem").out
     rows = [json.loads(line) for line in good("helper", "--json").out.splitlines()[1:]]
     assert len(rows) >= 211 and rows[4]["name"] == "bpf_ktime_get_ns" and rows[4]["since"] == "4.1" and rows[4]["gpl_only"] is False
     one = json.loads(good("helper", "--json", "5").out.splitlines()[1])
     assert one["prototype"] == "__u64 bpf_ktime_get_ns(void)" and isinstance(one["here"], list), one
+    assert good("helper", "5").out == good("helper", "ktime_get_ns").out
+    bad(1, "did you mean ktime_get_ns", "helper", "ktime_get_n")
