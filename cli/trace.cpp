@@ -135,6 +135,7 @@ class Run {
         trace::ViewOptions view;
         view.format = format_of(a_);
         if (counts_stacks(a_)) view.stacks = TRY(open_renderer());
+        view.threads_apart = options_.threads_apart;
         view.debug_info = debug_info_;
         view.source = {a_.has(option("lines")), a_.has(option("inline"))};
         view.count = a_.has(option("count")) && !wants_groups(a_);
@@ -428,7 +429,8 @@ const Command kTrace{
         "Formats: chrome is for ui.perfetto.dev and chrome://tracing (with --returns each call is a bar); folded has each "
         "function's own time in nanoseconds by call path, for flame graph tools; protobuf is a series of length-delimited "
         "records, whose schema is installed as share/rawbpf/trace.proto. With --stack, folded counts how often each stack came. "
-        "svg (a flame graph), top (a table) and pprof count stacks too; they turn on --stack by themselves.\n\n"
+        "svg (a flame graph), top (a table), pprof, perf-script, speedscope and firefox count stacks too; they turn on --stack "
+        "by themselves.\n\n"
         "With --spans, --otlp or --prometheus rawbpf makes spans of events: a call and its return are a span, and so are a probe "
         "that begins something and the probe that ends it. --otlp sends spans by OTLP/HTTP and reads OpenTelemetry's variables "
         "(OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _PROTOCOL, _ENDPOINT), which sudo "

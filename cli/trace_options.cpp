@@ -21,14 +21,11 @@ std::vector<uint32_t> numbers(const std::vector<int> &list) { return {list.begin
 
 } // namespace
 
-trace::Format format_of(const Arguments &a) {
-    const auto *named = std::find(std::begin(trace::kTraceFormats), std::end(trace::kTraceFormats), a.text(option("format")));
-    return static_cast<trace::Format>(named - std::begin(trace::kTraceFormats));
-}
+trace::Format format_of(const Arguments &a) { return trace::format_named(a.text(option("format"))); }
 // -f folded is two things: with --stack how often each stack, else the times of calls.
-bool wants_stacks(const Arguments &a) { return a.has(option("stack")) || trace::only_stacks(format_of(a)); }
+bool wants_stacks(const Arguments &a) { return a.has(option("stack")) || format_of(a) == trace::Format::stacks; }
 bool counts_stacks(const Arguments &a) {
-    return trace::only_stacks(format_of(a)) || (format_of(a) == trace::Format::folded && a.has(option("stack")));
+    return format_of(a) == trace::Format::stacks || (format_of(a) == trace::Format::folded && a.has(option("stack")));
 }
 bool has_call_times(const Arguments &a) { return format_of(a) == trace::Format::folded && !counts_stacks(a); }
 
@@ -114,7 +111,8 @@ Result<trace::TraceOptions> trace_options(const Arguments &a) {
     const bool by_stack = groups_by_stack(a);
     program.stack = wants_stacks(a) || by_stack;
     if (counts_stacks(a) || by_stack) o.stack_counts = kStackCounts;
-    o.threads_apart = trace::keeps_threads(format_of(a));
+    if (const auto drawn = render::format_named(a.text(option("format"))); drawn && counts_stacks(a))
+        o.threads_apart = !render::aggregates(*drawn);
     // A ring's memory can't be swapped: a small machine has a smaller one.
     const uint64_t share = std::bit_floor(sys::memory_bytes() / 64);
     program.ring_bytes = static_cast<uint32_t>(std::clamp<uint64_t>(share, 1 << 20, program.ring_bytes));

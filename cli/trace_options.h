@@ -1,11 +1,14 @@
 // The options of `rawbpf trace` and `rawbpf usdt trace`, and what a command line asks for by them.
 #pragma once
 
+#include <string_view>
+
 #include "cli/common_options.h"
 #include "cli/lines.h"
 #include "cli/options.h"
 #include "cli/running.h"
 #include "cli/trace_export.h"
+#include "programs/trace/sink.h"
 #include "programs/trace/tracer.h"
 #include "programs/trace/view.h"
 
@@ -15,6 +18,12 @@ consteval Option without_section(Option option) {
     option.section = {};
     return option;
 }
+
+// A trace's own formats, and all of programs/render that aren't of samples only.
+#define RAWBPF_TRACE_FORMAT_WORD(format) " " #format
+inline constexpr std::string_view kFormatChoices =
+    std::string_view(RAWBPF_TRACE_FORMATS(RAWBPF_TRACE_FORMAT_WORD) RAWBPF_FORMATS_OF_TRACES).substr(1);
+#undef RAWBPF_TRACE_FORMAT_WORD
 
 inline constexpr Option kOptions[] = {
     {.name = "list",
@@ -71,7 +80,8 @@ inline constexpr Option kOptions[] = {
     kBacklogOption,
     {.name = "stack",
      .letter = 's',
-     .help = "capture the kernel stack and the user stack with each event; -f folded, svg, top and pprof count equal stacks",
+     .help = "capture the kernel stack and the user stack with each event; -f folded, svg, top, pprof and other formats of "
+             "profile count equal stacks",
      .section = "Stacks"},
     without_section(kUnwindOption),
     kUnwindMemoryOption,
@@ -137,7 +147,7 @@ inline constexpr Option kOptions[] = {
      .argument = "NAME",
      .help = "the output format",
      .fallback = "text",
-     .choices = "text json csv prometheus chrome folded protobuf svg top pprof"},
+     .choices = kFormatChoices},
     kJsonOption,
     kOutputOption,
     {.name = "string",

@@ -19,8 +19,8 @@
 
 namespace rawbpf::inline v0::render {
 
-// The formats, a row each: `profile`, `report` and `custom` take them all, and help, man pages and completions name them. A new
-// format is FORMAT.cpp with make_FORMAT() in it, and a row here, which meson.build reads, too.
+// The formats, a row each: `profile`, `report`, `custom` and `trace` take them, and help, man pages and completions name them. A
+// new format is FORMAT.cpp with make_FORMAT() in it, and a row here, which meson.build reads, too.
 //
 //      X(format, name, writes, json, whose, of)
 //
@@ -30,7 +30,7 @@ namespace rawbpf::inline v0::render {
 //               with their threads, at the end
 //      json     json: it is JSON, which a build without nlohmann-json can't write; text: it isn't
 //      whose    own: in each build; tools: another tool's, which a build can leave out (tool_formats.h)
-//      of       any: of samples and of custom traces; samples: custom has a form of its own in its place
+//      of       any: of samples and of traces (custom, trace); samples: those have a form of their own in its place
 // clang-format off
 #define RAWBPF_FORMATS(X) \
     X(table, "table", streams, text, own, samples) \
@@ -70,7 +70,7 @@ inline constexpr FormatRow kFormats[] = {RAWBPF_FORMATS(RAWBPF_FORMAT_ROW)};
 #define RAWBPF_FORMAT_WORD(format, name, ...) " " name
 inline constexpr std::string_view kFormatChoices = std::string_view(RAWBPF_FORMATS(RAWBPF_FORMAT_WORD)).substr(1);
 #undef RAWBPF_FORMAT_WORD
-/// Those of custom traces, each with a blank in front.
+/// Those of traces, each with a blank in front.
 #define RAWBPF_FORMAT_OF_samples(name)
 #define RAWBPF_FORMAT_OF_any(name) " " name
 #define RAWBPF_FORMAT_OF_TRACES(format, name, writes, json, whose, of) RAWBPF_FORMAT_OF_##of(name)

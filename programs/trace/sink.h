@@ -4,11 +4,15 @@
 //                                                      protobuf.cpp (those of programs/render have stack_counts.h)
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "programs/trace/calls.h"
@@ -23,16 +27,28 @@ class Renderer;
 
 namespace rawbpf::inline v0::trace {
 
-enum class Format : uint8_t { text, json, chrome, folded, protobuf, csv, prometheus, svg, top, pprof };
+// What events are written as, beside folded, which can be stacks or calls. csv and prometheus show groups of events (aggregate.h)
+// only.
+#define RAWBPF_TRACE_FORMATS(X) X(text) X(json) X(csv) X(prometheus) X(chrome) X(protobuf)
 
-/// Every format's name as -f takes it, in the order of Format.
-inline constexpr std::string_view kTraceFormats[] = {"text", "json",       "chrome", "folded", "protobuf",
-                                                     "csv",  "prometheus", "svg",    "top",    "pprof"};
-/// csv and prometheus show groups of events (aggregate.h) only.
-/// Whether the format has nothing but stacks, counted (ViewOptions::stacks).
-[[nodiscard]] constexpr bool only_stacks(Format format) { return format >= Format::svg; }
-/// Whether it says of each stack which thread's it was.
-[[nodiscard]] constexpr bool keeps_threads(Format format) { return format == Format::pprof; }
+#define RAWBPF_TRACE_FORMAT_ID(format) format,
+enum class Format : uint8_t {
+    RAWBPF_TRACE_FORMATS(RAWBPF_TRACE_FORMAT_ID) //
+    folded,                                      ///< the times of calls; with ViewOptions::stacks how often each stack came
+    stacks ///< another one of programs/render: nothing but stacks, counted (ViewOptions::stacks)
+};
+#undef RAWBPF_TRACE_FORMAT_ID
+
+/// The names of a trace's own formats, in the order of Format.
+#define RAWBPF_TRACE_FORMAT_NAME(format) #format,
+inline constexpr std::string_view kTraceFormats[] = {RAWBPF_TRACE_FORMATS(RAWBPF_TRACE_FORMAT_NAME) "folded"};
+#undef RAWBPF_TRACE_FORMAT_NAME
+/// Of a name as -f takes it: what isn't a trace's own is one of programs/render.
+[[nodiscard]] constexpr Format format_named(std::string_view name) {
+    size_t i = 0;
+    while (i < std::size(kTraceFormats) && kTraceFormats[i] != name) ++i;
+    return static_cast<Format>(i);
+}
 
 struct SpanOptions; // spans.h
 
@@ -47,7 +63,8 @@ struct ViewOptions {
     bool quiet = false;                 ///< no statistics at the end
     bool verbose = false;               ///< the ledger for each function
     const SpanOptions *spans = nullptr; ///< not events, but the spans they make: text and json
-    render::Renderer *stacks = nullptr; ///< not events, but how often each stack: svg, top, pprof, and folded with `stack`
+    render::Renderer *stacks = nullptr; ///< not events, but how often each stack: Format::stacks, and folded with `stack`
+    bool threads_apart = false;         ///< of them: stacks of different threads aren't equal (TraceOptions::threads_apart)
     bool group_stacks = false;          ///< not events, but the stacks of groups of events
     processes::DebugInfo *debug_info = nullptr; ///< where lines and inlined functions of stacks come from
     processes::SourceDetail source = {};        ///< which of these

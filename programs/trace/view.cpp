@@ -69,7 +69,7 @@ View::View(const ViewOptions &options, const std::vector<ProbeSite> &places, con
       returned_(places.size()) {
     if (options.stacks) stacks_ = std::make_unique<StackCounts>(names_, *options.stacks, run, start_ns);
     if (options.group_stacks) group_stacks_.emplace(names_);
-    if (stacks_ && keeps_threads(options.format)) stacks_->keep_threads_apart();
+    if (stacks_ && options.threads_apart) stacks_->keep_threads_apart();
 }
 
 bool View::wants_watch(int workload) const {

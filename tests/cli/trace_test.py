@@ -239,6 +239,12 @@ def trace_counts_stacks():
         with open(path("t.pb"), "rb") as f:
             profile = gzip.decompress(f.read())
         assert b"leaf" in profile and b"work" in profile
+    if has_json():  # other tools' formats of programs/render are a trace's, too
+        frames = [f["name"] for f in json.loads(good("trace", leaf, "-f", "speedscope", *workload).out)["shared"]["frames"]]
+        assert "leaf" in frames and "work" in frames, frames
+        assert "leaf" in json.dumps(json.loads(good("trace", leaf, "-f", "firefox", *workload).out))
+    text = good("trace", leaf, "-f", "perf-script", *workload).out
+    assert sum(int(n) for n in re.findall(r"^traced +\d+ \[\d+\] [\d.]+: +(\d+) events: $", text, re.M)) == 6, text
     bad(2, r"-f svg counts stacks, and --count takes none", "trace", leaf, "-f", "svg", "--count", *workload)
     bad(2, r"--lines is about stacks", "trace", leaf, "--lines", *workload)
 
