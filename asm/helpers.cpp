@@ -1,4 +1,4 @@
-// Looking helpers up. The ids of helpers.def are dense from 1, which makes the table its own index; a test holds it to that.
+// Looking helpers up. The ids of helpers.def are dense from 1, which makes the table its own index; the compiler checks it.
 #include "asm/helpers.h"
 
 namespace rawbpf::inline v0 {
@@ -12,6 +12,13 @@ constexpr HelperInfo kHelpers[] = {
     {id, {major, minor}, license, #name, #returns, #arguments},
 #include "asm/helpers.def"
 };
+static_assert(
+    [] {
+        for (size_t i = 0; i < std::size(kHelpers); ++i)
+            if (kHelpers[i].id != i + 1) return false;
+        return true;
+    }(),
+    "helpers.def: a row is missing, twice there, or in the wrong place: the numbers count up from 1");
 
 } // namespace
 

@@ -137,6 +137,28 @@ constexpr SectionKind kSections[] = {
 };
 // clang-format on
 
+/// Only programs of type SYSCALL aren't attached but run: another row without an Attachment has forgotten it.
+constexpr bool all_say_how() {
+    for (const SectionKind &kind : kSections)
+        if (kind.attachment == W::run && kind.type != P::SYSCALL) return false;
+    return true;
+}
+/// ".s" at the end is libbpf's sign of programs that may sleep; SYSCALL's always may.
+constexpr bool all_sleep_that_say_so() {
+    for (const SectionKind &kind : kSections)
+        if (kind.sleepable != (kind.name.ends_with(".s") || kind.type == P::SYSCALL)) return false;
+    return true;
+}
+constexpr bool all_differ() {
+    for (const SectionKind &kind : kSections)
+        for (const SectionKind *other = &kind + 1; other < std::end(kSections); ++other)
+            if (kind.name == other->name) return false;
+    return true;
+}
+static_assert(all_say_how(), "a section name needs its Attachment: the fifth column");
+static_assert(all_sleep_that_say_so(), "a section name that ends in .s is sleepable: the sixth column is true, and only there");
+static_assert(all_differ(), "a section name is there twice");
+
 } // namespace
 
 std::span<const SectionKind> section_kinds() { return kSections; }

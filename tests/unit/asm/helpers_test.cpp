@@ -14,7 +14,7 @@ static_assert(decltype(helper::perf_event_output)::least == 5);
 static_assert(decltype(helper::trace_printk)::least == 2 && decltype(helper::trace_printk)::most == 5);
 static_assert(decltype(helper::cgrp_storage_delete)::id == 211);
 
-TEST_CASE("helpers: ids run from 1 to 211 without a hole, names are unique, versions never go back") {
+TEST_CASE("helpers: ids run from 1 without a hole, names are unique, versions never go back") {
     std::set<std::string> names;
     int64_t id = 0;
     KernelVersion last{3, 18};
@@ -30,9 +30,9 @@ TEST_CASE("helpers: ids run from 1 to 211 without a hole, names are unique, vers
         last = helper.since;
         CHECK(detail::count_arguments(helper.arguments) <= 5);
     }
-    CHECK(id == 211);
+    CHECK(id >= 211);
     CHECK(find_helper(int64_t{0}) == nullptr);
-    CHECK(find_helper(int64_t{212}) == nullptr);
+    CHECK(find_helper(id + 1) == nullptr);
     CHECK(find_helper(int64_t{-1}) == nullptr);
 }
 
