@@ -433,7 +433,6 @@ class Run {
     sys::Child child_;
     Clocks clocks_;
     session::RunLoop loop_;
-
     uint64_t filtered_here_ = 0; // samples that only we could judge: those of strangers who aren't in the map yet, of other CPUs
     uint64_t backlog_full_ = 0, left_out_rest_ = 0, malformed_ = 0;
     uint64_t start_ns_ = 0, armed_ns_ = 0, remaps_ = 0;
