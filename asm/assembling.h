@@ -70,7 +70,7 @@ inline constexpr Characters kCharacters = [] {
 [[nodiscard]] constexpr unsigned hex_value(char c) { return kCharacters.hex[static_cast<unsigned char>(c)]; }
 
 /// An operator, up to four characters of these: its length.
-[[nodiscard]] inline size_t operator_length(const char *p) {
+[[nodiscard]] constexpr size_t operator_length(const char *p) {
     size_t n = *p == 's' ? 1 : 0;
     while (n < 4 && is_kind(p[n], Characters::kOperator)) {
         ++n;

@@ -52,6 +52,16 @@ constexpr AllLimits kLimits = [] {
     return out;
 }();
 
+/// An operator with a character that isn't in assembling.h's list would be printed, and never read.
+constexpr bool reads_all_operators() {
+    for (const Form &form : isa::kForms) {
+        const bool assigns = form.shape == Shape::alu_imm || form.shape == Shape::alu_reg || form.shape == Shape::atomic;
+        if (assigns && operator_length(form.symbol.data()) != form.symbol.size()) return false;
+    }
+    return true;
+}
+static_assert(reads_all_operators(), "the operator of a row in opcodes.h has a character that Characters (assembling.h) lacks");
+
 } // namespace
 
 bool Assembler::no_register() {
