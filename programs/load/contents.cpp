@@ -118,7 +118,8 @@ class Contents {
         });
         if (!json_)
             line(format("{} ({}): {} {}{}", map.name(), sys::map_type_name(map.type()), order.size(),
-                        order.size() == 1 ? "entry" : "entries", zero ? format(", {} more are zero", zero) : ""));
+                        order.size() == 1 ? "entry" : "entries",
+                        zero ? format(", {} more {} zero", zero, zero == 1 ? "is" : "are") : ""));
         const EntryText text(
             map, {btf_ ? &*btf_ : nullptr, spec ? spec->key_type : btf::TypeId{0}, spec ? spec->value_type : btf::TypeId{0}},
             style_);

@@ -81,6 +81,14 @@ SEC("xdp") int pass(void *ctx __unused) { return 2; }
 
 
 @test
+def load_says_that_one_entry_is_zero():
+    with open(path("zero.asm"), "w") as f:
+        f.write('.license "GPL"\n.map m array key u32 value u64 entries 1\n.program p "raw_tp/sched_process_exec"\n'
+                '    r1 = m ll\n    r0 = 0\n    exit\n')
+    assert "m (BPF_MAP_TYPE_ARRAY): 0 entries, 1 more is zero\n" in good("load", "--attach", "-d", "0.01", path("zero.asm")).out
+
+
+@test
 def load_attaches_and_shows_the_maps():
     if not shutil.which("clang"):
         raise Skip("needs clang")
