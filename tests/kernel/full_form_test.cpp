@@ -148,10 +148,9 @@ TEST_CASE("full form: profile's program, by each walk, sent and counted") {
         for (const auto &[name, config] : choices()) {
             if (passed_over(walk, choice++)) continue;
             INFO(name);
-            for (const std::string_view how : {"sent", "counted", "groups"}) {
-                const bool counted = how != "sent";
+            for (const bool counted : {false, true}) {
                 if (counted && (!counts || !walk.options.has_bpf_loop)) continue;
-                INFO(how);
+                INFO(counted);
                 profile::ProgramOptions options = for_profile(config, walk);
                 if (counted) options.counting.emplace();
                 check_loads(profile::program_spec(options));
@@ -247,9 +246,10 @@ TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, 
         for (const trace::ProbeSite &where : places) {
             if (passed_over(walk, at++)) continue;
             INFO(where.describe());
-            for (const bool counted : {false, true}) {
+            for (const std::string_view how : {"sent", "counted", "groups"}) {
+                const bool counted = how != "sent";
                 if (counted && (!counts || !walk.options.has_bpf_loop)) continue;
-                INFO(counted);
+                INFO(how);
                 ProgramOptions options;
                 options.stack = true;
                 options.filters.own_pid = 1;
