@@ -55,6 +55,7 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf trace uprobe:libc:open --sig 'const char*,int' -d 5", "the files that all processes open, for five seconds"},
     {"sudo rawbpf trace 'tcp_*' --count -d 3", "how often each of these functions is called"},
     {"sudo rawbpf trace vfs_read --by comm --count --hist ret -d 5", "who reads how often, and how much: added up in the kernel"},
+    {"sudo rawbpf trace syscall:futex --by stack --hist duration -p 1234", "which callers wait how long in a system call"},
     {"sudo rawbpf trace syscall:openat --errors", "files that couldn't be opened"},
     {"sudo rawbpf trace 'uprobe:./prog:*' -r -f chrome -o prog.json -- ./prog", "a timeline for ui.perfetto.dev"},
     {"sudo rawbpf trace uprobe:libc:malloc --stack -f svg -o malloc.svg -- ./prog", "who allocates, as a flame graph"},
