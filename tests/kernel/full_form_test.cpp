@@ -137,6 +137,54 @@ profile::ProgramOptions for_profile(const ProfileConfig &config, const Walk &wal
     return out;
 }
 
+/// A place of each kind that this kernel has.
+std::vector<trace::ProbeSite> places_of_each_kind() {
+    using namespace trace;
+    const auto place = [](ProbeKind kind, std::string function, std::string category = {}) {
+        trace::ProbeSite out;
+        out.kind = kind;
+        out.function = std::move(function);
+        out.file = is_user_function(kind) ? "/proc/self/exe" : "";
+        out.category = std::move(category);
+        out.signature.known = true; // without parameters
+        return out;
+    };
+    trace::ProbeSite by_number = place(ProbeKind::syscall, "getpgid");
+    by_number.number = system_call_number("getpgid");
+    REQUIRE(by_number.number > 0);
+    std::vector<trace::ProbeSite> places = {
+        place(ProbeKind::uprobe, "rawbpf_full_form"), place(ProbeKind::uretprobe, "rawbpf_full_form"),
+        place(ProbeKind::tracepoint, "sched_switch", "sched"), place(ProbeKind::raw_tp, "sched_switch"), by_number};
+    if (has_program_type(BPF_PROG_TYPE_TRACING)) { // fentry, fexit: else this kernel has no trampolines
+        places.push_back(place(ProbeKind::fentry, "vfs_read"));
+        places.push_back(place(ProbeKind::fexit, "vfs_read"));
+    }
+    places.push_back(place(ProbeKind::kprobe, "vfs_read"));
+    places.push_back(place(ProbeKind::kretprobe, "vfs_read"));
+    return places;
+}
+
+trace::ProgramOptions for_trace(const trace::ProbeSite &where, const Walk &walk, bool counted) {
+    trace::ProgramOptions out;
+    out.stack = true;
+    out.filters.own_pid = 1;
+    out.cookies = has_feature(Feature::cookie);
+    out.sleepable = !counted && probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes;
+    out.bpf_loop = walk.options.has_bpf_loop;
+    out.private_stack = is_user_function(where.kind) && has_feature(Feature::private_stack);
+    out.unwind = walk.options;
+    if (counted) out.counting.emplace();
+    return out;
+}
+
+void check_trace_loads(const trace::ProbeSite &where, const trace::ProgramOptions &options, const btf::Btf &types) {
+    Result<trace::TraceUnit> made = trace::trace_unit({where}, options, &types);
+    REQUIRE_MESSAGE(made, made.error().message());
+    Result<ObjectSpec> spec = object_of(made->unit);
+    if (spec && options.counting) complete_counting_maps(*spec, options.counting->stacks);
+    check_loads(std::move(spec));
+}
+
 } // namespace
 
 TEST_CASE("full form: profile's program, by each walk, sent and counted") {
@@ -212,33 +260,11 @@ TEST_CASE("full form: what the walks differ in is in the programs") {
     }
 }
 
-TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, sent, counted, and as groups") {
+TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, sent and counted") {
     NEEDS_PROGRAMS();
-    using namespace trace;
     const auto types = kernel_btf();
     if (!types) SKIP("needs the kernel's BTF");
-    const auto place = [](ProbeKind kind, std::string function, std::string category = {}) {
-        trace::ProbeSite out;
-        out.kind = kind;
-        out.function = std::move(function);
-        out.file = is_user_function(kind) ? "/proc/self/exe" : "";
-        out.category = std::move(category);
-        out.signature.known = true; // without parameters
-        return out;
-    };
-    trace::ProbeSite by_number = place(ProbeKind::syscall, "getpgid");
-    by_number.number = system_call_number("getpgid");
-    REQUIRE(by_number.number > 0);
-    std::vector<trace::ProbeSite> places = {
-        place(ProbeKind::uprobe, "rawbpf_full_form"), place(ProbeKind::uretprobe, "rawbpf_full_form"),
-        place(ProbeKind::tracepoint, "sched_switch", "sched"), place(ProbeKind::raw_tp, "sched_switch"), by_number};
-    if (has_program_type(BPF_PROG_TYPE_TRACING)) { // fentry, fexit: else this kernel has no trampolines
-        places.push_back(place(ProbeKind::fentry, "vfs_read"));
-        places.push_back(place(ProbeKind::fexit, "vfs_read"));
-    }
-    places.push_back(place(ProbeKind::kprobe, "vfs_read"));
-    places.push_back(place(ProbeKind::kretprobe, "vfs_read"));
-    const bool sleepable = probe_attach_type(uapi::BPF_TRACE_UPROBE_MULTI).support == Support::yes;
+    const std::vector<trace::ProbeSite> places = places_of_each_kind();
     const bool counts = !session::why_not_counted();
     for (const Walk &walk : walks()) {
         INFO(walk.name);
@@ -246,32 +272,34 @@ TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, 
         for (const trace::ProbeSite &where : places) {
             if (passed_over(walk, at++)) continue;
             INFO(where.describe());
-            for (const std::string_view how : {"sent", "counted", "groups"}) {
-                const bool counted = how != "sent";
+            for (const bool counted : {false, true}) {
                 if (counted && (!counts || !walk.options.has_bpf_loop)) continue;
-                INFO(how);
-                ProgramOptions options;
-                options.stack = true;
-                options.filters.own_pid = 1;
-                options.cookies = has_feature(Feature::cookie);
-                options.sleepable = !counted && sleepable;
-                options.bpf_loop = walk.options.has_bpf_loop;
-                options.private_stack = is_user_function(where.kind) && has_feature(Feature::private_stack);
-                options.unwind = walk.options;
-                if (counted) options.counting.emplace();
-                if (how == "groups") {
-                    options.mode = Mode::count;
-                    options.aggregate.emplace();
-                    options.aggregate->by = parse_group_keys("comm,stack").value();
-                    options.aggregate->measures = {parse_measure(Measure::Kind::most, "tid").value(),
-                                                   parse_measure(Measure::Kind::log2, "pid").value()};
-                }
-                Result<TraceUnit> made = trace_unit({where}, options, types->get());
-                REQUIRE_MESSAGE(made, made.error().message());
-                Result<ObjectSpec> spec = object_of(made->unit);
-                if (spec && counted) complete_counting_maps(*spec, options.counting->stacks);
-                check_loads(std::move(spec));
+                INFO(counted);
+                check_trace_loads(where, for_trace(where, walk, counted), **types);
             }
+        }
+    }
+}
+
+TEST_CASE("full form: groups by stacks, at every kind of place, by the whole walk") {
+    NEEDS_PROGRAMS();
+    const auto types = kernel_btf();
+    if (!types) SKIP("needs the kernel's BTF");
+    if (const auto why = session::why_not_counted()) SKIP(*why);
+    using namespace trace;
+    for (const Walk &walk : walks()) {
+        if (!walk.whole) continue;
+        INFO(walk.name);
+        for (const trace::ProbeSite &where : places_of_each_kind()) {
+            INFO(where.describe());
+            ProgramOptions options = for_trace(where, walk, true);
+            options.mode = Mode::count;
+            options.aggregate.emplace();
+            options.aggregate->keys = 256; // emulated machines clear memory slowly
+            options.aggregate->by = parse_group_keys("comm,stack,pid").value();
+            options.aggregate->measures = {parse_measure(Measure::Kind::most, "tid").value(),
+                                           parse_measure(Measure::Kind::log2, "pid").value()};
+            check_trace_loads(where, options, **types);
         }
     }
 }
@@ -392,28 +420,29 @@ TEST_CASE("full form: what trace --stack loads") {
 TEST_CASE("full form: what trace --by stack loads") {
     NEEDS_PROGRAMS();
     if (const auto why = session::why_not_counted()) SKIP(*why);
-    for (const char *probe : {"uprobe:/proc/self/exe:rawbpf_full_form", "syscall:getpgid", "vfs_read"})
-        for (const char *measured : {"tid", "duration"}) {
-            CAPTURE(probe);
-            CAPTURE(measured);
-            trace::TraceOptions options;
-            options.probes = {probe};
-            options.program.mode = trace::Mode::count;
-            options.program.stack = true;
-            options.program.aggregate.emplace();
-            options.program.aggregate->by = trace::parse_group_keys("comm,stack,pid").value();
-            options.program.aggregate->measures = {trace::parse_measure(trace::Measure::Kind::log2, measured).value(),
-                                                   trace::parse_measure(trace::Measure::Kind::least, measured).value()};
-            options.unwind = kByTables;
-            options.copies = true;
-            options.stack_counts = 8192;
-            options.match.allow_unwind_risk = true; // nothing throws
-            const auto tracer = trace::Tracer::open(options);
-            if (!tracer && tracer.error().kind == Errc::unsupported) continue; // no such probes here
-            REQUIRE_MESSAGE(tracer, tracer.error().message() << "\n" << tracer.error().log);
-            CHECK((*tracer)->unwinds());
-            CHECK((*tracer)->counting());
-        }
+    for (const auto &[probe, measured] :
+         {std::pair("uprobe:/proc/self/exe:rawbpf_full_form", "tid"), std::pair("syscall:getpgid", "duration")}) {
+        CAPTURE(probe);
+        CAPTURE(measured);
+        trace::TraceOptions options;
+        options.probes = {probe};
+        options.program.mode = trace::Mode::count;
+        options.program.stack = true;
+        options.program.aggregate.emplace();
+        options.program.aggregate->keys = 256;
+        options.program.aggregate->by = trace::parse_group_keys("comm,stack,pid").value();
+        options.program.aggregate->measures = {trace::parse_measure(trace::Measure::Kind::log2, measured).value(),
+                                               trace::parse_measure(trace::Measure::Kind::least, measured).value()};
+        options.unwind = kByTables;
+        options.copies = true;
+        options.stack_counts = 8192;
+        options.match.allow_unwind_risk = true; // nothing throws
+        const auto tracer = trace::Tracer::open(options);
+        if (!tracer && tracer.error().kind == Errc::unsupported) continue; // no such probes here
+        REQUIRE_MESSAGE(tracer, tracer.error().message() << "\n" << tracer.error().log);
+        CHECK((*tracer)->unwinds());
+        CHECK((*tracer)->counting());
+    }
 }
 
 TEST_CASE("full form: what custom loads") {
