@@ -165,7 +165,7 @@ def asm_points_at_mistakes():
     bad(1, "other.asm` can't be read", "asm", written("inc.asm", '.include "other.asm"\n'))
     written("other.asm", "r0 = 7\nexit\n")
     good("asm", path("inc.asm"))
-    bad(2, "either a file or --prog", "disasm")
+    bad(2, "either a file or --id", "disasm")
     bad(1, "7 bytes; an instruction has 8, and the last one lacks 1", "disasm", written("cut.hex", "b7 00 00 00 05 00 00"))
 
 
