@@ -407,7 +407,7 @@ def trace_bad_input():
     bad(1, r"there is no process 4194305", "trace", place, "-p", "4194305")
     bad(1, r"there is no thread 4194305", "trace", place, "--tid", "4194305")
     bad(1, r"\./nonexistent: no such program", "trace", place, "--", "./nonexistent")
-    bad(2, r"'xml' isn't one of text, json, csv, prometheus, chrome, folded, protobuf, svg, top, pprof", "trace", place, "-f", "xml", "--", program)
+    bad(2, r"'xml' isn't one of text, json, csv, prometheus, chrome, protobuf, folded, svg, top, pprof, perf-script, speedscope, firefox", "trace", place, "-f", "xml", "--", program)
     bad(2, r"--graph is only for -f text, not for -f json", "trace", place, "--graph", "--json", "--", program)
     bad(2, r"PROBE is missing", "trace")
     if shutil.which("script"):
