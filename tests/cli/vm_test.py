@@ -47,7 +47,7 @@ def vm_says_what_is_wrong():
     bad(2, r"no kernel is called 6.13; there are: 5.10", "vm", "bundle", "--kernel", "6.13", path("class"))
     assert not os.path.exists(path("class"))
     file = written("guest.exp", LOOP)
-    bad(2, r"--count needs --kernel.*\n.*--kernel", "run", "--count", "instructions", file)
+    bad(2, r"--clock needs --kernel.*\n.*--kernel", "run", "--count", "instructions", file)
     bad(1, r"has no figures to compare", "run", "--kernel", KERNEL, "--repeat", "2", written("unmeasured.exp", "wait 1s\n"))
     bad(1, r"guest_wrong.exp:1:1", "run", "--kernel", KERNEL, written("guest_wrong.exp", "wibble\n"))
     bad(3, r"c_source.exp:1: a guest has no compiler for C\n.*object FILE.bpf.o", "run", "--kernel", KERNEL,
