@@ -3,18 +3,17 @@
 // counters are read. So each firing is in exactly one of them. What else the kernel has to take down waits until all that is
 // told.
 #include "programs/trace/tracer.h"
-#include "programs/session/stack_counting.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 
 #include <fcntl.h>
 #include <linux/bpf.h>
 
 #include "programs/capture/counting_dsl.h"
+#include "programs/trace/choose_counting.h"
 #include "programs/trace/decode.h"
 #include "programs/trace/kernel_offsets.h"
 #include "programs/unwind/kernel_members.h"
@@ -34,7 +33,6 @@
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/namespaces.h"
 #include "runtime/sys/process.h"
-#include "runtime/sys/random.h"
 #include "runtime/sys/runnable.h"
 #include "runtime/sys/uapi.h"
 
@@ -79,16 +77,6 @@ void share_numbers(std::vector<ProbeSite> &places) {
         if (place.kind == ProbeKind::tracepoint && taken.contains(place.number)) place.number = -1;
 }
 
-// Other texts than the thread's name, which is no memory of the user's.
-bool asks_for_texts(const Expression &expression) {
-    const auto is_name = [](const Node &node) { return node.kind == Node::Kind::name && node.text == "comm"; };
-    return std::any_of(expression.nodes.begin(), expression.nodes.end(), [&](const Node &node) {
-        if (node.kind != Node::Kind::binary) return node.kind == Node::Kind::text && expression.nodes.size() == 1;
-        const Node &left = expression.nodes[node.left], &right = expression.nodes[node.right];
-        return (left.kind == Node::Kind::text && !is_name(right)) || (right.kind == Node::Kind::text && !is_name(left));
-    });
-}
-
 // Where the probes of one end of it are.
 std::vector<uint64_t> addresses_of(const ProbeSite &place, bool is_result) {
     if (!place.go_call) return {place.address};
@@ -126,7 +114,6 @@ struct Tracer::State {
     Result<void> find_places();
     Result<void> load_programs();
     void fill_programs();
-    Result<void> choose_counting();
     Result<void> attach_group(const Group &group, std::vector<PassedOverPlace> &failed);
     Result<void> attach_one(const Group &group, const Program &program, uint32_t index, uint64_t address,
                             std::vector<PassedOverPlace> &failed);
@@ -226,7 +213,8 @@ Result<void> Tracer::State::load_programs() {
             program.unwind->copies = options.copies && !probes_returns(places, program);
         }
     }
-    if (options.stack_counts != 0 && program.stack) TRY(choose_counting());
+    if (options.stack_counts != 0 && program.stack)
+        TRY(choose_counting(program, options.stack_counts, options.threads_apart, notes));
     for (;;) {
         made = TRY(trace_unit(places, program, kernel.get()));
         spec = TRY(object_of(made.unit));
@@ -283,35 +271,6 @@ Result<void> Tracer::State::load_programs() {
     for (const Group &group : made.groups)
         for (uint32_t place : group.places)
             if (!group.keeps) (group.is_result ? results : calls)[place] = &group;
-    return {};
-}
-
-// A program that waits isn't waited for when its map is changed for another one (kernel/bpf/syscall.c,
-// maybe_wait_bpf_programs), and nothing is to be read but the texts that a filter asks for.
-Result<void> Tracer::State::choose_counting() {
-    ProgramOptions &program = options.program;
-    const std::optional<Expression> &filter = program.filters.expression;
-    std::optional<std::string> why_not;
-    if (program.filters.most_events)
-        why_not = "--max-events counts events that are sent";
-    else if (program.sleepable && filter && asks_for_texts(*filter))
-        why_not = "the filter reads texts of processes, for which the program may have to wait";
-    if (why_not && !program.aggregate) return {};
-    if (!why_not)
-        if (const std::optional<std::string> why = session::why_not_counted()) why_not = format("that {}", *why);
-    StackCountingOptions counting;
-    counting.stacks = options.stack_counts;
-    counting.by_thread = options.threads_apart;
-    if (!why_not && !sys::random_bytes(std::as_writable_bytes(std::span(&counting.seed, 1))))
-        why_not = "the kernel gave no random number, and the hashes of stacks would be guessable";
-    if (why_not) {
-        if (program.aggregate)
-            return fail(Errc::unsupported, "--by stack: stacks can't be told apart in the kernel: {}", *why_not);
-        notes.push_back(format("stacks are not counted in the kernel: {}", *why_not));
-        return {};
-    }
-    program.counting = counting;
-    program.sleepable = false;
     return {};
 }
 
