@@ -2,34 +2,35 @@
 // both), or from where it was installed. It is as trusted as the executable: whoever can write to that folder needs no module.
 #pragma once
 
-#include <dlfcn.h>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 
 namespace rawbpf::inline v0 {
 
-/// What `entry` of the module `name` returns; it stays, since its classes are in use. `does`: what rawbpf can't do without it.
+/// A loaded module's file, and the function in it that was asked for; nullptr: it has none of that name.
+struct ModuleEntry {
+    std::string path;
+    void *function = nullptr;
+};
+/// The first module `name` that is in one of these folders; it stays loaded. `does`: what rawbpf can't do without it.
+/// Errors: unsupported.
+[[nodiscard]] Result<ModuleEntry> find_module_entry(const std::vector<std::string> &folders, std::string_view name,
+                                                    const char *entry, std::string_view does, const char *hint);
+
+/// What `entry` of the module `name` returns; it stays, since its classes are in use.
 template <class Table> Result<const Table *> load_module(const std::string &folder, std::string_view version,
                                                          std::string_view name, const char *entry, std::string_view does,
                                                          const char *hint) {
-    std::string why;
-    for (const std::string &place : {folder, std::string(RAWBPF_MODULES)}) {
-        const std::string path = format("{}/{}", place, name);
-        void *module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (!module) {
-            const char *error = dlerror();
-            append(why, "{}{}", why.empty() ? "" : "; ", error ? error : path.c_str());
-            continue;
-        }
-        const auto function = reinterpret_cast<const Table *(*)()>(dlsym(module, entry));
-        const Table *table = function ? function() : nullptr;
-        if (!table || version != table->version) return fail(Errc::unsupported, "{} belongs to another version of rawbpf", path);
-        return table;
-    }
-    return Unexpected(make_error(Errc::unsupported, format("rawbpf couldn't load {}, which {}: {}", name, does, why), hint));
+    const ModuleEntry found = TRY(find_module_entry({folder, RAWBPF_MODULES}, name, entry, does, hint));
+    const auto function = reinterpret_cast<const Table *(*)()>(found.function);
+    const Table *table = function ? function() : nullptr;
+    if (!table || version != table->version)
+        return fail(Errc::unsupported, "{} belongs to another version of rawbpf", found.path);
+    return table;
 }
 
 } // namespace rawbpf::inline v0
