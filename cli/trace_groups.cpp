@@ -35,9 +35,11 @@ bool wants_groups(const Arguments &a) { return a.has(option("by")) || has_measur
 
 bool groups_by_stack(const Arguments &a) {
     if (!a.has(option("by"))) return false;
-    const Result<std::vector<trace::GroupKey>> keys = trace::parse_group_keys(a.text(option("by")));
-    return keys && std::any_of(keys->begin(), keys->end(),
-                               [](const trace::GroupKey &key) { return key.kind == trace::GroupKey::Kind::stack; });
+    Result<std::vector<trace::GroupKey>> keys = trace::parse_group_keys(a.text(option("by")));
+    if (!keys) return false;
+    trace::AggregateOptions asked;
+    asked.by = std::move(*keys);
+    return asked.by_stack();
 }
 
 Result<void> check_groups(const Arguments &a) {

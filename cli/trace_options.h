@@ -93,10 +93,8 @@ inline constexpr Option kOptions[] = {
      .kind = Kind::text,
      .argument = "KEYS",
      .help = "put events into groups, in the kernel, by these, separated by commas: comm, pid, tid, uid, gid, cpu, function, "
-             "stack (which "
-             "functions called it), ret, arguments and fields by name or as arg0, pointers followed, or expressions as in "
-             "--filter: comm,arg0,'arg2 / 4096'. "
-             "Goes with --count and the options below",
+             "stack (which functions called it), ret, arguments and fields by name or as arg0, pointers followed, or expressions "
+             "as in --filter: comm,arg0,'arg2 / 4096'. Goes with --count and the options below",
      .section = "Groups"},
     {.name = "sum", .kind = Kind::text, .repeatable = true, .argument = "X", .help = "the sum of X in each group"},
     {.name = "avg", .kind = Kind::text, .repeatable = true, .argument = "X", .help = "the mean of X"},

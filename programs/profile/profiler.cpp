@@ -216,10 +216,7 @@ class Run {
         TRY(following_.tick([this] { (void)read(); }));
         TRY(keep_left_out());
         const uint64_t now = sys::monotonic_ns();
-        if (counting_.on()) {
-            if (const uint64_t remaps = table_.remaps(); remaps != std::exchange(remaps_, remaps)) TRY(counting_.start_anew());
-            TRY(counting_.tick(now));
-        }
+        TRY(counting_.tick(now, table_.remaps()));
         TRY(deliverer_.flush(now));
         if (options_.max_cpu > 0) TRY(keep_within_budget(now));
         if (writer_.waiting() >= kWriteAt) TRY(writer_.flush());
@@ -435,7 +432,7 @@ class Run {
     session::RunLoop loop_;
     uint64_t filtered_here_ = 0; // samples that only we could judge: those of strangers who aren't in the map yet, of other CPUs
     uint64_t backlog_full_ = 0, left_out_rest_ = 0, malformed_ = 0;
-    uint64_t start_ns_ = 0, armed_ns_ = 0, remaps_ = 0;
+    uint64_t start_ns_ = 0, armed_ns_ = 0;
 };
 
 } // namespace

@@ -27,6 +27,7 @@
 #include "programs/session/stack_counting.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <linux/bpf.h>
 
@@ -160,8 +161,9 @@ Result<void> StackCounts::judge(uint64_t now_ns) {
     return end();
 }
 
-Result<void> StackCounts::tick(uint64_t now_ns) {
+Result<void> StackCounts::tick(uint64_t now_ns, uint64_t remaps) {
     if (!outer_) return {};
+    if (remaps != std::exchange(remaps_, remaps)) TRY(start_anew());
     if (!current_) {
         if (now_ns < resume_ns_) return {};
         repeats_ = records_ = 0;

@@ -6,7 +6,7 @@
 //      TRY(counts.start(object, stacks));
 //      ...
 //      counts.met(record.key, &interned);                                 // each record, at its place in time
-//      TRY(counts.tick(now));                                             // now and then
+//      TRY(counts.tick(now, table.remaps()));                             // now and then
 //      ...
 //      TRY(counts.finish());                                              // when no CPU runs the program any more
 #pragma once
@@ -39,8 +39,9 @@ class StackCounts {
     [[nodiscard]] bool on() const { return outer_ != nullptr; }
     /// A record came. `key` 0: it was sent because nothing is counted, or there was no room. nullptr: nobody wants it.
     void met(uint64_t key, const processes::InternedSample *sample);
-    /// Takes what was counted, about once a second; makes room; stops for a while when nearly all stacks are new.
-    [[nodiscard]] Result<void> tick(uint64_t now_ns);
+    /// Takes what was counted, about once a second; makes room; stops for a while when nearly all stacks are new. Starts anew
+    /// when `remaps` (ProcessTable::remaps()) has changed: addresses mean something else.
+    [[nodiscard]] Result<void> tick(uint64_t now_ns, uint64_t remaps);
     /// What was met means something else from here on: takes what was counted and forgets all of it. Every stack's next sample is
     /// sent again. Waits until no CPU counts in the old map any more: some milliseconds.
     [[nodiscard]] Result<void> start_anew();
@@ -75,7 +76,7 @@ class StackCounts {
     std::vector<Known> known_; // of the current map
     processes::IdIndex index_;
     std::unordered_map<uint64_t, uint64_t> early_; // counts of an old map, whose records are still in the rings
-    uint64_t counted_ = 0, pauses_ = 0;
+    uint64_t counted_ = 0, pauses_ = 0, remaps_ = 0;
     uint64_t repeats_ = 0, records_ = 0; // since they were last judged
     uint64_t read_ns_ = 0, resume_ns_ = 0, pause_ns_ = 0;
 };

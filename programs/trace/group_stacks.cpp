@@ -31,11 +31,7 @@ void GroupStacks::add(const Event &event) {
 }
 
 Result<void> GroupStacks::tick(uint64_t now_ns) {
-    if (counts_.on()) {
-        const uint64_t remaps = names_.following().table().remaps();
-        if (remaps != std::exchange(remaps_, remaps)) TRY(counts_.start_anew());
-        TRY(counts_.tick(now_ns));
-    }
+    TRY(counts_.tick(now_ns, names_.following().table().remaps()));
     if (!names_.full()) return {};
     TRY(counts_.start_anew()); // its samples are numbers of the tree
     name_all();

@@ -45,7 +45,6 @@ class GroupStacks {
     std::unordered_map<uint64_t, uint64_t> numbers_;                  ///< hash -> number
     std::map<std::string, uint64_t> known_;                           ///< the frames as text -> number
     std::vector<NamedStack> stacks_;
-    uint64_t remaps_ = 0;
 };
 
 } // namespace rawbpf::inline v0::trace

@@ -53,7 +53,7 @@ class StackCounts {
     Tracer *tracer_ = nullptr;
     session::StackCounts counts_;
     processes::CountTable table_;
-    uint64_t remaps_ = 0, last_ns_ = 0, unreadable_ = 0;
+    uint64_t last_ns_ = 0, unreadable_ = 0;
 };
 
 } // namespace rawbpf::inline v0::trace

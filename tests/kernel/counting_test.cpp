@@ -279,22 +279,22 @@ TEST_CASE("counting: of a count only what is new is taken, also before its recor
     CHECK_FALSE(counts.on());
     REQUIRE(counts.start(*object, 64));
     REQUIRE(counts.on());
-    REQUIRE(counts.tick(kSecond));
+    REQUIRE(counts.tick(kSecond, 0));
     counts.met(11, &one);
     counts.met(13, nullptr);
     REQUIRE(count(11, 5));
     REQUIRE(count(13, 4));
     REQUIRE(count(12, 3)); // its record isn't here yet
-    REQUIRE(counts.tick(kSecond + 1));
+    REQUIRE(counts.tick(kSecond + 1, 0));
     CHECK(shown.empty()); // too soon
-    REQUIRE(counts.tick(2 * kSecond));
+    REQUIRE(counts.tick(2 * kSecond, 0));
     CHECK(shown == std::map<uint32_t, uint64_t>{{0, 4}, {1, 5}});
     REQUIRE(count(11, 7));
     counts.met(12, &two);
-    REQUIRE(counts.tick(3 * kSecond));
+    REQUIRE(counts.tick(3 * kSecond, 0));
     CHECK(shown == std::map<uint32_t, uint64_t>{{0, 4}, {1, 7}, {2, 3}});
     counts.met(11, &three); // another CPU sent it, too: the count is the same one
-    REQUIRE(counts.tick(4 * kSecond));
+    REQUIRE(counts.tick(4 * kSecond, 0));
     CHECK(shown[3] == 0);
 
     REQUIRE(count(11, 9));
@@ -305,17 +305,17 @@ TEST_CASE("counting: of a count only what is new is taken, also before its recor
     counts.met(14, &one);
     counts.met(11, &two);
     CHECK(shown[1] == 13);
-    REQUIRE(counts.tick(6 * kSecond));
+    REQUIRE(counts.tick(6 * kSecond, 0));
     CHECK(shown[2] == 4);
 
     // Nothing but new stacks: it stops, and tries again some seconds later.
     for (uint64_t key = 1000; key < 3000; ++key) counts.met(key, &one);
-    REQUIRE(counts.tick(8 * kSecond));
+    REQUIRE(counts.tick(8 * kSecond, 0));
     CHECK(counts.pauses() == 1);
     CHECK_FALSE(count(11, 1));
-    REQUIRE(counts.tick(10 * kSecond));
+    REQUIRE(counts.tick(10 * kSecond, 0));
     CHECK_FALSE(count(11, 1));
-    REQUIRE(counts.tick(14 * kSecond));
+    REQUIRE(counts.tick(14 * kSecond, 0));
     CHECK(count(11, 8));
     counts.met(11, &two);
     REQUIRE(count(15, 1));
