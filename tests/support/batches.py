@@ -240,7 +240,9 @@ class File:
             return
         if words[0] in ("struct", "class", "enum", "union"):
             rest = [word for word in words[1:] if word not in ("class", "struct")]
-            if rest and rest[0] != ":" and (len(rest) == 1 or rest[1] in (":", "final", "<")):
+            if not rest or rest[0] == ":":
+                return  # without a name; what follows the colon is another's
+            if len(rest) == 1 or rest[1] in (":", "final", "<"):
                 self.own.add(rest[0])
                 return
         # A function's or a variable's name stands before the first of ( = [ { ; outside template arguments.
