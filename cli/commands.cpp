@@ -33,16 +33,21 @@ const Command *find_command(std::span<const std::string_view> words) {
 
 size_t words_of(const Command &command) { return command.name.find(' ') == std::string_view::npos ? 1 : 2; }
 
+std::vector<const Command *> commands_below(std::string_view first) {
+    std::vector<const Command *> below;
+    for (const Command *command : all_commands())
+        if (!command->hidden && words_of(*command) == 2 && command->name.substr(0, command->name.find(' ')) == first)
+            below.push_back(command);
+    return below;
+}
+
 Error unknown_command(std::span<const std::string_view> words) {
     if (std::optional<Error> left_out = left_out_command(words)) return std::move(*left_out);
     std::vector<std::string_view> names, below;
     const std::string_view first = words.empty() ? std::string_view() : words[0];
-    for (const Command *command : all_commands()) {
-        if (command->hidden) continue;
-        names.push_back(command->name);
-        if (words_of(*command) == 2 && command->name.substr(0, command->name.find(' ')) == first)
-            below.push_back(command->name.substr(first.size() + 1));
-    }
+    for (const Command *command : all_commands())
+        if (!command->hidden) names.push_back(command->name);
+    for (const Command *command : commands_below(first)) below.push_back(command->name.substr(first.size() + 1));
     if (!below.empty()) {
         std::string list;
         for (std::string_view word : below) append(list, "{}{} {}", list.empty() ? "" : ", ", first, word);
@@ -112,6 +117,9 @@ int run(std::span<const std::string_view> words) {
     if (first == "--help" || first == "-h") return print(help_text(all_commands(), color_wanted("auto", 1)));
     const Command *command = first == "--version" || first == "-V" ? &kVersion : find_command(words);
     if (!command) {
+        if (words.size() == 2 && (words[1] == "--help" || words[1] == "-h"))
+            if (const std::vector<const Command *> below = commands_below(first); !below.empty())
+                return print(help_text(first, below, color_wanted("auto", 1)));
         if (!first.starts_with('-')) return complain_unknown("rawbpf", words);
         return complain("rawbpf",
                         make_error(Errc::invalid_argument, format("there is no command before the option {}", first),

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "cli/options.h"
 #include "cli/parts.h"
@@ -28,6 +29,8 @@ extern const Command kAttr, kNew, kVm, kVmBundle, kDoctor, kCompletion, kHelp, k
 [[nodiscard]] const Command *find_command(std::span<const std::string_view> words);
 /// How many words its name has: 1 or 2.
 [[nodiscard]] size_t words_of(const Command &command);
+/// Those with this first word of two, without the hidden ones; empty where none is in this build.
+[[nodiscard]] std::vector<const Command *> commands_below(std::string_view first);
 
 /// What to say of a command that this build leaves out; nothing if the line's first words name no such command.
 [[nodiscard]] std::optional<Error> left_out_command(std::span<const std::string_view> words);

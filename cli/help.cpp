@@ -114,6 +114,14 @@ std::string help_text(const Topic &topic, bool bold) {
     return out;
 }
 
+std::string help_text(std::string_view group, std::span<const Command *const> commands, bool bold) {
+    std::string out =
+        format("{}  rawbpf {} COMMAND [OPTION]... [ARGUMENT]...\n\n{}", heading("Usage", bold), group, heading("Commands", bold));
+    for (const Command *command : commands) append(out, "  {:<14}{}\n", command->name, wrapped(command->summary, kWidth, 16));
+    append(out, "\nrawbpf {} COMMAND --help explains a command.\n", group);
+    return out;
+}
+
 std::string help_text(std::span<const Command *const> commands, bool bold) {
     std::string out = "rawbpf: eBPF tools that call bpf(2) directly\n\n";
     append(out, "{}  rawbpf COMMAND [OPTION]... [ARGUMENT]... [-- COMMAND [ARG]...]\n\n{}", heading("Usage", bold),

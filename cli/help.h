@@ -18,6 +18,8 @@ namespace rawbpf::inline v0::cli {
 [[nodiscard]] std::string help_text(const Command &command, bool bold = false);
 /// What `rawbpf --help` prints.
 [[nodiscard]] std::string help_text(std::span<const Command *const> commands, bool bold = false);
+/// Of the commands with this first word, such as "map".
+[[nodiscard]] std::string help_text(std::string_view group, std::span<const Command *const> commands, bool bold = false);
 
 /// rawbpf-COMMAND.1 in roff (the man macros of groff and mandoc).
 [[nodiscard]] std::string man_page(const Command &command);

@@ -1,4 +1,6 @@
 // `rawbpf help [COMMAND]`: the same text as --help, for those who look for it there.
+#include <vector>
+
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/help.h"
@@ -12,6 +14,9 @@ int run_help(const Arguments &arguments) {
     if (arguments.operands().empty()) return print(help_text(all_commands(), bold));
     if (const Topic *topic = find_topic(arguments.operands())) return print(help_text(*topic, bold));
     if (const Command *command = find_command(arguments.operands())) return print(help_text(*command, bold));
+    if (arguments.operands().size() == 1)
+        if (const std::vector<const Command *> below = commands_below(arguments.operands()[0]); !below.empty())
+            return print(help_text(arguments.operands()[0], below, bold));
     return complain_unknown("rawbpf help", arguments.operands());
 }
 

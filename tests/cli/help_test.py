@@ -22,6 +22,19 @@ def version_and_help():
 
 
 @test
+def a_first_word_of_two_lists_what_follows_it():
+    listed = good("--help").out.split("Commands")[1].split("Exit status")[0]
+    names = re.findall(r"^  (\w+ \w+) ", listed, re.M)
+    alone = set(re.findall(r"^  (\w+)  ", listed, re.M))
+    groups = {name.split()[0] for name in names} - alone
+    assert groups >= {"btf", "map", "prog"}, groups
+    for group in groups:
+        text = good(group, "--help").out
+        assert text == good("help", group).out == good(group, "-h").out, group
+        assert re.findall(r"^  (\w+ \w+) ", text.split("Commands")[1], re.M) == [n for n in names if n.split()[0] == group], text
+
+
+@test
 def unknown_words_are_answered_with_the_nearest():
     bad(2, r"--freq", "profile", "--frq", "99")
     bad(2, r"profile", "profil")
