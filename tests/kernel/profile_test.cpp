@@ -15,6 +15,7 @@
 #include "runtime/sys/bpf.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/process.h"
+#include "tests/kernel/plain_only.h"
 #include "tests/kernel/profile_run.h"
 #include "tests/kernel/profile_workload.h"
 #include "tests/support/fds.h"
@@ -102,6 +103,7 @@ struct Look : Sink {
 } // namespace
 
 TEST_CASE("profile: 75 % and 25 %, with the program in C and with the DSL's") {
+    PLAIN_ONLY();
     int ran = 0;
     const std::optional<ObjectSpec> in_c = test::profile_in_c();
     for (const ObjectSpec *program : {in_c ? &*in_c : nullptr, static_cast<const ObjectSpec *>(nullptr)}) {
@@ -157,6 +159,7 @@ TEST_CASE("profile: processes of 20 ms keep their names") {
 }
 
 TEST_CASE("profile: many that work for a moment each are seen as often as one that works as long") {
+    PLAIN_ONLY();
     // 600 ms of CPU time each at 199 Hz: some 119 samples, with a deviation of 11. No thread or child lives through a period. Not
     // many more either: they take a moment more than 2 ms each, and on an emulated machine that moment is long, but never can
     // there be more samples than ticks of the clock.

@@ -8,6 +8,8 @@
 
 #include <string>
 
+// An assertion is a call then, without a handler of exceptions of its own: a tenth less to compile.
+#define DOCTEST_CONFIG_SUPER_FAST_ASSERTS
 #include <doctest/doctest.h>
 
 namespace rawbpf::test {

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <time.h>
 
-#include <doctest/doctest.h>
+#include "tests/support/test.h"
 
 #include "programs/render/text.h"
 #include "runtime/base/calendar.h"

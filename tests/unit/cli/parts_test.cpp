@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include <doctest/doctest.h>
+#include "tests/support/test.h"
 
 #include "cli/commands.h"
 
