@@ -95,18 +95,21 @@ std::string plain_name(std::string_view path) {
     return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
 
-/// The text of one instruction, with the names that its references give.
-class Line {
+/// Instructions, with the names that their references give.
+class Lister {
   public:
-    Line(const Function &function, PrintStyle style) : function_(function), style_(style) {}
+    Lister(const Function &function, PrintStyle style) : function_(function), style_(style) {}
 
     /// References come in the order of the instructions: call this for each, in order.
-    void append(std::string &out, size_t i, std::string_view label) {
+    ListedInsn take(size_t i, std::string_view target) {
         const std::span<const Insn> at = std::span<const Insn>(function_.insns).subspan(i);
-        const size_t slots = slots_at(at, 0), start = out.rfind('\n') + 1;
-        std::string comment = i < function_.notes.size() ? function_.notes[i] : std::string(), symbol;
+        const size_t slots = slots_at(at, 0);
+        ListedInsn listed{
+            .insn = static_cast<uint32_t>(i), .slots = static_cast<uint32_t>(slots), .label = {}, .text = {}, .comment = {}};
+        std::string &out = listed.text, &comment = listed.comment, symbol;
+        if (i < function_.notes.size()) comment = function_.notes[i];
         PrintNames names;
-        names.target = label;
+        names.target = target;
         if (at[0].code == 0x85 && at[0].src == 0)
             if (const HelperInfo *helper = find_helper(int64_t{at[0].imm}))
                 names.call = symbol = "bpf_" + std::string(helper->name);
@@ -135,10 +138,7 @@ class Line {
             if (slots == 2) out += ", " + hex(uint64_t{static_cast<uint32_t>(at[1].imm)} << 32);
             comment += (comment.empty() ? "" : "; ") + (find_form(insn) ? rawbpf::print(at, style_) : "no instruction");
         }
-        if (comment.empty()) return;
-        constexpr size_t kCommentColumn = 48;
-        if (out.size() - start < kCommentColumn - 1) out.append(kCommentColumn - 1 - (out.size() - start), ' ');
-        out += " # " + one_line(comment);
+        return listed;
     }
 
   private:
@@ -175,7 +175,7 @@ std::string plain_symbol(std::string_view name) {
     return out;
 }
 
-std::string print(const Function &function, PrintStyle style) {
+std::vector<ListedInsn> list(const Function &function, PrintStyle style) {
     const std::span<const Insn> insns(function.insns);
 
     std::vector<size_t> targets;
@@ -200,44 +200,58 @@ std::string print(const Function &function, PrintStyle style) {
         return found == targets.end() || *found != index ? std::string() : prefix + std::to_string(found - targets.begin() + 1);
     };
 
+    std::vector<ListedInsn> out;
+    Lister lister(function, style);
+    for (size_t i = 0; i < insns.size(); i += out.back().slots) {
+        std::string target;
+        if (int64_t to = jump_target(insns, i); to >= 0 && static_cast<uint64_t>(to) < insns.size())
+            target = label(static_cast<size_t>(to));
+        out.push_back(lister.take(i, target));
+        out.back().label = label(i);
+    }
+    return out;
+}
+
+std::string print(const Function &function, PrintStyle style) {
     std::string out = function.section.empty()
                           ? ".function " + plain_symbol(function.name) +
                                 (function.global ? " global " + std::to_string(function.arguments) : "") +
                                 (function.pointed != 0 ? " " + std::to_string(function.pointed) : "") + "\n"
                           : ".program " + plain_symbol(function.name) + " " + quoted(function.section) + "\n";
-    Line line(function, style);
     size_t at_line = 0;
-    for (size_t i = 0; i < insns.size();) {
-        if (std::string name = label(i); !name.empty()) out += name + ":\n";
-        for (; at_line < function.lines.size() && function.lines[at_line].insn <= i; ++at_line)
+    for (const ListedInsn &listed : list(function, style)) {
+        if (!listed.label.empty()) out += listed.label + ":\n";
+        for (; at_line < function.lines.size() && function.lines[at_line].insn <= listed.insn; ++at_line)
             if (style.locations) {
                 const SourceLine &at = function.lines[at_line];
                 out += "    # " + plain_name(at.file) + ":" + std::to_string(at.line);
                 if (!at.text.empty()) out += ": " + one_line(at.text);
                 out += "\n";
             }
-        std::string target;
-        if (int64_t to = jump_target(insns, i); to >= 0 && static_cast<uint64_t>(to) < insns.size())
-            target = label(static_cast<size_t>(to));
+        const size_t start = out.size();
         out += "    ";
         if (style.numbers || style.bytes) {
-            std::string index = std::to_string(i);
+            std::string index = std::to_string(listed.insn);
             out.insert(out.size() - 4, std::string(index.size() < 6 ? 6 - index.size() : 0, ' ') + index + ":");
             out.resize(out.size() - 2);
         }
         if (style.bytes) {
             uint8_t raw[16];
-            const size_t length = slots_at(insns, i) * 8;
-            std::memcpy(raw, &insns[i], length);
+            const size_t length = listed.slots * 8;
+            std::memcpy(raw, &function.insns[listed.insn], length);
             for (size_t b = 0; b < length; ++b) {
                 out += "0123456789abcdef"[raw[b] >> 4];
                 out += "0123456789abcdef"[raw[b] & 15];
                 out += b + 1 < length ? ' ' : '\t';
             }
         }
-        line.append(out, i, target);
+        out += listed.text;
+        if (!listed.comment.empty()) {
+            constexpr size_t kCommentColumn = 48;
+            if (out.size() - start < kCommentColumn - 1) out.append(kCommentColumn - 1 - (out.size() - start), ' ');
+            out += " # " + one_line(listed.comment);
+        }
         out += "\n";
-        i += slots_at(insns, i);
     }
     return out;
 }

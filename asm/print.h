@@ -5,9 +5,11 @@
 //      conformance    add %r1, 5    jeq %r0, 0, +3           stxw [%r10-4], %r6             as the conformance suite and ubpf do
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "asm/insn.h"
 #include "asm/unit.h"
@@ -49,6 +51,17 @@ void append_insn(std::string &out, std::span<const Insn> at, PrintStyle style = 
 /// what the assembler refuses on purpose: r10 written, r11 to r15, shifts by the width, divisions by a constant zero. False for
 /// an empty span.
 [[nodiscard]] bool assembles(std::span<const Insn> at);
+
+/// An instruction of a listing.
+struct ListedInsn {
+    uint32_t insn = 0;   ///< its index in Function::insns
+    uint32_t slots = 1;  ///< 2: ld_imm64
+    std::string label;   ///< "L3"; empty: no jump goes here
+    std::string text;    ///< with the names that its references give
+    std::string comment; ///< its note, and what bytes say that are no instruction; empty: nothing
+};
+/// The instructions of a function, in order. Of `style` the dialect and `hex` count.
+[[nodiscard]] std::vector<ListedInsn> list(const Function &function, PrintStyle style = {});
 
 /// A function as a listing: one instruction a line with the names that its references give (maps, functions, helpers), labels
 /// "L3:" where jumps go, and its notes as comments.

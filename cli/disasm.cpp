@@ -4,6 +4,8 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
+#include "cli/object_file.h"
+#include "programs/inspect/instructions_json.h"
 #include "programs/inspect/loaded_program.h"
 #include "runtime/base/fail.h"
 
@@ -29,6 +31,8 @@ constexpr Option kOptions[] = {
      .argument = "FORMAT",
      .help = "the graph of basic blocks, for Graphviz",
      .choices = "dot"},
+    format_option("text", "text json"),
+    kJsonOption,
     kOutputOption,
     {.name = "id",
      .kind = Kind::count,
@@ -45,6 +49,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 constexpr Example kExamples[] = {
     {"rawbpf disasm prog.bpf.o --source", "every program of an object, with the lines of C"},
     {"sudo rawbpf disasm --id 42 --dialect kernel", "a loaded program as the kernel runs it"},
+    {"rawbpf disasm --json prog.bpf.o", "a JSON line an instruction, with its bytes, text and line of C"},
     {"rawbpf disasm --cfg dot prog.bpf.o | dot -Tsvg > prog.svg", "its control flow as a picture"},
     {"echo b7 00 00 00 05 00 00 00 95 00 00 00 00 00 00 00 | rawbpf disasm -", "a few bytes"},
 };
@@ -58,6 +63,9 @@ Result<Unit> input(const Arguments &a) {
 int run_disasm(const Arguments &a) {
     if (a.has(option("id")) == !a.operands().empty())
         return complain(kWho, make_error(Errc::invalid_argument, "either a file or --id ID, one of them", ""), 2);
+    const bool json = a.text(option("format")) == "json";
+    if (json && a.has(option("cfg")))
+        return complain(kWho, make_error(Errc::invalid_argument, "--cfg dot isn't JSON: give one of them", ""), 2);
     Result<Unit> unit = input(a);
     if (!unit) return complain(kWho, unit.error());
     PrintStyle style;
@@ -66,6 +74,11 @@ int run_disasm(const Arguments &a) {
     style.locations = a.has(option("source"));
     style.bytes = a.has(option("bytes"));
     style.hex = a.has(option("hex"));
+    if (json) {
+        std::string text;
+        append_json_header(text, a);
+        return write_result(kWho, a.text(option("output")), text + inspect::instructions_json(*unit, style));
+    }
     // Comments have lines of the source and the file's name in them; names and strings of the text itself are ASCII.
     return write_result(kWho, a.text(option("output")),
                         printable_lines(a.has(option("cfg")) ? print_graph(*unit, style) : print(*unit, style)));

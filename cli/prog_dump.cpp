@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/object_file.h"
 #include "cli/waiting.h"
+#include "programs/inspect/instructions_json.h"
 #include "programs/inspect/loaded_program.h"
 #include "programs/inspect/machine_code.h"
 #include "programs/render/text.h"
@@ -48,9 +49,10 @@ constexpr Option kOptions[] = {
      .letter = 'f',
      .kind = Kind::choice,
      .argument = "FORMAT",
-     .help = "text; the bytes themselves for a disassembler (binary); --profile: text or json",
+     .help = "text; JSON lines (json); the bytes themselves for a disassembler (binary), not with --profile",
      .fallback = "text",
      .choices = "text binary json"},
+    kJsonOption,
     kOutputOption,
     syscalls_option(false),
 };
@@ -96,16 +98,20 @@ Result<std::string> profile(const Arguments &a, int program) {
 
 Result<std::string> answer(const Arguments &a) {
     const Fd program = TRY(find_object(sys::ObjectKind::program, std::string(a.operands()[0])));
-    const bool binary = a.text(option("format")) == "binary";
+    const bool binary = a.text(option("format")) == "binary", json = a.text(option("format")) == "json";
+    std::string header;
+    if (json) append_json_header(header, a);
     if (a.has(option("profile"))) return profile(a, program.get());
     if (a.has(option("machine"))) {
         const std::vector<inspect::MachineFunction> functions = TRY(inspect::machine_code(program.get()));
+        if (json) return header + inspect::machine_json(functions);
         if (!binary) return inspect::machine_text(functions, a.has(option("source")));
         std::string out;
         for (const inspect::MachineFunction &function : functions) out += as_text(function.code);
         return out;
     }
     const Unit unit = TRY(inspect::loaded_program(TRY(sys::prog_info(program.get())).id));
+    if (json) return header + inspect::instructions_json(unit);
     if (binary) {
         std::string out;
         for (const Function &function : unit.functions)
@@ -119,11 +125,9 @@ Result<std::string> answer(const Arguments &a) {
 }
 
 int run_dump(const Arguments &a) {
-    const std::string_view as = a.text(option("format"));
-    if (a.has(option("profile")) ? as == "binary" : as == "json")
-        return complain(
-            kWho, make_error(Errc::invalid_argument, format("-f {} isn't {} --profile", as, as == "json" ? "without" : "for")),
-            2);
+    if (a.has(option("profile")) && a.text(option("format")) == "binary")
+        return complain(kWho, make_error(Errc::invalid_argument, "-f binary isn't for --profile", "it has -f text and -f json"),
+                        2);
     const Result<std::string> text = answer(a);
     return text ? write_result(kWho, a.text(option("output")), *text) : complain(kWho, text.error());
 }

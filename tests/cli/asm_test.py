@@ -1,11 +1,13 @@
 """rawbpf asm and disasm: objects made of text, and text of objects."""
 import json
 import os
+import re
 import shutil
 
 from harness import *
 from bpf_objects import VMLINUX
 from instructions import engines
+from kernel_objects import json_rows
 
 ASM = """.license "GPL"
 .struct event
@@ -179,3 +181,12 @@ def disasm_is_read_back_to_the_same_bytes():
         assert good("asm", "--hex", written("b.asm", body)).out == first, shown
     assert good("asm", "--hex", written("b.asm", good("disasm", "-", "--bytes", input=first.encode()).out)).out == first
     assert good("disasm", path("a.asm"), "--cfg", "dot").out.startswith("digraph")
+    rows = json_rows(RB, "disasm", "--json", path("a.asm"))
+    insns = [r for r in rows if r["type"] == "instruction"]
+    assert rows[0]["type"] == "function" and {r["function"] for r in insns} == {r["name"] for r in rows if r["type"] == "function"}
+    # Labels, texts and comments are the listing's; the bytes are those of --bytes.
+    listing = good("disasm", path("a.asm"), "--bytes").out
+    for r in insns:
+        assert re.search(rf"^ *{r['index']}: +{' '.join(re.findall('..', r['bytes']))}\t{re.escape(r['text'])}( *# |$)", listing, re.M), (r, listing)
+        assert r["label"] is None or f"\n{r['label']}:\n" in listing, r
+    bad(2, "--cfg dot isn't JSON", "disasm", "--json", path("a.asm"), "--cfg", "dot")

@@ -200,7 +200,6 @@ again:
         assert re.match(r"busy at 0x[0-9a-f]+: \d+ bytes, [\d,]+ samples, 100.0 %\n", text.out), text.out
         assert re.search(r"of [\d,]+ samples of the kernel were in the program", text.err), text.err
         bad(2, r"-f binary isn't for --profile", "prog", "dump", f"{folder}/busy", "--profile", "-f", "binary")
-        bad(2, r"-f json isn't without --profile", "prog", "dump", f"{folder}/busy", "-f", "json")
         bad(2, r"--machine.*--profile|--profile.*--machine", "prog", "dump", f"{folder}/busy", "--profile", "--machine")
     finally:
         shutil.rmtree(folder)

@@ -95,7 +95,7 @@ def custom_traces_in_other_tools_formats():
     assert len(re.findall(r"^\t *[0-9a-f]+ report_trace\+0x0 \(.*/reporter\)\n\t *[0-9a-f]+ main\+", perf, re.M)) == 5, perf
     bad(2, "--weight is for -f folded, svg and top, not pprof", "custom", target, "-f", "pprof", "--weight", "context", "--", path("reporter"))
     bad(2, "pproff", "custom", target, "-f", "pproff", "--", path("reporter"))
-    if shutil.which("protoc") and " no gzip" not in good("--version").out:
+    if shutil.which("protoc") and not lacks("gzip"):
         for options in ((), ("--off-cpu",)):
             shown("pprof", "-o", path("custom.pb.gz"), *options)
             p = decoded_pprof("custom.pb.gz")

@@ -7,7 +7,7 @@ from harness import *
 
 def needs_lines():
     """Skips where this build has no debug info's reader; the program whose lines the tests know, with debug info."""
-    if "no lines (libdw)" in good("--version").out:
+    if lacks("lines (libdw)"):
         raise Skip("this build was made without libdw")
     if not os.path.exists(path("draw")):
         with open(path("draw.cpp"), "w") as f:

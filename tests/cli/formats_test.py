@@ -66,7 +66,7 @@ def collapsed(text):
 def pprof_is_what_protoc_reads():
     if not shutil.which("protoc"):
         raise Skip("needs protoc (protobuf-compiler)")
-    if " no gzip" in good("--version").out:
+    if lacks("gzip"):
         raise Skip("this build doesn't compress (zlib)")
     good("profile", "--freq", "499", "--record", path("pp.rec"), "--", SPLIT, "1")
     good("report", path("pp.rec"), "-q", "-f", "pprof", "-o", path("pp.gz"))

@@ -66,6 +66,11 @@ def as_nobody(*words):
     return Run(p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace"))
 
 
+def lacks(feature):
+    """Whether this build was made without it: "gzip", "debuginfod", "lines (libdw)"."""
+    return f"no {feature}" in good("version", "-v").out
+
+
 def good(*args, **kw):
     r = run(*args, **kw)
     assert r.code == 0, f"{' '.join(args)}: exit {r.code}: {r.err[-800:]}"

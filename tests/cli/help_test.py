@@ -5,12 +5,18 @@ import shutil
 import subprocess
 
 from harness import *
+from kernel_objects import json_rows
 from workloads import SPLIT
 
 
 @test
 def version_and_help():
     assert re.match(r"rawbpf \d+\.\d+", good("--version").out)
+    (version,) = json_rows(RB, "version", "--json")
+    assert good("--version").out == f"rawbpf {version['version']}\n"
+    plain = good("version", "-v").out.splitlines()[1].split(", ")
+    assert version["has"] == [f.split(" (")[0] for f in plain if not f.startswith("no ")], (version, plain)
+    assert version["lacks"] == [f[3:].split(" (")[0] for f in plain if f.startswith("no ")], (version, plain)
     top = good("--help").out
     assert "profile" in top and "report" in top
     text = good("profile", "--help").out

@@ -71,7 +71,7 @@ def lines_say_what_is_missing():
 @test
 def debug_files_from_a_server():
     draw = needs_lines()
-    if "no debuginfod" in good("--version").out:
+    if lacks("debuginfod"):
         raise Skip("this build was made without libdebuginfod")
     site = path("site")
     folder = os.path.join(site, "buildid", build_id(draw))

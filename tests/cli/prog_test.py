@@ -117,6 +117,15 @@ def prog_dump_has_the_bytes_that_bpftool_has():
         text = good("prog", "dump", p.filter).out
         assert "r1 = passed ll" in text and "exit" in text, text
         assert text == good("disasm", "--prog", str(json_rows(RB, "prog", "show", "--json", p.filter)[0]["id"])).out
+        rows = json_rows(RB, "prog", "dump", "--json", p.filter)
+        with open(path("translated.bin"), "rb") as whole:
+            assert bytes.fromhex("".join(r["bytes"] for r in rows if r["type"] == "instruction")) == whole.read()
+        assert [r["text"] for r in rows if r["type"] == "instruction" and r["text"] in text], rows
+        if os.path.exists(path("machine.bin")):
+            rows = json_rows(RB, "prog", "dump", "--json", "--machine", p.filter)
+            with open(path("machine.bin"), "rb") as whole:
+                assert bytes.fromhex("".join(r["code"] for r in rows if r["type"] == "machine_function")) == whole.read()
+        bad(2, r"-f binary isn't for --profile", "prog", "dump", "--profile", "-f", "binary", p.filter)
         good("prog", "pin", p.filter, f"{p.folder}/again")
         assert good("prog", "dump", f"{p.folder}/again").out == text
         bad(1, r"pinning it at /proc/x", "prog", "pin", p.filter, "/proc/x")
