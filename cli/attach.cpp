@@ -108,6 +108,7 @@ const Command kAttach{
     .operand = "ID|NAME|PIN PLACE",
     .least_operands = 2,
     .most_operands = 2,
+    .operand_kind = "programs",
     .run = run_attach,
 };
 

@@ -89,6 +89,7 @@ constexpr Row kRows[] = {
     row("help", kHelp),
     row("version", kVersion),
     row("man", kMan),
+    row("words", kWords),
 };
 
 } // namespace

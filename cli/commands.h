@@ -19,7 +19,7 @@ extern const Command kTop, kProgList, kProgShow, kProgDump, kProgRun, kProgPin, 
     kMapSet, kMapDelete, kMapPin, kNetList, kLinkList, kLinkShow, kBtfList, kBtfShow;
 extern const Command kBtfDump, kBtfMin, kGenSkeleton;
 extern const Command kAsm, kDisasm, kEncode, kDecode, kIsa, kHelper;
-extern const Command kAttr, kNew, kVm, kVmBundle, kDoctor, kCompletion, kHelp, kVersion, kMan;
+extern const Command kAttr, kNew, kVm, kVmBundle, kDoctor, kCompletion, kWords, kHelp, kVersion, kMan;
 
 /// This build's, in the order in which help lists them (command_list.cpp).
 [[nodiscard]] std::span<const Command *const> all_commands();

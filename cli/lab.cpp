@@ -48,11 +48,9 @@ constexpr Example kCheckExamples[] = {
     {"rawbpf lab check --json first", "the same for a grader; the status is 0 or 4"},
 };
 
-// Installed, or those of the source tree that this was built in.
 Result<std::vector<lab::Lesson>> lessons(const Arguments &a) {
     if (a.has(kLessonsId)) return lab::all_lessons({std::string(a.text(kLessonsId)) + "/"});
-    const std::string own = own_folder();
-    return lab::all_lessons({own + "/../share/rawbpf/lessons/", own + "/../programs/labs/lessons/"});
+    return lab::all_lessons(lesson_folders());
 }
 
 int run_list(const Arguments &a) {
@@ -238,6 +236,7 @@ const Command kLabStart{
     .operand = "LESSON DIR",
     .least_operands = 2,
     .most_operands = 2,
+    .operand_kind = "lessons",
     .run = run_start,
 };
 

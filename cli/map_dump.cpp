@@ -55,6 +55,7 @@ const Command kMapDump{
     .operand = "ID|NAME|PIN",
     .least_operands = 1,
     .most_operands = 1,
+    .operand_kind = "maps",
     .run = run_dump,
 };
 

@@ -112,6 +112,7 @@ const Command kMapGet{
     .operand = "MAP KEY",
     .least_operands = 2,
     .most_operands = 2,
+    .operand_kind = "maps",
     .run = run_get,
 };
 
@@ -126,6 +127,7 @@ const Command kMapSet{
     .operand = "MAP KEY VALUE",
     .least_operands = 2,
     .most_operands = 3,
+    .operand_kind = "maps",
     .run = run_silent<set>,
 };
 
@@ -139,6 +141,7 @@ const Command kMapDelete{
     .operand = "MAP KEY",
     .least_operands = 2,
     .most_operands = 2,
+    .operand_kind = "maps",
     .run = run_silent<erase>,
 };
 
@@ -152,6 +155,7 @@ const Command kMapPin{
     .operand = "MAP PATH",
     .least_operands = 2,
     .most_operands = 2,
+    .operand_kind = "maps",
     .run = run_silent<pin>,
 };
 

@@ -91,6 +91,7 @@ const Command kMapWatch{
     .operand = "ID|NAME|PIN",
     .least_operands = 1,
     .most_operands = 1,
+    .operand_kind = "maps",
     .run = run_watch,
 };
 

@@ -67,6 +67,8 @@ struct Command {
     size_t least_operands = 0, most_operands = 0;
     std::string_view operand_choices = {}; ///< separated by spaces; empty: anything
     bool operand_is_file = false;
+    /// `rawbpf words KIND PREFIX` lists what the first operand may be: "programs", "probes". Completions ask it.
+    std::string_view operand_kind = {};
     bool workload = false;                   ///< takes `-- COMMAND [ARG]...`
     bool hidden = false;                     ///< not in the list of commands
     int (*run)(const Arguments &) = nullptr; ///< returns the exit status

@@ -13,4 +13,9 @@ std::string own_folder() {
     return path.substr(0, path.rfind('/'));
 }
 
+std::vector<std::string> lesson_folders() {
+    const std::string own = own_folder();
+    return {own + "/../share/rawbpf/lessons/", own + "/../programs/labs/lessons/"};
+}
+
 } // namespace rawbpf::inline v0::cli

@@ -160,6 +160,7 @@ const Command kProgDump{
     .operand = "ID|NAME|PIN",
     .least_operands = 1,
     .most_operands = 1,
+    .operand_kind = "programs",
     .run = run_dump,
 };
 
@@ -173,6 +174,7 @@ const Command kProgPin{
     .operand = "PROGRAM PATH",
     .least_operands = 2,
     .most_operands = 2,
+    .operand_kind = "programs",
     .run = run_pin,
 };
 

@@ -111,6 +111,7 @@ const Command kProgRun{
     .operand = "ID|NAME|PIN",
     .least_operands = 1,
     .most_operands = 1,
+    .operand_kind = "programs",
     .run = run_prog,
 };
 

@@ -147,6 +147,7 @@ const Command kProgShow{
     .examples = kProgShowExamples,
     .operand = "ID|NAME|PIN",
     .most_operands = 1000,
+    .operand_kind = "programs",
     .run = run_running<ObjectKind::program, true>,
 };
 
@@ -167,6 +168,7 @@ const Command kMapShow{
     .examples = kMapShowExamples,
     .operand = "ID|NAME|PIN",
     .most_operands = 1000,
+    .operand_kind = "maps",
     .run = run_running<ObjectKind::map, true>,
 };
 
@@ -191,6 +193,7 @@ const Command kLinkShow{
     .examples = kLinkShowExamples,
     .operand = "ID|PIN",
     .most_operands = 1000,
+    .operand_kind = "links",
     .run = run_running<ObjectKind::link, true>,
 };
 
@@ -215,6 +218,7 @@ const Command kBtfShow{
     .examples = kBtfShowExamples,
     .operand = "ID|NAME",
     .most_operands = 1000,
+    .operand_kind = "btf",
     .run = run_running<ObjectKind::btf, true>,
 };
 

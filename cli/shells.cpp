@@ -75,11 +75,23 @@ std::string_view bash_values(Kind kind) {
     }
 }
 
+// What rawbpf itself has to be asked. To bash a colon separates words, so it replaces only what stands behind the last one.
+constexpr std::string_view kBashWords =
+    "_rawbpf_words() {\n"
+    "  local whole=${COMP_LINE:0:COMP_POINT}\n"
+    "  whole=${whole##*[[:space:]]}\n"
+    "  mapfile -t COMPREPLY < <(\"${COMP_WORDS[0]}\" words \"$1\" \"$whole\" 2>/dev/null)\n"
+    "  [[ $COMP_WORDBREAKS != *:* || $whole != *:* ]] || COMPREPLY=(\"${COMPREPLY[@]#\"${whole%:*}:\"}\")\n"
+    "  [[ ${COMPREPLY[0]} != *[:/] ]] || compopt -o nospace 2>/dev/null\n"
+    "}\n";
+
 std::string bash(Commands commands) {
-    std::string out = "# bash completion for rawbpf\n_rawbpf() {\n"
-                      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} i\n"
-                      "  COMPREPLY=()\n"
-                      "  if [ \"$COMP_CWORD\" = 1 ]; then\n";
+    std::string out = "# bash completion for rawbpf\n";
+    out += kBashWords;
+    out += "_rawbpf() {\n"
+           "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} i\n"
+           "  COMPREPLY=()\n"
+           "  if [ \"$COMP_CWORD\" = 1 ]; then\n";
     append(out, "    COMPREPLY=($(compgen -W '{} --help --version' -- \"$cur\"))\n    return\n  fi\n",
            joined(first_words(commands)));
     for (std::string_view first : first_words(commands)) {
@@ -117,6 +129,8 @@ std::string bash(Commands commands) {
                command->workload ? " --" : "");
         if (const std::string choices = operand_words(commands, *command); !choices.empty())
             append(out, "    *) COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n", choices);
+        else if (!command->operand_kind.empty())
+            append(out, "    *) _rawbpf_words {} ;;\n", command->operand_kind);
         else if (command->operand_is_file)
             append(out, "    *) {} ;;\n", bash_values(Kind::file));
         out += "    esac ;;\n";
@@ -203,6 +217,9 @@ std::string zsh(Commands commands) {
         }
         if (const std::string choices = operand_words(commands, *command); !choices.empty())
             append(out, "        '1:{}:({})' ;;\n", zsh_text(command->operand), choices);
+        else if (!command->operand_kind.empty())
+            append(out, "        '1:{}:{{compadd -S \"\" -- ${{(f)\"$(rawbpf words {} \"$PREFIX\" 2>/dev/null)\"}}}}' ;;\n",
+                   zsh_text(command->operand), command->operand_kind);
         else if (command->operand_is_file)
             append(out, "        '1:{}:_files' ;;\n", zsh_text(command->operand));
         else
@@ -266,6 +283,8 @@ std::string fish(Commands commands) {
         }
         if (const std::string choices = operand_words(commands, *command); !choices.empty())
             append(out, "{} -a '{}'\n", when, choices);
+        if (!command->operand_kind.empty())
+            append(out, "{} -a '(rawbpf words {} (commandline -ct) 2>/dev/null)'\n", when, command->operand_kind);
         if (command->operand_is_file) append(out, "{} -F\n", when);
         if (command->workload)
             append(out,

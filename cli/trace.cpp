@@ -442,6 +442,7 @@ const Command kTrace{
     .operand = "PROBE",
     .least_operands = 1,
     .most_operands = 1000,
+    .operand_kind = "probes",
     .workload = true,
     .run = run_trace_command,
 };

@@ -37,18 +37,6 @@ constexpr KindRow kKinds[] = {
 
 std::string text_of(const char (&name)[16]) { return std::string(name, strnlen(name, sizeof name)); }
 
-/// As the kernel has it; empty: it has none.
-Result<std::string> name_of(ObjectKind kind, int fd) {
-    if (kind == ObjectKind::program) return text_of(TRY(sys::prog_info(fd)).name);
-    if (kind == ObjectKind::map) return text_of(TRY(sys::map_info(fd)).name);
-    char name[64] = {};
-    sys::BtfInfo info;
-    info.name = sys::reg(name);
-    info.name_len = sizeof name;
-    TRY(sys::obj_get_info(fd, &info, sizeof info));
-    return std::string(name, strnlen(name, sizeof name));
-}
-
 Result<Fd> find_pinned(ObjectKind kind, const std::string &path) {
     Fd pinned = TRY(sys::obj_get(path));
     const std::string link = TRY(sys::read_link(format("/proc/self/fd/{}", pinned.get())));
@@ -70,6 +58,18 @@ std::string_view object_word(ObjectKind kind) {
     return kWords[static_cast<int>(kind)];
 }
 
+Result<std::string> object_name(ObjectKind kind, int fd) {
+    if (kind == ObjectKind::link) return std::string();
+    if (kind == ObjectKind::program) return text_of(TRY(sys::prog_info(fd)).name);
+    if (kind == ObjectKind::map) return text_of(TRY(sys::map_info(fd)).name);
+    char name[64] = {};
+    sys::BtfInfo info;
+    info.name = sys::reg(name);
+    info.name_len = sizeof name;
+    TRY(sys::obj_get_info(fd, &info, sizeof info));
+    return std::string(name, strnlen(name, sizeof name));
+}
+
 Result<Fd> find_object(ObjectKind kind, const std::string &which) {
     const std::string_view word = object_word(kind);
     if (which.find('/') != std::string::npos) return find_pinned(kind, which);
@@ -89,7 +89,7 @@ Result<Fd> find_object(ObjectKind kind, const std::string &which) {
     const std::string wanted = kind == ObjectKind::btf ? which : text_of(legal);
     std::vector<std::pair<uint32_t, Fd>> found;
     TRY(each_object(kind, [&](uint32_t number, Fd object) -> Result<bool> {
-        if (!wanted.empty() && TRY(name_of(kind, object.get())) == wanted) found.emplace_back(number, std::move(object));
+        if (!wanted.empty() && TRY(object_name(kind, object.get())) == wanted) found.emplace_back(number, std::move(object));
         return true;
     }));
     if (found.empty()) return Unexpected(make_error(Errc::not_found, format("no {} called {} is loaded", word, which), ways));

@@ -15,6 +15,9 @@ namespace rawbpf::inline v0 {
 /// "program", "map", "BTF", "link", for messages.
 [[nodiscard]] std::string_view object_word(sys::ObjectKind kind);
 
+/// As the kernel has it; empty: it has none, as every link. Errors: the kernel's.
+[[nodiscard]] Result<std::string> object_name(sys::ObjectKind kind, int fd);
+
 /// Its id ("47"), where it is pinned (anything with a slash), or its name, of which the kernel keeps 15 characters; of BTF
 /// "vmlinux" or a module's. Links have no names. Errors: not_found; invalid_argument where several have the name (the text lists
 /// their ids) or the path holds something else; permission.

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 
 from harness import *
-from kernel_objects import json_rows
+from kernel_objects import json_rows, needs_root
+from prog_test import Pinned
 from workloads import SPLIT
 
 
@@ -78,7 +79,7 @@ def the_seeds_own_spellings():
 def bash_completes_options_values_and_commands():
     script = r"""
 source "$1"
-try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _rawbpf; printf '%s\n' "${COMPREPLY[*]}"; }
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMPREPLY=(); _rawbpf; printf '%s\n' "${COMPREPLY[*]}"; }
 try rawbpf prof
 try rawbpf profile --fre
 try rawbpf profile -f folded
@@ -91,16 +92,42 @@ try rawbpf help repo
 try rawbpf helper ktime_get_n
 try rawbpf isa jsl
 try rawbpf load -i l
+try "$2" lab start 01-
+try "$2" trace tracep
+try "$2" trace syscall:opena
+try "$2" trace no-such-kind:x
 """
     with open(path("bash-completion"), "w") as f:
         f.write(good("completion", "bash").out)
-    p = subprocess.run(["bash", "-c", script, "bash", path("bash-completion")], capture_output=True, text=True, check=True)
+    p = subprocess.run(["bash", "-c", script, "bash", path("bash-completion"), RB], capture_output=True, text=True, check=True)
     lines = p.stdout.splitlines()
     assert lines[:4] == ["profile", "--freq", "folded folded-ext", "zsh"], lines
     assert "true" in lines[4].split(), lines
     assert lines[5:9] == ["btf", "dump", "--format", "report"], lines
     assert lines[9:11] == ["ktime_get_ns", "jslt jslt32 jsle jsle32"], lines
     assert lines[11].split() == [name for name in sorted(os.listdir("/sys/class/net")) if name.startswith("l")], lines
+    assert lines[12:14] == ["01-bytes", "tracepoint:"], lines
+    # What stands before the colon is not replaced; without tracefs no system call is known.
+    assert lines[14] == ("openat openat2" if os.path.isdir("/sys/kernel/tracing/events/syscalls") else ""), lines
+    assert lines[15] == "", lines
+
+
+@test
+def words_are_what_completions_offer():
+    needs_root()
+    with Pinned() as p:
+        assert "prog_filter" in good("words", "programs").out.split() and "passed" in good("words", "maps", "pas").out.split()
+        assert good("words", "programs", "no-such-prefix").out == ""
+    assert all(word.isdigit() for word in good("words", "links").out.split()) and "vmlinux" in good("words", "btf").out.split()
+    assert good("words", "probes", "k").out.split() == ["kprobe:", "kretprobe:"]
+    assert f"uprobe:{os.path.dirname(RB)}/" in good("words", "probes", f"uprobe:{os.path.dirname(RB)}").out.split()
+    assert good("words", "probes", f"uprobe:{SPLIT}").out == f"uprobe:{SPLIT}:\n"
+    assert f"uprobe:{SPLIT}:hot_a" in good("words", "probes", f"uprobe:{SPLIT}:hot").out.split()
+    if os.path.isdir("/sys/kernel/tracing/events/sched"):
+        assert "tracepoint:sched:" in good("words", "probes", "tracepoint:sch").out.split()
+        assert "tracepoint:sched:sched_switch" in good("words", "probes", "tracepoint:sched:sched_sw").out.split()
+    # Nothing that can't be found out is an error.
+    assert good("words", "probes", "uprobe:/no/such/file:x").out == good("words", "nothing").out == ""
 
 
 @test

@@ -4,5 +4,5 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 
-#define PLAIN_ONLY() \
+#define PLAIN_ONLY()                                                                                                             \
     if (rawbpf::test::kSanitized) SKIP("its figures are known for programs without sanitizers")

@@ -1,5 +1,5 @@
-// Is this build one with AddressSanitizer? It takes five times the time, without optimisation up to fifty, and has threads and memory of
-// its own. g++ says so by a macro, clang before release 22 only by __has_feature.
+// Is this build one with AddressSanitizer? It takes five times the time, without optimisation up to fifty, and has threads and
+// memory of its own. g++ says so by a macro, clang before release 22 only by __has_feature.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
