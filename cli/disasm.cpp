@@ -15,12 +15,13 @@ namespace {
 constexpr std::string_view kWho = "rawbpf disasm";
 
 constexpr Option kOptions[] = {
+    format_option("text", "text json"),
+    kJsonOption,
     {.name = "dialect",
      .kind = Kind::choice,
      .argument = "NAME",
      .help = "the syntax: LLVM's, which rawbpf asm assembles to the same bytes; that of the verifier and bpftool; or the "
              "conformance suite's",
-     .section = "Output",
      .fallback = "llvm",
      .choices = "llvm kernel conformance"},
     {.name = "source", .help = "the lines of C that the instructions come from, as comments"},
@@ -31,8 +32,6 @@ constexpr Option kOptions[] = {
      .argument = "FORMAT",
      .help = "the graph of basic blocks, for Graphviz",
      .choices = "dot"},
-    format_option("text", "text json"),
-    kJsonOption,
     kOutputOption,
     {.name = "id",
      .kind = Kind::count,
