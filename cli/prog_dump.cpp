@@ -99,9 +99,9 @@ Result<std::string> profile(const Arguments &a, int program) {
 Result<std::string> answer(const Arguments &a) {
     const Fd program = TRY(find_object(sys::ObjectKind::program, std::string(a.operands()[0])));
     const bool binary = a.text(option("format")) == "binary", json = a.text(option("format")) == "json";
+    if (a.has(option("profile"))) return profile(a, program.get());
     std::string header;
     if (json) append_json_header(header, a);
-    if (a.has(option("profile"))) return profile(a, program.get());
     if (a.has(option("machine"))) {
         const std::vector<inspect::MachineFunction> functions = TRY(inspect::machine_code(program.get()));
         if (json) return header + inspect::machine_json(functions);

@@ -3,9 +3,12 @@
 //
 // Whoever presses Tab wants words or nothing, so what can't be found out (no privileges, no tracefs) is no word, and no message.
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/stat.h>
 
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -45,18 +48,19 @@ void add_paths(Words &words, std::string_view before, std::string_view path) {
     const auto names = sys::list_directory(folder.empty() ? "." : folder);
     if (!names) return;
     for (const std::string &name : *names) {
-        const bool is_folder = sys::list_directory(folder + name).has_value();
+        if (!name.starts_with(path.substr(folder.size()))) continue;
+        const auto status = sys::stat_file(folder + name);
+        const bool is_folder = status && S_ISDIR(status->st_mode);
         words.push_back(format("{}{}{}{}", before, folder, name, is_folder ? "/" : ":"));
     }
 }
 
 // "tracepoint:sched:" and "tracepoint:net:" stand for their probes until one of them is chosen.
 void add_probes(Words &words, std::string_view prefix) {
-    constexpr std::string_view kKinds[] = {
-        "kprobe:", "kretprobe:", "fentry:", "fexit:", "uprobe:", "uretprobe:", "tracepoint:", "raw_tp:", "syscall:", "usdt:"};
     const size_t colon = prefix.find(':');
     if (colon == prefix.npos) {
-        for (std::string_view kind : kKinds) words.emplace_back(kind);
+        for (auto kind = uint8_t(trace::ProbeKind::kprobe); kind <= uint8_t(trace::ProbeKind::usdt); ++kind)
+            words.push_back(format("{}:", trace::probe_kind_name(trace::ProbeKind(kind))));
         return;
     }
     const std::string_view kind = prefix.substr(0, colon + 1), rest = prefix.substr(colon + 1);
