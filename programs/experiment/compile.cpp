@@ -172,6 +172,7 @@ Compiled Compiler::run() {
     out_.unit = std::move(assembly_);
     out_.unit.name = experiment_.name;
     if (experiment_.probes.empty()) return std::move(out_);
+    add_followers();
     Built built = builder_.finish();
     if (!built) {
         for (const Diagnostic &problem : built.problems) {

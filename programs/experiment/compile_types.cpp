@@ -14,9 +14,9 @@ namespace {
 constexpr int kDeepest = 64;
 
 constexpr BuiltinRow kBuiltins[] = {
-    {"pid", Builtin::pid},   {"tid", Builtin::tid},       {"uid", Builtin::uid},       {"gid", Builtin::gid},
-    {"cpu", Builtin::cpu},   {"nsecs", Builtin::nsecs},   {"cgroup", Builtin::cgroup}, {"ppid", Builtin::ppid},
-    {"task", Builtin::task}, {"random", Builtin::random},
+    {"pid", Builtin::pid},   {"tid", Builtin::tid},       {"uid", Builtin::uid},           {"gid", Builtin::gid},
+    {"cpu", Builtin::cpu},   {"nsecs", Builtin::nsecs},   {"cgroup", Builtin::cgroup},     {"ppid", Builtin::ppid},
+    {"task", Builtin::task}, {"random", Builtin::random}, {"workload", Builtin::workload},
 };
 
 // Functions that say how a number is shown, or change it.
@@ -272,6 +272,7 @@ bool ProbeCode::infer(const Expr &e, Typed &out, int depth) {
                 out.show = Show::hex;
                 out.pointee = all_.surroundings().kernel ? pointer_to(*all_.surroundings().kernel, "task_struct") : 0;
             }
+            if (row->what == Builtin::workload) out.show = Show::flag;
             return true;
         }
     }

@@ -272,6 +272,7 @@ bool ProbeCode::value(const Expr &e) {
             case Builtin::cpu: f_.call(helper::get_smp_processor_id); return true;
             case Builtin::nsecs: f_.call(helper::ktime_get_ns); return true;
             case Builtin::cgroup: f_.call(helper::get_current_cgroup_id); return true;
+            case Builtin::workload: return in_workload(e.at);
             case Builtin::random: f_.call(helper::get_prandom_u32); return true;
             case Builtin::ppid:
                 f_.call(helper::get_current_task);

@@ -6,6 +6,7 @@
 //      compile_types.cpp       what a value is, before it is worked out
 //      compile_values.cpp      numbers
 //      compile_texts.cpp       texts, and how they are compared
+//      compile_workload.cpp    whether it is the experiment's own commands that run
 //
 // Values are worked out in r0; what has to wait lies on the stack. r6 is the context, r7 the record that is being filled. Every
 // function that returns bool returns false after it reported a mistake.
@@ -33,7 +34,7 @@ struct Typed {
 };
 
 /// Names that every probe has, if its own arguments don't have them.
-enum class Builtin : uint8_t { pid, tid, uid, gid, cpu, nsecs, cgroup, ppid, task, random };
+enum class Builtin : uint8_t { pid, tid, uid, gid, cpu, nsecs, cgroup, ppid, task, random, workload };
 struct BuiltinRow {
     std::string_view name;
     Builtin what;
@@ -81,6 +82,11 @@ class Compiler {
     [[nodiscard]] MapRef ring();
     [[nodiscard]] UsedEvent *event(const Statement &statement, const std::vector<Typed> &fields);
 
+    // compile_workload.cpp
+    bool follow_workload(Place at); ///< from now on there is something that is_workload() can ask
+    void is_workload(Code &f, Slot thread, Slot process, Label out);
+    void add_followers();
+
   private:
     bool probe(const Probe &probe);
     bool place(const Probe &probe, const Probe::Name &name, const trace::ProbeSite &site, std::string section, Placed placed);
@@ -98,6 +104,11 @@ class Compiler {
     std::map<std::string, UsedMap> maps_;
     std::map<std::string, UsedEvent> events_;
     std::optional<MapRef> lost_, ring_;
+    struct Workload {
+        MapRef roots, threads;
+        Forks forks;
+    };
+    std::optional<Workload> workload_;
     std::vector<StructDef> types_;
     std::map<std::string, int> names_;
     std::map<std::string, Place> program_places_; ///< of the built programs, for what the builder complains about
@@ -173,6 +184,7 @@ class ProbeCode {
     bool argument(const trace::Value &value, Place at); ///< r0 = what the register or the record has
     bool follow(const trace::Value &value);             ///< r0 = what its pointers lead to
     void extend(uint32_t size, bool is_signed);
+    bool in_workload(Place at); ///< r0 = 0 or 1 (compile_workload.cpp)
 
     // compile_texts.cpp
     bool text_into(const Expr &e, const Typed &type, Mem to);

@@ -36,6 +36,14 @@ class KernelLab final : public Lab {
         for (const Link &link : links_) out.push_back(link.what());
         return out;
     }
+    Result<void> workload_begins(uint32_t pid) override {
+        const Map *roots = objects_.empty() ? nullptr : objects_.front().find_map(kRootsMap);
+        return roots ? roots->put(pid, uint8_t{1}) : Result<void>();
+    }
+    void workload_ended(uint32_t pid) override {
+        const Map *roots = objects_.empty() ? nullptr : objects_.front().find_map(kRootsMap);
+        if (roots) (void)roots->erase(&pid); // the number stays free until the kernel gives it to somebody else
+    }
     std::vector<int> ring_fds() const override {
         std::vector<int> out;
         for (const Ring &each : rings_) out.push_back(each.ring.poll_fd());

@@ -37,6 +37,10 @@ class Lab : public Facts, public Names {
     [[nodiscard]] virtual std::vector<std::string> attached() const { return {}; }
     [[nodiscard]] const std::vector<std::string> &notes() const { return notes_; }
 
+    /// A command is about to begin, or has ended: probes ask `workload`. Errors: a refusal of the map.
+    [[nodiscard]] virtual Result<void> workload_begins(uint32_t) { return {}; }
+    virtual void workload_ended(uint32_t) {}
+
     // ---- events
     /// Descriptors that become readable when records come.
     [[nodiscard]] virtual std::vector<int> ring_fds() const { return {}; }

@@ -74,7 +74,7 @@ class Planner {
         for (size_t i = 0; i < plan.specs.size(); ++i) {
             for (std::string &name : variables_of(plan.specs[i])) plan.variables.push_back(std::move(name));
             for (const MapSpec &map : plan.specs[i].maps)
-                if (map.data_section.empty() && map.type != kRing && map.name != kLostMap && !plan.find_map(map.name))
+                if (map.data_section.empty() && map.type != kRing && !is_own_map(map.name) && !plan.find_map(map.name))
                     plan.maps.push_back({view_of(plan.specs[i], map), i});
         }
         formats();

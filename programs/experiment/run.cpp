@@ -138,6 +138,7 @@ class Run {
             const std::optional<sys::Exit> exit = TRY(children_[i].poll());
             if (!exit) continue;
             TRY(sys::epoll_remove(epoll_.get(), children_[i].pidfd()));
+            lab_.workload_ended(static_cast<uint32_t>(children_[i].pid()));
             lab_.set_number("workload.status", exit->signalled ? 128 + exit->code : exit->code);
             lab_.set_number("workload.seconds", static_cast<Number>(sys::monotonic_ns() - child_started_[i]) / kSecond);
         }
@@ -231,6 +232,7 @@ class Run {
         children_.push_back(std::move(*child));
         child_started_.push_back(sys::monotonic_ns());
         TRY(sys::epoll_add(epoll_.get(), children_.back().pidfd(), EPOLLIN, kChild));
+        TRY(lab_.workload_begins(static_cast<uint32_t>(children_.back().pid())));
         return children_.back().start();
     }
 

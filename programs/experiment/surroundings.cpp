@@ -4,6 +4,7 @@
 #include "programs/experiment/c_source.h"
 #include "runtime/kernel/loader.h"
 #include "runtime/kernel/probes.h"
+#include "runtime/link/tracefs.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/uapi.h"
 
@@ -42,6 +43,7 @@ Surroundings LiveSurroundings::surroundings() const {
     out.kernel = kernel_.get();
     out.match = [](const trace::ProbeSpec &spec) { return trace::match_probe(spec, trace::MatchOptions()); };
     out.lacks = lacks;
+    out.forks = []() -> Result<Forks> { return Forks{RAWBPF_TRY(forked_child_offset()), sys::own_pid_namespace()}; };
     out.compile_c = [this](std::string_view text, std::string_view name) {
         CSource source{{}, std::string(text), std::string(name), folders_};
         if (text.empty()) source.path = name;

@@ -279,6 +279,40 @@ def experiments_tell_mistakes():
 
 
 @test
+def workload_is_what_the_experiment_started():
+    """Others of the same name don't count; what outlives its parent does; so it is in a pid namespace of its own."""
+    needs_root()
+    text = """# Who ended
+on tracepoint:sched:sched_process_exit if comm == "true" && tid == pid {
+    @all = count()
+    @by[workload] = count()
+    if workload { @mine = count() }
+}
+workload sh -c "/bin/true; (sleep 0.2; /bin/true) & :"
+wait workload
+wait 600ms
+workload sh -c "/bin/true; /bin/true; :"
+wait workload
+print by
+expect mine == 4 && all > 4
+"""
+    name = written("own.exp", text)
+    other = subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"])
+    try:
+        r = good("run", "--json", name)
+    finally:
+        other.kill()
+        other.wait()
+    rows_ = [json.loads(line) for line in r.out.splitlines()]
+    by = {o["key"]["workload"]: o["value"] for o in rows_ if o["type"] == "entry"}
+    assert by[True] == 4 and by[False] > 0, rows_
+    if shutil.which("unshare"):
+        r = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", RB, "run", written("space.exp", text.replace("all > 4", "all >= 4"))],
+                           capture_output=True, text=True, timeout=60)
+        assert r.returncode == 0, (r.returncode, r.stdout, r.stderr)
+
+
+@test
 def experiments_of_this_tree_are_right():
     """Each is read, compiled, and what it names is looked up; where this kernel lacks the probes, it says which ones."""
     folder = os.path.join(EXPERIMENTS, "tools")

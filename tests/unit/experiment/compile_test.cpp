@@ -9,6 +9,7 @@
 #include "programs/experiment/parse.h"
 #include "programs/experiment/plan.h"
 #include "programs/experiment/show.h"
+#include "runtime/base/fail.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/object/unit_object.h"
 #include "tests/support/test.h"
@@ -130,6 +131,35 @@ TEST_CASE("experiment compile: numbers by number") {
     CHECK(lab.table("n") == "1,4 2,2");
     CHECK(lab.table("last") == "1");
     CHECK(lab.table("gone").find("2,1") != std::string::npos);
+}
+
+TEST_CASE("experiment compile: what a workload starts is followed where a probe asks for it, and said where it can't be") {
+    const std::string text =
+        on("if workload { @mine = count() } else { @others[workload, id] = count() }") + on("@all = count()");
+    Parsed parsed = parse(text, "x.exp");
+    Surroundings here = surroundings();
+    int asked = 0;
+    here.forks = [&]() -> Result<Forks> { return ++asked, Forks{44, {}}; };
+    const Compiled compiled = compile(parsed.experiment, {}, here, parsed.mistakes);
+    REQUIRE(parsed.mistakes.report() == "");
+    CHECK(asked == 1);
+    std::string names;
+    for (const Function &function : compiled.unit.functions) names += function.name + ' ';
+    CHECK(names == "record record_2 experiment_fork experiment_exit ");
+    for (const MapView &view : compiled.maps) CHECK(!is_own_map(view.map));
+    for (const std::string_view own : {kRootsMap, kThreadsMap})
+        CHECK(std::any_of(compiled.unit.maps.begin(), compiled.unit.maps.end(),
+                          [&](const MapDef &map) { return map.name == own; }));
+
+    Parsed without = parse(on("@all = count()"), "x.exp");
+    CHECK(compile(without.experiment, {}, here, without.mistakes).unit.functions.size() == 1);
+    CHECK(asked == 1);
+    Parsed refused = parse(text, "x.exp");
+    here.forks = []() -> Result<Forks> { return fail(Errc::permission, "there is no tracefs"); };
+    (void)compile(refused.experiment, {}, here, refused.mistakes);
+    REQUIRE(refused.mistakes.any());
+    CHECK(refused.mistakes.all()[0].at.message == "there is no tracefs");
+    CHECK(refused.mistakes.all()[0].at.column == 32);
 }
 
 TEST_CASE("experiment compile: aggregates") {
