@@ -50,7 +50,7 @@ def experiments_observe_a_workload():
     needs_root()
     text = """# Reads of dd
 param times = 100
-on tracepoint:syscalls:sys_enter_read if comm == "dd" { @reads[comm] = count(); @bytes[comm] = hist(count) }
+on tracepoint:syscalls:sys_enter_read if workload { @reads[comm] = count(); @bytes[comm] = hist(count) }
 workload dd if=/dev/zero of=/dev/null bs=64k count=$times status=none
 wait workload
 print reads
@@ -78,7 +78,7 @@ expect reads["dd"] < $times + 20
 @test
 def experiments_say_which_expectation_failed():
     needs_root()
-    text = """on tracepoint:syscalls:sys_enter_read if comm == "dd" { @reads[comm] = count() }
+    text = """on tracepoint:syscalls:sys_enter_read if workload { @reads[comm] = count() }
 workload dd if=/dev/zero of=/dev/null bs=64k count=10 status=none
 wait workload
 expect reads["dd"] > 1000
@@ -148,7 +148,7 @@ def experiments_expect_rejections():
 @test
 def experiments_show_events():
     needs_root()
-    text = """on tracepoint:sched:sched_process_exec if comm == "true" { emit exec pid, comm, file = filename }
+    text = """on tracepoint:sched:sched_process_exec if workload && comm == "true" { emit exec pid, comm, file = filename }
 format exec "{pid:7} {comm:6} {file}"
 workload sh -c 'for i in 1 2 3; do env true; done'
 events until 3
@@ -215,7 +215,7 @@ expect passed < 4
         assert re.search(r"^times=3 +passed +2 +3 +3 ", r.out, re.M), r.out
         released(before)
         # What got lost in a run is told as without --repeat.
-        full = """on tracepoint:syscalls:sys_enter_read if comm == "dd" { @n[nsecs] = 1 }
+        full = """on tracepoint:syscalls:sys_enter_read if workload { @n[nsecs] = 1 }
 workload dd if=/dev/zero of=/dev/null bs=1 count=30000 status=none
 wait workload
 measure status = workload.status
@@ -406,7 +406,7 @@ def experiments_have_colours_in_editors():
 
 
 RECORDED = """param times = 50
-on tracepoint:syscalls:sys_enter_read if comm == "dd" { @reads[comm] = count(); @bytes[comm] = hist(count); emit read bytes = count }
+on tracepoint:syscalls:sys_enter_read if workload { @reads[comm] = count(); @bytes[comm] = hist(count); emit read bytes = count }
 format read "{bytes:>8} bytes"
 workload dd if=/dev/zero of=/dev/null bs=64k count=$times status=none
 wait workload
