@@ -18,7 +18,7 @@
 #include "programs/render/ledger.h"
 #include "programs/render/run_cost.h"
 #include "programs/session/run_info.h"
-#include "programs/session/run_loop.h"
+#include "programs/session/session.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 #include "runtime/sys/cpus.h"
@@ -103,6 +103,8 @@ constexpr Example kExamples[] = {
     {"sudo rawbpf custom ./copy:copied -f svg --weight context -o x.svg -- ./copy", "bytes by stack, as a flame graph"},
 };
 
+constexpr ObservedIds kObservedIds = observed_ids(kOptions);
+
 Result<CommandOutput> check(const Arguments &a) {
     const bool target = !a.operands().empty();
     if (!target && !a.has(option("object")) && !a.has(option("pin")))
@@ -131,7 +133,7 @@ Result<CommandOutput> check(const Arguments &a) {
 class Run {
   public:
     Run(const Arguments &a, Output &output, int command_output, processes::DebugInfo *debug_info)
-        : a_(a), output_(output), command_output_(command_output), debug_info_(debug_info),
+        : a_(a), output_(output), session_(observed(a, kObservedIds, command_output)), debug_info_(debug_info),
           names_({a.has(option("lines")), a.has(option("inline"))}, debug_info) {}
 
     Result<void> run() {
@@ -140,24 +142,22 @@ class Run {
             tail_call_ = ns ? format("a tail call takes {}{:.1f} ns here", *ns < 0.1 ? "less than " : "", std::max(*ns, 0.1))
                             : format("a tail call couldn't be measured: {}", ns.error().message());
         }
-        cpu_before_ns_ = sys::process_cpu_ns();
         Starting starting(std::string(kWho), a_.has(option("quiet")));
         TRY(open());
         processes::Following &following = names_.following();
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following.unwind(tracer_->generic_object(), unwind_.memory, *program));
         if (following.unwinds() && !a_.workload().empty()) following.prepare(a_.workload());
-        child_ = TRY(spawn_workload(a_, option("as-root"), command_output_));
-        if (child_.pid() >= 0) TRY(tracer_->follow(child_.pid()));
-        const std::vector<int> pids = a_.pids(option("pid"));
-        for (int pid : pids) {
-            if (!sys::process_exists(pid)) return fail(Errc::not_found, "there is no process {}", pid);
-            if (Result<Fd> target = sys::pidfd_open(pid)) targets_.push_back(std::move(*target));
+        TRY(session_.open());
+        if (session_.child() >= 0) {
+            following.symbols().set_owner(session_.owner());
+            TRY(tracer_->follow(session_.child()));
         }
+        const std::vector<int> pids = a_.pids(option("pid"));
         Result<void> watched =
-            pids.empty() ? following.watch(child_.pid()) : following.watch(pids, !a_.has(option("no-children")));
+            pids.empty() ? following.watch(session_.child()) : following.watch(pids, !a_.has(option("no-children")));
         if (!watched) {
-            if (child_.pid() >= 0) return in_words(std::move(watched), "following what the command starts");
+            if (session_.child() >= 0) return in_words(std::move(watched), "following what the command starts");
             if (!pids.empty()) return in_words(std::move(watched), "following what the processes start");
             note(format("processes that end early may go without names: {}", watched.error().message()));
         }
@@ -186,19 +186,15 @@ class Run {
         TRY(output_.empty());
         output_.keep();
         TRY(view_->start());
-        TRY(tell_ready(a_, option("ready-fd")));
-        armed_ns_ = sys::monotonic_ns();
-        if (!a_.workload().empty()) {
-            following.first_steps();
-            TRY_IN(child_.start(), "{}", a_.workload()[0]);
-        }
+        if (!a_.workload().empty()) following.first_steps();
+        TRY(session_.go());
         TRY(loop());
         following.end_first_steps();
         PrintingRest rest(std::string(kWho), "traces", a_.has(option("quiet")));
         Result<void> finished =
             tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); },
                             [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); });
-        status_ = end_workload(child_);
+        ending_ = session_.end();
         TRY(outcome());
         return finished; // what came is shown all the same
     }
@@ -257,14 +253,10 @@ class Run {
     }
 
     Result<void> loop() {
-        session::RunLoop loop;
-        TRY(loop.open());
+        session::RunLoop &loop = session_.loop();
         TRY(loop.add(tracer_->poll_fd()));
-        TRY(loop.watch(child_));
-        TRY(loop.watch(std::move(targets_)));
         TRY(names_.following().add_to(loop.epoll(), 0));
-        loop.begin(armed_ns_, a_.seconds(option("duration")), &stop_wanted);
-        told_ns_ = armed_ns_;
+        told_ns_ = session_.armed_ns();
         for (;;) {
             (void)tracer_->may_sleep(); // gives back what was read; what lies in the ring already can wait for the tick
             if (!TRY(loop.wait(tracer_->waiting() ? 0 : names_.following().wait_ms(kTickMs)))) return {};
@@ -285,11 +277,11 @@ class Run {
         ledger.degraded = view_->degraded();
         ledger.stack_ends = view_->stack_ends();
         render::RunCost cost;
-        cost.seconds = static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9;
+        cost.seconds = session_.seconds();
         cost.bpf_runs = tracer_->cost().runs;
         cost.bpf_ns = tracer_->cost().ns;
         cost.table_bytes = names_.following().stats().pool_bytes;
-        cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
+        cost.cpu_seconds = static_cast<double>(session_.cpu_ns()) / 1e9;
         cost.advice = names_.advice(unwind_.by);
         ledger.cost = cost;
         TRY(view_->finish(ledger));
@@ -309,23 +301,21 @@ class Run {
         for (const std::string &warning : names_.following().warnings()) note(warning);
         if (debug_info_)
             for (const std::string &warning : debug_info_->warnings()) note(warning);
-        if (!status_.empty()) say(format("{}: {} {}\n", kWho, a_.workload()[0], status_));
+        say_ending(kWho, a_, ending_);
         return {};
     }
 
     const Arguments &a_;
     Output &output_;
-    int command_output_; ///< the descriptor; -1: ours
-    sys::Child child_;
+    session::Session session_;
     processes::DebugInfo *debug_info_;
     UnwindChoice unwind_;
     std::unique_ptr<custom::CustomTracer> tracer_; // whose maps the names' tables are put into
     custom::Names names_;
     std::optional<custom::View> view_;
     RunInfo run_;
-    std::vector<Fd> targets_; ///< of --pid: readable when it has ended
-    uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, filtered_ = 0, told_ = 0, told_ns_ = 0;
-    std::string status_, tail_call_;
+    uint64_t start_ns_ = 0, filtered_ = 0, told_ = 0, told_ns_ = 0;
+    std::string ending_, tail_call_;
 };
 
 int run_custom_command(const Arguments &a) {

@@ -127,23 +127,22 @@ Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids) {
     return out;
 }
 
-Result<sys::Child> spawn_workload(const Arguments &a, Id as_root, int output) {
-    if (a.workload().empty()) return sys::Child();
-    std::optional<sys::User> user;
-    if (!a.has(as_root)) user = TRY(sys::invoking_user());
-    return sys::Child::spawn(a.workload(), user, output);
+session::Observed observed(const Arguments &a, const ObservedIds &ids, int command_output) {
+    session::Observed out;
+    out.workload = a.workload();
+    out.as_root = a.has(ids.as_root);
+    out.workload_output = command_output;
+    out.pids = a.pids(ids.pid);
+    out.duration_s = a.seconds(ids.duration);
+    if (a.has(ids.ready_fd)) out.ready_fd = static_cast<int>(a.count(ids.ready_fd));
+    out.stop = &stop_wanted;
+    return out;
 }
 
-Result<void> tell_ready(const Arguments &a, Id ready_fd) {
-    if (!a.has(ready_fd)) return {};
-    const int fd = static_cast<int>(a.count(ready_fd));
-    TRY_IN(sys::write_all(fd, "", 1), "telling descriptor {} to be ready", fd);
-    return {};
-}
-
-std::string end_workload(sys::Child &child) {
-    if (child.pid() < 0) return "";
-    return child.end_in_words(0);
+void say_ending(std::string_view who, const Arguments &a, std::string_view ending) {
+    if (ending.empty()) return;
+    const bool command = !a.workload().empty();
+    say(format("{}: {}{}{}\n", who, command ? a.workload()[0] : "", command ? " " : "", ending));
 }
 
 } // namespace rawbpf::inline v0::cli

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "cli/options.h"
+#include "programs/session/session.h"
 #include "programs/unwind/choice.h"
 #include "runtime/base/result.h"
-#include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::cli {
 
@@ -77,14 +77,17 @@ template <size_t N> consteval UnwindIds unwind_ids(const Option (&table)[N]) {
 /// What they ask for. Errors: invalid_argument, for a size that is none.
 [[nodiscard]] Result<UnwindChoice> unwind_choice(const Arguments &a, const UnwindIds &ids);
 
-/// COMMAND, waiting before its exec, with `output` as its standard output (-1: ours); without one a Child that is none (its pid
-/// is -1). Errors: Child::spawn()'s, and
-/// invoking_user()'s without --as-root.
-[[nodiscard]] Result<sys::Child> spawn_workload(const Arguments &a, Id as_root, int output);
-/// The byte for --ready-fd, where that is asked for.
-[[nodiscard]] Result<void> tell_ready(const Arguments &a, Id ready_fd);
-/// Ends COMMAND if it runs on, and waits for up to two seconds: how it ended, in words; empty when there is none. It may run on
-/// after that.
-[[nodiscard]] std::string end_workload(sys::Child &child);
+/// Where a command's table has the options that say whom it observes.
+struct ObservedIds {
+    Id as_root, pid, duration, ready_fd;
+};
+template <size_t N> consteval ObservedIds observed_ids(const Option (&table)[N]) {
+    return {find(table, "as-root"), find(table, "pid"), find(table, "duration"), find(table, "ready-fd")};
+}
+/// COMMAND, or the processes of --pid; Ctrl-C ends the run (stop_on_signals()). `command_output`: COMMAND's standard output; -1:
+/// ours.
+[[nodiscard]] session::Observed observed(const Arguments &a, const ObservedIds &ids, int command_output);
+/// What Session::end() has said, if anything: "rawbpf trace: sh exited with status 3".
+void say_ending(std::string_view who, const Arguments &a, std::string_view ending);
 
 } // namespace rawbpf::inline v0::cli

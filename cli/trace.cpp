@@ -20,7 +20,7 @@
 #include "programs/render/run_cost.h"
 #include "programs/render/text.h"
 #include "programs/session/run_info.h"
-#include "programs/session/run_loop.h"
+#include "programs/session/session.h"
 #include "programs/trace/tracer.h"
 #include "programs/trace/view.h"
 #include "programs/usdt/print.h"
@@ -69,6 +69,8 @@ constexpr Example kUsdtExamples[] = {
     {"sudo rawbpf usdt trace -p 1234 :python --count", "how often each of an interpreter's probes is reached"},
 };
 
+constexpr ObservedIds kObservedIds = observed_ids(kOptions);
+
 // "rawbpf trace", "rawbpf usdt trace"
 std::string who(const Arguments &a) { return format("rawbpf {}", a.command().name); }
 
@@ -109,19 +111,13 @@ class Run {
     /// `spans`: nullptr for events.
     Run(const Arguments &a, trace::TraceOptions options, Output &output, int command_output, SpanRun *spans,
         processes::DebugInfo *debug_info)
-        : a_(a), options_(std::move(options)), output_(output), command_output_(command_output), spans_(spans),
-          debug_info_(debug_info) {}
+        : a_(a), options_(std::move(options)), output_(output), spans_(spans), debug_info_(debug_info),
+          session_(observed(a, kObservedIds, command_output)) {}
 
     Result<void> run() {
-        cpu_before_ns_ = sys::process_cpu_ns();
         Starting starting(who_, a_.has(option("quiet")));
-        child_ = TRY(spawn_workload(a_, option("as-root"), command_output_));
-        if (child_.pid() >= 0) options_.workload = child_.pid();
-        for (int pid : a_.pids(option("pid"))) {
-            if (!sys::process_exists(pid)) return fail(Errc::not_found, "there is no process {}", pid);
-            // Before 5.3 there is no such descriptor: then the trace doesn't end with the process.
-            if (Result<Fd> target = sys::pidfd_open(pid)) targets_.push_back(std::move(*target));
-        }
+        TRY(session_.open());
+        options_.workload = session_.child();
         for (int tid : a_.pids(option("tid")))
             if (!sys::process_exists(tid)) return fail(Errc::not_found, "there is no thread {}", tid);
         tracer_ = TRY(trace::Tracer::open(options_));
@@ -164,8 +160,9 @@ class Run {
         processes::Following &following = view_->following();
         if (const UnwindProgramOptions *program = tracer_->unwinds())
             TRY(following.unwind(tracer_->object(), options_.unwind.memory, *program));
-        if (view_->wants_watch(child_.pid()))
-            if (Result<void> watched = following.watch(child_.pid()); !watched)
+        if (!a_.workload().empty()) following.symbols().set_owner(session_.owner());
+        if (view_->wants_watch(session_.child()))
+            if (Result<void> watched = following.watch(session_.child()); !watched)
                 note(format("code of processes that end early may go without names: {}", watched.error().message()));
         TRY(view_->count_in_kernel(*tracer_));
         if (following.unwinds()) { // tables are there before the first event
@@ -176,11 +173,9 @@ class Run {
         TRY(tracer_->attach());
         starting.over();
         for (const std::string &text : tracer_->notes()) note(text);
-        TRY(tell_ready(a_, option("ready-fd")));
-        armed_ns_ = sys::monotonic_ns();
-        if (groups_) groups_->begin(armed_ns_);
-        if (child_.pid() >= 0 && following.unwinds()) following.first_steps();
-        if (!a_.workload().empty()) TRY_IN(child_.start(), "{}", a_.workload()[0]);
+        if (session_.child() >= 0 && following.unwinds()) following.first_steps();
+        TRY(session_.go());
+        if (groups_) groups_->begin(session_.armed_ns());
         TRY(loop());
         following.end_first_steps();
         PrintingRest rest(who_, "events", a_.has(option("quiet")));
@@ -188,8 +183,8 @@ class Run {
                             [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
         view_->drain();
         TRY(view_->stop_counting());
-        see_open_calls();                                      // before the command is ended with them
-        if (child_.pid() >= 0) status_ = end_workload(child_); // else of the processes that were traced
+        see_open_calls(); // before the command is ended with them
+        ending_ = session_.end();
         TRY(outcome());
         const Starting ending(who_, a_.has(option("quiet")));
         tracer_->detach();
@@ -248,15 +243,11 @@ class Run {
 
     Result<void> loop() {
         most_ = a_.has(option("max-events")) ? a_.count(option("max-events")) : 0;
-        session::RunLoop loop;
-        TRY(loop.open());
+        session::RunLoop &loop = session_.loop();
         if (tracer_->poll_fd() >= 0) TRY(loop.add(tracer_->poll_fd()));
-        TRY(loop.watch(child_));
-        TRY(loop.watch(std::move(targets_)));
         processes::Following &following = view_->following();
         TRY(following.add_to(loop.epoll(), 0));
-        drawn_ns_ = armed_ns_;
-        loop.begin(armed_ns_, a_.seconds(option("duration")), &stop_wanted);
+        drawn_ns_ = session_.armed_ns();
         for (;;) {
             if (!TRY(loop.wait(tracer_->may_sleep() ? following.wait_ms(kTickMs) : 0))) return {};
             TRY(following.tick([&] {
@@ -277,10 +268,7 @@ class Run {
                 drawn_ns_ = sys::monotonic_ns();
             }
             if (most_ != 0 && events_ >= most_) return {};
-            if (TRY(loop.over())) {
-                if (loop.targets() > 0) status_ = loop.targets() == 1 ? "the process has ended" : "the processes have ended";
-                return {};
-            }
+            if (TRY(loop.over())) return {};
         }
     }
 
@@ -328,10 +316,10 @@ class Run {
             if (n) ledger.degraded.emplace_back(reason, n);
         ledger.stack_ends = view_->stack_ends().list();
         render::RunCost cost;
-        cost.seconds = static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9;
+        cost.seconds = session_.seconds();
         cost.bpf_runs = tracer_->cost().runs;
         cost.bpf_ns = tracer_->cost().ns;
-        cost.cpu_seconds = static_cast<double>(sys::process_cpu_ns() - cpu_before_ns_) / 1e9;
+        cost.cpu_seconds = static_cast<double>(session_.cpu_ns()) / 1e9;
         cost.table_bytes = view_->following().stats().pool_bytes;
         cost.advice = view_->advice(options_.unwind.by);
         ledger.cost = cost;
@@ -356,9 +344,7 @@ class Run {
         if (tracer_->cost().recursion_misses)
             say(format("{}: {} more weren't seen: a BPF program was running on that CPU already\n", who_,
                        tracer_->cost().recursion_misses));
-        if (!status_.empty())
-            say(format("{}: {}{}{}\n", who_, a_.workload().empty() ? "" : a_.workload()[0], a_.workload().empty() ? "" : " ",
-                       status_));
+        say_ending(who_, a_, ending_);
         return {};
     }
 
@@ -366,21 +352,19 @@ class Run {
     const std::string who_ = who(a_);
     trace::TraceOptions options_;
     Output &output_;
-    int command_output_; ///< the descriptor; -1: ours
     SpanRun *spans_;
     processes::DebugInfo *debug_info_;
     std::unique_ptr<render::Renderer> renderer_;
-    sys::Child child_;
-    std::vector<Fd> targets_; ///< of --pid: readable when it has ended
+    session::Session session_;
     std::unique_ptr<trace::Tracer> tracer_;
     std::shared_ptr<const btf::Btf> kernel_;
     std::optional<trace::View> view_;
     std::optional<GroupRun> groups_; ///< events are put into groups
     RunInfo run_;
-    uint64_t start_ns_ = 0, armed_ns_ = 0, cpu_before_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0, counted_ns_ = 0;
+    uint64_t start_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0, counted_ns_ = 0;
     uint64_t goes_on_ = 0, ended_ = 0; ///< calls that are open at the end
     bool live_ = false;                ///< the counts are drawn on a terminal while they grow
-    std::string status_;
+    std::string ending_;
 };
 
 int run_trace_command(const Arguments &a) {

@@ -28,7 +28,7 @@
 #include "programs/profile/recording.h"
 #include "programs/profile/samples.h"
 #include "programs/session/merged_rings.h"
-#include "programs/session/run_loop.h"
+#include "programs/session/session.h"
 #include "programs/session/stack_counting.h"
 #include "runtime/base/fail.h"
 #include "runtime/events/ring_reader.h"
@@ -53,6 +53,10 @@ constexpr size_t kMostNodes = 1 << 20;          // of the stack tree, before it 
 constexpr size_t kWriteAt = 64 << 10;           // bytes of capture waiting
 constexpr size_t kAtOnce = 16384;               // samples that are taken before anything else is looked at
 
+session::Observed observed(const ProfileOptions &o) {
+    return {o.workload, o.as_root, o.workload_output, o.pids, o.duration_s, o.ready_fd, o.stop};
+}
+
 uint64_t rss_anon() { return sys::status_number(sys::own_pid(), "RssAnon").value_or(0) * 1024; }
 
 class Run {
@@ -63,26 +67,27 @@ class Run {
           samples_(following_, tree_, options_.names || options_.record_fd >= 0),
           namer_(tree_, table_.modules(), following_.symbols(), {options_.lines, options_.inlined}),
           deliverer_(tree_, namer_, options_.delivery, options_.names, sink), writer_(options_.record_fd),
-          counting_([this](const InternedSample *sample, uint64_t more) { take_counted(sample, more); }), clocks_(setup) {
+          counting_([this](const InternedSample *sample, uint64_t more) { take_counted(sample, more); }),
+          session_(observed(options_)), clocks_(setup) {
         following_.symbols().set_debug_info(options_.debug_info);
         if (options_.per_thread) deliverer_.keep_threads_apart();
         if (options_.off_cpu) deliverer_.expect_waits();
     }
 
-    /// `called_ns`, `cpu_before_ns`: the time, and the CPU time used, when it was asked for.
-    Result<Outcome> run(uint64_t called_ns, uint64_t cpu_before_ns) {
+    /// `called_ns`: when it was asked for.
+    Result<Outcome> run(uint64_t called_ns) {
         TRY(clocks_.find_tracepoint());
         TRY(load_program());
         TRY(open_events());
         TRY(attach());
         TRY(start());
-        outcome_.cost.armed_ns = armed_ns_ - called_ns;
+        outcome_.cost.armed_ns = session_.armed_ns() - called_ns;
         if (auto watched = loop(); !watched) {
             end_workload();
             return Unexpected(std::move(watched).error());
         }
         TRY(stop());
-        outcome_.cost.cpu_ns = sys::process_cpu_ns() - cpu_before_ns;
+        outcome_.cost.cpu_ns = session_.cpu_ns();
         outcome_.cost.rss_anon_bytes = rss_anon();
         TRY(finish());
         return std::move(outcome_);
@@ -109,12 +114,10 @@ class Run {
     }
 
     Result<void> open_events() {
+        TRY(session_.open());
         if (!options_.workload.empty()) {
-            std::optional<sys::User> user;
-            if (!options_.as_root) user = TRY(sys::invoking_user());
-            following_.symbols().set_owner(user ? user->uid : sys::effective_uid());
-            child_ = TRY(sys::Child::spawn(options_.workload, user, options_.workload_output));
-            if (options_.off_cpu) TRY(pids_->put(static_cast<uint32_t>(child_.pid()), uint8_t{1}));
+            following_.symbols().set_owner(session_.owner());
+            if (options_.off_cpu) TRY(pids_->put(static_cast<uint32_t>(session_.child()), uint8_t{1}));
         }
         sys::raise_open_files(); // three descriptors a CPU; the workload has been forked, so it keeps its own limit
         if (options_.names || options_.record_fd >= 0 || setup_.by_descent() || following_.unwinds()) {
@@ -138,18 +141,13 @@ class Run {
     }
 
     Result<void> watch() {
-        if (!options_.workload.empty()) return following_.watch(child_.pid());
+        if (!options_.workload.empty()) return following_.watch(session_.child());
         if (!setup_.by_descent()) return following_.watch(-1);
         constexpr bool kAtOnce = false; // a child's first sample comes with a copy of its stack
         return following_.watch(options_.pids, true, kAtOnce);
     }
 
     Result<void> attach() {
-        std::vector<Fd> targets; // in the order of options_.pids
-        for (int pid : options_.pids) targets.push_back(TRY_IN(sys::pidfd_open(pid), "it has just ended"));
-        TRY(loop_.open());
-        TRY(loop_.watch(std::move(targets)));
-        TRY(loop_.watch(child_));
         for (size_t i = 0; i < reader_->rings(); ++i) TRY(loop_.add(reader_->wake_fd(i)));
         TRY(following_.add_to(loop_.epoll(), 0));
         return options_.off_cpu ? Result<void>() : clocks_.open(*program_); // waits begin at once: see start()
@@ -157,7 +155,6 @@ class Run {
 
     Result<void> start() {
         start_ns_ = sys::monotonic_ns();
-        loop_.begin(start_ns_, options_.duration_s, options_.stop);
         const RunInfo &run = outcome_.run = describe(setup_, start_ns_);
         deliverer_.set_clock({start_ns_, run.start_wall_ns});
         deliverer_.set_most_frames(session::most_frames(RAWBPF_STACK_FRAMES));
@@ -174,14 +171,8 @@ class Run {
             if (setup_.by_descent() && !options_.pids.empty())
                 for (int pid : sys::descendants(options_.pids)) TRY(pids_->put(static_cast<uint32_t>(pid), uint8_t{1}));
         }
-        armed_ns_ = sys::monotonic_ns();
-        if (options_.ready_fd >= 0)
-            TRY_IN(sys::write_all(options_.ready_fd, "", 1), "telling descriptor {} to be ready", options_.ready_fd);
-        if (!options_.workload.empty()) {
-            following_.first_steps();
-            TRY_IN(child_.start(), "{}", options_.workload[0]);
-        }
-        return {};
+        if (!options_.workload.empty()) following_.first_steps();
+        return session_.go();
     }
 
     // --- Meanwhile ----------------------------------------------------------------------------------------------------------
@@ -294,7 +285,7 @@ class Run {
         if (!setup_.by_descent() || options_.off_cpu) return {};
         const uint64_t now = sys::monotonic_ns();
         return left_out_.update(*pids_, [&](uint32_t pid) {
-            return (child_.pid() > 0 && pid == static_cast<uint32_t>(child_.pid())) || table_.wanted(pid, now);
+            return (session_.child() > 0 && pid == static_cast<uint32_t>(session_.child())) || table_.wanted(pid, now);
         });
     }
 
@@ -347,9 +338,7 @@ class Run {
 
     /// A workload outlives the measurement only when it doesn't listen.
     void end_workload() {
-        if (child_.pid() < 0) return;
-        // Ctrl-C at a terminal has reached the workload as well: it may be on its way out by itself.
-        outcome_.workload_status = child_.end_in_words(loop_.told_to_stop() ? kSecond / 4 : 0);
+        if (std::string how = session_.end(); session_.child() >= 0) outcome_.workload_status = std::move(how);
     }
 
     Result<void> read_ledger() {
@@ -427,20 +416,20 @@ class Run {
     Program *program_ = nullptr;
     std::unique_ptr<RingReader> reader_;
     std::optional<session::MergedRings> rings_;
-    sys::Child child_;
+    session::Session session_;
+    session::RunLoop &loop_ = session_.loop();
     Clocks clocks_;
-    session::RunLoop loop_;
     uint64_t filtered_here_ = 0; // samples that only we could judge: those of strangers who aren't in the map yet, of other CPUs
     uint64_t backlog_full_ = 0, left_out_rest_ = 0, malformed_ = 0;
-    uint64_t start_ns_ = 0, armed_ns_ = 0;
+    uint64_t start_ns_ = 0;
 };
 
 } // namespace
 
 Result<Outcome> run_profile(const ProfileOptions &options, Sink &sink) {
-    const uint64_t called_ns = sys::monotonic_ns(), cpu_before_ns = sys::process_cpu_ns();
+    const uint64_t called_ns = sys::monotonic_ns();
     const Setup setup = TRY(set_up(options));
-    return Run(setup, sink).run(called_ns, cpu_before_ns);
+    return Run(setup, sink).run(called_ns);
 }
 
 } // namespace rawbpf::inline v0

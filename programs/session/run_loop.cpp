@@ -59,7 +59,7 @@ Result<bool> RunLoop::wait(int most_ms) {
 
 Result<bool> RunLoop::over() {
     if (child_ && child_->pid() >= 0 && TRY(child_->poll())) return true;
-    return !targets_.empty() && alive_ == 0;
+    return targets_ended();
 }
 
 } // namespace rawbpf::inline v0::session

@@ -49,6 +49,7 @@ class RunLoop {
     [[nodiscard]] Result<bool> over();
     [[nodiscard]] bool told_to_stop() const { return stop_ && *stop_ != 0; }
     [[nodiscard]] size_t targets() const { return targets_.size(); }
+    [[nodiscard]] bool targets_ended() const { return !targets_.empty() && alive_ == 0; } ///< all of them
 
   private:
     Fd epoll_;

@@ -1,0 +1,54 @@
+#include "programs/session/session.h"
+
+#include <utility>
+
+#include "runtime/base/fail.h"
+#include "runtime/sys/clock.h"
+#include "runtime/sys/file.h"
+
+namespace rawbpf::inline v0::session {
+namespace {
+
+// Ctrl-C at a terminal has reached the command as well: it may be on its way out by itself.
+constexpr uint64_t kPatienceNs = 250'000'000;
+
+} // namespace
+
+Session::Session(Observed whom) : whom_(std::move(whom)), cpu_before_ns_(sys::process_cpu_ns()) {}
+
+Result<void> Session::open() {
+    TRY(loop_.open());
+    if (!whom_.workload.empty()) {
+        if (!whom_.as_root) user_ = TRY(sys::invoking_user());
+        child_ = TRY(sys::Child::spawn(whom_.workload, user_, whom_.workload_output));
+    }
+    TRY(loop_.watch(child_));
+    std::vector<Fd> targets; // in the order of the numbers
+    for (int pid : whom_.pids) {
+        if (!sys::process_exists(pid)) return fail(Errc::not_found, "there is no process {}", pid);
+        targets.push_back(TRY_IN(sys::pidfd_open(pid), "it has just ended"));
+    }
+    return loop_.watch(std::move(targets));
+}
+
+uint32_t Session::owner() const { return user_ ? user_->uid : sys::effective_uid(); }
+
+Result<void> Session::go() {
+    armed_ns_ = sys::monotonic_ns();
+    loop_.begin(armed_ns_, whom_.duration_s, whom_.stop);
+    if (whom_.ready_fd >= 0) TRY_IN(sys::write_all(whom_.ready_fd, "", 1), "telling descriptor {} to be ready", whom_.ready_fd);
+    if (!whom_.workload.empty()) TRY_IN(child_.start(), "{}", whom_.workload[0]);
+    return {};
+}
+
+std::string Session::end() {
+    if (child_.pid() >= 0) return child_.end_in_words(loop_.told_to_stop() ? kPatienceNs : 0);
+    if (!loop_.targets_ended()) return {};
+    return loop_.targets() == 1 ? "the process has ended" : "the processes have ended";
+}
+
+double Session::seconds() const { return static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9; }
+
+uint64_t Session::cpu_ns() const { return sys::process_cpu_ns() - cpu_before_ns_; }
+
+} // namespace rawbpf::inline v0::session

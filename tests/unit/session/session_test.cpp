@@ -1,0 +1,118 @@
+#include "programs/session/session.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/test.h"
+
+using namespace rawbpf;
+using namespace rawbpf::session;
+
+namespace {
+
+Observed command(std::vector<std::string> words) {
+    Observed out;
+    out.workload = std::move(words);
+    out.as_root = true; // nobody is asked who called sudo
+    return out;
+}
+
+// Until everything that is observed has ended, ten seconds at most.
+bool ends(Session &session) {
+    for (int i = 0; i < 1000; ++i) {
+        if (!*session.loop().wait(10)) return false;
+        if (*session.loop().over()) return true;
+    }
+    return false;
+}
+
+bool readable(int fd) {
+    pollfd event{fd, POLLIN, 0};
+    return poll(&event, 1, 0) == 1 && (event.revents & POLLIN) != 0;
+}
+
+} // namespace
+
+TEST_CASE("session: a command begins when all is attached, after who waits was told, and its end is told in words") {
+    int ready[2], output[2];
+    REQUIRE(pipe2(ready, O_CLOEXEC) == 0);
+    REQUIRE(pipe2(output, O_CLOEXEC) == 0);
+    Observed whom = command({"sh", "-c", "echo began; exit 3"});
+    whom.ready_fd = ready[1];
+    whom.workload_output = output[1];
+    Session session(std::move(whom));
+    REQUIRE(session.open());
+    CHECK(session.child() > 0);
+    usleep(20'000);
+    CHECK_FALSE(readable(output[0]));
+    CHECK_FALSE(readable(ready[0]));
+    REQUIRE(session.go());
+    CHECK(readable(ready[0]));
+    CHECK(ends(session));
+    CHECK(readable(output[0]));
+    CHECK(session.end() == "exited with status 3");
+    CHECK(session.seconds() < 60);
+    for (const int fd : {ready[0], ready[1], output[0], output[1]}) close(fd);
+}
+
+TEST_CASE("session: at Ctrl-C, which a terminal sends to the command, too, its own end is waited for") {
+    volatile std::sig_atomic_t stop = 0;
+    Observed whom = command({"sh", "-c", "sleep 0.05; exit 5"});
+    whom.stop = &stop;
+    Session session(std::move(whom));
+    REQUIRE(session.open());
+    REQUIRE(session.go());
+    stop = 1;
+    CHECK_FALSE(*session.loop().wait(1000));
+    CHECK(session.end() == "exited with status 5");
+}
+
+TEST_CASE("session: when the time is up, a command that runs on is ended") {
+    Observed whom = command({"sleep", "100"});
+    whom.duration_s = 0.01;
+    Session session(std::move(whom));
+    REQUIRE(session.open());
+    REQUIRE(session.go());
+    CHECK_FALSE(ends(session));
+    CHECK(session.end() == "was killed by SIGTERM");
+}
+
+TEST_CASE("session: processes are observed until the last of them has ended") {
+    Session first(command({"sleep", "0.02"})), second(command({"sleep", "0.05"}));
+    REQUIRE(first.open());
+    REQUIRE(second.open());
+    Observed whom;
+    whom.pids = {first.child(), second.child()};
+    Session session(std::move(whom));
+    REQUIRE(session.open());
+    CHECK(session.child() == -1);
+    REQUIRE(session.go());
+    CHECK_FALSE(*session.loop().over());
+    REQUIRE(first.go());
+    REQUIRE(second.go());
+    CHECK(ends(session));
+    CHECK(session.end() == "the processes have ended");
+}
+
+TEST_CASE("session: who isn't there is named") {
+    Observed whom;
+    whom.pids = {0x3fffffff}; // the kernel's numbers end before
+    Session nobody(std::move(whom));
+    const Result<void> opened = nobody.open();
+    REQUIRE_FALSE(static_cast<bool>(opened));
+    CHECK(opened.error().kind == Errc::not_found);
+    CHECK(opened.error().message() == "there is no process 1073741823");
+    CHECK(nobody.end() == "");
+
+    Session missing(command({"no-such-program-of-rawbpf"}));
+    const Result<void> spawned = missing.open();
+    const Result<void> began = spawned ? missing.go() : Result<void>();
+    const Error *error = !spawned ? &spawned.error() : !began ? &began.error() : nullptr;
+    REQUIRE(error != nullptr);
+    CHECK(error->kind == Errc::not_found);
+}
