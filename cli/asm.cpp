@@ -11,6 +11,7 @@
 #include "cli/console.h"
 #include "cli/parts.h"
 #include "cli/verify_input.h"
+#include "programs/inspect/instructions_json.h"
 #include "runtime/base/fail.h"
 #include "runtime/object/unit_elf.h"
 #include "runtime/object/unit_object.h"
@@ -21,11 +22,14 @@ namespace {
 constexpr std::string_view kWho = "rawbpf asm";
 
 constexpr Option kOptions[] = {
-    file_output_option("write an object to this file; with --hex or --raw, those bytes"),
+    file_output_option("write an object to this file; with --hex, --raw or --json, what these show"),
     {.name = "hex",
      .help = "the instructions as hexadecimal digits on one line, as `rawbpf exec -` takes them",
      .excludes = "shape"},
     {.name = "raw", .help = "the instructions as bytes", .excludes = "shape"},
+    {.name = "json",
+     .help = "the listing as JSON lines, one for each instruction, as rawbpf disasm --json prints them",
+     .excludes = "shape"},
     {.name = "btf",
      .letter = 'b',
      .kind = Kind::file,
@@ -96,6 +100,11 @@ int run_asm(const Arguments &a) {
     const bool hex = a.has(option("hex")), raw = a.has(option("raw"));
     Result<std::string> result = [&]() -> Result<std::string> {
         if (hex || raw) return bytes_of_unit(*unit, hex);
+        if (a.has(option("json"))) {
+            std::string text;
+            append_json_header(text, a);
+            return text + inspect::instructions_json(*unit);
+        }
         if (a.has(option("output"))) return object_of_unit(*unit, std::string(a.text(option("btf"))));
         PrintStyle style;
         style.bytes = true;
@@ -112,7 +121,7 @@ const Command kAsm{
     .summary = "assemble a BPF program from text",
     .description =
         "Reads BPF assembly and makes an object file of it, with BTF and with source lines, so that the verifier's messages name "
-        "the line. Without -o, --hex or --raw it shows what it made: bytes and instructions, line by line.\n\n"
+        "the line. Without -o, --hex, --raw or --json it shows what it made: bytes and instructions, line by line.\n\n"
         "An instruction is written as LLVM writes it: `r1 += 5`, `r0 = *(u32 *)(r10 - 4)`, `if r0 == 0 goto out`, `call "
         "bpf_ktime_get_ns`, `lock *(u64 *)(r1 + 0) += r2`, `exit`. The assembler also reads what the kernel's verifier, bpftool, "
         "llvm-objdump and the conformance suite print. `NAME:` is a label, ; separates statements, # and // begin a comment. "

@@ -71,22 +71,24 @@ int complain_unknown(std::string_view who, std::span<const std::string_view> wor
 
 namespace {
 
+Error no_json(std::string hint) { return make_error(Errc::unsupported, "this build writes no JSON", std::move(hint)); }
+
 // What not every build has: JSON, other tools' formats, differences. --json stands for --format json wherever there is one.
 Result<void> check_build_has(const Command &command, const Arguments &arguments) {
     for (size_t i = 0; i < command.options.size(); ++i) {
         const std::string_view name = command.options[i].name;
         if (!has(Part::formats) && name == "diff" && arguments.has({i})) return Unexpected(left_out(Part::formats, "--diff"));
         if (name == "syscalls" && arguments.text({i}) == "json" && !render::writes_json())
-            return Unexpected(
-                make_error(Errc::unsupported, "this build writes no JSON", "--syscalls without =json shows the same as text"));
+            return Unexpected(no_json("--syscalls without =json shows the same as text"));
+        if (name == "json" && command.options[i].stands_for.empty() && arguments.has({i}) && !render::writes_json())
+            return Unexpected(no_json("build rawbpf with -Djson=enabled (it needs nlohmann-json)"));
         if (name != "format") continue;
         const auto format = render::format_named(arguments.text({i}));
         if (!format) continue;
         if (!has(Part::formats) && render::for_other_tools(*format))
             return Unexpected(left_out(Part::formats, rawbpf::format("-f {}", arguments.text({i}))));
         if (render::is_json(*format) && !render::writes_json())
-            return Unexpected(make_error(Errc::unsupported, "this build writes no JSON",
-                                         "build rawbpf with -Djson=enabled (it needs nlohmann-json), or use another --format"));
+            return Unexpected(no_json("build rawbpf with -Djson=enabled (it needs nlohmann-json), or use another --format"));
     }
     return {};
 }

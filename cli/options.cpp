@@ -218,6 +218,11 @@ Result<void> Arguments::check_only_with(size_t option) const {
     if (row.only_with.empty()) return {};
     const size_t equals = row.only_with.find('=');
     const size_t about = with_name(command_->options, row.only_with.substr(0, equals));
+    if (equals == std::string_view::npos) {
+        if (has({about})) return {};
+        return usage(format("--{}, or leave {} out", row.only_with, values_[option].back().spelling), "{} is about --{}",
+                     values_[option].back().spelling, row.only_with);
+    }
     const std::string_view now = text({about});
     const std::vector<std::string_view> wanted = split(row.only_with.substr(equals + 1), ' ');
     if (std::find(wanted.begin(), wanted.end(), now) != wanted.end()) return {};

@@ -45,7 +45,8 @@ struct Option {
     std::string_view excludes = {};   ///< name of a group; at most one option of a group may be given
     std::string_view stands_for = {}; ///< a flag that is short for another option with a value: "format=json"
     std::string_view was = {};        ///< earlier spellings, which still work and which nothing shows: "count c"
-    std::string_view only_with = {};  ///< means something only with another option at one of these: "format=svg top"
+    std::string_view only_with =
+        {}; ///< means something only with another option, "list", or with it at one of these: "format=svg top"
     uint64_t least = 0, most = UINT64_MAX;
 };
 

@@ -11,6 +11,7 @@
 #include "cli/program_input.h"
 #include "cli/running.h"
 #include "programs/exec/knowledge.h"
+#include "programs/exec/step_json.h"
 #include "programs/exec/walk.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
@@ -23,6 +24,8 @@ constexpr std::string_view kWho = "rawbpf step";
 
 constexpr Option kOptions[] = {
     {.name = "trace", .help = "use no keys: print every instruction and what it changed", .section = "How"},
+    format_option("text", "text json"),
+    kJsonOption,
     {.name = "break",
      .kind = Kind::text,
      .repeatable = true,
@@ -61,6 +64,7 @@ constexpr Example kExamples[] = {
     {"rawbpf step --break :12 sum.bpf.o 01020304", "then c runs to line 12"},
     {"rawbpf step --trace --known sum.bpf.o 01020304 | less", "all of it, with what the verifier knows"},
     {"rawbpf step --trace --watch r0 sum.bpf.o 01020304", "how r0 came to be what it is"},
+    {"rawbpf step --json sum.bpf.o 01020304", "a JSON line a step, with the registers and bytes that it changed"},
 };
 
 /// A machine on which the program has been entered.
@@ -78,6 +82,38 @@ Result<void> enter(Stepping &s) {
     return {};
 }
 
+bool traces(const Arguments &a) { return a.has(option("trace")) || a.text(option("format")) == "json"; }
+
+// The lines of --trace for people.
+class TextSteps {
+  public:
+    TextSteps(exec::Walk &walk, bool known) : walk_(walk), known_(known) {}
+    std::string step(const exec::NextStep &step) {
+        std::string out;
+        const emulator::Source &source = step.source;
+        if (source.line && (source.line != last_.line || source.file != last_.file))
+            out += printable_lines(format("; {}:{}  {}\n", source.file, source.line, source.text));
+        last_ = source;
+        const std::string text = format("{:{}}{:5}: {}", "", 2 * step.depth, step.insn, step.text);
+        const std::string changes = exec::changes_text(walk_, known_);
+        out += changes.empty() ? text + "\n" : format("{:<50} ; {}\n", text, changes);
+        if (const std::string printed = walk_.printed(); !printed.empty()) out += printable_lines("> " + printed);
+        return out;
+    }
+    std::string end() const {
+        std::string out;
+        const emulator::Machine &machine = walk_.machine();
+        if (known_ && walk_.knowledge()) append(out, "verifier: {}\n", walk_.knowledge()->verdict());
+        if (machine.ended()) append(out, "r0 = {:x} after {} steps\n", machine.cpu().r[0], machine.executed());
+        return out;
+    }
+
+  private:
+    exec::Walk &walk_;
+    bool known_;
+    emulator::Source last_;
+};
+
 int trace(exec::Walk &walk, const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
@@ -87,26 +123,23 @@ int trace(exec::Walk &walk, const Arguments &a) {
     const emulator::Machine &machine = walk.machine();
     const uint64_t most = a.count(option("limit"));
     const bool known = a.has(option("known")), watching = !walk.watched().empty();
+    const bool json = a.text(option("format")) == "json";
+    TextSteps text(walk, known);
+    std::string lines;
+    if (json) append_json_header(lines, a);
     uint64_t steps = 0;
     if (a.has(option("break"))) steps = walk.run_on(most);
-    emulator::Source last;
     while (!machine.ended() && steps < most && walk.fault().empty()) {
-        const emulator::Source source = emulator::source_of(walk.spec(), machine.program(), machine.pc());
-        const bool new_line = source.line && (source.line != last.line || source.file != last.file);
-        const std::string text =
-            format("{:{}}{:5}: {}", "", 2 * machine.cpu().depth, machine.pc(), exec::instruction_text(walk, machine.pc()));
+        const exec::NextStep next = exec::next_step(walk);
         if (!walk.forward()) break;
         ++steps;
-        const bool shown = !watching || walk.watched_changed();
-        if (shown && new_line) out.write(printable_lines(format("; {}:{}  {}\n", source.file, source.line, source.text)));
-        if (shown) last = source;
-        if (!shown) continue;
-        const std::string changes = exec::changes_text(walk, known);
-        out.write(changes.empty() ? text + "\n" : format("{:<50} ; {}\n", text, changes));
-        if (const std::string printed = walk.printed(); !printed.empty()) out.write(printable_lines("> " + printed));
+        if (watching && !walk.watched_changed()) continue;
+        json ? exec::append_step_json(lines, walk, next, known) : void(lines += text.step(next));
+        out.write(lines);
+        lines.clear();
     }
-    if (known && walk.knowledge()) out.write(format("verifier: {}\n", walk.knowledge()->verdict()));
-    if (machine.ended()) out.write(format("r0 = {:x} after {} steps\n", machine.cpu().r[0], machine.executed()));
+    json ? exec::append_end_json(lines, walk, machine.executed(), known) : void(lines += text.end());
+    out.write(lines);
     if (Result<void> written = out.flush(); !written)
         return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
     if (!walk.fault().empty()) return complain(kWho, make_error(Errc::bad_input, walk.fault()), 1);
@@ -303,7 +336,7 @@ int run_step(const Arguments &a) {
     if (Result<void> entered = enter(*stepping); !entered) return complain(kWho, entered.error());
     exec::Walk walk(*stepping->machine, stepping->input.spec, stepping->input.labels);
     if constexpr (has(Part::verifier))
-        if (!a.has(option("trace")) || a.has(option("known")))
+        if (!traces(a) || a.has(option("known")))
             walk.set_knowledge(
                 exec::knowledge_of(stepping->input.spec, stepping->input.program, stepping->input.verify_options()));
     if (a.has(option("known")) && !walk.knowledge()) return complain(kWho, left_out(Part::verifier, "--known"));
@@ -311,7 +344,7 @@ int run_step(const Arguments &a) {
         if (Result<void> set = walk.watch(what); !set) return complain(kWho, set.error(), 2);
     for (std::string_view where : a.all(option("break")))
         if (Result<void> set = walk.break_at(where); !set) return complain(kWho, set.error(), 1);
-    return a.has(option("trace")) ? trace(walk, a) : interactive(walk, a);
+    return traces(a) ? trace(walk, a) : interactive(walk, a);
 }
 
 } // namespace
@@ -323,7 +356,7 @@ const Command kStep{
                    "what the last step changed and the source line. Beside each value, it shows what a verifier knows of it on "
                    "the path that this run took, and the verifier's verdict on the program (rawbpf verify). Steps can be undone, "
                    "maps and memory included; rawbpf remembers some 200,000 of them. Programs and memory are given as for rawbpf "
-                   "exec. The command needs no privileges.\n\n"
+                   "exec. --json turns on --trace. The command needs no privileges.\n\n"
                    "Keys: n, space or right: next. b or left: back. o: step over a call. l: run to the next source line. c: run "
                    "on to a breakpoint, a change of a watched register, or the end, C: back to one or the beginning. g: go to a "
                    "step by its number. up, down and t: move a cursor and set or remove a breakpoint there. w: watch a register. "

@@ -4,6 +4,7 @@
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/guests.h"
+#include "cli/object_file.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"
 #include "runtime/sys/process.h"
@@ -22,6 +23,7 @@ constexpr Option kOptions[] = {
      .section = "Which guest",
      .fallback = "6.12"},
     {.name = "list", .help = "list the names of the kernels"},
+    {.name = "json", .help = "--list: as JSON lines, with each kernel's architecture", .only_with = "list"},
     {.name = "fetch", .help = "get the kernels, and boot nothing: afterwards they need no network"},
     {.name = "memory",
      .kind = Kind::count,
@@ -103,6 +105,12 @@ int run_vm(const Arguments &a) {
     if (!kernels) return complain(kWho, kernels.error(), 2);
     if (a.workload().empty() && !a.has(option("list")) && !a.has(option("fetch")))
         return complain(kWho, make_error(Errc::invalid_argument, "no command was given", "rawbpf vm -- rawbpf doctor"), 2);
+    if (a.has(option("json"))) {
+        std::string header;
+        append_json_header(header, a);
+        if (const int status = write_result(kWho, "", header)) return status;
+        words->emplace_back("--json");
+    }
     if (!a.has(option("list"))) words->insert(words->end(), kernels->begin(), kernels->end());
     for (const char *flag : {"list", "fetch", "bare", "quiet"})
         for (size_t i = 0; i < std::size(kOptions); ++i)

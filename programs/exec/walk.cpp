@@ -217,11 +217,16 @@ std::string Walk::printed() const {
 
 // ---- text
 
-std::string value_text(const emulator::Machine &machine, uint64_t value) {
-    if (const std::string name = machine.memory().name(value); !name.empty()) return format("{:#x} ({})", value, name);
+std::string pointee_name(const emulator::Machine &machine, uint64_t value) {
+    std::string name = machine.memory().name(value);
+    if (!name.empty()) return name;
     for (const auto &map : machine.maps())
-        if (const_cast<emulator::Machine &>(machine).map_with_address(value) == map.get())
-            return format("{:#x} (map {})", value, map->name());
+        if (const_cast<emulator::Machine &>(machine).map_with_address(value) == map.get()) return format("map {}", map->name());
+    return {};
+}
+
+std::string value_text(const emulator::Machine &machine, uint64_t value) {
+    if (const std::string name = pointee_name(machine, value); !name.empty()) return format("{:#x} ({})", value, name);
     const auto number = static_cast<int64_t>(value);
     return number >= -4096 && number < 4096 ? format("{}", number) : format("{:#x}", value);
 }

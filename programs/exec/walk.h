@@ -112,6 +112,8 @@ class Walk {
     std::vector<Watched> watched_;
 };
 
+/// What a value points to, if that has a name: "memory+4", "map counts"; empty: it hasn't.
+[[nodiscard]] std::string pointee_name(const emulator::Machine &machine, uint64_t value);
 /// A value with the name of what it points to: "0x10000004 (memory+4)", "7", "-1".
 [[nodiscard]] std::string value_text(const emulator::Machine &machine, uint64_t value);
 /// "r3 = 7, [fp0-8] = 05 00 00 00"; empty: nothing changed. `known`: with what the verifier knows: "r3 = 7 {scalar(umax=9)}".

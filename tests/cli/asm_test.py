@@ -182,6 +182,7 @@ def disasm_is_read_back_to_the_same_bytes():
     assert good("asm", "--hex", written("b.asm", good("disasm", "-", "--bytes", input=first.encode()).out)).out == first
     assert good("disasm", path("a.asm"), "--cfg", "dot").out.startswith("digraph")
     rows = json_rows(RB, "disasm", "--json", path("a.asm"))
+    assert json_rows(RB, "asm", "--json", path("a.asm")) == rows
     insns = [r for r in rows if r["type"] == "instruction"]
     assert rows[0]["type"] == "function" and {r["function"] for r in insns} == {r["name"] for r in rows if r["type"] == "function"}
     # Labels, texts and comments are the listing's; the bytes are those of --bytes.

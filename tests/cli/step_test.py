@@ -1,9 +1,11 @@
 """rawbpf step: a program one instruction at a time, forwards and backwards."""
+import json
 import os
 import re
 
 from harness import *
 from instructions import sum_asm
+from kernel_objects import json_rows
 
 
 @test
@@ -19,6 +21,35 @@ def step_traces_without_a_terminal():
     assert r.code == 1 and "r1 = 7" in r.out and "instruction 1" in r.err and "a null pointer plus 8" in r.err, (r.out, r.err)
     bad(1, "no instruction comes from line :99", "step", "--trace", "--break", ":99", sum_asm())
     bad(1, "no instruction, line or function nowhere", "step", "--trace", "--break", "nowhere", sum_asm())
+
+
+@test
+def step_json_says_what_the_text_says():
+    text = good("step", "--trace", "--known", sum_asm(), "0102").out
+    rows = json_rows(RB, "step", "--json", "--known", sum_asm(), "0102")
+    steps = [row for row in rows if row["type"] == "step"]
+    assert rows[-1] == {"type": "end", "r0": "0x3", "steps": 20, "ended": True, "fault": None, "verdict": "accepted"}, rows[-1]
+    assert [row["step"] for row in steps] == list(range(1, 21)), steps
+    shown = [line for line in text.splitlines() if re.match(r" *\d+: ", line)]
+    assert len(shown) == len(steps), (len(shown), len(steps))
+    for line, row in zip(shown, steps):
+        assert line.strip().startswith(f"{row['insn']}: {row['text']}"), (line, row)
+        for change in row["changes"]:
+            if "register" in change:
+                assert f"{change['register']} = " in line and (change["points_to"] or "") in line and f"{{{change['known']}}}" in line, (line, change)
+                assert change["before"] != change["after"], change
+            else:
+                assert f"[{change['place']}] = {bytes.fromhex(change['after']).hex(' ')}" in line, (line, change)
+    at = {row["source"] for row in steps}
+    assert all(f"  {source}" in text for source in at), at
+    watched = [row for row in json_rows(RB, "step", "--json", "--watch", "r4", sum_asm(), "0102") if row["type"] == "step"]
+    assert watched and all(any(change.get("register") == "r4" for change in row["changes"]) for row in watched), watched
+    assert "known" not in watched[0]["changes"][0], watched[0]
+    r = run("step", "--json", "-", input=b"r1 = 7\nr0 = *(u8 *)(r1 + 1)\nexit\n")
+    end = json.loads(r.out.splitlines()[-1])
+    assert r.code == 1 and end["r0"] is None and not end["ended"] and "a null pointer plus 8" in end["fault"], r.out
+    r = run("step", "--json", "--limit", "12", sum_asm(), "0102")
+    assert r.code == 1 and json.loads(r.out.splitlines()[-1])["steps"] == 12, r.out
 
 
 class Terminal:
