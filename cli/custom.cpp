@@ -1,6 +1,5 @@
 // `rawbpf custom`: other programs' contexts with the stacks they were in. The tracing itself is in programs/custom.
 #include <algorithm>
-#include <csignal>
 #include <optional>
 
 #include "cli/commands.h"
@@ -11,26 +10,19 @@
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "cli/view.h"
+#include "programs/custom/run.h"
 #include "programs/custom/tail_call.h"
-#include "programs/custom/tracer.h"
 #include "programs/custom/view.h"
 #include "programs/render/json_line.h"
 #include "programs/render/ledger.h"
 #include "programs/render/run_cost.h"
-#include "programs/session/run_info.h"
-#include "programs/session/session.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
-#include "runtime/sys/cpus.h"
-#include "runtime/sys/file.h"
-#include "runtime/sys/process.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
 
 constexpr const char *kWho = "rawbpf custom";
-constexpr size_t kAtOnce = 8192; // traces that are taken before anything else is looked at
-constexpr int kTickMs = 50;
 constexpr uint64_t kSecond = 1'000'000'000;
 
 constexpr Option kOptions[] = {
@@ -130,193 +122,100 @@ Result<CommandOutput> check(const Arguments &a) {
     return place_command_output(a, option("command-output"), a.text(option("format")), a.text(option("output")));
 }
 
-class Run {
-  public:
-    Run(const Arguments &a, Output &output, int command_output, processes::DebugInfo *debug_info)
-        : a_(a), output_(output), session_(observed(a, kObservedIds, command_output)), debug_info_(debug_info),
-          names_({a.has(option("lines")), a.has(option("inline"))}, debug_info) {}
+Result<custom::RunOptions> run_options(const Arguments &a, int command_output, processes::DebugInfo *debug_info) {
+    custom::RunOptions out;
+    custom::CustomOptions &tracer = out.tracer;
+    tracer.unwind = TRY(unwind_choice(a, unwind_ids(kOptions)));
+    tracer.copies = true;
+    tracer.backlog = TRY(backlog_bytes(a, option("backlog")));
+    tracer.thread = true;
+    if (const uint32_t ring = TRY(ring_bytes(a, option("ring")))) tracer.ring_bytes = ring;
+    tracer.sample_hz = a.count(option("freq"));
+    tracer.off_cpu = a.has(option("off-cpu"));
+    if (!a.operands().empty()) out.target = a.operands()[0];
+    out.argument = static_cast<int>(a.count(option("arg")));
+    if (a.has(option("object"))) out.object = RAWBPF_TRY(open_object(a.text(option("object")))).spec;
+    out.pin = a.text(option("pin"));
+    out.observed = observed(a, kObservedIds, command_output);
+    out.children = !a.has(option("no-children"));
+    out.view.format = custom::rendered(a.text(option("format")));
+    out.view.json = a.text(option("format")) == "json";
+    out.view.color = a.text(option("output")).empty() && color_wanted(a.text(option("color")), 1);
+    using Weight = custom::ViewOptions::Weight;
+    const std::string_view weight = a.text(option("weight"));
+    out.view.weight = weight == "context" ? Weight::context : weight == "off-cpu" ? Weight::off_cpu : Weight::count;
+    out.detail = {a.has(option("lines")), a.has(option("inline"))};
+    out.debug_info = debug_info;
+    out.command = own_command_line({"rawbpf", "custom"}, a);
+    out.version = RAWBPF_VERSION;
+    return out;
+}
 
-    Result<void> run() {
-        if (a_.has(option("verbose"))) { // before the runs of all programs are counted, which takes longer than a tail call
-            const Result<double> ns = custom::tail_call_ns();
-            tail_call_ = ns ? format("a tail call takes {}{:.1f} ns here", *ns < 0.1 ? "less than " : "", std::max(*ns, 0.1))
-                            : format("a tail call couldn't be measured: {}", ns.error().message());
-        }
-        Starting starting(std::string(kWho), a_.has(option("quiet")));
-        TRY(open());
-        processes::Following &following = names_.following();
-        if (const UnwindProgramOptions *program = tracer_->unwinds())
-            TRY(following.unwind(tracer_->generic_object(), unwind_.memory, *program));
-        if (following.unwinds() && !a_.workload().empty()) following.prepare(a_.workload());
-        TRY(session_.open());
-        if (session_.child() >= 0) {
-            following.symbols().set_owner(session_.owner());
-            TRY(tracer_->follow(session_.child()));
-        }
-        const std::vector<int> pids = a_.pids(option("pid"));
-        Result<void> watched =
-            pids.empty() ? following.watch(session_.child()) : following.watch(pids, !a_.has(option("no-children")));
-        if (!watched) {
-            if (session_.child() >= 0) return in_words(std::move(watched), "following what the command starts");
-            if (!pids.empty()) return in_words(std::move(watched), "following what the processes start");
-            note(format("processes that end early may go without names: {}", watched.error().message()));
-        }
-        const size_t cpus = TRY(online_cpus()).size();
-        start_ns_ = sys::monotonic_ns();
-        run_ = session::describe_run(own_command_line({"rawbpf", "custom"}, a_), RAWBPF_VERSION, cpus, start_ns_);
-        TRY(tracer_->attach());
-        starting.over();
+std::string tail_call_text() {
+    const Result<double> ns = custom::tail_call_ns();
+    return ns ? format("a tail call takes {}{:.1f} ns here", *ns < 0.1 ? "less than " : "", std::max(*ns, 0.1))
+              : format("a tail call couldn't be measured: {}", ns.error().message());
+}
+
+// What is said on standard error while it runs.
+class News final : public custom::RunNews {
+  public:
+    News(const Arguments &a, Output &output)
+        : a_(a), output_(output), quiet_(a.has(option("quiet"))),
+          // before the runs of all programs are counted, which takes longer than a tail call
+          tail_call_(a.has(option("verbose")) ? tail_call_text() : ""), starting_(std::string(kWho), quiet_) {}
+
+    Result<void> attached(const custom::CustomTracer &tracer) override {
+        starting_.over();
         if (a_.has(option("verbose"))) {
-            for (const std::string &step : tracer_->steps()) say(format("{}: {}\n", kWho, step));
+            for (const std::string &step : tracer.steps()) say(format("{}: {}\n", kWho, step));
             say(format("{}: {}\n", kWho, tail_call_));
         }
-        for (const std::string &text : tracer_->notes()) note(text);
-        custom::ViewOptions shown;
-        shown.format = custom::rendered(a_.text(option("format")));
-        shown.json = a_.text(option("format")) == "json";
-        shown.color = a_.text(option("output")).empty() && color_wanted(a_.text(option("color")), 1);
-        if (tracer_->unwinds()) shown.depth = std::min(unwind_.depth, shown.depth);
-        using Weight = custom::ViewOptions::Weight;
-        const std::string_view weight = a_.text(option("weight"));
-        shown.weight = weight == "context" ? Weight::context : weight == "off-cpu" ? Weight::off_cpu : Weight::count;
-        shown.off_cpu = a_.has(option("off-cpu"));
-        shown.origins = a_.has(option("freq")) || shown.off_cpu;
-        shown.guarded = tracer_->guarded();
-        view_.emplace(shown, names_, run_, start_ns_, output_.writer());
         TRY(output_.empty());
         output_.keep();
-        TRY(view_->start());
-        if (!a_.workload().empty()) following.first_steps();
-        TRY(session_.go());
-        TRY(loop());
-        following.end_first_steps();
-        PrintingRest rest(std::string(kWho), "traces", a_.has(option("quiet")));
-        Result<void> finished =
-            tracer_->finish([&](const custom::CustomTrace &trace) { take(trace); },
-                            [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); });
-        ending_ = session_.end();
-        TRY(outcome());
-        return finished; // what came is shown all the same
+        return {};
     }
+    void note(std::string_view text) override {
+        if (!quiet_) say(format("{}: {}\n", kWho, text));
+    }
+    // The line of totals, at most once a second, when there is news.
+    void progress(const custom::View &view) override {
+        const uint64_t now = sys::monotonic_ns();
+        if (told_ns_ == 0) told_ns_ = now;
+        if (quiet_ || a_.text(option("format")) != "text" || now - told_ns_ < kSecond || view.shown() == told_) return;
+        told_ns_ = now;
+        told_ = view.shown();
+        say(format("{}\n", view.totals()));
+    }
+    void over() override { rest_.emplace(std::string(kWho), "traces", quiet_); }
+    bool go_on(uint64_t waiting) override { return rest_->go_on(waiting); }
 
   private:
-    static Result<void> in_words(Result<void> failed, std::string_view phrase) {
-        return Unexpected(in_context(std::move(failed).error(), phrase));
-    }
-
-    // Everything that can be wrong before anything runs.
-    Result<void> open() {
-        custom::CustomOptions options;
-        options.unwind = unwind_ = TRY(unwind_choice(a_, unwind_ids(kOptions)));
-        options.copies = true;
-        options.backlog = TRY(backlog_bytes(a_, option("backlog")));
-        options.thread = true;
-        if (const uint32_t ring = TRY(ring_bytes(a_, option("ring")))) options.ring_bytes = ring;
-        options.sample_hz = a_.count(option("freq"));
-        options.off_cpu = a_.has(option("off-cpu"));
-        options.follow_only = !a_.workload().empty();
-        custom::ExternalOptions where;
-        if (!a_.operands().empty()) where.target = a_.operands()[0];
-        std::optional<ObjectFile> object;
-        if (a_.has(option("object"))) {
-            object = TRY(open_object(a_.text(option("object"))));
-            options.kinds = custom::kinds_of(object->spec);
-        }
-        if (a_.has(option("pin"))) options.kinds = {custom::Kind::probe, custom::Kind::perf_event, custom::Kind::tracepoint};
-        tracer_ = TRY(custom::CustomTracer::open(options));
-        if (object)
-            TRY(tracer_->load_external(std::move(object->spec), where));
-        else if (!where.target.empty())
-            TRY(tracer_->add_function(where.target, static_cast<int>(a_.count(option("arg")))));
-        if (a_.has(option("pin"))) TRY(tracer_->pin(std::string(a_.text(option("pin")))));
-        return {};
-    }
-
-    void note(std::string_view text) const {
-        if (!a_.has(option("quiet"))) say(format("{}: {}\n", kWho, text));
-    }
-
-    void take(const custom::CustomTrace &trace) {
-        if (names_.wanted(trace.head))
-            view_->trace(trace);
-        else
-            ++filtered_;
-    }
-
-    // The line of totals, at most once a second, when there is news.
-    void totals(uint64_t now) {
-        if (a_.has(option("quiet")) || a_.text(option("format")) != "text") return;
-        if (now - told_ns_ < kSecond || view_->shown() == told_) return;
-        told_ns_ = now;
-        told_ = view_->shown();
-        say(format("{}\n", view_->totals()));
-    }
-
-    Result<void> loop() {
-        session::RunLoop &loop = session_.loop();
-        TRY(loop.add(tracer_->poll_fd()));
-        TRY(names_.following().add_to(loop.epoll(), 0));
-        told_ns_ = session_.armed_ns();
-        for (;;) {
-            (void)tracer_->may_sleep(); // gives back what was read; what lies in the ring already can wait for the tick
-            if (!TRY(loop.wait(tracer_->waiting() ? 0 : names_.following().wait_ms(kTickMs)))) return {};
-            TRY(names_.following().tick([&] {
-                tracer_->poll([&](const custom::CustomTrace &trace) { take(trace); }, kAtOnce);
-                names_.following().behind(tracer_->oldest_ns());
-            }));
-            TRY(view_->flush(sys::monotonic_ns()));
-            totals(sys::monotonic_ns());
-            if (TRY(loop.over())) return {};
-        }
-    }
-
-    Result<void> outcome() {
-        const custom::Counts counts = TRY(tracer_->counts());
-        view_->drain();
-        Ledger ledger = custom::ledger_of(*tracer_, counts, view_->shown(), filtered_);
-        ledger.degraded = view_->degraded();
-        ledger.stack_ends = view_->stack_ends();
-        render::RunCost cost;
-        cost.seconds = session_.seconds();
-        cost.bpf_runs = tracer_->cost().runs;
-        cost.bpf_ns = tracer_->cost().ns;
-        cost.table_bytes = names_.following().stats().pool_bytes;
-        cost.cpu_seconds = static_cast<double>(session_.cpu_ns()) / 1e9;
-        cost.advice = names_.advice(unwind_.by);
-        ledger.cost = cost;
-        TRY(view_->finish(ledger));
-        if (a_.has(option("quiet"))) return {};
-        say(format("{}\n", view_->totals()));
-        std::string text;
-        append_advice(text, kWho, cost.advice);
-        say(text + render::ledger_text(kWho, run_, ledger, cost, "trace"));
-        if (counts.cleared)
-            note(format("{} contexts in custom_context_map were taken away: their threads were preempted before they jumped. "
-                        "custom_context_by_thread has no such losses",
-                        counts.cleared));
-        if (tracer_->cost().recursion_misses)
-            note(format("{} more weren't seen: a BPF program was running on that CPU already", tracer_->cost().recursion_misses));
-        if (names_.following().events_lost())
-            note(format("{} process events were lost: some names may be missing", names_.following().events_lost()));
-        for (const std::string &warning : names_.following().warnings()) note(warning);
-        if (debug_info_)
-            for (const std::string &warning : debug_info_->warnings()) note(warning);
-        say_ending(kWho, a_, ending_);
-        return {};
-    }
-
     const Arguments &a_;
     Output &output_;
-    session::Session session_;
-    processes::DebugInfo *debug_info_;
-    UnwindChoice unwind_;
-    std::unique_ptr<custom::CustomTracer> tracer_; // whose maps the names' tables are put into
-    custom::Names names_;
-    std::optional<custom::View> view_;
-    RunInfo run_;
-    uint64_t start_ns_ = 0, filtered_ = 0, told_ = 0, told_ns_ = 0;
-    std::string ending_, tail_call_;
+    bool quiet_;
+    std::string tail_call_;
+    Starting starting_;
+    std::optional<PrintingRest> rest_;
+    uint64_t told_ = 0, told_ns_ = 0;
 };
+
+void say_end(const Arguments &a, const custom::RunEnd &end) {
+    say(format("{}\n", end.totals));
+    std::string text;
+    append_advice(text, kWho, end.cost.advice);
+    say(text + render::ledger_text(kWho, end.run, end.ledger, end.cost, "trace"));
+    for (const std::string &warning : end.warnings) say(format("{}: {}\n", kWho, warning));
+    say_ending(kWho, a, end.ending);
+}
+
+Result<void> run(const Arguments &a, Output &output, int command_output, processes::DebugInfo *debug_info) {
+    custom::RunOptions options = TRY(run_options(a, command_output, debug_info));
+    News news(a, output);
+    const custom::RunEnd end = TRY(custom::run_custom(std::move(options), output.writer(), news));
+    if (!a.has(option("quiet"))) say_end(a, end);
+    return end.finished; // what came is shown all the same
+}
 
 int run_custom_command(const Arguments &a) {
     const Result<CommandOutput> command_output = check(a);
@@ -329,7 +228,7 @@ int run_custom_command(const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     stop_on_signals();
-    Result<void> done = Run(a, *output, command_output->fd, debug_info->get()).run();
+    const Result<void> done = run(a, *output, command_output->fd, debug_info->get());
     if (!done) {
         if (reader_gone(done.error())) return 0;
         return complain(kWho, done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);

@@ -34,7 +34,6 @@
 #include "runtime/events/ring_reader.h"
 #include "runtime/kernel/stats.h"
 #include "runtime/sys/clock.h"
-#include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 #include "runtime/sys/process.h"
 #include "runtime/sys/runnable.h"

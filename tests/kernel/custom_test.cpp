@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "asm/builder.h"
+#include "programs/custom/run.h"
 #include "runtime/base/format.h"
 #include "runtime/kernel/tail_call.h"
 #include "runtime/object/unit_object.h"
@@ -74,6 +75,53 @@ ObjectSpec per_cpu_external(uint32_t value_size = 8, const char *section = "upro
 }
 
 } // namespace
+
+TEST_CASE("custom: a whole run is a call of the library, which tells what happens and prints nothing") {
+    struct News final : RunNews {
+        int attached_ = 0, over_ = 0;
+        size_t ticks = 0;
+        std::string *out = nullptr;
+        std::string before; // what was written when everything was attached
+        Result<void> attached(const CustomTracer &tracer) override {
+            CHECK(!tracer.steps().empty());
+            before = *out;
+            ++attached_;
+            return {};
+        }
+        void progress(const View &) override { ++ticks; }
+        void over() override { ++over_; }
+    };
+    RunOptions options;
+    options.target = "libc.so.6:kill";
+    options.observed.workload = {"sh", "-c", "for i in 1 2 3; do kill -0 $$; done; exit 3"};
+    options.observed.as_root = true;
+    options.view.format = rendered("folded");
+    options.command = {"a", "test"};
+    std::string text;
+    render::Writer writer(text);
+    News news;
+    news.out = &text;
+    const Result<RunEnd> end = run_custom(std::move(options), writer, news);
+    REQUIRE_MESSAGE(end.has_value(), (end ? std::string() : end.error().message()));
+    CHECK(news.attached_ == 1);
+    CHECK(news.over_ == 1);
+    CHECK(news.before.empty());
+    CHECK(end->finished.has_value());
+    CHECK(end->ending == "exited with status 3");
+    CHECK(end->ledger.shown == 3);
+    CHECK(end->ledger.adds_up());
+    CHECK(end->totals.find("Total: 3") != std::string::npos);
+    CHECK(end->run.command == std::vector<std::string>{"a", "test"});
+    CHECK(text.find("kill") != std::string::npos);
+    CHECK(text.find("sh") == 0);
+
+    RunOptions wrong;
+    wrong.target = "libc.so.6:no_such_function_of_rawbpf";
+    const Result<RunEnd> refused = run_custom(std::move(wrong), writer, news);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == Errc::not_found);
+    CHECK(news.attached_ == 1);
+}
 
 TEST_CASE("custom: five calls are five traces, with their contexts and their caller") {
     const auto before = test::open_descriptors();
