@@ -118,7 +118,6 @@ class Run {
             following_.symbols().set_owner(session_.owner());
             if (options_.off_cpu) TRY(pids_->put(static_cast<uint32_t>(session_.child()), uint8_t{1}));
         }
-        sys::raise_open_files(); // three descriptors a CPU; the workload has been forked, so it keeps its own limit
         if (options_.names || options_.record_fd >= 0 || setup_.by_descent() || following_.unwinds()) {
             if (auto watched = watch(); watched) {
                 TRY(counting_.start(object_, options_.stack_counts)); // without news of changes, a count's meaning isn't known

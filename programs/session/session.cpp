@@ -1,5 +1,6 @@
 #include "programs/session/session.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "runtime/base/fail.h"
@@ -22,11 +23,13 @@ Result<void> Session::open() {
         if (!whom_.as_root) user_ = TRY(sys::invoking_user());
         child_ = TRY(sys::Child::spawn(whom_.workload, user_, whom_.workload_output));
     }
+    sys::raise_open_files(); // a process is a descriptor, a CPU three; the command has been forked, so it keeps its own limit
     TRY(loop_.watch(child_));
     std::vector<Fd> targets; // in the order of the numbers
     for (int pid : whom_.pids) {
-        if (!sys::process_exists(pid)) return fail(Errc::not_found, "there is no process {}", pid);
-        targets.push_back(TRY_IN(sys::pidfd_open(pid), "it has just ended"));
+        Result<Fd> target = sys::pidfd_open(pid);
+        if (!target && target.error().os == ESRCH) return fail(Errc::not_found, "there is no process {}", pid);
+        targets.push_back(TRY(std::move(target)));
     }
     return loop_.watch(std::move(targets));
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
@@ -98,6 +99,31 @@ TEST_CASE("session: processes are observed until the last of them has ended") {
     REQUIRE(second.go());
     CHECK(ends(session));
     CHECK(session.end() == "the processes have ended");
+}
+
+TEST_CASE("session: more processes than a process may have files open are observed, and the command keeps its own limit") {
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    if (before.rlim_max < 256) SKIP("the hard limit of open files is under 256");
+    const rlimit low{64, before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
+    int output[2];
+    REQUIRE(pipe2(output, O_CLOEXEC) == 0);
+    Observed whom = command({"sh", "-c", "ulimit -S -n"});
+    whom.workload_output = output[1];
+    whom.pids.assign(100, getpid());
+    Session session(std::move(whom));
+    const Result<void> opened = session.open();
+    const Result<void> began = opened ? session.go() : Result<void>();
+    const bool ended = opened && began && ends(session);
+    CHECK((opened ? std::string() : opened.error().message()) == "");
+    CHECK(began);
+    CHECK(ended);
+    char text[16] = {};
+    if (ended) CHECK(read(output[0], text, sizeof(text) - 1) == 3);
+    CHECK(std::string(text) == "64\n");
+    close(output[0]), close(output[1]);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
 TEST_CASE("session: who isn't there is named") {
