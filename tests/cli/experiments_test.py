@@ -288,10 +288,10 @@ on tracepoint:sched:sched_process_exit if comm == "true" && tid == pid {
     @by[workload] = count()
     if workload { @mine = count() }
 }
-workload sh -c "/bin/true; (sleep 0.2; /bin/true) & :"
+param flag = none
+workload sh -c "/bin/true; (sleep 0.2; /bin/true; touch $flag) & :"
 wait workload
-wait 600ms
-workload sh -c "/bin/true; /bin/true; :"
+workload sh -c "/bin/true; /bin/true; while [ ! -e $flag ]; do sleep 0.05; done"
 wait workload
 print by
 expect mine == 4 && all > 4
@@ -299,7 +299,7 @@ expect mine == 4 && all > 4
     name = written("own.exp", text)
     other = subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"])
     try:
-        r = good("run", "--json", name)
+        r = good("run", "--json", "--set", "flag=" + path("orphan"), name)
     finally:
         other.kill()
         other.wait()
@@ -307,7 +307,8 @@ expect mine == 4 && all > 4
     by = {o["key"]["workload"]: o["value"] for o in rows_ if o["type"] == "entry"}
     assert by[True] == 4 and by[False] > 0, rows_
     if shutil.which("unshare"):
-        r = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", RB, "run", written("space.exp", text.replace("all > 4", "all >= 4"))],
+        inside = written("space.exp", text.replace("all > 4", "all >= 4"))
+        r = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", RB, "run", "--set", "flag=" + path("orphan-inside"), inside],
                            capture_output=True, text=True, timeout=60)
         assert r.returncode == 0, (r.returncode, r.stdout, r.stderr)
 
