@@ -63,7 +63,8 @@ constexpr Topic::Row kRows[] = {
     {"pid tid ppid uid gid cpu comm nsecs cgroup random task probe", "the current process, thread, user, CPU and time. If "
                                                                      "the probe has a field of the same name, it is that field"},
     {"workload",
-     "1 in a command that the experiment has started (`workload`, or `-- COMMAND`), and in all that it starts; 0 elsewhere"},
+     "1 in a command that the experiment has started (`workload`, or `-- COMMAND`), and in all that it starts (up to 65,536 "
+     "threads at a time), from its exec to its exit; 0 elsewhere"},
     {"str(p), str(p, 128), kstr(p)", "a text in the memory of the process (str) or of the kernel (kstr)"},
     {"words(p, end), words(p, end, 200)", "the text between two addresses in the memory of the process, with zeros shown as "
                                           "spaces: its arguments lie from task->mm->arg_start to arg_end"},

@@ -304,7 +304,7 @@ int interactive(exec::Walk &walk, const Arguments &a) {
     if (!terminal)
         return complain(kWho,
                         make_error(Errc::invalid_argument, format("there is no terminal here ({})", terminal.error().message()),
-                                   "--trace prints every step"),
+                                   "--trace and --json print every step"),
                         2);
     stop_on_signals(); // which end the waiting for a key, and the terminal is as it was before
     Interactive screen{walk, *terminal, {}, {}};

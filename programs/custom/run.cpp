@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "programs/custom/names.h"
+#include "programs/processes/following.h"
 #include "programs/session/run_info.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/format.h"

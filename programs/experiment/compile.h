@@ -56,7 +56,8 @@ struct Compiled {
 /// no room, 1 changes for which a map had no room.
 inline constexpr std::string_view kEventRing = "events", kLostMap = "experiment_lost";
 /// Of compile_workload.cpp.
-inline constexpr std::string_view kRootsMap = "experiment_roots", kThreadsMap = "experiment_threads";
+inline constexpr std::string_view kRootsMap = "experiment_roots", kThreadsMap = "experiment_threads",
+                                  kExecProgram = "experiment_exec";
 /// Whether rawbpf has made it for itself: people aren't shown it.
 [[nodiscard]] constexpr bool is_own_map(std::string_view name) {
     return name == kLostMap || name == kRootsMap || name == kThreadsMap;

@@ -2,9 +2,13 @@
 // count of "dd" would also count the dd of somebody else.
 //
 //      experiment_roots     the processes that rawbpf has started, by the numbers that rawbpf's pid namespace gives them. rawbpf
-//                           adds one before its command begins, and removes it when it has ended
+//                           adds one with 0, when it is still a copy of rawbpf that waits; at its exec, experiment_exec makes
+//                           that a 1; rawbpf removes it when it has ended
 //      experiment_threads   the threads that these have started, by the machine's numbers: capture/followed_threads_dsl.h adds
-//                           and removes them
+//                           them, and removes them at their sched_process_exit
+//
+// So that the first event, the exec itself, is the command's, experiment_exec is attached before the experiment's probes; what
+// removes threads is attached behind them (kernel_lab.cpp).
 #include "programs/capture/followed_threads_dsl.h"
 #include "programs/capture/identity_dsl.h"
 #include "programs/experiment/compiling.h"
@@ -26,22 +30,30 @@ bool Compiler::follow_workload(Place at) {
     return true;
 }
 
-// `thread` and `process` (u32): the keys. Goes to `out` where the current thread isn't the workload's.
-void Compiler::is_workload(Code &f, Slot thread, Slot process, Label out) {
-    const Label started = f.label("started"), yes = f.label("workload");
+// r0 = the address of the current process's element of experiment_roots; goes to `none` where there is none. `thread` and
+// `process` (u32) are its numbers.
+void Compiler::find_root(Code &f, Slot thread, Slot process, Label none) {
     f.call(helper::get_current_pid_tgid);
     f.store<uint32_t>(thread, r0);
     if (workload_->forks.pid_namespace) {
         const Slot numbers = f.stack(sizeof(bpf_pidns_info), 8, "numbers");
         load_ids_of_namespace(f, *workload_->forks.pid_namespace, numbers);
-        f.jump_if(r0 != 0, started);
+        f.jump_if(r0 != 0, none);
         f.load<uint32_t>(r0, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
     } else {
         f.rsh(r0, 32);
     }
     f.store<uint32_t>(process, r0);
     f.call(helper::map_lookup_elem, workload_->roots, process);
-    f.jump_if(r0 != 0, yes);
+    f.jump_if(r0 == 0, none);
+}
+
+// `thread` and `process` (u32): the keys. Goes to `out` where the current thread isn't the workload's.
+void Compiler::is_workload(Code &f, Slot thread, Slot process, Label out) {
+    const Label started = f.label("started"), yes = f.label("workload");
+    find_root(f, thread, process, started);
+    f.load<uint8_t>(r1, r0 + 0);
+    f.jump_if(r1 != 0, yes);
     f.bind(started);
     f.call(helper::map_lookup_elem, workload_->threads, thread);
     f.jump_if(r0 == 0, out);
@@ -50,6 +62,12 @@ void Compiler::is_workload(Code &f, Slot thread, Slot process, Label out) {
 
 void Compiler::add_followers() {
     if (!workload_) return;
+    Code &exec = builder_.program("tracepoint/sched/sched_process_exec", std::string(kExecProgram));
+    const Label out = exec.label("out");
+    find_root(exec, exec.stack<uint32_t>("thread"), exec.stack<uint32_t>("process"), out);
+    exec.store<uint8_t>(r0 + 0, 1);
+    exec.bind(out);
+    exec.ret(0);
     follow_threads(
         builder_, "experiment", workload_->threads, workload_->forks.child_at,
         [this](Code &f, const Slot &thread, const Label &out) { is_workload(f, thread, f.stack<uint32_t>("process"), out); });

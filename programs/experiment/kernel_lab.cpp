@@ -27,8 +27,13 @@ class KernelLab final : public Lab {
     using Lab::Lab;
 
     Result<void> attach() override {
+        // At an exec it decides what the probes see (compile_workload.cpp). All others stand in the order in which they are
+        // asked.
+        const Program *first = objects_.empty() ? nullptr : objects_.front().find_program(kExecProgram);
+        if (first) TRY(attach_one(0, *first));
         for (size_t i = 0; i < objects_.size(); ++i)
-            for (const Program &program : objects_[i].programs) TRY(attach_one(i, program));
+            for (const Program &program : objects_[i].programs)
+                if (&program != first) TRY(attach_one(i, program));
         return {};
     }
     std::vector<std::string> attached() const override {
@@ -38,11 +43,11 @@ class KernelLab final : public Lab {
     }
     Result<void> workload_begins(uint32_t pid) override {
         const Map *roots = objects_.empty() ? nullptr : objects_.front().find_map(kRootsMap);
-        return roots ? roots->put(pid, uint8_t{1}) : Result<void>();
+        return roots ? roots->put(pid, uint8_t{0}) : Result<void>();
     }
     void workload_ended(uint32_t pid) override {
         const Map *roots = objects_.empty() ? nullptr : objects_.front().find_map(kRootsMap);
-        if (roots) (void)roots->erase(&pid); // the number stays free until the kernel gives it to somebody else
+        if (roots) (void)roots->erase(&pid); // fails only if it isn't there
     }
     std::vector<int> ring_fds() const override {
         std::vector<int> out;

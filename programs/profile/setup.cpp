@@ -11,6 +11,7 @@
 #include "programs/processes/advice.h"
 #include "programs/profile/left_out.h"
 #include "programs/session/run_info.h"
+#include "programs/session/session.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/cpus.h"
 #include "runtime/sys/file.h"
@@ -51,13 +52,7 @@ Result<void> check(const ProfileOptions &options, const Event &event, const std:
         if (std::find(online.begin(), online.end(), cpu) == online.end())
             return fail(Errc::invalid_argument, "CPU {} isn't online", cpu);
     }
-    for (int pid : options.pids) {
-        const auto process = pid > 0 ? sys::status_number(pid, "Tgid") : std::nullopt;
-        if (!process) return fail(Errc::not_found, "there is no process {}", pid);
-        if (*process != static_cast<uint64_t>(pid))
-            return fail(Errc::not_found, "there is no process {}: that is a thread of process {}", pid, *process);
-    }
-    return {};
+    return session::check_processes(options.pids);
 }
 
 } // namespace

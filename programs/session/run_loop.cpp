@@ -52,9 +52,17 @@ Result<bool> RunLoop::wait(int most_ms) {
     if (told_to_stop() || (duration_ns_ != 0 && now >= begin_ns_ + duration_ns_)) return false;
     const size_t count = TRY(sys::epoll_wait(epoll_.get(), ready_, wait_ms(most_ms, now, begin_ns_, duration_ns_)));
     for (size_t i = 0; i < count; ++i)
-        if (ready_[i].data.u64 >= kTarget) ended_.push_back(ready_[i].data.u64 - kTarget);
-    alive_ -= std::min(alive_, ended_.size());
+        if (ready_[i].data.u64 >= kTarget) target_ended(ready_[i].data.u64 - kTarget);
     return true;
+}
+
+// Since Linux 6.9 a pidfd wakes twice: when the process has ended, and when its parent has taken note of that. Closing it takes
+// it out of the epoll's set.
+void RunLoop::target_ended(size_t target) {
+    if (targets_[target].get() < 0) return; // both in one wait
+    targets_[target].reset();
+    ended_.push_back(target);
+    --alive_;
 }
 
 Result<bool> RunLoop::over() {

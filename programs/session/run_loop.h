@@ -52,6 +52,7 @@ class RunLoop {
     [[nodiscard]] bool targets_ended() const { return !targets_.empty() && alive_ == 0; } ///< all of them
 
   private:
+    void target_ended(size_t target);
     Fd epoll_;
     sys::Child *child_ = nullptr;
     std::vector<Fd> targets_;

@@ -15,9 +15,20 @@ constexpr uint64_t kPatienceNs = 250'000'000;
 
 } // namespace
 
+Result<void> check_processes(const std::vector<int> &pids) {
+    for (int pid : pids) {
+        const auto process = pid > 0 ? sys::status_number(pid, "Tgid") : std::nullopt;
+        if (!process) return fail(Errc::not_found, "there is no process {}", pid);
+        if (*process != static_cast<uint64_t>(pid))
+            return fail(Errc::not_found, "there is no process {}: that is a thread of process {}", pid, *process);
+    }
+    return {};
+}
+
 Session::Session(Observed whom) : whom_(std::move(whom)), cpu_before_ns_(sys::process_cpu_ns()) {}
 
 Result<void> Session::open() {
+    TRY(check_processes(whom_.pids));
     TRY(loop_.open());
     if (!whom_.workload.empty()) {
         if (!whom_.as_root) user_ = TRY(sys::invoking_user());
@@ -45,12 +56,13 @@ Result<void> Session::go() {
 }
 
 std::string Session::end() {
+    ended_ns_ = sys::monotonic_ns();
     if (child_.pid() >= 0) return child_.end_in_words(loop_.told_to_stop() ? kPatienceNs : 0);
     if (!loop_.targets_ended()) return {};
     return loop_.targets() == 1 ? "the process has ended" : "the processes have ended";
 }
 
-double Session::seconds() const { return static_cast<double>(sys::monotonic_ns() - armed_ns_) / 1e9; }
+double Session::seconds() const { return static_cast<double>((ended_ns_ ? ended_ns_ : sys::monotonic_ns()) - armed_ns_) / 1e9; }
 
 uint64_t Session::cpu_ns() const { return sys::process_cpu_ns() - cpu_before_ns_; }
 

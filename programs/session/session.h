@@ -34,6 +34,9 @@ struct Observed {
     const volatile std::sig_atomic_t *stop = nullptr; ///< ends the run when it isn't zero; may be nullptr
 };
 
+/// Errors: not_found, for a number that is no process, or a thread's.
+[[nodiscard]] Result<void> check_processes(const std::vector<int> &pids);
+
 class Session {
   public:
     explicit Session(Observed whom);
@@ -54,7 +57,7 @@ class Session {
     /// Ends the command, if it runs on: "exited with status 3"; or of processes "the process has ended"; empty: neither.
     [[nodiscard]] std::string end();
 
-    /// Since go().
+    /// From go() to end(), or until now.
     [[nodiscard]] double seconds() const;
     /// CPU time of this process since the session was made.
     [[nodiscard]] uint64_t cpu_ns() const;
@@ -64,7 +67,7 @@ class Session {
     std::optional<sys::User> user_;
     sys::Child child_;
     RunLoop loop_;
-    uint64_t cpu_before_ns_, armed_ns_ = 0;
+    uint64_t cpu_before_ns_, armed_ns_ = 0, ended_ns_ = 0;
 };
 
 } // namespace rawbpf::inline v0::session

@@ -309,8 +309,17 @@ expect mine == 4 && all > 4
     if shutil.which("unshare"):
         inside = written("space.exp", text.replace("all > 4", "all >= 4"))
         r = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", RB, "run", "--set", "flag=" + path("orphan-inside"), inside],
-                           capture_output=True, text=True, timeout=60)
+                           capture_output=True, text=True, timeout=300)
         assert r.returncode == 0, (r.returncode, r.stdout, r.stderr)
+    # The copy of rawbpf that becomes the command isn't the command, and the exec is.
+    calls = """on tracepoint:raw_syscalls:sys_enter if workload { @calls[comm] = count() }
+on tracepoint:sched:sched_process_exec if workload { @execs[comm] = count() }
+workload no-slash-so-that-folders-are-searched
+"""
+    os.symlink("/bin/true", path("no-slash-so-that-folders-are-searched"))
+    searched = calls + "wait workload\nexpect entries(calls) == 1 && entries(execs) == 1 && max(execs) == 1\n"
+    r = run("run", "--json", written("calls.exp", searched), env={"PATH": "/no/such/folder:/nor/this:" + WORK})
+    assert r.code == 0, (r.out, r.err)
 
 
 @test

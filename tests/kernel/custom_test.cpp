@@ -76,7 +76,7 @@ ObjectSpec per_cpu_external(uint32_t value_size = 8, const char *section = "upro
 
 } // namespace
 
-TEST_CASE("custom: a whole run is a call of the library, which tells what happens and prints nothing") {
+TEST_CASE("custom: a whole run is a call of the library, which tells what happens") {
     int go[2];
     REQUIRE(pipe(go) == 0);
     const pid_t child = fork();

@@ -145,7 +145,7 @@ TEST_CASE("experiment compile: what a workload starts is followed where a probe 
     CHECK(asked == 1);
     std::string names;
     for (const Function &function : compiled.unit.functions) names += function.name + ' ';
-    CHECK(names == "record record_2 experiment_fork experiment_exit ");
+    CHECK(names == "record record_2 experiment_exec experiment_fork experiment_exit ");
     for (const MapView &view : compiled.maps) CHECK(!is_own_map(view.map));
     for (const std::string_view own : {kRootsMap, kThreadsMap})
         CHECK(std::any_of(compiled.unit.maps.begin(), compiled.unit.maps.end(),

@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,9 +25,9 @@ Observed command(std::vector<std::string> words) {
     return out;
 }
 
-// Until everything that is observed has ended, ten seconds at most.
+// Until everything that is observed has ended, a minute at most.
 bool ends(Session &session) {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 6000; ++i) {
         if (!*session.loop().wait(10)) return false;
         if (*session.loop().over()) return true;
     }
@@ -96,6 +98,16 @@ TEST_CASE("session: processes are observed until the last of them has ended") {
     REQUIRE(session.go());
     CHECK_FALSE(*session.loop().over());
     REQUIRE(first.go());
+    size_t ended = 0;
+    for (int i = 0; i < 6000 && ended == 0; ++i) {
+        REQUIRE(*session.loop().wait(10));
+        ended += session.loop().ended().size();
+    }
+    CHECK(ended == 1);
+    CHECK(first.end() == "exited with status 0"); // its parent has taken note: its descriptor may wake once more
+    REQUIRE(*session.loop().wait(50));
+    CHECK(session.loop().ended().empty());
+    CHECK_FALSE(*session.loop().over());
     REQUIRE(second.go());
     CHECK(ends(session));
     CHECK(session.end() == "the processes have ended");
@@ -105,10 +117,10 @@ TEST_CASE("session: more processes than a process may have files open are observ
     rlimit before{};
     REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
     if (before.rlim_max < 256) SKIP("the hard limit of open files is under 256");
-    const rlimit low{64, before.rlim_max};
-    REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
     int output[2];
     REQUIRE(pipe2(output, O_CLOEXEC) == 0);
+    const rlimit low{64, before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0); // until the end: nothing between gives up
     Observed whom = command({"sh", "-c", "ulimit -S -n"});
     whom.workload_output = output[1];
     whom.pids.assign(100, getpid());
@@ -135,6 +147,15 @@ TEST_CASE("session: who isn't there is named") {
     CHECK(opened.error().kind == Errc::not_found);
     CHECK(opened.error().message() == "there is no process 1073741823");
     CHECK(nobody.end() == "");
+    std::thread other([] {
+        Observed thread;
+        thread.pids = {static_cast<int>(gettid())};
+        Session session(std::move(thread));
+        const Result<void> refused = session.open();
+        CHECK(!refused);
+        if (!refused) CHECK(refused.error().message().find("that is a thread of process") != std::string::npos);
+    });
+    other.join();
 
     Session missing(command({"no-such-program-of-rawbpf"}));
     const Result<void> spawned = missing.open();
