@@ -291,14 +291,19 @@ bool ProbeCode::value(const Expr &e) {
     }
     default: break;
     }
-    const Label no = f_.label("no"), end = f_.label("end");
+    const Label no = f_.label("no");
     if (!condition(e, no, false)) return false;
+    one_unless(no);
+    return true;
+}
+
+void ProbeCode::one_unless(Label no) {
+    const Label end = f_.label("end");
     f_.mov(r0, 1);
     f_.jump(end);
     f_.bind(no);
     f_.mov(r0, 0);
     f_.bind(end);
-    return true;
 }
 
 // ---- conditions ------------------------------------------------------------------------------------------------------------

@@ -76,13 +76,9 @@ void Compiler::add_followers() {
 bool ProbeCode::in_workload(Place at) {
     if (!all_.follow_workload(at)) return false;
     const Space thread(*this, 8), process(*this, 8);
-    const Label no = f_.label("not_workload"), end = f_.label("known_whose");
+    const Label no = f_.label("not_workload");
     all_.is_workload(f_, thread.slot(), process.slot(), no);
-    f_.mov(r0, 1);
-    f_.jump(end);
-    f_.bind(no);
-    f_.mov(r0, 0);
-    f_.bind(end);
+    one_unless(no);
     return true;
 }
 

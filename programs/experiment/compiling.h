@@ -185,6 +185,7 @@ class ProbeCode {
     bool argument(const trace::Value &value, Place at); ///< r0 = what the register or the record has
     bool follow(const trace::Value &value);             ///< r0 = what its pointers lead to
     void extend(uint32_t size, bool is_signed);
+    void one_unless(Label no);  ///< r0 = 1, or 0 for what jumps to `no`, which is bound here
     bool in_workload(Place at); ///< r0 = 0 or 1 (compile_workload.cpp)
 
     // compile_texts.cpp

@@ -42,12 +42,11 @@ class KernelLab final : public Lab {
         return out;
     }
     Result<void> workload_begins(uint32_t pid) override {
-        const Map *roots = objects_.empty() ? nullptr : objects_.front().find_map(kRootsMap);
+        const Map *roots = workload_roots();
         return roots ? roots->put(pid, uint8_t{0}) : Result<void>();
     }
     void workload_ended(uint32_t pid) override {
-        const Map *roots = objects_.empty() ? nullptr : objects_.front().find_map(kRootsMap);
-        if (roots) (void)roots->erase(&pid); // fails only if it isn't there
+        if (const Map *roots = workload_roots()) (void)roots->erase(&pid); // fails only if it isn't there
     }
     std::vector<int> ring_fds() const override {
         std::vector<int> out;
@@ -137,6 +136,8 @@ class KernelLab final : public Lab {
         RingBuffer ring;
     };
     [[nodiscard]] Result<void> attach_one(size_t spec, const Program &program);
+    /// nullptr: no probe asks whose event it is.
+    [[nodiscard]] const Map *workload_roots() { return objects_.empty() ? nullptr : objects_.front().find_map(kRootsMap); }
 
     std::vector<LoadedObject> objects_; ///< of Plan::specs
     std::vector<Fd> held_;              ///< what attachments refer to
