@@ -1,17 +1,23 @@
 // Starts a command that waits before its exec.
 //
 //      parent                                 child
-//      clone(CLONE_PIDFD) ------------------> unblock signals, default handlers
-//      ... attach probes to its pid ...       read(go): waits
-//      start(): write one byte ------------->
-//                                             become the user; execve(argv)
-//      read(failed): end of file <----------- (closed by exec: it worked)
-//                or an errno     <----------- (exec failed)
+//      clone(CLONE_PIDFD) ------------------> unblock signals, default handlers; become the user; search PATH
+//                                             write(gate): more than the pipe holds, so this call waits
+//      ppoll(gate): there is something  <---- it waits
+//      ... attach probes to its pid ...
+//      start(): read all of it -------------> the write returns
+//                                             execve(argv)
+//      read(gate): end of file <------------- (closed by exec: it worked)
+//                or an errno   <------------- (exec failed)
 //
-// If the parent dies first, the child's read returns 0 and it exits. If the parent dies later, by whatever signal, the kernel
-// sends the child SIGTERM (PR_SET_PDEATHSIG; a set-user-ID program is exempt from that): nothing is left behind. Between clone
-// and exec the child makes raw system calls only: it is a copy of a process whose locks may be held by threads that don't
-// exist in it. The observer doesn't see these calls: --syscalls shows rawbpf's calls, not the command's.
+// One call says that the child waits, and is the wait: from the return of spawn() to start() the child makes no other, and the
+// next one is the exec. So what is attached in between sees nothing of rawbpf's copy but the end of that write.
+//
+// If the parent dies, whenever that is, the kernel sends the child SIGTERM (PR_SET_PDEATHSIG; a set-user-ID program is exempt
+// from that): nothing is left behind. Where SIGTERM is ignored, a child that waits ends by SIGPIPE, as nobody can read any more:
+// it has closed its own end, and those that were forked after it and wait, too, end by the same. Between clone and exec the
+// child makes raw system calls only: it is a copy of a process whose locks may be held by threads that don't exist in it. The
+// observer doesn't see these calls: --syscalls shows rawbpf's calls, not the command's.
 #include "runtime/sys/process.h"
 
 #include <algorithm>
@@ -33,6 +39,7 @@
 #include <utility>
 
 #include "runtime/base/fail.h"
+#include "runtime/sys/command_search.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 
@@ -45,6 +52,7 @@ namespace {
 
 constexpr size_t kSignalSetSize = 8;         // the kernel's sigset_t: 64 signals
 constexpr uint64_t kGraceNs = 2'000'000'000; // for what is told to end
+constexpr const char *kShell = "/bin/sh";
 
 uint64_t nanoseconds(const timeval &t) {
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_usec) * 1000;
@@ -70,8 +78,9 @@ std::string_view cut(std::string_view &rest, char at) {
 }
 
 struct Plan {
-    std::vector<std::string> paths;       // what to try, in PATH's order
+    std::vector<Candidate> files;
     std::vector<char *> argv, envp;       // NULL-ended
+    std::vector<char *> by_shell;         // argv for a text that sh runs: the second one is its path
     std::vector<std::string> environment; // owns what envp points at, where it was changed
 };
 
@@ -79,16 +88,10 @@ Plan plan_for(const std::vector<std::string> &argv, const std::optional<User> &u
     Plan plan;
     for (const std::string &a : argv) plan.argv.push_back(const_cast<char *>(a.c_str()));
     plan.argv.push_back(nullptr);
-    if (argv[0].find('/') != std::string::npos) {
-        plan.paths.push_back(argv[0]);
-    } else {
-        const char *path = getenv("PATH");
-        std::string_view rest = path ? path : "/usr/local/bin:/usr/bin:/bin";
-        while (!rest.empty()) {
-            std::string directory(cut(rest, ':'));
-            plan.paths.push_back((directory.empty() ? "." : directory) + "/" + argv[0]);
-        }
-    }
+    plan.by_shell = {const_cast<char *>(kShell), nullptr};
+    plan.by_shell.insert(plan.by_shell.end(), plan.argv.begin() + 1, plan.argv.end());
+    const char *path = getenv("PATH");
+    plan.files = candidates(argv[0], path ? path : "/usr/local/bin:/usr/bin:/bin");
     const bool rename = user && !user->name.empty();
     for (char **e = environ; e && *e; ++e) {
         std::string_view entry(*e);
@@ -107,7 +110,13 @@ Plan plan_for(const std::vector<std::string> &argv, const std::optional<User> &u
     return plan;
 }
 
-[[noreturn]] void child_main(const Plan &plan, const std::optional<User> &user, int output, int go, int failed, int parent) {
+/// What a child says when it couldn't begin.
+struct Report {
+    enum Step : int32_t { exec, identity };
+    int32_t os = 0, step = exec;
+};
+
+void take_default_signals() {
     uint64_t none = 0;
     direct(__NR_rt_sigprocmask, SIG_SETMASK, reg(&none), 0, kSignalSetSize);
     struct {
@@ -121,36 +130,56 @@ Plan plan_for(const std::vector<std::string> &argv, const std::optional<User> &u
             continue;
         direct(__NR_rt_sigaction, signal, reg(&action), 0, kSignalSetSize);
     }
+}
 
-    char byte;
-    long n;
-    do n = direct(__NR_read, static_cast<uint64_t>(go), reg(&byte), 1);
-    while (n == -EINTR);
-    if (n != 1) direct(__NR_exit_group, 127);
+// 0, or -errno.
+long take_identity(const User &user) {
+    long r = direct(__NR_setgroups, user.groups.size(), reg(user.groups.data()));
+    if (r >= 0) r = direct(__NR_setresgid, user.gid, user.gid, user.gid);
+    if (r >= 0) r = direct(__NR_setresuid, user.uid, user.uid, user.uid);
+    return std::min(r, 0L);
+}
 
-    if (output >= 0) direct(__NR_dup3, static_cast<uint64_t>(output), 1, 0);
-    struct {
-        int32_t os, step;
-    } report{0, 0}; // step 0: exec, 1: identity
-    if (user) {
-        long r = direct(__NR_setgroups, user->groups.size(), reg(user->groups.data()));
-        if (r >= 0) r = direct(__NR_setresgid, user->gid, user->gid, user->gid);
-        if (r >= 0) r = direct(__NR_setresuid, user->uid, user->uid, user->uid);
-        if (r < 0) report = {static_cast<int32_t>(-r), 1};
+// Returns when nothing could be run: why. The first file that runs is the command, unless it has vanished since the search, or
+// the interpreter of its first line isn't there.
+int32_t run_command(Plan &plan) {
+    const auto exec = [&](const char *path, const std::vector<char *> &argv) {
+        return direct(__NR_execve, reg(path), reg(argv.data()), reg(plan.envp.data()));
+    };
+    int32_t os = ENOENT;
+    for (Candidate &file : plan.files) {
+        if (file.is == Candidate::Is::missing) continue;
+        long r = -EACCES;
+        if (file.runs()) r = exec(file.path.c_str(), plan.argv);
+        if (r == -ENOEXEC && file.is == Candidate::Is::text) {
+            plan.by_shell[1] = file.path.data();
+            r = exec(kShell, plan.by_shell);
+        }
+        if (r == -ENOENT || r == -ENOTDIR) continue;
+        os = static_cast<int32_t>(-r);
+        if (r != -EACCES) break; // EACCES: another directory of PATH may still have one that can be run
     }
+    return os;
+}
+
+[[noreturn]] void child_main(Plan &plan, const std::optional<User> &user, int output, uint64_t gate,
+                             std::string_view more_than_it_holds, int parent) {
+    take_default_signals();
+    if (output >= 0) direct(__NR_dup3, static_cast<uint64_t>(output), 1, 0);
+    Report report;
+    if (user) report = {static_cast<int32_t>(-take_identity(*user)), Report::identity};
     // After the change of identity, which takes it away again. Who died before it could be said gets no more work done.
     direct(__NR_prctl, PR_SET_PDEATHSIG, SIGTERM);
     if (direct(__NR_getppid) != parent) direct(__NR_exit_group, 127);
-    if (report.os == 0) {
-        report.os = ENOENT;
-        for (const std::string &path : plan.paths) {
-            long r = direct(__NR_execve, reg(path.c_str()), reg(plan.argv.data()), reg(plan.envp.data()));
-            if (r == -ENOENT || r == -ENOTDIR) continue;
-            report.os = static_cast<int32_t>(-r);
-            if (r != -EACCES) break; // EACCES: another directory of PATH may still have one that can be run
-        }
+    if (report.os == 0) look_at(plan.files);
+
+    while (!more_than_it_holds.empty()) { // a stop, as by Ctrl-Z, ends the call early
+        const long n = direct(__NR_write, gate, reg(more_than_it_holds.data()), more_than_it_holds.size());
+        if (n < 0 && n != -EINTR) direct(__NR_exit_group, 127);
+        if (n > 0) more_than_it_holds.remove_prefix(static_cast<size_t>(n));
     }
-    direct(__NR_write, static_cast<uint64_t>(failed), reg(&report), sizeof report);
+    if (report.os == 0) report = {run_command(plan), Report::exec};
+    direct(__NR_write, gate, reg(&report), sizeof report);
     direct(__NR_exit_group, 127);
     __builtin_unreachable();
 }
@@ -219,8 +248,8 @@ Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::opti
     if (argv.empty() || argv[0].empty()) return fail(Errc::invalid_argument, "no command to run");
     Plan plan = plan_for(argv, user);
     bool found = false;
-    for (const std::string &path : plan.paths)
-        if (exists(path)) found = true;
+    for (const Candidate &file : plan.files)
+        if (exists(file.path)) found = true;
     if (!found) {
         // A folder of PATH that can't be searched is passed over; of a path it is the reason. Its kind: see start().
         if (argv[0].find('/') != std::string::npos)
@@ -232,28 +261,35 @@ Result<Child> Child::spawn(const std::vector<std::string> &argv, const std::opti
         return fail(Errc::not_found, "{}: no such program", argv[0]);
     }
 
-    Pipe go = TRY(make_pipe());
-    Pipe failed = TRY(make_pipe());
+    Pipe gate = TRY(make_pipe());
+    const long holds = invoke(__NR_fcntl, static_cast<uint64_t>(gate.read.get()), F_GETPIPE_SZ);
+    if (holds < 0) return fail_os(static_cast<int>(-holds), "asking how much a pipe holds");
+    const std::string more_than_it_holds(static_cast<size_t>(holds) + 1, '.');
     Child child;
     const int parent = own_pid();
     int pidfd = -1;
     long pid = invoke(__NR_clone, CLONE_PIDFD | SIGCHLD, 0, reg(&pidfd), 0, 0);
     if (pid < 0) return fail_os(static_cast<int>(-pid), "starting {}", argv[0]);
     if (pid == 0) {
-        direct(__NR_close, static_cast<uint64_t>(go.write.get())); // else its read would never end when the parent dies
-        child_main(plan, user, output, go.read.get(), failed.write.get(), parent);
+        direct(__NR_close, static_cast<uint64_t>(gate.read.get())); // else its write would never end when the parent dies
+        child_main(plan, user, output, static_cast<uint64_t>(gate.write.get()), more_than_it_holds, parent);
     }
     child.pid_ = static_cast<int>(pid);
     child.pidfd_ = Fd(pidfd);
-    child.go_ = std::move(go.write);
-    child.go_read_ = std::move(go.read); // kept open, so that telling a child that was killed to go is no SIGPIPE for us
-    child.failed_ = std::move(failed.read);
+    child.gate_ = std::move(gate.read);
+    child.held_ = more_than_it_holds.size();
+    gate.write.reset();
+    pollfd waits{child.gate_.get(), POLLIN, 0}; // or it has been killed
+    long r;
+    do r = invoke(__NR_ppoll, reg(&waits), 1, 0, 0, 0);
+    while (r == -EINTR);
+    if (r < 0) return fail_os(static_cast<int>(-r), "starting {}", argv[0]);
     return child;
 }
 
 Child::Child(Child &&other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)), go_(std::move(other.go_)),
-      go_read_(std::move(other.go_read_)), failed_(std::move(other.failed_)), exit_(other.exit_), may_stay_(other.may_stay_) {}
+    : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)), gate_(std::move(other.gate_)), held_(other.held_),
+      exit_(other.exit_), may_stay_(other.may_stay_) {}
 
 Child &Child::operator=(Child &&other) noexcept {
     if (this != &other) {
@@ -265,12 +301,9 @@ Child &Child::operator=(Child &&other) noexcept {
 
 Child::~Child() {
     if (pid_ < 0 || exit_ || may_stay_) return;
-    if (go_) { // not started yet
-        go_read_.reset();
-        go_.reset(); // its read ends, it exits
-    } else if (!end(0, kGraceNs)) {
-        (void)kill(SIGKILL);
-    }
+    const bool waits = static_cast<bool>(gate_);
+    gate_.reset();
+    if (waits || !end(0, kGraceNs)) (void)kill(SIGKILL);
     (void)reap(0);
 }
 
@@ -299,24 +332,27 @@ std::string Child::end_in_words(uint64_t patience_ns) {
 }
 
 Result<void> Child::start() {
-    if (!go_) return fail(Errc::invalid_argument, "the process was started already");
-    Fd go = std::move(go_);
-    TRY_IN(write_all(go.get(), "!", 1), "starting process {}", pid_);
-    struct {
-        int32_t os, step;
-    } report{0, 0};
-    go_read_.reset();
-    size_t n = TRY_IN(sys::read(failed_.get(), &report, sizeof report), "starting process {}", pid_);
-    failed_.reset();
-    if (n != sizeof report) return {};
+    if (!gate_) return fail(Errc::invalid_argument, "the process was started already");
+    const Fd gate = std::move(gate_);
+    const auto take = [&](void *to, size_t bytes) -> Result<size_t> {
+        return TRY_IN(sys::read(gate.get(), to, bytes), "starting process {}", pid_);
+    };
+    char some[4096];
+    for (size_t left = held_; left > 0;) {
+        const size_t n = TRY(take(some, std::min(left, sizeof some)));
+        if (n == 0) return {}; // it was killed while it waited: its end says that
+        left -= n;
+    }
+    Report report;
+    if (TRY(take(&report, sizeof report)) != sizeof report) return {};
     (void)reap(0);
-    Error error = os_error(report.os, report.step == 1 ? "changing to the invoking user"
+    Error error = os_error(report.os, report.step == Report::identity ? "changing to the invoking user"
                                       // spawn() has seen the file itself
                                       : report.os == ENOENT
                                           ? "running the command: the interpreter that its first line names, or its loader"
                                           : "running the command");
     // A file that may not be executed is no matter of our privileges, and nothing that more of them would mend.
-    if (report.step == 0 && error.kind == Errc::permission) error.kind = Errc::invalid_argument;
+    if (report.step == Report::exec && error.kind == Errc::permission) error.kind = Errc::invalid_argument;
     return Unexpected(std::move(error));
 }
 

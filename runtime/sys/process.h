@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -43,7 +44,8 @@ struct Exit {
 /// crash), the kernel sends it SIGTERM. Only let_run() lets it run on.
 class [[nodiscard]] Child {
   public:
-    /// Forks. `argv[0]` is looked up in PATH. The child gets this process's stdin, stdout, stderr and environment, default
+    /// Forks, and returns when the child waits: its next system call is the exec. `argv[0]` is looked up in PATH by its user, and
+    /// a text without `#!` is run by sh (execvp(3)). The child gets this process's stdin, stdout, stderr and environment, default
     /// signal handling and, with `user`, that identity (HOME, USER and LOGNAME follow). `output`: what it has as its standard
     /// output in place of this process's own, a descriptor (borrowed for the call). Errors: not_found when no such program;
     /// invalid_argument (EACCES) when `argv[0]` is a path that can't be searched.
@@ -78,9 +80,8 @@ class [[nodiscard]] Child {
     [[nodiscard]] bool ends_within(uint64_t ns);
     int pid_ = -1;
     Fd pidfd_;
-    Fd go_; // one byte through here lets it exec
-    Fd go_read_;
-    Fd failed_; // its errno comes back here, or end of file when the exec worked
+    Fd gate_;         // reading held_ bytes lets it exec; then its errno comes, or end of file when the exec worked
+    size_t held_ = 0; // one more than the pipe holds
     std::optional<Exit> exit_;
     bool may_stay_ = false;
 };

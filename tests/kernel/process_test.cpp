@@ -5,12 +5,15 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/sys/file.h"
 #include "tests/support/fds.h"
+#include "tests/support/folder.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -60,6 +63,104 @@ TEST_CASE("process: what can't run says why, and no child stays") {
     }
     CHECK_FALSE(sys::process_exists(pid)); // never started: ended with its owner
     CHECK(test::open_descriptors() == before);
+}
+
+namespace {
+
+void make_script(const std::string &path, const char *text, mode_t mode) {
+    std::ofstream(path) << text;
+    REQUIRE(chmod(path.c_str(), mode) == 0);
+}
+
+int status_of(sys::Child child) {
+    REQUIRE(child.start().has_value());
+    return child.wait().value().code;
+}
+
+/// PATH, for as long as this lives.
+struct Path {
+    std::string before = getenv("PATH");
+    explicit Path(const std::string &path) { setenv("PATH", path.c_str(), 1); }
+    ~Path() { setenv("PATH", before.c_str(), 1); }
+    Path(const Path &) = delete;
+    Path &operator=(const Path &) = delete;
+};
+
+} // namespace
+
+TEST_CASE("process: a command is found as execvp(3) finds it, before it is started") {
+    const test::Folder folder;
+    const std::string a = folder.path + "/a", b = folder.path + "/b";
+    REQUIRE(chmod(folder.path.c_str(), 0755) == 0);
+    REQUIRE(mkdir(a.c_str(), 0755) == 0);
+    REQUIRE(mkdir(b.c_str(), 0755) == 0);
+    const Path path(a + ":" + b);
+    make_script(b + "/text", "exit $(($1 + 1))\n", 0755);
+    CHECK(status_of(sys::Child::spawn({"text", "6"}).value()) == 7);
+    make_script(a + "/twice", "#!/bin/sh\nexit 1\n", 0644);
+    make_script(b + "/twice", "#!/bin/sh\nexit 2\n", 0755);
+    CHECK(status_of(sys::Child::spawn({"twice"}).value()) == 2);
+    // The interpreter isn't there: the next folder may have another.
+    make_script(a + "/broken", "#!/no/such/interpreter\n", 0755);
+    make_script(b + "/broken", "#!/bin/sh\nexit 3\n", 0755);
+    CHECK(status_of(sys::Child::spawn({"broken"}).value()) == 3);
+    {
+        sys::Child child = sys::Child::spawn({"twice"}).value();
+        REQUIRE(unlink((b + "/twice").c_str()) == 0);
+        CHECK(child.start().error().os == EACCES); // of the one that is left
+    }
+    {
+        sys::Child child = sys::Child::spawn({"text"}).value();
+        REQUIRE(unlink((b + "/text").c_str()) == 0);
+        CHECK(child.start().error().os == ENOENT);
+    }
+    if (sys::effective_uid() != 0) return;
+    sys::User user;
+    user.uid = 12345;
+    user.gid = 23456;
+    make_script(a + "/rights", "#!/bin/sh\nexit 4\n", 0700);
+    make_script(b + "/rights", "#!/bin/sh\nexit 5\n", 0755);
+    CHECK(status_of(sys::Child::spawn({"rights"}).value()) == 4);
+    CHECK(status_of(sys::Child::spawn({"rights"}, user).value()) == 5);
+}
+
+TEST_CASE("process: children that wait end with this process, and in any order") {
+    {
+        sys::Child first = sys::Child::spawn({"sleep", "100"}).value(), second = sys::Child::spawn({"sleep", "100"}).value();
+        first = {};
+        CHECK(sys::process_exists(second.pid()));
+    }
+    int told[2];
+    REQUIRE(pipe2(told, O_CLOEXEC) == 0);
+    const pid_t parent = fork();
+    REQUIRE(parent >= 0);
+    if (parent == 0) {
+        signal(SIGTERM, SIG_IGN); // its children ignore it, too
+        const sys::Child first = sys::Child::spawn({"sleep", "100"}).value(),
+                         second = sys::Child::spawn({"sleep", "100"}).value();
+        const int pids[] = {first.pid(), second.pid()};
+        _exit(write(told[1], pids, sizeof pids) == sizeof pids ? 0 : 1);
+    }
+    int pids[2] = {};
+    REQUIRE(read(told[0], pids, sizeof pids) == sizeof pids);
+    for (const int pid : pids) {
+        const Result<Fd> pidfd = sys::pidfd_open(pid);
+        if (!pidfd) continue; // it has ended
+        pollfd end{pidfd->get(), POLLIN, 0};
+        CHECK(poll(&end, 1, 5000) == 1);
+    }
+    CHECK(waitpid(parent, nullptr, 0) == parent);
+    close(told[0]), close(told[1]);
+}
+
+TEST_CASE("process: a stop while it waits changes nothing") {
+    sys::Child child = sys::Child::spawn({"sh", "-c", "exit 3"}).value();
+    REQUIRE(child.kill(SIGSTOP).has_value());
+    usleep(20000);
+    REQUIRE(child.kill(SIGCONT).has_value());
+    usleep(20000);
+    CHECK(sys::read_link("/proc/" + std::to_string(child.pid()) + "/exe").value() == sys::read_link("/proc/self/exe").value());
+    CHECK(status_of(std::move(child)) == 3);
 }
 
 TEST_CASE("process: killed by a signal, also before it was started") {
