@@ -108,6 +108,8 @@ struct Tracer::State {
     std::vector<uint64_t> shown;
     std::vector<uint64_t> backlog_full, left_out; ///< by place; the former in whichever thread moves events, one at a time
     uint64_t malformed = 0;
+    bool command_seen = false;
+    std::optional<uint32_t> wait_ended_at; ///< the place, once (ends_wait())
     RunCost cost;
 
     Result<void> read_expressions();
@@ -120,6 +122,7 @@ struct Tracer::State {
     void count_lost(Bytes record, std::vector<uint64_t> &at);
     [[nodiscard]] int only_process() const;
     void say_who_else(const std::string &file);
+    [[nodiscard]] bool ends_wait(const Event &event);
     void take(Bytes record, const std::function<void(const Event &)> &see);
     void end_measuring();
 };
@@ -395,6 +398,15 @@ void Tracer::State::count_lost(Bytes record, std::vector<uint64_t> &at) {
         __atomic_fetch_add(&at[place], 1, __ATOMIC_RELAXED);
 }
 
+// The return of the system call in which the command waited for its exec, as a copy of rawbpf (sys/process.cpp): its call was
+// before the trace, and it isn't the command's. It is the command's first event, if returns are shown at all.
+bool Tracer::State::ends_wait(const Event &event) {
+    const Header &header = event.header;
+    if (command_seen || options.workload <= 0 || header.tid != static_cast<uint32_t>(options.workload)) return false;
+    command_seen = true;
+    return header.what == What::result && header.duration == 0 && event.place->kind == ProbeKind::syscall;
+}
+
 void Tracer::State::take(Bytes record, const std::function<void(const Event &)> &see) {
     Event event;
     if (record.size() < sizeof(Header)) {
@@ -418,6 +430,10 @@ void Tracer::State::take(Bytes record, const std::function<void(const Event &)> 
     event.place = &places[event.header.place];
     event.layout = &group->layout;
     event.record = record;
+    if (ends_wait(event)) {
+        wait_ended_at = event.header.place;
+        return;
+    }
     ++shown[event.header.place];
     see(event);
 }
@@ -563,6 +579,7 @@ Result<std::vector<PlaceCounts>> Tracer::counts() const {
                            : s.shown[i];
         out[i].backlog_full = __atomic_load_n(&s.backlog_full[i], __ATOMIC_RELAXED);
         out[i].left_out = s.left_out[i];
+        if (s.wait_ended_at == i) ++out[i].counts.filtered;
     }
     return out;
 }

@@ -114,6 +114,25 @@ def paths_behind_descriptors_end_where_there_is_no_more_room():
 
 
 @test
+def system_calls_of_a_command_begin_with_its_exec():
+    """What rawbpf's copy does for it before, and the wait for its start, are rawbpf's."""
+    if not os.path.isdir(CALLS):
+        raise Skip("needs tracefs with system calls")
+    command = ["--", "true"]  # somewhere in PATH
+    for how in [], ["-r"]:
+        seen, ledger = events_of("syscall:*", *how, *command)
+        assert (seen[0]["type"], seen[0]["function"]) == ("call", "execve"), seen[:3]
+        calls = [e for e in seen if e["type"] == "call"]
+        assert sum(e["function"] == "execve" for e in calls) == 1, calls[:5]
+        assert [e["function"] for e in seen if e["comm"] == seen[0]["comm"]] == ["execve"], seen[:5]
+        assert "call_missed" not in ledger["degraded"], ledger["degraded"]
+        if how:
+            assert [(e["ret"], e["depth"]) for e in seen if e["function"] == "execve" and e["type"] == "return"] == [(0, 0)], seen[:4]
+    seen, _ = events_of("syscall:write", "syscall:read", "-r", "--", sys.executable, "-S", "-c", "import os; os.write(1, b'abc')")
+    assert all(e["duration_ns"] for e in seen if e["type"] == "return"), [e for e in seen if e["type"] == "return"][:2]
+
+
+@test
 def system_calls_by_number_are_filtered_paired_and_counted():
     script = "import os\nfor i in range(50):\n  os.umask(i)\nfor i in range(7):\n  try: os.rmdir('/nonexistent/%d' % i)\n  except OSError: pass"
     command = ["--", sys.executable, "-c", script]
