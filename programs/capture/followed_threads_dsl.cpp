@@ -5,6 +5,8 @@
 
 #include <linux/bpf.h>
 
+#include "programs/capture/identity_dsl.h"
+
 namespace rawbpf::inline v0 {
 
 void is_in_followed(Code &f, const MapRef &followed, const Slot &thread, const Label &out) {
@@ -12,6 +14,20 @@ void is_in_followed(Code &f, const MapRef &followed, const Slot &thread, const L
     f.store<uint32_t>(thread, r0);
     f.call(helper::map_lookup_elem, followed, thread);
     f.jump_if(r0 == 0, out);
+}
+
+void is_of_family(Code &f, const std::optional<sys::Namespace> &ns, const Slot &thread, const IsRoot &is_root,
+                  const std::optional<MapRef> &followed, const Label &out) {
+    const Label started = followed ? f.label("perhaps started by a root") : out;
+    load_process(f, ns, thread, started);
+    is_root(f, started);
+    if (!followed) return;
+    const Label yes = f.label("of the family");
+    f.jump(yes);
+    f.bind(started);
+    f.call(helper::map_lookup_elem, *followed, thread);
+    f.jump_if(r0 == 0, out);
+    f.bind(yes);
 }
 
 void follow_threads(Builder &b, std::string_view tool, const MapRef &followed, uint16_t child_at, const IsFollowed &is_followed) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <linux/bpf.h>
 
@@ -41,6 +42,21 @@ template <class Stranger> void ids_of_namespace(Code &f, const sys::Namespace &n
     load_ids_of_namespace(f, ns, numbers);
     f.if_(r0 != 0, stranger);
     take_ids(f, numbers, pid, tid);
+}
+
+/// `thread` (u32) = the current thread's number on the machine, r0 = its process's in that namespace (nullopt: the machine's).
+/// Goes to `stranger` where it isn't in it; `thread` is set there, too. r1 to r5 are gone.
+inline void load_process(Code &f, const std::optional<sys::Namespace> &ns, const Slot &thread, const Label &stranger) {
+    f.call(helper::get_current_pid_tgid);
+    f.store<uint32_t>(thread, r0);
+    if (!ns) {
+        f.rsh(r0, 32);
+        return;
+    }
+    const Slot numbers = f.stack(sizeof(bpf_pidns_info), 8, "numbers");
+    load_ids_of_namespace(f, *ns, numbers);
+    f.jump_if(r0 != 0, stranger);
+    f.load<uint32_t>(r0, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
 }
 
 } // namespace rawbpf::inline v0

@@ -30,19 +30,9 @@ bool Compiler::follow_workload(Place at) {
     return true;
 }
 
-// r0 = the address of the current process's element of experiment_roots; goes to `none` where there is none. `thread` and
-// `process` (u32) are its numbers.
-void Compiler::find_root(Code &f, Slot thread, Slot process, Label none) {
-    f.call(helper::get_current_pid_tgid);
-    f.store<uint32_t>(thread, r0);
-    if (workload_->forks.pid_namespace) {
-        const Slot numbers = f.stack(sizeof(bpf_pidns_info), 8, "numbers");
-        load_ids_of_namespace(f, *workload_->forks.pid_namespace, numbers);
-        f.jump_if(r0 != 0, none);
-        f.load<uint32_t>(r0, RAWBPF_AT(numbers, bpf_pidns_info, tgid));
-    } else {
-        f.rsh(r0, 32);
-    }
+// r0, a process as rawbpf's pid namespace numbers it --> the address of its element of experiment_roots; goes to `none` where
+// there is none.
+void Compiler::find_root(Code &f, Slot process, Label none) {
     f.store<uint32_t>(process, r0);
     f.call(helper::map_lookup_elem, workload_->roots, process);
     f.jump_if(r0 == 0, none);
@@ -50,21 +40,20 @@ void Compiler::find_root(Code &f, Slot thread, Slot process, Label none) {
 
 // `thread` and `process` (u32): the keys. Goes to `out` where the current thread isn't the workload's.
 void Compiler::is_workload(Code &f, Slot thread, Slot process, Label out) {
-    const Label started = f.label("started"), yes = f.label("workload");
-    find_root(f, thread, process, started);
-    f.load<uint8_t>(r1, r0 + 0);
-    f.jump_if(r1 != 0, yes);
-    f.bind(started);
-    f.call(helper::map_lookup_elem, workload_->threads, thread);
-    f.jump_if(r0 == 0, out);
-    f.bind(yes);
+    const auto has_begun = [&](Code &code, const Label &otherwise) {
+        find_root(code, process, otherwise);
+        code.load<uint8_t>(r1, r0 + 0);
+        code.jump_if(r1 == 0, otherwise);
+    };
+    is_of_family(f, workload_->forks.pid_namespace, thread, has_begun, workload_->threads, out);
 }
 
 void Compiler::add_followers() {
     if (!workload_) return;
     Code &exec = builder_.program("tracepoint/sched/sched_process_exec", std::string(kExecProgram));
     const Label out = exec.label("out");
-    find_root(exec, exec.stack<uint32_t>("thread"), exec.stack<uint32_t>("process"), out);
+    load_process(exec, workload_->forks.pid_namespace, exec.stack<uint32_t>("thread"), out);
+    find_root(exec, exec.stack<uint32_t>("process"), out);
     exec.store<uint8_t>(r0 + 0, 1);
     exec.bind(out);
     exec.ret(0);

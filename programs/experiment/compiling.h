@@ -84,7 +84,7 @@ class Compiler {
 
     // compile_workload.cpp
     bool follow_workload(Place at); ///< from now on there is something that is_workload() can ask
-    void find_root(Code &f, Slot thread, Slot process, Label none);
+    void find_root(Code &f, Slot process, Label none);
     void is_workload(Code &f, Slot thread, Slot process, Label out);
     void add_followers();
 

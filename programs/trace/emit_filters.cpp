@@ -62,37 +62,19 @@ Expression comm_is(const std::string &name) {
     return out;
 }
 
-// Threads are kept by their numbers on the machine, which are what the tracepoint of forks has; those that it all began with
-// by the numbers that our pid namespace has given them.
+// The roots are the command, whose number is known before the program is made, or the processes of -p.
 void is_tracee(Shared &s, Code &f, Slot key, Label filtered) {
     const Filters &filters = s.options.filters;
-    const Label yes = f.label("tracee");
-    const auto is_root = [&](Label otherwise) { // r0: a process, as we number it
-        if (filters.workload) return f.jump_if(r0 != runtime(filters.workload), otherwise);
-        const Slot group = f.stack<uint32_t>("group");
-        f.store<uint32_t>(group, r0);
-        f.call(helper::map_lookup_elem, *s.pids, group);
-        f.jump_if(r0 == 0, otherwise);
+    const auto is_root = [&](Code &code, const Label &otherwise) {
+        if (filters.workload) return code.jump_if(r0 != runtime(filters.workload), otherwise);
+        const Slot group = code.stack<uint32_t>("group");
+        code.store<uint32_t>(group, r0);
+        code.call(helper::map_lookup_elem, *s.pids, group);
+        code.jump_if(r0 == 0, otherwise);
     };
-    const Label child = s.tracees ? f.label("perhaps a child") : filtered;
-    f.call(helper::get_current_pid_tgid);
-    f.store<uint32_t>(key, r0);
-    if (filters.pidns_ino == 0) {
-        f.rsh(r0, 32);
-    } else {
-        const Slot numbers = f.stack(8, 8, "numbers");
-        load_ids_of_namespace(f, {filters.pidns_dev, filters.pidns_ino}, numbers);
-        f.jump_if(r0 != 0, child);
-        f.load<uint32_t>(r0, numbers + 4);
-    }
-    is_root(child);
-    if (s.tracees) {
-        f.jump(yes);
-        f.bind(child);
-        f.call(helper::map_lookup_elem, *s.tracees, key);
-        f.jump_if(r0 == 0, filtered);
-    }
-    f.bind(yes);
+    std::optional<sys::Namespace> ns;
+    if (filters.pidns_ino) ns = {filters.pidns_dev, filters.pidns_ino};
+    is_of_family(f, ns, key, is_root, s.tracees, filtered);
 }
 
 } // namespace
