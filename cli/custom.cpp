@@ -7,15 +7,12 @@
 #include "cli/console.h"
 #include "cli/lines.h"
 #include "cli/object_file.h"
+#include "cli/run_words.h"
 #include "cli/running.h"
-#include "cli/starting.h"
-#include "cli/view.h"
 #include "programs/custom/run.h"
 #include "programs/custom/tail_call.h"
 #include "programs/custom/view.h"
 #include "programs/render/json_line.h"
-#include "programs/render/ledger.h"
-#include "programs/render/run_cost.h"
 #include "runtime/base/fail.h"
 #include "runtime/sys/clock.h"
 
@@ -158,12 +155,12 @@ std::string tail_call_text() {
 }
 
 // What is said on standard error while it runs.
-class News final : public custom::RunNews {
+class News final : public NewsInWords<custom::RunNews> {
   public:
     News(const Arguments &a, Output &output)
-        : a_(a), output_(output), quiet_(a.has(option("quiet"))),
+        : NewsInWords(kWho, "traces", a.has(option("quiet"))), a_(a), output_(output),
           // before the runs of all programs are counted, which takes longer than a tail call
-          tail_call_(a.has(option("verbose")) ? tail_call_text() : ""), starting_(std::string(kWho), quiet_) {}
+          tail_call_(a.has(option("verbose")) ? tail_call_text() : "") {}
 
     Result<void> attached(const custom::CustomTracer &tracer) override {
         starting_.over();
@@ -175,9 +172,6 @@ class News final : public custom::RunNews {
         output_.keep();
         return {};
     }
-    void note(std::string_view text) override {
-        if (!quiet_) say(format("{}: {}\n", kWho, text));
-    }
     // The line of totals, at most once a second, when there is news.
     void progress(const custom::View &view) override {
         const uint64_t now = sys::monotonic_ns();
@@ -187,26 +181,18 @@ class News final : public custom::RunNews {
         told_ = view.shown();
         say(format("{}\n", view.totals()));
     }
-    void over() override { rest_.emplace(std::string(kWho), "traces", quiet_); }
-    bool go_on(uint64_t waiting) override { return rest_->go_on(waiting); }
 
   private:
     const Arguments &a_;
     Output &output_;
-    bool quiet_;
     std::string tail_call_;
-    Starting starting_;
-    std::optional<PrintingRest> rest_;
     uint64_t told_ = 0, told_ns_ = 0;
 };
 
 void say_end(const Arguments &a, const custom::RunEnd &end) {
     say(format("{}\n", end.totals));
-    std::string text;
-    append_advice(text, kWho, end.cost.advice);
-    say(text + render::ledger_text(kWho, end.run, end.ledger, end.cost, "trace"));
-    for (const std::string &warning : end.warnings) say(format("{}: {}\n", kWho, warning));
-    say_ending(kWho, a, end.ending);
+    say_ledger(kWho, end, "trace");
+    say_warnings(kWho, a, end);
 }
 
 Result<void> run(const Arguments &a, Output &output, int command_output, processes::DebugInfo *debug_info) {

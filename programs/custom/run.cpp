@@ -125,14 +125,7 @@ class Run {
         end_.ledger = ledger_of(*tracer_, counts, view_->shown(), filtered_);
         end_.ledger.degraded = view_->degraded();
         end_.ledger.stack_ends = view_->stack_ends();
-        render::RunCost &cost = end_.cost;
-        cost.seconds = session_.seconds();
-        cost.bpf_runs = tracer_->cost().runs;
-        cost.bpf_ns = tracer_->cost().ns;
-        cost.table_bytes = following().stats().pool_bytes;
-        cost.cpu_seconds = static_cast<double>(session_.cpu_ns()) / 1e9;
-        cost.advice = names_.advice(options_.tracer.unwind.by);
-        end_.ledger.cost = cost;
+        end_.set_cost(session_, tracer_->cost(), following().stats().pool_bytes, names_.advice(options_.tracer.unwind.by));
         TRY(view_->finish(end_.ledger));
         end_.totals = view_->totals();
         warn(counts);
@@ -145,9 +138,7 @@ class Run {
             out.push_back(format("{} contexts in custom_context_map were taken away: their threads were preempted before they "
                                  "jumped. custom_context_by_thread has no such losses",
                                  counts.cleared));
-        if (tracer_->cost().recursion_misses)
-            out.push_back(
-                format("{} more weren't seen: a BPF program was running on that CPU already", tracer_->cost().recursion_misses));
+        end_.warn_of_skipped(tracer_->cost());
         if (following().events_lost())
             out.push_back(format("{} process events were lost: some names may be missing", following().events_lost()));
         for (const std::string &warning : following().warnings()) out.push_back(warning);

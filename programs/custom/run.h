@@ -6,19 +6,15 @@
 // It prints nothing by itself and installs no signal handler: Observed::stop ends it. Everything is detached when it returns.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "programs/custom/tracer.h"
 #include "programs/custom/view.h"
 #include "programs/processes/source_lines.h"
-#include "programs/render/frame.h"
-#include "programs/render/ledger.h"
-#include "programs/render/run_cost.h"
 #include "programs/render/writer.h"
+#include "programs/session/run_report.h"
 #include "programs/session/session.h"
 #include "runtime/base/result.h"
 #include "runtime/object/spec.h"
@@ -40,30 +36,17 @@ struct RunOptions {
     std::string version;
 };
 
-/// What happens while it runs, for who shows it.
-class RunNews {
+class RunNews : public session::RunNews {
   public:
-    virtual ~RunNews() = default;
     /// Once: everything is attached, nothing has been written, the command waits. An error ends the run.
     virtual Result<void> attached(const CustomTracer &) { return {}; }
-    virtual void note(std::string_view) {}
     /// About every 50 ms.
     virtual void progress(const View &) {}
-    /// The run is over; what still waits is written now.
-    virtual void over() {}
-    /// Meanwhile: so many traces wait, go on?
-    virtual bool go_on(uint64_t /*waiting*/) { return true; }
 };
 
-/// How it went. The ledger is exact (Ledger::adds_up()).
-struct RunEnd {
-    RunInfo run;
-    Ledger ledger;
-    render::RunCost cost;
-    std::string totals;                ///< View::totals()
-    std::string ending;                ///< Session::end()
-    std::vector<std::string> warnings; ///< sentences
-    Result<void> finished;             ///< an error that came so late that what was traced is shown all the same
+struct RunEnd : session::RunEnd {
+    std::string totals;    ///< View::totals()
+    Result<void> finished; ///< an error that came so late that what was traced is shown all the same
 };
 
 /// Errors: CustomTracer's, Session's, those of who follows processes, the writer's and those of `news`.

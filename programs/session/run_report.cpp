@@ -1,0 +1,26 @@
+#include "programs/session/run_report.h"
+
+#include <utility>
+
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0::session {
+
+void RunEnd::set_cost(const Session &session, const RunCost &programs, uint64_t table_bytes,
+                      std::vector<render::StackAdvice> advice) {
+    cost.seconds = session.seconds();
+    cost.bpf_runs = programs.runs;
+    cost.bpf_ns = programs.ns;
+    cost.cpu_seconds = static_cast<double>(session.cpu_ns()) / 1e9;
+    cost.table_bytes = table_bytes;
+    cost.advice = std::move(advice);
+    ledger.cost = cost;
+}
+
+void RunEnd::warn_of_skipped(const RunCost &programs) {
+    if (programs.recursion_misses)
+        warnings.push_back(
+            format("{} more weren't seen: a BPF program was running on that CPU already", programs.recursion_misses));
+}
+
+} // namespace rawbpf::inline v0::session
