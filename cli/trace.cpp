@@ -150,9 +150,11 @@ class Run {
         if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
         view_.emplace(view, tracer_->places(), run_, kernel_.get(), start_ns_, output_.writer());
         const bool on_terminal = a_.text(option("format")) == "text" && output_.is_stdout() && is_terminal(1);
-        if (wants_groups(a_))
-            groups_.emplace(a_, *tracer_, run_, view_->names(), view_->group_stacks(), kernel_.get(), output_, start_ns_,
-                            on_terminal);
+        if (wants_groups(a_)) {
+            trace::GroupsShown shown = groups_shown(a_);
+            if (on_terminal) shown.terminal = 1;
+            groups_.emplace(shown, *tracer_, *view_, run_, kernel_.get(), output_.writer(), start_ns_);
+        }
         live_ = view.count && on_terminal;
         TRY(output_.empty());
         output_.keep();
@@ -359,7 +361,7 @@ class Run {
     std::unique_ptr<trace::Tracer> tracer_;
     std::shared_ptr<const btf::Btf> kernel_;
     std::optional<trace::View> view_;
-    std::optional<GroupRun> groups_; ///< events are put into groups
+    std::optional<trace::GroupRun> groups_; ///< events are put into groups
     RunInfo run_;
     uint64_t start_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0, counted_ns_ = 0;
     uint64_t goes_on_ = 0, ended_ = 0; ///< calls that are open at the end

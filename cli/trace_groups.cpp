@@ -1,19 +1,13 @@
-// Questions in one line: `rawbpf trace PROBE --by comm --hist duration --top 10 --every 1s`. The kernel adds up; this reads its
-// map at the end, with --every after each interval, and on a terminal once a second.
 #include "cli/trace_groups.h"
 
 #include <algorithm>
 
 #include "cli/running.h"
 #include "cli/trace_options.h"
-#include "programs/render/text.h"
 #include "runtime/base/fail.h"
-#include "runtime/sys/terminal.h"
 
 namespace rawbpf::inline v0::cli::tracing {
 namespace {
-
-constexpr uint64_t kUsualNs = 1'000'000'000;
 
 struct MeasureRow {
     Id option;
@@ -82,73 +76,18 @@ Result<trace::AggregateOptions> group_options(const Arguments &a) {
     return out;
 }
 
-GroupRun::GroupRun(const Arguments &a, const trace::Tracer &tracer, const RunInfo &run, const std::vector<std::string> &functions,
-                   trace::GroupStacks *stacks, const btf::Btf *kernel, Output &output, uint64_t start_ns, bool live)
-    : tracer_(tracer), run_(run), functions_(functions), stacks_(stacks), kernel_(kernel), output_(output),
-      count_(a.has(option("count"))), live_(live), by_interval_(a.has(option("every"))),
-      top_(a.has(option("top")) ? a.count(option("top")) : SIZE_MAX), start_ns_(start_ns),
-      every_ns_(by_interval_ ? static_cast<uint64_t>(a.seconds(option("every")) * 1e9) : kUsualNs),
-      due_ns_(start_ns + every_ns_) {
+trace::GroupsShown groups_shown(const Arguments &a) {
+    trace::GroupsShown out;
     switch (format_of(a)) {
-    case trace::Format::json: format_ = trace::GroupFormat::json; break;
-    case trace::Format::csv: format_ = trace::GroupFormat::csv; break;
-    case trace::Format::prometheus: format_ = trace::GroupFormat::prometheus; break;
+    case trace::Format::json: out.format = trace::GroupFormat::json; break;
+    case trace::Format::csv: out.format = trace::GroupFormat::csv; break;
+    case trace::Format::prometheus: out.format = trace::GroupFormat::prometheus; break;
     default: break;
     }
-}
-
-Result<void> GroupRun::tick(uint64_t now_ns) {
-    if (now_ns < due_ns_ || (!by_interval_ && !live_)) return {};
-    due_ns_ = std::max(due_ns_ + every_ns_, now_ns); // late: the next one is in full
-    return show(now_ns, false);
-}
-
-Result<void> GroupRun::finish(uint64_t now_ns) { return show(now_ns, true); }
-
-Result<void> GroupRun::show(uint64_t now_ns, bool last) {
-    const trace::AggregateOptions &options = *tracer_.aggregate();
-    const trace::GroupLayout &layout = *tracer_.group_layout();
-    std::vector<trace::GroupRow> rows = TRY(tracer_.groups());
-    trace::GroupView::Interval interval{++intervals_, now_ns - start_ns_, run_.start_wall_ns + (now_ns - start_ns_)};
-    trace::GroupView view{options, layout, functions_};
-    view.kernel = kernel_;
-    view.count = count_;
-    view.top = top_;
-    view.first = first_;
-    if (by_interval_) {
-        std::vector<trace::GroupRow> all = rows;
-        rows = trace::groups_since(options, before_, rows);
-        before_ = std::move(all);
-        view.interval = &interval;
-    }
-    if (stacks_) {
-        rows = stacks_->name(options, layout, std::move(rows));
-        view.stack = [&](uint64_t number) -> const trace::NamedStack & { return stacks_->get(number); };
-    }
-    trace::sort_groups(options, layout, count_, rows);
-    const sys::TerminalSize size = live_ ? sys::terminal_size(1) : sys::TerminalSize{};
-    if (live_ && !last && !view.interval) view.top = std::min<size_t>(view.top, std::max<int>(size.rows, 8) - 4);
-    std::string text;
-    trace::append_groups(text, format_, view, rows);
-    first_ = false;
-    if (!live_) {
-        output_.writer().write(text);
-        return output_.writer().flush();
-    }
-    std::string out;
-    if (drawn_) append(out, "\x1b[{}A\x1b[J", drawn_); // up, and clear to the end
-    drawn_ = 0;
-    size_t lines = 0;
-    const size_t most = last ? SIZE_MAX : static_cast<size_t>(std::max<int>(size.rows, 8) - 2);
-    for (std::string_view rest = text; !rest.empty() && lines < most; ++lines) {
-        const std::string_view line = rest.substr(0, rest.find('\n'));
-        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-        out += last ? std::string(line) : render::cut(line, static_cast<size_t>(std::max<int>(size.columns, 20) - 1));
-        out += '\n';
-    }
-    if (!last) drawn_ = static_cast<uint32_t>(lines);
-    output_.writer().write(out);
-    return output_.writer().flush();
+    out.count = a.has(option("count"));
+    if (a.has(option("top"))) out.top = a.count(option("top"));
+    if (a.has(option("every"))) out.every_ns = static_cast<uint64_t>(a.seconds(option("every")) * 1e9);
+    return out;
 }
 
 } // namespace rawbpf::inline v0::cli::tracing
