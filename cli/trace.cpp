@@ -1,50 +1,29 @@
 // `rawbpf trace`: probes in, events out. The tracing itself is in programs/trace.
 #include <algorithm>
-#include <bit>
-#include <csignal>
-#include <optional>
+#include <memory>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/console.h"
 #include "cli/formats.h"
 #include "cli/lines.h"
+#include "cli/run_words.h"
 #include "cli/running.h"
 #include "cli/starting.h"
 #include "cli/trace_export.h"
 #include "cli/trace_groups.h"
 #include "cli/trace_options.h"
-#include "cli/view.h"
 #include "programs/render/json_line.h"
-#include "programs/render/ledger.h"
-#include "programs/render/run_cost.h"
 #include "programs/render/text.h"
-#include "programs/session/run_info.h"
-#include "programs/session/session.h"
-#include "programs/trace/tracer.h"
-#include "programs/trace/view.h"
+#include "programs/trace/run.h"
 #include "programs/usdt/print.h"
 #include "runtime/base/fail.h"
-#include "runtime/kernel/loader.h"
-#include "runtime/sys/clock.h"
-#include "runtime/sys/cpus.h"
-#include "runtime/sys/file.h"
-#include "runtime/sys/machine.h"
-#include "runtime/sys/process.h"
-#include "runtime/sys/terminal.h"
 
 namespace rawbpf::inline v0::cli {
 
 using namespace tracing;
 
 namespace {
-
-constexpr int kTickMs = 50;
-constexpr size_t kAtOnce = 8192; // events that are shown before anything else is looked at
-constexpr std::string_view kNoRoomForStacks =
-    "the kernel couldn't count the stacks of some events, as most stacks were new, and they came faster than rawbpf could read "
-    "them: --ring SIZE gives them more room, --filter and --sample leave some out";
-constexpr uint64_t kRedrawNs = 1'000'000'000;
 
 constexpr Example kExamples[] = {
     {"sudo rawbpf trace vfs_read vfs_write -- cat /etc/passwd", "kernel functions, with their arguments, while a command runs"},
@@ -106,268 +85,111 @@ int list_probes(const std::string &who, const trace::TraceOptions &o, Output &ou
     return 0;
 }
 
-class Run {
+// What only the places can tell: whether the wanted form is possible.
+Result<void> check_places(const Arguments &a, const std::vector<trace::ProbeSite> &places) {
+    if (wants_spans(a, kSpanIds)) TRY(check_span_places(places));
+    if (!has_call_times(a)) return {};
+    const auto returns = [](const trace::ProbeSite &place) {
+        return place.kind != trace::ProbeKind::tracepoint && place.kind != trace::ProbeKind::raw_tp &&
+               place.kind != trace::ProbeKind::usdt;
+    };
+    if (std::any_of(places.begin(), places.end(), returns)) return {};
+    return wrong_usage("-f folded needs calls that return; tracepoints and USDT probes are points in time",
+                       "it shows functions and system calls; -f text, json, chrome and protobuf show these");
+}
+
+Result<void> explain(const std::vector<trace::ProbeSite> &places) {
+    std::string text;
+    for (const trace::ProbeSite &place : places) {
+        if (place.kind != trace::ProbeKind::usdt) continue;
+        render::append_printable(text, place.describe());
+        append(text, " at offset {:#x}\n", place.address);
+        usdt::append_explanation(text, place.arguments, usdt::explain_argument);
+    }
+    if (text.empty())
+        return wrong_usage("--explain is about the arguments of USDT probes, and there are none", "usdt:FILE:PROVIDER:NAME");
+    say(text);
+    return {};
+}
+
+// What is said on standard error while it runs.
+class News final : public NewsInWords<trace::RunNews> {
   public:
     /// `spans`: nullptr for events.
-    Run(const Arguments &a, trace::TraceOptions options, Output &output, int command_output, SpanRun *spans,
-        processes::DebugInfo *debug_info)
-        : a_(a), options_(std::move(options)), output_(output), spans_(spans), debug_info_(debug_info),
-          session_(observed(a, kObservedIds, command_output)) {}
+    News(const Arguments &a, Output &output, SpanRun *spans)
+        : NewsInWords(who(a), "events", a.has(option("quiet"))), a_(a), output_(output), spans_(spans) {}
 
-    Result<void> run() {
-        Starting starting(who_, a_.has(option("quiet")));
-        TRY(session_.open());
-        options_.workload = session_.child();
-        for (int tid : a_.pids(option("tid")))
-            if (!sys::process_exists(tid)) return fail(Errc::not_found, "there is no thread {}", tid);
-        tracer_ = TRY(trace::Tracer::open(options_));
-        TRY(check_places());
-        if (a_.has(option("explain"))) TRY(explain());
+    Result<void> opened(const trace::Tracer &tracer) override {
+        TRY(check_places(a_, tracer.places()));
+        if (a_.has(option("explain"))) TRY(explain(tracer.places()));
         if (a_.has(option("verbose")))
-            say(format("{}: {} places, {} programs\n", who_, tracer_->places().size(), tracer_->unit().functions.size()));
-        const std::vector<std::string_view> words = split(who_, ' ');
-        const size_t cpus = TRY(online_cpus()).size();
-        start_ns_ = sys::monotonic_ns();
-        run_ = session::describe_run(own_command_line({words.begin(), words.end()}, a_), RAWBPF_VERSION, cpus, start_ns_);
-        trace::ViewOptions view;
-        view.format = format_of(a_);
-        if (counts_stacks(a_)) view.stacks = TRY(open_renderer());
-        view.threads_apart = options_.threads_apart;
-        view.debug_info = debug_info_;
-        view.source = {a_.has(option("lines")), a_.has(option("inline"))};
-        view.count = a_.has(option("count")) && !wants_groups(a_);
-        view.graph = a_.has(option("graph"));
-        view.calls = options_.program.calls;
-        view.returns = options_.program.results && options_.program.calls;
-        view.stack = options_.program.stack;
-        view.group_stacks = groups_by_stack(a_);
-        view.latency = a_.has(option("latency"));
-        view.quiet = a_.has(option("quiet")) || wants_groups(a_);
-        if (spans_) {
-            view.spans = &spans_->options();
-            TRY(spans_->start());
-        }
-        if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
-        view_.emplace(view, tracer_->places(), run_, kernel_.get(), start_ns_, output_.writer());
-        const bool on_terminal = a_.text(option("format")) == "text" && output_.is_stdout() && is_terminal(1);
-        if (wants_groups(a_)) {
-            trace::GroupsShown shown = groups_shown(a_);
-            if (on_terminal) shown.terminal = 1;
-            groups_.emplace(shown, *tracer_, *view_, run_, kernel_.get(), output_.writer(), start_ns_);
-        }
-        live_ = view.count && on_terminal;
+            say(format("{}: {} places, {} programs\n", who_, tracer.places().size(), tracer.unit().functions.size()));
+        if (spans_) TRY(spans_->start());
         TRY(output_.empty());
         output_.keep();
-        TRY(view_->start());
-        processes::Following &following = view_->following();
-        if (const UnwindProgramOptions *program = tracer_->unwinds())
-            TRY(following.unwind(tracer_->object(), options_.unwind.memory, *program));
-        if (!a_.workload().empty()) following.symbols().set_owner(session_.owner());
-        if (view_->wants_watch(session_.child()))
-            if (Result<void> watched = following.watch(session_.child()); !watched)
-                note(format("code of processes that end early may go without names: {}", watched.error().message()));
-        TRY(view_->count_in_kernel(*tracer_));
-        if (following.unwinds()) { // tables are there before the first event
-            following.prepare(a_.workload());
-            for (int pid : a_.pids(option("pid"))) TRY(following.want(static_cast<uint32_t>(pid)));
-            TRY(following.tick());
-        }
-        TRY(tracer_->attach());
-        starting.over();
-        for (const std::string &text : tracer_->notes()) note(text);
-        if (session_.child() >= 0 && following.unwinds()) following.first_steps();
-        TRY(session_.go());
-        if (groups_) groups_->begin(session_.armed_ns());
-        TRY(loop());
-        following.end_first_steps();
-        PrintingRest rest(who_, "events", a_.has(option("quiet")));
-        TRY(tracer_->finish([&](const trace::Event &event) { show(event); },
-                            [&] { return view_->flush(sys::monotonic_ns()).has_value() && rest.go_on(tracer_->waiting()); }));
-        view_->drain();
-        TRY(view_->stop_counting());
-        see_open_calls(); // before the command is ended with them
-        ending_ = session_.end();
-        TRY(outcome());
-        const Starting ending(who_, a_.has(option("quiet")));
-        tracer_->detach();
         return {};
     }
+    void attached() override { starting_.over(); }
 
   private:
-    [[nodiscard]] Result<void> explain() const {
-        std::string text;
-        for (const trace::ProbeSite &place : tracer_->places()) {
-            if (place.kind != trace::ProbeKind::usdt) continue;
-            render::append_printable(text, place.describe());
-            append(text, " at offset {:#x}\n", place.address);
-            usdt::append_explanation(text, place.arguments, usdt::explain_argument);
-        }
-        if (text.empty())
-            return wrong_usage("--explain is about the arguments of USDT probes, and there are none", "usdt:FILE:PROVIDER:NAME");
-        say(text);
-        return {};
-    }
-
-    Result<render::Renderer *> open_renderer() {
-        render::RenderOptions how;
-        how.color = output_.is_stdout() && color_wanted(a_.text(option("color")), 1);
-        how.title = format("Stacks at {}", a_.operands().empty() ? std::string_view("USDT probes") : a_.operands()[0]);
-        if (a_.operands().size() > 1) append(how.title, " and {} more", a_.operands().size() - 1);
-        const render::Format shape = *render::format_named(a_.text(option("format"))); // they have the same names
-        renderer_ = TRY(make_renderer(shape, how, output_.writer()));
-        return renderer_.get();
-    }
-
-    // What only the places can tell: whether the wanted form is possible.
-    [[nodiscard]] Result<void> check_places() const {
-        if (spans_) TRY(check_span_places(tracer_->places()));
-        if (!has_call_times(a_)) return {};
-        const auto returns = [](const trace::ProbeSite &place) {
-            return place.kind != trace::ProbeKind::tracepoint && place.kind != trace::ProbeKind::raw_tp &&
-                   place.kind != trace::ProbeKind::usdt;
-        };
-        const std::vector<trace::ProbeSite> &places = tracer_->places();
-        if (std::any_of(places.begin(), places.end(), returns)) return {};
-        return wrong_usage("-f folded needs calls that return; tracepoints and USDT probes are points in time",
-                           "it shows functions and system calls; -f text, json, chrome and protobuf show these");
-    }
-
-    void note(std::string_view text) const {
-        if (!a_.has(option("quiet"))) say(format("{}: {}\n", who_, text));
-    }
-
-    void show(const trace::Event &event) {
-        if (event.header.what == trace::What::exec) return view_->event(event); // nothing that was asked for
-        if (most_ != 0 && events_ >= most_) return;
-        ++events_;
-        view_->event(event);
-    }
-
-    Result<void> loop() {
-        most_ = a_.has(option("max-events")) ? a_.count(option("max-events")) : 0;
-        session::RunLoop &loop = session_.loop();
-        if (tracer_->poll_fd() >= 0) TRY(loop.add(tracer_->poll_fd()));
-        processes::Following &following = view_->following();
-        TRY(following.add_to(loop.epoll(), 0));
-        drawn_ns_ = session_.armed_ns();
-        for (;;) {
-            if (!TRY(loop.wait(tracer_->may_sleep() ? following.wait_ms(kTickMs) : 0))) return {};
-            TRY(following.tick([&] {
-                tracer_->poll([&](const trace::Event &event) { show(event); }, kAtOnce);
-                following.behind(tracer_->oldest_ns());
-            }));
-            TRY(view_->flush(sys::monotonic_ns()));
-            if (spans_ && spans_->is_scraped() && sys::monotonic_ns() - counted_ns_ >= kRedrawNs) {
-                uint64_t lost = 0;
-                for (const trace::PlaceCounts &place : TRY(tracer_->counts())) lost += place.lost();
-                spans_->set_lost_events(lost);
-                counted_ns_ = sys::monotonic_ns();
-            }
-            if (groups_) TRY(groups_->tick(sys::monotonic_ns()));
-            if (live_ && sys::monotonic_ns() - drawn_ns_ >= kRedrawNs) {
-                const sys::TerminalSize size = sys::terminal_size(1);
-                TRY(view_->redraw(TRY(tracer_->counts()), static_cast<uint32_t>(size.rows), static_cast<uint32_t>(size.columns)));
-                drawn_ns_ = sys::monotonic_ns();
-            }
-            if (most_ != 0 && events_ >= most_) return {};
-            if (TRY(loop.over())) return {};
-        }
-    }
-
-    // A call that goes on has no return yet: its line is as incomplete as that of one that never will.
-    void see_open_calls() {
-        for (const auto &[caller, open] : view_->calls().still_open())
-            (sys::process_exists(static_cast<int>(trace::Event::thread_of(caller))) ? goes_on_ : ended_) += open;
-    }
-
-    Result<void> outcome() {
-        std::vector<trace::PlaceCounts> counts = TRY(tracer_->counts());
-        Ledger ledger;
-        uint64_t ring_full = 0, backlog_full = 0, left_out = 0, shown = 0;
-        for (const trace::PlaceCounts &place : counts) {
-            ledger.fired += place.counts.fired;
-            ledger.filtered += place.counts.filtered;
-            ledger.sampled_out += place.counts.sampled_out;
-            ring_full += place.counts.lost;
-            backlog_full += place.backlog_full;
-            left_out += place.left_out;
-            shown += place.shown;
-        }
-        ledger.shown = shown;
-        ledger.lost = {
-            {groups_ ? "map_full" : "ring_full", ring_full}, {"backlog_full", backlog_full}, {"stopped_by_signal", left_out}};
-        if (most_ != 0 && shown > events_) { // beyond --max-events
-            ledger.shown = events_;
-            ledger.lost.emplace_back("after_max_events", shown - events_);
-        }
-        const trace::StackCounts *stacks = view_->stack_counts();
-        if (stacks && stacks->unknown()) ledger.lost.emplace_back("unknown_stack", stacks->unknown());
-        if (tracer_->malformed()) ledger.lost.emplace_back("malformed", tracer_->malformed());
-        view_->drain();
-        if (view_->unreadable()) ledger.degraded.emplace_back("argument_unreadable", view_->unreadable());
-        if (view_->stacks_unreadable()) ledger.degraded.emplace_back("user_stack_unreadable", view_->stacks_unreadable());
-        const std::pair<const char *, uint64_t> incomplete[] = {
-            {"return_missed", view_->calls().missed_returns()},   // left by longjmp() or an exception, or its record was lost
-            {"call_goes_on", goes_on_},                           // when the trace ends
-            {"thread_ended_in_call", ended_},                     // exit(), a signal
-            {"began_another_program", view_->calls().replaced()}, // execve()
-            {"nested_too_deep", view_->calls().too_deep()},       // the kernel watches 64 returns of a thread
-            {"call_missed", view_->calls().missed_calls()},       // it began before the trace, or in the parent of a fork
-        };
-        for (const auto &[reason, n] : incomplete)
-            if (n) ledger.degraded.emplace_back(reason, n);
-        ledger.stack_ends = view_->stack_ends().list();
-        render::RunCost cost;
-        cost.seconds = session_.seconds();
-        cost.bpf_runs = tracer_->cost().runs;
-        cost.bpf_ns = tracer_->cost().ns;
-        cost.cpu_seconds = static_cast<double>(session_.cpu_ns()) / 1e9;
-        cost.table_bytes = view_->following().stats().pool_bytes;
-        cost.advice = view_->advice(options_.unwind.by);
-        ledger.cost = cost;
-        if (groups_) TRY(groups_->finish(sys::monotonic_ns()));
-        TRY(view_->finish(counts, ledger));
-        TRY(output_.writer().flush());
-        if (a_.has(option("quiet"))) return {};
-        std::string text;
-        append_advice(text, who_, cost.advice);
-        say(text + render::ledger_text(who_, run_, ledger, cost, "event"));
-        if (spans_) say(spans_->ledger_text());
-        if (a_.has(option("verbose"))) say(trace::places_ledger(view_->names(), trace::merge_sites(tracer_->places(), counts)));
-        if (stacks && stacks->counted() && a_.has(option("verbose")))
-            note(format("{} events were counted in the kernel", render::grouped(stacks->counted())));
-        if (stacks && ring_full) note(kNoRoomForStacks);
-        if (groups_ && ring_full)
-            note(format("there was room for {} groups, and {} events belonged to others: --keys N makes more room",
-                        render::grouped(tracer_->group_layout()->keys), render::grouped(ring_full)));
-        for (const std::string &warning : view_->warnings()) note(warning);
-        if (debug_info_)
-            for (const std::string &warning : debug_info_->warnings()) note(warning);
-        if (tracer_->cost().recursion_misses)
-            say(format("{}: {} more weren't seen: a BPF program was running on that CPU already\n", who_,
-                       tracer_->cost().recursion_misses));
-        say_ending(who_, a_, ending_);
-        return {};
-    }
-
     const Arguments &a_;
-    const std::string who_ = who(a_);
-    trace::TraceOptions options_;
     Output &output_;
     SpanRun *spans_;
-    processes::DebugInfo *debug_info_;
-    std::unique_ptr<render::Renderer> renderer_;
-    session::Session session_;
-    std::unique_ptr<trace::Tracer> tracer_;
-    std::shared_ptr<const btf::Btf> kernel_;
-    std::optional<trace::View> view_;
-    std::optional<trace::GroupRun> groups_; ///< events are put into groups
-    RunInfo run_;
-    uint64_t start_ns_ = 0, events_ = 0, most_ = 0, drawn_ns_ = 0, counted_ns_ = 0;
-    uint64_t goes_on_ = 0, ended_ = 0; ///< calls that are open at the end
-    bool live_ = false;                ///< the counts are drawn on a terminal while they grow
-    std::string ending_;
 };
+
+Result<std::unique_ptr<render::Renderer>> open_renderer(const Arguments &a, Output &output) {
+    render::RenderOptions how;
+    how.color = output.is_stdout() && color_wanted(a.text(option("color")), 1);
+    how.title = format("Stacks at {}", a.operands().empty() ? std::string_view("USDT probes") : a.operands()[0]);
+    if (a.operands().size() > 1) append(how.title, " and {} more", a.operands().size() - 1);
+    const render::Format shape = *render::format_named(a.text(option("format"))); // they have the same names
+    return make_renderer(shape, how, output.writer());
+}
+
+trace::RunOptions run_options(const Arguments &a, trace::TraceOptions tracer, const Output &output, int command_output) {
+    trace::RunOptions out;
+    out.tracer = std::move(tracer);
+    out.observed = observed(a, kObservedIds, command_output);
+    out.view.format = format_of(a);
+    out.view.graph = a.has(option("graph"));
+    out.view.latency = a.has(option("latency"));
+    out.view.quiet = a.has(option("quiet"));
+    out.view.source = {a.has(option("lines")), a.has(option("inline"))};
+    out.groups = groups_shown(a);
+    if (a.text(option("format")) == "text" && output.is_stdout() && is_terminal(1)) out.terminal = 1;
+    const std::string name = who(a);
+    const std::vector<std::string_view> words = split(name, ' ');
+    out.command = own_command_line({words.begin(), words.end()}, a);
+    out.version = RAWBPF_VERSION;
+    return out;
+}
+
+void say_end(const Arguments &a, const trace::RunEnd &end, const SpanRun *spans) {
+    const std::string name = who(a);
+    say_ledger(name, end, "event");
+    if (spans) say(spans->ledger_text());
+    if (a.has(option("verbose"))) {
+        say(end.places);
+        if (end.counted) say(format("{}: {} events were counted in the kernel\n", name, render::grouped(end.counted)));
+    }
+    say_warnings(name, a, end);
+}
+
+Result<void> run(const Arguments &a, trace::TraceOptions tracer, Output &output, int command_output, SpanRun *spans,
+                 processes::DebugInfo *debug_info) {
+    trace::RunOptions options = run_options(a, std::move(tracer), output, command_output);
+    std::unique_ptr<render::Renderer> renderer;
+    if (counts_stacks(a)) renderer = TRY(open_renderer(a, output));
+    options.view.stacks = renderer.get();
+    options.view.debug_info = debug_info;
+    if (spans) options.view.spans = &spans->options();
+    News news(a, output, spans);
+    const trace::RunEnd end = TRY(trace::run_trace(std::move(options), output.writer(), news));
+    if (!a.has(option("quiet"))) say_end(a, end, spans);
+    const Starting ending(who(a), a.has(option("quiet")));
+    end.tracer->detach();
+    return {};
+}
 
 int run_trace_command(const Arguments &a) {
     const Result<CommandOutput> command_output = check(a);
@@ -389,7 +211,7 @@ int run_trace_command(const Arguments &a) {
     if (wants_stacks(a) || groups_by_stack(a)) debug_info = debug_info_for(a, lines_ids(kOptions));
     if (!debug_info) return complain(who(a), debug_info.error(), 3);
     stop_on_signals();
-    Result<void> done = Run(a, std::move(*options), *output, command_output->fd, spans.get(), debug_info->get()).run();
+    const Result<void> done = run(a, std::move(*options), *output, command_output->fd, spans.get(), debug_info->get());
     if (!done) {
         if (reader_gone(done.error())) return 0;
         return complain(who(a), done.error(), done.error().kind == Errc::invalid_argument ? 1 : 0);

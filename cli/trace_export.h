@@ -63,10 +63,6 @@ class SpanRun final : public trace::SpanOutlet {
     [[nodiscard]] Result<void> start();
     [[nodiscard]] const trace::SpanOptions &options() const { return options_; }
 
-    /// Whether somebody may ask for counters while the trace goes on.
-    [[nodiscard]] bool is_scraped() const { return scrapes_ != nullptr; }
-    /// Events that never came, for them.
-    void set_lost_events(uint64_t n) { lost_events_ = n; }
     /// The line of the ledger for people.
     [[nodiscard]] std::string ledger_text() const;
     /// At the end: 0, or when spans were lost 1, after saying so.
@@ -74,6 +70,8 @@ class SpanRun final : public trace::SpanOutlet {
 
     void add(const telemetry::Span &span) override;
     void counts(const telemetry::PairingCounts &counts) override;
+    [[nodiscard]] bool is_scraped() const override { return scrapes_ != nullptr; }
+    void lost_events(uint64_t n) override { lost_events_ = n; }
     std::optional<telemetry::ExportReport> finish() override;
 
   private:

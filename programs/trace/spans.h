@@ -19,6 +19,10 @@ class SpanOutlet {
     virtual void add(const telemetry::Span &span) = 0;
     /// Called now and then.
     virtual void counts(const telemetry::PairingCounts &counts) = 0;
+    /// Whether somebody may ask for counters while the trace goes on: then lost_events() is called about once a second.
+    [[nodiscard]] virtual bool is_scraped() const { return false; }
+    /// So many events never came.
+    virtual void lost_events(uint64_t) {}
     /// No more will come: sends what waits. nullopt: nothing is sent anywhere, only counted.
     virtual std::optional<telemetry::ExportReport> finish() = 0;
 };
