@@ -4,9 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "programs/render/text.h"
 #include "runtime/base/fail.h"
-#include "runtime/base/format.h"
 #include "runtime/sys/terminal.h"
 
 namespace rawbpf::inline v0::trace {
@@ -51,26 +49,17 @@ Result<void> GroupRun::show(uint64_t now_ns, bool last) {
     }
     sort_groups(options, layout, shown_.count, rows);
     const sys::TerminalSize size = live() ? sys::terminal_size(shown_.terminal) : sys::TerminalSize{};
-    if (live() && !last && !view.interval) view.top = std::min<size_t>(view.top, std::max<int>(size.rows, 8) - 4);
+    if (live() && !last && !view.interval) view.top = std::min<size_t>(view.top, LiveText::table_rows(size));
     std::string text;
     append_groups(text, shown_.format, view, rows);
     first_ = false;
-    if (!live()) {
-        writer_.write(text);
-        return writer_.flush();
-    }
     std::string out;
-    if (drawn_) append(out, "\x1b[{}A\x1b[J", drawn_); // up, and clear to the end
-    drawn_ = 0;
-    size_t lines = 0;
-    const size_t most = last ? SIZE_MAX : static_cast<size_t>(std::max<int>(size.rows, 8) - 2);
-    for (std::string_view rest = text; !rest.empty() && lines < most; ++lines) {
-        const std::string_view line = rest.substr(0, rest.find('\n'));
-        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-        out += last ? std::string(line) : render::cut(line, static_cast<size_t>(std::max<int>(size.columns, 20) - 1));
-        out += '\n';
+    if (live() && !last) {
+        table_.draw(out, text, size);
+    } else {
+        table_.clear(out);
+        out += text;
     }
-    if (!last) drawn_ = static_cast<uint32_t>(lines);
     writer_.write(out);
     return writer_.flush();
 }

@@ -13,6 +13,7 @@
 #include "programs/render/frame.h"
 #include "programs/render/writer.h"
 #include "programs/trace/aggregate.h"
+#include "programs/trace/live_text.h"
 #include "programs/trace/tracer.h"
 #include "programs/trace/view.h"
 
@@ -53,7 +54,7 @@ class GroupRun {
     const btf::Btf *kernel_;
     render::Writer &writer_;
     uint64_t start_ns_, every_ns_, due_ns_, intervals_ = 0;
-    uint32_t drawn_ = 0; ///< lines that stand on the terminal
+    LiveText table_;
     bool first_ = true;
     std::vector<GroupRow> before_;
 };

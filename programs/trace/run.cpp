@@ -151,10 +151,7 @@ class Run {
             for (const PlaceCounts &place : counts) lost += place.lost();
             outlet->lost_events(lost);
         }
-        if (counts_drawn_) {
-            const sys::TerminalSize size = sys::terminal_size(options_.terminal);
-            TRY(view_->redraw(counts, static_cast<uint32_t>(size.rows), static_cast<uint32_t>(size.columns)));
-        }
+        if (counts_drawn_) TRY(view_->redraw(counts, sys::terminal_size(options_.terminal)));
         looked_ns_ = sys::monotonic_ns();
         return {};
     }

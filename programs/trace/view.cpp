@@ -215,17 +215,10 @@ void View::latency_tables() {
     }
 }
 
-Result<void> View::redraw(const std::vector<PlaceCounts> &counts, uint32_t rows, uint32_t columns) {
+Result<void> View::redraw(const std::vector<PlaceCounts> &counts, const sys::TerminalSize &size) {
     std::string table;
-    counts_table(table, merge_sites(places_, counts), std::max<uint32_t>(rows, 8) - 4);
-    if (drawn_) append(out_, "\x1b[{}A\x1b[J", drawn_); // up, and clear to the end
-    drawn_ = 0;
-    for (std::string_view rest = table; !rest.empty(); ++drawn_) {
-        const std::string_view line = rest.substr(0, rest.find('\n'));
-        rest.remove_prefix(line.size() + 1);
-        out_ += render::cut(line, std::max<uint32_t>(columns, 20) - 1); // a line that wraps would be two to go up
-        out_ += '\n';
-    }
+    counts_table(table, merge_sites(places_, counts), LiveText::table_rows(size));
+    live_.draw(out_, table, size);
     writer_.write(out_);
     out_.clear();
     return writer_.flush();
@@ -244,7 +237,7 @@ Result<void> View::finish(const std::vector<PlaceCounts> &places_counts, const L
         sink_->end(out_, {counts, ledger, latency_});
     if (options_.format == Format::text) {
         if (options_.latency) latency_tables();
-        if (drawn_) append(out_, "\x1b[{}A\x1b[J", drawn_);
+        live_.clear(out_);
         if (options_.count || !options_.quiet) {
             if (!options_.count) out_ += "\nFunction call statistics:\n";
             std::vector<PlaceCounts> calls = counts;

@@ -15,6 +15,7 @@
 #include "programs/trace/calls.h"
 #include "programs/trace/group_stacks.h"
 #include "programs/trace/histogram.h"
+#include "programs/trace/live_text.h"
 #include "programs/trace/names.h"
 #include "programs/trace/sink.h"
 #include "programs/trace/stack_counts.h"
@@ -48,7 +49,7 @@ class View {
     /// Writes what has been gathered. To be called often: after each batch of events, and while there are none.
     [[nodiscard]] Result<void> flush(uint64_t now_ns);
     /// A table of the counts so far, with --count on a terminal: drawn over the last one.
-    [[nodiscard]] Result<void> redraw(const std::vector<PlaceCounts> &counts, uint32_t rows, uint32_t columns);
+    [[nodiscard]] Result<void> redraw(const std::vector<PlaceCounts> &counts, const sys::TerminalSize &size);
     /// What still waits for names, then the counters of incomplete events are final.
     void drain();
     /// Counts, statistics, tables, the ledger.
@@ -93,7 +94,7 @@ class View {
     std::map<uint32_t, Histogram> latency_;   ///< by place
     std::deque<Waiting> waiting_;
     uint64_t last_event_ns_ = 0, stacks_unreadable_ = 0;
-    uint32_t drawn_ = 0; ///< lines of the live table that stand on the terminal
+    LiveText live_; ///< redraw()'s table
 };
 
 /// The lines of a ledger for each place that fired: what happened to its firings.

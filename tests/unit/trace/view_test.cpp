@@ -5,6 +5,7 @@
 
 #include "programs/render/json_line.h"
 #include "programs/render/protobuf.h"
+#include "runtime/sys/terminal.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -229,14 +230,30 @@ TEST_CASE("trace view: live counts are drawn over the last ones") {
     Trace t(o);
     std::vector<PlaceCounts> counts(2);
     counts[1].shown = 1;
-    REQUIRE(t.view->redraw(counts, 24, 80));
+    REQUIRE(t.view->redraw(counts, {24, 80}));
     CHECK(t.out == "inner               : 1 call\nouter               : 0 calls\n");
     t.out.clear();
     counts[0].shown = 1234;
-    REQUIRE(t.view->redraw(counts, 24, 24));
+    REQUIRE(t.view->redraw(counts, {24, 24}));
     CHECK(t.out == "\x1b[2A\x1b[Jouter               ...\ninner               ...\n");
     t.out.clear();
     CHECK(t.finish() == "\x1b[2A\x1b[Jinner               : 3 calls\nouter               : 2 calls\n");
+}
+
+TEST_CASE("trace view: what is drawn on a terminal is no higher than it, and taken away as a whole") {
+    LiveText text;
+    std::string out;
+    text.draw(out, "1\n2\n3\n4\n5\n6\n7\n8\n9\n", {9, 80});
+    CHECK(out == "1\n2\n3\n4\n5\n6\n7\n");
+    out.clear();
+    text.draw(out, "no end", {0, 0});
+    CHECK(out == "\x1b[7A\x1b[Jno end\n");
+    out.clear();
+    text.clear(out);
+    text.clear(out);
+    CHECK(out == "\x1b[1A\x1b[J");
+    CHECK(LiveText::table_rows({24, 80}) == 20);
+    CHECK(LiveText::table_rows({1, 1}) == 4);
 }
 
 TEST_CASE("trace protobuf: the wire format") {
