@@ -2,10 +2,12 @@
 #include "runtime/object/elf_object.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "asm/kinds.h"
 #include "runtime/base/format.h"
 #include "runtime/object/sections.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 #include "tests/unit/object/sample.h"
 
@@ -316,8 +318,10 @@ TEST_CASE("object: cut at every byte, it is refused or parsed, never read past t
 
 TEST_CASE("object: any byte may lie") {
     const std::vector<std::byte> whole = sample_object({.with_externs = true});
+    const unsigned values[] = {0x00, 0x7f, 0xff};
     for (size_t at = 0; at < whole.size(); ++at) {
-        for (unsigned value : {0x00u, 0x7fu, 0xffu}) {
+        for (const unsigned value : values) {
+            if (test::kSanitized && value != values[at % std::size(values)]) continue; // 22 s otherwise
             std::vector<std::byte> changed = whole;
             changed[at] = std::byte(value);
             auto spec = parse_object(changed, "changed.o");

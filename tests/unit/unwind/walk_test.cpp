@@ -15,6 +15,7 @@
 #include "runtime/base/format.h"
 #include "runtime/emulator/machine.h"
 #include "runtime/object/unit_object.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/test.h"
 
 using namespace rawbpf;
@@ -299,7 +300,7 @@ TEST_CASE("unwind walk: the program's and user space's agree, whatever the table
         INFO(arm64);
         Emulated with_loop(arm64, true), without(arm64, false);
         size_t endings[UNWIND_ENDINGS] = {}, frames = 0, walks = 0;
-        for (uint64_t world = 1; world <= 40; ++world) {
+        for (uint64_t world = 1; world <= (test::kSanitized ? 16 : 40); ++world) {
             Emulated &both = world % 4 == 0 ? without : with_loop;
             Random random(world);
             make_tables(both, random, world % 8 != 1);
