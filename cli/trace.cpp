@@ -125,11 +125,15 @@ class News final : public NewsInWords<trace::RunNews> {
         if (a_.has(option("verbose")))
             say(format("{}: {} places, {} programs\n", who_, tracer.places().size(), tracer.unit().functions.size()));
         if (spans_) TRY(spans_->start());
+        return {};
+    }
+    // Not before: what was in the file stays there when nothing could be attached.
+    Result<void> attached() override {
+        starting_.over();
         TRY(output_.empty());
         output_.keep();
         return {};
     }
-    void attached() override { starting_.over(); }
 
   private:
     const Arguments &a_;

@@ -35,11 +35,12 @@ class Run {
     Result<RunEnd> run() {
         TRY(open());
         TRY(news_.opened(*tracer_));
-        TRY(begin_view());
+        begin_view(TRY(online_cpus()).size());
         TRY(observe());
         TRY(tracer_->attach());
-        news_.attached();
+        TRY(news_.attached());
         for (const std::string &text : tracer_->notes()) news_.note(text);
+        TRY(view_->start());
         if (session_.child() >= 0 && following().unwinds()) following().first_steps();
         TRY(session_.go());
         if (groups_) groups_->begin(session_.armed_ns());
@@ -83,9 +84,9 @@ class Run {
         return out;
     }
 
-    Result<void> begin_view() {
+    void begin_view(size_t cpus) {
         start_ns_ = sys::monotonic_ns();
-        end_.run = session::describe_run(options_.command, options_.version, TRY(online_cpus()).size(), start_ns_);
+        end_.run = session::describe_run(options_.command, options_.version, cpus, start_ns_);
         if (Result<std::shared_ptr<const btf::Btf>> kernel = kernel_btf()) kernel_ = std::move(*kernel);
         const ViewOptions view = shown();
         view_.emplace(view, tracer_->places(), end_.run, kernel_.get(), start_ns_, writer_);
@@ -94,7 +95,6 @@ class Run {
             options_.groups.terminal = options_.terminal;
             groups_.emplace(options_.groups, *tracer_, *view_, end_.run, kernel_.get(), writer_, start_ns_);
         }
-        return view_->start();
     }
 
     // Whose events will come: all of it is there before the first of them.

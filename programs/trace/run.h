@@ -40,11 +40,10 @@ struct RunOptions {
 
 class RunNews : public session::RunNews {
   public:
-    /// Once: places are found and programs loaded, nothing is attached and nothing has been written, the command waits. An error
-    /// ends the run.
+    /// Once: places are found and programs loaded, nothing is attached, the command waits. An error ends the run.
     virtual Result<void> opened(const Tracer &) { return {}; }
-    /// Once: everything is attached, the command waits still.
-    virtual void attached() {}
+    /// Once: everything is attached, nothing has been written, the command waits still. An error ends the run.
+    virtual Result<void> attached() { return {}; }
 };
 
 struct RunEnd : session::RunEnd {

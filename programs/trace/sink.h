@@ -61,7 +61,6 @@ struct ViewOptions {
     bool returns = false;               ///< returns are seen too, so that calls have a depth
     bool stack = false;                 ///< records bring stacks along
     bool quiet = false;                 ///< no statistics at the end
-    bool verbose = false;               ///< the ledger for each function
     const SpanOptions *spans = nullptr; ///< not events, but the spans they make: text and json
     render::Renderer *stacks = nullptr; ///< not events, but how often each stack: Format::stacks, and folded with `stack`
     bool threads_apart = false;         ///< of them: stacks of different threads aren't equal (TraceOptions::threads_apart)

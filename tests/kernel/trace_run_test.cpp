@@ -45,17 +45,18 @@ struct Caller {
 
 struct News final : RunNews {
     int opened_ = 0, attached_ = 0, over_ = 0, go = -1;
-    size_t places = 0, written = 1; // when all was found, and nothing was attached
+    size_t places = 0, written = 1; // when all was found; when all was attached
     const std::string *out = nullptr;
     Result<void> opened(const Tracer &tracer) override {
         ++opened_;
         places = tracer.places().size();
-        written = out->size();
         return {};
     }
-    void attached() override {
+    Result<void> attached() override {
         ++attached_;
+        written = out->size();
         CHECK(write(go, "", 1) == 1);
+        return {};
     }
     void over() override { ++over_; }
 };
