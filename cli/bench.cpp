@@ -291,7 +291,8 @@ const Command kBench{
         "which variants differ from the first by more than that.\n\n"
         "If the kernel or the emulator can't run a program, a message on standard error says so, and only the other one is "
         "measured. In the kernel, rawbpf wraps the program in a few instructions that give it its memory and keep r0, as rawbpf "
-        "exec --kernel does; the empty program has them, too. Bytes and the verifier's figures are those of the program alone.",
+        "exec --in-kernel does; the empty program has them, too. Bytes and the verifier's figures are those of the program "
+        "alone.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "FILE",

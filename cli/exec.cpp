@@ -22,7 +22,7 @@ constexpr std::string_view kWho = "rawbpf exec";
 
 constexpr Option kOptions[] = {
     {.name = "emulate", .help = "run in user space; this is the default", .section = "Where", .excludes = "engine"},
-    {.name = "kernel", .help = "run in the kernel, with BPF_PROG_TEST_RUN (4.12)", .excludes = "engine"},
+    {.name = "in-kernel", .help = "run in the kernel, with BPF_PROG_TEST_RUN (4.12)", .excludes = "engine", .was = "kernel"},
     {.name = "both",
      .help = "run in both; the first difference in r0, memory and maps is an error (status 4)",
      .excludes = "engine",
@@ -55,7 +55,7 @@ consteval Id option(const char *name) { return find(kOptions, name); }
 constexpr Example kExamples[] = {
     {"echo b7 00 00 00 2a 00 00 00 95 00 00 00 00 00 00 00 | rawbpf exec -", "prints 2a"},
     {"rawbpf exec sum.bpf.o 01020304", "r1 points to these four bytes, r2 is 4"},
-    {"sudo rawbpf exec --kernel --repeat 1000000 sum.bpf.o 01020304",
+    {"sudo rawbpf exec --in-kernel --repeat 1000000 sum.bpf.o 01020304",
      "the same after the verifier and the JIT, and how long it takes"},
     {"sudo rawbpf exec --both --prog count counter.bpf.o", "do emulator and kernel agree, maps included"},
     {"rawbpf exec xdp.bpf.o --mem-file packet.bin", "an XDP program gets a packet"},
@@ -94,7 +94,7 @@ void warn(const ProgramInput &input) {
 int run_exec(const Arguments &a) {
     Result<ProgramInput> input = program_input(a, program_input_ids(kOptions));
     if (!input) return complain(kWho, input.error(), input.error().kind == Errc::invalid_argument ? 2 : 1);
-    const bool diff = a.has(option("both")), kernel = a.has(option("kernel")) || diff, verbose = a.has(option("verbose"));
+    const bool diff = a.has(option("both")), kernel = a.has(option("in-kernel")) || diff, verbose = a.has(option("verbose"));
     exec::RunOptions options;
     if (!kernel) warn(*input);
     options.memory = std::move(input->memory);

@@ -20,11 +20,12 @@ constexpr Option kOptions[] = {
     every_option("the interval at which the map is read: 1, 200ms, 1m"),
     kLooksDurationOption,
     {.name = "changes", .help = "show only changes, not the entries that the map has at the start", .section = "What"},
-    {.name = "memory",
+    {.name = "max-memory",
      .kind = Kind::text,
      .argument = "SIZE",
      .help = "the most memory for one of the two copies of the map: 64M, 2G; at least 1M",
-     .fallback = "256M"},
+     .fallback = "256M",
+     .was = "memory"},
     format_option("text", "text json"),
     kJsonOption,
     kOutputOption,
@@ -44,7 +45,7 @@ struct Settings {
 };
 Result<Settings> settings(const Arguments &a) {
     return Settings{TRY(looks_asked(a, option("every"), option("duration"), 1)),
-                    TRY(parse_size(a.text(option("memory")), "--memory", uint64_t{1} << 20, uint64_t{1} << 40))};
+                    TRY(parse_size(a.text(option("max-memory")), "--max-memory", uint64_t{1} << 20, uint64_t{1} << 40))};
 }
 
 Result<void> watch(const Arguments &a, const Settings &wanted, Output &output) {
@@ -85,7 +86,7 @@ const Command kMapWatch{
         "values are shown as rawbpf map dump does; elements of arrays that are zero aren't shown until they change. In JSON, a "
         "change is a line with before and after, each with bpftool's fields.\n\n"
         "The kernel doesn't report changes of a map, so rawbpf reads the whole map each time. It misses a key that is added and "
-        "removed between two reads. rawbpf keeps two copies of the map, each at most as large as --memory says.",
+        "removed between two reads. rawbpf keeps two copies of the map, each at most as large as --max-memory says.",
     .options = kOptions,
     .examples = kExamples,
     .operand = "ID|NAME|PIN",

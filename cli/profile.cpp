@@ -72,8 +72,8 @@ constexpr Option kOptions[] = {
      .help = "sample only tasks of this container, given by the beginning of its id (docker, podman, kubernetes), its name "
              "(systemd-nspawn, lxc), or the pid of a process in it",
      .excludes = "cgroups"},
-    {.name = "user", .letter = 'U', .help = "take only user stacks", .excludes = "stacks"},
-    {.name = "kernel", .letter = 'K', .help = "take only kernel stacks", .excludes = "stacks"},
+    {.name = "user-stacks", .letter = 'U', .help = "take only user stacks", .excludes = "stacks", .was = "user"},
+    {.name = "kernel-stacks", .letter = 'K', .help = "take only kernel stacks", .excludes = "stacks", .was = "kernel"},
     {.name = "idle", .letter = 'I', .help = "also show samples of idle CPUs; by default rawbpf only counts them, as filtered"},
     {.name = "max-cpu",
      .kind = Kind::text,
@@ -286,8 +286,8 @@ Result<CommandOutput> check(const Arguments &a) {
     if (a.text(option("unwind")) == "dwarf" && has_own_program(a))
         return wrong_usage("--unwind dwarf needs rawbpf's own BPF program, and --object names another one",
                            "leave one of them out");
-    if (a.text(option("unwind")) == "dwarf" && a.has(option("kernel")))
-        return wrong_usage("--unwind is about user stacks, and --kernel leaves them out", "leave one of them out");
+    if (a.text(option("unwind")) == "dwarf" && a.has(option("kernel-stacks")))
+        return wrong_usage("--unwind is about user stacks, and --kernel-stacks leaves them out", "leave one of them out");
     TRY(check_ready_fd(a, option("ready-fd")));
     if (a.text(option("record")) == "-" && is_terminal(1))
         return wrong_usage("--record -: a capture is binary, and standard output is a terminal",
@@ -308,8 +308,8 @@ Result<ProfileOptions> profile_options(const Arguments &a) {
     o.cgroup = a.text(option("cgroup"));
     o.per_thread = a.has(option("per-thread"));
     if (a.has(option("max-cpu"))) o.max_cpu = TRY(percent(a.text(option("max-cpu"))));
-    o.kernel_stacks = !a.has(option("user"));
-    o.user_stacks = !a.has(option("kernel"));
+    o.kernel_stacks = !a.has(option("user-stacks"));
+    o.user_stacks = !a.has(option("kernel-stacks"));
     const UnwindChoice choice = TRY(unwind_choice(a, unwind_ids(kOptions)));
     o.unwind = choice.by;
     o.unwind_memory = choice.memory;

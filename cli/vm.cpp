@@ -27,11 +27,12 @@ constexpr Option kOptions[] = {
      .help = "--list: as JSON lines, with each kernel's architecture and series (null: the newest)",
      .only_with = "list"},
     {.name = "fetch", .help = "get the kernels, and boot nothing: afterwards they need no network"},
-    {.name = "memory",
+    {.name = "guest-memory",
      .kind = Kind::count,
      .argument = "N",
      .help = "megabytes of the guest's memory",
      .fallback = "512",
+     .was = "memory",
      .least = 32,
      .most = 1 << 20},
     {.name = "cpus", .kind = Kind::count, .argument = "N", .help = "CPUs of the guest", .fallback = "1", .least = 1, .most = 64},
@@ -117,7 +118,7 @@ int run_vm(const Arguments &a) {
     for (const char *flag : {"list", "fetch", "bare", "quiet"})
         for (size_t i = 0; i < std::size(kOptions); ++i)
             if (kOptions[i].name == flag && a.has({i})) words->push_back(format("--{}", flag));
-    for (const char *name : {"memory", "cpus", "instruction-ns", "timeout", "directory", "append"})
+    for (const char *name : {"guest-memory", "cpus", "instruction-ns", "timeout", "directory", "append"})
         for (size_t i = 0; i < std::size(kOptions); ++i)
             if (kOptions[i].name == name && !a.text({i}).empty()) words->push_back(format("--{}={}", name, a.text({i})));
     for (const std::string_view file : a.all(option("file"))) words->push_back(format("--file={}", file));

@@ -112,7 +112,7 @@ constexpr std::string_view kTests[] = {
 [ "$("$rawbpf" exec @NAME@.o 2>"$scratch/err")" = 2a ] || fail "it returns something else than 42: $(cat "$scratch/err")"
 grep -q "hello from @NAME@" "$scratch/err" || fail "it prints no greeting: $(cat "$scratch/err")"
 [ "$(id -u)" = 0 ] || { echo "PASS (in the emulator; run it as root to load it)"; exit 0; }
-[ "$("$rawbpf" exec --kernel @NAME@.o)" = 2a ] || fail "the kernel's result is another"
+[ "$("$rawbpf" exec --in-kernel @NAME@.o)" = 2a ] || fail "the kernel's result is another"
 echo PASS
 )sh",
     R"sh(
@@ -132,7 +132,7 @@ start=00000000000000000000000008004500001c0000000040110000000000000000000004d2
 [ "$("$rawbpf" exec @NAME@.o "${start}000a00080000")" = 2 ] || fail "a packet for port 10 doesn't pass"
 [ "$("$rawbpf" exec @NAME@.o "$start")" = 2 ] || fail "half a packet doesn't pass"
 [ "$(id -u)" = 0 ] || { echo "PASS (in the emulator; run it as root to load it)"; exit 0; }
-[ "$("$rawbpf" exec --kernel @NAME@.o "${start}000900080000")" = 1 ] || fail "the kernel doesn't drop it"
+[ "$("$rawbpf" exec --in-kernel @NAME@.o "${start}000900080000")" = 1 ] || fail "the kernel doesn't drop it"
 echo PASS
 )sh"};
 constexpr std::string_view kCountExecs = R"sh(for i in 1 2 3 4 5; do /bin/true; done
@@ -156,7 +156,7 @@ struct Words {
 };
 constexpr Words kWords[] = {
     {"prints a line and returns 42", "$(RAWBPF) exec @NAME@.o",
-     "runs it in the emulator, without privileges (`sudo rawbpf exec --kernel @NAME@.o`: in the kernel)"},
+     "runs it in the emulator, without privileges (`sudo rawbpf exec --in-kernel @NAME@.o`: in the kernel)"},
     {"counts the programs that are executed on this machine", "$(RAWBPF) load --attach @NAME@.o",
      "attaches it until Ctrl-C, then shows the map (as root)"},
     {"sends a record for each program that is executed, through a ring buffer", "$(RAWBPF) load --attach @NAME@.o",

@@ -139,7 +139,7 @@ def map_watch_of_keys_that_come_and_go():
             interrupt(w)
             assert w.wait(timeout=20) == 0 and w.stderr.read() == ""
         bad(2, r"--every is 1ms at least", "map", "watch", pin, "--every", "0.0001")
-        bad(2, r"--memory", "map", "watch", pin, "--memory", "1")
+        bad(2, r"--max-memory", "map", "watch", pin, "--max-memory", "1")
         bad(2, r".", "map", "watch")
         bad(1, r"no map called watched_nobody", "map", "watch", "watched_nobody")
     finally:
@@ -155,7 +155,7 @@ def a_map_larger_than_its_copy_may_be_is_refused():
     text = COUNT % {"name": "large", "section": "xdp", "value": 2}
     good("load", "--pin", folder, written("large.asm", text.replace("entries 4", "entries 200000")))
     try:
-        bad(1, r"map \d+ large_m holds more than 1 MB, the limit for a copy of it", "map", "watch", f"{folder}/maps/large_m", "--memory", "1M")
+        bad(1, r"map \d+ large_m holds more than 1 MB, the limit for a copy of it", "map", "watch", f"{folder}/maps/large_m", "--max-memory", "1M")
     finally:
         shutil.rmtree(folder)
 

@@ -24,7 +24,7 @@ def variant(name, count):
 
 def engines():
     """What bench measures here."""
-    return ("kernel", "emulator") if os.geteuid() == 0 and run("exec", "--kernel", "-", input=b"r0 = 1\nexit\n").code == 0 else ("emulator",)
+    return ("kernel", "emulator") if os.geteuid() == 0 and run("exec", "--in-kernel", "-", input=b"r0 = 1\nexit\n").code == 0 else ("emulator",)
 
 
 def benched(*args):

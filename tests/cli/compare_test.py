@@ -95,7 +95,7 @@ def compare_reads_what_the_tools_write():
 
 
 def engines_kernel():
-    return run("exec", "--kernel", "-", input=b"r0 = 1\nexit\n").code == 0
+    return run("exec", "--in-kernel", "-", input=b"r0 = 1\nexit\n").code == 0
 
 
 @test

@@ -58,10 +58,10 @@ def exec_says_what_is_wrong():
     bad(2, "one program at a time", "exec", path("a.o"), path("b.o"))
     bad(2, "more than once", "exec", "-", "01", "--mem", "02", input=b"")
     bad(1, "no hex digit", "exec", "-", "--mem", "0g", input=b"")
-    bad(2, "", "exec", "--kernel", "--emulate", "-", input=b"")
+    bad(2, "", "exec", "--in-kernel", "--emulate", "-", input=b"")
     bad(1, "No such file", "exec", path("missing.o"))
     if len(engines()) == 2:
-        bad(1, "verifier refused instruction", "exec", "--kernel", "-", input=hex_of((0x67, 0, 0, 0, 64), EXIT).encode())
+        bad(1, "verifier refused instruction", "exec", "--in-kernel", "-", input=hex_of((0x67, 0, 0, 0, 64), EXIT).encode())
 
 
 @test
@@ -79,7 +79,7 @@ def exec_compares_the_engines():
     assert r.code == 4 and re.search(r"memory, byte [4-7]: kernel 0x..?, emulator", r.err), r.err
     r = good("exec", "--repeat", "1000", "-v", "-", "00" * 8, input=same.encode())
     assert re.search(r"emulator: [0-9.]+ ns a run, 3 instructions", r.err) and "memory: 05 00" in r.err, r.err
-    r = good("exec", "--kernel", "--repeat", "1000", "-", "00" * 8, input=same.encode())
+    r = good("exec", "--in-kernel", "--repeat", "1000", "-", "00" * 8, input=same.encode())
     assert re.search(r"kernel: [0-9.]+ ns a run", r.err), r.err
 
 

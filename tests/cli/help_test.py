@@ -21,7 +21,7 @@ def version_and_help():
     top = good("--help").out
     assert "profile" in top and "report" in top
     text = good("profile", "--help").out
-    for option in ("--freq", "--hw", "--pid", "--cpu", "--cgroup", "--user", "--kernel", "--idle", "--duration", "--ps", "--format",
+    for option in ("--freq", "--hw", "--pid", "--cpu", "--cgroup", "--user-stacks", "--kernel-stacks", "--idle", "--duration", "--ps", "--format",
                    "--record", "--syscalls", "--ready-fd", "--as-root", "--unwind", "--unwind-memory", "--depth"):
         assert option in text, f"--help lacks {option}"
     assert "rawbpf profile" in text, "--help has no example"
@@ -50,13 +50,13 @@ def unknown_words_are_answered_with_the_nearest():
     bad(2, r"freq", "profile", "--freq", "many")
     bad(2, r"freq", "profile", "--freq", "-5")
     bad(2, r"duration", "profile", "-d", "soon")
-    bad(2, r"user", "profile", "--user", "--kernel", "-d", "1")
+    bad(2, r"user", "profile", "--user-stacks", "--kernel-stacks", "-d", "1")
     bad(2, r"dwarf", "profile", "--unwind", "dwrf")
     for size in ("", "64Q", "M", "-1", "1K", "5G", "99999999999999999999", "17179869184G"):
         bad(2, r"--unwind-memory", "profile", "--unwind-memory", size)
     for depth in ("0", "256", "many"):
         bad(2, r"--depth", "profile", "--depth", depth)
-    bad(2, r"--kernel", "profile", "--unwind", "dwarf", "--kernel")
+    bad(2, r"--kernel-stacks", "profile", "--unwind", "dwarf", "--kernel")
     bad(2, r"--unwind dwarf needs rawbpf's own BPF program", "profile", "--unwind", "dwarf", "--object", "own.bpf.o")
     bad(2, r"--bpf clang: rawbpf no longer carries.*\n.*--object profile\.bpf\.o", "profile", "--bpf", "clang")
     bad(1, r"--object: nowhere\.bpf\.o: ", "profile", "--bpf", "nowhere.bpf.o", "-d", "0.1")

@@ -50,7 +50,7 @@ def commands():
     true = shutil.which("true")
     sections = ("fentry/vfs_read", "kprobe/vfs_read", "kprobe.multi/vfs_read*", "uprobe.multi//bin/sh:*getpid*", "raw_tp/sched_switch",
                 "tracepoint/sched/sched_switch", "iter/task", "lsm/file_open", "tp_btf/sched_switch", "ksyscall/getpid", "kprobe.session/vfs_read*")
-    return [["helper", "bpf_loop"], ["btf", "dump", "vmlinux"], ["btf", "dump", "no_such_module"], ["exec", "--kernel", "-"],
+    return [["helper", "bpf_loop"], ["btf", "dump", "vmlinux"], ["btf", "dump", "no_such_module"], ["exec", "--in-kernel", "-"],
             ["profile", "-d", "0.02", "-f", "folded"], ["profile", "--hw", "-d", "0.02"], ["profile", "-e", "tracepoint:sched:sched_switch", "-d", "0.02"],
             ["profile", "--off-cpu", "-d", "0.02", "-f", "folded"], ["trace", "tracepoint:sched:sched_switch", "-d", "0.02", "-q"],
             ["trace", "syscall:getppid", "-d", "0.02"], ["trace", "kprobe:vfs_read", "-d", "0.02"], ["trace", "vfs_read", "-d", "0.02"],

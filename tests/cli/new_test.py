@@ -53,7 +53,7 @@ def new_experiments_pass_their_tests_and_sweep():
         folder = started("experiment", language)
         assert sorted(os.listdir(folder)) == ["Makefile", "README.md", f"new-experiment-{language}.exp", "test.sh"], os.listdir(folder)
         assert "PASS" in make(folder, "test"), language
-        if os.geteuid() == 0 and run("exec", "--kernel", "-", input=b"r0 = 1\nexit\n").code == 0:
+        if os.geteuid() == 0 and run("exec", "--in-kernel", "-", input=b"r0 = 1\nexit\n").code == 0:
             assert re.search(r"^ns +\S+ \(20\)|0 figures differ", make(folder, "sweep"), re.M), language
             make(folder, "clean")
     bad(2, r"an experiment is text, not C\+\+\n.*--asm and --c", "new", "--dsl", "experiment", "none", cwd=WORK)

@@ -277,8 +277,8 @@ def only_the_asked_process():
 
 @test
 def one_half_of_the_stacks():
-    good("profile", "--freq", "499", "--user", "--json", "-o", path("u.json"), "--", FAMILY)
-    good("profile", "--freq", "499", "--kernel", "--json", "-o", path("k.json"), "--", FAMILY, "3")  # enough, too, on a busy machine
+    good("profile", "--freq", "499", "--user-stacks", "--json", "-o", path("u.json"), "--", FAMILY)
+    good("profile", "--freq", "499", "--kernel-stacks", "--json", "-o", path("k.json"), "--", FAMILY, "3")  # enough, too, on a busy machine
     u = [o for o in rows("u.json") if o["type"] == "sample"]
     k = [o for o in rows("k.json") if o["type"] == "sample"]
     assert u and all(not o["kernel"] for o in u) and any(o["user"] for o in u)

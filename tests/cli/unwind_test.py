@@ -64,7 +64,7 @@ def reached(name, leaf, *wanted):
 
 
 def profiled(out, *command, **kw):
-    r = good("profile", "--freq", "999", "--user", "--json", "-o", path(out), *command, **kw)
+    r = good("profile", "--freq", "999", "--user-stacks", "--json", "-o", path(out), *command, **kw)
     led = ledger_of(rows(out))
     if "stack_ends" not in led:
         raise Skip("needs a kernel that takes the program that unwinds: " + r.err.splitlines()[0])
@@ -82,12 +82,12 @@ def stacks_without_frame_pointers_reach_main():
     assert_ends_are_the_ledgers([o.get("user_end") for o in rows("uw.json") if o["type"] == "sample"], led)
     assert re.search(r"stack ends +root [\d,]+", r.err), r.err
     # By frame pointers the same program's stacks don't get there, and nothing is said of tables.
-    r = good("profile", "--unwind", "fp", "--freq", "999", "--user", "--json", "-o", path("fp.json"), "--", prog, "100")
+    r = good("profile", "--unwind", "fp", "--freq", "999", "--user-stacks", "--json", "-o", path("fp.json"), "--", prog, "100")
     ok, all_of = reached("fp.json", "compare", "main")
     assert all_of > 20 and ok < 0.5 * all_of and "stack_ends" not in ledger_of(rows("fp.json")), (ok, all_of)
     assert not any("user_end" in o for o in rows("fp.json"))
     # A capture is named like the live profile, and keeps the reasons.
-    good("profile", "--freq", "999", "--user", "--record", path("uw.rbpf"), "--", prog, "100")
+    good("profile", "--freq", "999", "--user-stacks", "--record", path("uw.rbpf"), "--", prog, "100")
     good("report", path("uw.rbpf"), "--json", "-o", path("uwr.json"))
     ok, all_of = reached("uwr.json", "compare", "main")
     assert all_of > 20 and ok >= 0.95 * all_of, (ok, all_of)

@@ -107,7 +107,7 @@ def repeated_runs_have_a_spread():
             assert line["own_ns"]["median"] <= line["ns"]["median"] and line["empty_ns"]["least"] > 0, line
             assert bool(line["ns_per_instruction"]) == (not how), line
             assert "ns a run" not in r.err
-    kernel = run("exec", "--kernel", "--repeat", "2000", "-", input=program)
+    kernel = run("exec", "--in-kernel", "--repeat", "2000", "-", input=program)
     assert kernel.code == 3 or re.search(wanted, kernel.err), kernel.err
     once = good("exec", "-v", "-", input=program).err
     assert "ns a run" in once and "median" not in once
@@ -118,7 +118,7 @@ def memory_stays_over_all_parts():
     """A counter in memory counts every run, however many parts they are measured in."""
     text = b"r3 = *(u64 *)(r1 + 0)\nr3 += 1\n*(u64 *)(r1 + 0) = r3\nr0 = r3\nexit\n"
     assert good("exec", "--repeat", "45", "-", "00" * 8, input=text).out == "2d\n"
-    kernel = run("exec", "--kernel", "--repeat", "45", "-", "00" * 8, input=text)
+    kernel = run("exec", "--in-kernel", "--repeat", "45", "-", "00" * 8, input=text)
     assert kernel.code == 3 or kernel.out == "2d\n", kernel.out
 
 
@@ -165,7 +165,7 @@ def narrated_calls_show_what_they_point_at():
     load = run("load", "--attach", "-d", "0.01", "--syscalls", file)
     if load.code == 3:
         raise Skip("no programs here")
-    commands = (load, run("exec", "--kernel", "--syscalls", "-", "0102", input=b"r0 = *(u8 *)(r1 + 1)\nexit\n"),
+    commands = (load, run("exec", "--in-kernel", "--syscalls", "-", "0102", input=b"r0 = *(u8 *)(r1 + 1)\nexit\n"),
                 run("profile", "-F", "99", "--syscalls", "-o", "/dev/null", "--", "true"),
                 run("trace", "syscall:getppid", "--syscalls", "-d", "0.05"))
     for r in commands:

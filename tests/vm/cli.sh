@@ -58,7 +58,7 @@ kill $busy
 wait $busy 2>/dev/null
 
 name="kernel stacks have names"
-if rawbpf profile -F 499 --kernel -f folded -o f4 -- dd if=/dev/zero of=/dev/null bs=64k count=20000 2>e && grep -q '_\[k\]' f4; then
+if rawbpf profile -F 499 --kernel-stacks -f folded -o f4 -- dd if=/dev/zero of=/dev/null bs=64k count=20000 2>e && grep -q '_\[k\]' f4; then
   pass "$name"
 else fail "$name" "$(tail -3 e; head -3 f4)"; fi
 
