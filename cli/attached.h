@@ -18,32 +18,35 @@ inline constexpr Option kAttachOption{
     .section = "Attaching"};
 inline constexpr Option kAttachDurationOption{.name = "duration",
                                               .letter = 'd',
-                                              .kind = Kind::seconds,
+                                              .kind = OptionKind::seconds,
                                               .argument = "SECONDS",
                                               .help = "with --attach: how long: 3, 0.5, 200ms, 2m; by default until Ctrl-C"};
 inline constexpr Option kAttachInterfaceOption{.name = "interface",
                                                .letter = 'i',
-                                               .kind = Kind::interface,
+                                               .kind = OptionKind::interface,
                                                .argument = "NAME",
                                                .help =
                                                    "with --attach: the network interface for xdp, tc, tcx and netkit programs"};
 inline constexpr Option kAttachEgressOption{
     .name = "egress", .help = "with --interface: tc and classifier programs see what goes out, not what comes in"};
 inline constexpr Option kAttachCgroupOption{.name = "cgroup",
-                                            .kind = Kind::directory,
+                                            .kind = OptionKind::directory,
                                             .argument = "DIR",
                                             .help =
                                                 "with --attach: the cgroup (v2) for cgroup/..., sockops and lsm_cgroup programs"};
 inline constexpr Option kAttachNetnsOption{
     .name = "netns",
-    .kind = Kind::file,
+    .kind = OptionKind::file,
     .argument = "FILE",
     .help = "with --attach: the network namespace for sk_lookup and flow_dissector programs; /proc/self/ns/net is rawbpf's own"};
-inline constexpr Option kAttachPidOption{
-    .name = "pid", .letter = 'p', .kind = Kind::pid, .argument = "PID", .help = "with --attach: uprobes in this process only"};
+inline constexpr Option kAttachPidOption{.name = "pid",
+                                         .letter = 'p',
+                                         .kind = OptionKind::pid,
+                                         .argument = "PID",
+                                         .help = "with --attach: uprobes in this process only"};
 inline constexpr Option kAttachFreqOption{.name = "freq",
                                           .letter = 'F',
-                                          .kind = Kind::count,
+                                          .kind = OptionKind::count,
                                           .argument = "HZ",
                                           .help = "with --attach: how many times per second perf_event programs run on each CPU",
                                           .least = 1};

@@ -18,28 +18,28 @@ constexpr std::string_view kWho = "rawbpf bench";
 
 constexpr Option kOptions[] = {
     {.name = "input",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .argument = "HEX",
      .help = "the memory that r1 points to, for all variants; a packet for programs that take one",
      .section = "Input"},
-    {.name = "input-file", .kind = Kind::file, .argument = "FILE", .help = "the same memory, read from a file"},
+    {.name = "input-file", .kind = OptionKind::file, .argument = "FILE", .help = "the same memory, read from a file"},
     kProgramOption,
     kBtfOption,
     {.name = "repeat",
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "N",
      .help = "runs of each variant in each engine; otherwise as many as take a fifth of a second",
      .section = "How",
      .least = 6,
      .most = 1'000'000'000},
     {.name = "kernel",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .argument = "NAME[,NAME...]",
      .help = "measure on these kernels instead of this one, each in a guest (rawbpf vm --list lists the names); rawbpf compare "
              "shows what differs in their JSON"},
     {.name = "emulate", .help = "only in the emulator, without privileges"},
     {.name = "limit",
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "N",
      .help = "emulator: stop a run after about N instructions",
      .fallback = "1000000000",
@@ -216,12 +216,12 @@ int bench_elsewhere(const Arguments &a) {
     for (size_t i = 0; i < std::size(kOptions); ++i) {
         const std::string_view name = kOptions[i].name;
         if (!a.has({i}) || name == "kernel" || name == "output" || !kOptions[i].stands_for.empty()) continue;
-        if (kOptions[i].kind == Kind::flag) {
+        if (kOptions[i].kind == OptionKind::flag) {
             run.command.push_back(format("--{}{}{}", name, a.text({i}).empty() ? "" : "=", a.text({i})));
             continue;
         }
         std::string value(a.text({i}));
-        if (kOptions[i].kind == Kind::file) {
+        if (kOptions[i].kind == OptionKind::file) {
             Result<std::string> path = bring(value);
             if (!path) return complain(kWho, path.error());
             value = std::move(*path);

@@ -14,7 +14,7 @@ namespace rawbpf::inline v0::cli {
 constexpr Option format_option(std::string_view fallback, std::string_view choices) {
     return {.name = "format",
             .letter = 'f',
-            .kind = Kind::choice,
+            .kind = OptionKind::choice,
             .argument = "NAME",
             .help = "the output format",
             .section = "Output",
@@ -26,7 +26,7 @@ inline constexpr Option kJsonOption{.name = "json", .help = "short for --format 
 inline constexpr Option kOutputOption{
     .name = "output",
     .letter = 'o',
-    .kind = Kind::file,
+    .kind = OptionKind::file,
     .written = true,
     .argument = "FILE",
     .help = "write to this file instead of standard output; rawbpf opens it before anything starts"};
@@ -41,7 +41,7 @@ constexpr Option file_output_option(std::string_view help) {
 constexpr Option pids_option(std::string_view help, std::string_view section = "What to look at") {
     return {.name = "pid",
             .letter = 'p',
-            .kind = Kind::pids,
+            .kind = OptionKind::pids,
             .repeatable = true,
             .argument = "PID",
             .help = help,
@@ -61,12 +61,15 @@ inline constexpr Option kPerThreadOption{.name = "per-thread",
                                          .letter = 't',
                                          .help = "folded, svg, top: count the stacks of each thread separately, below "
                                                  "COMM-PID/TID. Other formats name the thread of each sample anyway"};
-inline constexpr Option kTitleOption{
-    .name = "title", .kind = Kind::text, .argument = "TEXT", .help = "svg: the title of the graph", .only_with = "format=svg"};
+inline constexpr Option kTitleOption{.name = "title",
+                                     .kind = OptionKind::text,
+                                     .argument = "TEXT",
+                                     .help = "svg: the title of the graph",
+                                     .only_with = "format=svg"};
 inline constexpr Option kIcicleOption{
     .name = "icicle", .help = "svg: draw callees below their callers, with the root at the top", .only_with = "format=svg"};
 inline constexpr Option kColorOption{.name = "color",
-                                     .kind = Kind::choice,
+                                     .kind = OptionKind::choice,
                                      .argument = "WHEN",
                                      .help = "when to use colours: auto, only on a terminal",
                                      .fallback = "auto",
@@ -90,24 +93,24 @@ inline constexpr Option kSyscallsOption = syscalls_option(true);
 
 inline constexpr Option kDurationOption{.name = "duration",
                                         .letter = 'd',
-                                        .kind = Kind::seconds,
+                                        .kind = OptionKind::seconds,
                                         .argument = "SECONDS",
                                         .help = "how long: 3, 0.5, 200ms, 2m; by default until COMMAND ends, or Ctrl-C",
                                         .section = "How long"};
 /// Of commands that look again and again, see Looks: how often, and for how long.
 constexpr Option every_option(std::string_view help) {
-    return {.name = "every", .kind = Kind::seconds, .argument = "TIME", .help = help, .section = "When", .fallback = "1"};
+    return {.name = "every", .kind = OptionKind::seconds, .argument = "TIME", .help = help, .section = "When", .fallback = "1"};
 }
 inline constexpr Option kLooksDurationOption{.name = "duration",
                                              .letter = 'd',
-                                             .kind = Kind::seconds,
+                                             .kind = OptionKind::seconds,
                                              .argument = "TIME",
                                              .help = "end after this time; by default at Ctrl-C"};
 inline constexpr Option kAsRootOption{.name = "as-root",
                                       .help = "under sudo: run COMMAND as root, not as the user who called sudo"};
 inline constexpr Option kCommandOutputOption{
     .name = "command-output",
-    .kind = Kind::text,
+    .kind = OptionKind::text,
     .written = true,
     .argument = "WHERE",
     .help =
@@ -118,19 +121,19 @@ inline constexpr Option kNoChildrenOption{
     .name = "no-children", .help = "with -p: take only these processes, without those that they started or will start"};
 /// See ring_bytes().
 inline constexpr Option kRingOption{.name = "ring",
-                                    .kind = Kind::text,
+                                    .kind = OptionKind::text,
                                     .argument = "SIZE",
                                     .help = "the size of the ring buffer, rounded up to a power of two: 8M, 65536K; from 1M to "
                                             "4G. The ledger counts what was lost because the buffer was full (ring full)"};
 inline constexpr Option kReadyFdOption{.name = "ready-fd",
-                                       .kind = Kind::count,
+                                       .kind = OptionKind::count,
                                        .argument = "N",
                                        .help = "write a byte to this file descriptor when everything is attached",
                                        .most = 1 << 20};
 
 /// How user stacks are walked: for commands that take stacks. See unwind_choice().
 inline constexpr Option kUnwindOption{.name = "unwind",
-                                      .kind = Kind::choice,
+                                      .kind = OptionKind::choice,
                                       .argument = "HOW",
                                       .help =
                                           "how to walk user stacks. dwarf: by the unwind tables that compilers write for "
@@ -140,13 +143,14 @@ inline constexpr Option kUnwindOption{.name = "unwind",
                                       .fallback = "auto",
                                       .choices = "auto fp dwarf"};
 inline constexpr Option kUnwindMemoryOption{.name = "unwind-memory",
-                                            .kind = Kind::text,
+                                            .kind = OptionKind::text,
                                             .argument = "SIZE",
                                             .help = "the most memory that unwind tables may use: 64M, 65536K; from 1M to 4G. "
                                                     "When it is full, rawbpf drops the least used tables",
                                             .fallback = "64M"};
 constexpr Option depth_option(const char *fallback, const char *help) {
-    return {.name = "depth", .kind = Kind::count, .argument = "N", .help = help, .fallback = fallback, .least = 1, .most = 255};
+    return {
+        .name = "depth", .kind = OptionKind::count, .argument = "N", .help = help, .fallback = fallback, .least = 1, .most = 255};
 }
 inline constexpr Option kDepthOption =
     depth_option("127", "the most frames that rawbpf takes from a user stack when it walks it by unwind tables");

@@ -24,13 +24,13 @@ constexpr std::string_view kWho = "rawbpf compare";
 
 constexpr Option kOptions[] = {
     {.name = "figure",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .repeatable = true,
      .argument = "NAME",
      .help = "compare only this figure: verified_insns, 'kernel ns', the name in a line `measure`; several may be given",
      .section = "What to compare"},
     {.name = "least",
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "N",
      .help = "show only differences of at least N percent of the value before",
      .fallback = "0",

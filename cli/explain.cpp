@@ -21,7 +21,7 @@ constexpr Option kExplainOptions[] = {
     kVerifiedBtfOption,
     kVerifiedKernelOption,
     {.name = "log",
-     .kind = Kind::file,
+     .kind = OptionKind::file,
      .argument = "FILE",
      .help = "explain this log of the kernel's verifier (levels 1 and 2, of 5.10 to 7.x) instead of verifying the program; - is "
              "standard "

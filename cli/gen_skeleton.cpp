@@ -12,7 +12,7 @@ constexpr std::string_view kWho = "rawbpf gen skeleton";
 
 constexpr Option kOptions[] = {
     {.name = "name",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .argument = "NAME",
      .help = "the namespace, instead of the file's name without .bpf.o",
      .section = "Output",

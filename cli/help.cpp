@@ -18,7 +18,7 @@ std::string heading(std::string_view text, bool bold) {
 
 std::string option_spelling(const Option &option) {
     std::string out = option.letter ? format("  -{}, --{}", option.letter, option.name) : format("      --{}", option.name);
-    if (!option.argument.empty()) append(out, "{}{}", option.kind == Kind::flag ? "" : " ", option.argument);
+    if (!option.argument.empty()) append(out, "{}{}", option.kind == OptionKind::flag ? "" : " ", option.argument);
     return out;
 }
 

@@ -29,7 +29,7 @@ constexpr size_t kMostReport = 1 << 20;
 
 constexpr Option kLessonsOption{
     .name = "lessons",
-    .kind = Kind::file,
+    .kind = OptionKind::file,
     .argument = "DIR",
     .help = "take the lessons from this folder, which has one folder for each, instead of those that come with rawbpf",
     .section = "Where"};

@@ -72,7 +72,8 @@ std::string man_page(const Command &command) {
         out += ".TP\n";
         if (option.letter) append(out, "\\fB\\-{}\\fR, ", option.letter);
         append(out, "\\fB\\-\\-{}\\fR", roff(option.name));
-        if (!option.argument.empty()) append(out, "{}\\fI{}\\fR", option.kind == Kind::flag ? "" : " ", roff(option.argument));
+        if (!option.argument.empty())
+            append(out, "{}\\fI{}\\fR", option.kind == OptionKind::flag ? "" : " ", roff(option.argument));
         append(out, "\n{}", roff(option.help));
         if (!option.choices.empty()) {
             out += ": one of";

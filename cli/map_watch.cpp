@@ -21,7 +21,7 @@ constexpr Option kOptions[] = {
     kLooksDurationOption,
     {.name = "changes", .help = "show only changes, not the entries that the map has at the start", .section = "What"},
     {.name = "max-memory",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .argument = "SIZE",
      .help = "the most memory for one of the two copies of the map: 64M, 2G; at least 1M",
      .fallback = "256M",

@@ -21,7 +21,7 @@ std::string markdown(std::string_view text) {
 
 void append_option(std::string &out, const Option &option) {
     const std::string value =
-        option.argument.empty() ? "" : format("{}{}", option.kind == Kind::flag ? "" : " ", option.argument);
+        option.argument.empty() ? "" : format("{}{}", option.kind == OptionKind::flag ? "" : " ", option.argument);
     out += "- ";
     if (option.letter) append(out, "`-{}{}`, ", option.letter, value);
     append(out, "`--{}{}`: {}.", option.name, value, markdown(option.help));

@@ -34,8 +34,8 @@ std::string joined(std::string_view words, std::string_view between) {
     return out;
 }
 
-bool is_path(Kind kind) { return kind == Kind::file || kind == Kind::directory; }
-bool is_list(Kind kind) { return kind == Kind::pids || kind == Kind::tids || kind == Kind::users; }
+bool is_path(OptionKind kind) { return kind == OptionKind::file || kind == OptionKind::directory; }
+bool is_list(OptionKind kind) { return kind == OptionKind::pids || kind == OptionKind::tids || kind == OptionKind::users; }
 
 // What a flag may be given behind '='.
 std::string_view optional_word(const Option &flag) { return flag.argument.substr(2, flag.argument.size() - 3); }
@@ -50,14 +50,14 @@ std::string shown(const Option &option, const std::string &spelling) {
 // A row's check; the message starts with the option.
 Result<void> check_value(const Option &option, std::string_view spelling, std::string_view value) {
     switch (option.kind) {
-    case Kind::flag:
-    case Kind::text:
-    case Kind::interface: break;
-    case Kind::file:
-    case Kind::directory:
+    case OptionKind::flag:
+    case OptionKind::text:
+    case OptionKind::interface: break;
+    case OptionKind::file:
+    case OptionKind::directory:
         if (value.empty()) return usage("", "{}: the path is empty", spelling);
         break;
-    case Kind::count: {
+    case OptionKind::count: {
         uint64_t n = 0;
         const bool fits = parse_whole(value, n), digits = is_number(value);
         if (!fits && !digits)
@@ -66,7 +66,7 @@ Result<void> check_value(const Option &option, std::string_view spelling, std::s
         if (!fits || n > option.most) return usage("", "{}: {} is above {}, the most that works", spelling, value, option.most);
         break;
     }
-    case Kind::seconds:
+    case OptionKind::seconds:
         if (Result<double> seconds = parse_seconds(value); !seconds)
             return usage("", "{}: {}", spelling, seconds.error().context);
         else if (*seconds <= 0)
@@ -76,20 +76,20 @@ Result<void> check_value(const Option &option, std::string_view spelling, std::s
         else if (*seconds > kMostSeconds)
             return usage("", "{}: {} is above {:.0f} s, the most that works", spelling, value, kMostSeconds);
         break;
-    case Kind::choice: {
+    case OptionKind::choice: {
         std::vector<std::string_view> choices = split(option.choices, ' ');
         if (std::find(choices.begin(), choices.end(), value) != choices.end()) break;
         Suggestion near = nearest(value, choices);
         return usage(near.close ? format("did you mean {}?", near.word) : "", "{}: '{}' isn't one of {}", spelling, value,
                      joined(option.choices, ", "));
     }
-    case Kind::pid:
+    case OptionKind::pid:
         if (int pid = 0; !parse_whole(value, pid) || pid <= 0)
             return usage("", "{}: '{}' isn't a process id (a whole number from 1)", spelling, value);
         break;
-    case Kind::pids:
-    case Kind::tids: {
-        const std::string_view what = option.kind == Kind::pids ? "process" : "thread";
+    case OptionKind::pids:
+    case OptionKind::tids: {
+        const std::string_view what = option.kind == OptionKind::pids ? "process" : "thread";
         if (split(value, ',').empty()) return usage("", "{}: a {} id is expected", spelling, what);
         for (std::string_view part : split(value, ',')) {
             int id = 0;
@@ -98,11 +98,11 @@ Result<void> check_value(const Option &option, std::string_view spelling, std::s
         }
         break;
     }
-    case Kind::users:
+    case OptionKind::users:
         if (Result<std::vector<uint32_t>> users = parse_users(value); !users)
             return usage("", "{}: {}", spelling, users.error().context);
         break;
-    case Kind::cpus:
+    case OptionKind::cpus:
         if (Result<std::vector<int>> cpus = parse_cpu_list(value); !cpus)
             return usage("a list looks like 0-3,8", "{}: {}", spelling, cpus.error().context);
         break;
@@ -240,7 +240,7 @@ Result<void> Arguments::check_written(size_t option) const {
     const std::string place = same_path(out.value);
     if (place == "-" || place.starts_with("/dev/")) return {}; // nothing that is there is lost in these
     for (size_t i = 0; i < options.size(); ++i) {
-        if (i == option || (options[i].kind != Kind::file && !options[i].written)) continue;
+        if (i == option || (options[i].kind != OptionKind::file && !options[i].written)) continue;
         for (const Given &other : values_[i])
             if (same_path(other.value) == place)
                 return usage("one of them needs another name", "{} and {} name the same file, {}", out.spelling, other.spelling,
@@ -286,7 +286,7 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
         size_t equals = word.find('=');
         auto take_word = [&](size_t option, const std::string &spelling) -> Result<void> {
             const Option &row = options[option];
-            if (row.kind == Kind::flag) {
+            if (row.kind == OptionKind::flag) {
                 if (equals == word.npos) return out.take(option, spelling, "");
                 const std::string_view value = word.substr(equals + 1);
                 if (row.argument.empty()) return usage("", "{} takes no value, but was given '{}'", spelling, value);
@@ -298,7 +298,7 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
             if (equals != word.npos) return out.take(option, spelling, word.substr(equals + 1));
             bool present = at + 1 < words.size() && (words[at + 1].size() < 2 || words[at + 1].front() != '-' ||
                                                      (!is_path(row.kind) && is_negative(words[at + 1])));
-            if (!present && row.kind == Kind::choice)
+            if (!present && row.kind == OptionKind::choice)
                 return usage("", "{} needs a value: one of {}", shown(row, spelling), joined(row.choices, ", "));
             if (!present) return usage("", "{} needs a value: {}", shown(row, spelling), row.argument);
             return out.take(option, spelling, words[++at]);
@@ -317,7 +317,7 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
             if (option == kNone) return unknown_option(command, word);
             std::string letter{'-', word[i]};
             std::string_view rest = word.substr(i + 1);
-            if (options[option].kind == Kind::flag) {
+            if (options[option].kind == OptionKind::flag) {
                 if (rest.starts_with('=')) return usage("", "{} takes no value, but was given '{}'", letter, rest.substr(1));
                 TRY(out.take(option, letter, ""));
                 continue;

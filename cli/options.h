@@ -14,7 +14,7 @@
 namespace rawbpf::inline v0::cli {
 
 /// What an option's value is: how it is checked, and how a shell completes it.
-enum class Kind : uint8_t {
+enum class OptionKind : uint8_t {
     flag,      ///< takes no value
     text,      ///< anything
     count,     ///< a whole number from `least` to `most`
@@ -34,14 +34,14 @@ enum class Kind : uint8_t {
 struct Option {
     std::string_view name; ///< long spelling, without "--"
     char letter = 0;       ///< short spelling, 0: none
-    Kind kind = Kind::flag;
+    OptionKind kind = OptionKind::flag;
     bool repeatable = false;          ///< all values count; else the last one does
     bool written = false;             ///< what is written to: no other file of the command line, an operand neither, may be it
     std::string_view argument = {};   ///< what the value is called in help: "HZ"; of a flag "[=json]", if it may be given a word
     std::string_view help = {};       ///< one or two sentences, no full stop at the end of one
     std::string_view section = {};    ///< heading in help; empty: that of the row above
     std::string_view fallback = {};   ///< the value when the option isn't given, shown in help; empty: none
-    std::string_view choices = {};    ///< for Kind::choice, separated by spaces
+    std::string_view choices = {};    ///< for OptionKind::choice, separated by spaces
     std::string_view excludes = {};   ///< name of a group; at most one option of a group may be given
     std::string_view stands_for = {}; ///< a flag that is short for another option with a value: "format=json"
     std::string_view was = {};        ///< earlier spellings, which still work and which nothing shows: "count c"
@@ -103,11 +103,11 @@ class Arguments {
     [[nodiscard]] std::string_view text(Id option) const;
     /// Every value given, those of lists split at commas.
     [[nodiscard]] std::vector<std::string_view> all(Id option) const;
-    [[nodiscard]] uint64_t count(Id option) const;        ///< Kind::count; 0 without value and fallback
-    [[nodiscard]] double seconds(Id option) const;        ///< Kind::seconds; 0 without value and fallback
-    [[nodiscard]] int pid(Id option) const;               ///< Kind::pid; 0: none was given
-    [[nodiscard]] std::vector<int> pids(Id option) const; ///< Kind::pids and tids
-    /// Kind::users. Errors: invalid_argument when /etc/passwd no longer has a name that it had.
+    [[nodiscard]] uint64_t count(Id option) const;        ///< OptionKind::count; 0 without value and fallback
+    [[nodiscard]] double seconds(Id option) const;        ///< OptionKind::seconds; 0 without value and fallback
+    [[nodiscard]] int pid(Id option) const;               ///< OptionKind::pid; 0: none was given
+    [[nodiscard]] std::vector<int> pids(Id option) const; ///< OptionKind::pids and tids
+    /// OptionKind::users. Errors: invalid_argument when /etc/passwd no longer has a name that it had.
     [[nodiscard]] Result<std::vector<uint32_t>> users(Id option) const;
     [[nodiscard]] const std::vector<std::string_view> &operands() const { return operands_; }
     [[nodiscard]] const std::vector<std::string> &workload() const { return workload_; } ///< what stands behind --

@@ -14,7 +14,7 @@ namespace rawbpf::inline v0::cli {
 
 inline constexpr Option kOtlpEncodingOption{
     .name = "otlp-encoding",
-    .kind = Kind::choice,
+    .kind = OptionKind::choice,
     .argument = "NAME",
     .help = "the encoding of the spans; by default the one that OTEL_EXPORTER_OTLP_PROTOCOL names, or else protobuf",
     .choices = "protobuf json"};

@@ -12,7 +12,7 @@ inline constexpr Option kOffCpuOption{
             "takes its stack and measures how long it waits; stacks are weighted by that time. If a thread is preempted although "
             "it could run, rawbpf only counts it"};
 inline constexpr Option kMinWaitOption{.name = "min-wait",
-                                       .kind = Kind::seconds,
+                                       .kind = OptionKind::seconds,
                                        .argument = "TIME",
                                        .help = "with --off-cpu: count shorter waits, but don't show them: 100us, 5ms"};
 

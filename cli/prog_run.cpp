@@ -18,14 +18,14 @@ namespace {
 constexpr std::string_view kWho = "rawbpf prog run";
 
 constexpr Option kOptions[] = {
-    {.name = "input", .kind = Kind::text, .argument = "HEX", .help = "the packet; otherwise 64 zeros", .section = "Input"},
-    {.name = "input-file", .kind = Kind::file, .argument = "FILE", .help = "the same, read from a file"},
+    {.name = "input", .kind = OptionKind::text, .argument = "HEX", .help = "the packet; otherwise 64 zeros", .section = "Input"},
+    {.name = "input-file", .kind = OptionKind::file, .argument = "FILE", .help = "the same, read from a file"},
     {.name = "context",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .argument = "HEX",
      .help = "struct __sk_buff or xdp_md; a raw tracepoint's arguments, 8 bytes each; a syscall program's own"},
     {.name = "repeat",
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "N",
      .help = "run it N times",
      .section = "How",
@@ -36,7 +36,7 @@ constexpr Option kOptions[] = {
     kJsonOption,
     kOutputOption,
     {.name = "packet-file",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .written = true,
      .argument = "FILE",
      .help = "write the packet to this file after the run"},

@@ -13,21 +13,21 @@
 namespace rawbpf::inline v0::cli {
 
 inline constexpr Option kMemoryOption{.name = "mem",
-                                      .kind = Kind::text,
+                                      .kind = OptionKind::text,
                                       .argument = "HEX",
                                       .help = "the memory that r1 points to; r2 is its length. The same as a HEX operand",
                                       .section = "Input"};
 inline constexpr Option kMemoryFileOption{
-    .name = "mem-file", .kind = Kind::file, .argument = "FILE", .help = "the same memory, read from a file"};
+    .name = "mem-file", .kind = OptionKind::file, .argument = "FILE", .help = "the same memory, read from a file"};
 inline constexpr Option kPacketOption{
     .name = "packet",
     .help =
         "the memory is a packet, and r1 points to the context of the program's type; XDP and tc programs always get a packet"};
 inline constexpr Option kProgramOption{
-    .name = "prog", .kind = Kind::text, .argument = "NAME", .help = "which program to run, if the object has several"};
+    .name = "prog", .kind = OptionKind::text, .argument = "NAME", .help = "which program to run, if the object has several"};
 inline constexpr Option kBtfOption{.name = "btf",
                                    .letter = 'b',
-                                   .kind = Kind::file,
+                                   .kind = OptionKind::file,
                                    .argument = "FILE",
                                    .help = "relocate (CO-RE) against these types instead of the running kernel's"};
 

@@ -19,7 +19,7 @@ constexpr std::string_view kWho = "rawbpf report";
 
 constexpr Option kOptions[] = {
     {.name = "symfs",
-     .kind = Kind::directory,
+     .kind = OptionKind::directory,
      .argument = "DIR",
      .help = "look for programs, libraries and debug files in this folder first: by path, then by build-id, as "
              ".build-id/xx/yyyy.debug",
@@ -35,7 +35,7 @@ constexpr Option kOptions[] = {
     kTitleOption,
     kIcicleOption,
     {.name = "diff",
-     .kind = Kind::file,
+     .kind = OptionKind::file,
      .argument = "AFTER",
      .help = "compare FILE, the earlier capture, with AFTER, a later one. folded: each line has two counts. svg: the flame graph "
              "of the later one, red where a function's share of all samples grew, blue where it shrank"},

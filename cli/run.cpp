@@ -32,7 +32,7 @@ constexpr std::string_view kWho = "rawbpf run";
 
 constexpr Option kOptions[] = {
     {.name = "set",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .repeatable = true,
      .argument = "NAME=VALUE",
      .help = "set a parameter of the experiment, instead of the value in the file. With several values, separated by commas, "
@@ -40,7 +40,7 @@ constexpr Option kOptions[] = {
              "several parameters, it runs each combination. A comma within a value is written \\,",
      .section = "What to run"},
     {.name = "repeat",
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "N",
      .help = "run it N times, after one run to warm up, and show minimum, median, the median's 95 % confidence interval and the "
              "median absolute deviation (MAD) of each figure. Variants of --set take turns",
@@ -52,33 +52,33 @@ constexpr Option kOptions[] = {
      .help = "run its programs in user space, without privileges: nothing is attached, steps `packet` and `run` run them"},
     {.name = "duration",
      .letter = 'd',
-     .kind = Kind::seconds,
+     .kind = OptionKind::seconds,
      .argument = "SECONDS",
      .help = "how long a step waits that names no time: 3, 0.5, 200ms, 2m; by default until COMMAND or the experiment's own "
              "commands end, or Ctrl-C",
      .section = "How long"},
     {.name = "record",
-     .kind = Kind::file,
+     .kind = OptionKind::file,
      .written = true,
      .argument = "FILE",
      .help = "also write what the kernel and the commands returned to this file, for --replay",
      .section = "Recordings",
      .excludes = "elsewhere"},
     {.name = "replay",
-     .kind = Kind::file,
+     .kind = OptionKind::file,
      .argument = "FILE",
      .help = "carry out the recorded experiment again, or the one given by FILE, with the recorded data instead of the kernel "
              "and the commands. It prints tables and checks expectations in any format, needs no privileges, and doesn't wait",
      .excludes = "elsewhere"},
     {.name = "kernel",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .argument = "NAME[,NAME...]",
      .help = "carry it out on these kernels instead of this one, each in a guest (rawbpf vm --list lists the names). The guest "
              "gets copies of the programs that its workloads run",
      .section = "On other kernels",
      .excludes = "elsewhere"},
     {.name = "clock",
-     .kind = Kind::choice,
+     .kind = OptionKind::choice,
      .argument = "WHAT",
      .help = "with --kernel: what the clock of the guest counts. instructions: the instructions that the guest executes, one per "
              "nanosecond, so that figures are the same in every run. time: the time of this machine",

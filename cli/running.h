@@ -56,7 +56,7 @@ struct CommandOutput {
 /// How much may wait to be shown.
 inline constexpr Option kBacklogOption{
     .name = "backlog",
-    .kind = Kind::text,
+    .kind = OptionKind::text,
     .argument = "SIZE",
     .help = "the most memory for events that come faster than rawbpf can write them and therefore wait: 64M, 2G; at least 1M. By "
             "default an eighth of the memory of the machine or of the container"};

@@ -63,14 +63,14 @@ std::string operand_words(Commands commands, const Command &command) {
 
 // ---- bash -----------------------------------------------------------------------------------------------------------------
 
-std::string_view bash_values(Kind kind) {
+std::string_view bash_values(OptionKind kind) {
     switch (kind) {
-    case Kind::file: return "COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames 2>/dev/null";
-    case Kind::directory: return "COMPREPLY=($(compgen -d -- \"$cur\")); compopt -o filenames 2>/dev/null";
-    case Kind::pid:
-    case Kind::pids: return "COMPREPLY=($(cd /proc && compgen -G '[0-9]*' | grep -- \"^$cur\"))";
-    case Kind::users: return "COMPREPLY=($(compgen -u -- \"$cur\"))";
-    case Kind::interface: return "COMPREPLY=($(cd /sys/class/net && compgen -G \"$cur*\"))";
+    case OptionKind::file: return "COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames 2>/dev/null";
+    case OptionKind::directory: return "COMPREPLY=($(compgen -d -- \"$cur\")); compopt -o filenames 2>/dev/null";
+    case OptionKind::pid:
+    case OptionKind::pids: return "COMPREPLY=($(cd /proc && compgen -G '[0-9]*' | grep -- \"^$cur\"))";
+    case OptionKind::users: return "COMPREPLY=($(compgen -u -- \"$cur\"))";
+    case OptionKind::interface: return "COMPREPLY=($(cd /sys/class/net && compgen -G \"$cur*\"))";
     default: return "COMPREPLY=()";
     }
 }
@@ -117,10 +117,10 @@ std::string bash(Commands commands) {
         std::string words = "--help";
         for (const Option &option : command->options) {
             append(words, " --{}", option.name);
-            if (option.kind == Kind::flag) continue;
+            if (option.kind == OptionKind::flag) continue;
             append(out, "    --{}", option.name);
             if (option.letter) append(out, " | -{}", option.letter);
-            if (option.kind == Kind::choice)
+            if (option.kind == OptionKind::choice)
                 append(out, ") COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", option.choices);
             else
                 append(out, ") {}; return ;;\n", bash_values(option.kind));
@@ -132,7 +132,7 @@ std::string bash(Commands commands) {
         else if (!command->operand_kind.empty())
             append(out, "    *) _rawbpf_words {} ;;\n", command->operand_kind);
         else if (command->operand_is_file)
-            append(out, "    *) {} ;;\n", bash_values(Kind::file));
+            append(out, "    *) {} ;;\n", bash_values(OptionKind::file));
         out += "    esac ;;\n";
     }
     out += "  esac\n}\ncomplete -F _rawbpf rawbpf\n";
@@ -158,14 +158,14 @@ std::string zsh_text(std::string_view text) {
 std::string zsh_value(const Option &option) {
     std::string name = zsh_text(option.argument);
     switch (option.kind) {
-    case Kind::flag: return "";
-    case Kind::choice: return format(":{}:({})", name, option.choices);
-    case Kind::file: return format(":{}:_files", name);
-    case Kind::directory: return format(":{}:_files -/", name);
-    case Kind::pid:
-    case Kind::pids: return format(":{}:_pids", name);
-    case Kind::users: return format(":{}:_users", name);
-    case Kind::interface: return format(":{}:_net_interfaces", name);
+    case OptionKind::flag: return "";
+    case OptionKind::choice: return format(":{}:({})", name, option.choices);
+    case OptionKind::file: return format(":{}:_files", name);
+    case OptionKind::directory: return format(":{}:_files -/", name);
+    case OptionKind::pid:
+    case OptionKind::pids: return format(":{}:_pids", name);
+    case OptionKind::users: return format(":{}:_users", name);
+    case OptionKind::interface: return format(":{}:_net_interfaces", name);
     default: return format(":{}:", name);
     }
 }
@@ -204,7 +204,7 @@ std::string zsh(Commands commands) {
         append(out, "    '{}')\n{}      _arguments \\\n        '--help[show help]' \\\n", command->name,
                command->workload ? kZshWorkload : "");
         for (const Option &option : command->options) {
-            std::string_view equals = option.kind == Kind::flag ? "" : "=";
+            std::string_view equals = option.kind == OptionKind::flag ? "" : "=";
             std::string spec = format("[{}]{}' \\\n", zsh_text(option.help), zsh_value(option));
             if (option.letter && !option.repeatable)
                 append(out, "        '(-{0} --{1})'{{-{0}{3},--{1}{2}}}'{4}", option.letter, option.name, equals,
@@ -269,14 +269,14 @@ std::string fish(Commands commands) {
             append(out, "{} -l {}", when, option.name);
             if (option.letter) append(out, " -s {}", option.letter);
             switch (option.kind) {
-            case Kind::flag: break;
-            case Kind::choice: append(out, " -x -a '{}'", option.choices); break;
-            case Kind::file: out += " -r -F"; break;
-            case Kind::directory: out += " -x -a '(__fish_complete_directories)'"; break;
-            case Kind::pid:
-            case Kind::pids: out += " -x -a '(__fish_complete_pids)'"; break;
-            case Kind::users: out += " -x -a '(__fish_complete_users)'"; break;
-            case Kind::interface: out += " -x -a '(__fish_print_interfaces)'"; break;
+            case OptionKind::flag: break;
+            case OptionKind::choice: append(out, " -x -a '{}'", option.choices); break;
+            case OptionKind::file: out += " -r -F"; break;
+            case OptionKind::directory: out += " -x -a '(__fish_complete_directories)'"; break;
+            case OptionKind::pid:
+            case OptionKind::pids: out += " -x -a '(__fish_complete_pids)'"; break;
+            case OptionKind::users: out += " -x -a '(__fish_complete_users)'"; break;
+            case OptionKind::interface: out += " -x -a '(__fish_print_interfaces)'"; break;
             default: out += " -x";
             }
             append(out, " -d '{}'\n", fish_text(option.help));

@@ -27,14 +27,14 @@ constexpr Option kOptions[] = {
     format_option("text", "text json"),
     kJsonOption,
     {.name = "break",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .repeatable = true,
      .argument = "WHERE",
      .help =
          "a breakpoint: an instruction's number, FILE:LINE (or :LINE), or a function. With --trace, printing begins at the first "
          "one that is reached"},
     {.name = "watch",
-     .kind = Kind::text,
+     .kind = OptionKind::text,
      .repeatable = true,
      .argument = "REG",
      .help = "watch a register: running on stops where it changes. With --trace, only the steps that change one are printed"},
@@ -43,7 +43,7 @@ constexpr Option kOptions[] = {
          "--trace: beside each register that changes, what the verifier knows of it, as in r0 = 5 {scalar(umax=9)}; at the end "
          "its verdict. On a terminal it is always shown, and the key v hides it"},
     {.name = "limit",
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "N",
      .help = "--trace: at most that many steps",
      .fallback = "100000",

@@ -23,7 +23,7 @@ constexpr Option kOptions[] = {
     every_option("how long an interval is: 1, 500ms, 1m"),
     kLooksDurationOption,
     {.name = "top",
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "N",
      .help = "show at most N programs; by default, on a terminal, as many as fit",
      .section = "What",

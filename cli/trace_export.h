@@ -17,19 +17,19 @@ inline constexpr Option kSpansOption{.name = "spans",
                                      .section = "Spans"};
 inline constexpr Option kSpanTimeoutOption{
     .name = "span-timeout",
-    .kind = Kind::seconds,
+    .kind = OptionKind::seconds,
     .argument = "TIME",
     .help = "if the end of a span hasn't come after this time, the span is shown without a duration",
     .fallback = "60"};
 inline constexpr Option kKeepLiteralsOption{
     .name = "keep-literals", .help = "keep the literals of SQL and the queries of URLs in spans; otherwise they are replaced"};
 inline constexpr Option kOtlpOption{.name = "otlp",
-                                    .kind = Kind::text,
+                                    .kind = OptionKind::text,
                                     .argument = "URL",
                                     .help = "send spans to this OpenTelemetry receiver, such as http://localhost:4318; env: the "
                                             "one that OTEL_EXPORTER_OTLP_ENDPOINT names. Add --spans to show them as well"};
 inline constexpr Option kPrometheusOption{.name = "prometheus",
-                                          .kind = Kind::text,
+                                          .kind = OptionKind::text,
                                           .argument = "ADDR",
                                           .help = "serve calls, errors and durations by the name of the span, for Prometheus to "
                                                   "scrape at http://ADDR/metrics: PORT (this machine only), HOST:PORT, or :PORT"};

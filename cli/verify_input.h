@@ -13,16 +13,16 @@
 namespace rawbpf::inline v0::cli {
 
 inline constexpr Option kVerifiedProgramOption{
-    .name = "prog", .kind = Kind::text, .argument = "NAME", .help = "only this program of the object", .section = "What"};
+    .name = "prog", .kind = OptionKind::text, .argument = "NAME", .help = "only this program of the object", .section = "What"};
 inline constexpr Option kVerifiedBtfOption{.name = "btf",
                                            .letter = 'b',
-                                           .kind = Kind::file,
+                                           .kind = OptionKind::file,
                                            .argument = "FILE",
                                            .help =
                                                "a kernel's types to relocate against (CO-RE), instead of the running kernel's"};
 inline constexpr Option kVerifiedKernelOption{
     .name = "kernel",
-    .kind = Kind::text,
+    .kind = OptionKind::text,
     .argument = "VERSION",
     .help = "as a kernel of this version would: 5.10 to 7.9. The differences are in runtime/verifier/rules.h",
     .fallback = "6.18"};

@@ -16,21 +16,21 @@ namespace {
 constexpr Option kRows[] = {
     {.name = "freq",
      .letter = 'F',
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "HZ",
      .help = "samples a second",
      .section = "What",
      .fallback = "99"},
     {.name = "hw", .help = "use the CPU's counter; it's exact"},
     {.name = "a-very-long-option",
-     .kind = Kind::file,
+     .kind = OptionKind::file,
      .repeatable = true,
      .argument = "FILE",
      .help = "write there instead of to the standard output, all of it, always",
      .section = "Where"},
     {.name = "format",
      .letter = 'f',
-     .kind = Kind::choice,
+     .kind = OptionKind::choice,
      .argument = "NAME",
      .help = "how",
      .fallback = "table",
@@ -180,8 +180,8 @@ TEST_CASE("commands: every table is well formed") {
             CAPTURE(o.name);
             CHECK(!o.help.empty());
             CHECK(!o.help.ends_with('.'));
-            CHECK((o.kind == Kind::flag) == (o.argument.empty() || o.argument.starts_with("[=")));
-            CHECK((o.kind == Kind::choice) == !o.choices.empty());
+            CHECK((o.kind == OptionKind::flag) == (o.argument.empty() || o.argument.starts_with("[=")));
+            CHECK((o.kind == OptionKind::choice) == !o.choices.empty());
             CHECK(o.name != "help");
             CHECK(o.letter != 'h');
             for (size_t j = 0; j < i; ++j) {
@@ -222,19 +222,27 @@ TEST_CASE("commands: every table is well formed") {
 // What a value is called in help says what it is, and of which kind: the range, and the word that a refusal has for it.
 TEST_CASE("commands: numbers have the range and the word of what they are") {
     struct Rule {
-        Kind kind;
+        OptionKind kind;
         std::vector<std::string_view> arguments;
         std::string_view word; ///< of the refusal
         std::vector<std::string> good, wrong;
     };
     const std::string huge = "99999999999999999999";
     const Rule rules[] = {
-        {Kind::pid, {"PID"}, "isn't a process id", {"1", "4194304"}, {"0", "-1", "x", "", "1,2", huge}},
-        {Kind::pids, {"PID"}, "process id", {"1", "1,4194304"}, {"0", "-1", "x", "", ",", "1,x", huge}},
-        {Kind::tids, {"TID"}, "thread id", {"1", "1,4194304"}, {"0", "-1", "x", "", ",", "1,x", huge}},
-        {Kind::users, {"UID"}, "user id", {"0", "0,4294967294", "root"}, {"4294967295", huge, "-1", "", ",", "0,no such user"}},
-        {Kind::seconds, {"SECONDS", "TIME"}, "", {"1", "1ns", "2h", "1000000000"}, {"0", "0.1ns", "-1", "x", "", "1000000000m"}},
-        {Kind::count, {"N", "HZ", "BYTES", "ID"}, "", {}, {"-1", "x", "", "1,2", "0x10", huge}},
+        {OptionKind::pid, {"PID"}, "isn't a process id", {"1", "4194304"}, {"0", "-1", "x", "", "1,2", huge}},
+        {OptionKind::pids, {"PID"}, "process id", {"1", "1,4194304"}, {"0", "-1", "x", "", ",", "1,x", huge}},
+        {OptionKind::tids, {"TID"}, "thread id", {"1", "1,4194304"}, {"0", "-1", "x", "", ",", "1,x", huge}},
+        {OptionKind::users,
+         {"UID"},
+         "user id",
+         {"0", "0,4294967294", "root"},
+         {"4294967295", huge, "-1", "", ",", "0,no such user"}},
+        {OptionKind::seconds,
+         {"SECONDS", "TIME"},
+         "",
+         {"1", "1ns", "2h", "1000000000"},
+         {"0", "0.1ns", "-1", "x", "", "1000000000m"}},
+        {OptionKind::count, {"N", "HZ", "BYTES", "ID"}, "", {}, {"-1", "x", "", "1,2", "0x10", huge}},
     };
     size_t seen = 0;
     for (const Command *command : all_commands())
@@ -259,7 +267,8 @@ TEST_CASE("commands: numbers have the range and the word of what they are") {
             }
             ++seen;
             CHECK(called(*rule));
-            const bool list = option.kind == Kind::pids || option.kind == Kind::tids || option.kind == Kind::users;
+            const bool list =
+                option.kind == OptionKind::pids || option.kind == OptionKind::tids || option.kind == OptionKind::users;
             CHECK(option.repeatable == list);
             for (const std::string &value : rule->good) CHECK(refusal(value) == "");
             for (const std::string &value : rule->wrong) {
@@ -267,7 +276,7 @@ TEST_CASE("commands: numbers have the range and the word of what they are") {
                 CHECK(refusal(value) != "");
                 CHECK(refusal(value).find(rule->word) != std::string::npos);
             }
-            if (option.kind != Kind::count) continue;
+            if (option.kind != OptionKind::count) continue;
             CHECK(refusal(format("{}", option.least)) == "");
             CHECK(refusal(format("{}", option.most)) == "");
             if (option.least > 0) CHECK(refusal(format("{}", option.least - 1)).find(" is below ") != std::string::npos);

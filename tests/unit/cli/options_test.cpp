@@ -23,26 +23,26 @@ namespace {
 constexpr Option kRows[] = {
     {.name = "freq",
      .letter = 'F',
-     .kind = Kind::count,
+     .kind = OptionKind::count,
      .argument = "HZ",
      .help = "rate",
      .fallback = "99",
      .least = 1,
      .most = 1000000},
     {.name = "hw", .help = "hardware"},
-    {.name = "pid", .letter = 'p', .kind = Kind::pids, .repeatable = true, .argument = "PID", .help = "process"},
+    {.name = "pid", .letter = 'p', .kind = OptionKind::pids, .repeatable = true, .argument = "PID", .help = "process"},
     {.name = "ps", .help = "stacks"},
-    {.name = "cpu", .kind = Kind::cpus, .argument = "LIST", .help = "cpus"},
-    {.name = "duration", .letter = 'd', .kind = Kind::seconds, .argument = "SECONDS", .help = "how long"},
+    {.name = "cpu", .kind = OptionKind::cpus, .argument = "LIST", .help = "cpus"},
+    {.name = "duration", .letter = 'd', .kind = OptionKind::seconds, .argument = "SECONDS", .help = "how long"},
     {.name = "format",
      .letter = 'f',
-     .kind = Kind::choice,
+     .kind = OptionKind::choice,
      .argument = "NAME",
      .help = "format",
      .fallback = "table",
      .choices = "table folded json"},
     {.name = "json", .help = "json", .stands_for = "format=json"},
-    {.name = "output", .letter = 'o', .kind = Kind::file, .argument = "FILE", .help = "file"},
+    {.name = "output", .letter = 'o', .kind = OptionKind::file, .argument = "FILE", .help = "file"},
     {.name = "user", .help = "user", .excludes = "stacks"},
     {.name = "kernel", .help = "kernel", .excludes = "stacks"},
     {.name = "quiet", .letter = 'q', .help = "quiet"},
@@ -171,9 +171,9 @@ std::string long_name(const Option &row) { return format("--{}", row.name); }
 // A value that its check takes.
 std::string any_value(const Option &row) {
     switch (row.kind) {
-    case Kind::count: return format("{}", std::max<uint64_t>(row.least, 1));
-    case Kind::choice: return std::string(split(row.choices, ' ').back());
-    case Kind::users: return "0";
+    case OptionKind::count: return format("{}", std::max<uint64_t>(row.least, 1));
+    case OptionKind::choice: return std::string(split(row.choices, ' ').back());
+    case OptionKind::users: return "0";
     default: return "1";
     }
 }
@@ -213,7 +213,7 @@ TEST_CASE("options: in every command no pair is taken silently of which one woul
                 }
                 const std::vector<std::string_view> fits = split(row.only_with.substr(equals + 1), ' ');
                 std::vector<std::string> words = {name};
-                if (row.kind != Kind::flag) words.push_back(any_value(row));
+                if (row.kind != OptionKind::flag) words.push_back(any_value(row));
                 words.push_back(long_name(*about));
                 for (const std::string_view choice : split(about->choices, ' ')) {
                     std::vector<std::string> all = words;
@@ -227,7 +227,7 @@ TEST_CASE("options: in every command no pair is taken silently of which one woul
             }
             if (row.written) {
                 for (const Option &other : command->options) {
-                    if (&other == &row || (other.kind != Kind::file && !other.written)) continue;
+                    if (&other == &row || (other.kind != OptionKind::file && !other.written)) continue;
                     const std::string text = said(*command, {name, "there", long_name(other), ".//there"});
                     if (!row.excludes.empty() && row.excludes == other.excludes) { // never both, whatever they name
                         CHECK(text.find("exclude each other") != std::string::npos);
@@ -250,7 +250,8 @@ TEST_CASE("options: in every command no pair is taken silently of which one woul
                     ++written;
                 }
             }
-            if (row.kind == Kind::count || row.kind == Kind::seconds || row.kind == Kind::pid || row.kind == Kind::pids) {
+            if (row.kind == OptionKind::count || row.kind == OptionKind::seconds || row.kind == OptionKind::pid ||
+                row.kind == OptionKind::pids) {
                 const std::string text = said(*command, {name, "-1"});
                 CHECK(text.find("-1") != std::string::npos);
                 CHECK(text.find("needs a value") == std::string::npos);
@@ -330,7 +331,7 @@ TEST_CASE("nearest: few steps beside the word's length, or a name that holds the
 TEST_CASE("options: of all commands: a letter stands for one option, and the same name takes the same kind of value") {
     constexpr std::string_view kSame[] = {"sample", "count", "diff", "prog", "btf", "errors", "event", "freq", "period", "id"};
     std::map<char, std::string_view> letters;
-    std::map<std::string_view, std::pair<Kind, char>> names;
+    std::map<std::string_view, std::pair<OptionKind, char>> names;
     for (const Command *command : all_commands())
         for (const Option &option : command->options) {
             const std::string where = format("{} --{}", command->name, option.name);
