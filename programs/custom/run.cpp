@@ -55,7 +55,7 @@ class Run {
         CustomOptions &options = options_.tracer;
         options.follow_only = !options_.observed.workload.empty();
         if (options_.object) options.kinds = kinds_of(*options_.object);
-        if (!options_.pin.empty()) options.kinds = {Kind::probe, Kind::perf_event, Kind::tracepoint};
+        if (!options_.pin.empty()) options.kinds = {ProgramKind::probe, ProgramKind::perf_event, ProgramKind::tracepoint};
         tracer_ = TRY(CustomTracer::open(options));
         ExternalOptions where;
         where.target = options_.target;

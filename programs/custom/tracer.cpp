@@ -42,14 +42,14 @@ namespace rawbpf::inline v0::custom {
 namespace {
 
 struct KindName {
-    Kind kind;
+    ProgramKind kind;
     uint32_t type;
     const char *program;
 };
 constexpr KindName kKinds[] = {
-    {Kind::probe, BPF_PROG_TYPE_KPROBE, "custom__generic"},
-    {Kind::perf_event, BPF_PROG_TYPE_PERF_EVENT, "custom__generic_perf_event"},
-    {Kind::tracepoint, BPF_PROG_TYPE_TRACEPOINT, "custom__generic_tracepoint"},
+    {ProgramKind::probe, BPF_PROG_TYPE_KPROBE, "custom__generic"},
+    {ProgramKind::perf_event, BPF_PROG_TYPE_PERF_EVENT, "custom__generic_perf_event"},
+    {ProgramKind::tracepoint, BPF_PROG_TYPE_TRACEPOINT, "custom__generic_tracepoint"},
 };
 constexpr const char *kContextMaps[] = {"custom_context_map", "custom_context_by_thread"};
 // Of an object that captures by itself (example/custom_trace.h): where its traces go, and what it counts.
@@ -98,8 +98,8 @@ std::optional<CustomTrace> parse_trace(std::span<const std::byte> record) {
     return out;
 }
 
-std::vector<Kind> kinds_of(const ObjectSpec &object) {
-    std::vector<Kind> out;
+std::vector<ProgramKind> kinds_of(const ObjectSpec &object) {
+    std::vector<ProgramKind> out;
     for (const ProgramSpec &program : object.programs)
         if (const KindName *kind = kind_of_type(program.type);
             kind && program.autoload && std::find(out.begin(), out.end(), kind->kind) == out.end())
@@ -175,7 +175,7 @@ Result<void> CustomTracer::State::load_own(const CustomOptions &options) {
     if (unit.unwind) unit.unwind->copies = options.copies;
     LoadOptions which;
     // Programs that capture by themselves need none, but the ring and the counters, which are some program's.
-    const std::vector<Kind> kinds = options.kinds.empty() ? std::vector<Kind>{Kind::probe} : options.kinds;
+    const std::vector<ProgramKind> kinds = options.kinds.empty() ? std::vector<ProgramKind>{ProgramKind::probe} : options.kinds;
     for (const KindName &kind : kKinds)
         if (std::find(kinds.begin(), kinds.end(), kind.kind) != kinds.end()) which.programs.emplace_back(kind.program);
     if (sample_hz) which.programs.emplace_back("custom_sample");
@@ -321,7 +321,7 @@ Result<std::unique_ptr<CustomTracer>> CustomTracer::open(const CustomOptions &op
     return std::unique_ptr<CustomTracer>(new CustomTracer(std::move(state)));
 }
 
-int CustomTracer::generic_program_fd(Kind kind) const {
+int CustomTracer::generic_program_fd(ProgramKind kind) const {
     state_->foreign = true; // who asks for it lets others jump
     for (const KindName &one : kKinds)
         if (one.kind == kind)

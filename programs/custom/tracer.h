@@ -33,7 +33,7 @@ struct UnwindProgramOptions;
 namespace rawbpf::inline v0::custom {
 
 /// What jumps: programs that jump to each other are of one type, so each type has its own generic program and places to work in.
-enum class Kind : uint8_t {
+enum class ProgramKind : uint8_t {
     probe,      ///< kprobes and uprobes: custom__generic
     perf_event, ///< custom__generic_perf_event
     tracepoint, ///< custom__generic_tracepoint
@@ -41,11 +41,11 @@ enum class Kind : uint8_t {
 
 /// What CustomTracer::open() sets up.
 struct CustomOptions {
-    uint32_t ring_bytes = 8 << 20;           ///< rounded up to a power of two of pages
-    std::vector<Kind> kinds = {Kind::probe}; ///< generic programs to load; empty: the same as this
-    uint64_t sample_hz = 0;                  ///< beside them every CPU is sampled so often; 0: not
-    bool off_cpu = false;                    ///< and what threads waited for, when they come back to a CPU
-    bool follow_only = false;                ///< off_cpu: only the process given to follow(), and what it starts
+    uint32_t ring_bytes = 8 << 20;                         ///< rounded up to a power of two of pages
+    std::vector<ProgramKind> kinds = {ProgramKind::probe}; ///< generic programs to load; empty: the same as this
+    uint64_t sample_hz = 0;                                ///< beside them every CPU is sampled so often; 0: not
+    bool off_cpu = false;                                  ///< and what threads waited for, when they come back to a CPU
+    bool follow_only = false;                              ///< off_cpu: only the process given to follow(), and what it starts
     /// How user stacks are walked; where the kernel doesn't take the walk by unwind tables (.eh_frame), `automatic` goes without,
     /// and notes() says so. Whoever chooses tables has to put those of the processes into the maps of generic_object(), as
     /// rawbpf's command does (programs/processes/following.h, which is no part of this library): until then, and of processes
@@ -87,7 +87,7 @@ class CustomTracer {
 
     /// The program to jump to; -1 where its kind wasn't asked for. To be put into a prog array of your own, at any slot, by
     /// put_program or BPF_MAP_UPDATE_ELEM. Borrowed, as all descriptors here.
-    [[nodiscard]] int generic_program_fd(Kind kind = Kind::probe) const;
+    [[nodiscard]] int generic_program_fd(ProgramKind kind = ProgramKind::probe) const;
     /// The generic programs with their maps.
     [[nodiscard]] LoadedObject &generic_object();
     /// Where they walk by what is in unwind_processes and its like, so that whole stacks can be had: what they were made with;
@@ -158,6 +158,6 @@ class CustomTracer {
 };
 
 /// Which generic programs an object needs.
-[[nodiscard]] std::vector<Kind> kinds_of(const ObjectSpec &object);
+[[nodiscard]] std::vector<ProgramKind> kinds_of(const ObjectSpec &object);
 
 } // namespace rawbpf::inline v0::custom

@@ -78,7 +78,7 @@ struct Joined {
     LoadedObject object;
     Link link;
 };
-Result<void> join(CustomTracer &tracer, Kind kind, Joined &out) {
+Result<void> join(CustomTracer &tracer, ProgramKind kind, Joined &out) {
     LoadOptions options;
     if (out.spec.find_map("custom_context_by_thread"))
         options.replace_maps.emplace_back("custom_context_by_thread", tracer.thread_context_map_fd());
@@ -202,7 +202,7 @@ TEST_CASE("custom: preempted between the store and the jump: never a stranger's 
     {
         OPEN_OR_SKIP(tracer, CustomOptions{});
         Joined joined{dawdler(), {}, {}};
-        const Result<void> put = join(tracer, Kind::probe, joined);
+        const Result<void> put = join(tracer, ProgramKind::probe, joined);
         REQUIRE_MESSAGE(put, put.error().message());
         std::string why;
         const std::optional<Seen> seen = dawdle(tracer, calls, tids, why, [&](int) -> Result<void> {
@@ -226,9 +226,9 @@ TEST_CASE("custom: preempted between the store and the jump: never a stranger's 
 TEST_CASE("custom: a program at a perf event jumps, too: each page that is touched is a trace") {
     constexpr size_t kPages = 64;
     CustomOptions options;
-    options.kinds = {Kind::perf_event};
+    options.kinds = {ProgramKind::perf_event};
     OPEN_OR_SKIP(tracer, options);
-    CHECK(tracer.generic_program_fd(Kind::probe) == -1);
+    CHECK(tracer.generic_program_fd(ProgramKind::probe) == -1);
     Builder b("external");
     const MapRef contexts = b.hash<uint64_t, uint64_t>("custom_context_by_thread", kMostThreads);
     const MapRef programs = b.prog_array("prog_array", 1);
@@ -238,7 +238,7 @@ TEST_CASE("custom: a program at a perf event jumps, too: each page that is touch
     store_and_jump(f, contexts, programs);
     f.ret(0);
     Joined joined{spec_of(b), {}, {}};
-    const Result<void> put = join(tracer, Kind::perf_event, joined);
+    const Result<void> put = join(tracer, ProgramKind::perf_event, joined);
     REQUIRE_MESSAGE(put, put.error().message(), " ", put.error().hint);
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     auto *area = static_cast<char *>(mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -290,7 +290,7 @@ TEST_CASE("custom: a program at a tracepoint jumps, too: as many traces as syste
     f.if_(r2 == runtime(kMark), [&] { store_and_jump(f, contexts, programs); }); // nobody else's process has such a number
     f.ret(0);
     CustomOptions options;
-    options.kinds = {Kind::tracepoint};
+    options.kinds = {ProgramKind::tracepoint};
     OPEN_OR_SKIP(tracer, options);
     const Result<void> loaded = tracer.load_external(spec_of(b));
     REQUIRE_MESSAGE(loaded, loaded.error().message(), " ", loaded.error().hint);
@@ -315,9 +315,9 @@ TEST_CASE("custom: a program at a tracepoint jumps, too: as many traces as syste
 // The kernel says EINVAL.
 TEST_CASE("custom: a generic program of another type is refused with the reason") {
     CustomOptions options;
-    options.kinds = {Kind::probe, Kind::perf_event, Kind::tracepoint};
+    options.kinds = {ProgramKind::probe, ProgramKind::perf_event, ProgramKind::tracepoint};
     OPEN_OR_SKIP(tracer, options);
-    const auto refused = [&](const char *section, Kind kind, const char *is, const char *wanted) {
+    const auto refused = [&](const char *section, ProgramKind kind, const char *is, const char *wanted) {
         Builder b("external");
         const MapRef contexts = b.hash<uint64_t, uint64_t>("custom_context_by_thread", kMostThreads);
         const MapRef programs = b.prog_array("prog_array", 1);
@@ -334,9 +334,9 @@ TEST_CASE("custom: a generic program of another type is refused with the reason"
         CHECK_MESSAGE(text.find(is) != std::string::npos, text);
         CHECK_MESSAGE(text.find(wanted) != std::string::npos, text);
     };
-    refused("uprobe", Kind::perf_event, "BPF_PROG_TYPE_PERF_EVENT", "BPF_PROG_TYPE_KPROBE");
-    refused("perf_event", Kind::tracepoint, "BPF_PROG_TYPE_TRACEPOINT", "BPF_PROG_TYPE_PERF_EVENT");
-    refused("tracepoint/syscalls/sys_enter_getpgid", Kind::probe, "BPF_PROG_TYPE_KPROBE", "BPF_PROG_TYPE_TRACEPOINT");
+    refused("uprobe", ProgramKind::perf_event, "BPF_PROG_TYPE_PERF_EVENT", "BPF_PROG_TYPE_KPROBE");
+    refused("perf_event", ProgramKind::tracepoint, "BPF_PROG_TYPE_TRACEPOINT", "BPF_PROG_TYPE_PERF_EVENT");
+    refused("tracepoint/syscalls/sys_enter_getpgid", ProgramKind::probe, "BPF_PROG_TYPE_KPROBE", "BPF_PROG_TYPE_TRACEPOINT");
 }
 
 // The context comes from the thread's own stack; the same value is in a register, where the program compares it; and it says
@@ -375,7 +375,7 @@ TEST_CASE("custom: values on the threads' stacks, 8 threads, samples beside: eac
     options.sample_hz = 999;
     OPEN_OR_SKIP(tracer, options);
     Joined joined{spec_of(b), {}, {}};
-    const Result<void> put = join(tracer, Kind::probe, joined);
+    const Result<void> put = join(tracer, ProgramKind::probe, joined);
     REQUIRE_MESSAGE(put, put.error().message(), " ", put.error().hint);
     std::string why;
     const std::optional<Seen> seen =

@@ -137,7 +137,7 @@ TEST_CASE("custom: five calls are five traces, with their contexts and their cal
     {
         OPEN_OR_SKIP(tracer, CustomOptions{});
         CHECK(tracer.generic_program_fd() >= 0);
-        CHECK(tracer.generic_program_fd(Kind::tracepoint) == -1);
+        CHECK(tracer.generic_program_fd(ProgramKind::tracepoint) == -1);
         REQUIRE(tracer.add_function(kReport).has_value());
         std::string why;
         const std::optional<Seen> seen = traced(

@@ -102,7 +102,7 @@ TEST_CASE("custom: stacks of code without frame pointers are whole, by unwind ta
 TEST_CASE("custom: samples and waits are walked by tables, too, and every ending is counted once") {
     PLAIN_ONLY();
     CustomOptions options;
-    options.kinds = {Kind::probe, Kind::perf_event, Kind::tracepoint};
+    options.kinds = {ProgramKind::probe, ProgramKind::perf_event, ProgramKind::tracepoint};
     options.sample_hz = 999;
     options.off_cpu = options.follow_only = true;
     OPEN_WITH_TABLES_OR_SKIP(tracer, options);
