@@ -18,7 +18,7 @@ namespace rawbpf::inline v0::telemetry {
 struct Pair {
     std::string_view provider, start, end, failed_end; ///< an empty end: the start alone is a point in time
     std::string_view family;
-    Kind kind;
+    SpanKind kind;
     void (*at_start)(Span &, const ProbeEvent &, const Conventions &);
     void (*at_end)(Span &, const ProbeEvent &, const Conventions &);
 };
@@ -79,11 +79,11 @@ void http_end(Span &span, const ProbeEvent &event, const Conventions &) {
     const int64_t status = event.number("status", -1);
     if (status < 0) return;
     if (status == 0) { // no response: the request failed
-        if (span.kind == Kind::client) fail_with(span, "_OTHER");
+        if (span.kind == SpanKind::client) fail_with(span, "_OTHER");
         return;
     }
     span.set("http.response.status_code", status);
-    if (status >= 500 || (span.kind == Kind::client && status >= 400)) fail_with(span, std::to_string(status));
+    if (status >= 500 || (span.kind == SpanKind::client && status >= 400)) fail_with(span, std::to_string(status));
 }
 
 // ---- SQL ----------------------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ void sql_end(Span &span, const ProbeEvent &event, const Conventions &) {
 
 void tls_start(Span &span, const ProbeEvent &event, const Conventions &conventions) {
     span.name = "TLS handshake";
-    if (event.find("is_client")) span.kind = event.number("is_client", 1) != 0 ? Kind::client : Kind::server;
+    if (event.find("is_client")) span.kind = event.number("is_client", 1) != 0 ? SpanKind::client : SpanKind::server;
     if (const std::string_view server = event.text("server_name"); !server.empty())
         span.set("server.address", cut(server, conventions));
 }
@@ -168,23 +168,23 @@ constexpr std::string_view kNone;
 
 // clang-format off
 constexpr Pair kPairs[] = {
-    {"postgresql", "query__start", "query__done", kNone, "query", Kind::server, postgres_start, plain_end},
-    {"postgresql", "transaction__start", "transaction__commit", "transaction__abort", "transaction", Kind::internal, transaction_start,
+    {"postgresql", "query__start", "query__done", kNone, "query", SpanKind::server, postgres_start, plain_end},
+    {"postgresql", "transaction__start", "transaction__commit", "transaction__abort", "transaction", SpanKind::internal, transaction_start,
      transaction_end},
-    {"net_http", "server_request_start", "server_request_end", kNone, "server_request", Kind::server, http_start, http_end},
-    {"net_http", "client_request_start", "client_response_received", kNone, "client_request", Kind::client, http_start, http_end},
-    {"sql", "prepare", kNone, kNone, "prepare", Kind::client, sql_start, plain_end},
-    {"sql", "exec", kNone, kNone, "exec", Kind::client, sql_start, plain_end},
-    {"sql", "query", kNone, kNone, "query", Kind::client, sql_start, plain_end},
-    {"sql", "stmt_exec", kNone, kNone, "stmt_exec", Kind::client, sql_start, plain_end},
-    {"sql", "stmt_query", kNone, kNone, "stmt_query", Kind::client, sql_start, plain_end},
-    {"sql", "tx_begin", kNone, kNone, "tx_begin", Kind::client, sql_start, plain_end},
-    {"tls", "handshake_start", "handshake_end", "handshake_error", "handshake", Kind::client, tls_start, tls_end},
+    {"net_http", "server_request_start", "server_request_end", kNone, "server_request", SpanKind::server, http_start, http_end},
+    {"net_http", "client_request_start", "client_response_received", kNone, "client_request", SpanKind::client, http_start, http_end},
+    {"sql", "prepare", kNone, kNone, "prepare", SpanKind::client, sql_start, plain_end},
+    {"sql", "exec", kNone, kNone, "exec", SpanKind::client, sql_start, plain_end},
+    {"sql", "query", kNone, kNone, "query", SpanKind::client, sql_start, plain_end},
+    {"sql", "stmt_exec", kNone, kNone, "stmt_exec", SpanKind::client, sql_start, plain_end},
+    {"sql", "stmt_query", kNone, kNone, "stmt_query", SpanKind::client, sql_start, plain_end},
+    {"sql", "tx_begin", kNone, kNone, "tx_begin", SpanKind::client, sql_start, plain_end},
+    {"tls", "handshake_start", "handshake_end", "handshake_error", "handshake", SpanKind::client, tls_start, tls_end},
     // The Go fork's documents have other names than its sources.
-    {"go", "http_server_request_start", "http_server_request_end", kNone, "http_server_request", Kind::server, http_start, http_end},
-    {"go", "sql_query_start", "sql_query_end", kNone, "sql_query", Kind::client, sql_start, sql_end},
-    {"go", "tls_handshake_start", "tls_handshake_end", kNone, "tls_handshake", Kind::client, tls_start, tls_end},
-    {"go", "net_dial_start", "net_dial_end", kNone, "net_dial", Kind::client, dial_start, sql_end},
+    {"go", "http_server_request_start", "http_server_request_end", kNone, "http_server_request", SpanKind::server, http_start, http_end},
+    {"go", "sql_query_start", "sql_query_end", kNone, "sql_query", SpanKind::client, sql_start, sql_end},
+    {"go", "tls_handshake_start", "tls_handshake_end", kNone, "tls_handshake", SpanKind::client, tls_start, tls_end},
+    {"go", "net_dial_start", "net_dial_end", kNone, "net_dial", SpanKind::client, dial_start, sql_end},
 };
 // clang-format on
 

@@ -12,11 +12,11 @@
 namespace rawbpf::inline v0::telemetry {
 namespace {
 
-std::string_view word(Kind kind) {
+std::string_view word(SpanKind kind) {
     switch (kind) {
-    case Kind::server: return "server";
-    case Kind::client: return "client";
-    case Kind::internal: break;
+    case SpanKind::server: return "server";
+    case SpanKind::client: return "client";
+    case SpanKind::internal: break;
     }
     return "internal";
 }
@@ -28,8 +28,8 @@ void append_head(std::string &out, std::string_view name, std::string_view type,
 } // namespace
 
 void Metrics::add(const Span &span) {
-    std::pair<std::string, Kind> key(span.name, span.kind);
-    if (!series_.contains(key) && series_.size() >= most_) key = {"other", Kind::internal};
+    std::pair<std::string, SpanKind> key(span.name, span.kind);
+    if (!series_.contains(key) && series_.size() >= most_) key = {"other", SpanKind::internal};
     Series &one = series_[key];
     ++one.calls;
     if (span.status == Status::error) ++one.errors;
@@ -42,7 +42,7 @@ void Metrics::add(const Span &span) {
 
 std::string prometheus_text(const Metrics &metrics, const std::map<std::string, uint64_t> &lost) {
     std::string out;
-    const auto labels = [](const std::pair<std::string, Kind> &key) {
+    const auto labels = [](const std::pair<std::string, SpanKind> &key) {
         std::string text = "span=";
         render::append_label(text, key.first);
         append(text, ",kind=\"{}\"", word(key.second));

@@ -27,11 +27,11 @@ class Metrics {
   public:
     explicit Metrics(size_t most = 1000) : most_(most) {}
     void add(const Span &span);
-    [[nodiscard]] const std::map<std::pair<std::string, Kind>, Series> &series() const { return series_; }
+    [[nodiscard]] const std::map<std::pair<std::string, SpanKind>, Series> &series() const { return series_; }
 
   private:
     size_t most_;
-    std::map<std::pair<std::string, Kind>, Series> series_;
+    std::map<std::pair<std::string, SpanKind>, Series> series_;
 };
 
 /// `lost`: what the ledger counts by reason, for rawbpf_lost_total.

@@ -29,7 +29,7 @@ struct Attribute {
 };
 
 /// Numbers as in OTLP.
-enum class Kind : uint8_t { internal = 1, server = 2, client = 3 };
+enum class SpanKind : uint8_t { internal = 1, server = 2, client = 3 };
 enum class Status : uint8_t { unset = 0, ok = 1, error = 2 };
 
 struct Span {
@@ -37,7 +37,7 @@ struct Span {
     SpanId span_id{};
     SpanId parent{}; ///< none: the first of its trace
     std::string name;
-    Kind kind = Kind::internal;
+    SpanKind kind = SpanKind::internal;
     uint64_t start = 0, end = 0; ///< ns of Unix time; end >= start
     std::vector<Attribute> attributes;
     Status status = Status::unset;

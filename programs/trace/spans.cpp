@@ -26,11 +26,11 @@ constexpr uint64_t kTickNs = 100'000'000;
 constexpr int64_t kExact = int64_t{1} << 53; // what a double holds
 constexpr size_t kShownId = 4;               // bytes of a trace's id in text
 
-std::string_view word(telemetry::Kind kind) {
+std::string_view word(telemetry::SpanKind kind) {
     switch (kind) {
-    case telemetry::Kind::server: return "server";
-    case telemetry::Kind::client: return "client";
-    case telemetry::Kind::internal: break;
+    case telemetry::SpanKind::server: return "server";
+    case telemetry::SpanKind::client: return "client";
+    case telemetry::SpanKind::internal: break;
     }
     return "internal";
 }
@@ -192,7 +192,7 @@ class Spans final : public Sink {
             append_duration(out, span.end - span.start);
         else
             out += "(a point)";
-        if (span.kind != telemetry::Kind::internal) append(out, " {}", word(span.kind));
+        if (span.kind != telemetry::SpanKind::internal) append(out, " {}", word(span.kind));
         if (span.status == telemetry::Status::error) out += " ERROR";
         append(out, " trace={}", hex_text(std::span(span.trace_id).first<kShownId>()));
         for (const telemetry::Attribute &one : span.attributes) {

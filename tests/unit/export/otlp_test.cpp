@@ -19,7 +19,7 @@ Span sample() {
     span.span_id.fill(std::byte{0xee});
     span.parent.fill(std::byte{0x0a});
     span.name = "GET";
-    span.kind = Kind::server;
+    span.kind = SpanKind::server;
     span.start = 1'544'712'660'000'000'001;
     span.end = 1'544'712'661'000'000'000;
     span.attributes = {{"n", int64_t{-3}}, {"t", std::string("\xff\"")}, {"b", false}, {"d", 0.1}};

@@ -53,7 +53,7 @@ TEST_CASE("pairs: PostgreSQL's queries") {
     const Argument query[] = {{"query", std::string_view("select * from users where mail = 'bob@example.com'")}};
     Span span = described(event("postgresql", "query__start", 1, query), event("postgresql", "query__done", 2, query));
     CHECK(span.name == "SELECT");
-    CHECK(span.kind == Kind::server);
+    CHECK(span.kind == SpanKind::server);
     CHECK(text_of(span, "db.system.name") == "postgresql");
     CHECK(text_of(span, "db.query.text") == "select * from users where mail = ?");
     CHECK(number_of(span, "process.pid") == 5);
@@ -85,7 +85,7 @@ TEST_CASE("pairs: HTTP, server") {
     };
     Span span = with(200);
     CHECK(span.name == "POST");
-    CHECK(span.kind == Kind::server);
+    CHECK(span.kind == SpanKind::server);
     CHECK(text_of(span, "http.request.method") == "POST");
     CHECK(text_of(span, "url.path") == "/load");
     CHECK(span.find("url.query") == nullptr);
@@ -103,7 +103,7 @@ TEST_CASE("pairs: HTTP, client") {
     const Span span = described(event("net_http", "client_request_start", 1, request),
                                 event("net_http", "client_response_received", 2, status));
     CHECK(span.name == "GET"); // what net/http makes of an empty one
-    CHECK(span.kind == Kind::client);
+    CHECK(span.kind == SpanKind::client);
     CHECK(text_of(span, "url.full") == "https://REDACTED:REDACTED@api.example/v1/x");
     CHECK(text_of(span, "url.path") == "/v1/x");
     CHECK(text_of(span, "url.scheme") == "https");
@@ -121,7 +121,7 @@ TEST_CASE("pairs: HTTP, client") {
 TEST_CASE("pairs: TLS, and the names in the Go fork's documents") {
     const Argument server[] = {{"is_client", int64_t{0}}};
     Span span = described(event("tls", "handshake_start", 1, server), event("tls", "handshake_error", 2, server));
-    CHECK(span.kind == Kind::server);
+    CHECK(span.kind == SpanKind::server);
     CHECK(span.status == Status::error);
     CHECK(*span.find("tls.established") == Value(false));
     const Argument query[] = {{"query", std::string_view("delete from t where id = 9")}};
@@ -137,7 +137,7 @@ TEST_CASE("pairs: any other, with its arguments") {
     const Argument end[] = {{"collected", int64_t{9}}};
     const Span span = described(event("mine", "work__start", 1, start), event("mine", "work__done", 2, end));
     CHECK(span.name == "mine:work");
-    CHECK(span.kind == Kind::internal);
+    CHECK(span.kind == SpanKind::internal);
     CHECK(text_of(span, "rawbpf.arg.file") == "a.py");
     CHECK(number_of(span, "rawbpf.arg.1") == 3);
     CHECK(*span.find("rawbpf.arg.x") == Value(1.5));

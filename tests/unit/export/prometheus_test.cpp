@@ -7,7 +7,7 @@ using namespace rawbpf::telemetry;
 
 namespace {
 
-Span span(std::string name, uint64_t ns, Kind kind = Kind::server) {
+Span span(std::string name, uint64_t ns, SpanKind kind = SpanKind::server) {
     Span out;
     out.name = std::move(name);
     out.kind = kind;
@@ -29,7 +29,7 @@ TEST_CASE("prometheus: calls, errors, cumulative buckets") {
     failed.status = Status::error;
     metrics.add(failed);
     metrics.add(span("GET", 0)); // no duration
-    metrics.add(span("GET", 1000, Kind::client));
+    metrics.add(span("GET", 1000, SpanKind::client));
     const std::string text = prometheus_text(metrics, {{"queue full", 3}});
     CHECK(has(text, "# TYPE rawbpf_duration_seconds histogram"));
     CHECK(has(text, R"(rawbpf_calls_total{span="GET",kind="server"} 4)"));
@@ -50,5 +50,5 @@ TEST_CASE("prometheus: hostile names stay within their quotes, and are bounded")
     CHECK(has(prometheus_text(metrics), "rawbpf_calls_total{span=\"a\\\"\\\\\\n} 1\\n\xef\xbf\xbd\",kind=\"server\"} 1"));
     for (int i = 0; i < 100; ++i) metrics.add(span("n" + std::to_string(i), 5));
     CHECK(metrics.series().size() == 3);
-    CHECK(metrics.series().at({"other", Kind::internal}).calls == 99);
+    CHECK(metrics.series().at({"other", SpanKind::internal}).calls == 99);
 }
