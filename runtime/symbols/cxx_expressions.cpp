@@ -90,13 +90,13 @@ const Operator *find_operator(char first, char second) {
 }
 
 Node *Parser::wrap(Text before, Node *inner) {
-    return inner ? make({.kind = Kind::enclosed, .text = before, .a = inner}) : nullptr;
+    return inner ? make({.kind = NodeKind::enclosed, .text = before, .a = inner}) : nullptr;
 }
 
 Node *Parser::braced_list(Node *of) {
     std::vector<Node *> items;
     if (!until_end(items, [&] { return expression(); })) return nullptr;
-    return make({.kind = Kind::braces, .a = of, .list = arena_.keep(std::move(items))});
+    return make({.kind = NodeKind::braces, .a = of, .list = arena_.keep(std::move(items))});
 }
 
 Node *Parser::expression() {
@@ -122,21 +122,21 @@ Node *Parser::expression() {
     }
     if (eat("tw")) {
         Node *thrown = expression();
-        return thrown ? make({.kind = Kind::unary, .precedence = kAssign, .text = "throw ", .a = thrown}) : nullptr;
+        return thrown ? make({.kind = NodeKind::unary, .precedence = kAssign, .text = "throw ", .a = thrown}) : nullptr;
     }
     if (eat("tr")) return name("throw");
     if (eat("sp")) {
         Node *pack = expression();
-        return pack ? make({.kind = Kind::expansion, .a = pack}) : nullptr;
+        return pack ? make({.kind = NodeKind::expansion, .a = pack}) : nullptr;
     }
     if (eat("sZ")) {
         Node *pack = peek() == 'T' ? template_parameter() : function_parameter();
-        Node *all = pack ? make({.kind = Kind::expansion, .a = pack}) : nullptr;
+        Node *all = pack ? make({.kind = NodeKind::expansion, .a = pack}) : nullptr;
         return wrap("sizeof...(", all);
     }
     if (eat("sP")) {
         if (!until_end(items, [&] { return template_argument(); })) return nullptr;
-        return make({.kind = Kind::list_in, .text = "sizeof...(", .list = arena_.keep(std::move(items))});
+        return make({.kind = NodeKind::list_in, .text = "sizeof...(", .list = arena_.keep(std::move(items))});
     }
     if (eat("mc")) { // a member pointer converted to a base's
         Node *to = type();
@@ -145,12 +145,12 @@ Node *Parser::expression() {
         (void)signed_number();
         if (!eat('E')) return nullptr;
         items.push_back(what);
-        return make({.kind = Kind::c_cast, .precedence = kCast, .a = to, .list = arena_.keep(std::move(items))});
+        return make({.kind = NodeKind::c_cast, .precedence = kCast, .a = to, .list = arena_.keep(std::move(items))});
     }
     if (eat('u')) { // a compiler's own
         Node *own = source_name();
         if (!own || !until_end(items, [&] { return template_argument(); })) return nullptr;
-        return make({.kind = Kind::call, .precedence = kPostfix, .a = own, .list = arena_.keep(std::move(items))});
+        return make({.kind = NodeKind::call, .precedence = kPostfix, .a = own, .list = arena_.keep(std::move(items))});
     }
 
     const Operator *op = find_operator(first, second);
@@ -162,33 +162,36 @@ Node *Parser::expression() {
     case Shape::member: {
         Node *a = expression();
         Node *b = a ? expression() : nullptr;
-        return b ? make({.kind = Kind::binary, .precedence = op->precedence, .text = op->text, .a = a, .b = b}) : nullptr;
+        return b ? make({.kind = NodeKind::binary, .precedence = op->precedence, .text = op->text, .a = a, .b = b}) : nullptr;
     }
     case Shape::prefix: {
         Node *a = expression();
-        return a ? make({.kind = Kind::unary, .precedence = op->precedence, .text = op->text, .a = a}) : nullptr;
+        return a ? make({.kind = NodeKind::unary, .precedence = op->precedence, .text = op->text, .a = a}) : nullptr;
     }
     case Shape::postfix: { // "pp_" is the prefix form
         bool before = eat('_');
         Node *a = expression();
         if (!a) return nullptr;
-        return make(
-            {.kind = before ? Kind::unary : Kind::postfix, .precedence = before ? kUnary : kPostfix, .text = op->text, .a = a});
+        return make({.kind = before ? NodeKind::unary : NodeKind::postfix,
+                     .precedence = before ? kUnary : kPostfix,
+                     .text = op->text,
+                     .a = a});
     }
     case Shape::subscript: {
         Node *a = expression();
         Node *b = a ? expression() : nullptr;
-        return b ? make({.kind = Kind::subscript, .precedence = kPostfix, .a = a, .b = b}) : nullptr;
+        return b ? make({.kind = NodeKind::subscript, .precedence = kPostfix, .a = a, .b = b}) : nullptr;
     }
     case Shape::call: {
         Node *callee = expression();
         if (!callee || !list_to_end(items)) return nullptr;
-        return make({.kind = Kind::call, .precedence = kPostfix, .a = callee, .list = arena_.keep(std::move(items))});
+        return make({.kind = NodeKind::call, .precedence = kPostfix, .a = callee, .list = arena_.keep(std::move(items))});
     }
     case Shape::named_cast: {
         Node *to = type();
         Node *what = to ? expression() : nullptr;
-        return what ? make({.kind = Kind::named_cast, .precedence = kPostfix, .text = op->text, .a = to, .b = what}) : nullptr;
+        return what ? make({.kind = NodeKind::named_cast, .precedence = kPostfix, .text = op->text, .a = to, .b = what})
+                    : nullptr;
     }
     case Shape::c_cast: { // one expression, or '_' and several up to 'E'
         Node *to = type();
@@ -200,7 +203,7 @@ Node *Parser::expression() {
             if (!what) return nullptr;
             items.push_back(what);
         }
-        return make({.kind = Kind::c_cast, .precedence = kCast, .a = to, .list = arena_.keep(std::move(items))});
+        return make({.kind = NodeKind::c_cast, .precedence = kCast, .a = to, .list = arena_.keep(std::move(items))});
     }
     case Shape::of_type: return wrap(op->text, type());
     case Shape::of_value: return wrap(op->text, expression());
@@ -208,14 +211,14 @@ Node *Parser::expression() {
         Node *a = expression();
         Node *b = a ? expression() : nullptr;
         Node *c = b ? expression() : nullptr;
-        return c ? make({.kind = Kind::conditional, .precedence = kConditional, .a = a, .b = b, .c = c}) : nullptr;
+        return c ? make({.kind = NodeKind::conditional, .precedence = kConditional, .a = a, .b = b, .c = c}) : nullptr;
     }
     case Shape::destroy: {
         Node *a = expression();
         if (!a) return nullptr;
         Text text = op->text;
         if (global) text = text.view() == "delete " ? Text("::delete ") : Text("::delete[] ");
-        return make({.kind = Kind::unary, .precedence = kUnary, .text = text, .a = a});
+        return make({.kind = NodeKind::unary, .precedence = kUnary, .text = text, .a = a});
     }
     default: return nullptr;
     }
@@ -234,7 +237,7 @@ Node *Parser::primary_expression() {
     char letter = peek();
     Node *of = type();
     if (!of) return nullptr;
-    if (eat('E')) return make({.kind = Kind::enclosed, .text = "(", .a = of}); // a string's or a lambda's type
+    if (eat('E')) return make({.kind = NodeKind::enclosed, .text = "(", .a = of}); // a string's or a lambda's type
 
     bool negative = eat('n');
     size_t from = at_;
@@ -243,16 +246,16 @@ Node *Parser::primary_expression() {
     std::string_view digits = text_.substr(from, at_ - from);
     if (digits.empty() || !eat('E')) return nullptr;
     Node *value = name(Text(digits));
-    if (negative) value = make({.kind = Kind::prefixed, .text = "-", .a = value});
+    if (negative) value = make({.kind = NodeKind::prefixed, .text = "-", .a = value});
     if (!value) return nullptr;
     static constexpr Letter kSuffixes[] = {{'i', ""}, {'j', "u"}, {'l', "l"}, {'m', "ul"}, {'x', "ll"}, {'y', "ull"}};
     for (auto [code, suffix] : kSuffixes)
-        if (letter == code) return make({.kind = Kind::suffixed, .text = suffix, .a = value});
+        if (letter == code) return make({.kind = NodeKind::suffixed, .text = suffix, .a = value});
     if (letter == 'f' || letter == 'd' || letter == 'e' || letter == 'g') { // the bits, as they stand
-        value = make({.kind = Kind::prefixed, .text = "[", .a = value});
-        value = make({.kind = Kind::suffixed, .text = "]", .a = value});
+        value = make({.kind = NodeKind::prefixed, .text = "[", .a = value});
+        value = make({.kind = NodeKind::suffixed, .text = "]", .a = value});
     }
-    return value ? make({.kind = Kind::literal, .precedence = kCast, .a = of, .b = value}) : nullptr;
+    return value ? make({.kind = NodeKind::literal, .precedence = kCast, .a = of, .b = value}) : nullptr;
 }
 
 Node *Parser::function_parameter() {
@@ -266,7 +269,7 @@ Node *Parser::function_parameter() {
     (void)cv_qualifiers();
     bool counted = number(index);
     if (!eat('_')) return nullptr;
-    return make({.kind = Kind::parameter, .number = counted ? index + 2 : 1}); // "_" is the first, "0_" the second
+    return make({.kind = NodeKind::parameter, .number = counted ? index + 2 : 1}); // "_" is the first, "0_" the second
 }
 
 Node *Parser::fold() {
@@ -282,13 +285,13 @@ Node *Parser::fold() {
     Node *b = nullptr;
     if ((form == 'L' || form == 'R') && !(b = expression())) return nullptr;
     // fl: (... op pack)  fr: (pack op ...)  fL: (init op ... op pack)  fR: (pack op ... op init)
-    Node whole{.kind = Kind::fold, .text = op->text, .a = a, .b = b};
+    Node whole{.kind = NodeKind::fold, .text = op->text, .a = a, .b = b};
     if (form == 'l') std::swap(whole.a, whole.b);
     return make(whole);
 }
 
 Node *Parser::create(bool global) {
-    Node whole{.kind = Kind::create, .precedence = kUnary, .number = global ? 1u : 0u};
+    Node whole{.kind = NodeKind::create, .precedence = kUnary, .number = global ? 1u : 0u};
     if (eat("na"))
         whole.number |= 2;
     else if (!eat("nw"))
@@ -305,7 +308,7 @@ Node *Parser::create(bool global) {
         whole.number |= 4;
         std::vector<Node *> initializer;
         if (!until_end(initializer, [&] { return expression(); })) return nullptr;
-        whole.b = make({.kind = Kind::argument_pack, .list = arena_.keep(std::move(initializer))});
+        whole.b = make({.kind = NodeKind::argument_pack, .list = arena_.keep(std::move(initializer))});
     } else if (!eat('E')) {
         return nullptr;
     }
@@ -318,28 +321,28 @@ Node *Parser::simple_id() {
     Node *node = source_name();
     if (!node || peek() != 'I') return node;
     Node *args = template_args();
-    return args ? make({.kind = Kind::template_id, .a = node, .b = args}) : nullptr;
+    return args ? make({.kind = NodeKind::template_id, .a = node, .b = args}) : nullptr;
 }
 
 Node *Parser::base_unresolved_name() {
     if (is_digit(peek())) return simple_id();
     if (eat("dn")) {
         Node *of = is_digit(peek()) ? simple_id() : type();
-        return of ? make({.kind = Kind::destructor, .a = of}) : nullptr;
+        return of ? make({.kind = NodeKind::destructor, .a = of}) : nullptr;
     }
     eat("on");
     Node *node = operator_name(nullptr);
     if (!node || peek() != 'I') return node;
     Node *args = template_args();
-    return args ? make({.kind = Kind::template_id, .a = node, .b = args}) : nullptr;
+    return args ? make({.kind = NodeKind::template_id, .a = node, .b = args}) : nullptr;
 }
 
 Node *Parser::unresolved_name(bool global) {
     auto join = [&](Node *scope, Node *inner) -> Node * {
-        return scope && inner ? make({.kind = Kind::nested, .a = scope, .b = inner}) : nullptr;
+        return scope && inner ? make({.kind = NodeKind::nested, .a = scope, .b = inner}) : nullptr;
     };
     auto anchored = [&](Node *node) -> Node * {
-        return node && global ? make({.kind = Kind::prefixed, .text = "::", .a = node}) : node;
+        return node && global ? make({.kind = NodeKind::prefixed, .text = "::", .a = node}) : node;
     };
     if (!eat("sr")) return anchored(base_unresolved_name());
     Node *scope = nullptr;
@@ -347,7 +350,7 @@ Node *Parser::unresolved_name(bool global) {
         scope = type();
         if (scope && peek() == 'I') {
             Node *args = template_args();
-            scope = args ? make({.kind = Kind::template_id, .a = scope, .b = args}) : nullptr;
+            scope = args ? make({.kind = NodeKind::template_id, .a = scope, .b = args}) : nullptr;
         }
         while (scope && !eat('E')) scope = join(scope, simple_id());
         return join(scope, base_unresolved_name());
@@ -360,7 +363,7 @@ Node *Parser::unresolved_name(bool global) {
     scope = type(); // sr type name
     if (scope && peek() == 'I') {
         Node *args = template_args();
-        scope = args ? make({.kind = Kind::template_id, .a = scope, .b = args}) : nullptr;
+        scope = args ? make({.kind = NodeKind::template_id, .a = scope, .b = args}) : nullptr;
     }
     return join(scope, base_unresolved_name());
 }

@@ -17,7 +17,7 @@
 namespace rawbpf::inline v0::symbols::cxx {
 
 /// What a node is, and how its children a, b, c and its list are read.
-enum class Kind : uint8_t {
+enum class NodeKind : uint8_t {
     // names
     name,               ///< text
     std_name,           ///< text behind "std::" ("string"), one of the abbreviations Sa Sb Ss Si So Sd
@@ -96,7 +96,7 @@ enum Precedence : uint8_t {
 };
 
 struct Node {
-    Kind kind;
+    NodeKind kind;
     uint8_t qualifiers = 0;
     uint8_t precedence = kPrimary;
     Text text = {};

@@ -104,7 +104,7 @@ Node *Parser::encoding() {
     if (!named) return nullptr;
     if (at_end_of_encoding()) return named;
 
-    Node whole{.kind = Kind::encoding, .qualifiers = state.qualifiers, .b = named, .scope = state.args};
+    Node whole{.kind = NodeKind::encoding, .qualifiers = state.qualifiers, .b = named, .scope = state.args};
     if (state.template_args && !state.no_return_type && !(whole.a = type())) return nullptr;
     std::vector<Node *> parameters;
     if (!eat('v')) {
@@ -137,11 +137,11 @@ Node *Parser::special_name() {
     for (const Special &special : kSpecials) {
         if (!eat(special.code)) continue;
         Node *of = special.of_type ? type() : any_name(nullptr);
-        return of ? make({.kind = Kind::special, .text = special.text, .a = of}) : nullptr;
+        return of ? make({.kind = NodeKind::special, .text = special.text, .a = of}) : nullptr;
     }
     auto of_encoding = [&](Text text) -> Node * {
         Node *of = encoding();
-        return of ? make({.kind = Kind::special, .text = text, .a = of}) : nullptr;
+        return of ? make({.kind = NodeKind::special, .text = text, .a = of}) : nullptr;
     };
     if (eat("GTt")) return of_encoding("transaction clone for ");
     if (eat("GTn")) return of_encoding("non-transaction clone for ");
@@ -149,18 +149,18 @@ Node *Parser::special_name() {
         Node *of = any_name(nullptr);
         size_t which = 0;
         if (!of || (peek() != '\0' && peek() != '.' && !sequence_id(which))) return nullptr;
-        return make({.kind = Kind::special, .text = "reference temporary for ", .a = of});
+        return make({.kind = NodeKind::special, .text = "reference temporary for ", .a = of});
     }
     if (eat("TA")) {
         Node *of = template_argument();
-        return of ? make({.kind = Kind::special, .text = "template parameter object for ", .a = of}) : nullptr;
+        return of ? make({.kind = NodeKind::special, .text = "template parameter object for ", .a = of}) : nullptr;
     }
     if (eat("TC")) {
         Node *whole = type();
         uint64_t offset = 0;
         if (!whole || !number(offset) || !eat('_')) return nullptr;
         Node *base = type();
-        return base ? make({.kind = Kind::construction, .a = base, .b = whole}) : nullptr;
+        return base ? make({.kind = NodeKind::construction, .a = base, .b = whole}) : nullptr;
     }
     if (eat("Tc")) return call_offset() && call_offset() ? of_encoding("covariant return thunk to ") : nullptr;
     if (peek() == 'T' && (peek(1) == 'h' || peek(1) == 'v')) {
@@ -194,7 +194,7 @@ Node *Parser::any_name(NameState *state) {
         state->template_args = true;
         state->args = args;
     }
-    return make({.kind = Kind::template_id, .a = node, .b = args});
+    return make({.kind = NodeKind::template_id, .a = node, .b = args});
 }
 
 Node *Parser::unscoped_name(NameState *state, bool &is_substitution) {
@@ -205,7 +205,7 @@ Node *Parser::unscoped_name(NameState *state, bool &is_substitution) {
     if (!eat("St")) return unqualified_name(state, nullptr);
     Node *scope = name("std");
     Node *inner = unqualified_name(state, scope);
-    return inner ? make({.kind = Kind::nested, .a = scope, .b = inner}) : nullptr;
+    return inner ? make({.kind = NodeKind::nested, .a = scope, .b = inner}) : nullptr;
 }
 
 Node *Parser::nested_name(NameState *state) {
@@ -228,7 +228,7 @@ Node *Parser::nested_name(NameState *state) {
             if (!so_far) return nullptr;
             Node *args = template_args();
             if (!args) return nullptr;
-            so_far = make({.kind = Kind::template_id, .a = so_far, .b = args});
+            so_far = make({.kind = NodeKind::template_id, .a = so_far, .b = args});
             if (state) {
                 state->template_args = true;
                 state->args = args;
@@ -247,7 +247,7 @@ Node *Parser::nested_name(NameState *state) {
             if (state) state->no_return_type = false;
             Node *inner = unqualified_name(state, so_far);
             if (!inner) return nullptr;
-            so_far = so_far ? make({.kind = Kind::nested, .a = so_far, .b = inner}) : inner;
+            so_far = so_far ? make({.kind = NodeKind::nested, .a = so_far, .b = inner}) : inner;
         }
         if (!substitutable(so_far)) return nullptr;
         candidate = true;
@@ -261,7 +261,7 @@ Node *Parser::local_name(NameState *state) {
     if (!eat('Z')) return nullptr;
     Node *function = encoding();
     if (!function || !eat('E')) return nullptr;
-    if (function->kind == Kind::encoding) function->a = nullptr; // in the middle of a name, a return type only confuses
+    if (function->kind == NodeKind::encoding) function->a = nullptr; // in the middle of a name, a return type only confuses
     Node *inner = nullptr;
     if (eat('s')) {
         discriminator();
@@ -270,14 +270,14 @@ Node *Parser::local_name(NameState *state) {
         uint64_t which = 0;
         bool counted = number(which);
         if (!eat('_')) return nullptr;
-        Node *argument = make({.kind = Kind::default_argument, .number = counted ? which + 2 : 1});
+        Node *argument = make({.kind = NodeKind::default_argument, .number = counted ? which + 2 : 1});
         inner = any_name(state);
-        if (argument && inner) inner = make({.kind = Kind::nested, .a = argument, .b = inner});
+        if (argument && inner) inner = make({.kind = NodeKind::nested, .a = argument, .b = inner});
     } else {
         inner = any_name(state);
         discriminator();
     }
-    return inner ? make({.kind = Kind::nested, .a = function, .b = inner}) : nullptr;
+    return inner ? make({.kind = NodeKind::nested, .a = function, .b = inner}) : nullptr;
 }
 
 // "_3", "__12_": which of several local things of a name; not shown.
@@ -308,7 +308,7 @@ Node *Parser::unqualified_name(NameState *state, Node *scope) {
     } else if (eat("DC")) {
         std::vector<Node *> bindings;
         if (!until_end(bindings, [&] { return source_name(); })) return nullptr;
-        node = make({.kind = Kind::structured_binding, .list = arena_.keep(std::move(bindings))});
+        node = make({.kind = NodeKind::structured_binding, .list = arena_.keep(std::move(bindings))});
     } else if (peek() == 'C' || peek() == 'D') {
         node = constructor_or_destructor(state, scope);
     } else {
@@ -329,7 +329,7 @@ Node *Parser::abi_tags(Node *node) {
     while (node && eat('B')) {
         Node *tag = source_name();
         if (!tag) return nullptr;
-        node = make({.kind = Kind::abi_tag, .text = tag->text, .a = node});
+        node = make({.kind = NodeKind::abi_tag, .text = tag->text, .a = node});
     }
     return node;
 }
@@ -341,10 +341,10 @@ Node *Parser::unnamed_type() {
         value += counted ? 2 : 1; // "_" is the first, "0_" the second
         return eat('_');
     };
-    Node node{.kind = Kind::unnamed};
+    Node node{.kind = NodeKind::unnamed};
     if (eat("Ut")) return which(node.number) ? make(node) : nullptr;
     if (!eat("Ul")) return nullptr;
-    node.kind = Kind::lambda;
+    node.kind = NodeKind::lambda;
     std::vector<Node *> parameters;
     while (at_parameter_declaration())
         if (!parameter_declaration()) return nullptr;
@@ -365,11 +365,11 @@ Node *Parser::constructor_or_destructor(NameState *state, Node *scope) {
         if (peek() < '1' || peek() > '5') return nullptr;
         ++at_;
         if (inherited && !any_name(nullptr)) return nullptr;
-        return make({.kind = Kind::constructor, .a = scope});
+        return make({.kind = NodeKind::constructor, .a = scope});
     }
     if (!eat('D') || peek() < '0' || peek() > '5') return nullptr;
     ++at_;
-    return make({.kind = Kind::destructor, .a = scope});
+    return make({.kind = NodeKind::destructor, .a = scope});
 }
 
 Node *Parser::operator_name(NameState *state) {
@@ -378,16 +378,16 @@ Node *Parser::operator_name(NameState *state) {
         Node *to = type();
         if (!to) return nullptr;
         if (state) state->no_return_type = true;
-        return make({.kind = Kind::conversion, .a = to});
+        return make({.kind = NodeKind::conversion, .a = to});
     }
     if (eat("li")) {
         Node *suffix = source_name();
-        return suffix ? make({.kind = Kind::prefixed, .text = "operator\"\" ", .a = suffix}) : nullptr;
+        return suffix ? make({.kind = NodeKind::prefixed, .text = "operator\"\" ", .a = suffix}) : nullptr;
     }
     if (peek() == 'v' && is_digit(peek(1))) { // a vendor's own
         at_ += 2;
         Node *own = source_name();
-        return own ? make({.kind = Kind::conversion, .a = own}) : nullptr;
+        return own ? make({.kind = NodeKind::conversion, .a = own}) : nullptr;
     }
     const Operator *found = find_operator(peek(), peek(1));
     if (!found || found->shape == Shape::of_type || found->shape == Shape::of_value || found->shape == Shape::named_cast ||
@@ -397,7 +397,7 @@ Node *Parser::operator_name(NameState *state) {
     std::string_view text = found->text.view();
     bool word = text[0] >= 'a' && text[0] <= 'z';
     while (text.ends_with(' ')) text.remove_suffix(1);
-    return make({.kind = Kind::special, .text = word ? Text("operator ") : Text("operator"), .a = name(Text(text))});
+    return make({.kind = NodeKind::special, .text = word ? Text("operator ") : Text("operator"), .a = name(Text(text))});
 }
 
 Node *Parser::substitution() {
@@ -406,7 +406,7 @@ Node *Parser::substitution() {
                                                 {'i', "istream"},   {'o', "ostream"},      {'d', "iostream"}};
     for (auto [code, text] : kAbbreviations) {
         if (!eat(code)) continue;
-        Node *node = make({.kind = Kind::std_name, .text = text});
+        Node *node = make({.kind = NodeKind::std_name, .text = text});
         if (peek() != 'B') return node;
         return substitutable(abi_tags(node));
     }

@@ -55,7 +55,7 @@ class Parser {
     bool sequence_id(size_t &value);  // base 36, up to '_'
     uint8_t cv_qualifiers();
     Node *make(Node node) { return arena_.make(node); }
-    Node *name(Text text) { return make({.kind = Kind::name, .text = text}); }
+    Node *name(Text text) { return make({.kind = NodeKind::name, .text = text}); }
     Node *substitutable(Node *node) {
         if (node) substitutions_.push_back(node);
         return node;
@@ -112,7 +112,7 @@ class Parser {
     Node *function_parameter();
     Node *fold();
     Node *create(bool global);
-    Node *wrap(Text before, Node *inner); // Kind::enclosed
+    Node *wrap(Text before, Node *inner); // NodeKind::enclosed
     Node *braced_list(Node *of);
 
     std::string_view text_;

@@ -82,7 +82,7 @@ class Printer {
     // Through template parameters to what decides how the text around it looks. No node: an empty pack, or an auto.
     Scoped core(const Node *node) { return core({node, scope_}); }
     Scoped core(Scoped place) {
-        while (place.node && place.node->kind == Kind::template_parameter) {
+        while (place.node && place.node->kind == NodeKind::template_parameter) {
             if (!place.scope || place.scope->lambda) return {};
             place = argument(place);
         }
@@ -96,7 +96,7 @@ class Printer {
             return {};
         }
         const Node *found = (*scope->args->list)[parameter.node->number];
-        if (found->kind == Kind::argument_pack) found = element(found);
+        if (found->kind == NodeKind::argument_pack) found = element(found);
         return {found, scope->outer};
     }
     // The element of a pack that the expansion around it is at; outside of one, the first.
@@ -109,26 +109,26 @@ class Printer {
     }
     bool is_function(const Node *node) {
         node = core(node).node;
-        return node && node->kind == Kind::function;
+        return node && node->kind == NodeKind::function;
     }
     bool is_array(const Node *node) {
         Scoped place = core(node);
-        for (int i = 0; place.node && place.node->kind == Kind::qualified && i < kMaxDepth; ++i)
+        for (int i = 0; place.node && place.node->kind == NodeKind::qualified && i < kMaxDepth; ++i)
             place = core({place.node->a, place.scope});
-        return place.node && place.node->kind == Kind::array;
+        return place.node && place.node->kind == NodeKind::array;
     }
     // Whether right() writes anything, which decides if a space belongs behind a return type.
     bool has_right(const Node *node) {
         Scoped place = core(node);
         for (int i = 0; place.node && i < kMaxDepth; ++i) {
             switch (place.node->kind) {
-            case Kind::function:
-            case Kind::array: return true;
-            case Kind::pointer:
-            case Kind::lvalue:
-            case Kind::rvalue:
-            case Kind::qualified: place = core({place.node->a, place.scope}); break;
-            case Kind::member: place = core({place.node->b, place.scope}); break;
+            case NodeKind::function:
+            case NodeKind::array: return true;
+            case NodeKind::pointer:
+            case NodeKind::lvalue:
+            case NodeKind::rvalue:
+            case NodeKind::qualified: place = core({place.node->a, place.scope}); break;
+            case NodeKind::member: place = core({place.node->b, place.scope}); break;
             default: return false;
             }
         }
@@ -156,12 +156,12 @@ class Printer {
 
     // What a reference refers to in the end, and whether it is an lvalue reference: & wins over &&.
     Scoped collapse(const Node *node, bool &lvalue) {
-        lvalue = node->kind == Kind::lvalue;
+        lvalue = node->kind == NodeKind::lvalue;
         Scoped target{node->a, scope_};
         for (int i = 0; i < kMaxDepth; ++i) {
             Scoped next = core(target);
-            if (!next.node || (next.node->kind != Kind::lvalue && next.node->kind != Kind::rvalue)) break;
-            lvalue = lvalue || next.node->kind == Kind::lvalue;
+            if (!next.node || (next.node->kind != NodeKind::lvalue && next.node->kind != NodeKind::rvalue)) break;
+            lvalue = lvalue || next.node->kind == NodeKind::lvalue;
             target = {next.node->a, next.scope};
         }
         return target;
@@ -213,10 +213,10 @@ class Printer {
     void last_name(const Node *node) {
         for (int i = 0; node && i < kMaxDepth; ++i) {
             switch (node->kind) {
-            case Kind::nested: node = node->b; break;
-            case Kind::template_id:
-            case Kind::abi_tag: node = node->a; break;
-            case Kind::std_name: {
+            case NodeKind::nested: node = node->b; break;
+            case NodeKind::template_id:
+            case NodeKind::abi_tag: node = node->a; break;
+            case NodeKind::std_name: {
                 const std::string_view text = node->text.view();
                 if (text == "string" || text == "istream" || text == "ostream" || text == "iostream") put("basic_");
                 return put(node->text);
@@ -230,11 +230,11 @@ class Printer {
         Level level(*this);
         if (!node || !good_) return; // nothing: an empty pack
         switch (node->kind) {
-        case Kind::name: return put(node->text);
-        case Kind::std_name: return put("std::"), put(node->text);
-        case Kind::nested: return print(node->a), put("::"), print(node->b);
-        case Kind::template_id: return print(node->a), print(node->b);
-        case Kind::template_args: {
+        case NodeKind::name: return put(node->text);
+        case NodeKind::std_name: return put("std::"), put(node->text);
+        case NodeKind::nested: return print(node->a), put("::"), print(node->b);
+        case NodeKind::template_id: return print(node->a), print(node->b);
+        case NodeKind::template_args: {
             unsigned outer = std::exchange(inside_angles_, 1);
             if (last() == '<') put(" "); // operator< <int>
             put("<");
@@ -243,29 +243,29 @@ class Printer {
             inside_angles_ = outer;
             return;
         }
-        case Kind::argument_pack: return list(node);
-        case Kind::template_parameter:
+        case NodeKind::argument_pack: return list(node);
+        case NodeKind::template_parameter:
             if (scope_ && scope_->lambda) return put("auto:"), put_number(node->number + 1);
             return with_argument(node, [&](const Node *found) { left(found); });
-        case Kind::expansion: return expand(node);
-        case Kind::special: return put(node->text), print(node->a);
-        case Kind::construction: return put("construction vtable for "), print(node->a), put("-in-"), print(node->b);
-        case Kind::constructor: return last_name(node->a);
-        case Kind::destructor: return put("~"), last_name(node->a);
-        case Kind::conversion: return put("operator "), print(node->a);
-        case Kind::abi_tag: return print(node->a), put("[abi:"), put(node->text), put("]");
-        case Kind::lambda: {
+        case NodeKind::expansion: return expand(node);
+        case NodeKind::special: return put(node->text), print(node->a);
+        case NodeKind::construction: return put("construction vtable for "), print(node->a), put("-in-"), print(node->b);
+        case NodeKind::constructor: return last_name(node->a);
+        case NodeKind::destructor: return put("~"), last_name(node->a);
+        case NodeKind::conversion: return put("operator "), print(node->a);
+        case NodeKind::abi_tag: return print(node->a), put("[abi:"), put(node->text), put("]");
+        case NodeKind::lambda: {
             Scope scope{nullptr, scope_, true};
             const Scope *outer = std::exchange(scope_, &scope);
             put("{lambda("), list(node), put(")#"), put_number(node->number), put("}");
             scope_ = outer;
             return;
         }
-        case Kind::default_argument: return put("{default arg#"), put_number(node->number), put("}");
-        case Kind::unnamed: return put("{unnamed type#"), put_number(node->number), put("}");
-        case Kind::structured_binding: return put("["), list(node), put("]");
+        case NodeKind::default_argument: return put("{default arg#"), put_number(node->number), put("}");
+        case NodeKind::unnamed: return put("{unnamed type#"), put_number(node->number), put("}");
+        case NodeKind::structured_binding: return put("["), list(node), put("]");
 
-        case Kind::encoding: {
+        case NodeKind::encoding: {
             Scope scope{node->scope, scope_};
             const Scope *outer = std::exchange(scope_, &scope);
             if (node->a) {
@@ -276,10 +276,10 @@ class Printer {
             scope_ = outer;
             return;
         }
-        case Kind::function: return left(node->a), put(" ");
-        case Kind::pointer: return left_of_pointee(node->a), put("*");
-        case Kind::lvalue:
-        case Kind::rvalue: {
+        case NodeKind::function: return left(node->a), put(" ");
+        case NodeKind::pointer: return left_of_pointee(node->a), put("*");
+        case NodeKind::lvalue:
+        case NodeKind::rvalue: {
             bool lvalue = false;
             Scoped target = collapse(node, lvalue);
             const Scope *here = std::exchange(scope_, target.scope);
@@ -287,22 +287,22 @@ class Printer {
             scope_ = here;
             return put(lvalue ? Text("&") : Text("&&"));
         }
-        case Kind::qualified: return left(node->a), qualifiers(node->qualifiers);
-        case Kind::vendor:
+        case NodeKind::qualified: return left(node->a), qualifiers(node->qualifiers);
+        case NodeKind::vendor:
             print(node->a);
             put(" ");
             put(node->text);
             if (node->b) print(node->b);
             return;
-        case Kind::array: return left(node->a);
-        case Kind::member:
+        case NodeKind::array: return left(node->a);
+        case NodeKind::member:
             left(node->b);
             put(is_function(node->b) || is_array(node->b) ? Text("(") : Text(" "));
             print(node->a);
             return put("::*");
-        case Kind::suffixed: return left(node->a), put(node->text);
-        case Kind::prefixed: return put(node->text), print(node->a);
-        case Kind::vector:
+        case NodeKind::suffixed: return left(node->a), put(node->text);
+        case NodeKind::prefixed: return put(node->text), print(node->a);
+        case NodeKind::vector:
             print(node->a);
             put(" vector[");
             if (node->b) print(node->b);
@@ -315,8 +315,8 @@ class Printer {
         Level level(*this);
         if (!node || !good_) return;
         switch (node->kind) {
-        case Kind::template_parameter: return with_argument(node, [&](const Node *found) { right(found); });
-        case Kind::encoding: {
+        case NodeKind::template_parameter: return with_argument(node, [&](const Node *found) { right(found); });
+        case NodeKind::encoding: {
             Scope scope{node->scope, scope_};
             const Scope *outer = std::exchange(scope_, &scope);
             parameters(node);
@@ -326,15 +326,15 @@ class Printer {
             scope_ = outer;
             return;
         }
-        case Kind::function:
+        case NodeKind::function:
             parameters(node);
             right(node->a);
             function_qualifiers(node);
             if (node->b) put(" "), print(node->b);
             return;
-        case Kind::pointer: return right_of_pointee(node->a);
-        case Kind::lvalue:
-        case Kind::rvalue: {
+        case NodeKind::pointer: return right_of_pointee(node->a);
+        case NodeKind::lvalue:
+        case NodeKind::rvalue: {
             bool lvalue = false;
             Scoped target = collapse(node, lvalue);
             const Scope *here = std::exchange(scope_, target.scope);
@@ -342,15 +342,15 @@ class Printer {
             scope_ = here;
             return;
         }
-        case Kind::qualified:
-        case Kind::suffixed: return right(node->a);
-        case Kind::array:
+        case NodeKind::qualified:
+        case NodeKind::suffixed: return right(node->a);
+        case NodeKind::array:
             if (last() != ']') put(" ");
             put("[");
             if (node->b) print(node->b);
             put("]");
             return right(node->a);
-        case Kind::member:
+        case NodeKind::member:
             if (is_function(node->b) || is_array(node->b)) put(")");
             return right(node->b);
         default: return;
@@ -366,7 +366,7 @@ class Printer {
 
     void expression(const Node *node) {
         switch (node->kind) {
-        case Kind::binary: {
+        case NodeKind::binary: {
             const std::string_view op = node->text.view();
             bool greater = inside_angles_ && (op == ">" || op == ">>");
             if (greater) put("(");
@@ -380,28 +380,28 @@ class Printer {
             if (greater) put(")");
             return;
         }
-        case Kind::unary: return put(node->text), print_as(node->a, node->precedence);
-        case Kind::postfix: return print_as(node->a, node->precedence, true), put(node->text);
-        case Kind::call: return print_as(node->a, kPostfix), parameters(node);
-        case Kind::braces:
+        case NodeKind::unary: return put(node->text), print_as(node->a, node->precedence);
+        case NodeKind::postfix: return print_as(node->a, node->precedence, true), put(node->text);
+        case NodeKind::call: return print_as(node->a, kPostfix), parameters(node);
+        case NodeKind::braces:
             if (node->a) print(node->a);
             return put("{"), list(node), put("}");
-        case Kind::named_cast: return put(node->text), put("<"), print(node->a), put(">("), print(node->b), put(")");
-        case Kind::c_cast: return put("("), print(node->a), put(")"), parameters(node);
-        case Kind::enclosed: return put(node->text), print(node->a), put(")");
-        case Kind::conditional:
+        case NodeKind::named_cast: return put(node->text), put("<"), print(node->a), put(">("), print(node->b), put(")");
+        case NodeKind::c_cast: return put("("), print(node->a), put(")"), parameters(node);
+        case NodeKind::enclosed: return put(node->text), print(node->a), put(")");
+        case NodeKind::conditional:
             return print_as(node->a, kConditional, true), put(" ? "), print(node->b), put(" : "), print_as(node->c, kAssign);
-        case Kind::subscript: return print_as(node->a, kPostfix), put("["), print(node->b), put("]");
-        case Kind::literal: return put("("), print(node->a), put(")"), print(node->b);
-        case Kind::parameter: return put("{parm#"), put_number(node->number), put("}");
-        case Kind::list_in: return put(node->text), list(node), put(")");
-        case Kind::fold:
+        case NodeKind::subscript: return print_as(node->a, kPostfix), put("["), print(node->b), put("]");
+        case NodeKind::literal: return put("("), print(node->a), put(")"), print(node->b);
+        case NodeKind::parameter: return put("{parm#"), put_number(node->number), put("}");
+        case NodeKind::list_in: return put(node->text), list(node), put(")");
+        case NodeKind::fold:
             put("(");
             if (node->a) print_as(node->a, kCast), put(" "), put(node->text), put(" ");
             put("...");
             if (node->b) put(" "), put(node->text), put(" "), print_as(node->b, kCast);
             return put(")");
-        case Kind::create:
+        case NodeKind::create:
             if (node->number & 1) put("::");
             put(node->number & 2 ? Text("new[]") : Text("new"));
             if (node->list && !node->list->empty()) put("("), list(node), put(")");

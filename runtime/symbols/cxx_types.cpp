@@ -67,8 +67,8 @@ Node *Parser::builtin_type() {
         if (!number(bits)) return nullptr;
         if (eat('b')) return bits == 16 ? name("std::bfloat16_t") : nullptr;
         std::string_view digits = text_.substr(from + 1, at_ - from - 1);
-        Node *node = make({.kind = Kind::prefixed, .text = "_Float", .a = name(Text(digits))});
-        if (eat('x')) return make({.kind = Kind::suffixed, .text = "x", .a = node});
+        Node *node = make({.kind = NodeKind::prefixed, .text = "_Float", .a = name(Text(digits))});
+        if (eat('x')) return make({.kind = NodeKind::suffixed, .text = "x", .a = node});
         return eat('_') ? node : nullptr;
     }
     if (peek(1) == 'B' || peek(1) == 'U') { // _BitInt(N)
@@ -82,7 +82,7 @@ Node *Parser::builtin_type() {
         else
             bits = expression();
         if (!bits || !eat('_')) return nullptr;
-        return make({.kind = Kind::enclosed, .text = is_signed ? Text("_BitInt(") : Text("unsigned _BitInt("), .a = bits});
+        return make({.kind = NodeKind::enclosed, .text = is_signed ? Text("_BitInt(") : Text("unsigned _BitInt("), .a = bits});
     }
     return nullptr;
 }
@@ -101,11 +101,11 @@ Node *Parser::plain_type() {
         return whole.a ? substitutable(make(whole)) : nullptr;
     };
     switch (peek()) {
-    case 'P': return made_of({.kind = Kind::pointer}, 1);
-    case 'R': return made_of({.kind = Kind::lvalue}, 1);
-    case 'O': return made_of({.kind = Kind::rvalue}, 1);
-    case 'C': return made_of({.kind = Kind::suffixed, .text = " _Complex"}, 1);
-    case 'G': return made_of({.kind = Kind::suffixed, .text = " _Imaginary"}, 1);
+    case 'P': return made_of({.kind = NodeKind::pointer}, 1);
+    case 'R': return made_of({.kind = NodeKind::lvalue}, 1);
+    case 'O': return made_of({.kind = NodeKind::rvalue}, 1);
+    case 'C': return made_of({.kind = NodeKind::suffixed, .text = " _Complex"}, 1);
+    case 'G': return made_of({.kind = NodeKind::suffixed, .text = " _Imaginary"}, 1);
     case 'r':
     case 'V':
     case 'K':
@@ -116,14 +116,14 @@ Node *Parser::plain_type() {
         ++at_;
         Node *of = type();
         Node *what = of ? type() : nullptr;
-        return what ? substitutable(make({.kind = Kind::member, .a = of, .b = what})) : nullptr;
+        return what ? substitutable(make({.kind = NodeKind::member, .a = of, .b = what})) : nullptr;
     }
     case 'u': { // a vendor's own type, or a compiler's trait over others
         ++at_;
         Node *own = source_name();
         if (own && peek() == 'I') {
             Node *args = template_args();
-            own = args ? make({.kind = Kind::template_id, .a = own, .b = args}) : nullptr;
+            own = args ? make({.kind = NodeKind::template_id, .a = own, .b = args}) : nullptr;
         }
         return substitutable(own);
     }
@@ -132,7 +132,7 @@ Node *Parser::plain_type() {
         case 't':
         case 'T': return substitutable(decltype_type());
         case 'v': return substitutable(vector_type());
-        case 'p': return made_of({.kind = Kind::expansion}, 2);
+        case 'p': return made_of({.kind = NodeKind::expansion}, 2);
         case 'o':
         case 'O':
         case 'w':
@@ -145,19 +145,19 @@ Node *Parser::plain_type() {
             if (peek(1) != letter) continue;
             at_ += 2;
             Node *inner = any_name(nullptr);
-            return inner ? substitutable(make({.kind = Kind::prefixed, .text = text, .a = inner})) : nullptr;
+            return inner ? substitutable(make({.kind = NodeKind::prefixed, .text = text, .a = inner})) : nullptr;
         }
         Node *parameter = substitutable(template_parameter());
         if (!parameter || peek() != 'I' || plain_parameter_) return parameter;
         Node *args = template_args();
-        return args ? substitutable(make({.kind = Kind::template_id, .a = parameter, .b = args})) : nullptr;
+        return args ? substitutable(make({.kind = NodeKind::template_id, .a = parameter, .b = args})) : nullptr;
     }
     case 'S':
         if (peek(1) != 't') {
             Node *known = substitution();
-            if (!known || peek() != 'I' || (plain_parameter_ && known->kind == Kind::template_parameter)) return known;
+            if (!known || peek() != 'I' || (plain_parameter_ && known->kind == NodeKind::template_parameter)) return known;
             Node *args = template_args();
-            return args ? substitutable(make({.kind = Kind::template_id, .a = known, .b = args})) : nullptr;
+            return args ? substitutable(make({.kind = NodeKind::template_id, .a = known, .b = args})) : nullptr;
         }
         [[fallthrough]];
     default: return substitutable(any_name(nullptr));
@@ -168,7 +168,7 @@ Node *Parser::qualified_type() {
     if (eat('U')) {
         Node *qualifier = source_name();
         if (!qualifier) return nullptr;
-        Node whole{.kind = Kind::vendor, .text = qualifier->text};
+        Node whole{.kind = NodeKind::vendor, .text = qualifier->text};
         if (peek() == 'I' && !(whole.b = template_args())) return nullptr;
         whole.a = type();
         return whole.a ? make(whole) : nullptr;
@@ -181,11 +181,11 @@ Node *Parser::qualified_type() {
         return node;
     }
     Node *of = type();
-    return of ? make({.kind = Kind::qualified, .qualifiers = set, .a = of}) : nullptr;
+    return of ? make({.kind = NodeKind::qualified, .qualifiers = set, .a = of}) : nullptr;
 }
 
 Node *Parser::function_type() {
-    Node whole{.kind = Kind::function};
+    Node whole{.kind = NodeKind::function};
     if (eat("Do")) {
         whole.b = name("noexcept");
     } else if (eat("DO")) {
@@ -195,7 +195,7 @@ Node *Parser::function_type() {
     } else if (eat("Dw")) {
         std::vector<Node *> thrown;
         if (!until_end(thrown, [&] { return type(); })) return nullptr;
-        whole.b = make({.kind = Kind::list_in, .text = "throw(", .list = arena_.keep(std::move(thrown))});
+        whole.b = make({.kind = NodeKind::list_in, .text = "throw(", .list = arena_.keep(std::move(thrown))});
     }
     eat("Dx"); // transaction-safe
     if (!eat('F')) return nullptr;
@@ -223,7 +223,7 @@ Node *Parser::function_type() {
 
 Node *Parser::array_type() {
     if (!eat('A')) return nullptr;
-    Node whole{.kind = Kind::array};
+    Node whole{.kind = NodeKind::array};
     if (!number_text(whole.b) && peek() != '_' && !(whole.b = expression())) return nullptr;
     if (!eat('_') || !(whole.a = type())) return nullptr;
     return make(whole);
@@ -231,7 +231,7 @@ Node *Parser::array_type() {
 
 Node *Parser::vector_type() {
     if (!eat("Dv")) return nullptr;
-    Node whole{.kind = Kind::vector};
+    Node whole{.kind = NodeKind::vector};
     if (!number_text(whole.b) && (!eat('_') || !(whole.b = expression()))) return nullptr;
     if (!eat('_')) return nullptr;
     whole.a = eat('p') ? name("pixel") : type();
@@ -251,7 +251,7 @@ Node *Parser::template_parameter() {
     bool counted = number(index);
     if (!eat('_')) return nullptr;
     if (counted) ++index;
-    return make({.kind = Kind::template_parameter, .number = index});
+    return make({.kind = NodeKind::template_parameter, .number = index});
 }
 
 Node *Parser::template_args() {
@@ -269,7 +269,7 @@ Node *Parser::template_args() {
         if (!arg) return nullptr;
         args.push_back(arg);
     }
-    return make({.kind = Kind::template_args, .list = arena_.keep(std::move(args))});
+    return make({.kind = NodeKind::template_args, .list = arena_.keep(std::move(args))});
 }
 
 // What a parameter was declared as, where its argument alone doesn't say (C++20): Ty a type, Tn a value of a type, Tt a template,
@@ -309,7 +309,7 @@ Node *Parser::template_argument() {
         ++at_;
         std::vector<Node *> args;
         if (!until_end(args, [&] { return template_argument(); })) return nullptr;
-        return make({.kind = Kind::argument_pack, .list = arena_.keep(std::move(args))});
+        return make({.kind = NodeKind::argument_pack, .list = arena_.keep(std::move(args))});
     }
     case 'L':
         if (peek(1) != 'Z') return primary_expression();
