@@ -193,14 +193,14 @@ template <> struct Number<float, false> { static constexpr int kind = RAWBPF_USD
 template <> struct Number<double, false> { static constexpr int kind = RAWBPF_USDT_FLOAT_; };
 template <> struct Number<decltype(nullptr), false> { static constexpr int kind = RAWBPF_USDT_POINTER_; };
 template <class T> struct Number<T *, false> { static constexpr int kind = RAWBPF_USDT_POINTER_; };
-template <class T> struct Kind {
+template <class T> struct ArgumentKind {
     static_assert(sizeof(T) <= 8, "an argument of a USDT probe has 8 bytes at most: a number, an enumerator or a pointer");
     static constexpr int value = int(sizeof(T)) | Number<T>::kind;
 };
 } // namespace rawbpf_usdt
 }
 #define RAWBPF_USDT_AUTO_ auto
-#define RAWBPF_USDT_KIND_(x) (::rawbpf_usdt::Kind<decltype(x)>::value)
+#define RAWBPF_USDT_KIND_(x) (::rawbpf_usdt::ArgumentKind<decltype(x)>::value)
 #define RAWBPF_USDT_FITS_(i, x)
 #else
 #define RAWBPF_USDT_AUTO_ __extension__ __auto_type
