@@ -11,7 +11,7 @@
 
 namespace lab {
 
-enum Kind : uint32_t { kCall = 0, kReturn = 1 };
+enum EventKind : uint32_t { kCall = 0, kReturn = 1 };
 
 struct Event {
     uint64_t time;     ///< CLOCK_MONOTONIC, ns: since the machine was started, not since 1970
@@ -19,7 +19,7 @@ struct Event {
     uint64_t args[6];  ///< of a return: args[0] is what the function returned
     char comm[16];     ///< the thread's name
     uint32_t function; ///< which of the traced functions
-    uint32_t kind;     ///< Kind
+    uint32_t kind;     ///< EventKind
 };
 static_assert(sizeof(Event) == 88);
 
