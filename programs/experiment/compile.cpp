@@ -46,7 +46,7 @@ Compiler::Compiler(const Experiment &experiment, Unit assembly, const Surroundin
     : experiment_(experiment), assembly_(std::move(assembly)), surroundings_(surroundings), mistakes_(mistakes),
       builder_(experiment.name, experiment.license) {}
 
-const std::string &Compiler::source_line(Place at) const {
+const std::string &Compiler::source_line(TextPlace at) const {
     static const std::string kNothing;
     return at.line != 0 && at.line <= experiment_.lines.size() ? experiment_.lines[at.line - 1] : kNothing;
 }
@@ -179,7 +179,7 @@ Compiled Compiler::run() {
             // "on_exec: the stack has 512 bytes ...": the program's name leads to its line.
             const std::string program = problem.message.substr(0, problem.message.find(':'));
             const auto at = program_places_.find(program);
-            (void)fail(at == program_places_.end() ? Place{} : at->second, problem.message);
+            (void)fail(at == program_places_.end() ? TextPlace{} : at->second, problem.message);
         }
         return std::move(out_);
     }

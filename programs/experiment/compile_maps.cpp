@@ -115,7 +115,7 @@ void ProbeCode::count_full() {
     });
 }
 
-bool ProbeCode::upsert(UsedMap &map, Slot key, Place at) {
+bool ProbeCode::upsert(UsedMap &map, Slot key, TextPlace at) {
     if (map.value_size > 64)
         return fail(at, format("a value of {} has {} bytes, which is more than a probe writes", map.name, map.value_size));
     const Label found = f_.label("found");
@@ -385,7 +385,7 @@ bool ProbeCode::assign_aggregate(const Statement &statement, const Expr &call) {
 
 // ---- making them -----------------------------------------------------------------------------------------------------------
 
-bool Compiler::make_map(UsedMap &map, Place at) {
+bool Compiler::make_map(UsedMap &map, TextPlace at) {
     if (map.ref) return true;
     constexpr uint32_t kHash = 1, kArray = 2, kCpuHash = 5, kCpuArray = 6, kEntries = 10240;
     for (const MapDef &def : assembly_.maps)

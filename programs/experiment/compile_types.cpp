@@ -133,7 +133,7 @@ bool ProbeCode::resolve(const Expr &e, trace::Value &out, const trace::ProbeSite
     // "message", the line, and a caret below it
     const std::string &text = found.error().context;
     const size_t end = text.find('\n'), last = text.rfind('\n');
-    Place at = e.at;
+    TextPlace at = e.at;
     if (last != std::string::npos && text.ends_with('^') && text.size() - last >= 4)
         at.column = static_cast<uint32_t>(text.size() - last - 3);
     return fail(at, text.substr(0, end), found.error().hint);

@@ -21,7 +21,7 @@ void ProbeCode::extend(uint32_t size, bool is_signed) {
         f_.rsh(r0, runtime(bits));
 }
 
-bool ProbeCode::argument(const trace::Value &value, Place at) {
+bool ProbeCode::argument(const trace::Value &value, TextPlace at) {
     const trace::Type *type = nullptr;
     const std::vector<trace::Parameter> &parameters = site_.signature.parameters;
     if (value.from == trace::Value::From::result) {

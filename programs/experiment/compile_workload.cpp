@@ -20,7 +20,7 @@ constexpr uint32_t kMostRoots = 1024, kMostThreads = 65536;
 
 } // namespace
 
-bool Compiler::follow_workload(Place at) {
+bool Compiler::follow_workload(TextPlace at) {
     if (workload_) return true;
     if (!surroundings_.forks) return fail(at, "nothing follows what a workload starts here");
     Result<Forks> forks = surroundings_.forks();
@@ -62,7 +62,7 @@ void Compiler::add_followers() {
         [this](Code &f, const Slot &thread, const Label &out) { is_workload(f, thread, f.stack<uint32_t>("process"), out); });
 }
 
-bool ProbeCode::in_workload(Place at) {
+bool ProbeCode::in_workload(TextPlace at) {
     if (!all_.follow_workload(at)) return false;
     const Space thread(*this, 8), process(*this, 8);
     const Label no = f_.label("not_workload");

@@ -53,13 +53,13 @@ struct UsedMap {
     uint32_t key_size = 0, value_size = 0;
     Typed value;
     MapView view;
-    Place first;
+    TextPlace first;
 };
 
 struct UsedEvent {
     EventView view;
     std::vector<Typed> fields;
-    Place first;
+    TextPlace first;
 };
 
 /// All programs of an experiment together.
@@ -68,22 +68,22 @@ class Compiler {
     Compiler(const Experiment &experiment, Unit assembly, const Surroundings &surroundings, Mistakes &mistakes);
     [[nodiscard]] Compiled run();
 
-    bool fail(Place at, std::string message, std::string hint = {}) {
+    bool fail(TextPlace at, std::string message, std::string hint = {}) {
         mistakes_.add(experiment_.lines, at, std::move(message), std::move(hint));
         return false;
     }
     [[nodiscard]] const Surroundings &surroundings() const { return surroundings_; }
-    [[nodiscard]] const std::string &source_line(Place at) const;
+    [[nodiscard]] const std::string &source_line(TextPlace at) const;
     [[nodiscard]] Builder &builder() { return builder_; }
     [[nodiscard]] UsedMap &map_named(const std::string &name);
     /// The map, made where it is used first.
-    [[nodiscard]] bool make_map(UsedMap &map, Place at);
+    [[nodiscard]] bool make_map(UsedMap &map, TextPlace at);
     [[nodiscard]] MapRef lost();
     [[nodiscard]] MapRef ring();
     [[nodiscard]] UsedEvent *event(const Statement &statement, const std::vector<Typed> &fields);
 
     // compile_workload.cpp
-    bool follow_workload(Place at); ///< from now on there is something that is_workload() can ask
+    bool follow_workload(TextPlace at); ///< from now on there is something that is_workload() can ask
     void find_root(Code &f, Slot process, Label none);
     void is_workload(Code &f, Slot thread, Slot process, Label out);
     void add_followers();
@@ -112,7 +112,7 @@ class Compiler {
     std::optional<Workload> workload_;
     std::vector<StructDef> types_;
     std::map<std::string, int> names_;
-    std::map<std::string, Place> program_places_; ///< of the built programs, for what the builder complains about
+    std::map<std::string, TextPlace> program_places_; ///< of the built programs, for what the builder complains about
 };
 
 /// One program.
@@ -141,7 +141,9 @@ class ProbeCode {
         Typed type;
     };
 
-    bool fail(Place at, std::string message, std::string hint = {}) { return all_.fail(at, std::move(message), std::move(hint)); }
+    bool fail(TextPlace at, std::string message, std::string hint = {}) {
+        return all_.fail(at, std::move(message), std::move(hint));
+    }
 
     // compile_statements.cpp
     void find_locals(const std::vector<Statement> &body, std::vector<std::string> &out) const;
@@ -157,7 +159,7 @@ class ProbeCode {
     bool remove(const Statement &statement);
     bool use_map(const Expr &element, UsedMap *&map);
     bool make_key(const Expr &element, UsedMap &map, Slot key);
-    bool upsert(UsedMap &map, Slot key, Place at); ///< r0: the value's address; jumps to `full_` where there is no room
+    bool upsert(UsedMap &map, Slot key, TextPlace at); ///< r0: the value's address; jumps to `full_` where there is no room
     void count_full();
     bool load_element(const Expr &element); ///< r0 = the number, 0 where there is none
     bool bucket_log2(Slot value, bool is_signed);
@@ -182,11 +184,11 @@ class ProbeCode {
     bool compare(const Expr &e, Label to, bool when);
     bool operate(const Expr &e);
     bool call(const Expr &e);
-    bool argument(const trace::Value &value, Place at); ///< r0 = what the register or the record has
-    bool follow(const trace::Value &value);             ///< r0 = what its pointers lead to
+    bool argument(const trace::Value &value, TextPlace at); ///< r0 = what the register or the record has
+    bool follow(const trace::Value &value);                 ///< r0 = what its pointers lead to
     void extend(uint32_t size, bool is_signed);
-    void one_unless(Label no);  ///< r0 = 1, or 0 for what jumps to `no`, which is bound here
-    bool in_workload(Place at); ///< r0 = 0 or 1 (compile_workload.cpp)
+    void one_unless(Label no);      ///< r0 = 1, or 0 for what jumps to `no`, which is bound here
+    bool in_workload(TextPlace at); ///< r0 = 0 or 1 (compile_workload.cpp)
 
     // compile_texts.cpp
     bool text_into(const Expr &e, const Typed &type, Mem to);

@@ -236,7 +236,7 @@ class Check {
     }
 
   private:
-    void fail(Place at, std::string message, std::string hint = {}) {
+    void fail(TextPlace at, std::string message, std::string hint = {}) {
         mistakes_.add(lines_, at, std::move(message), std::move(hint));
     }
     const MapView *find(std::string_view name) const {

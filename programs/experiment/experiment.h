@@ -17,7 +17,7 @@
 namespace rawbpf::inline v0::experiment {
 
 /// Where something stands in the text; both count from 1, 0: nowhere.
-struct Place {
+struct TextPlace {
     uint32_t line = 0, column = 0;
 };
 
@@ -26,7 +26,7 @@ struct Expr {
     enum class Kind : uint8_t { number, text, name, map, call, unary, binary };
     Kind kind = Kind::number;
     trace::Operator op = trace::Operator::add; ///< of unary and binary ones
-    Place at;
+    TextPlace at;
     uint64_t number = 0;            ///< durations in nanoseconds
     std::string text;               ///< a text without its quotes; the name of a name, a map, a function
     std::vector<trace::Step> steps; ///< `->member`, `[n]` behind a name, a call or an element
@@ -38,7 +38,7 @@ struct Expr {
 struct Statement {
     enum class Kind : uint8_t { assign, remove, local, branch, emit, leave };
     Kind kind = Kind::leave;
-    Place at;
+    TextPlace at;
     Expr target;           ///< assign, remove: the map's element
     std::string op;        ///< assign: "=", "+=", "-=", "|="
     std::string name;      ///< local: of the variable; emit: of the event
@@ -56,9 +56,9 @@ struct Statement {
 struct Probe {
     struct Name {
         std::string text; ///< "tracepoint:sched:sched_switch"
-        Place at;
+        TextPlace at;
     };
-    Place at;
+    TextPlace at;
     std::vector<std::vector<Name>> names; ///< each is a list of alternatives: the first that this kernel has
     std::optional<Expr> condition;
     std::vector<Statement> body;
@@ -70,21 +70,21 @@ struct Piece {
     bool has_value = false;
     std::string field; ///< of an event
     Expr value;        ///< of a message
-    Place at;
+    TextPlace at;
     uint32_t width = 0;
     bool right = false; ///< numbers stand at the right of their column
 };
 
 /// `format EVENT "..."`, `format RING as STRUCT "..."`
 struct Format {
-    Place at;
+    TextPlace at;
     std::string event, ring; ///< ring: empty for events that probes emit
     std::vector<Piece> pieces;
 };
 
 /// `object FILE`, `c FILE`, `c { ... }`
 struct Source {
-    Place at;
+    TextPlace at;
     bool is_c = false;
     std::string path; ///< empty: `text`
     std::string text; ///< as many lines in front as in the experiment, so that the compiler names the right one
@@ -92,7 +92,7 @@ struct Source {
 
 /// `attach PROGRAM PROBE`: where a program goes whose section doesn't say it, or not there.
 struct Attach {
-    Place at;
+    TextPlace at;
     std::string program;
     std::string way;    ///< "section", "interface", "cgroup", "netns", "every", "nowhere"
     std::string target; ///< a section, an interface, a path, a frequency
@@ -120,7 +120,7 @@ struct Step {
         every,
     };
     Kind kind = Kind::wait;
-    Place at;
+    TextPlace at;
     std::string source;               ///< the line, as it stands there
     std::vector<std::string> command; ///< workload; trigger: what follows FILE:FUNCTION
     std::string name;                 ///< of a map, a variable, a number, a program; trigger: the file
@@ -137,7 +137,7 @@ struct Step {
 
 /// `param NAME = VALUE # help`
 struct Param {
-    Place at;
+    TextPlace at;
     std::string name, value, help;
 };
 
@@ -166,7 +166,7 @@ class Mistakes {
   public:
     Mistakes() = default;
     explicit Mistakes(std::string file) : file_(std::move(file)) {}
-    void add(const std::vector<std::string> &lines, Place at, std::string message, std::string hint = {});
+    void add(const std::vector<std::string> &lines, TextPlace at, std::string message, std::string hint = {});
     void add(Complaint complaint);
     [[nodiscard]] bool any() const { return !complaints_.empty(); }
     [[nodiscard]] size_t count() const { return complaints_.size(); }

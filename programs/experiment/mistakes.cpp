@@ -12,7 +12,7 @@ constexpr size_t kMostComplaints = 20;
 void Mistakes::add(Complaint complaint) {
     if (complaints_.size() < kMostComplaints) complaints_.push_back(std::move(complaint));
 }
-void Mistakes::add(const std::vector<std::string> &lines, Place at, std::string message, std::string hint) {
+void Mistakes::add(const std::vector<std::string> &lines, TextPlace at, std::string message, std::string hint) {
     Complaint complaint;
     complaint.at = {static_cast<int>(at.line), static_cast<int>(at.column), std::move(message), file_};
     if (at.line != 0 && at.line <= lines.size()) complaint.line = lines[at.line - 1];

@@ -57,7 +57,7 @@ constexpr WordRow kWords[] = {
 };
 } // namespace
 
-void Parser::unknown_word(std::string_view word, Place at, bool in_block) {
+void Parser::unknown_word(std::string_view word, TextPlace at, bool in_block) {
     Nearest near(word);
     if (!in_block)
         for (const WordRow &row : kWords) near.offer(row.word);
@@ -93,7 +93,7 @@ Parsed Parser::run() {
 }
 
 void Parser::line() {
-    const Place at = here();
+    const TextPlace at = here();
     if (peek() == '.') {
         (void)assembler_line();
         return;
@@ -130,7 +130,7 @@ void Parser::line() {
 
 // `.struct`, `.rodata` and so on stand for themselves; a struct goes on to its `.end`.
 bool Parser::assembler_line() {
-    const Place at = here();
+    const TextPlace at = here();
     const std::string_view directive = first_word(std::string_view(now()).substr(column_ + 1));
     if (directive == "program" || directive == "function")
         return fail(at, format("`.{}` stands in a block: asm {{", directive), "the block ends with a line that has only a `}`");
@@ -160,7 +160,7 @@ bool Parser::map_line() {
 
 // Up to the line that has only a `}` (of C: the one that belongs to the `{`); what is between stands where it stood.
 bool Parser::raw_block(std::string &text) {
-    const Place at = here();
+    const TextPlace at = here();
     if (!need("{") || !need_line_end()) return false;
     const bool assembly = &text == &assembly_[line_];
     CBraces braces;
@@ -210,7 +210,7 @@ bool Parser::attach_line() {
     attach.program = word();
     if (attach.program.empty()) return fail_expected("a program: attach PROGRAM PROBE");
     skip_blanks();
-    const Place at = here();
+    const TextPlace at = here();
     const std::string_view how = word();
     if (how.empty())
         return fail_expected("a place: a probe, `interface NAME`, `cgroup DIR`, `netns FILE`, `every N`, or `nowhere`");

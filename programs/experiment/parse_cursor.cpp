@@ -97,7 +97,7 @@ std::string Parser::found() {
     while (end < line.size() && in_name(line[end])) ++end;
     return format("`{}`", line.substr(0, std::max<size_t>(std::min<size_t>(end, 40), 1)));
 }
-bool Parser::fail(Place at, std::string message, std::string hint) {
+bool Parser::fail(TextPlace at, std::string message, std::string hint) {
     out_.mistakes.add(out_.experiment.lines, at, std::move(message), std::move(hint));
     return false;
 }
@@ -105,7 +105,7 @@ bool Parser::fail_expected(std::string_view what, std::string hint) {
     std::string message = format("expected {}, found {}", what, found());
     return fail(here(), std::move(message), std::move(hint));
 }
-bool Parser::count_part(Place at) {
+bool Parser::count_part(TextPlace at) {
     if (++parts_ <= kMostParts) return true;
     if (parts_ == kMostParts + 1) fail(at, format("an experiment has at most {} values and statements", kMostParts));
     return false;
@@ -117,7 +117,7 @@ bool Parser::number(uint64_t &out, std::string_view what) {
 }
 bool Parser::duration(double &seconds, std::string_view what) {
     skip_blanks();
-    const Place at = here();
+    const TextPlace at = here();
     const std::string_view text = word();
     const Result<double> value = parse_seconds(text);
     if (!value || !(*value > 0) || *value > kMostSeconds)
@@ -128,7 +128,7 @@ bool Parser::duration(double &seconds, std::string_view what) {
 bool Parser::quoted(std::string &out) {
     skip_blanks();
     if (peek() != '"') return fail_expected("a text in quotes");
-    const Place begin = here();
+    const TextPlace begin = here();
     ++column_;
     while (peek() != '"') {
         if (column_ >= now().size()) return fail(begin, "this text is never closed");

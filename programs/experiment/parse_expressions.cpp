@@ -63,7 +63,7 @@ bool Parser::primary(Expr &out, int depth) {
     if (!count_part(out.at)) return false;
     const char c = peek();
     if (c == '(') {
-        const Place open = here();
+        const TextPlace open = here();
         ++column_;
         ++inside_;
         const bool good = binary(out, 1, depth + 1);
@@ -175,7 +175,7 @@ bool Parser::steps(Expr &out, int depth) {
 }
 
 bool Parser::number_literal(uint64_t &out) {
-    const Place at = here();
+    const TextPlace at = here();
     const std::string &line = now();
     const char *begin = line.data() + column_, *end = line.data() + line.size();
     const bool hex = end - begin > 2 && begin[0] == '0' && (begin[1] == 'x' || begin[1] == 'X');
@@ -203,7 +203,7 @@ bool Parser::number_literal(uint64_t &out) {
 }
 
 bool Parser::character(uint64_t &out) {
-    const Place at = here();
+    const TextPlace at = here();
     ++column_;
     char c = peek();
     if (c == '\\') {

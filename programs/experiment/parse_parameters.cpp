@@ -75,7 +75,7 @@ void Parser::expand(std::string_view text, const std::vector<Setting> &settings)
 void Parser::read_param(std::string_view line, uint32_t number, const std::vector<Setting> &settings) {
     Param param;
     size_t at = line.find("param") + 5;
-    const auto column = [&] { return Place{number, static_cast<uint32_t>(at) + 1}; };
+    const auto column = [&] { return TextPlace{number, static_cast<uint32_t>(at) + 1}; };
     const size_t comment = comment_of(line);
     if (comment < line.size()) param.help = trimmed(line.substr(comment + 1));
     line = line.substr(0, comment);
@@ -119,7 +119,7 @@ std::string Parser::expand_line(std::string_view line, uint32_t number) {
             out += line[i];
             continue;
         }
-        const Place at{number, static_cast<uint32_t>(i) + 1};
+        const TextPlace at{number, static_cast<uint32_t>(i) + 1};
         if (i + 1 < line.size() && line[i + 1] == '$') {
             out += '$';
             ++i;

@@ -11,7 +11,7 @@
 
 namespace rawbpf::inline v0::experiment {
 
-bool Parser::probe(Place at) {
+bool Parser::probe(TextPlace at) {
     Probe probe;
     probe.at = at;
     std::vector<Probe::Name> alternatives;
@@ -77,7 +77,7 @@ bool Parser::block(std::vector<Statement> &out, int depth) {
     skip_lines();
     if (at_text_end())
         return fail({static_cast<uint32_t>(out_.experiment.lines.size()), 1}, "expected `{`, found the end of the text");
-    const Place open = here();
+    const TextPlace open = here();
     if (!need("{")) return false;
     for (;;) {
         skip_lines();
@@ -174,7 +174,7 @@ bool Parser::emit(Statement &out) {
     if (out.name.empty()) return fail_expected("an event's name: emit NAME FIELD, FIELD = VALUE, ...");
     for (;;) {
         skip_blanks();
-        const Place at = here();
+        const TextPlace at = here();
         Statement::Field field;
         field.name = name();
         if (field.name.empty()) return fail_expected("a field: emit NAME FIELD, FIELD = VALUE, ...");

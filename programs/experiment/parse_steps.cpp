@@ -38,7 +38,7 @@ void Parser::offer_steps(Nearest &near) const {
     for (const StepRow &row : kSteps) near.offer(row.word);
 }
 
-bool Parser::step(std::string_view word, Place at, std::vector<Step> &out, int depth) {
+bool Parser::step(std::string_view word, TextPlace at, std::vector<Step> &out, int depth) {
     Step step;
     step.at = at;
     step.source = now();
@@ -48,7 +48,7 @@ bool Parser::step(std::string_view word, Place at, std::vector<Step> &out, int d
     if (!count_part(at)) return false;
     switch (step.kind) {
     case Kind::workload: {
-        const Place command = (skip_blanks(), here());
+        const TextPlace command = (skip_blanks(), here());
         if (!split_command(rest(), step.command)) return fail(command, "a text of this command is never closed");
         if (step.command.empty())
             return fail(command, "expected a command: workload COMMAND [ARGUMENT]...", "with a shell: workload sh -c '...'");
@@ -79,7 +79,7 @@ bool Parser::step(std::string_view word, Place at, std::vector<Step> &out, int d
         if (!set_step(step)) return false;
         break;
     case Kind::trigger: {
-        const Place target = (skip_blanks(), here());
+        const TextPlace target = (skip_blanks(), here());
         const std::string_view text = this->word();
         const size_t colon = text.rfind(':');
         if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size())
@@ -146,7 +146,7 @@ bool Parser::print_step(Step &step) {
     if (step.name.empty()) return fail_expected("a map, or a text: print MAP, print \"...\"");
     if (eat_word("as")) {
         skip_blanks();
-        const Place at = here();
+        const TextPlace at = here();
         const std::string_view style = name();
         struct Row {
             std::string_view word;
@@ -169,11 +169,11 @@ bool Parser::print_step(Step &step) {
 }
 
 bool Parser::every_step(Step &step, int depth) {
-    const Place at = here();
+    const TextPlace at = here();
     if (depth > 4) return fail(at, "blocks are nested too deep");
     if (!duration(step.seconds, "a time")) return false;
     if (eat_word("times") && !number(step.count, "how many times")) return false;
-    const Place open = (skip_blanks(), here());
+    const TextPlace open = (skip_blanks(), here());
     if (!need("{")) return false;
     for (;;) {
         while (!at_text_end() && (at_line_end() || eat(";"))) {
@@ -181,7 +181,7 @@ bool Parser::every_step(Step &step, int depth) {
         }
         if (at_text_end()) return fail(open, "this block is never closed");
         if (eat("}")) return true;
-        const Place begin = here();
+        const TextPlace begin = here();
         const std::string_view word = name();
         const uint32_t before = line_;
         bool good = true;
@@ -200,7 +200,7 @@ bool Parser::every_step(Step &step, int depth) {
 
 bool Parser::set_step(Step &step) {
     skip_blanks();
-    const Place at = here();
+    const TextPlace at = here();
     (void)eat("@");
     step.name = name();
     if (step.name.empty()) return fail_expected("a variable or an element of a map: set NAME = VALUE, set MAP[KEY] = VALUE");
@@ -255,7 +255,7 @@ bool Parser::expect_step(Step &step) {
 bool Parser::pieces(std::vector<Piece> &out, bool fields) {
     skip_blanks();
     if (peek() != '"') return fail_expected("a text in quotes");
-    const Place begin = here();
+    const TextPlace begin = here();
     ++column_;
     Piece piece;
     for (;;) {

@@ -40,10 +40,10 @@ class Parser {
     bool attach_line();
     bool license_line();
     bool format_line();
-    void unknown_word(std::string_view word, Place at, bool in_block);
+    void unknown_word(std::string_view word, TextPlace at, bool in_block);
 
     // parse_cursor.cpp: a place in one line; a block goes on in the next
-    [[nodiscard]] Place here() const { return {line_ + 1, static_cast<uint32_t>(column_) + 1}; }
+    [[nodiscard]] TextPlace here() const { return {line_ + 1, static_cast<uint32_t>(column_) + 1}; }
     [[nodiscard]] const std::string &now() const;
     [[nodiscard]] char peek(size_t ahead = 0) const;
     void skip_blanks();
@@ -63,13 +63,13 @@ class Parser {
     bool duration(double &seconds, std::string_view what);
     bool number(uint64_t &out, std::string_view what);
     [[nodiscard]] std::string found();
-    bool fail(Place at, std::string message, std::string hint = {});
+    bool fail(TextPlace at, std::string message, std::string hint = {});
     bool fail_expected(std::string_view what, std::string hint = {});
-    bool count_part(Place at);
+    bool count_part(TextPlace at);
 
     // parse_steps.cpp
     [[nodiscard]] static bool is_step(std::string_view word);
-    bool step(std::string_view word, Place at, std::vector<Step> &out, int depth);
+    bool step(std::string_view word, TextPlace at, std::vector<Step> &out, int depth);
     bool print_step(Step &step);
     bool every_step(Step &step, int depth);
     bool set_step(Step &step);
@@ -80,7 +80,7 @@ class Parser {
     void offer_steps(class Nearest &near) const;
 
     // parse_probes.cpp
-    bool probe(Place at);
+    bool probe(TextPlace at);
     bool block(std::vector<Statement> &out, int depth);
     bool statement(std::vector<Statement> &out, int depth);
     bool emit(Statement &out);

@@ -83,7 +83,7 @@ class Planner {
     }
 
   private:
-    void fail_at(Place at, std::string message, std::string hint = {}) {
+    void fail_at(TextPlace at, std::string message, std::string hint = {}) {
         mistakes_.add(e_.lines, at, std::move(message), std::move(hint));
     }
 
@@ -184,7 +184,7 @@ class Planner {
         for (const Plan::MapPlace &each : plan.maps) known_.maps.push_back(&each.view);
         for (const Step &step : e_.steps) check(step);
     }
-    void program(Place at, const std::string &name) {
+    void program(TextPlace at, const std::string &name) {
         if (plan.find_program(name)) return;
         Nearest near(name);
         std::string all;
@@ -203,7 +203,7 @@ class Planner {
             near.offer(each.view.map);
             append(all, "{}{}", all.empty() ? "there are " : ", ", each.view.map);
         }
-        Place at = step.at;
+        TextPlace at = step.at;
         if (const size_t found = e_.lines[at.line - 1].find(step.name, at.column + 4); found != std::string::npos)
             at.column = static_cast<uint32_t>(found) + 1;
         fail_at(at, format("there is no map {}", step.name), near.hint().empty() ? all : near.hint());

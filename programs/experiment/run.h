@@ -39,7 +39,7 @@ struct RunSettings {
 
 /// An expectation that didn't hold.
 struct Failure {
-    Place at;                                          ///< of the step
+    TextPlace at;                                      ///< of the step
     std::string source;                                ///< the line, as it stands there
     std::string found;                                 ///< why, in words, where no values tell it
     std::vector<std::pair<std::string, Number>> parts; ///< the values in it: "counts[0]", 998
