@@ -62,7 +62,7 @@ std::vector<usdt::Argument> keep_arguments(const usdt::Binary &binary, const usd
         const std::string_view name = out[i].location.base.name;
         out[i].location.base = probe.arguments[i].location.base;
         out[i].location.base.name = name;
-        out[i].location.place = probe.arguments[i].location.place;
+        out[i].location.kind = probe.arguments[i].location.kind;
         out[i].problem = probe.arguments[i].problem;
     }
     owner = text;

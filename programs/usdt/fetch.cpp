@@ -88,28 +88,30 @@ void read_waiting(Code &code, WritableReg dst, const Argument &argument) {
 
 } // namespace
 
-bool is_in_memory(const Argument &argument) { return argument.problem.empty() && argument.location.place == Place::in_memory; }
+bool is_in_memory(const Argument &argument) {
+    return argument.problem.empty() && argument.location.kind == OperandKind::in_memory;
+}
 
 void emit_argument(Code &code, WritableReg dst, Reg context, const Argument &argument, bool sleepable) {
     const Location &l = argument.location;
     const unsigned bits = argument.size * 8U;
-    switch (argument.problem.empty() ? l.place : Place::unknown) {
-    case Place::unknown: return code.mov(dst, 0);
-    case Place::constant: {
+    switch (argument.problem.empty() ? l.kind : OperandKind::unknown) {
+    case OperandKind::unknown: return code.mov(dst, 0);
+    case OperandKind::constant: {
         const auto number = static_cast<uint64_t>(l.displacement) << (64 - bits);
         return set_number(code, dst,
                           argument.is_signed ? static_cast<int64_t>(number) >> (64 - bits)
                                              : static_cast<int64_t>(number >> (64 - bits)));
     }
-    case Place::address: emit_address(code, dst, context, argument); return cut(code, dst, bits, argument.is_signed);
-    case Place::in_register: {
+    case OperandKind::address: emit_address(code, dst, context, argument); return cut(code, dst, bits, argument.is_signed);
+    case OperandKind::in_register: {
         Register whole = l.base;
         const unsigned have = whole.bits;
         whole.bits = 64;
         load_register(code, dst, context, whole, false);
         return cut(code, dst, std::min(bits, have), argument.is_signed);
     }
-    case Place::in_memory:
+    case OperandKind::in_memory:
         emit_address(code, r3, context, argument);
         if (sleepable) return read_waiting(code, dst, argument);
         switch (argument.size) {

@@ -18,16 +18,17 @@ bool tell(const usdt::Argument &argument, UsdtSpec::Argument &out) {
     const bool has_base = l.base.kind == usdt::RegisterKind::general;
     const unsigned bits = argument.size * 8U;
     out.is_signed = argument.is_signed;
-    out.shift = static_cast<int8_t>(64 - (l.place == usdt::Place::in_register ? std::min<unsigned>(bits, l.base.bits) : bits));
+    out.shift =
+        static_cast<int8_t>(64 - (l.kind == usdt::OperandKind::in_register ? std::min<unsigned>(bits, l.base.bits) : bits));
     out.value = static_cast<uint64_t>(l.displacement);
     out.register_offset = l.base.offset;
-    switch (l.place) {
-    case usdt::Place::constant: out.where = UsdtSpec::constant; return true;
-    case usdt::Place::in_register:
+    switch (l.kind) {
+    case usdt::OperandKind::constant: out.where = UsdtSpec::constant; return true;
+    case usdt::OperandKind::in_register:
         out.where = UsdtSpec::in_register;
         out.value = 0;
         return true;
-    case usdt::Place::in_memory:
+    case usdt::OperandKind::in_memory:
         if (!has_base || l.base.bits != 64) return false;
         out.where = UsdtSpec::in_memory;
         if (l.index.kind == usdt::RegisterKind::none) return true;

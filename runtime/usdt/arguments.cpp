@@ -204,15 +204,15 @@ struct Reader {
     }
 
     bool operand() {
-        out.place = Place::in_memory;
+        out.kind = OperandKind::in_memory;
         if (dialect.brackets && at.take('[')) return square_brackets();
         if (dialect.dollar && at.take('$')) {
-            out.place = Place::constant;
+            out.kind = OperandKind::constant;
             return expression() || fail();
         }
         if (!dialect.percent && at.rest.starts_with("%lo(")) return low_part() && ((at.take('(') && round_brackets()) || fail());
         if (at_register()) {
-            out.place = Place::in_register;
+            out.kind = OperandKind::in_register;
             return read_register(out.base);
         }
         const bool number = expression();
@@ -221,24 +221,24 @@ struct Reader {
         if (!number) return fail(at.rest.starts_with('%') ? kNoRegister : kNotUnderstood);
         if (dialect.dollar) return !out.symbol.empty() || fail(); // "counter": memory there
         if (!out.symbol.empty()) return fail(kNoRegister);
-        out.place = Place::constant;
+        out.kind = OperandKind::constant;
         return true;
     }
 };
 
 void settle(Argument &argument) {
     Location &l = argument.location;
-    if (l.place == Place::in_register && l.base.kind == RegisterKind::zero) {
-        l.place = Place::constant;
+    if (l.kind == OperandKind::in_register && l.base.kind == RegisterKind::zero) {
+        l.kind = OperandKind::constant;
         l.offset = 0;
     }
     // As a base, s390x's r0 means no register.
     for (Register *r : {&l.base, &l.index})
-        if (l.place == Place::in_memory && (r->kind == RegisterKind::zero || r->name == "r0")) *r = {};
+        if (l.kind == OperandKind::in_memory && (r->kind == RegisterKind::zero || r->name == "r0")) *r = {};
     l.displacement = l.offset;
     l.has_displacement = l.symbol.empty();
     if (!l.has_displacement) argument.problem = kUnresolved;
-    if (l.place == Place::constant && !l.has_displacement) l.place = Place::address;
+    if (l.kind == OperandKind::constant && !l.has_displacement) l.kind = OperandKind::address;
 }
 
 // A name that is wanted, and the global symbol of that name, or the only local one.
@@ -410,12 +410,12 @@ std::string location_text(const Argument &a) {
         if (!out.empty()) out += " + ";
         out += text;
     };
-    if (l.place == Place::unknown) return out;
-    if (l.place == Place::constant) {
+    if (l.kind == OperandKind::unknown) return out;
+    if (l.kind == OperandKind::constant) {
         if (a.is_signed || l.offset >= 0) return format("{}", l.offset);
         return format("{:#x}", static_cast<uint64_t>(l.offset) & ~uint64_t{0} >> (64 - a.size * 8));
     }
-    if (l.place == Place::in_register) return std::string(l.base.name);
+    if (l.kind == OperandKind::in_register) return std::string(l.base.name);
     const bool from_counter = !l.symbol.empty() && l.part == SymbolPart::whole && (l.base.name == "rip" || l.base.name == "eip");
     if (!from_counter) join(l.base.name);
     if (l.index.kind == RegisterKind::general) {
@@ -427,7 +427,7 @@ std::string location_text(const Argument &a) {
         append(out, "{:#x}", static_cast<uint64_t>(l.offset));
     else if (l.offset != 0)
         append(out, " {} {}", l.offset < 0 ? '-' : '+', l.offset < 0 ? 0 - static_cast<uint64_t>(l.offset) : l.offset);
-    return l.place == Place::address ? format("&({})", out) : format("*({})", out);
+    return l.kind == OperandKind::address ? format("&({})", out) : format("*({})", out);
 }
 
 } // namespace rawbpf::inline v0::usdt

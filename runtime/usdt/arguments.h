@@ -12,7 +12,7 @@
 namespace rawbpf::inline v0::usdt {
 
 /// What kind of operand it is, and what its value is.
-enum class Place : uint8_t {
+enum class OperandKind : uint8_t {
     unknown,     ///< not understood, or where no program gets at it: Argument::problem says why
     constant,    ///< `displacement`
     address,     ///< base + displacement, itself ($counter)
@@ -29,7 +29,7 @@ enum class SymbolPart : uint8_t {
 
 /// An operand. What isn't there has kind none (registers) or is empty (symbol).
 struct Location {
-    Place place = Place::unknown; ///< says which of the others count
+    OperandKind kind = OperandKind::unknown; ///< says which of the others count
     /// Of `address`, `in_register` and `in_memory`.
     ///@{
     Register base, index;

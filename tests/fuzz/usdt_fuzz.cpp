@@ -15,7 +15,8 @@ namespace {
 void look_at(const usdt::Argument &argument, std::string_view all) {
     if (argument.spec.data() < all.data() || argument.spec.data() + argument.spec.size() > all.data() + all.size()) std::abort();
     const bool can = argument.problem.empty();
-    if (can && (argument.size == 0 || argument.location.place == usdt::Place::unknown || !argument.location.has_displacement))
+    if (can &&
+        (argument.size == 0 || argument.location.kind == usdt::OperandKind::unknown || !argument.location.has_displacement))
         std::abort();
     if (can && usdt::location_text(argument).empty()) std::abort();
     const std::vector<std::string> instructions = usdt::explain_argument(argument);

@@ -8,7 +8,7 @@
 
 using namespace rawbpf;
 using usdt::Argument;
-using usdt::Place;
+using usdt::OperandKind;
 
 namespace {
 
@@ -194,7 +194,7 @@ TEST_CASE("usdt arguments: symbols are told from the program counter") {
         const Argument a = resolved(spec, EM_X86_64);
         CAPTURE(spec);
         CHECK(a.problem == "");
-        CHECK(a.location.place == Place::in_memory);
+        CHECK(a.location.kind == OperandKind::in_memory);
         CHECK(a.location.base.offset == 128);
         CHECK(a.location.displacement == 0x3000);
         CHECK(usdt::location_text(a) == "*(counter)");
@@ -202,7 +202,7 @@ TEST_CASE("usdt arguments: symbols are told from the program counter") {
     CHECK(resolved("4@8+counter(%rip)", EM_X86_64).location.displacement == 0x3008);
     CHECK(usdt::location_text(resolved("4@counter-8(%rip)", EM_X86_64)) == "*(counter - 8)");
     const Argument address = resolved("8@$counter+4", EM_X86_64);
-    CHECK(address.location.place == Place::address);
+    CHECK(address.location.kind == OperandKind::address);
     CHECK(address.location.displacement == 0x3004);
     CHECK(usdt::location_text(address) == "&(counter + 4)");
     CHECK(resolved("4@nothing(%rip)", EM_X86_64).problem.find("doesn't define") != std::string_view::npos);
