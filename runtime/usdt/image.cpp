@@ -95,8 +95,8 @@ class Writer {
     std::vector<std::byte> bytes_;
 };
 
-void write_note(Writer &out, std::string_view provider, const NewProbe &probe, const Machine &machine, const Image::Place &place,
-                uint64_t base) {
+void write_note(Writer &out, std::string_view provider, const NewProbe &probe, const Machine &machine,
+                const Image::ProbeOffsets &offsets, uint64_t base) {
     std::string arguments;
     for (size_t i = 0; i < probe.arguments.size(); ++i) {
         if (i > 0) arguments += ' ';
@@ -105,9 +105,9 @@ void write_note(Writer &out, std::string_view provider, const NewProbe &probe, c
     const uint64_t size = 3 * sizeof(uint64_t) + provider.size() + probe.name.size() + arguments.size() + 3;
     out.value(Elf64_Nhdr{8, static_cast<uint32_t>(size), 3});
     out.c_string("stapsdt");
-    out.value(place.code);
+    out.value(offsets.code);
     out.value(base);
-    out.value(place.semaphore);
+    out.value(offsets.semaphore);
     out.c_string(provider);
     out.c_string(probe.name);
     out.c_string(arguments);
@@ -138,8 +138,8 @@ Result<Image> make_image(std::string_view provider, std::span<const NewProbe> pr
     image.code_size = out.at();
     out.align(kImageAlignment);
     image.data_offset = out.at();
-    for (Image::Place &place : image.probes) {
-        place.semaphore = out.at();
+    for (Image::ProbeOffsets &offsets : image.probes) {
+        offsets.semaphore = out.at();
         out.text("\0\0"sv);
     }
     image.data_size = std::max<uint64_t>(out.at() - image.data_offset, 2);

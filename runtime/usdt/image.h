@@ -31,16 +31,16 @@ struct NewProbe {
 
 /// The file, and where in it things are. Code and data lie kImageAlignment apart, so that each can be mapped by itself.
 struct Image {
-    /// Where one probe is.
-    struct Place {
+    /// Where one probe is in the file.
+    struct ProbeOffsets {
         uint64_t code = 0;      ///< file offset of a function: its probe, then a return
         uint64_t semaphore = 0; ///< file offset of the two bytes that count who looks at it
     };
-    std::vector<std::byte> bytes; ///< the whole ELF file
-    uint64_t code_size = 0;       ///< from 0 on: readable, executable
-    uint64_t data_offset = 0,     ///< in the file, of what is readable and writable
-        data_size = 0;            ///< in bytes
-    std::vector<Place> probes;    ///< in the order given
+    std::vector<std::byte> bytes;     ///< the whole ELF file
+    uint64_t code_size = 0;           ///< from 0 on: readable, executable
+    uint64_t data_offset = 0,         ///< in the file, of what is readable and writable
+        data_size = 0;                ///< in bytes
+    std::vector<ProbeOffsets> probes; ///< in the order given
 };
 constexpr uint64_t kImageAlignment = 0x10000; ///< the largest page of arm64
 
