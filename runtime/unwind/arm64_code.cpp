@@ -239,87 +239,87 @@ class Follow {
   public:
     explicit Follow(std::span<const Arm64Code> code) : code_(code) {
         for (const Arm64Code &range : code) {
-            first_.push_back(places_.size());
+            first_.push_back(points_.size());
             for (uint64_t at = range.address; at < range.end(); at += 4)
-                places_.push_back({at, {load<uint32_t>(range.bytes.data() + (at - range.address))}});
+                points_.push_back({at, {load<uint32_t>(range.bytes.data() + (at - range.address))}});
         }
     }
 
     void begin(uint64_t address) {
-        if (Place *place = find(address)) begin(*place);
+        if (ProgramPoint *point = find(address)) begin(*point);
     }
 
     // Along all ways from where it began, and from what is called there.
     void run() {
         while (!waiting_.empty()) {
-            Place &place = *waiting_.back();
+            ProgramPoint &point = *waiting_.back();
             waiting_.pop_back();
-            const Frame after = Step(place.frame).after(place.instruction);
-            const Ways ways = ways_of(place.instruction, place.address);
+            const Frame after = Step(point.frame).after(point.instruction);
+            const Ways ways = ways_of(point.instruction, point.address);
             if (ways.calls) begin(ways.target);
             if (ways.branches) arrive(find(ways.target), after);
             // Nobody falls into a function's beginning: there, a call before it doesn't return.
-            if (Place *next = ways.next ? following(place) : nullptr; next && !next->begins) arrive(next, after);
+            if (ProgramPoint *next = ways.next ? following(point) : nullptr; next && !next->begins) arrive(next, after);
         }
     }
 
     // stp x29, x30, [sp, #-N]!, and before it, back to the end of another function, nothing that changes the frame.
     void find_entries() {
-        for (Place &place : places_)
-            if (place.instruction.is(0xffe07fff, 0xa9a07bfd) && !place.reached && may_begin(place)) {
-                begin(place);
+        for (ProgramPoint &point : points_)
+            if (point.instruction.is(0xffe07fff, 0xa9a07bfd) && !point.reached && may_begin(point)) {
+                begin(point);
                 run();
             }
     }
 
     [[nodiscard]] std::vector<Change> changes() const {
         std::vector<Change> out;
-        for (size_t i = 0; i < places_.size(); ++i) {
-            const Place &place = places_[i];
+        for (size_t i = 0; i < points_.size(); ++i) {
+            const ProgramPoint &point = points_[i];
             UnwindRule rule{};
-            if (!place.reached || !rule_of(place.frame, rule)) rule = {};
-            const bool first = i == 0 || places_[i - 1].address + 4 != place.address;
-            if (first || !same(out.back().rule, rule)) out.push_back({place.address, rule});
+            if (!point.reached || !rule_of(point.frame, rule)) rule = {};
+            const bool first = i == 0 || points_[i - 1].address + 4 != point.address;
+            if (first || !same(out.back().rule, rule)) out.push_back({point.address, rule});
         }
         return out;
     }
 
   private:
-    struct Place {
+    struct ProgramPoint {
         uint64_t address;
         Instruction instruction;
         bool reached = false, begins = false; // begins: a function
         Frame frame{};                        // before the instruction
     };
 
-    [[nodiscard]] Place *find(uint64_t address) {
+    [[nodiscard]] ProgramPoint *find(uint64_t address) {
         const auto after = std::upper_bound(code_.begin(), code_.end(), address,
                                             [](uint64_t at, const Arm64Code &range) { return at < range.address; });
         if (after == code_.begin() || address >= (after - 1)->end() || address % 4 != 0) return nullptr;
         const auto range = static_cast<size_t>(after - 1 - code_.begin());
-        return &places_[first_[range] + (address - code_[range].address) / 4];
+        return &points_[first_[range] + (address - code_[range].address) / 4];
     }
-    [[nodiscard]] Place *following(Place &place) {
-        Place *next = &place + 1;
-        return next != places_.data() + places_.size() && next->address == place.address + 4 ? next : nullptr;
-    }
-
-    void begin(Place &place) {
-        place.begins = true;
-        arrive(&place, Frame{});
+    [[nodiscard]] ProgramPoint *following(ProgramPoint &point) {
+        ProgramPoint *next = &point + 1;
+        return next != points_.data() + points_.size() && next->address == point.address + 4 ? next : nullptr;
     }
 
-    void arrive(Place *place, const Frame &frame) {
-        if (!place) return;
-        const Frame met = place->reached ? meet(place->frame, frame) : frame;
-        if (place->reached && met == place->frame) return;
-        place->frame = met;
-        place->reached = true;
-        waiting_.push_back(place);
+    void begin(ProgramPoint &point) {
+        point.begins = true;
+        arrive(&point, Frame{});
     }
 
-    [[nodiscard]] bool may_begin(const Place &place) const {
-        for (const Place *before = &place; before != places_.data() && before[-1].address + 4 == before->address;) {
+    void arrive(ProgramPoint *point, const Frame &frame) {
+        if (!point) return;
+        const Frame met = point->reached ? meet(point->frame, frame) : frame;
+        if (point->reached && met == point->frame) return;
+        point->frame = met;
+        point->reached = true;
+        waiting_.push_back(point);
+    }
+
+    [[nodiscard]] bool may_begin(const ProgramPoint &point) const {
+        for (const ProgramPoint *before = &point; before != points_.data() && before[-1].address + 4 == before->address;) {
             --before;
             if (!ways_of(before->instruction, before->address).next || is_arm64_padding(before->instruction.word)) return true;
             if (!(Step(Frame{}).after(before->instruction) == Frame{})) return false;
@@ -328,9 +328,9 @@ class Follow {
     }
 
     std::span<const Arm64Code> code_;
-    std::vector<size_t> first_; // of each range, among the places
-    std::vector<Place> places_; // all instructions
-    std::vector<Place *> waiting_;
+    std::vector<size_t> first_;        // of each range, among the points
+    std::vector<ProgramPoint> points_; // all instructions
+    std::vector<ProgramPoint *> waiting_;
 };
 
 } // namespace
