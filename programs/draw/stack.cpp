@@ -26,14 +26,14 @@ constexpr uint8_t kFrameRegister = 10;
 constexpr unsigned kAtomic = 0xc0;
 
 // Where a pointer to a stack points.
-struct Place {
+struct StackPlace {
     uint32_t frame = 0; // 0: the program's own, 1: of a function that it called, ...
     int32_t offset = 0;
 };
 
 // "fp-24" -> -24 of frame 0; "fp[1]-4" -> -4 of frame 1; "fp0" -> 0.
-std::optional<Place> place_of(std::string_view value) {
-    Place out;
+std::optional<StackPlace> place_of(std::string_view value) {
+    StackPlace out;
     const auto read = [&](auto &into) {
         const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
         value.remove_prefix(static_cast<size_t>(end - value.data()));
@@ -126,7 +126,7 @@ struct Stacks {
         const bool load = kind == 1, store = kind == 2 || kind == 3;
         if ((!load && !store) || (mode != 0x60 && mode != 0x80 && mode != kAtomic)) return; // MEM, MEMSX, ATOMIC
         const uint8_t base = load ? at.src : at.dst;
-        std::optional<Place> from = base == kFrameRegister ? std::optional<Place>(Place{}) : std::nullopt;
+        std::optional<StackPlace> from = base == kFrameRegister ? std::optional<StackPlace>(StackPlace{}) : std::nullopt;
         uint32_t whose = insn;
         if (!from && step) {
             from = place_of(value_before(e.trace, step, base));
@@ -149,7 +149,7 @@ struct Stacks {
             argument.remove_prefix(std::min(argument.find_last_of(" *") + 1, argument.size()));
             const std::string_view value = value_before(e.trace, step, reg);
             if (argument == "map") map = map_in(value);
-            const std::optional<Place> to = place_of(value);
+            const std::optional<StackPlace> to = place_of(value);
             if (!to || to->offset >= 0) continue;
             const uint32_t whose = owner(step, to->frame);
             if (map && argument == "key")
