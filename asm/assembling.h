@@ -125,7 +125,7 @@ class Assembler {
         const char *at;
         Source *source;
     };
-    struct Place {
+    struct DefinitionPlace {
         const char *at;
         Source *source;
     };
@@ -290,7 +290,7 @@ class Assembler {
     std::vector<Symbol> symbols_;
     std::map<std::pair<uint32_t, int64_t>, std::string_view> called_; ///< labels, by function and instruction
     std::map<std::string, Number, std::less<>> constants_;
-    std::map<std::string, Place, std::less<>> names_; ///< of maps, variables, functions, structs, constants
+    std::map<std::string, DefinitionPlace, std::less<>> names_; ///< of maps, variables, functions, structs, constants
     std::map<std::string, uint32_t, std::less<>> functions_, maps_, variables_, types_;
     std::vector<std::string> kernel_functions_;
     StructDef *open_struct_ = nullptr;

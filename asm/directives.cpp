@@ -40,7 +40,7 @@ constexpr std::string_view kDirectives[] = {".program", ".function", ".map",    
 bool Assembler::new_name(std::string_view name, const char *at, std::string_view what) {
     if (name.empty()) return fail(at, "expected the name of " + std::string(what) + ", found " + found());
     if (name.size() > kLongestName) return fail(at, "a name may have 127 characters");
-    auto [old, added] = names_.emplace(name, Place{at, source_});
+    auto [old, added] = names_.emplace(name, DefinitionPlace{at, source_});
     if (!added) return fail(at, "there is something called `" + std::string(name) + "` already");
     return true;
 }

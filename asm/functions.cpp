@@ -33,7 +33,7 @@ Function &Assembler::function() {
     if (!in_function_) {
         begin_function("main", "socket");
         implicit_ = true;
-        names_.emplace("main", Place{p_, source_});
+        names_.emplace("main", DefinitionPlace{p_, source_});
     }
     return out_.unit.functions.back();
 }
