@@ -31,7 +31,7 @@ void program_is_wrong(const char *why);
 
 /// A T on the stack of a constant program. An access beyond its end doesn't compile.
 template <class T> struct ConstantSlot {
-    static constexpr size_t kBytes = sizeof(T); ///< what Place checks against
+    static constexpr size_t kBytes = sizeof(T); ///< what MemOf checks against
     int32_t off;                                ///< of its first byte, from r10: -512 to -1
     /// The slot's beginning.
     [[nodiscard]] constexpr operator Mem() const { return *this + 0; } // NOLINT: implicit

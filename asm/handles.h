@@ -86,7 +86,7 @@ class Slot {
 /// A slot whose size the compiler knows, and checks where all of it is read or written.
 template <class T> class SlotOf : public Slot {
   public:
-    static constexpr size_t kBytes = sizeof(T); ///< what Place checks against
+    static constexpr size_t kBytes = sizeof(T); ///< what MemOf checks against
 
   private:
     friend class Code;

@@ -139,69 +139,69 @@ template <class Self> class Instructions {
     // --- Memory; T is uint8_t to uint64_t
 
     /// dst = *(T *)from, the upper bits become zero (RFC 9669, 5.1).
-    template <class T> constexpr void load(WritableReg dst, Place<T> from, Where where = Where::current()) {
+    template <class T> constexpr void load(WritableReg dst, MemOf<T> from, Where where = Where::current()) {
         static_assert(std::is_unsigned_v<T>, "load<uint8_t .. uint64_t>; load_signed extends the sign (kernel 6.6)");
         read(Shape::load, unsigned_type(sizeof(T) * 8), sizeof(T) * 8, dst, from, where);
     }
     /// dst = *(T *)from with its sign extended to 64 bits (6.6); T is int8_t to int32_t.
-    template <class T> constexpr void load_signed(WritableReg dst, Place<T> from, Where where = Where::current()) {
+    template <class T> constexpr void load_signed(WritableReg dst, MemOf<T> from, Where where = Where::current()) {
         static_assert(std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) < 8, "load_signed<int8_t .. int32_t>");
         constexpr std::string_view kTypes[] = {"s8", "s16", "s32"};
         read(Shape::load, kTypes[sizeof(T) / 2], sizeof(T) * 8, dst, from, where);
     }
     /// *(T *)to = value (RFC 9669, 5.1): a register's low bits, or a number that fits in T; for 64 bits -2^31 to 2^31-1.
-    template <class T> constexpr void store(Place<T> to, Stored<T> value, Where where = Where::current()) {
+    template <class T> constexpr void store(MemOf<T> to, Stored<T> value, Where where = Where::current()) {
         static_assert(std::is_integral_v<T>, "store<uint8_t .. uint64_t>");
         if (value.is_register) return write(Shape::store_reg, unsigned_type(sizeof(T) * 8), sizeof(T) * 8, to, value.reg, where);
         self().store_number(sizeof(T) * 8, to, value.number, where);
     }
     /// *(T *)to += value, as one step (RFC 9669, 5.3). T has 32 or 64 bits, as in all the atomics.
-    template <class T> constexpr void atomic_add(Place<T> to, Reg value, Where where = Where::current()) {
+    template <class T> constexpr void atomic_add(MemOf<T> to, Reg value, Where where = Where::current()) {
         atomic<T>(Shape::atomic, "+=", to, value, where);
     }
     /// *(T *)to |= value, as one step (5.12).
-    template <class T> constexpr void atomic_or(Place<T> to, Reg value, Where where = Where::current()) {
+    template <class T> constexpr void atomic_or(MemOf<T> to, Reg value, Where where = Where::current()) {
         atomic<T>(Shape::atomic, "|=", to, value, where);
     }
     /// *(T *)to &= value, as one step (5.12).
-    template <class T> constexpr void atomic_and(Place<T> to, Reg value, Where where = Where::current()) {
+    template <class T> constexpr void atomic_and(MemOf<T> to, Reg value, Where where = Where::current()) {
         atomic<T>(Shape::atomic, "&=", to, value, where);
     }
     /// *(T *)to ^= value, as one step (5.12).
-    template <class T> constexpr void atomic_xor(Place<T> to, Reg value, Where where = Where::current()) {
+    template <class T> constexpr void atomic_xor(MemOf<T> to, Reg value, Where where = Where::current()) {
         atomic<T>(Shape::atomic, "^=", to, value, where);
     }
     /// As atomic_add, and `value` becomes what was there before (5.12).
-    template <class T> constexpr void fetch_add(Place<T> to, WritableReg value, Where where = Where::current()) {
+    template <class T> constexpr void fetch_add(MemOf<T> to, WritableReg value, Where where = Where::current()) {
         atomic<T>(Shape::atomic_fetch, "atomic_fetch_add", to, value, where);
     }
     /// As atomic_or, and `value` becomes what was there before (5.12).
-    template <class T> constexpr void fetch_or(Place<T> to, WritableReg value, Where where = Where::current()) {
+    template <class T> constexpr void fetch_or(MemOf<T> to, WritableReg value, Where where = Where::current()) {
         atomic<T>(Shape::atomic_fetch, "atomic_fetch_or", to, value, where);
     }
     /// As atomic_and, and `value` becomes what was there before (5.12).
-    template <class T> constexpr void fetch_and(Place<T> to, WritableReg value, Where where = Where::current()) {
+    template <class T> constexpr void fetch_and(MemOf<T> to, WritableReg value, Where where = Where::current()) {
         atomic<T>(Shape::atomic_fetch, "atomic_fetch_and", to, value, where);
     }
     /// As atomic_xor, and `value` becomes what was there before (5.12).
-    template <class T> constexpr void fetch_xor(Place<T> to, WritableReg value, Where where = Where::current()) {
+    template <class T> constexpr void fetch_xor(MemOf<T> to, WritableReg value, Where where = Where::current()) {
         atomic<T>(Shape::atomic_fetch, "atomic_fetch_xor", to, value, where);
     }
     /// *(T *)to = value, and `value` becomes what was there before, as one step (5.12).
-    template <class T> constexpr void exchange(Place<T> to, WritableReg value, Where where = Where::current()) {
+    template <class T> constexpr void exchange(MemOf<T> to, WritableReg value, Where where = Where::current()) {
         atomic<T>(Shape::exchange, sizeof(T) == 4 ? "xchg32_32" : "xchg_64", to, value, where);
     }
     /// If *to is r0, it becomes `value`; r0 becomes what was there, as one step (5.12). T has 32 or 64 bits.
-    template <class T> constexpr void compare_exchange(Place<T> to, Reg value, Where where = Where::current()) {
+    template <class T> constexpr void compare_exchange(MemOf<T> to, Reg value, Where where = Where::current()) {
         atomic<T>(Shape::compare_swap, sizeof(T) == 4 ? "cmpxchg32_32" : "cmpxchg_64", to, value, where);
     }
     /// dst = *(T *)from; accesses behind it in the program come after it in memory (6.15).
-    template <class T> constexpr void load_acquire(WritableReg dst, Place<T> from, Where where = Where::current()) {
+    template <class T> constexpr void load_acquire(WritableReg dst, MemOf<T> from, Where where = Where::current()) {
         static_assert(std::is_unsigned_v<T>, "load_acquire<uint8_t .. uint64_t>");
         read(Shape::load_acquire, "load_acquire", sizeof(T) * 8, dst, from, where);
     }
     /// *(T *)to = value; accesses in front of it in the program come before it in memory (6.15).
-    template <class T> constexpr void store_release(Place<T> to, Reg value, Where where = Where::current()) {
+    template <class T> constexpr void store_release(MemOf<T> to, Reg value, Where where = Where::current()) {
         static_assert(std::is_integral_v<T>, "store_release<uint8_t .. uint64_t>");
         write(Shape::store_release, "store_release", sizeof(T) * 8, to, value.number(), where);
     }

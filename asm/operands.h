@@ -47,11 +47,11 @@ struct Mem {
 ///@}
 
 /// A place that a T is read from or written to. Where the compiler knows how large it is (a slot of Code::stack<U>), it checks.
-template <class T> struct Place : Mem {
+template <class T> struct MemOf : Mem {
     /// From a register, a Mem, or a slot. A slot with fewer bytes than T doesn't compile.
     template <class M>
     requires std::is_convertible_v<M, Mem>
-    constexpr Place(const M &place) : Mem(place) { // NOLINT: implicit
+    constexpr MemOf(const M &place) : Mem(place) { // NOLINT: implicit
         if constexpr (requires { M::kBytes; })
             static_assert(sizeof(T) <= M::kBytes, "this reaches beyond the end of the stack slot, which is smaller");
     }
