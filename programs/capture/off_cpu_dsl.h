@@ -64,7 +64,7 @@ struct OffCpuTool {
     /// The thread leaves: what the record holds beside its head. r8 the head. May be empty. r6 to r9 have to stay.
     std::function<void(Code &)> fill = {};
     /// Behind the stacks, with a walk by tables. `zero` (u32) is 0. r6 has to stay, r7 too; r8 and r9 may go. May be empty.
-    std::function<void(Code &, const Unwinder::Place &, const Slot &zero)> walked = {};
+    std::function<void(Code &, const Unwinder::WalkPlace &, const Slot &zero)> walked = {};
     /// The thread is back: r0 = when, r9 = when it left, r8 the head, whose t_ns is that. Out: r0 = the time between; the record
     /// has them. r7 and r8 have to stay.
     std::function<void(Code &)> back = {};

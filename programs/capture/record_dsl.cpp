@@ -82,7 +82,7 @@ void take_kernel_stack(Code &f, const RecordPlace &place, UnwindContext context,
     Unwinder::forget(f, r9, place.at(offsetof(RecordHead, user_bytes)), RAWBPF_STACK_BYTES);
 }
 
-std::optional<Unwinder::Place> take_user_stack(Code &f, const RecordPlace &place, const UserStack &how) {
+std::optional<Unwinder::WalkPlace> take_user_stack(Code &f, const RecordPlace &place, const UserStack &how) {
     const Mem bytes = place.at(offsetof(RecordHead, user_bytes)), ending = place.at(offsetof(RecordHead, ending));
     if (!how.wanted) {
         f.store<uint64_t>(bytes, 0); // and the ending
@@ -97,7 +97,7 @@ std::optional<Unwinder::Place> take_user_stack(Code &f, const RecordPlace &place
         f.if_(as_signed(r0) > 0, [&] { f.add(r9, r0); });
         return std::nullopt;
     }
-    Unwinder::Place walked{how.context, how.pid};
+    Unwinder::WalkPlace walked{how.context, how.pid};
     walked.state = place.walk;
     walked.window_bytes = place.window_bytes;
     walked.frames = place.frames;

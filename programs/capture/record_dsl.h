@@ -66,6 +66,6 @@ struct UserStack {
 };
 /// Behind the kernel's. Out: r9 more by its bytes and a copy's; RecordHead::user_bytes and ending. r0 to r5 are gone.
 /// Returns where it was walked by tables, if it was.
-std::optional<Unwinder::Place> take_user_stack(Code &f, const RecordPlace &place, const UserStack &how);
+std::optional<Unwinder::WalkPlace> take_user_stack(Code &f, const RecordPlace &place, const UserStack &how);
 
 } // namespace rawbpf::inline v0

@@ -106,12 +106,13 @@ struct Generator {
             f.sub(r0, r9);
             f.store<uint64_t>(head(offsetof(OffCpuHead, waited_ns)), r0);
         };
-        if (copies) tool.walked = [this](Code &f, const Unwinder::Place &place, const Slot &zero) { send_copy(f, place, zero); };
+        if (copies)
+            tool.walked = [this](Code &f, const Unwinder::WalkPlace &place, const Slot &zero) { send_copy(f, place, zero); };
         off_cpu_program(b, tool);
     }
 
     // Of a stack that no table was there for: the wait's numbers and the copy. r6 and r9 are gone, r8 is no longer the slot's.
-    void send_copy(Code &f, const Unwinder::Place &place, const Slot &zero) {
+    void send_copy(Code &f, const Unwinder::WalkPlace &place, const Slot &zero) {
         const Label none = f.label("no copy is sent");
         unwinder->jump_if_walked(f, place, none);
         f.mov(r9, r8);

@@ -193,7 +193,7 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
         f.store<uint64_t>(record, r9);
         f.address(r8, head);
         f.mov(r9, 0);
-        Unwinder::Place place{has_registers(e.place.kind) ? UnwindContext::registers : UnwindContext::other, *e.process};
+        Unwinder::WalkPlace place{has_registers(e.place.kind) ? UnwindContext::registers : UnwindContext::other, *e.process};
         place.state = kKernelAt;
         place.window_bytes = Walk::kWindowBytes;
         place.frames = kUserAt;

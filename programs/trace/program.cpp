@@ -373,7 +373,7 @@ class Maker {
 
     void add_stacks(Layout &out) const {
         out.stack = out.size;
-        if (o_.unwind) out.user_frames = std::max<uint32_t>(o_.unwind->depth, 127); // what Unwinder::Place::room asks for
+        if (o_.unwind) out.user_frames = std::max<uint32_t>(o_.unwind->depth, 127); // what Unwinder::WalkPlace::room asks for
         out.size += static_cast<uint32_t>(sizeof(StackHead)) + (kMostFrames + out.user_frames) * 8;
     }
 

@@ -101,13 +101,13 @@ void jump_if_old(Code &f, Mem since, Label old) {
 struct Unwinder::Emit {
     Code &g;
     const Unwinder &u;
-    const Place &place;
+    const WalkPlace &place;
     Reg base;
     bool arm;
     const Machine &machine;
     std::optional<Label> over, next; // of a round
 
-    Emit(Code &code, const Unwinder &unwinder, const Place &where, Reg scratch)
+    Emit(Code &code, const Unwinder &unwinder, const WalkPlace &where, Reg scratch)
         : g(code), u(unwinder), place(where), base(scratch), arm(u.options_.arm64), machine(arm ? kArm64 : kX86) {}
 
     [[nodiscard]] Mem at(size_t offset) const { return base + runtime(place.state + static_cast<int64_t>(offset)); }
@@ -835,8 +835,8 @@ Unwinder::Unwinder(Builder &b, const UnwindProgramOptions &options)
     if (!options_.has_bpf_loop) state_ = b.percpu_array<UnwindScratch<>>("unwind_state", 1);
 }
 
-const Code &Unwinder::round(const Place &place) {
-    Place own{place.context, place.pid};
+const Code &Unwinder::round(const WalkPlace &place) {
+    WalkPlace own{place.context, place.pid};
     if (!state_) own.window_bytes = place.window_bytes;
     Code *&round = rounds_[own.window_bytes];
     if (round) return *round;
@@ -847,7 +847,7 @@ const Code &Unwinder::round(const Place &place) {
     return *round;
 }
 
-void Unwinder::walk(Code &f, const Place &place) {
+void Unwinder::walk(Code &f, const WalkPlace &place) {
     const Emit emit(f, *this, place, r8);
     const auto follow_frame_pointers = [&] {
         f.mov(r2, r8);
@@ -969,7 +969,7 @@ void Unwinder::jump_if_known(Code &f, const Slot &pid, Label known) const {
     });
 }
 
-void Unwinder::jump_if_walked(Code &f, const Place &place, Label walked) const {
+void Unwinder::jump_if_walked(Code &f, const WalkPlace &place, Label walked) const {
     const Emit emit(f, *this, place, r8);
     const Label wanted = f.label("copy wanted");
     f.load<uint32_t>(r1, emit.at(offsetof(UnwindState, ending)));
@@ -983,7 +983,7 @@ void Unwinder::jump_if_walked(Code &f, const Place &place, Label walked) const {
     f.jump_if(r1 == 0, walked);
 }
 
-void Unwinder::copy_stack(Code &f, const Place &place, const std::function<void(Label)> &room) const {
+void Unwinder::copy_stack(Code &f, const WalkPlace &place, const std::function<void(Label)> &room) const {
     const Emit emit(f, *this, place, r8);
     const Label none = f.label("no copy"), copied = f.label("copied"), no_stack = f.label("no stack");
     const auto state = [&](size_t offset) { return emit.at(offset); };

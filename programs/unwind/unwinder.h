@@ -31,7 +31,8 @@ class Unwinder {
     /// Declares the maps: unwind_pools, unwind_rules, unwind_processes.
     Unwinder(Builder &b, const UnwindProgramOptions &options);
 
-    struct Place {
+    /// What a walk starts from, and where in the scratch its state and its frames are.
+    struct WalkPlace {
         UnwindContext context = UnwindContext::other;
         Slot pid;           ///< u32: key in unwind_processes
         int32_t state = 0;  ///< where the UnwindScratch is, in bytes from r8; aligned to 8
@@ -42,15 +43,15 @@ class Unwinder {
     /// The user stack of the current thread, behind what is there already.
     /// In: r6 the context, r8 the scratch (a pointer to a map's value, constant offset), r9 bytes of frames so far (bounded).
     /// Out: r0 bytes of user frames, or -errno; r9 more by these; UnwindState::ending. r6, r7, r8 are kept; r1 to r5 are gone.
-    void walk(Code &f, const Place &place);
+    void walk(Code &f, const WalkPlace &place);
     /// After walk(): where that ended because nothing, or nothing recent, is known of the process, UnwindRegisters and up to
     /// UNWIND_COPY_PAGES of the stack are put behind the frames, and UNWIND_COPIED is set in UnwindState::ending. `room` emits
     /// what jumps to the label when a copy isn't wanted after all (r0 to r5 are free).
     /// In: r0, r8 and r9 as walk() left them. Out: r0 likewise, but 0 where the thread has no stack; r9 more by the copy's
     /// bytes. r6, r7, r8 are kept; r1 to r5 are gone.
-    void copy_stack(Code &f, const Place &place, const std::function<void(Label)> &room) const;
+    void copy_stack(Code &f, const WalkPlace &place, const std::function<void(Label)> &room) const;
     /// After walk(): goes on where copy_stack() would make a copy, and else jumps. r0 to r5 are gone.
-    void jump_if_walked(Code &f, const Place &place, Label walked) const;
+    void jump_if_walked(Code &f, const WalkPlace &place, Label walked) const;
     /// Before walk(), where room for a copy has to be made first: goes on where the walk may end for want of news of the process,
     /// and else jumps. r0 to r5 are gone.
     void jump_if_known(Code &f, const Slot &pid, Label known) const;
@@ -66,7 +67,7 @@ class Unwinder {
     Builder &b_;
     UnwindProgramOptions options_;
     MapRef pools_, rules_, processes_;
-    const Code &round(const Place &place);
+    const Code &round(const WalkPlace &place);
     std::optional<MapRef> state_;       // without bpf_loop
     std::map<uint32_t, Code *> rounds_; // by the window's bytes
     int walks_ = 0;

@@ -71,7 +71,7 @@ class Emulated final : public WalkTables {
         f.jump_if(r0 == 0, none);
         f.mov(r8, r0);
         f.mov(r9, 0);
-        Unwinder::Place place{UnwindContext::registers, pid};
+        Unwinder::WalkPlace place{UnwindContext::registers, pid};
         place.state = offsetof(Scratch, walk);
         place.frames = offsetof(Scratch, frames);
         place.room = kRoom;
