@@ -113,7 +113,8 @@ void append_json_lines(std::string &out, const Explanation &e) {
             .number("ends", all[i].ends);
         std::string &known = line.raw("known");
         render::JsonObject fields(known);
-        for (const InsnSummary::Place &place : all[i].places) append_texts(fields.raw(place_name(place.known)), place.values);
+        for (const InsnSummary::ChangedPlace &place : all[i].places)
+            append_texts(fields.raw(place_name(place.known)), place.values);
     }
 }
 

@@ -47,7 +47,7 @@ std::vector<InsnSummary> summarize(const Explanation &e) {
         for (uint32_t k = 0; k < step.known_count; ++k) {
             const Known &known = e.trace.known[step.known + k];
             if (known.text.empty()) continue;
-            auto place = std::find_if(here.places.begin(), here.places.end(), [&](const InsnSummary::Place &p) {
+            auto place = std::find_if(here.places.begin(), here.places.end(), [&](const InsnSummary::ChangedPlace &p) {
                 return p.known.place == known.place && p.known.frame == known.frame;
             });
             if (place == here.places.end()) place = here.places.insert(here.places.end(), {known, {}});

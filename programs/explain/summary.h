@@ -15,11 +15,11 @@ struct InsnSummary {
     uint32_t jumps = 0, straight = 0; ///< a branch: how often its paths went either way
     uint32_t pruned = 0;              ///< paths that ended here, as what they knew was known before
     uint32_t ends = 0;                ///< paths that ended here by exit
-    struct Place {
+    struct ChangedPlace {
         Known known;                     ///< which place
         std::vector<std::string> values; ///< what was known of it, each once, the first few
     };
-    std::vector<Place> places; ///< what it changed
+    std::vector<ChangedPlace> places; ///< what it changed
 
     /// "splits: 2 paths jump, 1 goes straight on; 1 path ended here: known before"; empty: nothing of note.
     [[nodiscard]] std::string remarks() const;

@@ -115,7 +115,7 @@ void append_listing(std::string &out, const Explanation &e) {
         const InsnSummary &here = all[i];
         append(out, "  {:>4} {:>7}  {}", i, here.visits ? format("x{}", here.visits) : "-", insn_text(e, i));
         std::string notes;
-        for (const InsnSummary::Place &known : here.places) {
+        for (const InsnSummary::ChangedPlace &known : here.places) {
             append(notes, "{}{} = ", notes.empty() ? "" : ", ", place_name(known.known));
             for (size_t n = 0; n < known.values.size(); ++n) append(notes, "{}{}", n ? " | " : "", known.values[n]);
         }
