@@ -186,8 +186,8 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
     Code &f = e.f;
     const Mem head = r9 + runtime(layout.stack);
     constexpr uint32_t kKernelAt = sizeof(StackHead), kKernelBytes = kMostFrames * 8, kUserAt = kKernelAt + kKernelBytes;
-    using Walk = UnwindScratch<128>; // what there is room for
-    static_assert(sizeof(Walk) <= kKernelBytes);
+    using Scratch = UnwindScratch<128>; // what there is room for
+    static_assert(sizeof(Scratch) <= kKernelBytes);
     if (e.shared.unwinder) {
         const Slot record = f.stack<uint64_t>("record");
         f.store<uint64_t>(record, r9);
@@ -195,7 +195,7 @@ void copy_stacks(const Emitting &e, const Layout &layout) {
         f.mov(r9, 0);
         Unwinder::WalkPlace place{has_registers(e.place.kind) ? UnwindContext::registers : UnwindContext::other, *e.process};
         place.state = kKernelAt;
-        place.window_bytes = Walk::kWindowBytes;
+        place.window_bytes = Scratch::kWindowBytes;
         place.frames = kUserAt;
         place.room = layout.user_frames;
         e.shared.unwinder->walk(f, place);
