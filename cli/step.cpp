@@ -12,7 +12,7 @@
 #include "cli/running.h"
 #include "programs/exec/knowledge.h"
 #include "programs/exec/step_json.h"
-#include "programs/exec/walk.h"
+#include "programs/exec/stepper.h"
 #include "runtime/base/fail.h"
 #include "runtime/base/hex.h"
 #include "runtime/sys/terminal.h"
@@ -87,7 +87,7 @@ bool traces(const Arguments &a) { return a.has(option("trace")) || a.text(option
 // The lines of --trace for people.
 class TextSteps {
   public:
-    TextSteps(exec::Walk &walk, bool known) : walk_(walk), known_(known) {}
+    TextSteps(exec::Stepper &stepper, bool known) : stepper_(stepper), known_(known) {}
     std::string step(const exec::NextStep &step) {
         std::string out;
         const emulator::Source &source = step.source;
@@ -95,54 +95,54 @@ class TextSteps {
             out += printable_lines(format("; {}:{}  {}\n", source.file, source.line, source.text));
         last_ = source;
         const std::string text = format("{:{}}{:5}: {}", "", 2 * step.depth, step.insn, step.text);
-        const std::string changes = exec::changes_text(walk_, known_);
+        const std::string changes = exec::changes_text(stepper_, known_);
         out += changes.empty() ? text + "\n" : format("{:<50} ; {}\n", text, changes);
-        if (const std::string printed = walk_.printed(); !printed.empty()) out += printable_lines("> " + printed);
+        if (const std::string printed = stepper_.printed(); !printed.empty()) out += printable_lines("> " + printed);
         return out;
     }
     std::string end() const {
         std::string out;
-        const emulator::Machine &machine = walk_.machine();
-        if (known_ && walk_.knowledge()) append(out, "verifier: {}\n", walk_.knowledge()->verdict());
+        const emulator::Machine &machine = stepper_.machine();
+        if (known_ && stepper_.knowledge()) append(out, "verifier: {}\n", stepper_.knowledge()->verdict());
         if (machine.ended()) append(out, "r0 = {:x} after {} steps\n", machine.cpu().r[0], machine.executed());
         return out;
     }
 
   private:
-    exec::Walk &walk_;
+    exec::Stepper &stepper_;
     bool known_;
     emulator::Source last_;
 };
 
-int trace(exec::Walk &walk, const Arguments &a) {
+int trace(exec::Stepper &stepper, const Arguments &a) {
     Result<Output> output = Output::open(a.text(option("output")));
     if (!output) return complain(kWho, output.error(), 1);
     if (Result<void> emptied = output->empty(); !emptied) return complain(kWho, emptied.error(), 1);
     output->keep();
     render::Writer &out = output->writer();
-    const emulator::Machine &machine = walk.machine();
+    const emulator::Machine &machine = stepper.machine();
     const uint64_t most = a.count(option("limit"));
-    const bool known = a.has(option("known")), watching = !walk.watched().empty();
+    const bool known = a.has(option("known")), watching = !stepper.watched().empty();
     const bool json = a.text(option("format")) == "json";
-    TextSteps text(walk, known);
+    TextSteps text(stepper, known);
     std::string lines;
     if (json) append_json_header(lines, a);
     uint64_t steps = 0;
-    if (a.has(option("break"))) steps = walk.run_on(most);
-    while (!machine.ended() && steps < most && walk.fault().empty()) {
-        const exec::NextStep next = exec::next_step(walk);
-        if (!walk.forward()) break;
+    if (a.has(option("break"))) steps = stepper.run_on(most);
+    while (!machine.ended() && steps < most && stepper.fault().empty()) {
+        const exec::NextStep next = exec::next_step(stepper);
+        if (!stepper.forward()) break;
         ++steps;
-        if (watching && !walk.watched_changed()) continue;
-        json ? exec::append_step_json(lines, walk, next, known) : void(lines += text.step(next));
+        if (watching && !stepper.watched_changed()) continue;
+        json ? exec::append_step_json(lines, stepper, next, known) : void(lines += text.step(next));
         out.write(lines);
         lines.clear();
     }
-    json ? exec::append_end_json(lines, walk, machine.executed(), known) : void(lines += text.end());
+    json ? exec::append_end_json(lines, stepper, machine.executed(), known) : void(lines += text.end());
     out.write(lines);
     if (Result<void> written = out.flush(); !written)
         return reader_gone(written.error()) ? 0 : complain(kWho, written.error(), 1);
-    if (!walk.fault().empty()) return complain(kWho, make_error(Errc::bad_input, walk.fault()), 1);
+    if (!stepper.fault().empty()) return complain(kWho, make_error(Errc::bad_input, stepper.fault()), 1);
     if (!machine.ended())
         return complain(kWho, make_error(Errc::busy, format("stopped after {} steps", steps), "--limit N allows more"), 1);
     return 0;
@@ -170,7 +170,7 @@ int escaped_key(sys::RawTerminal &terminal) {
 
 /// The screen, the keys, and what stands on the line for messages.
 struct Interactive {
-    exec::Walk &walk;
+    exec::Stepper &stepper;
     sys::RawTerminal &terminal;
     exec::ScreenOptions options;
     sys::RawTerminal::Size size;
@@ -182,7 +182,7 @@ struct Interactive {
         size = terminal.size();
         options.rows = size.rows;
         options.columns = size.columns;
-        const std::string text = help ? exec::help_screen_text(options) : exec::screen_text(walk, options);
+        const std::string text = help ? exec::help_screen_text(options) : exec::screen_text(stepper, options);
         std::string lines = "\033[H";
         for (const char c : text) c == '\n' ? lines += "\033[K\r\n" : lines += c;
         show(lines + "\033[K\033[J");
@@ -230,22 +230,22 @@ void Interactive::go_to() {
         return;
     }
     const uint64_t wanted = std::stoull(word);
-    if (walk.go_to(wanted)) return;
-    const uint64_t at = walk.machine().executed();
-    options.message = !walk.fault().empty() ? std::string()
-                      : at < wanted         ? format("the program ends after {} steps", at)
-                                            : format("{} is the earliest step that is still recorded", at);
+    if (stepper.go_to(wanted)) return;
+    const uint64_t at = stepper.machine().executed();
+    options.message = !stepper.fault().empty() ? std::string()
+                      : at < wanted            ? format("the program ends after {} steps", at)
+                                               : format("{} is the earliest step that is still recorded", at);
 }
 
 void Interactive::watch() {
     const std::string word = ask("watch register");
     if (word.empty()) return;
-    if (const Result<void> set = walk.watch(word); !set) options.message = set.error().message();
+    if (const Result<void> set = stepper.watch(word); !set) options.message = set.error().message();
 }
 
 /// What a key does. False: quit.
 bool Interactive::act(int key, bool &moved) {
-    const emulator::Machine &machine = walk.machine();
+    const emulator::Machine &machine = stepper.machine();
     moved = true;
     switch (key) {
     case 'n':
@@ -253,27 +253,27 @@ bool Interactive::act(int key, bool &moved) {
     case '\n':
     case '\r':
     case kRight:
-        if (!walk.forward() && walk.fault().empty())
+        if (!stepper.forward() && stepper.fault().empty())
             options.message = format("it has ended: r0 = {:#x}; b goes back", machine.cpu().r[0]);
         return true;
     case 'b':
     case kLeft:
-        if (!walk.back()) options.message = "this is the first step that is recorded";
+        if (!stepper.back()) options.message = "this is the first step that is recorded";
         return true;
-    case 'o': walk.over(); return true;
-    case 'l': walk.next_line(); return true;
+    case 'o': stepper.over(); return true;
+    case 'l': stepper.next_line(); return true;
     case 'c':
-        options.message = format("{} steps", walk.run_on());
+        options.message = format("{} steps", stepper.run_on());
         if (machine.ended()) append(options.message, "; it has ended: r0 = {:#x}", machine.cpu().r[0]);
         return true;
-    case 'C': options.message = format("{} steps back", walk.run_back()); return true;
+    case 'C': options.message = format("{} steps back", stepper.run_back()); return true;
     case 'g': go_to(); return true;
-    case 'h': (void)walk.go_to(0); return true;
+    case 'h': (void)stepper.go_to(0); return true;
     default: break;
     }
     moved = false;
     switch (key) {
-    case 't': walk.toggle(options.cursor); break;
+    case 't': stepper.toggle(options.cursor); break;
     case 'w': watch(); break;
     case 'm':
         options.panel = options.panel == exec::Panel::memory ? exec::Panel::maps
@@ -283,7 +283,7 @@ bool Interactive::act(int key, bool &moved) {
         break;
     case 'v':
         options.known = !options.known;
-        if (!walk.knowledge()) options.message = "nothing is known: this build has no verifier";
+        if (!stepper.knowledge()) options.message = "nothing is known: this build has no verifier";
         break;
     case kPageDown: options.from += 8; break;
     case kPageUp: options.from -= std::min<size_t>(options.from, 8); break;
@@ -299,7 +299,7 @@ bool Interactive::act(int key, bool &moved) {
     return true;
 }
 
-int interactive(exec::Walk &walk, const Arguments &a) {
+int interactive(exec::Stepper &stepper, const Arguments &a) {
     Result<sys::RawTerminal> terminal = sys::RawTerminal::open();
     if (!terminal)
         return complain(kWho,
@@ -307,9 +307,9 @@ int interactive(exec::Walk &walk, const Arguments &a) {
                                    "--trace and --json print every step"),
                         2);
     stop_on_signals(); // which end the waiting for a key, and the terminal is as it was before
-    Interactive screen{walk, *terminal, {}, {}};
+    Interactive screen{stepper, *terminal, {}, {}};
     screen.options.color = color_wanted(a.text(option("color")), terminal->fd());
-    screen.options.cursor = walk.machine().pc();
+    screen.options.cursor = stepper.machine().pc();
     screen.show("\033[?1049h\033[?25l"); // the other screen, without a cursor
     while (!stop_wanted) {
         screen.draw();
@@ -324,7 +324,7 @@ int interactive(exec::Walk &walk, const Arguments &a) {
         }
         bool moved = false;
         if (!screen.act(key, moved)) break;
-        if (moved) screen.options.cursor = walk.machine().pc();
+        if (moved) screen.options.cursor = stepper.machine().pc();
     }
     screen.show("\033[?25h\033[?1049l");
     return 0;
@@ -334,24 +334,24 @@ int run_step(const Arguments &a) {
     Result<Stepping> stepping = prepare(a);
     if (!stepping) return complain(kWho, stepping.error(), stepping.error().kind == Errc::invalid_argument ? 2 : 1);
     if (Result<void> entered = enter(*stepping); !entered) return complain(kWho, entered.error());
-    exec::Walk walk(*stepping->machine, stepping->input.spec, stepping->input.labels);
+    exec::Stepper stepper(*stepping->machine, stepping->input.spec, stepping->input.labels);
     if constexpr (has(Part::verifier))
         if (!traces(a) || a.has(option("known")))
-            walk.set_knowledge(
+            stepper.set_knowledge(
                 exec::knowledge_of(stepping->input.spec, stepping->input.program, stepping->input.verify_options()));
-    if (a.has(option("known")) && !walk.knowledge()) return complain(kWho, left_out(Part::verifier, "--known"));
+    if (a.has(option("known")) && !stepper.knowledge()) return complain(kWho, left_out(Part::verifier, "--known"));
     for (std::string_view what : a.all(option("watch")))
-        if (Result<void> set = walk.watch(what); !set) return complain(kWho, set.error(), 2);
+        if (Result<void> set = stepper.watch(what); !set) return complain(kWho, set.error(), 2);
     for (std::string_view where : a.all(option("break")))
-        if (Result<void> set = walk.break_at(where); !set) return complain(kWho, set.error(), 1);
-    return traces(a) ? trace(walk, a) : interactive(walk, a);
+        if (Result<void> set = stepper.break_at(where); !set) return complain(kWho, set.error(), 1);
+    return traces(a) ? trace(stepper, a) : interactive(stepper, a);
 }
 
 } // namespace
 
 const Command kStep{
     .name = "step",
-    .summary = "walk through a program, forwards and backwards",
+    .summary = "step through a program, forwards and backwards",
     .description = "Runs a program in the emulator one instruction at a time and shows registers, stack, memory and code, with "
                    "what the last step changed and the source line. Beside each value, it shows what a verifier knows of it on "
                    "the path that this run took, and the verifier's verdict on the program (rawbpf verify). Steps can be undone, "

@@ -104,7 +104,7 @@ Bridge::Bridge() = default;
 Bridge::~Bridge() = default;
 
 void Bridge::end_run() {
-    walk_.reset();
+    stepper_.reset();
     machine_.reset();
 }
 
@@ -176,21 +176,21 @@ std::string Bridge::enter(size_t program, std::string_view memory, bool packet) 
     Result<std::unique_ptr<emulator::Machine>> machine = exec::enter(spec_, program, memory_, packet);
     if (!machine) return error_json(machine.error());
     machine_ = std::move(*machine);
-    walk_ = std::make_unique<exec::Walk>(*machine_, spec_, labels_);
-    walk_->set_knowledge(exec::knowledge_of(spec_, program, exec::options_as_run(packet, memory_.size())));
+    stepper_ = std::make_unique<exec::Stepper>(*machine_, spec_, labels_);
+    stepper_->set_knowledge(exec::knowledge_of(spec_, program, exec::options_as_run(packet, memory_.size())));
     return state();
 }
 
 std::string Bridge::move(std::string_view how, uint64_t n) {
-    if (!walk_) return error_json("nothing runs");
+    if (!stepper_) return error_json("nothing runs");
     if (how == "forward") {
-        (void)walk_->forward(); // what stops it is in the state
+        (void)stepper_->forward(); // what stops it is in the state
     } else if (how == "back") {
-        (void)walk_->back();
+        (void)stepper_->back();
     } else if (how == "run") {
-        (void)walk_->run_on(kMostSteps);
+        (void)stepper_->run_on(kMostSteps);
     } else if (how == "home" || how == "step") {
-        (void)walk_->go_to(how == "home" ? 0 : n);
+        (void)stepper_->go_to(how == "home" ? 0 : n);
     } else {
         return error_json(format("there is no such move: {}", how));
     }
@@ -198,28 +198,28 @@ std::string Bridge::move(std::string_view how, uint64_t n) {
 }
 
 std::string Bridge::state() const {
-    const exec::Walk &walk = *walk_;
-    const emulator::Machine &machine = walk.machine();
-    exec::Knowledge *knowledge = walk.knowledge();
+    const exec::Stepper &stepper = *stepper_;
+    const emulator::Machine &machine = stepper.machine();
+    exec::Knowledge *knowledge = stepper.knowledge();
     const std::string why_not = knowledge && !machine.ended() ? knowledge->why_not() : std::string();
     const size_t pc = machine.pc();
     const std::vector<int> registers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const auto fill = [&](JsonObject &json) {
-        json.number("step", machine.executed()).truth("ended", machine.ended()).text_or_null("fault", walk.fault());
+        json.number("step", machine.executed()).truth("ended", machine.ended()).text_or_null("fault", stepper.fault());
         json.number("program", static_cast<uint64_t>(&machine.program() - spec_.programs.data())).number("pc", pc);
         json.number("line", emulator::source_of(spec_, machine.program(), pc).line);
         json.number("frame", machine.cpu().depth).text("function", emulator::function_of(machine.program(), pc));
-        json.text("instruction", exec::instruction_text(walk, pc)).text("changes", exec::changes_text(walk));
-        json.text("printed", walk.printed());
+        json.text("instruction", exec::instruction_text(stepper, pc)).text("changes", exec::changes_text(stepper));
+        json.text("printed", stepper.printed());
         json.text_or_null("verdict", knowledge ? knowledge->verdict() : std::string()).text_or_null("why_not", why_not);
         if (knowledge && (machine.ended() || !why_not.empty())) knowledge = nullptr; // it has nothing to say here
         append_list(json, "registers", registers, [&](std::string &text, int n) {
             JsonObject(text)
                 .text("value", exec::value_text(machine, machine.cpu().r[n]))
-                .truth("changed", exec::changed_register(walk, n))
+                .truth("changed", exec::changed_register(stepper, n))
                 .text_or_null("known", knowledge ? knowledge->of_register(static_cast<unsigned>(n)) : std::string());
         });
-        append_list(json, "stack", exec::stack_slots(walk, knowledge), [](std::string &text, const exec::StackSlot &slot) {
+        append_list(json, "stack", exec::stack_slots(stepper, knowledge), [](std::string &text, const exec::StackSlot &slot) {
             JsonObject(text)
                 .signed_number("offset", slot.offset)
                 .text("bytes", hex_text(slot.bytes, " "))
@@ -227,15 +227,15 @@ std::string Bridge::state() const {
                 .text("value", slot.value)
                 .text_or_null("known", slot.known);
         });
-        append_list(json, "memory", exec::memory_views(walk), [&](std::string &text, const exec::MemoryView &view) {
+        append_list(json, "memory", exec::memory_views(stepper), [&](std::string &text, const exec::MemoryView &view) {
             JsonObject one(text);
             one.text("name", view.name).text("bytes", hex_text(std::as_bytes(view.bytes), " "));
             std::vector<size_t> changed;
             for (size_t n = 0; n < view.bytes.size(); ++n)
-                if (exec::changed_byte(walk, view.address + n)) changed.push_back(n);
+                if (exec::changed_byte(stepper, view.address + n)) changed.push_back(n);
             append_list(one, "changed", changed, [](std::string &number, size_t n) { append(number, "{}", n); });
         });
-        append_list(json, "maps", exec::map_views(walk), [](std::string &text, const exec::MapView &map) {
+        append_list(json, "maps", exec::map_views(stepper), [](std::string &text, const exec::MapView &map) {
             JsonObject one(text);
             one.text("name", map.name).text("summary", map.summary);
             append_list(one, "entries", map.entries, [](std::string &each, const exec::MapEntry &entry) {

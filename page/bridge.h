@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "asm/assemble.h"
-#include "programs/exec/walk.h"
+#include "programs/exec/stepper.h"
 #include "runtime/object/spec.h"
 
 namespace rawbpf::inline v0::page {
@@ -49,7 +49,7 @@ class Bridge {
     std::vector<LabelPlace> labels_;
     std::vector<std::byte> memory_;
     std::unique_ptr<emulator::Machine> machine_; ///< of spec_ and memory_
-    std::unique_ptr<exec::Walk> walk_;           ///< of machine_
+    std::unique_ptr<exec::Stepper> stepper_;     ///< of machine_
 };
 
 } // namespace rawbpf::inline v0::page

@@ -24,7 +24,7 @@ MapView records_of(const emulator::EmulatedMap &map) {
     return out;
 }
 
-MapView entries_of(emulator::EmulatedMap &map, const Walk &walk) {
+MapView entries_of(emulator::EmulatedMap &map, const Stepper &stepper) {
     MapView out;
     const bool array = map.kind() == MapEngine::array;
     size_t entries = 0, zero = 0;
@@ -34,7 +34,7 @@ MapView entries_of(emulator::EmulatedMap &map, const Walk &walk) {
         bool shown = !array || map.max_entries() == 1, changed = false;
         for (uint32_t n = 0; n < map.value_size(); ++n) {
             shown |= value[n] != 0;
-            changed |= changed_byte(walk, map.value_address(place) + n);
+            changed |= changed_byte(stepper, map.value_address(place) + n);
         }
         ++entries;
         if (!shown && !changed) {
@@ -52,13 +52,13 @@ MapView entries_of(emulator::EmulatedMap &map, const Walk &walk) {
 
 } // namespace
 
-bool changed_register(const Walk &walk, int reg) {
-    for (const StepChange &change : walk.changes())
+bool changed_register(const Stepper &stepper, int reg) {
+    for (const StepChange &change : stepper.changes())
         if (change.reg == reg) return true;
     return false;
 }
-bool changed_byte(const Walk &walk, uint64_t address) {
-    for (const StepChange &change : walk.changes())
+bool changed_byte(const Stepper &stepper, uint64_t address) {
+    for (const StepChange &change : stepper.changes())
         if (change.reg < 0 && address >= change.address && address < change.address + change.after.size()) return true;
     return false;
 }
@@ -68,9 +68,9 @@ std::string some_bytes(std::string_view bytes) {
     return bytes.size() > kMostBytes ? out + " ..." : out;
 }
 
-std::vector<StackSlot> stack_slots(const Walk &walk, Knowledge *knowledge) {
-    const uint32_t depth = walk.machine().cpu().depth;
-    const uint8_t *bytes = walk.machine().memory().frame(depth);
+std::vector<StackSlot> stack_slots(const Stepper &stepper, Knowledge *knowledge) {
+    const uint32_t depth = stepper.machine().cpu().depth;
+    const uint8_t *bytes = stepper.machine().memory().frame(depth);
     const uint64_t address = emulator::frame_address(depth);
     std::vector<StackSlot> out;
     for (int offset = -8; offset >= -int{emulator::kFrameBytes}; offset -= 8) {
@@ -79,20 +79,20 @@ std::vector<StackSlot> stack_slots(const Walk &walk, Knowledge *knowledge) {
         std::memcpy(&number, bytes + at, sizeof number);
         StackSlot slot;
         for (size_t n = 0; n < 8; ++n)
-            if (changed_byte(walk, address + at + n)) slot.changed = static_cast<uint8_t>(slot.changed | 1U << n);
+            if (changed_byte(stepper, address + at + n)) slot.changed = static_cast<uint8_t>(slot.changed | 1U << n);
         if (knowledge) slot.known = knowledge->of_slot(offset);
         if (number == 0 && !slot.changed && slot.known.empty()) continue;
         slot.offset = offset;
         slot.bytes = text_of(bytes + at, 8);
-        slot.value = value_text(walk.machine(), number);
+        slot.value = value_text(stepper.machine(), number);
         out.push_back(std::move(slot));
     }
     return out;
 }
 
-std::vector<MapView> map_views(const Walk &walk) {
+std::vector<MapView> map_views(const Stepper &stepper) {
     std::vector<MapView> out;
-    for (const std::unique_ptr<emulator::EmulatedMap> &map : walk.machine().maps()) {
+    for (const std::unique_ptr<emulator::EmulatedMap> &map : stepper.machine().maps()) {
         MapView view;
         switch (map->kind()) {
         case MapEngine::ring:
@@ -100,7 +100,7 @@ std::vector<MapView> map_views(const Walk &walk) {
         case MapEngine::stack: view = records_of(*map); break;
         case MapEngine::array:
         case MapEngine::hash:
-        case MapEngine::trie: view = entries_of(*map, walk); break;
+        case MapEngine::trie: view = entries_of(*map, stepper); break;
         default: view.summary = "not shown";
         }
         view.name = map->name();
@@ -109,9 +109,9 @@ std::vector<MapView> map_views(const Walk &walk) {
     return out;
 }
 
-std::vector<MemoryView> memory_views(const Walk &walk) {
+std::vector<MemoryView> memory_views(const Stepper &stepper) {
     std::vector<MemoryView> out;
-    for (const emulator::Object &object : walk.machine().memory().objects())
+    for (const emulator::Object &object : stepper.machine().memory().objects())
         if (object.name == "memory" || object.name == "the packet")
             out.push_back({object.name == "memory" ? "memory" : "packet",
                            object.address,

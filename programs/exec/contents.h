@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "programs/exec/walk.h"
+#include "programs/exec/stepper.h"
 
 namespace rawbpf::inline v0::exec {
 
@@ -21,7 +21,7 @@ struct StackSlot {
 };
 /// Those that the last step changed, that aren't zero, or that are known to have been written; from r10 downwards. `knowledge`
 /// may be nullptr.
-[[nodiscard]] std::vector<StackSlot> stack_slots(const Walk &walk, Knowledge *knowledge);
+[[nodiscard]] std::vector<StackSlot> stack_slots(const Stepper &stepper, Knowledge *knowledge);
 
 struct MapEntry {
     std::string key;      ///< an index, or bytes in hex; empty: a record
@@ -34,7 +34,7 @@ struct MapView {
     std::vector<MapEntry> entries; ///< 256 at most; of an array those that aren't zero
 };
 /// All maps, in the object's order.
-[[nodiscard]] std::vector<MapView> map_views(const Walk &walk);
+[[nodiscard]] std::vector<MapView> map_views(const Stepper &stepper);
 
 /// The memory or the packet that the run was given.
 struct MemoryView {
@@ -42,11 +42,11 @@ struct MemoryView {
     uint64_t address = 0;
     std::span<const uint8_t> bytes;
 };
-[[nodiscard]] std::vector<MemoryView> memory_views(const Walk &walk);
+[[nodiscard]] std::vector<MemoryView> memory_views(const Stepper &stepper);
 
 /// Whether the last step changed this register, or the byte at this address.
-[[nodiscard]] bool changed_register(const Walk &walk, int reg);
-[[nodiscard]] bool changed_byte(const Walk &walk, uint64_t address);
+[[nodiscard]] bool changed_register(const Stepper &stepper, int reg);
+[[nodiscard]] bool changed_byte(const Stepper &stepper, uint64_t address);
 
 /// 32 bytes in hex, with blanks between; "..." for more.
 [[nodiscard]] std::string some_bytes(std::string_view bytes);

@@ -1,9 +1,9 @@
-// What rawbpf's verifier knows at each step of a walk. It is a separate file, so that builds without the verifier don't link it.
+// What rawbpf's verifier knows at each step of a run. It is a separate file, so that builds without the verifier don't link it.
 #pragma once
 
 #include <memory>
 
-#include "programs/exec/walk.h"
+#include "programs/exec/stepper.h"
 #include "runtime/object/spec.h"
 #include "runtime/verifier/verify.h"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "programs/exec/contents.h"
-#include "programs/exec/walk.h"
+#include "programs/exec/stepper.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
 #include "runtime/base/hex.h"
@@ -97,29 +97,29 @@ std::vector<std::string> in_lines(std::string_view text, int columns, size_t mos
 }
 
 // Sixteen bytes a row; at most `most` rows, from row `from` on.
-void append_rows(std::vector<std::string> &out, const Screen &screen, const Walk &walk, std::string_view title,
+void append_rows(std::vector<std::string> &out, const Screen &screen, const Stepper &stepper, std::string_view title,
                  const uint8_t *bytes, uint64_t size, uint64_t address) {
     for (uint64_t at = 0; at < size; at += 16) {
         std::string text = format("{:7} {:+5} ", at ? "" : title, static_cast<int64_t>(at));
         for (uint64_t n = at; n < std::min(at + 16, size); ++n) {
             const std::string byte = format("{:02x}", bytes[n]);
-            append(text, "{}{}", n % 8 ? " " : "  ", changed_byte(walk, address + n) ? screen.mark(byte) : byte);
+            append(text, "{}{}", n % 8 ? " " : "  ", changed_byte(stepper, address + n) ? screen.mark(byte) : byte);
         }
         out.push_back(std::move(text));
     }
 }
 
-std::vector<std::string> memory_panel(const Screen &screen, const Walk &walk) {
+std::vector<std::string> memory_panel(const Screen &screen, const Stepper &stepper) {
     std::vector<std::string> out;
-    for (const MemoryView &view : memory_views(walk))
-        append_rows(out, screen, walk, view.name, view.bytes.data(), view.bytes.size(), view.address);
+    for (const MemoryView &view : memory_views(stepper))
+        append_rows(out, screen, stepper, view.name, view.bytes.data(), view.bytes.size(), view.address);
     if (out.empty()) out.emplace_back("memory  none was given");
     return out;
 }
 
-std::vector<std::string> maps_panel(const Screen &screen, const Walk &walk) {
+std::vector<std::string> maps_panel(const Screen &screen, const Stepper &stepper) {
     std::vector<std::string> out;
-    for (const MapView &map : map_views(walk)) {
+    for (const MapView &map : map_views(stepper)) {
         out.push_back(format("map {}: {}", printable(map.name), map.summary));
         for (const MapEntry &entry : map.entries) {
             if (entry.key.empty()) {
@@ -134,14 +134,14 @@ std::vector<std::string> maps_panel(const Screen &screen, const Walk &walk) {
     return out;
 }
 
-std::vector<std::string> calls_panel(const Walk &walk) {
-    const emulator::Machine &machine = walk.machine();
+std::vector<std::string> calls_panel(const Stepper &stepper) {
+    const emulator::Machine &machine = stepper.machine();
     const emulator::Cpu &cpu = machine.cpu();
     std::vector<std::string> out;
     for (uint32_t n = cpu.depth + 1; n-- > 0;) {
-        const ProgramSpec &program = walk.spec().programs[cpu.frames[n].program];
+        const ProgramSpec &program = stepper.spec().programs[cpu.frames[n].program];
         const size_t place = n == cpu.depth ? machine.pc() : machine.return_place(n);
-        const emulator::Source source = emulator::source_of(walk.spec(), program, place);
+        const emulator::Source source = emulator::source_of(stepper.spec(), program, place);
         std::string text =
             format("{:7} frame {}  {}: {} instruction {}", n == cpu.depth ? "calls" : "", n,
                    printable(std::string(emulator::function_of(program, place))), n == cpu.depth ? "at" : "returns to", place);
@@ -153,9 +153,9 @@ std::vector<std::string> calls_panel(const Walk &walk) {
     return out;
 }
 
-std::vector<std::string> stack_rows(const Screen &screen, const Walk &walk, Knowledge *knowledge) {
+std::vector<std::string> stack_rows(const Screen &screen, const Stepper &stepper, Knowledge *knowledge) {
     std::vector<std::string> out;
-    for (const StackSlot &slot : stack_slots(walk, knowledge)) {
+    for (const StackSlot &slot : stack_slots(stepper, knowledge)) {
         std::string text;
         for (size_t n = 0; n < slot.bytes.size(); ++n) {
             const std::string byte = hex_text(std::string_view(slot.bytes).substr(n, 1));
@@ -174,9 +174,9 @@ std::vector<std::string> stack_rows(const Screen &screen, const Walk &walk, Know
 namespace {
 
 // A register with its value, and what is known of it.
-std::string register_cell(const Screen &screen, const Walk &walk, unsigned reg, int width, Knowledge *knowledge) {
-    const bool changed = changed_register(walk, static_cast<int>(reg));
-    const std::string value = value_text(walk.machine(), walk.machine().cpu().r[reg]);
+std::string register_cell(const Screen &screen, const Stepper &stepper, unsigned reg, int width, Knowledge *knowledge) {
+    const bool changed = changed_register(stepper, static_cast<int>(reg));
+    const std::string value = value_text(stepper.machine(), stepper.machine().cpu().r[reg]);
     const std::string cell = format("{}r{:<2} {:<{}}", changed ? "*" : " ", reg, value, std::max(0, width - 5));
     std::string out = changed ? screen.mark(cell) : cell;
     if (!knowledge) return out;
@@ -185,8 +185,8 @@ std::string register_cell(const Screen &screen, const Walk &walk, unsigned reg, 
 }
 
 // Of the registers that an instruction reads: "r1 ctx(), r3 scalar(umax=9)".
-std::string operands_known(const Walk &walk, Knowledge &knowledge) {
-    const Insn &insn = walk.machine().insns()[walk.machine().pc()];
+std::string operands_known(const Stepper &stepper, Knowledge &knowledge) {
+    const Insn &insn = stepper.machine().insns()[stepper.machine().pc()];
     std::string out;
     for (const unsigned reg : {unsigned(insn.dst), unsigned(insn.src)}) {
         if (reg > 10 || (reg == insn.src && insn.src == insn.dst && !out.empty())) continue;
@@ -196,42 +196,42 @@ std::string operands_known(const Walk &walk, Knowledge &knowledge) {
     return out;
 }
 
-void show_registers(Screen &screen, const Walk &walk, const ScreenOptions &options, Knowledge *knowledge) {
+void show_registers(Screen &screen, const Stepper &stepper, const ScreenOptions &options, Knowledge *knowledge) {
     constexpr int kCell = 35;
     const bool each = knowledge && options.rows >= 30;
     if (each || (options.columns < 2 * kCell && options.rows >= 30)) {
         for (unsigned reg = 0; reg < kAllRegisters; ++reg)
-            screen.line(register_cell(screen, walk, reg, kCell, each ? knowledge : nullptr));
+            screen.line(register_cell(screen, stepper, reg, kCell, each ? knowledge : nullptr));
         return;
     }
     for (unsigned row = 0; row < 6; ++row)
-        screen.line(register_cell(screen, walk, row, kCell, nullptr) +
-                    (row < 5 ? register_cell(screen, walk, row + 6, kCell, nullptr) : ""));
-    if (knowledge && !walk.machine().ended()) screen.line(format("known   {}", operands_known(walk, *knowledge)));
+        screen.line(register_cell(screen, stepper, row, kCell, nullptr) +
+                    (row < 5 ? register_cell(screen, stepper, row + 6, kCell, nullptr) : ""));
+    if (knowledge && !stepper.machine().ended()) screen.line(format("known   {}", operands_known(stepper, *knowledge)));
 }
 
-void show_code(Screen &screen, const Walk &walk, const ScreenOptions &options) {
-    const emulator::Machine &machine = walk.machine();
+void show_code(Screen &screen, const Stepper &stepper, const ScreenOptions &options) {
+    const emulator::Machine &machine = stepper.machine();
     const size_t count = machine.insns().size(), pc = machine.pc();
     const auto height = static_cast<size_t>(screen.left());
-    const int64_t refused = walk.knowledge() ? walk.knowledge()->refused_at() : -1;
+    const int64_t refused = stepper.knowledge() ? stepper.knowledge()->refused_at() : -1;
     size_t top = options.cursor > height / 2 ? options.cursor - height / 2 : 0;
     if (count > height) top = std::min(top, count - height);
     for (size_t n = top, shown = 0; n < count && shown < height; ++n) {
         if (n > 0 && is_wide(machine.insns()[n - 1]) && machine.insns()[n].code == 0) continue; // the second half
         const std::string text = format("{}{}{} {:5}  {}", n == options.cursor ? "|" : " ", n == pc ? ">" : " ",
-                                        walk.breaks(n)                       ? "o"
+                                        stepper.breaks(n)                    ? "o"
                                         : static_cast<int64_t>(n) == refused ? "x"
                                                                              : " ",
-                                        n, printable(instruction_text(walk, n)));
+                                        n, printable(instruction_text(stepper, n)));
         screen.line(n == pc ? screen.mark(text) : text);
         ++shown;
     }
 }
 
-void show_watched(Screen &screen, const Walk &walk) {
-    const emulator::Machine &machine = walk.machine();
-    for (const Watched &watched : walk.watched()) {
+void show_watched(Screen &screen, const Stepper &stepper) {
+    const emulator::Machine &machine = stepper.machine();
+    for (const Watched &watched : stepper.watched()) {
         std::string text = format("watch   r{} = {}", watched.reg, value_text(machine, machine.cpu().r[watched.reg]));
         if (watched.changed)
             append(text, ", since step {} (instruction {}); before: {}", watched.step, watched.insn,
@@ -249,26 +249,26 @@ void show_some(Screen &screen, const std::vector<std::string> &rows, int most, s
     if (from + shown < rows.size()) screen.line(format("        ... {} more (PageDown)", rows.size() - from - shown));
 }
 
-std::string message_of(const Walk &walk, const ScreenOptions &options) {
-    const emulator::Machine &machine = walk.machine();
-    if (!walk.fault().empty()) return format("fault: {}", walk.fault());
+std::string message_of(const Stepper &stepper, const ScreenOptions &options) {
+    const emulator::Machine &machine = stepper.machine();
+    if (!stepper.fault().empty()) return format("fault: {}", stepper.fault());
     if (!options.message.empty()) return options.message;
-    if (const std::string printed = walk.printed(); !printed.empty())
+    if (const std::string printed = stepper.printed(); !printed.empty())
         return format("printed: {}", printed.substr(0, printed.find('\n')));
-    return machine.ended() ? format("ended: r0 = {:#x}", machine.cpu().r[0]) : changes_text(walk);
+    return machine.ended() ? format("ended: r0 = {:#x}", machine.cpu().r[0]) : changes_text(stepper);
 }
 
 } // namespace
 
-std::string screen_text(const Walk &walk, const ScreenOptions &options) {
-    const emulator::Machine &machine = walk.machine();
+std::string screen_text(const Stepper &stepper, const ScreenOptions &options) {
+    const emulator::Machine &machine = stepper.machine();
     const emulator::Cpu &cpu = machine.cpu();
     const size_t pc = machine.pc();
-    Knowledge *knowledge = options.known ? walk.knowledge() : nullptr;
+    Knowledge *knowledge = options.known ? stepper.knowledge() : nullptr;
 
     // From the end.
     std::vector<std::string> said =
-        in_lines(printable(message_of(walk, options)), options.columns, options.rows < 20 ? 2 : kMostMessage);
+        in_lines(printable(message_of(stepper, options)), options.columns, options.rows < 20 ? 2 : kMostMessage);
     if (said.empty()) said.emplace_back();
     std::vector<std::string> keys = in_lines(kKeys, options.columns, kMostMessage);
     if (static_cast<int>(keys.size()) * 6 > options.rows) keys = in_lines(kFewKeys, options.columns, 1);
@@ -276,7 +276,7 @@ std::string screen_text(const Walk &walk, const ScreenOptions &options) {
     const int end = static_cast<int>(said.size() + keys.size()) + (options.rows >= 20 ? 1 : 0);
     screen.leave(std::min(end, options.rows));
 
-    const emulator::Source source = emulator::source_of(walk.spec(), machine.program(), pc);
+    const emulator::Source source = emulator::source_of(stepper.spec(), machine.program(), pc);
     std::string place = format("{}: instruction {}, step {}, frame {}{}", emulator::function_of(machine.program(), pc), pc,
                                machine.executed(), cpu.depth, machine.ended() ? ", ended" : "");
     if (source.line) append(place, "   {}:{}", printable(std::string(source.file)), source.line);
@@ -291,21 +291,21 @@ std::string screen_text(const Walk &walk, const ScreenOptions &options) {
         for (const std::string &line : verdict) screen.line(line);
         if (!why_not.empty()) knowledge = nullptr;
     }
-    if (screen.left() >= 6 + 2) show_registers(screen, walk, options, knowledge);
-    const std::vector<std::string> stack = stack_rows(screen, walk, knowledge);
-    const std::vector<std::string> panel = options.panel == Panel::memory ? memory_panel(screen, walk)
-                                           : options.panel == Panel::maps ? maps_panel(screen, walk)
-                                                                          : calls_panel(walk);
-    const int spare = screen.left() - kLeastCode - 2 - static_cast<int>(walk.watched().size());
+    if (screen.left() >= 6 + 2) show_registers(screen, stepper, options, knowledge);
+    const std::vector<std::string> stack = stack_rows(screen, stepper, knowledge);
+    const std::vector<std::string> panel = options.panel == Panel::memory ? memory_panel(screen, stepper)
+                                           : options.panel == Panel::maps ? maps_panel(screen, stepper)
+                                                                          : calls_panel(stepper);
+    const int spare = screen.left() - kLeastCode - 2 - static_cast<int>(stepper.watched().size());
     if (spare >= 2) {
         screen.line("");
         const int stack_most = std::clamp(spare / 4, 1, 8);
         show_some(screen, stack, stack_most);
         show_some(screen, panel, std::clamp(spare / (options.panel == Panel::memory ? 4 : 2), 1, 24), options.from);
     }
-    show_watched(screen, walk);
+    show_watched(screen, stepper);
     if (spare >= 2) screen.line("");
-    show_code(screen, walk, options);
+    show_code(screen, stepper, options);
     while (screen.left() > 0) screen.line("");
 
     screen.leave(0);

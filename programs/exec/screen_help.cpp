@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "programs/exec/walk.h"
+#include "programs/exec/stepper.h"
 #include "programs/render/text.h"
 #include "runtime/base/format.h"
 

@@ -52,10 +52,11 @@ struct Watched {
     bool changed = false; ///< whether it ever did, as far as was seen
 };
 
-class Walk {
+/// Steps through a run of one program, in both directions, and stops where it is told to.
+class Stepper {
   public:
     /// The machine has been entered, with `stepping`. Borrowed, with its spec.
-    Walk(emulator::Machine &machine, const ObjectSpec &spec, std::vector<LabelPlace> labels = {});
+    Stepper(emulator::Machine &machine, const ObjectSpec &spec, std::vector<LabelPlace> labels = {});
 
     /// What is known beside it, from here on; nullptr: nothing.
     void set_knowledge(std::unique_ptr<Knowledge> knowledge) { knowledge_ = std::move(knowledge); }
@@ -104,7 +105,7 @@ class Walk {
     emulator::Machine *machine_;
     const ObjectSpec *spec_;
     std::vector<LabelPlace> labels_;
-    std::vector<size_t> breaks_; ///< in the program that the walk began with
+    std::vector<size_t> breaks_; ///< in the program that the run began with
     std::string fault_;
     std::vector<StepChange> changes_;
     size_t printed_before_ = 0;
@@ -117,9 +118,9 @@ class Walk {
 /// A value with the name of what it points to: "0x10000004 (memory+4)", "7", "-1".
 [[nodiscard]] std::string value_text(const emulator::Machine &machine, uint64_t value);
 /// "r3 = 7, [fp0-8] = 05 00 00 00"; empty: nothing changed. `known`: with what the verifier knows: "r3 = 7 {scalar(umax=9)}".
-[[nodiscard]] std::string changes_text(const Walk &walk, bool known = false);
+[[nodiscard]] std::string changes_text(const Stepper &stepper, bool known = false);
 /// The instruction with the names of helpers, functions, maps and labels; "again: r0 += 1" where a label stands.
-[[nodiscard]] std::string instruction_text(const Walk &walk, size_t insn);
+[[nodiscard]] std::string instruction_text(const Stepper &stepper, size_t insn);
 
 /// What the lower part of the screen shows.
 enum class Panel : uint8_t { memory, maps, calls };
@@ -134,7 +135,7 @@ struct ScreenOptions {
     size_t from = 0;             ///< of the panel: the first line that is shown
 };
 /// The whole screen: place, registers, stack, panel, code, keys. Never more rows than there are; the keys are always on it.
-[[nodiscard]] std::string screen_text(const Walk &walk, const ScreenOptions &options);
+[[nodiscard]] std::string screen_text(const Stepper &stepper, const ScreenOptions &options);
 /// What the keys do and what the screen means, for as many rows and columns; `from`: the first line.
 [[nodiscard]] std::string help_screen_text(const ScreenOptions &options);
 

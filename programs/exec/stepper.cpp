@@ -2,7 +2,7 @@
 //
 // What a step changed is read from the journal, which holds the old bytes. Only bytes that a program can address are shown,
 // not the insides of maps. Going back, the same list is made before the step is undone, with the two sides exchanged.
-#include "programs/exec/walk.h"
+#include "programs/exec/stepper.h"
 
 #include <algorithm>
 
@@ -27,10 +27,10 @@ Result<std::unique_ptr<emulator::Machine>> enter(const ObjectSpec &spec, size_t 
     return machine;
 }
 
-Walk::Walk(emulator::Machine &machine, const ObjectSpec &spec, std::vector<LabelPlace> labels)
+Stepper::Stepper(emulator::Machine &machine, const ObjectSpec &spec, std::vector<LabelPlace> labels)
     : machine_(&machine), spec_(&spec), labels_(std::move(labels)) {}
 
-std::string_view Walk::label(size_t insn) const {
+std::string_view Stepper::label(size_t insn) const {
     const ProgramSpec &program = machine_->program();
     size_t begin = 0; // of the function that the instruction belongs to
     for (const ProgramSpec::Subprogram &sub : program.subprograms)
@@ -41,7 +41,7 @@ std::string_view Walk::label(size_t insn) const {
     return {};
 }
 
-void Walk::compare(const uint64_t (&before)[11]) {
+void Stepper::compare(const uint64_t (&before)[11]) {
     changes_.clear();
     auto bytes = [](const void *at, size_t size) { return std::string(static_cast<const char *>(at), size); };
     for (int n = 0; n < 11; ++n) {
@@ -55,7 +55,7 @@ void Walk::compare(const uint64_t (&before)[11]) {
                     {-1, address, bytes(change.before.data(), change.before.size()), bytes(change.at, change.before.size())});
 }
 
-bool Walk::forward() {
+bool Stepper::forward() {
     if (machine_->ended() || !fault_.empty()) return false;
     uint64_t before[11];
     std::copy(std::begin(machine_->cpu().r), std::end(machine_->cpu().r), before);
@@ -74,21 +74,21 @@ bool Walk::forward() {
 }
 
 // Going back, a watched register's last change is no longer known unless it was this one, undone.
-void Walk::note_watched(size_t insn) {
+void Stepper::note_watched(size_t insn) {
     for (Watched &watched : watched_)
         for (const StepChange &change : changes_)
             if (change.reg == static_cast<int>(watched.reg))
                 watched = {watched.reg, machine_->executed(), load<uint64_t>(bytes_of(change.before).data()), insn, true};
 }
 
-bool Walk::watched_changed() const {
+bool Stepper::watched_changed() const {
     return std::any_of(watched_.begin(), watched_.end(), [this](const Watched &watched) {
         return std::any_of(changes_.begin(), changes_.end(),
                            [&](const StepChange &change) { return change.reg == static_cast<int>(watched.reg); });
     });
 }
 
-Result<void> Walk::watch(std::string_view what) {
+Result<void> Stepper::watch(std::string_view what) {
     const std::string_view digits = what.starts_with('r') ? what.substr(1) : what;
     if (digits.empty() || digits.size() > 2 || !is_number(digits) || std::stoul(std::string(digits)) > 10)
         return fail(Errc::invalid_argument, "{} isn't a register, such as r3", what);
@@ -101,7 +101,7 @@ Result<void> Walk::watch(std::string_view what) {
     return {};
 }
 
-bool Walk::back() {
+bool Stepper::back() {
     if (!fault_.empty()) { // the machine already stands before the instruction that failed
         fault_.clear();
         changes_.clear();
@@ -128,7 +128,7 @@ bool Walk::back() {
     return true;
 }
 
-uint64_t Walk::run_on(uint64_t most) {
+uint64_t Stepper::run_on(uint64_t most) {
     uint64_t steps = 0;
     while (steps < most && forward()) {
         ++steps;
@@ -137,7 +137,7 @@ uint64_t Walk::run_on(uint64_t most) {
     return steps;
 }
 
-uint64_t Walk::run_back() {
+uint64_t Stepper::run_back() {
     uint64_t steps = 0;
     while (back()) {
         ++steps;
@@ -146,7 +146,7 @@ uint64_t Walk::run_back() {
     return steps;
 }
 
-bool Walk::go_to(uint64_t step) {
+bool Stepper::go_to(uint64_t step) {
     while (machine_->executed() > step)
         if (!back()) return false;
     while (machine_->executed() < step)
@@ -154,16 +154,16 @@ bool Walk::go_to(uint64_t step) {
     return true;
 }
 
-void Walk::over() {
+void Stepper::over() {
     const uint32_t depth = machine_->cpu().depth;
     do {
         if (!forward()) return;
     } while (!machine_->ended() && machine_->cpu().depth > depth && !breaks(machine_->pc()));
 }
 
-emulator::Source Walk::line() const { return emulator::source_of(*spec_, machine_->program(), machine_->pc()); }
+emulator::Source Stepper::line() const { return emulator::source_of(*spec_, machine_->program(), machine_->pc()); }
 
-void Walk::next_line() {
+void Stepper::next_line() {
     const emulator::Source from = line();
     for (uint64_t steps = 0; steps < kMost && forward() && !machine_->ended(); ++steps) {
         const emulator::Source here = line();
@@ -172,7 +172,7 @@ void Walk::next_line() {
     }
 }
 
-Result<void> Walk::break_at(std::string_view where) {
+Result<void> Stepper::break_at(std::string_view where) {
     const ProgramSpec &program = machine_->program();
     const size_t colon = where.rfind(':');
     const bool number = is_number(where) && where.size() < 8;
@@ -201,16 +201,16 @@ Result<void> Walk::break_at(std::string_view where) {
     return fail(Errc::not_found, "{}: there is no instruction, line or function {}", program.name, where);
 }
 
-void Walk::toggle(size_t insn) {
+void Stepper::toggle(size_t insn) {
     if (const auto found = std::find(breaks_.begin(), breaks_.end(), insn); found != breaks_.end())
         breaks_.erase(found);
     else
         breaks_.push_back(insn);
 }
 
-bool Walk::breaks(size_t insn) const { return std::find(breaks_.begin(), breaks_.end(), insn) != breaks_.end(); }
+bool Stepper::breaks(size_t insn) const { return std::find(breaks_.begin(), breaks_.end(), insn) != breaks_.end(); }
 
-std::string Walk::printed() const {
+std::string Stepper::printed() const {
     const std::string &all = machine_->printed();
     return all.substr(std::min(printed_before_, all.size()));
 }
@@ -240,26 +240,26 @@ std::string bytes_text(std::string_view bytes) {
 
 } // namespace
 
-std::string changes_text(const Walk &walk, bool known) {
+std::string changes_text(const Stepper &stepper, bool known) {
     std::string out;
-    for (const StepChange &change : walk.changes()) {
+    for (const StepChange &change : stepper.changes()) {
         if (!out.empty()) out += ", ";
         if (change.reg >= 0)
-            append(out, "r{} = {}", change.reg, value_text(walk.machine(), load<uint64_t>(bytes_of(change.after).data())));
+            append(out, "r{} = {}", change.reg, value_text(stepper.machine(), load<uint64_t>(bytes_of(change.after).data())));
         if (change.reg >= 0) {
-            if (!known || !walk.knowledge()) continue;
-            if (const std::string text = walk.knowledge()->of_register(static_cast<unsigned>(change.reg)); !text.empty())
+            if (!known || !stepper.knowledge()) continue;
+            if (const std::string text = stepper.knowledge()->of_register(static_cast<unsigned>(change.reg)); !text.empty())
                 append(out, " {{{}}}", text);
         } else {
-            append(out, "[{}] = {}", walk.machine().memory().name(change.address), bytes_text(change.after));
+            append(out, "[{}] = {}", stepper.machine().memory().name(change.address), bytes_text(change.after));
         }
     }
     return out;
 }
 
-std::string instruction_text(const Walk &walk, size_t n) {
-    const emulator::Machine &machine = walk.machine();
-    const ObjectSpec &spec = walk.spec();
+std::string instruction_text(const Stepper &stepper, size_t n) {
+    const emulator::Machine &machine = stepper.machine();
+    const ObjectSpec &spec = stepper.spec();
     const std::span<const Insn> code = machine.insns();
     const ProgramSpec &program = machine.program();
     const Form *form = find_form(code[n]);
@@ -286,11 +286,11 @@ std::string instruction_text(const Walk &walk, size_t n) {
     if (form &&
         (jump_long || form->shape == Shape::jump || form->shape == Shape::branch_imm || form->shape == Shape::branch_reg)) {
         const int64_t to = static_cast<int64_t>(n) + 1 + (jump_long ? code[n].imm : code[n].off);
-        target = to < 0 ? std::string_view() : walk.label(static_cast<size_t>(to));
+        target = to < 0 ? std::string_view() : stepper.label(static_cast<size_t>(to));
         if (target.empty()) target = format("{}", to);
         names.target = target;
     }
-    std::string out(walk.label(n));
+    std::string out(stepper.label(n));
     if (!out.empty()) out += ": ";
     append_insn(out, code.subspan(n), {}, names);
     return out;
