@@ -46,7 +46,7 @@ namespace {
     if (!has_program_type(BPF_PROG_TYPE_KPROBE)) SKIP("needs CAP_BPF and CAP_PERFMON");                                          \
     if (!has_feature(Feature::ring_buffer)) SKIP("needs ring buffers, 5.8")
 
-struct Walk {
+struct WalkVariant {
     std::string name;
     UnwindProgramOptions options;
     size_t number = 0;
@@ -54,13 +54,13 @@ struct Walk {
 };
 
 /// What walks there are on this kernel: as it has it, and as older ones do, as far as this one can do that, too.
-std::vector<Walk> walks() {
+std::vector<WalkVariant> walks() {
     const UnwindProgramOptions own = probe_unwind();
     const auto types = kernel_btf();
-    std::vector<Walk> out;
+    std::vector<WalkVariant> out;
     const auto add = [&](std::string name, bool each, const std::function<void(UnwindProgramOptions &)> &change) {
         for (const bool through_probes : {false, true}) {
-            Walk walk{name, own};
+            WalkVariant walk{name, own};
             change(walk.options);
             if (through_probes) {
                 if (!types) continue;
@@ -92,7 +92,7 @@ std::vector<Walk> walks() {
 
 /// Beside the whole walk, each with each would take an emulated machine a minute: each walk is seen with a third of all else, and
 /// all else with a third of the walks.
-bool passed_over(const Walk &walk, size_t other) { return !walk.whole && (walk.number + other) % 3 != 0; }
+bool passed_over(const WalkVariant &walk, size_t other) { return !walk.whole && (walk.number + other) % 3 != 0; }
 
 void check_loads(Result<ObjectSpec> spec, const LoadOptions &options = {}) {
     REQUIRE_MESSAGE(spec, spec.error().message());
@@ -127,7 +127,7 @@ std::vector<std::pair<std::string, ProfileConfig>> choices() {
     return out;
 }
 
-profile::ProgramOptions for_profile(const ProfileConfig &config, const Walk &walk) {
+profile::ProgramOptions for_profile(const ProfileConfig &config, const WalkVariant &walk) {
     profile::ProgramOptions out;
     out.config = config;
     out.threads = 64;
@@ -164,7 +164,7 @@ std::vector<trace::ProbeSite> places_of_each_kind() {
     return places;
 }
 
-trace::ProgramOptions for_trace(const trace::ProbeSite &where, const Walk &walk, bool counted) {
+trace::ProgramOptions for_trace(const trace::ProbeSite &where, const WalkVariant &walk, bool counted) {
     trace::ProgramOptions out;
     out.stack = true;
     out.filters.own_pid = 1;
@@ -190,7 +190,7 @@ void check_trace_loads(const trace::ProbeSite &where, const trace::ProgramOption
 TEST_CASE("full form: profile's program, by each walk, sent and counted") {
     NEEDS_PROGRAMS();
     const bool counts = !session::why_not_counted();
-    for (const Walk &walk : walks()) {
+    for (const WalkVariant &walk : walks()) {
         INFO(walk.name);
         size_t choice = 0;
         for (const auto &[name, config] : choices()) {
@@ -215,7 +215,7 @@ TEST_CASE("full form: profile's program, by each walk, sent and counted") {
 TEST_CASE("full form: the program of profile --off-cpu, by each walk") {
     NEEDS_PROGRAMS();
     if (!kernel_btf()) SKIP("needs the kernel's BTF");
-    for (const Walk &walk : walks()) {
+    for (const WalkVariant &walk : walks()) {
         INFO(walk.name);
         size_t choice = 0;
         for (const auto &[name, config] : choices()) {
@@ -266,7 +266,7 @@ TEST_CASE("full form: traces with stacks, at every kind of place, by each walk, 
     if (!types) SKIP("needs the kernel's BTF");
     const std::vector<trace::ProbeSite> places = places_of_each_kind();
     const bool counts = !session::why_not_counted();
-    for (const Walk &walk : walks()) {
+    for (const WalkVariant &walk : walks()) {
         INFO(walk.name);
         size_t at = 0;
         for (const trace::ProbeSite &where : places) {
@@ -287,7 +287,7 @@ TEST_CASE("full form: groups by stacks, at every kind of place, by the whole wal
     if (!types) SKIP("needs the kernel's BTF");
     if (const auto why = session::why_not_counted()) SKIP(*why);
     using namespace trace;
-    for (const Walk &walk : walks()) {
+    for (const WalkVariant &walk : walks()) {
         if (!walk.whole) continue;
         INFO(walk.name);
         for (const trace::ProbeSite &where : places_of_each_kind()) {
@@ -306,7 +306,7 @@ TEST_CASE("full form: groups by stacks, at every kind of place, by the whole wal
 
 TEST_CASE("full form: custom traces' programs, by each walk") {
     NEEDS_PROGRAMS();
-    for (const Walk &walk : walks()) {
+    for (const WalkVariant &walk : walks()) {
         INFO(walk.name);
         for (const bool follows : {false, true}) {
             if (follows != walk.options.copies && !walk.whole) continue;
