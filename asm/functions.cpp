@@ -171,7 +171,8 @@ void Assembler::resolve_wide(const Symbol &symbol) {
         ref.kind = RefKind::function;
     } else {
         Nearest near(symbol.name);
-        for (auto &[known, place] : names_) near.offer(known);
+        for (auto &[known, place] : names_)
+            if (known != symbol.name) near.offer(known); // its line has a mistake, which is told there
         for (auto &[known, number] : constants_) near.offer(known);
         fail(symbol.at, "there is no map, variable, function or constant `" + std::string(symbol.name) + "`",
              near.hint_or_register());

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "asm/helpers.h"
 #include "asm/print.h"
@@ -385,7 +386,8 @@ constexpr Row kRows[] = {
     ROW(timer_start),
     ROW(timer_cancel),
 };
-constexpr size_t kHelpers = 212;
+constexpr size_t kHelpers =
+    std::max_element(std::begin(kRows), std::end(kRows), [](const Row &a, const Row &b) { return a.id < b.id; })->id + 1;
 struct ByNumber {
     Helper of[kHelpers] = {};
 };

@@ -170,6 +170,7 @@ HelperAnswer read_helper_log(const std::string &log) {
     if (says(log, "invalid func")) return HelperAnswer::unknown;
     if (says(log, "unknown func") || says(log, "program of this type cannot use helper") || says(log, "not allowed in probe"))
         return HelperAnswer::not_here;
+    if (says(log, "processed 0 insns")) return HelperAnswer::silence; // it refused the program before it came to the call
     return HelperAnswer::yes;
 }
 

@@ -35,6 +35,10 @@ TEST_CASE("probes: what the verifier's words say of a helper") {
     CHECK(read_helper_log("0: (85) call bpf_get_stack#67\nunknown func bpf_get_stack#67\n") == HelperAnswer::not_here);
     CHECK(read_helper_log("program of this type cannot use helper bpf_get_stack#67\n") == HelperAnswer::not_here);
     CHECK(read_helper_log("helper call is not allowed in probe\n") == HelperAnswer::not_here);
+    // A program of struct_ops or of tracing that names no type: nothing was looked at.
+    CHECK(read_helper_log("processed 0 insns (limit 1000000) max_states_per_insn 0\n") == HelperAnswer::silence);
+    CHECK(read_helper_log("Tracing programs must provide btf_id\nprocessed 0 insns (limit 1000000)\n") == HelperAnswer::silence);
+    CHECK(read_helper_log("invalid func unknown#209\nprocessed 1 insns (limit 1000000)\n") == HelperAnswer::unknown);
     CHECK(read_helper_log("R1 type=ctx expected=map_ptr\n") == HelperAnswer::yes);
     CHECK(read_helper_log("R2 !read_ok\n") == HelperAnswer::yes);
 }
