@@ -12,6 +12,7 @@
 #include "cli/suggest.h"
 #include "programs/render/json_line.h"
 #include "runtime/base/format.h"
+#include "runtime/kernel/probe_helpers.h"
 #include "runtime/kernel/probes.h"
 #include "runtime/sys/shortage.h"
 
@@ -38,21 +39,40 @@ const HelperInfo *wanted(std::string_view word) {
     return find_helper(static_cast<int64_t>(id));
 }
 
-/// `types`: what may call it here; nullptr: that wasn't asked.
-void append_helper(std::string &out, const HelperInfo &helper, const std::vector<std::string_view> *types) {
+/// Which types of program may call it, as the running kernel says. Of some it says nothing: it refused them for another reason.
+struct Callers {
+    std::vector<std::string_view> here, unasked;
+};
+
+Callers callers_of(const HelperInfo &helper) {
+    Callers out;
+    for (uint32_t type = 1; type < kProgramTypeCount; ++type) {
+        const Support support = probe_helper_in(type, helper.id).support;
+        if (support == Support::yes) out.here.push_back(program_type_name(type));
+        if (support == Support::unasked || support == Support::refused) out.unasked.push_back(program_type_name(type));
+    }
+    return out;
+}
+
+void append_names(std::string &list, const std::vector<std::string_view> &names) {
+    for (size_t i = 0; i < names.size(); ++i) {
+        list += i == 0 ? '[' : ',';
+        render::append_json(list, names[i]);
+    }
+    list += names.empty() ? "[]" : "]";
+}
+
+/// `callers`: nullptr: that wasn't asked.
+void append_helper(std::string &out, const HelperInfo &helper, const Callers *callers) {
     render::JsonLine line(out, "helper");
     line.number("number", helper.id)
         .text("name", format("bpf_{}", helper.name))
         .text("prototype", helper.prototype())
         .text("since", format("{}.{}", helper.since.major, helper.since.minor))
         .truth("gpl_only", helper.gpl_only);
-    if (!types) return;
-    std::string &list = line.raw("here");
-    for (size_t i = 0; i < types->size(); ++i) {
-        list += i == 0 ? '[' : ',';
-        render::append_json(list, (*types)[i]);
-    }
-    list += types->empty() ? "[]" : "]";
+    if (!callers) return;
+    append_names(line.raw("here"), callers->here);
+    append_names(line.raw("not_asked"), callers->unasked);
 }
 
 int answer(const Arguments &a) {
@@ -82,9 +102,7 @@ int answer(const Arguments &a) {
                        (near.close ? format("did you mean {}?\n", near.word) : std::string()) + "rawbpf helper lists them"),
             1);
     }
-    std::vector<std::string_view> callers;
-    for (uint32_t type = 1; type < kProgramTypeCount; ++type)
-        if (has_helper(type, helper->id)) callers.push_back(program_type_name(type));
+    const Callers callers = callers_of(*helper);
     if (json) {
         append_helper(out, *helper, &callers);
         return print(out);
@@ -92,10 +110,16 @@ int answer(const Arguments &a) {
     append(out, "bpf_{}\n    prototype   {};\n    number      {}\n    since       Linux {}.{}\n    license     {}\n",
            helper->name, helper->prototype(), helper->id, helper->since.major, helper->since.minor,
            helper->gpl_only ? "for programs whose license is compatible with the GPL" : "for all programs");
-    std::string types;
-    for (const std::string_view type : callers) append(types, "{}{}", types.empty() ? "" : " ", type);
-    if (!types.empty()) {
-        append(out, "    here        {}\n", types);
+    const auto in_words = [](const std::vector<std::string_view> &types) {
+        std::string text;
+        for (const std::string_view type : types) append(text, "{}{}", text.empty() ? "" : " ", type);
+        return text;
+    };
+    if (!callers.here.empty()) {
+        append(out, "    here        {}\n", in_words(callers.here));
+        if (!callers.unasked.empty())
+            append(out, "    not asked   {}: the kernel refuses a small program of these for another reason\n",
+                   in_words(callers.unasked));
     } else {
         const Probed probed = probe_helper(helper->id);
         append(out, "    here        {}{}{}\n", probed.support == Support::no ? "no program type may call it" : "not known",
