@@ -183,6 +183,9 @@ Result<void> Tracer::State::load_programs() {
                                                      "the mount namespace of process {}", options.mntns)
                                                   .inode);
     if (options.workload > 0) filters.workload = static_cast<uint32_t>(options.workload);
+    const auto is_system_call = [](const ProbeSite &place) { return place.kind == ProbeKind::syscall; };
+    if (filters.workload && filters.most_events && program.results && std::any_of(places.begin(), places.end(), is_system_call))
+        ++filters.most_events; // one may be the end of the command's wait: ends_wait()
     if (filters.follows()) filters.child_tid_offset = TRY(forked_child_offset());
     Fd cgroup;
     if (!options.cgroup.empty()) {
@@ -399,12 +402,13 @@ void Tracer::State::count_lost(Bytes record, std::vector<uint64_t> &at) {
 }
 
 // The return of the system call in which the command waited for its exec, as a copy of rawbpf (sys/process.cpp): its call was
-// before the trace, and it isn't the command's. It is the command's first event, if returns are shown at all.
+// before the trace, and it isn't the command's. It is the command's first system call, if returns are shown at all.
 bool Tracer::State::ends_wait(const Event &event) {
     const Header &header = event.header;
     if (command_seen || options.workload <= 0 || header.tid != static_cast<uint32_t>(options.workload)) return false;
+    if (event.place->kind != ProbeKind::syscall) return false;
     command_seen = true;
-    return header.what == What::result && header.duration == 0 && event.place->kind == ProbeKind::syscall;
+    return header.what == What::result && header.duration == 0;
 }
 
 void Tracer::State::take(Bytes record, const std::function<void(const Event &)> &see) {

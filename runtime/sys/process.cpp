@@ -11,7 +11,8 @@
 //                or an errno   <------------- (exec failed)
 //
 // One call says that the child waits, and is the wait: from the return of spawn() to start() the child makes no other, and the
-// next one is the exec. So what is attached in between sees nothing of rawbpf's copy but the end of that write.
+// next one is the exec. So what is attached in between sees nothing of rawbpf's copy but the end of that write. (Who stops and
+// continues the child meanwhile ends the write early; it is then called again with the rest.)
 //
 // If the parent dies, whenever that is, the kernel sends the child SIGTERM (PR_SET_PDEATHSIG; a set-user-ID program is exempt
 // from that): nothing is left behind. Where SIGTERM is ignored, a child that waits ends by SIGPIPE, as nobody can read any more:

@@ -109,7 +109,7 @@ def engines_tail_call_in_a_callback():
 
 @test
 def engines_exec_kernel_wants_an_end():
-    for where in ((), ("--kernel",)):
+    for where in ((), ("--in-kernel",)):
         r = run("exec", *where, "-", input=b"b7 00 00 00 05 00 00 00")
         assert r.code == 1 and "ends here without an exit or a jump" in r.err, (where, r.err)
 

@@ -28,7 +28,7 @@ def exec_speaks_the_conformance_plugins_protocol():
     for engine in engines():
         for program, memory, expected in cases:
             old_packet_load = program[0][0] == 0x20
-            if engine == "--kernel" and old_packet_load:
+            if engine == "--in-kernel" and old_packet_load:
                 program = ((0xbf, 0, 6, 0, 0), *program)  # the harness has put the context into r6
             r = good("exec", engine, "-", *([memory] if memory else []), input=hex_of(*program).encode())
             assert r.out == expected + "\n" and r.err == "", (engine, program, r.out, r.err)

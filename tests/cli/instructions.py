@@ -16,7 +16,7 @@ MOV = lambda dst, imm: (0xb7, dst, 0, 0, imm)
 def engines():
     """--kernel only where the kernel runs programs for us."""
     probe = run("exec", "--in-kernel", "-", input=hex_of(MOV(0, 1), EXIT).encode())
-    return ["--emulate", "--kernel"] if probe.code == 0 else ["--emulate"]
+    return ["--emulate", "--in-kernel"] if probe.code == 0 else ["--emulate"]
 
 
 SUM_ASM = """// sums the bytes at r1, r2 of them

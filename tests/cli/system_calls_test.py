@@ -128,6 +128,10 @@ def system_calls_of_a_command_begin_with_its_exec():
         assert "call_missed" not in ledger["degraded"], ledger["degraded"]
         if how:
             assert [(e["ret"], e["depth"]) for e in seen if e["function"] == "execve" and e["type"] == "return"] == [(0, 0)], seen[:4]
+    # Neither does it count as one of so many.
+    for most in 1, 5:
+        seen, _ = events_of("syscall:*", "-r", "--max-events", str(most), "--", "sleep", "60")
+        assert len(seen) == most and seen[0]["function"] == "execve", seen
     seen, _ = events_of("syscall:write", "syscall:read", "-r", "--", sys.executable, "-S", "-c", "import os; os.write(1, b'abc')")
     assert all(e["duration_ns"] for e in seen if e["type"] == "return"), [e for e in seen if e["type"] == "return"][:2]
 

@@ -97,7 +97,7 @@ def repeated_runs_have_a_spread():
     r = good("exec", "--repeat", "2000", "-", input=longer)
     assert re.search(r"41 instructions .*own, [0-9.]+ to [0-9.]+: [0-9.]+ ns each instruction more, [0-9.]+ to [0-9.]+\)", r.err), r.err
     if has_json():
-        for how in ([], ["--kernel"]):
+        for how in ([], ["--in-kernel"]):
             r = run("exec", "--json", *how, "--repeat", "2000", "-", "0102", input=longer)
             if how and r.code == 3:
                 continue
