@@ -54,14 +54,6 @@ Callers callers_of(const HelperInfo &helper) {
     return out;
 }
 
-void append_names(std::string &list, const std::vector<std::string_view> &names) {
-    for (size_t i = 0; i < names.size(); ++i) {
-        list += i == 0 ? '[' : ',';
-        render::append_json(list, names[i]);
-    }
-    list += names.empty() ? "[]" : "]";
-}
-
 /// `callers`: nullptr: that wasn't asked.
 void append_helper(std::string &out, const HelperInfo &helper, const Callers *callers) {
     render::JsonLine line(out, "helper");
@@ -71,8 +63,8 @@ void append_helper(std::string &out, const HelperInfo &helper, const Callers *ca
         .text("since", format("{}.{}", helper.since.major, helper.since.minor))
         .truth("gpl_only", helper.gpl_only);
     if (!callers) return;
-    append_names(line.raw("here"), callers->here);
-    append_names(line.raw("not_asked"), callers->unasked);
+    render::append_json_texts(line.raw("here"), callers->here);
+    render::append_json_texts(line.raw("not_asked"), callers->unasked);
 }
 
 int answer(const Arguments &a) {

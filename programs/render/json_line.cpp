@@ -145,13 +145,7 @@ void append_advice(std::string &out, const std::vector<StackAdvice> &advice) {
 void append_json_header(std::string &out, const RunInfo &run) {
     JsonLine line(out, "header");
     line.number("schema", 1);
-    std::string &list = line.raw("command");
-    list += '[';
-    for (const std::string &word : run.command) {
-        if (&word != &run.command.front()) list += ',';
-        append_json(list, word);
-    }
-    list += ']';
+    append_json_texts(line.raw("command"), run.command);
     line.text_or_null("version", run.version).text_or_null("kernel", run.kernel).text_or_null("arch", run.arch);
     line.number("cpus", run.cpus).text("start", rfc3339(run.start_wall_ns));
     if (!run.event.empty()) line.text("event", run.event);

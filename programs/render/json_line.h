@@ -19,6 +19,18 @@ namespace rawbpf::inline v0::render {
 /// on a terminal too; bytes that aren't UTF-8 are replaced by U+FFFD.
 void append_json(std::string &out, std::string_view text);
 
+/// An array of such strings.
+template <class Texts> void append_json_texts(std::string &out, const Texts &texts) {
+    out += '[';
+    bool first = true;
+    for (const auto &text : texts) {
+        if (!first) out += ',';
+        first = false;
+        append_json(out, text);
+    }
+    out += ']';
+}
+
 /// One object within another, field by field.
 class JsonObject {
   public:

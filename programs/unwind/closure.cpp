@@ -25,6 +25,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/elf/elf.h"
+#include "runtime/sys/command_search.h"
 #include "runtime/sys/file.h"
 #include "runtime/sys/invoke.h"
 
@@ -243,11 +244,10 @@ class Search {
 
     void command(const std::string &name) {
         if (name.find('/') != std::string::npos) return start(name, 0);
-        for (const std::string &directory : split(environment_.path, ":")) {
-            const std::string path = (directory.empty() ? "." : directory) + "/" + name;
-            const auto status = sys::stat_file(path);
+        for (const sys::Candidate &file : sys::candidates(name, environment_.path)) {
+            const auto status = sys::stat_file(file.path);
             if (!status || !S_ISREG(status->st_mode) || (status->st_mode & 0111) == 0) continue;
-            return start(path, 0);
+            return start(file.path, 0);
         }
     }
 
