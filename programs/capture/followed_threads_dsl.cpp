@@ -5,7 +5,7 @@
 
 #include <linux/bpf.h>
 
-#include "programs/capture/identity_dsl.h"
+#include "programs/identity_dsl.h"
 
 namespace rawbpf::inline v0 {
 

@@ -27,8 +27,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "programs/capture/identity_dsl.h"
 #include "programs/capture/task_state.h"
+#include "programs/identity_dsl.h"
 
 namespace rawbpf::inline v0 {
 

@@ -27,11 +27,11 @@
 
 #include "asm/builder.h"
 #include "programs/capture/followed_threads_dsl.h"
-#include "programs/capture/identity_dsl.h"
 #include "programs/capture/off_cpu_dsl.h"
 #include "programs/capture/record_dsl.h"
 #include "programs/capture/rings_dsl.h"
 #include "programs/capture/user_mode.h"
+#include "programs/identity_dsl.h"
 #include "programs/unwind/unwinder.h"
 #include "runtime/base/fail.h"
 

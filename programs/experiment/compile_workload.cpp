@@ -10,8 +10,8 @@
 // So that the first event, the exec itself, is the command's, experiment_exec is attached before the experiment's probes; what
 // removes threads is attached behind them (kernel_lab.cpp).
 #include "programs/capture/followed_threads_dsl.h"
-#include "programs/capture/identity_dsl.h"
 #include "programs/experiment/compiling.h"
+#include "programs/identity_dsl.h"
 
 namespace rawbpf::inline v0::experiment {
 namespace {

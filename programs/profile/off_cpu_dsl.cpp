@@ -20,8 +20,8 @@
 #include <linux/bpf.h>
 
 #include "asm/builder.h"
-#include "programs/capture/identity_dsl.h"
 #include "programs/capture/off_cpu_dsl.h"
+#include "programs/identity_dsl.h"
 #include "programs/profile/profile_dsl.h"
 #include "programs/unwind/unwinder.h"
 

@@ -18,9 +18,9 @@
 
 #include "asm/builder.h"
 #include "programs/capture/counting_dsl.h"
-#include "programs/capture/identity_dsl.h"
 #include "programs/capture/record_dsl.h"
 #include "programs/capture/rings_dsl.h"
+#include "programs/identity_dsl.h"
 #include "programs/unwind/unwinder.h"
 
 namespace rawbpf::inline v0 {

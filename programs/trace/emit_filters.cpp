@@ -7,7 +7,7 @@
 #include <linux/bpf.h>
 
 #include "programs/capture/followed_threads_dsl.h"
-#include "programs/capture/identity_dsl.h"
+#include "programs/identity_dsl.h"
 
 namespace rawbpf::inline v0::trace {
 

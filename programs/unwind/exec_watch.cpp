@@ -24,7 +24,7 @@
 #include <sys/mman.h>
 
 #include "asm/builder.h"
-#include "programs/capture/identity_dsl.h"
+#include "programs/identity_dsl.h"
 #include "runtime/base/fail.h"
 #include "runtime/link/attach.h"
 #include "runtime/object/unit_object.h"
