@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "cli/object_file.h"
 #include "cli/suggest.h"
+#include "programs/compare/chart.h"
 #include "programs/compare/compare.h"
 #include "programs/experiment/show.h"
 #include "programs/render/columns.h"
@@ -37,7 +38,7 @@ constexpr Option kOptions[] = {
      .most = 1'000'000},
     {.name = "all", .help = "also show what doesn't differ, and what can't be decided"},
     {.name = "expect-same", .help = "end with status 4 if the output shows any difference"},
-    format_option("text", "text json csv"),
+    format_option("text", "text json csv svg"),
     kJsonOption,
     {.name = "csv", .help = "short for --format csv", .stands_for = "format=csv"},
     kOutputOption,
@@ -50,6 +51,7 @@ constexpr Example kExamples[] = {
     {"rawbpf compare --figure verified_insns --least 5 5.10.json 6.1.json 6.12.json", "what do newer verifiers go through?"},
     {"rawbpf compare --expect-same before.json after.json", "for scripts: status 4 if anything differs"},
     {"rawbpf compare sweep.json", "the variants of one file: each with the first"},
+    {"rawbpf compare sweep.json -f svg -o sweep.svg", "all figures of the sweep as a picture: kernels, variants, intervals"},
 };
 
 using compare::Row;
@@ -282,6 +284,8 @@ int run_compare(const Arguments &a) {
         append_json(text, *documents, comparison, shown);
     } else if (form == "csv") {
         append_csv(text, *documents, shown);
+    } else if (form == "svg") {
+        text = compare::chart(*documents, a.all(option("figure")));
     } else {
         append_text(text, *documents, comparison, shown);
         text = printable_lines(text);
@@ -304,6 +308,9 @@ const Command kCompare{
         "all figures of a comparison, if nothing differs, the chance that compare reports any difference is at most 5 %. This "
         "needs four or more values on "
         "each side, and more if there are many figures: rawbpf run --repeat 20 gives them.\n\n"
+        "With -f svg, compare draws the figures instead: all of them, or those that --figure names, with a row for each kernel, "
+        "file and "
+        "variant, all values, the median and its interval.\n\n"
         "Above the table, compare lists how the machines differ: kernel, CPU, governor, mitigations, load. Two series that were "
         "measured at different times may also differ because the machine did other work meanwhile. Variants of one run (--set "
         "NAME=A,B) take turns, which avoids this.",

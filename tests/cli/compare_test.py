@@ -1,6 +1,7 @@
 """rawbpf compare: what differs between results of run, bench and load."""
 import csv
 import io
+from xml.etree import ElementTree
 
 from harness import *
 from kernel_objects import *
@@ -48,6 +49,18 @@ def compare_shows_what_differs_beyond_noise():
     assert lines[-1] == {"type": "summary", "differ": 1, "alike": 1, "smaller": 0, "too_few_values": 0}, lines[-1]
     rows_ = list(csv.DictReader(io.StringIO(good("compare", "--csv", "--all", a, b).out)))
     assert [(row["figure"], row["verdict"], row["before"]) for row in rows_] == [("ns", "differs", "41"), ("other", "within noise", "41")], rows_
+
+
+@test
+def compare_draws_a_sweep():
+    """Two kernels with two variants: a well-formed picture with a row for each, of the figure that is asked for."""
+    figures = [series(figure, [at, at + 1, at + 2], variant)
+               for variant, at in (("block=4k", 10), ("block=64k", 20)) for figure in ("ns", "reads")]
+    sweep = written("sweep.json", "".join(read(result(f"{kernel}.json", *figures, kernel=kernel)) for kernel in ("6.1.0", "6.12.0")))
+    good("compare", sweep, "-f", "svg", "--figure", "ns", "-o", path("sweep.svg"))
+    texts = [each.text for each in ElementTree.parse(path("sweep.svg")).iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("block=4k") == 2 and texts.count("block=64k") == 2 and texts.count("6.1.0") == 1 and "reads" not in texts, texts
+    assert texts.count("11") == 2 and texts.count("21") == 2, texts
 
 
 @test
