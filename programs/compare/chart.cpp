@@ -86,6 +86,10 @@ Axis axis_of(const Panel &panel, int left) {
     return {least == 0 ? 0 : least - space, most + space, left};
 }
 
+const char *colour_of(const std::set<std::string> &all, const std::string &one) {
+    return kColours[static_cast<size_t>(std::distance(all.begin(), all.find(one))) % std::size(kColours)];
+}
+
 class Chart {
   public:
     Chart(std::span<const Document> documents, std::vector<Panel> panels) : panels_(std::move(panels)) {
@@ -93,11 +97,13 @@ class Chart {
         panels_.resize(panels_.size() - more_);
         named_ = documents.size() > 1;
         for (const Panel &panel : panels_)
+            for (const Line &row : panel.rows) things_.insert(row.thing), names_.insert(row.document);
+        if (named_ && things_.size() == 1) things_.clear(); // what is the same of all tells nothing
+        for (const Panel &panel : panels_)
             for (const Line &row : panel.rows) {
                 document_ = std::max(document_, named_ ? render::columns(shortened(row.document)) : 0);
-                thing_ = std::max(thing_, render::columns(shortened(row.thing)));
+                thing_ = std::max(thing_, things_.empty() ? 0 : render::columns(shortened(row.thing)));
                 value_ = std::max(value_, experiment::number_text(row.median.value).size());
-                things_.insert(row.thing);
             }
         plot_ = kMargin + 12 + (document_ ? width_of(document_ + 2) : 0) + (thing_ ? width_of(thing_ + 2) : 0);
         width_ = plot_ + kPlot + 16 + width_of(std::max<size_t>(value_, 6)) + kMargin;
@@ -106,9 +112,9 @@ class Chart {
 
     std::string draw() {
         y_ = kMargin + 16;
-        text(kMargin, y_, "title", panels_.empty() ? "no figure with numbers" : "figures");
+        text(kMargin, y_, "title", panels_.empty() ? "No figure with numbers" : "Figures");
         y_ += 20;
-        text(kMargin, y_, "faint", "small dots: values; large dot: median; line: its interval, in 95 of 100 cases the truth");
+        text(kMargin, y_, "faint", "small dots: values; large dot: median; line: its 95 % confidence interval");
         y_ += kPanelGap;
         for (const Panel &each : panels_) panel(each);
         if (more_ != 0) text(kMargin, y_, "faint", format("{} more figures: --figure NAME chooses", more_)), y_ += kPanelGap;
@@ -142,8 +148,7 @@ class Chart {
     void row(const Line &each, const Axis &axis, bool first) {
         const double middle = y_ + kRow / 2.0;
         const int base = y_ + kRow - 6;
-        const auto thing = things_.find(each.thing);
-        const char *colour = kColours[static_cast<size_t>(std::distance(things_.begin(), thing)) % std::size(kColours)];
+        const char *colour = things_.empty() ? colour_of(names_, each.document) : colour_of(things_, each.thing);
         if (document_ && first) text(kMargin + 12, base, "", shortened(each.document));
         if (thing_) text(kMargin + 12 + (document_ ? width_of(document_ + 2) : 0), base, "", shortened(each.thing));
         append(body_, "<g fill=\"{0}\" stroke=\"{0}\">", colour);
@@ -175,7 +180,7 @@ class Chart {
     std::vector<Panel> panels_;
     size_t more_ = 0, document_ = 0, thing_ = 0, value_ = 0; ///< columns of each label
     bool named_ = false;
-    std::set<std::string> things_;
+    std::set<std::string> names_, things_; ///< the documents', and what else rows are of
     int plot_ = 0, width_ = 0, y_ = 0;
     std::string body_;
 };

@@ -82,7 +82,7 @@ TEST_CASE("chart: the figures that are asked for; words are left out, and what i
     const std::vector<std::string_view> only = {"f3", "f44"};
     CHECK(count(chart(one, only), "class=\"panel\"") == 2);
     const std::vector<std::string_view> words = {"hash"};
-    CHECK(chart(one, words).find("no figure with numbers") != std::string::npos);
+    CHECK(chart(one, words).find("No figure with numbers") != std::string::npos);
 }
 
 TEST_CASE("chart: hostile names and odd numbers") {
