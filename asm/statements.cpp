@@ -248,22 +248,26 @@ bool Assembler::assigned(Register dst, const char *dst_at, bool &done) {
             if (word == "addr_space_cast") return cast(dst, dst_at);
             return fetch(dst, dst_at, word, at);
         }
-        if (*p_ == 'r' || *p_ == 'w') {
-            if (const Form *form = isa::kFormTable.find(Shape::byte_swap,
-                                                        word.ends_with("16")   ? 16
-                                                        : word.ends_with("32") ? 32
-                                                                               : 64,
-                                                        word);
-                form != nullptr && at_register()) {
-                places.src = p_;
-                Register from;
-                if (!reg(from)) return false;
-                if (!register_bits(*form, dst, dst_at)) return false;
-                if (from.number != dst.number || from.bits != dst.bits)
-                    return fail(places.src, "bytes are swapped in place: r" + std::to_string(dst.number) + " = " +
-                                                std::string(word) + " r" + std::to_string(dst.number));
-                return emit(*form, {dst.number}, places);
+        if (at_register() && word != "ksym") { // a kernel symbol may be called r1
+            const Form *form = isa::kFormTable.find(Shape::byte_swap,
+                                                    word.ends_with("16")   ? 16
+                                                    : word.ends_with("32") ? 32
+                                                                           : 64,
+                                                    word);
+            if (form == nullptr) {
+                Nearest near(word);
+                for (const Form &known : isa::kForms)
+                    if (known.shape == Shape::byte_swap) near.offer(known.symbol);
+                return fail(at, "there is no operation `" + std::string(word) + "` of a register", near.hint());
             }
+            places.src = p_;
+            Register from;
+            if (!reg(from)) return false;
+            if (!register_bits(*form, dst, dst_at)) return false;
+            if (from.number != dst.number || from.bits != dst.bits)
+                return fail(places.src, "bytes are swapped in place: r" + std::to_string(dst.number) + " = " + std::string(word) +
+                                            " r" + std::to_string(dst.number));
+            return emit(*form, {dst.number}, places);
         }
         constexpr std::string_view kKinds[] = {"", "map", "map_value", "btf_id", "function", "map_index", "map_value_index"};
         if (is_digit(*p_))

@@ -343,6 +343,15 @@ TEST_CASE("assemble: a unit with everything, its listing is the unit again") {
     CHECK(why.find("counts") != std::string::npos);
 }
 
+TEST_CASE("assemble: a kernel symbol may have a register's name") {
+    const Assembled made = assemble("r1 = ksym r1 ll\nr2 = ksym w0 ll\nexit\n");
+    INFO(made.report());
+    REQUIRE(made);
+    REQUIRE(made.unit.functions.at(0).refs.size() == 2);
+    CHECK(made.unit.functions[0].refs[0].symbol == "r1");
+    CHECK(made.unit.functions[0].refs[1].symbol == "w0");
+}
+
 TEST_CASE("assemble: a global function says how many arguments it takes") {
     const Assembled made = assemble(".program p\n call walk\n r0 = 0\n exit\n.function walk global 2\n r0 = 0\n exit\n");
     INFO(made.report());
