@@ -10,10 +10,10 @@
 
 namespace rawbpf::inline v0::compare {
 
-/// One panel a figure, in it a row for each document (a file, kernel or variant) and each thing that has the figure: all values,
-/// the median, and the interval in which the median lies in 95 of 100 cases. The same variant has the same colour in every row
-/// and panel. `only`: these figures; empty: all. Figures without numbers are left out, and panels beyond the 40th: the picture
-/// says how many. No figure with numbers: a picture that says so.
+/// One panel per figure. In it, one row per document (a file, kernel or variant) and thing that has the figure: all values, the
+/// median, and, of six values or more, the interval in which the median lies in 95 of 100 cases. Rows of the same variant have
+/// the same one of eight colours. `only`: these figures; empty: all. Figures without numbers are left out; panels beyond 40, rows
+/// beyond 200 in one, and values beyond 1e300 are counted in the picture. No figure with numbers: a picture that says so.
 [[nodiscard]] std::string chart(std::span<const Document> documents, std::span<const std::string_view> only);
 
 /// Round numbers for an axis from `low` to `high` (low < high, both below 1e300): up to seven, all inside. PURE.

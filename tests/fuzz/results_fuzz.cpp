@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "programs/compare/chart.h"
 #include "programs/compare/compare.h"
 #include "programs/experiment/tape.h"
 
@@ -23,6 +24,7 @@ void results(std::string_view text) {
     const std::vector<compare::Document> twice = {*read, *read};
     for (const compare::Row &row : compare::with_first(twice).rows)
         if (!row.before || !row.after || row.verdict == compare::Verdict::differs) std::abort();
+    if (compare::chart(twice, {}).find("=\"nan") != std::string::npos) std::abort();
     const std::vector<compare::Document> parts = compare::parts_of(*read);
     if (parts.size() > 1) (void)compare::with_first(parts);
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/support/test.h"
@@ -61,10 +62,11 @@ TEST_CASE("chart: a panel a figure, a row a kernel and variant, a colour a varia
     CHECK(dot(out, 0) < dot(out, 1));
     CHECK(dot(out, 2) > dot(out, 3));
     CHECK(count(out, "r=\"2\"") == 3 + 1 + 1 + 3);
-    const std::string_view colour = "<g fill=\"";
+    CHECK(out.find("stroke-width") == out.npos); // of three values there is no interval
+    const std::string_view colour = "<g class=\"row c";
     std::vector<std::string> colours;
     for (size_t at = out.find(colour); at != out.npos; at = out.find(colour, at + 1))
-        colours.push_back(out.substr(at + colour.size(), 7));
+        colours.push_back(out.substr(at + colour.size(), 1));
     REQUIRE(colours.size() == 5);
     CHECK((colours[0] == colours[2] && colours[1] == colours[3] && colours[0] != colours[1] && colours[4] == colours[0]));
 }
@@ -85,27 +87,68 @@ TEST_CASE("chart: the figures that are asked for; words are left out, and what i
     CHECK(chart(one, words).find("No figure with numbers") != std::string::npos);
 }
 
+TEST_CASE("chart: an interval of six values, a dot of each; rows of one name stay apart") {
+    const Document six = document("same", {figure("", "ns", {1, 2, 3, 4, 5, 6})});
+    const std::vector<Document> twice = {six, six};
+    const std::string out = chart(twice, {});
+    CHECK(count(out, "stroke-width=\"2\"") == 2);
+    CHECK(count(out, "r=\"2\"") == 12);
+    CHECK(count(out, ">same<") == 2);
+    CHECK((count(out, "row c0") == 1 && count(out, "row c1") == 1));
+    const std::string path(200, 'd');
+    const std::vector<Document> paths = {document("/" + path + "/before.json", six.figures),
+                                         document("/" + path + "/after.json", six.figures)};
+    const std::string named = chart(paths, {});
+    CHECK((named.find("/before.json</text>") != named.npos && named.find("/after.json</text>") != named.npos));
+}
+
+TEST_CASE("chart: numbers of an axis differ, however close") {
+    for (const auto &[low, high] :
+         {std::pair{123.41, 123.46}, {1234.51, 1234.58}, {41.231, 41.249}, {1e12, 1e12 + 7}, {0.0, 3e17}, {-2e-7, 1e-7}}) {
+        const std::vector<Document> one = {document("a", {figure("", "ns", {low, high})})};
+        const std::string out = chart(one, {});
+        std::vector<std::string> numbers;
+        for (size_t at = out.find("faint middle\">"); at != out.npos; at = out.find("faint middle\">", at + 1))
+            numbers.push_back(out.substr(at + 14, out.find('<', at) - at - 14));
+        REQUIRE(numbers.size() >= 2);
+        for (size_t i = 1; i < numbers.size(); ++i) CHECK(numbers[i] != numbers[i - 1]);
+    }
+}
+
 TEST_CASE("chart: hostile names and odd numbers") {
     const std::string long_name(1 << 20, 'x'), marks(1 << 16, '\xcc');
     const std::vector<std::vector<double>> odd = {{0},
                                                   {0, 0},
                                                   {-5, 5},
-                                                  {1e300, -1e299},
+                                                  {9e299, -9e299},
                                                   {1e-300, 2e-300},
                                                   {4e18, 4e18 + 1024},
                                                   {1e308, -1e308},
                                                   {5e-324, 0},
+                                                  {5e-324},
+                                                  {5e-324, 5e-324},
                                                   {1e17, 1e17 + 16, 1e17 + 32}};
     for (const std::vector<double> &values : odd) {
-        const std::vector<Document> one = {
-            document("</svg><script>", {figure(long_name, marks, values), figure("&\"", "\x1b[31m", values)})};
-        const std::string out = chart(one, {});
+        const std::vector<Figure> figures = {figure(long_name, marks, values), figure("&\"\n", "\x1b[31m", values)};
+        const std::vector<Document> both = {document("</svg><script>", figures), document("b", figures)};
+        const std::string out = chart(both, {});
         CHECK(out.find("<script") == out.npos);
+        CHECK((out.find("script") != out.npos || values[0] == 1e308)); // it is there, as text; what is too large has no row
         CHECK(out.find('\x1b') == out.npos);
         CHECK(out.find("nan") == out.npos);
         CHECK(out.find("inf\"") == out.npos);
+        CHECK(out.find("&#10;") == out.npos);
         CHECK(out.size() < 64 << 10);
     }
+}
+
+TEST_CASE("chart: a hundred thousand rows are counted, not drawn") {
+    std::vector<Figure> many;
+    for (int i = 0; i < 100'000; ++i) many.push_back(figure(format("p{}", i), "insns", {1.0 * i}));
+    const std::vector<Document> both = {document("a", many), document("b", many)};
+    const std::string out = chart(both, {});
+    CHECK(out.find("199800 more rows") != out.npos);
+    CHECK(out.size() < 256 << 10);
 }
 
 TEST_CASE("chart: ticks are round, inside, and few") {
