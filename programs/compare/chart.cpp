@@ -47,7 +47,8 @@ struct Line {
 struct Panel {
     std::string_view name;
     std::vector<Line> rows;
-    size_t more = 0; ///< rows that aren't drawn
+    size_t document = 0, drawn = 0; ///< of the document that is being read
+    size_t more = 0;                ///< rows that aren't drawn
 };
 
 // Names the kernel of a figure only where a document has several: elsewhere it is the document's, or the same of all.
@@ -67,6 +68,8 @@ struct Panels {
 Panels panels_of(std::span<const Document> documents, std::span<const std::string_view> only) {
     Panels out;
     const bool kernels = std::any_of(documents.begin(), documents.end(), [](const Document &d) { return d.machines.size() > 1; });
+    // Each document has its share: a file of 1,000 programs leaves room for the one that it is compared with.
+    const size_t most_rows = std::max<size_t>(1, kMostRows / std::max<size_t>(1, documents.size()));
     std::map<std::string_view, size_t> known; // a figure's name -> its panel
     for (size_t i = 0; i < documents.size(); ++i)
         for (const Figure &figure : documents[i].figures) {
@@ -80,7 +83,8 @@ Panels panels_of(std::span<const Document> documents, std::span<const std::strin
             if (at->second >= kMostPanels) continue;
             if (added) out.all.push_back({figure.name, {}});
             Panel &panel = out.all[at->second];
-            if (panel.rows.size() < kMostRows)
+            if (panel.document != i) panel.document = i, panel.drawn = 0;
+            if (++panel.drawn <= most_rows)
                 panel.rows.push_back({i, thing_of(figure, kernels), &figure});
             else
                 ++panel.more;
@@ -91,7 +95,11 @@ Panels panels_of(std::span<const Document> documents, std::span<const std::strin
 
 // What tells names apart stands at their end as often as at their beginning (paths, parameters).
 std::string shortened(std::string_view text, size_t most = kMostLabel) {
-    const std::string one = render::printable(text.substr(0, 4096));
+    constexpr size_t kPart = 2048; // of a longer name the first and the last bytes
+    size_t tail = text.size() - std::min(text.size(), kPart);
+    while (tail < text.size() && (text[tail] & 0xc0) == 0x80) ++tail;
+    const std::string one = render::printable(
+        text.size() <= 2 * kPart ? std::string(text) : format("{}...{}", text.substr(0, kPart), text.substr(tail)));
     const size_t columns = render::columns(one);
     if (columns <= most) return one;
     size_t end = one.size();
@@ -123,7 +131,7 @@ Axis axis_of(const Panel &panel, int left) {
 std::string tick_text(double value, double step) {
     int decimals = 0;
     for (double scaled = step; scaled < 0.999 && decimals < 9; scaled *= 10) ++decimals;
-    if (decimals == 9 || std::abs(value) >= 1e15) return format("{:.6g}", value);
+    if (decimals == 9 || std::abs(value) >= 1e18) return format("{:.17g}", value);
     return format("{:.{}f}", value, decimals);
 }
 

@@ -103,8 +103,15 @@ TEST_CASE("chart: an interval of six values, a dot of each; rows of one name sta
 }
 
 TEST_CASE("chart: numbers of an axis differ, however close") {
-    for (const auto &[low, high] :
-         {std::pair{123.41, 123.46}, {1234.51, 1234.58}, {41.231, 41.249}, {1e12, 1e12 + 7}, {0.0, 3e17}, {-2e-7, 1e-7}}) {
+    for (const auto &[low, high] : {std::pair{123.41, 123.46},
+                                    {1234.51, 1234.58},
+                                    {41.231, 41.249},
+                                    {1e12, 1e12 + 7},
+                                    {0.0, 3e17},
+                                    {-2e-7, 1e-7},
+                                    {1e15, 1e15 + 100},
+                                    {1.7e18, 1.7e18 + 1e9},
+                                    {1, 1 + 4e-9}}) {
         const std::vector<Document> one = {document("a", {figure("", "ns", {low, high})})};
         const std::string out = chart(one, {});
         std::vector<std::string> numbers;
@@ -148,6 +155,7 @@ TEST_CASE("chart: a hundred thousand rows are counted, not drawn") {
     const std::vector<Document> both = {document("a", many), document("b", many)};
     const std::string out = chart(both, {});
     CHECK(out.find("199800 more rows") != out.npos);
+    CHECK((count(out, ">a<") == 1 && count(out, ">b<") == 1)); // each has its share
     CHECK(out.size() < 256 << 10);
 }
 
