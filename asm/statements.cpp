@@ -248,27 +248,6 @@ bool Assembler::assigned(Register dst, const char *dst_at, bool &done) {
             if (word == "addr_space_cast") return cast(dst, dst_at);
             return fetch(dst, dst_at, word, at);
         }
-        if (at_register() && word != "ksym") { // a kernel symbol may be called r1
-            const Form *form = isa::kFormTable.find(Shape::byte_swap,
-                                                    word.ends_with("16")   ? 16
-                                                    : word.ends_with("32") ? 32
-                                                                           : 64,
-                                                    word);
-            if (form == nullptr) {
-                Nearest near(word);
-                for (const Form &known : isa::kForms)
-                    if (known.shape == Shape::byte_swap) near.offer(known.symbol);
-                return fail(at, "there is no operation `" + std::string(word) + "` of a register", near.hint());
-            }
-            places.src = p_;
-            Register from;
-            if (!reg(from)) return false;
-            if (!register_bits(*form, dst, dst_at)) return false;
-            if (from.number != dst.number || from.bits != dst.bits)
-                return fail(places.src, "bytes are swapped in place: r" + std::to_string(dst.number) + " = " + std::string(word) +
-                                            " r" + std::to_string(dst.number));
-            return emit(*form, {dst.number}, places);
-        }
         constexpr std::string_view kKinds[] = {"", "map", "map_value", "btf_id", "function", "map_index", "map_value_index"};
         if (is_digit(*p_))
             for (size_t kind = 1; kind < std::size(kKinds); ++kind)
@@ -292,6 +271,27 @@ bool Assembler::assigned(Register dst, const char *dst_at, bool &done) {
             ref.symbol = symbol;
             refs_.push_back(std::move(ref));
             return true;
+        }
+        if (at_register()) {
+            const Form *form = isa::kFormTable.find(Shape::byte_swap,
+                                                    word.ends_with("16")   ? 16
+                                                    : word.ends_with("32") ? 32
+                                                                           : 64,
+                                                    word);
+            if (form == nullptr) {
+                Nearest near(word);
+                for (const Form &known : isa::kForms)
+                    if (known.shape == Shape::byte_swap) near.offer(known.symbol);
+                return fail(at, "there is no operation `" + std::string(word) + "` of a register", near.hint());
+            }
+            places.src = p_;
+            Register from;
+            if (!reg(from)) return false;
+            if (!register_bits(*form, dst, dst_at)) return false;
+            if (from.number != dst.number || from.bits != dst.bits)
+                return fail(places.src, "bytes are swapped in place: r" + std::to_string(dst.number) + " = " + std::string(word) +
+                                            " r" + std::to_string(dst.number));
+            return emit(*form, {dst.number}, places);
         }
         if (word == "sizeof" || constants_.find(word) != constants_.end()) break;
         return wide_name(dst, dst_at, word, at);

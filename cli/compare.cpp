@@ -309,9 +309,8 @@ const Command kCompare{
         "needs four or more values on "
         "each side, and more if there are many figures: rawbpf run --repeat 20 gives them.\n\n"
         "With -f svg, compare draws the figures instead (all, or those of --figure): one panel per figure, one row per kernel, "
-        "file and "
-        "variant, with all values, the median and its interval. --all and --least choose rows of the table, not of the "
-        "picture.\n\n"
+        "file and variant, with all values, the median and its interval. --all and --least choose rows of the table, not of "
+        "the picture.\n\n"
         "Above the table, compare lists how the machines differ: kernel, CPU, governor, mitigations, load. Two series that were "
         "measured at different times may also differ because the machine did other work meanwhile. Variants of one run (--set "
         "NAME=A,B) take turns, which avoids this.",

@@ -51,7 +51,7 @@ struct Panel {
     size_t more = 0;                ///< rows that aren't drawn
 };
 
-// Names the kernel of a figure only where a document has several: elsewhere it is the document's, or the same of all.
+// The kernel only where a document has several: elsewhere it is the document's, or the same of all.
 std::string thing_of(const Figure &f, bool kernels) {
     std::string out;
     for (const std::string *part : {kernels ? &f.kernel : nullptr, &f.file, &f.subject})
@@ -67,7 +67,8 @@ struct Panels {
 
 Panels panels_of(std::span<const Document> documents, std::span<const std::string_view> only) {
     Panels out;
-    const bool kernels = std::any_of(documents.begin(), documents.end(), [](const Document &d) { return d.machines.size() > 1; });
+    const bool kernels =
+        std::any_of(documents.begin(), documents.end(), [](const Document &d) { return several(d, &Figure::kernel); });
     // Each document has its share: a file of 1,000 programs leaves room for the one that it is compared with.
     const size_t most_rows = std::max<size_t>(1, kMostRows / std::max<size_t>(1, documents.size()));
     std::map<std::string_view, size_t> known; // a figure's name -> its panel
@@ -107,7 +108,6 @@ std::string shortened(std::string_view text, size_t most = kMostLabel) {
         if ((one[--end] & 0xc0) != 0x80) ++kept;
     return format("{}{}", render::cut(one, most - most / 2, "..."), std::string_view(one).substr(end));
 }
-int width_of(size_t columns) { return static_cast<int>(columns * 724 / 100) + 1; } // of the widest of these fonts
 
 // Where a value lies in a panel: from its axis' low end to its high one.
 struct Axis {
@@ -142,16 +142,18 @@ class Chart {
             for (const Line &row : panel.rows) things_.emplace(row.thing, things_.size());
         if (named() && things_.size() == 1) things_.clear(); // what is the same of all tells nothing
         size_t document = 0, thing = 0, value = 6;
+        for (const Document &each : documents_) {
+            names_.push_back(shortened(each.name));
+            if (named()) document = std::max(document, render::columns(names_.back()));
+        }
+        for (const auto &[each, colour] : things_) thing = std::max(thing, render::columns(shortened(each)));
         for (const Panel &panel : panels_.all)
-            for (const Line &row : panel.rows) {
-                if (named()) document = std::max(document, render::columns(shortened(documents_[row.document].name)));
-                if (!things_.empty()) thing = std::max(thing, render::columns(shortened(row.thing)));
+            for (const Line &row : panel.rows)
                 value = std::max(value, experiment::number_text(measure::median(row.figure->values)).size());
-            }
-        thing_x_ = kMargin + kIndent + (document ? width_of(document + 2) : 0);
-        plot_ = thing_x_ + (thing ? width_of(thing + 2) : 0);
-        width_ =
-            std::max(plot_ + kPlot + 16 + width_of(value) + kMargin, 2 * kMargin + width_of(96)); // the words below the title
+        thing_x_ = kMargin + kIndent + (document ? render::svg_width(document + 2) : 0);
+        plot_ = thing_x_ + (thing ? render::svg_width(thing + 2) : 0);
+        width_ = std::max(plot_ + kPlot + 16 + render::svg_width(value) + kMargin,
+                          2 * kMargin + render::svg_width(96)); // the words below the title
     }
 
     std::string draw() {
@@ -186,7 +188,7 @@ class Chart {
             const double x = axis.x(mark);
             append(body_, "<line class=\"edge\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>\n", x, top, top + height);
             const std::string number = tick_text(mark, marks.size() > 1 ? marks[1] - marks[0] : 1);
-            const double half = width_of(number.size()) / 2.0;
+            const double half = render::svg_width(number.size()) / 2.0;
             if (x - half < taken) continue;
             text(static_cast<int>(x), top + height + kTick - 4, "faint middle", number);
             taken = x + half + 6;
@@ -201,8 +203,7 @@ class Chart {
         const int base = y_ + kRow - 6;
         const std::vector<double> &values = each.figure->values;
         const measure::Interval median = measure::median_interval(values);
-        const std::string_view document = documents_[each.document].name;
-        if (named() && first) text(kMargin + kIndent, base, "", shortened(document));
+        if (named() && first) text(kMargin + kIndent, base, "", names_[each.document]);
         if (!things_.empty()) text(thing_x_, base, "", shortened(each.thing));
         append(body_, "<g class=\"row c{}\">", (things_.empty() ? each.document : things_.find(each.thing)->second) % kColours);
         if (values.size() > 1) {
@@ -217,7 +218,7 @@ class Chart {
                    axis.x(median.low), axis.x(median.high), middle, middle);
         append(body_, "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"><title>", axis.x(median.value), middle);
         std::string of = shortened(each.figure->name, kMostTitle);
-        if (named()) append(of, " {}", shortened(document, kMostTitle));
+        if (named()) append(of, " {}", shortened(documents_[each.document].name, kMostTitle));
         if (!each.thing.empty()) append(of, " {}", shortened(each.thing, kMostTitle));
         render::append_xml(body_, format("{}: {}, of {} values", of, experiment::number_text(median.value), values.size()));
         body_ += "</title></circle></g>\n";
@@ -229,14 +230,11 @@ class Chart {
         text(kMargin, y_, "faint", words);
         y_ += kPanelGap;
     }
-    void text(int x, int y, std::string_view cls, std::string_view words) {
-        append(body_, "<text x=\"{}\" y=\"{}\" class=\"{}\">", x, y, cls);
-        render::append_xml(body_, words);
-        body_ += "</text>\n";
-    }
+    void text(int x, int y, std::string_view cls, std::string_view words) { render::append_svg_text(body_, x, y, cls, words); }
 
     std::span<const Document> documents_;
     Panels panels_;
+    std::vector<std::string> names_;       ///< the documents', shortened
     std::map<std::string, size_t> things_; ///< -> its colour
     int thing_x_ = 0, plot_ = 0, width_ = 0, y_ = 0;
     std::string body_;

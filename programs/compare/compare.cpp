@@ -30,12 +30,6 @@ class Keys {
     bool kernels_, files_;
 };
 
-bool several(const Document &document, std::string Figure::*what) {
-    for (const Figure &figure : document.figures)
-        if (figure.*what != document.figures.front().*what) return true;
-    return false;
-}
-
 bool is_measured(const Row &row) {
     return row.before && row.after && row.before->word.empty() && row.after->word.empty() &&
            !(row.before->exact && constant(row.before->values) && constant(row.after->values));

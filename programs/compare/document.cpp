@@ -197,6 +197,12 @@ std::string_view Machine::fact(std::string_view name) const {
     return {};
 }
 
+bool several(const Document &document, std::string Figure::*what) {
+    for (const Figure &figure : document.figures)
+        if (figure.*what != document.figures.front().*what) return true;
+    return false;
+}
+
 Result<Document> read_document(std::string_view text, std::string_view name) { return Reading(name).read(text); }
 
 } // namespace rawbpf::inline v0::compare

@@ -35,6 +35,9 @@ struct Document {
     std::vector<Figure> figures;
 };
 
+/// Its figures aren't all of the same kernel (&Figure::kernel), file or subject. PURE.
+[[nodiscard]] bool several(const Document &document, std::string Figure::*what);
+
 /// Lines of types that hold no figures are passed over. What is said twice of the same (a file of several runs) is one figure of
 /// several values. Errors: bad_input, with the line, for what isn't JSON, for schemas but 1, and for a file without any figure.
 [[nodiscard]] Result<Document> read_document(std::string_view text, std::string_view name);

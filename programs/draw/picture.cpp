@@ -51,9 +51,6 @@ constexpr std::string_view kMarkers =
     R"svg(<defs><marker id="a" class="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker><marker id="j" class="j" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker><marker id="b" class="b" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>
 )svg";
 
-// A character's width, of the widest of these fonts.
-int width_of(size_t columns) { return static_cast<int>(columns * 724 / 100) + 1; }
-
 struct Row {
     uint32_t insn = 0;
     bool source = false; ///< a line of C in front of the instruction
@@ -75,10 +72,8 @@ struct Canvas {
         height = std::max(height, y);
     }
     void text(int x, int y, std::string_view cls, std::string_view words) {
-        append(body, "<text x=\"{}\" y=\"{}\"{}{}{}>", x, y, cls.empty() ? "" : " class=\"", cls, cls.empty() ? "" : "\"");
-        render::append_xml(body, words);
-        body += "</text>\n";
-        reach(x + width_of(render::columns(words)), y + 6);
+        render::append_svg_text(body, x, y, cls, words);
+        reach(x + render::svg_width(render::columns(words)), y + 6);
     }
     void box(int x, int y, int w, int h, std::string_view cls) {
         append(body, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"5\"{}{}{}/>\n", x, y, w, h,
@@ -133,7 +128,7 @@ struct Picture {
         const auto widest = [](const std::vector<Box> &all) {
             size_t out = 10;
             for (const Box &box : all) out = std::max({out, render::columns(box.name), render::columns(box.below)});
-            return width_of(out) + 20;
+            return render::svg_width(out) + 20;
         };
         const int step = kBoxHeight + 12, left_width = widest(left), right_x = kMargin + left_width + 120;
         for (size_t p = 0; p < programs.size(); ++p) {
@@ -252,7 +247,7 @@ struct Picture {
         size_t longest = 0;
         for (const Slot &slot : slots)
             for (const std::string &line : words_of(slot)) longest = std::max(longest, render::columns(line));
-        const int text_x = x + width_of(25), w = text_x - x + width_of(longest) + 14;
+        const int text_x = x + render::svg_width(25), w = text_x - x + render::svg_width(longest) + 14;
         for (const Slot &slot : slots) {
             const std::vector<std::string> words = words_of(slot);
             const int h = int(words.size()) * kRow + 8;
@@ -298,7 +293,7 @@ struct Picture {
         const size_t right_lanes = give_lanes(forwards);
         size_t longest = 0;
         for (const Row &row : rows) longest = std::max(longest, render::columns(row.text) + (row.source ? 6 : 0));
-        const int right = left + width_of(longest) + 20, stack_x = right + kLane * int(right_lanes) + 60;
+        const int right = left + render::svg_width(longest) + 20, stack_x = right + kLane * int(right_lanes) + 60;
         const std::vector<std::vector<Slot>> slots = stack_of(e);
         const int begun = y;
         int stack_end = y;
@@ -324,7 +319,7 @@ struct Picture {
                 rows[i].y = y + 4 + int(i - n) * kRow + kRow / 2;
                 const bool bad = verdict != "accepted" && !rows[i].source && e.trace.insn == int64_t(rows[i].insn);
                 const bool never = rows[i].insn < e.trace.visits.size() && !e.trace.visits[rows[i].insn];
-                canvas.text(left + 10 + (rows[i].source ? width_of(6) : 0), rows[i].y + 4,
+                canvas.text(left + 10 + (rows[i].source ? render::svg_width(6) : 0), rows[i].y + 4,
                             rows[i].source ? "c"
                             : bad          ? "bad"
                             : never        ? "never"

@@ -218,6 +218,12 @@ void append_utf8(std::string &out, std::string_view text) {
     }
 }
 
+void append_svg_text(std::string &out, int x, int y, std::string_view cls, std::string_view words) {
+    append(out, "<text x=\"{}\" y=\"{}\"{}{}{}>", x, y, cls.empty() ? "" : " class=\"", cls, cls.empty() ? "" : "\"");
+    append_xml(out, words);
+    out += "</text>\n";
+}
+
 size_t columns(std::string_view text) {
     size_t n = 0;
     for (; !text.empty(); ++n) text.remove_prefix(next_character(text).size);

@@ -27,6 +27,11 @@ void append_symbol(std::string &out, std::string_view symbol);
 /// discourages (C1 controls), replaced by U+FFFD.
 void append_xml(std::string &out, std::string_view text);
 
+/// A text element of an SVG at (x, y), the left end of its base line unless the class `cls` says otherwise. Empty: no class.
+void append_svg_text(std::string &out, int x, int y, std::string_view cls, std::string_view words);
+/// How wide so many columns of a picture's text are at 12 px: in the widest of the monospaced fonts that its style names.
+[[nodiscard]] constexpr int svg_width(size_t columns) { return static_cast<int>(columns * 724 / 100) + 1; }
+
 /// How many bytes at the start of a text are printable ASCII: what nobody has to look at twice.
 [[nodiscard]] size_t plain_start(std::string_view text);
 
