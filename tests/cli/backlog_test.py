@@ -29,7 +29,7 @@ def adds_up(led):
     assert led["fired"] == led["shown"] + led["filtered"] + led["sampled_out"] + sum(led["lost"].values()), led
 
 
-@test
+@test(long=True)
 def trace_prints_a_burst_whole():
     program = burst()
     for form in ("text", "json"):
@@ -81,7 +81,7 @@ def rest_of(p):
     return led
 
 
-@test
+@test(long=True)
 def a_reader_that_waits_costs_no_event():
     p = unread(150_000)
     p.send_signal(signal.SIGINT)

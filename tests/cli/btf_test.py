@@ -77,7 +77,7 @@ def btf_dump_lists_types_as_bpftool_does():
     assert not differ and len(ours) == len(theirs), differ[:3]
 
 
-@test
+@test(long=True)
 def btf_dump_c_is_a_header_that_clang_takes():
     needs_kernel_btf()
     good("btf", "dump", "-f", "c", "-o", path("vmlinux.h"))

@@ -200,7 +200,7 @@ int main(int, char **words) {
 """
 
 
-@test
+@test(long=True)
 def custom_waits_of_thousands_of_threads():
     """Of the whole machine, threads that have ended take no room; of a command, there is room for more than 4,096 at a time."""
     program = compile_program("many_wait", MANY_WAIT, "-pthread")

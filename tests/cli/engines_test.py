@@ -46,7 +46,7 @@ goto l
 """
 
 
-@test
+@test(long=True)
 def engines_exec_work_is_bounded():
     for text in (PERF, PRINT):
         for limit in (("--limit", "3000"), ()):

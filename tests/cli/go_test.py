@@ -182,7 +182,7 @@ func main() {
 """
 
 
-@test
+@test(long=True)
 def arguments_of_go_functions_by_dwarf():
     check_arguments(build_go("go-plain", SOURCE), lambda text: [])
     check_arguments(build_go("go-dwarf-packed", SOURCE, "-ldflags=-compressdwarf=true"), lambda text: [])
@@ -321,7 +321,7 @@ def go_functions_are_listed_in_gos_order():
     assert "int fd, const char *" in good("trace", "--list", "uprobe:libc.so.6:openat", "--sig", "int (int fd, const char *path)").out
 
 
-@test
+@test(long=True)
 def go_functions_of_stripped_programs():
     handle = "main.(*srv).Handle"
     for name, flags in (("go-stripped", ["-ldflags=-s -w"]), ("go-stripped-pie", ["-ldflags=-s -w", "-buildmode=pie"])):

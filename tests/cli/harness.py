@@ -1,9 +1,10 @@
 """What every test of the command line needs: the binary, a scratch folder, running a command, and the list of tests.
 
 `tests/cli/run RAWBPF [NAME-PART...]` runs the tests of each tests/cli/*_test.py, in the order of the files' names. Such a file says
-`from harness import *`, and `@test` in front of each of its tests; its name says which command or subject the tests in it are about.
+`from harness import *`, and `@test` (or `@test(long=True)`) in front of each of its tests; its name says which command or subject the tests in it are about.
 What several files need for one subject (a program to trace, say) is a module of its own beside this one.
 """
+import concurrent.futures
 import functools
 import json
 import os
@@ -34,7 +35,11 @@ notes = []  # why the running test is flaky
 tests = []
 
 
-def test(f):
+def test(f=None, *, long=False):
+    """Puts a test on the list. A long one takes more than ten seconds; `./dev test` leaves it to `./dev test --full`."""
+    if f is None:
+        return functools.partial(test, long=long)
+    f.long = long
     tests.append(f)
     return f
 
@@ -112,6 +117,12 @@ def written(name, text):
     with open(path(name), "w") as f:
         f.write(text)
     return path(name)
+
+
+def on_all_cores(function, items):
+    """What the function gives for each item, in their order: for compilers and other children that nobody measures."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, items))
 
 
 def compile_program(name, source, *flags):

@@ -100,7 +100,7 @@ def judge_doctor(where, there, privileged):
     return out
 
 
-@test
+@test(long=True)
 def what_is_covered_is_not_said_to_be_missing():
     if without_mounts():
         raise Skip(without_mounts())

@@ -89,7 +89,7 @@ int main() {
 """
 
 
-@test
+@test(long=True)
 def stacks_through_functions_whose_returns_somebody_else_probes():
     """The kernel has put its own address in the place of the return address: whoever profiles walks on from the one it kept."""
     program = compile_program("held", HELD, "-fomit-frame-pointer", "-fno-optimize-sibling-calls")

@@ -364,7 +364,7 @@ def interpreters_that_jump_to_what_they_call_are_walked():
     assert whole and all("main" in names for names in whole), whole[:2]
 
 
-@test
+@test(long=True)
 def javas_frames_are_walked_with_the_flag_that_the_ledger_names():
     if not shutil.which("java") or not shutil.which("javac"):
         raise Skip("needs a JDK")
@@ -490,7 +490,7 @@ def programs():
             yield name, [shutil.which(name), *(a.replace("{data}", data).replace("{libc}", libc) for a in args)], data
 
 
-@test
+@test(long=True)
 def doctor_promises_what_a_profile_shows():
     if not has_json():
         raise Skip("this build writes no JSON")
