@@ -12,6 +12,7 @@
 A dynamically linked program of this machine runs on any other Linux of its architecture: its own ld.so loads it with its own
 libraries. The bundle that was made is proved: a guest boots with nothing but what is in it.
 """
+import ast
 import glob
 import os
 import shutil
@@ -29,16 +30,34 @@ QEMU = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
 # Without BIOS no PVH kernel boots; QEMU looks for these two at once.
 FIRMWARE = {"amd64": ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin", "pvh.bin"), "arm64": ()}
 FIRMWARE_FOLDERS = ("/usr/share/qemu", "/usr/share/seabios", "/usr/local/share/qemu")
-# What `run` imports: asked of a Python that does the same.
-IMPORTS = """import sys
-sys.path.insert(0, sys.argv[1])
-import argparse, encodings.ascii, encodings.latin_1, encodings.idna, glob, lzma, os, resource, selectors, signal, subprocess, tempfile
-import guest, kernels
+# What a guest needs of these is imported in the bundle, and what Python looks up by name in them.
+SCRIPTS = ("run", "guest.py", "kernels.py")
+ENCODINGS = ("encodings.ascii", "encodings.latin_1", "encodings.idna")
+# Asked of the Python that the bundle gets: its version, where its modules are, and the files of those that are named and of what they import.
+FILES_OF_MODULES = """import importlib, os, sys
+for name in sys.argv[1:]: importlib.import_module(name)
 print(sys.version_info[0], sys.version_info[1], os.path.dirname(os.__file__), sep=chr(10))
 for module in list(sys.modules.values()):
     path = getattr(module, "__file__", None)
-    if path and not path.startswith(sys.argv[1]) and path != "<stdin>": print(path)
+    if path and path != "<stdin>": print(path)
 """
+
+
+class Broken(Exception):
+    """The bundle was made, and doesn't work."""
+
+
+def imported_modules():
+    """Python's modules that SCRIPTS import, at their heads or inside functions."""
+    names = set()
+    for script_name in SCRIPTS:
+        with open(os.path.join(HERE, script_name), encoding="utf-8") as file:
+            for node in ast.walk(ast.parse(file.read())):
+                if isinstance(node, ast.Import):
+                    names.update(alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    names.add(node.module)
+    return sorted(name for name in names if not os.path.exists(os.path.join(HERE, name + ".py")))
 
 
 def copy(source, to, mode=None):
@@ -128,10 +147,10 @@ QEMU_MODULE_DIR=$here/qemu exec "$here/so/{loader_of(path)}" --library-path "$he
 
 
 def add_python(base):
-    """The Python that runs this, with the modules that `run` imports and no others."""
+    """The distribution's Python, else the one that runs this, with the modules that SCRIPTS import and no others."""
     system = "/usr/bin/python3"  # the distribution's, before one that was built here
     path = os.path.realpath(system if os.path.exists(system) else sys.executable)
-    lines = subprocess.run([path, "-", HERE], input=IMPORTS, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run([path, "-", *imported_modules(), *ENCODINGS], input=FILES_OF_MODULES, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     version, standard = f"{lines[0]}.{lines[1]}", lines[2]
     add_program(base, path, "python3")
     for file in lines[3:]:
@@ -175,16 +194,20 @@ def prove(to):
         for name in ("sh", "uname"):
             os.symlink(shutil.which(name), os.path.join(work, name))
         start = time.monotonic()
-        r = subprocess.run([os.path.join(to, "bin/rawbpf"), "vm", "--quiet", "--", "uname", "-r"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, text=True, timeout=180, check=False, cwd="/",
-                           env={"PATH": work, "HOME": work, "TMPDIR": work, "LC_ALL": "C.UTF-8"})
+        try:
+            r = subprocess.run([os.path.join(to, "bin/rawbpf"), "vm", "--quiet", "--", "uname", "-r"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=180, check=False, cwd="/",
+                               env={"PATH": work, "HOME": work, "TMPDIR": work, "LC_ALL": "C.UTF-8"})
+        except subprocess.TimeoutExpired:
+            raise Broken("the bundle was made, but its guest said nothing for 180 s") from None
         if r.returncode != 0:
-            raise kernels.Unavailable(f"the bundle was made, but its guest doesn't boot (status {r.returncode}): {r.stderr.strip()[-600:]}")
+            raise Broken(f"the bundle was made, but its guest doesn't boot (status {r.returncode}): {r.stderr.strip()[-600:]}")
         return r.stdout.strip(), time.monotonic() - start
 
 
 def make(to, own, arch, images, init_for, busybox_for, log):
-    """Everything into the folder `to`, which is new. `images`: kernels.Image. Raises Unavailable with what is missing."""
+    """Everything into the folder `to`, which is new. `images`: kernels.Image. Raises Unavailable with what is missing,
+    Broken where the guest that was made doesn't boot."""
     rawbpf = static_rawbpf(arch, own)
     if not rawbpf:
         raise kernels.Unavailable("this rawbpf is linked with shared libraries, which students' machines may lack: a static one is needed",
