@@ -1,7 +1,8 @@
 """What every test of the command line needs: the binary, a scratch folder, running a command, and the list of tests.
 
 `tests/cli/run RAWBPF [NAME-PART...]` runs the tests of each tests/cli/*_test.py, in the order of the files' names. Such a file says
-`from harness import *`, and `@test` (or `@test(long=True)`) in front of each of its tests; its name says which command or subject the tests in it are about.
+`from harness import *`, and `@test` (or `@test(long=True)`) in front of each of its tests; its name says which command or subject the
+tests in it are about.
 What several files need for one subject (a program to trace, say) is a module of its own beside this one.
 """
 import concurrent.futures

@@ -32,7 +32,7 @@ FIRMWARE = {"amd64": ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin", "pvh
 FIRMWARE_FOLDERS = ("/usr/share/qemu", "/usr/share/seabios", "/usr/local/share/qemu")
 # What these import is copied into the bundle, and what Python itself imports when it is used: codecs, and what os.wait4() answers with.
 SCRIPTS = ("run", "guest.py", "kernels.py")
-IMPORTED_LATER = ("encodings.ascii", "encodings.latin_1", "encodings.idna", "resource", "selectors")
+IMPORTED_LATER = ("encodings.ascii", "encodings.latin_1", "encodings.idna", "resource")
 # Asked of the Python that the bundle gets: its version, where its modules are, and the files of those that are named and of what they import.
 FILES_OF_MODULES = """import importlib, os, sys
 for name in sys.argv[1:]: importlib.import_module(name)
@@ -150,7 +150,8 @@ def add_python(base):
     """The distribution's Python, else the one that runs this, with the modules that SCRIPTS import and no others."""
     system = "/usr/bin/python3"  # the distribution's, before one that was built here
     path = os.path.realpath(system if os.path.exists(system) else sys.executable)
-    lines = subprocess.run([path, "-", *imported_modules(), *IMPORTED_LATER], input=FILES_OF_MODULES, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run([path, "-", *imported_modules(), *IMPORTED_LATER], input=FILES_OF_MODULES, stdout=subprocess.PIPE, text=True,
+                           check=True).stdout.splitlines()
     version, standard = f"{lines[0]}.{lines[1]}", lines[2]
     add_program(base, path, "python3")
     for file in lines[3:]:
