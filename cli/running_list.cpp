@@ -1,5 +1,7 @@
 // `rawbpf prog|map|link|btf list` and `show`: what is in the kernel. One function for all four kinds: only the row differs.
 #include <cerrno>
+#include <map>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "runtime/base/fail.h"
 #include "runtime/kernel/each_object.h"
 #include "runtime/kernel/find_object.h"
+#include "runtime/sys/bpf.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -58,30 +61,58 @@ template <ObjectKind kind> Result<Row<kind>> ask_even_orphaned(uint32_t id, int 
     return row;
 }
 
+template <ObjectKind kind> uint32_t id_of(const Row<kind> &row) {
+    if constexpr (kind == ObjectKind::link)
+        return row.details.info.id;
+    else
+        return row.info.id;
+}
+
+/// Every object of this kind. Pins come first: what they hold is asked there, and isn't opened a second time by its id.
+template <ObjectKind kind> Result<std::vector<Row<kind>>> all_rows(Around &around, bool fdinfo) {
+    std::map<uint32_t, Row<kind>> pinned;
+    around.pins = running::PinnedPaths::scan([&](ObjectKind of, int fd) -> std::optional<uint32_t> {
+        if (of != kind) return std::nullopt;
+        Result<Row<kind>> row = ask<kind>(fd, around.names, fdinfo);
+        if (!row) return std::nullopt; // the listing below meets the same, and says it
+        const uint32_t id = id_of<kind>(*row);
+        pinned.emplace(id, std::move(*row));
+        return id;
+    });
+    std::vector<Row<kind>> rows;
+    TRY(each_id(kind, [&](uint32_t id) -> Result<bool> {
+        if (const auto known = pinned.find(id); known != pinned.end()) {
+            rows.push_back(std::move(known->second));
+            return true;
+        }
+        Result<Fd> object = sys::fd_by_id(kind, id);
+        if (!object && object.error().os == ENOENT) return true;
+        const Fd open = TRY(std::move(object));
+        Result<Row<kind>> row = ask_even_orphaned<kind>(id, open.get(), around.names, fdinfo);
+        if (row)
+            rows.push_back(std::move(*row));
+        else if (!has_gone(row.error()))
+            return std::move(row).failure();
+        return true;
+    }));
+    return rows;
+}
+
 template <ObjectKind kind> Result<std::string> answer(const Arguments &a, bool whole) {
     const bool json = a.text(option("format")) == "json";
     Around around;
     std::vector<Row<kind>> rows;
     if (a.operands().empty()) {
-        TRY(each_object(kind, [&](uint32_t id, Fd object) -> Result<bool> {
-            Result<Row<kind>> row = ask_even_orphaned<kind>(id, object.get(), around.names, json || whole);
-            if (row)
-                rows.push_back(std::move(*row));
-            else if (!has_gone(row.error()))
-                return std::move(row).failure();
-            return true;
-        }));
+        rows = TRY(all_rows<kind>(around, json || whole));
     } else {
         for (std::string_view word : a.operands()) {
             const Fd object = TRY(find_object(kind, std::string(word)));
             rows.push_back(TRY(ask<kind>(object.get(), around.names, json || whole)));
         }
-    }
-    if constexpr (kind == ObjectKind::btf) TRY(running::find_users(rows));
-    if (!rows.empty()) {
-        around.holders = running::Holders::scan();
         around.pins = running::PinnedPaths::scan();
     }
+    if constexpr (kind == ObjectKind::btf) TRY(running::find_users(rows));
+    if (!rows.empty()) around.holders = running::Holders::scan();
     std::string text;
     if (json) {
         append_json_header(text, a);

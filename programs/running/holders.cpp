@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
+#include <utility>
 
 #include "runtime/base/format.h"
 #include "runtime/base/numbers.h"
@@ -58,7 +60,7 @@ void Holders::look(int pid) {
     };
     std::vector<Descriptor> open;
     const Result<void> all = sys::each_symbolic_link(format("/proc/{}/fd", pid), [&](std::string_view fd, std::string_view link) {
-        if (link == kPerfEvent || is_object_link(link)) open.push_back({std::string(fd), std::string(link)});
+        if (link == kPerfEvent || kind_of_link(link)) open.push_back({std::string(fd), std::string(link)});
     });
     // One that ended meanwhile holds nothing.
     if (!all && all.error().os != ENOENT && all.error().os != ESRCH) ++hidden_;
@@ -98,26 +100,49 @@ std::span<const Holder> Holders::of(ObjectKind kind, uint32_t id) const {
     return at == found_.end() ? std::span<const Holder>() : std::span<const Holder>(at->second);
 }
 
-void PinnedPaths::look(const std::string &directory, int depth) {
+void PinnedPaths::add(const std::string &path, int fd, const See &see) {
+    const Result<ObjectKind> kind = object_kind(fd, own_fds_.get());
+    if (!kind) return; // not for lists: a BPF token
+    std::optional<uint32_t> id;
+    if (see) id = see(*kind, fd);
+    if (!id)
+        if (const Result<uint32_t> asked = object_id(*kind, fd)) id = *asked;
+    if (id) found_[{*kind, *id}].push_back(path);
+}
+
+// To walk the path of each pin, and of each /proc/self/fd/N, takes as long as the rest of the questions to it.
+Result<Fd> PinnedPaths::open_pin(int directory, const std::string &name, const std::string &path) {
+    if (can_open_at_) {
+        Result<Fd> object = sys::obj_get_at(directory, name);
+        if (object || object.error().os != EINVAL) return object;
+        can_open_at_ = false; // before 6.5
+    }
+    return sys::obj_get(path);
+}
+
+void PinnedPaths::look(const std::string &directory, int depth, const See &see) {
     if (depth > kDeepestPin) return;
+    const Result<Fd> open = sys::open(directory, O_PATH | O_DIRECTORY);
+    if (!open) return; // it went meanwhile
     std::vector<std::string> names = sys::list_directory(directory).value_or(std::vector<std::string>());
     std::sort(names.begin(), names.end());
     for (const std::string &name : names) {
         if (++files_ > kMostPins) return;
         const std::string path = format("{}/{}", directory, name);
-        const Result<Fd> object = sys::obj_get(path);
+        const Result<Fd> object = open_pin(open->get(), name, path);
         if (!object) { // a directory, or not for us to open, or it went meanwhile
             const Result<struct stat> st = sys::stat_file(path);
-            if (st && S_ISDIR(st->st_mode)) look(path, depth + 1);
+            if (st && S_ISDIR(st->st_mode)) look(path, depth + 1, see);
             continue;
         }
-        if (const Result<ObjectId> which = object_of(object->get())) found_[{which->kind, which->id}].push_back(path);
+        add(path, object->get(), see);
     }
 }
 
-PinnedPaths PinnedPaths::scan() {
+PinnedPaths PinnedPaths::scan(const See &see) {
     PinnedPaths out;
-    for (const std::string &place : sys::mount_points("bpf")) out.look(place, 0);
+    if (Result<Fd> own = sys::open("/proc/self/fd", O_PATH | O_DIRECTORY)) out.own_fds_ = std::move(*own);
+    for (const std::string &place : sys::mount_points("bpf")) out.look(place, 0, see);
     return out;
 }
 

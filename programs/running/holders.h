@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/fd.h"
 #include "runtime/base/result.h"
 #include "runtime/sys/bpf.h"
 
@@ -40,13 +43,21 @@ class Holders {
 /// Paths of pins on all bpf file systems that are mounted.
 class PinnedPaths {
   public:
-    [[nodiscard]] static PinnedPaths scan();
+    /// Shown each pinned object while it is open; returns its id if it has asked for it. A listing so asks once for what is both
+    /// pinned and listed: half of the system calls.
+    using See = std::function<std::optional<uint32_t>(sys::ObjectKind kind, int fd)>;
+
+    [[nodiscard]] static PinnedPaths scan(const See &see = {});
     [[nodiscard]] std::span<const std::string> of(sys::ObjectKind kind, uint32_t id) const;
 
   private:
-    void look(const std::string &directory, int depth);
+    void look(const std::string &directory, int depth, const See &see);
+    void add(const std::string &path, int fd, const See &see);
+    Result<Fd> open_pin(int directory, const std::string &name, const std::string &path);
     std::map<std::pair<sys::ObjectKind, uint32_t>, std::vector<std::string>> found_;
     size_t files_ = 0;
+    Fd own_fds_;              // /proc/self/fd
+    bool can_open_at_ = true; // until this kernel refuses it
 };
 
 } // namespace rawbpf::inline v0::running

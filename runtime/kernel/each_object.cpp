@@ -9,7 +9,7 @@
 
 namespace rawbpf::inline v0 {
 
-Result<void> each_object(sys::ObjectKind kind, const std::function<Result<bool>(uint32_t id, Fd object)> &see) {
+Result<void> each_id(sys::ObjectKind kind, const std::function<Result<bool>(uint32_t id)> &see) {
     for (uint32_t id = 0;;) {
         Result<uint32_t> next = sys::next_id(kind, id);
         if (!next && next.error().os == ENOENT) return {};
@@ -18,10 +18,16 @@ Result<void> each_object(sys::ObjectKind kind, const std::function<Result<bool>(
             next.error().hint = "this kernel can't list them: programs and maps need Linux 4.13, BTF needs 5.4, links need 5.8";
         }
         id = TRY(std::move(next));
-        Result<Fd> object = sys::fd_by_id(kind, id);
-        if (!object && object.error().os == ENOENT) continue;
-        if (!TRY(see(id, TRY(std::move(object))))) return {};
+        if (!TRY(see(id))) return {};
     }
+}
+
+Result<void> each_object(sys::ObjectKind kind, const std::function<Result<bool>(uint32_t id, Fd object)> &see) {
+    return each_id(kind, [&](uint32_t id) -> Result<bool> {
+        Result<Fd> object = sys::fd_by_id(kind, id);
+        if (!object && object.error().os == ENOENT) return true;
+        return see(id, TRY(std::move(object)));
+    });
 }
 
 } // namespace rawbpf::inline v0

@@ -10,6 +10,10 @@
 
 namespace rawbpf::inline v0 {
 
+/// The ids of all objects of one kind, rising (4.13; BTF 5.4, links 5.8), until `see` returns false or an error. Errors: what
+/// `see` returned; the kernel's; permission without CAP_SYS_ADMIN; unsupported where this kernel doesn't list that kind.
+[[nodiscard]] Result<void> each_id(sys::ObjectKind kind, const std::function<Result<bool>(uint32_t id)> &see);
+
 /// Shows each object once, in the order of the ids (4.13; BTF 5.4, links 5.8), until `see` returns false or an error. One that
 /// goes meanwhile is passed over. Errors: what `see` returned; the kernel's; permission without CAP_SYS_ADMIN; unsupported where
 /// this kernel doesn't list that kind.

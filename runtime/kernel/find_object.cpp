@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,11 +38,12 @@ constexpr KindRow kKinds[] = {
 
 std::string text_of(const char (&name)[16]) { return std::string(name, strnlen(name, sizeof name)); }
 
+Result<std::string> own_link(int fd) { return sys::read_link(format("/proc/self/fd/{}", fd)); }
+
 Result<Fd> find_pinned(ObjectKind kind, const std::string &path) {
     Fd pinned = TRY(sys::obj_get(path));
-    const std::string link = TRY(sys::read_link(format("/proc/self/fd/{}", pinned.get())));
-    for (const KindRow &row : kKinds)
-        if (row.kind == kind && row.link == link) return pinned;
+    const std::string link = TRY(own_link(pinned.get()));
+    if (kind_of_link(link) == kind) return pinned;
     // Another kind would answer the next question in its own struct.
     return fail(Errc::invalid_argument, "{}: isn't a {}, but {}", path, object_word(kind), link);
 }
@@ -114,8 +116,10 @@ std::optional<uint64_t> fdinfo_number(std::string_view fdinfo, std::string_view 
     return std::nullopt;
 }
 
-bool is_object_link(std::string_view link) {
-    return std::any_of(std::begin(kKinds), std::end(kKinds), [&](const KindRow &row) { return row.link == link; });
+std::optional<ObjectKind> kind_of_link(std::string_view link) {
+    for (const KindRow &row : kKinds)
+        if (row.link == link) return row.kind;
+    return std::nullopt;
 }
 
 std::optional<ObjectId> object_in_fdinfo(std::string_view link, std::string_view fdinfo) {
@@ -126,19 +130,22 @@ std::optional<ObjectId> object_in_fdinfo(std::string_view link, std::string_view
     return std::nullopt;
 }
 
-Result<ObjectId> object_of(int fd) {
-    const std::string link = TRY(sys::read_link(format("/proc/self/fd/{}", fd)));
+Result<ObjectKind> object_kind(int fd, int own_fds) {
+    const std::string link = TRY(own_fds < 0 ? own_link(fd) : sys::read_link_at(own_fds, std::to_string(fd).c_str()));
+    if (const std::optional<ObjectKind> kind = kind_of_link(link)) return *kind;
+    return fail(Errc::invalid_argument, "{} is no program, map, BTF or link", link);
+}
+
+Result<uint32_t> object_id(ObjectKind kind, int fd) {
     // The structs that the kernel fills begin with type and id, but for BTF's. To ask for these alone takes a fourth of the time
     // that fdinfo takes, which is opened, written by the kernel line by line, and read.
-    for (const KindRow &row : kKinds) {
-        if (row.link != link || row.kind == sys::ObjectKind::btf) continue;
+    if (kind != ObjectKind::btf) {
         uint32_t type_and_id[2] = {};
-        if (sys::obj_get_info(fd, type_and_id, sizeof type_and_id) && type_and_id[1] != 0)
-            return ObjectId{row.kind, type_and_id[1]};
+        if (sys::obj_get_info(fd, type_and_id, sizeof type_and_id) && type_and_id[1] != 0) return type_and_id[1];
     }
     const std::string info = TRY(sys::read_file(format("/proc/self/fdinfo/{}", fd)));
-    if (std::optional<ObjectId> object = object_in_fdinfo(link, info)) return *object;
-    return fail(Errc::unsupported, "{}: this kernel doesn't tell its id", link);
+    if (const std::optional<ObjectId> object = object_in_fdinfo(TRY(own_link(fd)), info)) return object->id;
+    return fail(Errc::unsupported, "this kernel doesn't tell the id of a {}", object_word(kind));
 }
 
 } // namespace rawbpf::inline v0

@@ -30,11 +30,14 @@ struct ObjectId {
 };
 /// By what /proc/PID/fd/N links to and the text of /proc/PID/fdinfo/N; nullopt: no program, map, BTF or link. PURE.
 [[nodiscard]] std::optional<ObjectId> object_in_fdinfo(std::string_view link, std::string_view fdinfo);
-/// Whether such a link is one of these. PURE.
-[[nodiscard]] bool is_object_link(std::string_view link);
-/// Of a descriptor of our own. Errors: the kernel's; unsupported without /proc, or when fdinfo doesn't say the id (links 5.7, BTF
-/// 5.4).
-[[nodiscard]] Result<ObjectId> object_of(int fd);
+/// What such a link says; nullopt: no program, map, BTF or link. PURE.
+[[nodiscard]] std::optional<sys::ObjectKind> kind_of_link(std::string_view link);
+/// What a descriptor of our own is: one system call, without walking a path where `own_fds` is an open /proc/self/fd. Errors: the
+/// kernel's, without /proc; invalid_argument: none of these.
+[[nodiscard]] Result<sys::ObjectKind> object_kind(int fd, int own_fds = -1);
+/// The id of a descriptor of our own that is of this kind. Errors: the kernel's; unsupported when fdinfo doesn't say the id
+/// (links 5.7, BTF 5.4).
+[[nodiscard]] Result<uint32_t> object_id(sys::ObjectKind kind, int fd);
 /// The number behind "NAME:" at the start of a line of fdinfo; nullopt: there is none. PURE.
 [[nodiscard]] std::optional<uint64_t> fdinfo_number(std::string_view fdinfo, std::string_view name);
 

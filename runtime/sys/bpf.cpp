@@ -331,6 +331,14 @@ Result<Fd> obj_get(const std::string &path, uint32_t file_flags) {
     return TRY_IN(descriptor(BPF_OBJ_GET, command(BPF_OBJ_GET, &attr, used_size(attr, 12))), "{}", path);
 }
 
+Result<Fd> obj_get_at(int directory, const std::string &name) {
+    ObjAttr attr;
+    attr.pathname = reg(name.c_str());
+    attr.file_flags = uapi::BPF_F_PATH_FD;
+    attr.path_fd = directory;
+    return TRY_IN(descriptor(BPF_OBJ_GET, command(BPF_OBJ_GET, &attr, used_size(attr, 12))), "{}", name);
+}
+
 Result<uint32_t> next_id(ObjectKind kind, uint32_t after) {
     constexpr uint32_t kCommands[] = {BPF_PROG_GET_NEXT_ID, BPF_MAP_GET_NEXT_ID, BPF_BTF_GET_NEXT_ID, BPF_LINK_GET_NEXT_ID};
     uint32_t number = kCommands[static_cast<int>(kind)];

@@ -411,6 +411,8 @@ inline constexpr size_t kLogLimit = (16 << 20) - 1; ///< the buffer: UINT_MAX >>
 
 [[nodiscard]] Result<void> obj_pin(int fd, const std::string &path);
 [[nodiscard]] Result<Fd> obj_get(const std::string &path, uint32_t file_flags = 0);
+/// A pin of an open directory, whose path isn't walked again (6.5; EINVAL before).
+[[nodiscard]] Result<Fd> obj_get_at(int directory, const std::string &name);
 
 enum class ObjectKind : uint8_t { program, map, btf, link };
 /// The smallest id above `after`; not_found at the end. Links since 5.8.

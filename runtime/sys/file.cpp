@@ -140,12 +140,13 @@ Result<Fd> mount_detached(const std::string &type) {
     return Fd(static_cast<int>(mount));
 }
 
-Result<std::string> read_link(const std::string &path) {
-    std::string out(4096, '\0');
-    long n = invoke(__NR_readlinkat, static_cast<uint64_t>(AT_FDCWD), reg(path.c_str()), reg(out.data()), out.size());
-    if (n < 0) return fail_os(-n, "reading the link {}", path);
-    out.resize(static_cast<size_t>(n));
-    return out;
+Result<std::string> read_link(const std::string &path) { return read_link_at(AT_FDCWD, path.c_str()); }
+
+Result<std::string> read_link_at(int directory, const char *name) {
+    char target[4096];
+    const long n = invoke(__NR_readlinkat, static_cast<uint64_t>(directory), reg(name), reg(target), sizeof target);
+    if (n < 0) return fail_os(-n, "reading the link {}", name);
+    return std::string(target, static_cast<size_t>(n));
 }
 
 Result<struct stat> stat_file(const std::string &path) {

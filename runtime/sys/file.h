@@ -40,6 +40,8 @@ Result<void> truncate(int fd, uint64_t size);
 Result<void> remove_file(const std::string &path);
 /// readlink(2): what a symbolic link holds, up to 4096 bytes.
 Result<std::string> read_link(const std::string &path);
+/// The same, relative to an open directory (AT_FDCWD: the current one).
+Result<std::string> read_link_at(int directory, const char *name);
 /// stat(2); a symbolic link is followed.
 Result<struct stat> stat_file(const std::string &path);
 /// fstat(2).

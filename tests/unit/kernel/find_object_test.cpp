@@ -24,8 +24,9 @@ TEST_CASE("fdinfo says which object a descriptor is") {
     CHECK_FALSE(object_in_fdinfo("anon_inode:bpf-map", "map_id:\t\n").has_value());
     CHECK_FALSE(object_in_fdinfo("anon_inode:bpf-map", "map_id:").has_value());
     CHECK_FALSE(object_in_fdinfo("anon_inode:bpf-map", "").has_value());
-    CHECK(is_object_link("anon_inode:btf"));
-    CHECK_FALSE(is_object_link("/dev/null"));
+    CHECK(kind_of_link("anon_inode:btf") == sys::ObjectKind::btf);
+    CHECK(kind_of_link("anon_inode:bpf-link") == sys::ObjectKind::link);
+    CHECK_FALSE(kind_of_link("/dev/null").has_value());
 }
 
 TEST_CASE("mount points are found by type, with their paths as they are") {
