@@ -167,7 +167,7 @@ bool Engine::access(unsigned reg, int64_t off, unsigned size, bool write, int va
             return refuse("variable ctx access var_off={} disallowed", bits_text(base.bounds.bits));
         if (base.off != 0) {
             if (at_least(options_.kernel, {7, 0})) return undecided("a context pointer that was moved");
-            return refuse("dereference of modified ctx ptr R{} off={} disallowed", reg, base.off);
+            return refuse("{}", moved_pointer("ctx", reg, base.off));
         }
         switch (context_access(program_, off, size, write, extends_sign, options_.registers_size)) {
         case ContextAnswer::refused: return refuse("invalid bpf_context access off={} size={}", off, size);
@@ -321,7 +321,7 @@ bool Engine::packet_load(const Insn &insn, const Form &form) {
     if (!nothing_held("BPF_LD_[ABS|IND]")) return false;
     if (state_.reg(6).sort != Sort::context) return refuse("at the time of BPF_LD_ABS|IND R6 != pointer to skb");
     if (state_.reg(6).off != 0 || !state_.reg(6).bounds.is_known())
-        return refuse("dereference of modified ctx ptr R6 off={} disallowed", state_.reg(6).off);
+        return refuse("{}", moved_pointer("ctx", 6, state_.reg(6).off));
     if (form.shape == Shape::packet_ind && !readable(insn.src)) return false;
     if (flow_.functions.size() > 1) return undecided("LD_ABS and LD_IND in a program with functions");
     forget_caller_saved();

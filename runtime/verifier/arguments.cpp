@@ -196,7 +196,7 @@ bool Engine::argument(const HelperInfo &helper, const Prototype &prototype, unsi
         if (!value.bounds.is_known() || value.bounds.number() != 0)
             return refuse("variable ctx access var_off={} disallowed", bits_text(value.bounds.bits));
         if (value.off < 0) return refuse("negative offset ctx ptr R{} off={} disallowed", reg, value.off);
-        if (value.off != 0) return refuse("dereference of modified ctx ptr R{} off={} disallowed", reg, value.off);
+        if (value.off != 0) return refuse("{}", moved_pointer("ctx", reg, value.off));
         return true;
     case Argument::number: return value.is_number() || expected("scalar");
     case Argument::map:

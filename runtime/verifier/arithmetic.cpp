@@ -6,7 +6,8 @@
 //
 // A range survives an operation only if no number in it overflows, or (sums, 6.17) if all of them do. Otherwise the verifier
 // drops the range and keeps only the known bits; settle() then deduces what it can from these. After a division, the verifier
-// knows nothing about the result, even if it knows both sides; so does the kernel up to 6.19.
+// knows nothing about the result, even if it knows both sides; so does the kernel up to 6.19. It doesn't even know that the upper
+// half of a 32-bit result is zero: 6.10 and newer return before they say so, and so do older ones where the operand isn't known.
 #include "runtime/verifier/arithmetic.h"
 
 #include <algorithm>
@@ -165,18 +166,24 @@ void shift_right_signed(Bounds &a, const Bounds &b, bool half) {
     a.forget32();
 }
 
-// Whether anything can be said of the result.
-bool follows(Op op, bool half, const Bounds &b) {
+// A constant, in bits and ranges alike: these may disagree on a path that no run takes.
+bool is_constant(const Bounds &b, bool half) {
+    return half ? b.half_is_known() && b.u32.is_known() && b.s32.is_known()
+                : b.is_known() && b.u64.is_known() && b.s64.is_known();
+}
+
+// Whether anything can be said of the result. The amount of a 32-bit shift is looked at with all its 64 bits, as the kernel does.
+bool follows(Op op, bool half, const Bounds &b, const Deductions &rules) {
     switch (op) {
     case Op::add:
     case Op::sub:
+    case Op::and_: return true;
     case Op::mul:
-    case Op::and_:
     case Op::or_:
-    case Op::xor_: return true;
+    case Op::xor_: return rules.any_operand || is_constant(b, half);
     case Op::lsh:
-    case Op::rsh: return half ? b.u32.most < 32 : b.u64.most < 64;
-    case Op::arsh: return half ? b.u32.most < 32 && b.half_is_known() : b.u64.most < 64 && b.is_known();
+    case Op::rsh:
+    case Op::arsh: return is_constant(b, half) && b.u64.most < (half ? 32 : 64);
     default: return false;
     }
 }
@@ -184,9 +191,9 @@ bool follows(Op op, bool half, const Bounds &b) {
 } // namespace
 
 Bounds compute(Op op, bool half, Bounds a, Bounds b, const Deductions &rules) {
-    if (!follows(op, half, b)) {
+    if (!follows(op, half, b, rules)) {
         Bounds out;
-        if (half) out.clear_upper_half(rules);
+        if (half && !rules.any_operand && is_constant(b, true)) out.clear_upper_half(rules);
         return out;
     }
     switch (op) {

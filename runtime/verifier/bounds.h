@@ -35,6 +35,8 @@ struct Deductions {
     bool across_sign_half = true; ///< the same of 32 bits (6.18)
     bool wrapped_sums = true;     ///< a sum of which both ends wrap around keeps its range (6.17)
     bool products = true;         ///< products of signed ranges (6.14)
+    bool bits_decide = true;      ///< numbers of which a known bit differs aren't equal (6.18)
+    bool any_operand = true;      ///< products, | and ^ with an operand of which only the range is known (6.10)
     bool shared_refine = true;    ///< a comparison of two ranges says something of both, and their disjointness decides it (6.8)
 };
 

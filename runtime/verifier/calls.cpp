@@ -338,35 +338,28 @@ bool Engine::helper_answer(const HelperInfo &helper, const Prototype &prototype,
     return true;
 }
 
-bool Engine::global_call(uint32_t, const GlobalFunction &function) {
+bool Engine::global_call(uint32_t target, const GlobalFunction &function) {
     if (state_.lock) return refuse("global function calls are not allowed while holding a lock, use static function instead");
+    const std::string caller =
+        format("; Caller passes invalid args into func#{} ('{}')", flow_.function_of(target), function.name);
     if (!function.returns_number && !(function.returns_nothing && rule(Rule::void_functions)))
-        return refuse(
-            "Global function {}() doesn't return scalar. Only those are supported.; Caller passes invalid args into func '{}'",
-            function.name, function.name);
+        return refuse("Global function {}() doesn't return scalar. Only those are supported.{}", function.name, caller);
     for (size_t i = 0; i < function.parameters.size() && i < 5; ++i) {
         const auto reg = static_cast<unsigned>(i + 1);
         const Value &value = state_.reg(reg);
         switch (function.parameters[i]) {
         case GlobalFunction::Parameter::number:
-            if (!value.is_number())
-                return refuse("R{} is not a scalar; Caller passes invalid args into func '{}'", reg, function.name);
+            if (!value.is_number()) return refuse("R{} is not a scalar{}", reg, caller);
             break;
         case GlobalFunction::Parameter::context:
-            if (value.sort != Sort::context)
-                return refuse("R{} type={} expected=ctx; Caller passes invalid args into func '{}'", reg, type_word(value),
-                              function.name);
-            if (value.off != 0)
-                return refuse("dereference of modified ctx ptr R{} off={} disallowed; Caller passes invalid args into func '{}'",
-                              reg, value.off, function.name);
+            if (value.sort != Sort::context) return refuse("arg#{} expects pointer to ctx{}", i, caller);
+            if (value.off != 0) return refuse("{}{}", moved_pointer("ctx", reg, value.off), caller);
             break;
         case GlobalFunction::Parameter::memory:
         case GlobalFunction::Parameter::memory_not_null: {
             const bool not_null = function.parameters[i] == GlobalFunction::Parameter::memory_not_null;
-            if (value.maybe_null && not_null)
-                return refuse("arg#{} is expected to be non-NULL; Caller passes invalid args into func '{}'", i, function.name);
-            if (value.is_zero() && not_null)
-                return refuse("arg#{} is expected to be non-NULL; Caller passes invalid args into func '{}'", i, function.name);
+            if (value.maybe_null && not_null) return refuse("arg#{} is expected to be non-NULL{}", i, caller);
+            if (value.is_zero() && not_null) return refuse("arg#{} is expected to be non-NULL{}", i, caller);
             if (value.is_zero()) {
                 walk_.need(value.node);
                 break;
@@ -378,16 +371,14 @@ bool Engine::global_call(uint32_t, const GlobalFunction &function) {
             const bool good = readable(reg) && kernel_memory(reg, function.sizes[i]);
             state_.reg(reg).maybe_null = was;
             if (!good) {
-                if (verdict_.outcome == Outcome::refused)
-                    verdict_.reason += format("; Caller passes invalid args into func '{}'", function.name);
+                if (verdict_.outcome == Outcome::refused) verdict_.reason += caller;
                 return false;
             }
             break;
         }
         case GlobalFunction::Parameter::arena:
             if (value.sort != Sort::arena && !value.is_number())
-                return refuse("R{} is not a pointer to arena or scalar.; Caller passes invalid args into func '{}'", reg,
-                              function.name);
+                return refuse("R{} is not a pointer to arena or scalar.{}", reg, caller);
             break;
         case GlobalFunction::Parameter::other: return undecided(format("arguments of the global function {}", function.name));
         }

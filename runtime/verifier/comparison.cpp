@@ -31,6 +31,7 @@ std::optional<bool> inverted(std::optional<bool> truth) { return truth ? std::op
 std::optional<bool> equal(bool half, const Bounds &a, const Bounds &b, const Deductions &rules) {
     const Tnum x = half ? low_half(a.bits) : a.bits, y = half ? low_half(b.bits) : b.bits;
     if (x.is_known() && y.is_known()) return x.value == y.value;
+    if (rules.bits_decide && ((x.value ^ y.value) & ~(x.mask | y.mask)) != 0) return false;
     if (!rules.shared_refine) {
         // A constant outside of the range.
         if (!y.is_known()) return {};
@@ -123,6 +124,21 @@ Compare opposite(Compare op) {
 }
 
 } // namespace
+
+std::optional<bool> decide_with_itself(Compare op, bool half, const Bounds &a) {
+    switch (op) {
+    case Compare::eq:
+    case Compare::ge:
+    case Compare::le:
+    case Compare::sge:
+    case Compare::sle: return true;
+    case Compare::set:
+        if (known(a, half)) return number(a, half) != 0;
+        if (half ? a.s32.least <= 0 && a.s32.most >= 0 : a.s64.least <= 0 && a.s64.most >= 0) return {};
+        return true;
+    default: return false;
+    }
+}
 
 std::optional<bool> decide(Compare op, bool half, Bounds a, Bounds b, const Deductions &rules) {
     if (!rules.shared_refine && !known(b, half)) return {};

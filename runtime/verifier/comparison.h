@@ -26,6 +26,9 @@ enum class Compare : uint8_t {
 /// Whether `a OP b` is true of all numbers that the two can be, or of none; nothing: it depends. `half`: of the lower halves.
 [[nodiscard]] std::optional<bool> decide(Compare op, bool half, Bounds a, Bounds b, const Deductions &rules);
 
+/// The same of a number with itself: `a < a` never, `a <= a` always, `a & a` where a can't be 0.
+[[nodiscard]] std::optional<bool> decide_with_itself(Compare op, bool half, const Bounds &a);
+
 /// What is known of both sides where `a OP b` is true (`truth`) or false.
 void refine(Compare op, bool half, bool truth, Bounds &a, Bounds &b, const Deductions &rules);
 

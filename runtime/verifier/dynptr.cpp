@@ -60,6 +60,15 @@ const Value *Engine::dynptr_in(unsigned reg) {
     return &slot.value;
 }
 
+// An argument that is no dynptr. The kernel first says what is wrong with the place.
+bool Engine::no_dynptr(unsigned reg, unsigned number) {
+    if (state_.reg(reg).sort == Sort::stack && !slots_at(reg, "dynptr", 2, false)) {
+        verdict_.reason += format("; Expected an initialized dynptr as arg #{}", number);
+        return false;
+    }
+    return refuse("Expected an initialized dynptr as arg #{}", number);
+}
+
 // What overwrites a slot that is special. False: the verdict is made.
 bool Engine::overwrite(Frame &frame, int off) {
     const int at = off & ~7;
@@ -134,8 +143,7 @@ bool Engine::dynptr_argument(unsigned reg, Argument wanted, Called &called) {
     const Value base = state_.reg(reg);
     if (base.sort != Sort::stack && base.sort != Sort::dynptr)
         return refuse("R{} type={} expected=fp, dynptr_ptr", reg, type_word(base));
-    if (base.sort == Sort::dynptr && base.off != 0)
-        return refuse("dereference of modified dynptr_ptr ptr R{} off={} disallowed", reg, base.off);
+    if (base.sort == Sort::dynptr && base.off != 0) return refuse("{}", moved_pointer("dynptr_ptr", reg, base.off));
     switch (wanted) {
     case Argument::dynptr_of_memory: return make_dynptr(reg, DynptrKind::memory, 0, false, {});
     case Argument::dynptr_of_ring: return make_dynptr(reg, DynptrKind::ring, 0, false, {});
@@ -157,7 +165,7 @@ bool Engine::dynptr_argument(unsigned reg, Argument wanted, Called &called) {
     default: break;
     }
     const Value *found = dynptr_in(reg);
-    if (!found) return refuse("Expected an initialized dynptr as arg #{}", reg - 1);
+    if (!found) return no_dynptr(reg, reg - 1);
     (void)dynptr_word(found->dynptr);
     called.subject = *found;
     return true;

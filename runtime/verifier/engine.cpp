@@ -432,7 +432,7 @@ bool stack_fits(const ProgramSpec &program, const Flow &flow, KernelVersion kern
             // A function that is called later has a stack of its own.
             if (is_wide(program.insns[i]) && flow.functions[flow.function_of(static_cast<uint32_t>(ways.target))].later) continue;
             if (at.frames >= kMostFrames || ++looked_at > 1'000'000)
-                return refuse(format("the call stack of {} frames is too deep !", at.frames + 1));
+                return refuse(format("the call stack of {} frames is too deep !", at.frames));
             const uint32_t callee = flow.function_of(static_cast<uint32_t>(ways.target));
             todo.push_back({callee, static_cast<uint32_t>(ways.target), at.depth, at.frames + 1, i, at.callback});
         }

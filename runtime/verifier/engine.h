@@ -217,6 +217,7 @@ class Engine {
 
     // dynptr.cpp
     std::optional<int> slots_at(unsigned reg, std::string_view what, unsigned slots, bool quiet);
+    bool no_dynptr(unsigned reg, unsigned number);
     const Value *dynptr_in(unsigned reg);
     bool overwrite(Frame &frame, int off);
     void forget_dynptr(Frame &frame, int first);
@@ -347,6 +348,8 @@ class Engine {
 [[nodiscard]] std::string_view sort_word(Sort sort);
 /// With "_or_null", "ringbuf_" and the like: "map_value_or_null".
 [[nodiscard]] std::string type_word(const Value &value);
+/// Of a pointer that must be as it was given: "dereference of modified ctx ptr R1 off=8 disallowed".
+[[nodiscard]] std::string moved_pointer(std::string_view word, unsigned reg, int64_t off);
 /// "(0x0; 0xff)"
 [[nodiscard]] std::string bits_text(Tnum bits);
 

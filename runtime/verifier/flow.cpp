@@ -59,37 +59,32 @@ void find_needed(std::span<const Insn> insns, const std::vector<bool> &half, Flo
 
 } // namespace
 
+// By the fields that the kernel looks at here, and no others: what else is wrong with an instruction is a matter of who comes to
+// it. `exit` with an offset is one, and a call of a function with an offset leads into that function.
 Ways ways_of(std::span<const Insn> insns, uint32_t at) {
+    constexpr uint8_t kJump = 0x05, kJump32 = 0x06, kByRegister = 0x08, kFunctionCall = 1;
     Ways out;
     const Insn &insn = insns[at];
-    const Form *form = find_form(insn);
-    if (!form) return out;
-    switch (form->shape) {
-    case Shape::jump:
-    case Shape::jump_long:
-        out.falls = false;
-        out.jumps = true;
-        out.target = int64_t(at) + 1 + (form->shape == Shape::jump ? insn.off : insn.imm);
-        break;
-    case Shape::may_jump:
-    case Shape::branch_imm:
-    case Shape::branch_reg:
-        out.jumps = true;
-        out.target = int64_t(at) + 1 + insn.off;
-        break;
-    case Shape::call_local:
+    const uint8_t kind = insn.code & 0x07;
+    if (is_wide(insn) && insn.src == static_cast<uint8_t>(Wide::function)) {
         out.calls = true;
         out.target = int64_t(at) + 1 + insn.imm;
+    }
+    if (kind != kJump && kind != kJump32) return out;
+    switch (insn.code & 0xf0) {
+    case 0x00: // goto, gotol; gotox, whose targets stand in a table
+        out.falls = false;
+        out.jumps = !(insn.code & kByRegister);
+        out.target = int64_t(at) + 1 + (kind == kJump ? insn.off : insn.imm);
         break;
-    case Shape::load_wide:
-        if (insn.src == static_cast<uint8_t>(Wide::function)) {
-            out.calls = true;
-            out.target = int64_t(at) + 1 + insn.imm;
-        }
+    case 0x80:
+        out.calls = kind == kJump && insn.src == kFunctionCall;
+        out.target = int64_t(at) + 1 + insn.imm;
         break;
-    case Shape::exit:
-    case Shape::jump_reg: out.falls = false; break;
-    default: break;
+    case 0x90: out.falls = false; break;
+    default: // comparisons, may_goto
+        out.jumps = true;
+        out.target = int64_t(at) + 1 + insn.off;
     }
     return out;
 }

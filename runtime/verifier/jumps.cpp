@@ -203,7 +203,8 @@ bool Engine::jump(const Insn &insn, const Form &form) {
     const auto target = static_cast<uint32_t>(ways_of(insns_, state_.insn).target);
     const uint32_t next = state_.insn + 1;
 
-    if (const std::optional<bool> way = which_way(op, half, a, b)) {
+    const bool itself = by_register && insn.src == insn.dst && a.is_number() && rule(Rule::with_itself);
+    if (const std::optional<bool> way = itself ? decide_with_itself(op, half, a.bounds) : which_way(op, half, a, b)) {
         if (a.is_number()) walk_.need(a.node);
         if (by_register && b.is_number()) walk_.need(b.node);
         walk_.steps[step_].end = StepEnd::decided;

@@ -32,6 +32,19 @@ bool is_plain(const btf::Btf &types, btf::TypeId id, int depth = 0) {
     return true;
 }
 
+// As the kernel's btf_kind_str[] has it.
+std::string_view kernel_kind(Kind kind) {
+    switch (kind) {
+    case Kind::void_: return "UNKNOWN";
+    case Kind::struct_: return "STRUCT";
+    case Kind::union_: return "UNION";
+    case Kind::enum_: return "ENUM";
+    case Kind::fwd: return "FWD";
+    case Kind::ptr: return "PTR";
+    default: return kind_name(kind);
+    }
+}
+
 } // namespace
 
 bool Engine::is_trusted(const Value &value) const {
@@ -102,8 +115,7 @@ bool Engine::kernel_argument(KernelCall &call, uint32_t number, bool &takes_two)
     const auto placed = [&](bool fixed_is_good) {
         if ((call.released && call.released == value.ref && value.off != 0))
             return refuse("R{} must have zero offset when passed to release func or trusted arg to kfunc", reg);
-        if (value.off != 0 && !fixed_is_good)
-            return refuse("dereference of modified {} ptr R{} off={} disallowed", type_word(value), reg, value.off);
+        if (value.off != 0 && !fixed_is_good) return refuse("{}", moved_pointer(type_word(value), reg, value.off));
         if (!value.bounds.is_known() || value.bounds.number() != 0)
             return refuse("variable {} access var_off={} disallowed", type_word(value), bits_text(value.bounds.bits));
         return true;
@@ -192,9 +204,8 @@ bool Engine::kernel_argument(KernelCall &call, uint32_t number, bool &takes_two)
     }
     const bool void_is_good = sized && to->kind == Kind::void_;
     if (!is_scalar(*to) && !is_plain(types, to->id) && !void_is_good)
-        return refuse("arg#{} pointer type {} {} must point to {}scalar, or struct with scalar", number,
-                      to->kind == Kind::void_ ? std::string_view("UNKNOWN") : kind_name(to->kind), to->name,
-                      sized ? "void, " : "");
+        return refuse("arg#{} pointer type {} {} must point to {}scalar, or struct with scalar", number, kernel_kind(to->kind),
+                      to->name, sized ? "void, " : "");
     if (!sized) {
         const Result<uint64_t> bytes = types.size_of(to->id);
         if (!bytes) return refuse("arg#{} reference type size cannot be determined", number);
@@ -273,7 +284,7 @@ bool Engine::kernel_dynptr(KernelCall &call, uint32_t number, bool made_here) {
         return undecided(format("the dynptr that {} makes", call.name));
     }
     const Value *found = dynptr_in(reg);
-    if (!found) return refuse("Expected an initialized dynptr as arg #{}", number);
+    if (!found) return no_dynptr(reg, number);
     call.dynptr = *found;
     return true;
 }

@@ -183,8 +183,7 @@ bool Engine::socket_argument(unsigned reg, const Value &value, Argument wanted) 
     if (value.maybe_null && !or_null) return expected();
     if (value.sort == Sort::socket) {
         if (wanted == Argument::socket_or_null && value.socket != SocketKind::full) return expected();
-        if (value.off != 0)
-            return refuse("dereference of modified {} ptr R{} off={} disallowed", type_word(value), reg, value.off);
+        if (value.off != 0) return refuse("{}", moved_pointer(type_word(value), reg, value.off));
         return true;
     }
     if (!objects || value.sort != Sort::object || value.owned || value.per_cpu || value.user || value.trust == Trust::untrusted ||

@@ -41,13 +41,11 @@ std::string type_word(const Value &value) {
     if (value.read_only) out += "rdonly_";
     if (value.ring_record) out += "ringbuf_";
     if (value.sort == Sort::object) {
-        if (value.per_cpu) out += "percpu_";
         if (value.user) out += "user_";
-        if (value.owned) out += "alloc_";
-        if (value.shared) out += "non_own_ref_";
+        if (value.per_cpu) out += "percpu_";
+        if (value.trust == Trust::untrusted) out += "untrusted_";
         if (value.trust == Trust::trusted) out += "trusted_";
         if (value.trust == Trust::rcu) out += "rcu_";
-        if (value.trust == Trust::untrusted) out += "untrusted_";
     }
     if (value.sort == Sort::socket && value.socket != SocketKind::full) {
         out += value.socket == SocketKind::common ? "sock_common" : value.socket == SocketKind::tcp ? "tcp_sock" : "xdp_sock";
@@ -55,8 +53,12 @@ std::string type_word(const Value &value) {
         // What a map of maps holds: until it is compared with 0, the kernel calls it a value.
         out += value.sort == Sort::map && value.maybe_null ? std::string_view("map_value") : sort_word(value.sort);
     }
-    if (value.maybe_null) out += "_or_null";
+    if (value.maybe_null) out += value.sort == Sort::object ? "or_null_" : "_or_null"; // the struct's name follows
     return out;
+}
+
+std::string moved_pointer(std::string_view word, unsigned reg, int64_t off) {
+    return format("{} {} ptr R{} off={} disallowed", off < 0 ? "negative offset" : "dereference of modified", word, reg, off);
 }
 
 std::string bits_text(Tnum bits) { return format("({:#x}; {:#x})", bits.value, bits.mask); }

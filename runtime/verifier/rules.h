@@ -24,6 +24,7 @@ struct RuleRow {
     X(unset_stack, 6, 3, "bpf: Allow reads from uninit stack", "reads of stack that nothing was written to, with CAP_PERFMON") \
     X(halves, 6, 8, "BPF register bounds logic and testing improvements (series)", "ranges of 64 bits that follow from those of 32") \
     X(shared_refine, 6, 8, "BPF register bounds range vs range support (series)", "both sides of a comparison learn from it, and disjoint ranges decide it") \
+    X(any_operand, 6, 10, "bpf/verifier: range computation improvements (series)", "ranges of products, | and ^ with an operand that isn't a constant") \
     X(sums_linked, 6, 11, "bpf: Track delta between linked registers", "a comparison of r1 says something of r1 + 8 in another register") \
     X(trust, 6, 4, "bpf: Refactor RCU enforcement in the verifier.", "a pointer read from a trusted object isn't trusted itself") \
     X(open_callbacks, 6, 7, "bpf: verify callbacks as if they are called unknown number of times", "callbacks are looked at until nothing new is known") \
@@ -37,6 +38,8 @@ struct RuleRow {
     X(across_sign, 6, 17, "bpf: Improve bounds when s64 crosses sign boundary", "signed ranges on both sides of zero that learn from the unsigned one") \
     X(swapped_bits, 6, 18, "bpf: Add bitwise tracking for BPF_END", "the bits of le16 to bswap64; 7.0, and 6.18's later releases") \
     X(across_sign_half, 6, 18, "bpf: Fix u32/s32 bounds when ranges cross min/max boundary", "the same of 32 bits") \
+    X(bits_decide, 6, 18, "bpf: Use tnums for JEQ/JNE is_branch_taken logic", "what stands behind `if r1 == 5` where r1 is even") \
+    X(with_itself, 6, 19, "bpf: Skip bounds adjustment for conditional jumps on same scalar register", "what stands behind `if r1 < r1`, which no run takes") \
     X(nested_rcu, 6, 19, "bpf: support nested rcu critical sections", "an RCU section inside of another one") \
     X(void_functions, 7, 0, "bpf: Support void global functions", "global functions that return nothing")
 // clang-format on
@@ -71,6 +74,8 @@ inline constexpr RuleRow kRules[] = {
             .across_sign_half = holds(Rule::across_sign_half, kernel),
             .wrapped_sums = holds(Rule::wrapped_sums, kernel),
             .products = holds(Rule::products, kernel),
+            .bits_decide = holds(Rule::bits_decide, kernel),
+            .any_operand = holds(Rule::any_operand, kernel),
             .shared_refine = holds(Rule::shared_refine, kernel)};
 }
 

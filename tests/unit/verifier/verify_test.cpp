@@ -135,6 +135,12 @@ TEST_CASE("verify: kernels differ by the rows of rules.h") {
          after_look_up(
              "if r0 == 0 goto out\nr7 = r6\nr7 += 4\nif r6 > 8 goto out\nr0 += r7\nr0 = *(u32 *)(r0 + 0)\nout: r0 = 0\nexit\n")},
         {verifier::Rule::private_stack, stack},
+        {verifier::Rule::any_operand,
+         after_look_up("if r0 == 0 goto out\nr6 &= 3\nr7 = r0\nr7 = *(u64 *)(r7 + 0)\nr7 &= 3\nr6 |= r7\n"
+                       "r0 += r6\nr0 = *(u8 *)(r0 + 0)\nout: r0 = 0\nexit\n")},
+        {verifier::Rule::bits_decide, after_look_up("r6 &= 6\nif r6 == 5 goto bad\nr0 = 0\nexit\nbad: r0 = r9\nexit\n")},
+        {verifier::Rule::with_itself, after_look_up("if r6 < r6 goto bad\nif w6 s>= w6 goto out\nr0 = r9\nexit\n"
+                                                    "out: r0 = 0\nexit\nbad: r0 = r9\nexit\n")},
         {verifier::Rule::known_key,
          ".map m array key 4 value 16 entries 4\n*(u32 *)(r10 - 8) = 3\nr1 = m ll\nr2 = r10\nr2 += -8\ncall bpf_map_lookup_elem\n"
          "r0 = *(u64 *)(r0 + 0)\nexit\n"},
@@ -152,6 +158,40 @@ TEST_CASE("verify: kernels differ by the rows of rules.h") {
         CHECK(now.outcome == Outcome::accepted);
         CHECK(then.outcome == Outcome::refused);
     }
+}
+
+TEST_CASE("verify: nothing is known after a division and after a shift by what isn't known") {
+    // Not even that the upper half is 0.
+    for (const char *operation : {"w6 /= 3", "w6 /= w7", "w6 %= w7", "w6 s/= 3", "w6 <<= w7", "w6 >>= w7", "w6 s>>= w7",
+                                  "r6 <<= r7", "r6 >>= r7", "w8 = 40\nw6 <<= w8"}) {
+        const Verdict verdict = judge(after_look_up("if r0 == 0 goto out\nr6 &= 7\nr7 = *(u64 *)(r0 + 0)\nr7 &= 3\n" +
+                                                    std::string(operation) + "\nr0 += r6\nout: r0 = 0\nexit\n"));
+        INFO(operation);
+        CHECK(verdict.reason == "math between map_value pointer and register with unbounded min value is not allowed");
+    }
+    // Before 6.10 it is, after a division by a constant.
+    const std::string divided = after_look_up("r7 = r10\nw6 /= 3\nr7 += r6\nr0 = 0\nexit\n");
+    CHECK(judge(divided, {6, 1}).reason == "");
+    CHECK(judge(divided, {6, 10}).reason == "math between fp pointer and register with unbounded min value is not allowed");
+}
+
+TEST_CASE("verify: where an instruction leads is said by the fields that the kernel looks at") {
+    CHECK(judge(".8byte 0x0000000000040095\nr0 = 0\nexit\n").reason == "unreachable insn 1"); // exit with an offset
+    CHECK(judge("r0 = 0\ngoto out\n.8byte 0xffffffff00000106\nout: exit\n").reason ==
+          "unreachable insn 2"); // gotol with a register
+    CHECK(judge("r0 = 0\nif r0 == 0 goto out\n.8byte 0x0000000100021085\nout: exit\nr0 = 1\nexit\n").outcome ==
+          Outcome::accepted); // a call with an offset, which no path comes to
+}
+
+TEST_CASE("verify: a callback that may be called again gets further than one that may not") {
+    // Round one sets the first, round two the second: only then does the division come.
+    const std::string text =
+        ".program p \"tc\"\n*(u64 *)(r10 - 8) = 7\n*(u64 *)(r10 - 16) = 7\n*(u64 *)(r10 - 24) = 7\nr1 = 2\nr2 = f ll\n"
+        "r3 = r10\nr3 += -24\nr4 = 0\ncall bpf_loop\nr1 = *(u64 *)(r10 - 24)\nif r1 != 42 goto out\nr1 = *(u64 *)(r10 - 16)\n"
+        "if r1 != 42 goto out\nr1 = *(u64 *)(r10 - 8)\nif r1 != 7 goto out\n.8byte 0x137\nout: r0 = 0\nexit\n"
+        ".function f\nr9 = r2\ncall bpf_get_prandom_u32\nr1 = r0\nr2 = 42\nr0 = 0\nif r1 == 1 goto a\nif r1 == 2 goto b\n"
+        "*(u64 *)(r9 + 16) = r2\nexit\na: *(u64 *)(r9 + 0) = r2\nexit\nb: *(u64 *)(r9 + 8) = r2\nexit\n";
+    CHECK(judge(text).reason == "div by zero");
 }
 
 TEST_CASE("verify: what isn't modelled is not decided, and its name is said") {
