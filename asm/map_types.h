@@ -38,6 +38,8 @@ enum class MapValues : uint8_t {
     per_cpu,   ///< the same, one for each possible CPU
     reference, ///< to an object of the kernel, or bytes in the kernel's form: no BTF is taken
 };
+/// Whether such maps are made with the types of their keys and values. The others have a map_check_btf that refuses them.
+[[nodiscard]] constexpr bool takes_btf(MapValues values) { return values == MapValues::typed || values == MapValues::per_cpu; }
 /// How user space sees what is in a map.
 enum class MapContents : uint8_t {
     entries, ///< keys and values, which BPF_MAP_GET_NEXT_KEY and BPF_MAP_LOOKUP_ELEM read

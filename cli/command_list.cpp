@@ -74,6 +74,7 @@ constexpr Row kRows[] = {
     row("btf dump", kBtfDump, Part::objects),
     row("btf min", kBtfMin, Part::objects),
     row("gen skeleton", kGenSkeleton, Part::objects),
+    row("bundle", kBundle, Part::objects),
     row("asm", kAsm, Part::assembler),
     row("disasm", kDisasm, Part::assembler),
     row("encode", kEncode, Part::assembler),

@@ -17,7 +17,7 @@ extern const Command kInspect, kRelocs, kCheck, kLink;
 extern const Command kLabList, kLabStart, kLabCheck, kLabGrade;
 extern const Command kTop, kProgList, kProgShow, kProgDump, kProgRun, kProgPin, kMapList, kMapShow, kMapDump, kMapWatch, kMapGet,
     kMapSet, kMapDelete, kMapPin, kNetList, kLinkList, kLinkShow, kBtfList, kBtfShow;
-extern const Command kBtfDump, kBtfMin, kGenSkeleton;
+extern const Command kBtfDump, kBtfMin, kBundle, kGenSkeleton;
 extern const Command kAsm, kDisasm, kEncode, kDecode, kIsa, kHelper;
 extern const Command kAttr, kNew, kVm, kVmBundle, kDoctor, kCompletion, kWords, kHelp, kVersion, kMan;
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <set>
 
+#include "programs/inspect/c_words.h"
 #include "runtime/base/fail.h"
 #include "runtime/btf/c_header.h"
 
@@ -22,35 +23,6 @@ namespace {
 
 using btf::Kind;
 using btf::TypeId;
-
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
-
-std::string identifier(std::string_view text) {
-    std::string out;
-    for (char c : text) out += letter(c) ? c : '_';
-    if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(0, 1, '_');
-    return out;
-}
-
-/// ".data.config" -> "data_config".
-std::string section_word(std::string_view section) {
-    while (!section.empty() && section.front() == '.') section.remove_prefix(1);
-    return identifier(section);
-}
-
-/// A string of C++: quotes, backslashes and what isn't printable escaped.
-std::string quoted(std::string_view text) {
-    std::string out = "\"";
-    for (char c : text) {
-        if (c == '"' || c == '\\')
-            out += {'\\', c};
-        else if (c >= 0x20 && c < 0x7f)
-            out += c;
-        else
-            append(out, "\\{:03o}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    }
-    return out + '"';
-}
 
 class Skeletons {
   public:

@@ -87,6 +87,7 @@ Result<void> find_addresses(std::map<std::string, Result<uint64_t>, std::less<>>
 } // namespace
 
 Result<const btf::Btf *> KernelSymbols::kernel() {
+    if (given_) return given_;
     if (!kernel_) kernel_ = TRY(kernel_btf());
     if (!modules_) modules_.emplace(kernel_.get());
     return kernel_.get();
@@ -106,7 +107,9 @@ Result<void> KernelSymbols::relocate(ObjectSpec &spec) {
         return {};
     }
     CoreTargets targets;
-    if (btf_path_->empty()) {
+    if (given_) {
+        targets.kernel = given_;
+    } else if (btf_path_->empty()) {
         targets.kernel = TRY_IN(kernel(), "CO-RE relocations");
         targets.modules = [](void *context) { return static_cast<ModuleTypes *>(context)->types(); };
         targets.context = &*modules_;
@@ -122,6 +125,7 @@ Result<std::optional<KernelType>> KernelSymbols::find(std::string_view name, btf
     const btf::Btf *kernel = TRY(this->kernel());
     if (module.empty() || module == "vmlinux")
         if (const std::optional<btf::TypeId> id = kernel->find(name, kind)) return KernelType{kernel, *id, nullptr};
+    if (given_) return std::optional<KernelType>();
     for (const std::unique_ptr<ModuleBtf> &candidate : modules_->all()) {
         if (!module.empty() && candidate->name != module) continue;
         for (const btf::TypeId id : candidate->types.find_all(name)) // its own only
@@ -202,6 +206,7 @@ Result<void> KernelSymbols::patch_address(Insn &low, Insn &high, const Fixup &fi
 }
 
 Result<uint64_t> KernelSymbols::address_of(std::string_view symbol) {
+    if (given_) return fail(Errc::unsupported, "kernel symbol {}: its address is known only when the kernel runs", symbol);
     if (addresses_.empty()) {
         for (const ExternSpec &external : spec_->externs)
             if (external.section == ".ksyms" && external.type == 0) addresses_.emplace(external.name, uint64_t{0});
@@ -241,7 +246,7 @@ Result<AttachTarget> KernelSymbols::attach_target(const ProgramSpec &program) {
                                                          module.empty() ? "the kernel" : "module ", module));
         if (const Result<const btf::Btf *> types = kernel(); types && module.empty())
             error.hint = near_target(**types, kind, prefix, name);
-        if (error.hint.empty() && modules_->all().empty() && sys::read_file("/proc/modules").value_or("").size() > 1)
+        if (error.hint.empty() && modules_ && modules_->all().empty() && sys::read_file("/proc/modules").value_or("").size() > 1)
             error.hint = "this kernel doesn't show the types of its modules (5.11, CONFIG_DEBUG_INFO_BTF_MODULES); a kprobe "
                          "needs no types";
         return Unexpected(std::move(error));

@@ -34,6 +34,8 @@ class KernelSymbols {
   public:
     /// `btf_path`: types that CO-RE relocates against instead of the running kernel's; empty: those. Both must outlive it.
     KernelSymbols(const ObjectSpec &spec, const std::string &btf_path) : spec_(&spec), btf_path_(&btf_path) {}
+    /// Of another kernel than the running one: by its types alone, without modules and addresses.
+    KernelSymbols(const ObjectSpec &spec, const btf::Btf &kernel) : spec_(&spec), given_(&kernel) {}
 
     /// CO-RE: patches the instructions of the programs with autoload for the target BTF; what isn't there is poisoned, with the
     /// reason noted. Modules are asked when the kernel itself has no type of that name.
@@ -65,7 +67,8 @@ class KernelSymbols {
     Result<uint64_t> address_of(std::string_view symbol);
 
     const ObjectSpec *spec_;
-    const std::string *btf_path_;
+    const std::string *btf_path_ = nullptr;
+    const btf::Btf *given_ = nullptr;
     std::shared_ptr<const btf::Btf> kernel_, other_;
     std::optional<btf::Btf> local_;
     std::optional<ModuleTypes> modules_;

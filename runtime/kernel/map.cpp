@@ -50,9 +50,6 @@ std::string_view why_invalid(const sys::MapCreateAttr &map) {
     return {};
 }
 
-// The others have a map_check_btf that says no: their values are references to kernel objects, not data.
-bool takes_btf(MapValues values) { return values == MapValues::typed || values == MapValues::per_cpu; }
-
 // A ring must be a power of two and whole pages, and pages are 64 KiB on some arm64 kernels: rounded up here, so that one
 // program fits all.
 Result<uint32_t> ring_size(uint32_t wanted, std::string_view name) {

@@ -1,0 +1,38 @@
+// Names and strings as C and C++ take them.
+#include "programs/inspect/c_words.h"
+
+#include "runtime/base/format.h"
+
+namespace rawbpf::inline v0::inspect {
+namespace {
+
+bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+} // namespace
+
+std::string identifier(std::string_view text) {
+    std::string out;
+    for (char c : text) out += letter(c) ? c : '_';
+    if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(0, 1, '_');
+    return out;
+}
+
+std::string section_word(std::string_view section) {
+    while (!section.empty() && section.front() == '.') section.remove_prefix(1);
+    return identifier(section);
+}
+
+std::string quoted(std::string_view text) {
+    std::string out = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\')
+            out += {'\\', c};
+        else if (c >= 0x20 && c < 0x7f)
+            out += c;
+        else
+            append(out, "\\{:03o}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    }
+    return out + '"';
+}
+
+} // namespace rawbpf::inline v0::inspect

@@ -1,0 +1,16 @@
+// Names and strings as C and C++ take them. PURE.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rawbpf::inline v0::inspect {
+
+/// What isn't a letter or a digit becomes '_'; never empty, never begins with a digit.
+[[nodiscard]] std::string identifier(std::string_view text);
+/// ".data.config" -> "data_config".
+[[nodiscard]] std::string section_word(std::string_view section);
+/// A string literal: quotes, backslashes and what isn't printable escaped.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+} // namespace rawbpf::inline v0::inspect

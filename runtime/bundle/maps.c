@@ -1,0 +1,50 @@
+/* Reads and writes the maps of a bundle: each function is one command of bpf(2). */
+#include "parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A failure of a map's operation. */
+static int missed(const struct rawbpf_bundle *bundle, uint32_t map, struct rawbpf_error *error, const char *what) {
+    const int os = errno;
+    const char *name = map < bundle->map_count ? bundle->maps[map].name : "?";
+    if (rawbpf_bundle_map_fd(bundle, map) < 0)
+        return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, 0, "map ", name, "it isn't loaded");
+    if (os == EINVAL) return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, os, what, name, "this kind of map can't do that");
+    return rawbpf_part_refused(error, os, what, name);
+}
+
+int rawbpf_bundle_lookup(const struct rawbpf_bundle *bundle, uint32_t map, const void *key, void *value,
+                         struct rawbpf_error *error) {
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)rawbpf_bundle_map_fd(bundle, map);
+    attr.key = rawbpf_part_address(key);
+    attr.value = rawbpf_part_address(value);
+    return rawbpf_part_bpf(BPF_MAP_LOOKUP_ELEM, &attr) == 0 ? RAWBPF_OK : missed(bundle, map, error, "reading map ");
+}
+
+int rawbpf_bundle_update(const struct rawbpf_bundle *bundle, uint32_t map, const void *key, const void *value, uint64_t flags,
+                         struct rawbpf_error *error) {
+    return rawbpf_part_update(rawbpf_bundle_map_fd(bundle, map), key, value, flags) == 0
+               ? RAWBPF_OK
+               : missed(bundle, map, error, "writing map ");
+}
+
+int rawbpf_bundle_delete(const struct rawbpf_bundle *bundle, uint32_t map, const void *key, struct rawbpf_error *error) {
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)rawbpf_bundle_map_fd(bundle, map);
+    attr.key = rawbpf_part_address(key);
+    return rawbpf_part_bpf(BPF_MAP_DELETE_ELEM, &attr) == 0 ? RAWBPF_OK : missed(bundle, map, error, "deleting from map ");
+}
+
+int rawbpf_bundle_next_key(const struct rawbpf_bundle *bundle, uint32_t map, const void *key, void *next,
+                           struct rawbpf_error *error) {
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)rawbpf_bundle_map_fd(bundle, map);
+    attr.key = rawbpf_part_address(key);
+    attr.next_key = rawbpf_part_address(next);
+    return rawbpf_part_bpf(BPF_MAP_GET_NEXT_KEY, &attr) == 0 ? RAWBPF_OK : missed(bundle, map, error, "reading the keys of map ");
+}
