@@ -140,7 +140,12 @@ bool Engine::helper_call(const Insn &insn) {
     if (!helper || !at_least(options_.kernel, helper->since)) return refuse("invalid func unknown#{}", insn.imm);
     if (!has_prototype(helper->name)) return undecided(format("helper bpf_{}", helper->name));
     const Prototype *prototype = find_prototype(helper->name, helper_set(program_));
-    if (!prototype)
+    const Access access = access_to(helper->name, helper_set(program_), options_.kernel);
+    if (access == Access::unknown)
+        return undecided(format("whether {}.{} lets programs of this type call bpf_{}",
+                                static_cast<unsigned>(options_.kernel.major), static_cast<unsigned>(options_.kernel.minor),
+                                helper->name));
+    if (!prototype || access == Access::no)
         return refuse("{} bpf_{}#{}",
                       at_least(options_.kernel, {6, 9}) ? "program of this type cannot use helper" : "unknown func", helper->name,
                       helper->id);

@@ -142,9 +142,13 @@ bool Engine::one(bool &ended) {
     Insn insn = insns_[state_.insn];
     constexpr uint8_t kExit = 0x95;
     if (insn.code == kExit) insn.off = 0; // the one field that no kernel looks at
+    // Since signed division (6.6) an offset above 1 is refused, and one below 0 isn't looked at.
+    const uint8_t kind = insn.code & 0x07, operation = insn.code & 0xf0;
+    const bool computes = (kind == 4 || kind == 7) && operation != 0x80 && operation != 0xb0 && operation != 0xd0;
+    if (computes && insn.off < 0 && at_least(options_.kernel, {6, 6})) insn.off = 0;
     const Form *form = find_form(insn);
     if (!form || !at_least(options_.kernel, form->since) || form->since == isa::k_none)
-        return refuse("unknown opcode {:02x}", static_cast<unsigned>(insn.code));
+        return refuse("{}", reserved_fields(insn)); // an opcode that doesn't exist was refused before
     if (insn.dst > 10 || insn.src > 10)
         return refuse("R{} is invalid", static_cast<unsigned>(insn.dst > 10 ? insn.dst : insn.src));
     bool good = true, goes_on = true;
@@ -519,7 +523,7 @@ Verdict verify(const ObjectSpec &spec, size_t program_index, const VerifyOptions
     const Types types = types_of(spec, program);
     std::vector<uint32_t> entries;
     for (const GlobalFunction &function : types.global) entries.push_back(function.insn);
-    Flow flow = flow_of(program.insns, entries);
+    Flow flow = flow_of(program.insns, entries, options.kernel);
     if (types.many_catch) {
         verdict.outcome = Outcome::refused;
         verdict.reason = "multiple exception callback tags for main subprog";

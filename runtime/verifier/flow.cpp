@@ -16,6 +16,7 @@
 #include "asm/effects.h"
 #include "asm/opcodes.h"
 #include "runtime/base/format.h"
+#include "runtime/verifier/rules.h"
 
 namespace rawbpf::inline v0::verifier {
 
@@ -57,7 +58,35 @@ void find_needed(std::span<const Insn> insns, const std::vector<bool> &half, Flo
     }
 }
 
+// Whether any instruction of that kernel has the opcode.
+bool has_opcode(uint8_t code, KernelVersion kernel) {
+    for (int i = isa::kIndex.first[code]; i >= 0; i = isa::kIndex.next[i])
+        if (isa::kForms[i].since != isa::k_none && at_least(kernel, isa::kForms[i].since)) return true;
+    return false;
+}
+
 } // namespace
+
+std::string_view reserved_fields(const Insn &insn) {
+    const uint8_t operation = insn.code & 0xf0;
+    switch (insn.code & 0x07) {
+    case 0: return "BPF_LD_IMM64 uses reserved fields";
+    case 1: return "BPF_LDX uses reserved fields";
+    case 2: return "BPF_ST uses reserved fields";
+    case 3: return "BPF_STX uses reserved fields";
+    case 4:
+    case 7:
+        if (operation == 0x80) return "BPF_NEG uses reserved fields";
+        if (operation == 0xb0) return "BPF_MOV uses reserved fields";
+        if (operation == 0xd0) return "BPF_END uses reserved fields";
+        return "BPF_ALU uses reserved fields";
+    default:
+        if (operation == 0x00) return "BPF_JA uses reserved fields";
+        if (operation == 0x80) return "BPF_CALL uses reserved fields";
+        if (operation == 0x90) return "BPF_EXIT uses reserved fields";
+        return "BPF_JMP/JMP32 uses reserved fields";
+    }
+}
 
 // By the fields that the kernel looks at here, and no others: what else is wrong with an instruction is a matter of who comes to
 // it. `exit` with an offset is one, and a call of a function with an offset leads into that function.
@@ -99,7 +128,7 @@ bool Flow::begins(uint32_t insn) const {
     return std::any_of(functions.begin(), functions.end(), [insn](const FunctionRange &f) { return f.begin == insn; });
 }
 
-Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries) {
+Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries, KernelVersion kernel) {
     Flow flow;
     const auto count = static_cast<uint32_t>(insns.size());
     auto refuse = [&flow](uint32_t at, std::string words) {
@@ -148,12 +177,14 @@ Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries) {
         if (!ends) return refuse(last, "last insn is not an exit or jmp");
     }
 
-    // What no machine has is refused even where no path gets to.
+    // What the kernel's machine doesn't have is refused even where no path gets to.
     for (uint32_t i = 0; i < count; ++i) {
         if (half[i]) continue;
         constexpr uint8_t kClass = 0x07, kLoad = 0x01;
-        if ((insns[i].code & kClass) == kLoad && !find_form(insns[i])) return refuse(i, "BPF_LDX uses reserved fields");
-        if (isa::kIndex.first[insns[i].code] < 0)
+        const Form *form = find_form(insns[i]);
+        if ((insns[i].code & kClass) == kLoad && !(form && at_least(kernel, form->since)))
+            return refuse(i, std::string(reserved_fields(insns[i])));
+        if (!has_opcode(insns[i].code, kernel))
             return refuse(i, format("unknown opcode {:02x}", static_cast<unsigned>(insns[i].code)));
     }
 

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "asm/insn.h"
+#include "asm/opcodes.h"
 
 namespace rawbpf::inline v0::verifier {
 
@@ -45,6 +47,9 @@ struct Ways {
 [[nodiscard]] Ways ways_of(std::span<const Insn> insns, uint32_t at);
 
 /// `entries`: where functions begin that no call of the program names.
-[[nodiscard]] Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries);
+[[nodiscard]] Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries, KernelVersion kernel);
+/// What the kernel says of an instruction whose opcode it knows and whose other fields mean nothing to it: "BPF_MOV uses reserved
+/// fields".
+[[nodiscard]] std::string_view reserved_fields(const Insn &insn);
 
 } // namespace rawbpf::inline v0::verifier

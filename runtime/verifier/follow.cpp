@@ -54,7 +54,7 @@ struct Follower::Inside {
 
     Inside(const ObjectSpec &spec_, size_t number, const VerifyOptions &options_, std::vector<uint32_t> entries, Types types_)
         : spec(spec_), program(spec_.programs[number]), options(options_), types(std::move(types_)),
-          flow(flow_of(program.insns, entries)), engine(spec, program, options, types, flow, verdict) {}
+          flow(flow_of(program.insns, entries, options.kernel)), engine(spec, program, options, types, flow, verdict) {}
 
     void stop(size_t behind, Standing standing, std::string words) {
         end = behind;

@@ -1,6 +1,8 @@
 // Finds a helper's row. The rows are in prototypes.def.
 #include "runtime/verifier/prototypes.h"
 
+#include "runtime/verifier/rules.h"
+
 namespace rawbpf::inline v0::verifier {
 
 namespace {
@@ -88,6 +90,58 @@ const Prototype *find_prototype(std::string_view name, char set) {
     for (const Prototype &row : kRows)
         if (row.name == name && (row.sets == "all" || row.sets.find(set) != std::string_view::npos)) return &row;
     return nullptr;
+}
+
+// What each kernel answered when it was asked for each helper and each type of programs (rawbpf helper NAME, in guests): types
+// that could call it in `with` and couldn't in `without`. Types that came with or after the helper aren't here.
+namespace {
+struct LaterAccess {
+    std::string_view helper, types;
+    KernelVersion without, with;
+};
+constexpr LaterAccess kLater[] = {
+    {"get_current_pid_tgid", "NVY", {5, 10}, {6, 1}},
+    {"get_current_comm", "NVY", {5, 10}, {6, 1}},
+    {"get_cgroup_classid", "NVY", {5, 10}, {6, 1}},
+    {"get_socket_cookie", "U", {5, 10}, {6, 1}},
+    {"spin_lock", "KPRT", {5, 10}, {6, 1}},
+    {"spin_unlock", "KPRT", {5, 10}, {6, 1}},
+    {"strtol", "ABCDFIKLMNOPRSTUVXiosx", {5, 10}, {6, 1}},
+    {"strtoul", "ABCDFIKLMNOPRSTUVXiosx", {5, 10}, {6, 1}},
+    {"get_netns_cookie", "MNO", {5, 10}, {6, 1}},
+    {"get_current_ancestor_cgroup_id", "KNPRTVY", {5, 10}, {6, 1}},
+    {"copy_from_user", "KPRT", {5, 10}, {6, 1}},
+    {"get_current_pid_tgid", "BCFILOSUXiosx", {6, 1}, {6, 12}},
+    {"current_task_under_cgroup", "ADNVY", {6, 1}, {6, 12}},
+    {"get_current_cgroup_id", "BCFILOSUXiosx", {6, 1}, {6, 12}},
+    {"get_ns_current_pid_tgid", "ABCDFILMNOSUVXYiosx", {6, 1}, {6, 12}},
+    {"get_current_ancestor_cgroup_id", "BCFILOSUXiosx", {6, 1}, {6, 12}},
+    {"get_attach_cookie", "R", {6, 1}, {6, 12}},
+    {"get_current_uid_gid", "BCEFILOSUXiosx", {6, 12}, {6, 18}},
+    {"get_current_comm", "BCEFILMOSUXiosx", {6, 12}, {6, 18}},
+    {"get_cgroup_classid", "BCEFIKLOPQRTUX", {6, 12}, {6, 18}},
+    {"perf_event_read", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"current_task_under_cgroup", "BCEFILMOSUXiosx", {6, 12}, {6, 18}},
+    {"perf_event_read_value", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"send_signal", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"send_signal_thread", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"get_netns_cookie", "CFS", {6, 12}, {6, 18}},
+    {"get_task_stack", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"copy_from_user", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"task_storage_get", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"task_storage_delete", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"get_branch_snapshot", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"find_vma", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+    {"copy_from_user_task", "ABCDEFILMNOSUVXYiosx", {6, 12}, {6, 18}},
+};
+} // namespace
+
+Access access_to(std::string_view name, char set, KernelVersion kernel) {
+    for (const LaterAccess &row : kLater) {
+        if (row.helper != name || row.types.find(set) == std::string_view::npos || at_least(kernel, row.with)) continue;
+        return kernel == row.without || !at_least(kernel, row.without) ? Access::no : Access::unknown;
+    }
+    return Access::yes;
 }
 
 bool has_prototype(std::string_view name) {

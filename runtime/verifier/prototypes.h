@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "asm/opcodes.h"
+
 namespace rawbpf::inline v0::verifier {
 
 /// What an argument has to be; prototypes.def says what each word means.
@@ -110,6 +112,9 @@ struct Prototype {
 
 /// How a helper is called by programs of a set (helper_set()); nullptr: there is no row for its name and that letter.
 [[nodiscard]] const Prototype *find_prototype(std::string_view name, char set);
+/// Whether programs of a set could call it in that kernel already; unknown between two kernels that answer differently.
+enum class Access : uint8_t { yes, no, unknown };
+[[nodiscard]] Access access_to(std::string_view name, char set, KernelVersion kernel);
 /// The struct of the kernel that an argument or an answer points to; empty: none. `or_null`: 0 is good, too.
 struct ObjectWord {
     std::string_view type;

@@ -21,7 +21,7 @@ struct RuleRow {
 // clang-format off
 #define RAWBPF_VERIFIER_RULES(X) \
     X(variable_stack, 5, 12, "bpf: Allow variable-offset stack access", "reads and writes of the stack at an offset that isn't known") \
-    X(unset_stack, 6, 3, "bpf: Allow reads from uninit stack", "reads of stack that nothing was written to, with CAP_PERFMON") \
+    X(unset_stack, 6, 1, "bpf: Allow reads from uninit stack", "reads of stack that nothing was written to, with CAP_PERFMON; 6.3, and 6.1's later releases") \
     X(halves, 6, 8, "BPF register bounds logic and testing improvements (series)", "ranges of 64 bits that follow from those of 32") \
     X(shared_refine, 6, 8, "BPF register bounds range vs range support (series)", "both sides of a comparison learn from it, and disjoint ranges decide it") \
     X(any_operand, 6, 10, "bpf/verifier: range computation improvements (series)", "ranges of products, | and ^ with an operand that isn't a constant") \

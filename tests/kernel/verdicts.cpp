@@ -63,8 +63,10 @@ void add(Sum &sum, const test::Verdicts &v, const std::string &name, const Progr
 
 // What ours derived, beside three runs.
 void run(Sum &sum, const ObjectSpec &spec, uint64_t seed) {
+    verifier::VerifyOptions options;
+    options.kernel = test::running_kernel();
     for (uint64_t n = 0; n < 3; ++n) {
-        const test::Ranged ran = test::run_in_ranges(spec, 0, test::random_bytes(seed + n * 7919, n == 2 ? 20 : 64));
+        const test::Ranged ran = test::run_in_ranges(spec, 0, test::random_bytes(seed + n * 7919, n == 2 ? 20 : 64), options);
         ++sum.runs;
         sum.numbers += ran.compared;
         if (ran.mistake.empty()) continue;

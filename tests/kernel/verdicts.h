@@ -1,6 +1,7 @@
 // Verdicts on one program: the kernel's and that of runtime/verifier.
 #pragma once
 
+#include <cstdio>
 #include <sys/utsname.h>
 
 #include <optional>
@@ -27,18 +28,20 @@ struct Verdicts {
     [[nodiscard]] bool wrongly_accepted() const { return kernel == Said::refused && ours == Said::accepted; }
 };
 
-/// Whether the running kernel is of the version that the model is of.
-inline bool is_modelled_kernel() {
+/// The running kernel's version.
+inline KernelVersion running_kernel() {
     utsname name{};
-    if (uname(&name) != 0) return false;
-    return std::string_view(name.release)
-        .starts_with(
-            format("{}.{}.", static_cast<unsigned>(verifier::kModelled.major), static_cast<unsigned>(verifier::kModelled.minor)));
+    unsigned major = 0, minor = 0;
+    if (uname(&name) != 0 || std::sscanf(name.release, "%u.%u", &major, &minor) != 2) return {};
+    return {static_cast<uint8_t>(major), static_cast<uint8_t>(minor)};
 }
+/// Whether it is the one that the model was last compared with.
+inline bool is_modelled_kernel() { return running_kernel() == verifier::kModelled; }
 
-/// `spec` is relocated.
-inline Verdicts verdicts_on(const ObjectSpec &spec, size_t number, const verifier::VerifyOptions &our_options = {}) {
+/// `spec` is relocated. Ours judges as the running kernel would.
+inline Verdicts verdicts_on(const ObjectSpec &spec, size_t number, verifier::VerifyOptions our_options = {}) {
     Verdicts out;
+    our_options.kernel = running_kernel();
     const verifier::Verdict ours = verifier::verify(spec, number, our_options);
     out.ours = ours.outcome == verifier::Outcome::accepted  ? Said::accepted
                : ours.outcome == verifier::Outcome::refused ? Said::refused

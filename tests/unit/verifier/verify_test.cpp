@@ -175,6 +175,23 @@ TEST_CASE("verify: nothing is known after a division and after a shift by what i
     CHECK(judge(divided, {6, 10}).reason == "math between fp pointer and register with unbounded min value is not allowed");
 }
 
+TEST_CASE("verify: which programs may call a helper depends on the kernel") {
+    const std::string text = ".program p \"xdp\"\nr1 = r10\nr1 += -16\nr2 = 16\ncall bpf_get_current_comm\nr0 = 2\nexit\n";
+    CHECK(judge(text, {6, 18}).outcome == Outcome::accepted);
+    CHECK(judge(text, {6, 12}).reason == "program of this type cannot use helper bpf_get_current_comm#16");
+    CHECK(judge(text, {6, 1}).reason == "unknown func bpf_get_current_comm#16");
+    const Verdict between = judge(text, {6, 14}); // nobody asked that one
+    CHECK(between.outcome == Outcome::undecided);
+    CHECK(between.reason == "whether 6.14 lets programs of this type call bpf_get_current_comm");
+    // Opcodes that an older kernel doesn't have, reached or not.
+    CHECK(judge("*(u64 *)(r10 - 8) = 0\nr0 = *(s8 *)(r10 - 8)\nexit\n", {6, 1}).reason == "BPF_LDX uses reserved fields");
+    CHECK(judge("r0 = 0\nr0 = bswap64 r0\nexit\n", {6, 1}).reason == "unknown opcode d7");
+    CHECK(judge("r0 = 0\nr0 = (s8)r0\nexit\n", {6, 1}).reason == "BPF_MOV uses reserved fields");
+    CHECK(judge("r0 = 1\nr0 s/= 3\nexit\n", {6, 1}).reason == "BPF_ALU uses reserved fields");
+    CHECK(judge("r0 = 0\n.8byte 0x00000000ffff0007\nexit\n").outcome ==
+          Outcome::accepted); // an offset of a sum: not looked at below 0
+}
+
 TEST_CASE("verify: where an instruction leads is said by the fields that the kernel looks at") {
     CHECK(judge(".8byte 0x0000000000040095\nr0 = 0\nexit\n").reason == "unreachable insn 1"); // exit with an offset
     CHECK(judge("r0 = 0\ngoto out\n.8byte 0xffffffff00000106\nout: exit\n").reason ==
