@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <set>
 
 #include "asm/map_types.h"
 #include "programs/inspect/bundle_variables.h"
@@ -171,18 +173,27 @@ class Bundles {
                "/* {0}: made by `rawbpf bundle` of {1}; edit the program it was made of instead.\n"
                "   For <rawbpf/bundle.h>: one file of a product includes this. */\n"
                "#ifndef {0}_BUNDLE_H\n#define {0}_BUNDLE_H\n\n#include <rawbpf/bundle.h>\n\n",
-               name_, spec_.name);
-        enumerate("map", spec_.maps.size(), [&](size_t i) {
-            const MapSpec &map = spec_.maps[i];
-            return map.data_section.empty() ? identifier(map.name) : section_word(map.data_section);
-        });
-        enumerate("program", programs_.size(), [&](size_t i) { return identifier(spec_.programs[programs_[i]].name); });
+               name_, commented(spec_.name));
+        std::set<std::string> taken;
+        for (const MapSpec &map : spec_.maps)
+            map_words_.push_back(unique(taken, map.data_section.empty() ? identifier(map.name) : section_word(map.data_section)));
+        taken.clear();
+        std::vector<std::string> programs;
+        for (size_t i : programs_) programs.push_back(unique(taken, identifier(spec_.programs[i].name)));
+        enumerate("map", map_words_);
+        enumerate("program", programs);
     }
 
-    template <class Name> void enumerate(std::string_view what, size_t count, Name name) {
-        if (count == 0) return;
+    static std::string unique(std::set<std::string> &taken, const std::string &wanted) {
+        std::string name = wanted;
+        for (int n = 2; !taken.insert(name).second; ++n) name = format("{}_{}", wanted, n);
+        return name;
+    }
+
+    void enumerate(std::string_view what, const std::vector<std::string> &words) {
+        if (words.empty()) return;
         append(out_.text, "enum {{");
-        for (size_t i = 0; i < count; ++i) append(out_.text, "{} {}_{}_{}", i ? "," : "", name_, what, name(i));
+        for (size_t i = 0; i < words.size(); ++i) append(out_.text, "{} {}_{}_{}", i ? "," : "", name_, what, words[i]);
         append(out_.text, " }};\n");
     }
 
@@ -190,10 +201,11 @@ class Bundles {
     Result<void> write_data() {
         std::optional<btf::Btf> types;
         if (!spec_.btf.empty()) types = TRY(btf::Btf::parse(spec_.btf, format("{}: .BTF", spec_.name)));
-        for (const MapSpec &map : spec_.maps) {
+        for (size_t i = 0; i < spec_.maps.size(); ++i) {
+            const MapSpec &map = spec_.maps[i];
             variables_.emplace_back();
             if (map.data_section.empty()) continue;
-            const std::string word = format("{}_{}", name_, section_word(map.data_section));
+            const std::string word = format("{}_{}", name_, map_words_[i]);
             append(
                 out_.text,
                 "\n/* {}: initial values, to be changed before it is loaded. */\nstatic union {{\n    unsigned char bytes[{}];\n",
@@ -252,7 +264,7 @@ class Bundles {
             for (size_t i = 0; i < spec_.maps.size(); ++i) {
                 const MapSpec &map = spec_.maps[i];
                 append(out_.text, "    {},\n",
-                       map_row(map, map.data_section.empty() ? "NULL" : format("&{}_{}", name_, section_word(map.data_section)),
+                       map_row(map, map.data_section.empty() ? "NULL" : format("&{}_{}", name_, map_words_[i]),
                                map.inner ? format("&{}_inner_{}", name_, i) : "NULL"));
             }
             append(out_.text, "}};\n");
@@ -289,7 +301,8 @@ class Bundles {
         for (size_t number = 0; number < programs_.size(); ++number) {
             const ProgramSpec &program = own.programs[programs_[number]];
             const std::string word = format("{}_{}", name_, number);
-            append(out_.text, "\n/* {}: {} */\nstatic uint64_t {}_insns[] = {{", program.section, program.name, word);
+            append(out_.text, "\n/* {}: {} */\nstatic uint64_t {}_insns[] = {{", commented(program.section),
+                   commented(program.name), word);
             for (size_t i = 0; i < program.insns.size(); ++i)
                 append(out_.text, "{}{:#018x},", i % 6 ? " " : "\n    ", word_of(program.insns[i]));
             append(out_.text, "\n}};\n");
@@ -389,7 +402,7 @@ class Bundles {
         for (size_t i = 0; i < spec_.maps.size(); ++i)
             for (const BundleVariable &variable : variables_[i])
                 append(out_.text, "    if (result >= 0) result = rawbpf_set_global(object, {}, {}_{}.bytes + {}, {}, error);\n",
-                       quoted(variable.name), name_, section_word(spec_.maps[i].data_section), variable.offset, variable.size);
+                       quoted(variable.name), name_, map_words_[i], variable.offset, variable.size);
         append(out_.text, "    if (result >= 0) result = rawbpf_load(object, error);\n");
         for (size_t i = 0; i < spec_.maps.size(); ++i)
             append(out_.text,
@@ -408,6 +421,7 @@ class Bundles {
 
     const ObjectSpec &spec_;
     std::string_view name_;
+    std::vector<std::string> map_words_;
     std::vector<size_t> programs_;                       // which of the spec's
     std::vector<const std::vector<Insn> *> base_;        // their instructions as written
     std::vector<std::vector<BundleVariable>> variables_; // by map

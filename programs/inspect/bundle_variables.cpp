@@ -58,17 +58,19 @@ std::optional<Scalar> scalar(const btf::Btf &types, const btf::Type &type) {
 Result<std::string> declared(const btf::Btf &types, btf::TypeId id, std::string_view name, uint32_t offset, uint64_t size) {
     btf::Type type = TRY(types.resolve(id));
     std::string counts;
+    uint64_t elements = 1;
     for (int depth = 0; type.kind == Kind::array && depth < 16; ++depth) {
         const btf::Array array = types.array(type);
         append(counts, "[{}]", array.count);
+        if (__builtin_mul_overflow(elements, uint64_t{array.count}, &elements)) elements = 0;
         type = TRY(types.resolve(array.element));
     }
     // On 32-bit x86 a uint64_t is aligned to 4: there the gaps would be wrong, so the attribute says it.
     if (const std::optional<Scalar> number = scalar(types, type);
-        number && offset % number->size == 0 && size % number->size == 0)
+        number && offset % number->size == 0 && elements <= size && elements * number->size == size)
         return format("{} {}{}{};", number->type, name, counts, number->size == 8 ? " __attribute__((aligned(8)))" : "");
     return format("unsigned char {}[{}]; /* {}{}{} */", name, size, btf::kind_name(type.kind), type.name.empty() ? "" : " ",
-                  type.name);
+                  commented(type.name));
 }
 
 } // namespace

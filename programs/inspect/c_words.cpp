@@ -22,6 +22,15 @@ std::string section_word(std::string_view section) {
     return identifier(section);
 }
 
+std::string commented(std::string_view text) {
+    std::string out;
+    for (char c : text) {
+        if (c == '/' && !out.empty() && out.back() == '*') out += ' ';
+        out += c >= 0x20 && c != 0x7f ? c : '?';
+    }
+    return out;
+}
+
 std::string quoted(std::string_view text) {
     std::string out = "\"";
     for (char c : text) {

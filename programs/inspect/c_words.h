@@ -10,6 +10,8 @@ namespace rawbpf::inline v0::inspect {
 [[nodiscard]] std::string identifier(std::string_view text);
 /// ".data.config" -> "data_config".
 [[nodiscard]] std::string section_word(std::string_view section);
+/// Text for a comment of C: what would end it, and lines, taken apart.
+[[nodiscard]] std::string commented(std::string_view text);
 /// A string literal: quotes, backslashes and what isn't printable escaped.
 [[nodiscard]] std::string quoted(std::string_view text);
 

@@ -120,9 +120,7 @@ bool Engine::arithmetic(const Insn &insn, const Form &form) {
             }
             value.bounds.cut_to(form.bits / 8u, rules_);
             value.bounds.settle(rules_);
-        } else if (half) {
-            value.bounds.clear_upper_half(rules_);
-        }
+        } // else nothing is known, not even that the upper half of a 32-bit result is 0
         set(insn.dst, std::move(value));
         return true;
     }

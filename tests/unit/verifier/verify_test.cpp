@@ -169,6 +169,8 @@ TEST_CASE("verify: nothing is known after a division and after a shift by what i
         INFO(operation);
         CHECK(verdict.reason == "math between map_value pointer and register with unbounded min value is not allowed");
     }
+    CHECK(judge(after_look_up("if r0 == 0 goto out\nw6 = -w6\nr0 += r6\nout: r0 = 0\nexit\n"), {6, 16}).reason ==
+          "math between map_value pointer and register with unbounded min value is not allowed");
     // Before 6.10 it is, after a division by a constant.
     const std::string divided = after_look_up("r7 = r10\nw6 /= 3\nr7 += r6\nr0 = 0\nexit\n");
     CHECK(judge(divided, {6, 1}).reason == "");
