@@ -139,13 +139,7 @@ bool Engine::writable(unsigned reg) {
 }
 
 bool Engine::one(bool &ended) {
-    Insn insn = insns_[state_.insn];
-    constexpr uint8_t kExit = 0x95;
-    if (insn.code == kExit) insn.off = 0; // the one field that no kernel looks at
-    // Since signed division (6.6) an offset above 1 is refused, and one below 0 isn't looked at.
-    const uint8_t kind = insn.code & 0x07, operation = insn.code & 0xf0;
-    const bool computes = (kind == 4 || kind == 7) && operation != 0x80 && operation != 0xb0 && operation != 0xd0;
-    if (computes && insn.off < 0 && at_least(options_.kernel, {6, 6})) insn.off = 0;
+    const Insn insn = as_looked_at(insns_[state_.insn], options_.kernel);
     const Form *form = find_form(insn);
     if (!form || !at_least(options_.kernel, form->since) || form->since == isa::k_none)
         return refuse("{}", reserved_fields(insn)); // an opcode that doesn't exist was refused before

@@ -67,6 +67,13 @@ bool has_opcode(uint8_t code, KernelVersion kernel) {
 
 } // namespace
 
+Insn as_looked_at(Insn insn, KernelVersion kernel) {
+    const uint8_t kind = insn.code & 0x07, operation = insn.code & 0xf0;
+    const bool computes = (kind == 4 || kind == 7) && operation != 0x80 && operation != 0xb0 && operation != 0xd0;
+    if (insn.code == 0x95 || (computes && insn.off < 0 && at_least(kernel, {6, 6}))) insn.off = 0;
+    return insn;
+}
+
 std::string_view reserved_fields(const Insn &insn) {
     const uint8_t operation = insn.code & 0xf0;
     switch (insn.code & 0x07) {
@@ -181,11 +188,12 @@ Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries, Ker
     for (uint32_t i = 0; i < count; ++i) {
         if (half[i]) continue;
         constexpr uint8_t kClass = 0x07, kLoad = 0x01;
-        const Form *form = find_form(insns[i]);
-        if ((insns[i].code & kClass) == kLoad && !(form && at_least(kernel, form->since)))
-            return refuse(i, std::string(reserved_fields(insns[i])));
+        const Form *form = find_form(as_looked_at(insns[i], kernel));
+        const bool good = form && at_least(kernel, form->since);
+        if ((insns[i].code & kClass) == kLoad && !good) return refuse(i, std::string(reserved_fields(insns[i])));
         if (!has_opcode(insns[i].code, kernel))
             return refuse(i, format("unknown opcode {:02x}", static_cast<unsigned>(insns[i].code)));
+        if (!good && holds(Rule::fields_first, kernel)) return refuse(i, std::string(reserved_fields(insns[i])));
     }
 
     // From every function's beginning, as far as instructions lead. Calls lead into functions.

@@ -41,7 +41,8 @@ struct RuleRow {
     X(bits_decide, 6, 18, "bpf: Use tnums for JEQ/JNE is_branch_taken logic", "what stands behind `if r1 == 5` where r1 is even") \
     X(with_itself, 6, 19, "bpf: Skip bounds adjustment for conditional jumps on same scalar register", "what stands behind `if r1 < r1`, which no run takes") \
     X(nested_rcu, 6, 19, "bpf: support nested rcu critical sections", "an RCU section inside of another one") \
-    X(void_functions, 7, 0, "bpf: Support void global functions", "global functions that return nothing")
+    X(void_functions, 7, 0, "bpf: Support void global functions", "global functions that return nothing") \
+    X(fields_first, 7, 1, "bpf: Move checks for reserved fields out of the main pass", "nothing more: reserved fields are looked at where no path comes, too")
 // clang-format on
 
 /// The rows' numbers.

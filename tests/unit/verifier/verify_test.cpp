@@ -185,6 +185,10 @@ TEST_CASE("verify: which programs may call a helper depends on the kernel") {
     const Verdict between = judge(text, {6, 14}); // nobody asked that one
     CHECK(between.outcome == Outcome::undecided);
     CHECK(between.reason == "whether 6.14 lets programs of this type call bpf_get_current_comm");
+    // Reserved fields where no path comes.
+    const std::string unreached = "r0 = 0\nif r0 == 0 goto out\n.8byte 0x00000000000500bf\nout: exit\n";
+    CHECK(judge(unreached).outcome == Outcome::accepted);
+    CHECK(judge(unreached, {7, 1}).reason == "BPF_MOV uses reserved fields");
     // Opcodes that an older kernel doesn't have, reached or not.
     CHECK(judge("*(u64 *)(r10 - 8) = 0\nr0 = *(s8 *)(r10 - 8)\nexit\n", {6, 1}).reason == "BPF_LDX uses reserved fields");
     CHECK(judge("r0 = 0\nr0 = bswap64 r0\nexit\n", {6, 1}).reason == "unknown opcode d7");
