@@ -20,6 +20,7 @@ Result<ProgramInput> open_program(std::string_view file, std::string_view progra
                                                          : TRY(exec::read_program(input.bytes(), input.name()));
     out.program = TRY(exec::choose_program(out.spec, program));
     out.packet = exec::takes_packet(out.spec.programs[out.program]);
+    out.spec.programs[out.program].autoload = true; // of a section that begins with "?", too: it was asked for
     if (needs_core(out.spec)) {
         const KernelTypes types = TRY(KernelTypes::open(std::string(btf)));
         TRY(relocate_core(out.spec, types.targets()));

@@ -73,9 +73,12 @@ Result<VerifyInput> ready_to_verify(std::vector<ObjectSpec> specs, std::string_v
     out.specs = std::move(specs);
     bool core = false;
     for (size_t n = 0; n < out.specs.size(); ++n) {
+        for (size_t i = 0; i < out.specs[n].programs.size(); ++i) {
+            if (!program.empty() && out.specs[n].programs[i].name != program) continue;
+            out.specs[n].programs[i].autoload = true; // of a section that begins with "?", too: else it wouldn't be relocated
+            out.programs.push_back({n, i});
+        }
         core |= needs_core(out.specs[n]);
-        for (size_t i = 0; i < out.specs[n].programs.size(); ++i)
-            if (program.empty() || out.specs[n].programs[i].name == program) out.programs.push_back({n, i});
     }
     const std::string name = out.specs.empty() ? std::string() : out.specs[0].name;
     if (out.programs.empty()) {

@@ -1,5 +1,8 @@
 """`rawbpf explain`: as nobody; the kernel's log; bad logs; the lines below a refusal of `load`."""
+import re
+
 from harness import *
+from bpf_objects import compile_bpf, needs_kernel_btf
 
 NULL = """.map counts hash key 4 value 8 entries 16
 .program count "tracepoint/syscalls/sys_enter_openat"
@@ -140,3 +143,16 @@ def stacks_that_add_up_are_named():
     r = run("verify", path("stacks.asm"))
     assert r.code == 1 and "combined stack size of 2 calls is 704" in r.err, r.err
     assert "stacks.asm:3:5: p() uses 400 of the 704 bytes, and calls f() here" in r.err and "note: f() uses 304 of the 704 bytes" in r.err, r.err
+
+
+@test
+def verify_relocates_optional_programs():
+    needs_kernel_btf()
+    obj = compile_bpf("optional.bpf.o", """#include <rawbpf/bpf.h>
+LICENSE("GPL");
+struct task_struct { char far[4000]; int tgid; } __attribute__((preserve_access_index));
+SEC("?raw_tp/sys_enter") int relocated(void *ctx) { struct task_struct *task = 0; return (long)&task->tgid; }
+""")
+    good("verify", obj)
+    text = good("explain", "--prog", "relocated", obj).out
+    assert re.search(r"= \d+", text) and "4000" not in text, text # the kernel's offset, not the object's
