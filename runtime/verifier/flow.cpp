@@ -187,10 +187,12 @@ Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries, Ker
     // What the kernel's machine doesn't have is refused even where no path gets to.
     for (uint32_t i = 0; i < count; ++i) {
         if (half[i]) continue;
-        constexpr uint8_t kClass = 0x07, kLoad = 0x01;
+        constexpr uint8_t kClass = 0x07, kLoad = 0x01, kStore = 0x03;
         const Form *form = find_form(as_looked_at(insns[i], kernel));
         const bool good = form && at_least(kernel, form->since);
-        if ((insns[i].code & kClass) == kLoad && !good) return refuse(i, std::string(reserved_fields(insns[i])));
+        const uint8_t kind = insns[i].code & kClass;
+        if ((kind == kLoad || (kind == kStore && !at_least(kernel, {5, 12}))) && !good) // stores: until atomics came
+            return refuse(i, std::string(reserved_fields(insns[i])));
         if (!has_opcode(insns[i].code, kernel))
             return refuse(i, format("unknown opcode {:02x}", static_cast<unsigned>(insns[i].code)));
         if (!good && holds(Rule::fields_first, kernel)) return refuse(i, std::string(reserved_fields(insns[i])));

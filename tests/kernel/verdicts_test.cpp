@@ -18,8 +18,12 @@ TEST_CASE("verifier: a hundred random programs are judged as by the kernel") {
     plain.programs.push_back(std::move(returns));
     if (const test::Verdicts v = test::verdicts_on(plain, 0); v.kernel != Said::accepted)
         SKIP("programs can't be loaded here: " + v.kernel_reason);
-    if (!test::is_modelled_kernel()) SKIP("the model's verdicts are of 6.18");
-    int decided = 0, refused = 0;
+#if !defined(__x86_64__)
+    SKIP("compared on x86_64 only");
+#endif
+    // Elsewhere a rule may be missing whose program the kernel accepts. What it refuses, the model never accepts.
+    const bool modelled = test::is_modelled_kernel();
+    int decided = 0, refused = 0, agreed = 0;
     for (uint64_t seed = 1; seed <= 100; ++seed) {
         const std::optional<ObjectSpec> spec = test::random_spec(seed);
         if (!spec) continue;
@@ -29,9 +33,11 @@ TEST_CASE("verifier: a hundred random programs are judged as by the kernel") {
         if (!v.decided()) continue;
         ++decided;
         refused += v.kernel == Said::refused;
-        CHECK(v.agree());
+        agreed += v.agree();
+        if (modelled) CHECK(v.agree());
     }
     CHECK(decided > 80);
+    CHECK(agreed * 100 >= decided * 95);
     CHECK(refused > 25);
-    CHECK(refused < decided - 15);
+    CHECK(refused < decided - (modelled ? 15 : 4)); // older kernels lack instructions that random programs have
 }

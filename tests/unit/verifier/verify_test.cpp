@@ -189,6 +189,10 @@ TEST_CASE("verify: which programs may call a helper depends on the kernel") {
     const std::string unreached = "r0 = 0\nif r0 == 0 goto out\n.8byte 0x00000000000500bf\nout: exit\n";
     CHECK(judge(unreached).outcome == Outcome::accepted);
     CHECK(judge(unreached, {7, 1}).reason == "BPF_MOV uses reserved fields");
+    // *(u64 *)(r10 - 8) atomically, with an operation that came in 5.12, where no path comes.
+    const std::string atomic = "r0 = 0\nif r0 == 0 goto out\n.8byte 0x00000001fff80adb\nout: exit\n";
+    CHECK(judge(atomic, {5, 10}).reason == "BPF_STX uses reserved fields");
+    CHECK(judge(atomic, {5, 15}).outcome == Outcome::accepted);
     // Opcodes that an older kernel doesn't have, reached or not.
     CHECK(judge("*(u64 *)(r10 - 8) = 0\nr0 = *(s8 *)(r10 - 8)\nexit\n", {6, 1}).reason == "BPF_LDX uses reserved fields");
     CHECK(judge("r0 = 0\nr0 = bswap64 r0\nexit\n", {6, 1}).reason == "unknown opcode d7");
