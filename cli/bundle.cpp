@@ -5,6 +5,7 @@
 #include "programs/inspect/bundle_header.h"
 #include "programs/inspect/skeleton_header.h"
 #include "runtime/base/format.h"
+#include "runtime/btf/c_header.h"
 
 namespace rawbpf::inline v0::cli {
 namespace {
@@ -69,8 +70,11 @@ int run_bundle(const Arguments &a) {
     if (!object) return complain(kWho, object.error(), 1);
     const std::string wanted(a.text(option("name")));
     const std::string name = inspect::skeleton_name(wanted.empty() ? object->file.name() : wanted);
-    if (!wanted.empty() && name != wanted)
-        return complain(kWho, make_error(Errc::invalid_argument, format("--name {}: not a name in C", wanted)), 2);
+    if ((!wanted.empty() && name != wanted) || btf::is_keyword(name))
+        return complain(kWho,
+                        make_error(Errc::invalid_argument, format("{}: not a name in C", wanted.empty() ? name : wanted),
+                                   "--name gives another one"),
+                        2);
     Result<Kernels> kernels = open_kernels(a);
     if (!kernels) return complain(kWho, kernels.error(), 1);
     Result<inspect::BundleHeader> header = inspect::bundle_header(object->spec, object->file.bytes(), name, kernels->rows);
@@ -87,7 +91,7 @@ const Command kBundle{
     .summary = "turn an object into tables of C, relocated for known kernels",
     .description =
         "Writes a C header with an object's maps, instructions and attachments as tables. A product includes it and links "
-        "librawbpf-bundle.a (12 KB, no heap), which loads and attaches them: nothing reads an object file on the machine. Where "
+        "librawbpf-bundle.a (14 KB, no heap), which loads and attaches them: nothing reads an object file on the machine. Where "
         "the "
         "instructions depend on the kernel (CO-RE, kernel functions, fentry and the like), the header has those of each kernel "
         "that "
@@ -95,7 +99,9 @@ const Command kBundle{
         "defines RAWBPF_BUNDLE_LIVE: then NAME_load_live() relocates the object itself, by librawbpf-core.a.\n\n"
         "A bundle can't have struct_ops maps, arenas, jump tables, .kconfig variables and addresses of kernel symbols; rawbpf "
         "says "
-        "which of these an object has. pkg-config rawbpf-bundle has the compiler's and the linker's flags; <rawbpf/bundle.h> "
+        "which of these an object has. Types and functions are looked for in the kernel itself, not in its modules; what CO-RE "
+        "doesn't find there is told. Programs for many functions (kprobe.multi and the like) and for USDT probes are loaded, and "
+        "the product attaches them. pkg-config rawbpf-bundle has the compiler's and the linker's flags; <rawbpf/bundle.h> "
         "describes the functions.",
     .options = kOptions,
     .examples = kExamples,

@@ -54,10 +54,12 @@ constexpr WayRow kWays[] = {
     {Attachment::tcx, RAWBPF_TCX, "RAWBPF_TCX"},
 };
 
+constexpr std::string_view kByHand = "RAWBPF_BY_HAND";
+
 std::string_view way_word(const SectionKind *kind) {
     for (const WayRow &row : kWays)
         if (kind && row.attachment == kind->attachment) return row.word;
-    return "RAWBPF_BY_HAND";
+    return kByHand;
 }
 
 Error only_core(const ObjectSpec &spec, const std::string &what) {
@@ -65,7 +67,11 @@ Error only_core(const ObjectSpec &spec, const std::string &what) {
                       "load it by <rawbpf/core.h>, which finds such things out on the machine that it runs on");
 }
 
+constexpr size_t kMost = 256; // maps and programs: what the loader has room for
+
 Result<void> check_fits(const ObjectSpec &spec) {
+    if (spec.maps.size() > kMost || spec.programs.size() > kMost)
+        return Unexpected(only_core(spec, format("it has more than {} maps or programs", kMost)));
     for (const MapSpec &map : spec.maps) {
         if (map.type == BPF_MAP_TYPE_STRUCT_OPS) return Unexpected(only_core(spec, format("{} is a struct_ops map", map.name)));
         if (map.type == uapi::BPF_MAP_TYPE_ARENA) return Unexpected(only_core(spec, format("{} is an arena", map.name)));
@@ -206,10 +212,11 @@ class Bundles {
             variables_.emplace_back();
             if (map.data_section.empty()) continue;
             const std::string word = format("{}_{}", name_, map_words_[i]);
+            const uint32_t size = (map.value_size + 7) / 8 * 8; // as C pads it; the map's value has its own size
             append(
                 out_.text,
                 "\n/* {}: initial values, to be changed before it is loaded. */\nstatic union {{\n    unsigned char bytes[{}];\n",
-                map.data_section, map.value_size);
+                commented(map.data_section), size);
             if (types) {
                 BundleVariables variables = TRY_IN(bundle_variables(*types, map), "{}", spec_.name);
                 if (!variables.variables.empty()) append(out_.text, "    struct {{\n{}    }} v;\n", variables.members);
@@ -225,19 +232,24 @@ class Bundles {
             }
             append(out_.text, ";\n");
             // A compiler that laid the struct out otherwise would be noticed only by wrong values.
-            append(out_.text, "typedef char {}_has_the_right_size[sizeof {} == {} ? 1 : -1];\n", word, word, map.value_size);
+            append(out_.text, "typedef char {}_has_the_right_size[sizeof {} == {} ? 1 : -1];\n", word, word, size);
         }
         return {};
     }
 
-    /// As 5.10 takes them: the bundle is loaded by kernels that this one doesn't know.
+    /// And the same as 5.10 takes them, if that differs: the bundle is loaded by kernels that this one doesn't know.
     Result<void> write_types() {
         if (spec_.btf.empty()) return {};
         const std::vector<std::byte> old = TRY(sanitize_btf(
             spec_.btf, {.float_kind = false, .decl_tag = false, .type_tag = false, .enum64 = false, .any_name = false}));
-        append(out_.text, "\nstatic const unsigned char {}_types[] __attribute__((aligned(8))) = {{", name_);
-        append_bytes(out_.text, old);
-        append(out_.text, "\n}};\n");
+        has_old_types_ = old != spec_.btf;
+        const auto table = [&](std::string_view what, Bytes bytes) {
+            append(out_.text, "\nstatic const unsigned char {}_{}[] __attribute__((aligned(8))) = {{", name_, what);
+            append_bytes(out_.text, bytes);
+            append(out_.text, "\n}};\n");
+        };
+        table("types", spec_.btf);
+        if (has_old_types_) table("old_types", old);
         return {};
     }
 
@@ -249,9 +261,10 @@ class Bundles {
             pin = "/sys/fs/bpf/" + map.name;
             std::replace(pin.begin() + 12, pin.end(), '.', '_');
         }
-        return format("{{{}, {}, {}, {}, {}, {:#x}, {}, {}, {}, {}, {}, {}, {}}}", quoted(map.name), map.type,
+        return format("{{{}, {}, {}, {}, {}, {:#x}, {}, {}, {}, {}, {}, {}, {}, {}}}", quoted(map.name), map.type,
                       rings ? 4 : map.key_size, rings ? 4 : map.value_size, map.max_entries, map.flags, typed ? map.key_type : 0,
-                      typed ? map.value_type : 0, map.map_extra, contents, map.freeze ? 1 : 0, quoted_or_null(pin), inner);
+                      typed ? map.value_type : 0, map.flags & BPF_F_NUMA_NODE ? map.numa_node : 0, map.map_extra, contents,
+                      map.freeze ? 1 : 0, quoted_or_null(pin), inner);
     }
 
     Result<void> write_maps() {
@@ -315,6 +328,10 @@ class Bundles {
                 append(out_.text, "}};\n");
             }
             const SectionKind *kind = find_section_kind(program.section);
+            if (way_word(kind) == kByHand && kind && kind->attachment != Attachment::run)
+                out_.notes.push_back(
+                    format("program {}: bundles don't attach programs of section {}; attach its descriptor by hand", program.name,
+                           program.section));
             const bool functions = !program.func_info.empty() && !spec_.btf.empty();
             append(rows, "    {{{}, {}, {}, {:#x}, {}_insns, {}, {}, {}, {}, {}, {}, {}, {}}},\n", quoted(program.name),
                    program.type, program.expected_attach_type, program.flags | (program.sleepable ? BPF_F_SLEEPABLE : 0), word,
@@ -344,6 +361,7 @@ class Bundles {
         std::string rows;
         for (size_t k = 0; k < kernels.size(); ++k) {
             const ForKernel there = TRY_IN(for_kernel(spec_, *kernels[k].types), "for kernel {}", kernels[k].name);
+            note_poisoned(kernels[k].name, there.spec);
             std::string edits, ids;
             size_t count = 0;
             bool any_id = false;
@@ -369,19 +387,28 @@ class Bundles {
         return {};
     }
 
+    /// What this kernel doesn't have became a call that no kernel takes: the program loads only where no path comes to it.
+    void note_poisoned(const std::string &kernel, const ObjectSpec &there) {
+        for (size_t i : programs_)
+            for (const ProgramSpec::Poison &poison : there.programs[i].poisoned)
+                out_.notes.push_back(format("kernel {}, program {}, instruction {}: {}; modules weren't looked at", kernel,
+                                            there.programs[i].name, poison.insn, poison.why));
+    }
+
     void write_bundle(size_t kernels) {
         const auto table = [&](std::string_view what, size_t count) {
             return count ? format("{}_{}, {}", name_, what, count) : std::string("NULL, 0");
         };
         const size_t fds = spec_.maps.size() + 2 * programs_.size();
         append(out_.text, "\nstatic int {}_fds[] = {{", name_);
-        for (size_t i = 0; i < fds; ++i) append(out_.text, "{}-1", i ? ", " : "");
+        for (size_t i = 0; i < std::max<size_t>(fds, 1); ++i) append(out_.text, "{}-1", i ? ", " : ""); // C has no empty arrays
         append(out_.text,
                "}};\n\nstatic const struct rawbpf_bundle {0} = {{\n    {1}, {2},\n    {3}, {4},\n    {5}, {6},\n    {7}, "
-               "{0}_fds,\n}};\n",
+               "{8}, {0}_fds,\n}};\n",
                name_, quoted(name_), quoted(spec_.license), table("maps", spec_.maps.size()), table("programs", programs_.size()),
                table("slots", slot_count_), table("kernels", kernels),
-               spec_.btf.empty() ? std::string("NULL, 0") : format("{0}_types, sizeof {0}_types", name_));
+               spec_.btf.empty() ? std::string("NULL, 0") : format("{0}_types, sizeof {0}_types", name_),
+               has_old_types_ ? format("{0}_old_types, sizeof {0}_old_types", name_) : std::string("NULL, 0"));
     }
 
     /// The object as it is, for kernels that nobody named.
@@ -397,6 +424,7 @@ class Bundles {
         append(out_.text,
                "\n}};\n\nstatic inline int {0}_load_live(struct rawbpf_error *error) {{\n    rawbpf_object *object = NULL;\n    "
                "int result;\n"
+               "    if (rawbpf_bundle_is_loaded(&{0})) return rawbpf_bundle_load(&{0}, error); /* says so */\n"
                "    if ((result = rawbpf_open_memory({0}_object, sizeof {0}_object, {1}, &object, error)) < 0) return result;\n",
                name_, quoted(name_));
         for (size_t i = 0; i < spec_.maps.size(); ++i)
@@ -405,9 +433,10 @@ class Bundles {
                        quoted(variable.name), name_, map_words_[i], variable.offset, variable.size);
         append(out_.text, "    if (result >= 0) result = rawbpf_load(object, error);\n");
         for (size_t i = 0; i < spec_.maps.size(); ++i)
+            // One that no program refers to isn't made.
             append(out_.text,
-                   "    if (result >= 0) result = rawbpf_bundle_adopt(&{}, {}, rawbpf_map_fd(rawbpf_find_map(object, {})), "
-                   "error);\n",
+                   "    if (result >= 0 && rawbpf_find_map(object, {2}))\n"
+                   "        result = rawbpf_bundle_adopt(&{0}, {1}, rawbpf_map_fd(rawbpf_find_map(object, {2})), error);\n",
                    name_, i, quoted(spec_.maps[i].data_section.empty() ? spec_.maps[i].name : spec_.maps[i].data_section));
         for (size_t i = 0; i < programs_.size(); ++i)
             append(out_.text,
@@ -426,6 +455,7 @@ class Bundles {
     std::vector<const std::vector<Insn> *> base_;        // their instructions as written
     std::vector<std::vector<BundleVariable>> variables_; // by map
     size_t slot_count_ = 0;
+    bool has_old_types_ = false;
     BundleHeader out_;
 };
 

@@ -30,7 +30,8 @@ struct BundleHeader {
 
 /// A header for <rawbpf/bundle.h> whose names begin with `name`: the tables of the object, its instructions for each kernel, and
 /// its bytes for the live fallback. Errors: unsupported (names what only <rawbpf/core.h> can do, or that no kernel is given for
-/// an object that depends on one); those of relocating; not_found where a kernel lacks what the object needs.
+/// an object that depends on one); those of relocating; not_found where a kernel lacks a function that a
+/// program calls or is verified against. What CO-RE doesn't find is a note.
 [[nodiscard]] Result<BundleHeader> bundle_header(const ObjectSpec &spec, Bytes object, std::string_view name,
                                                  std::span<const BundleKernel> kernels);
 

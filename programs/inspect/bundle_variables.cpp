@@ -15,6 +15,7 @@
 
 #include "programs/inspect/c_words.h"
 #include "runtime/base/fail.h"
+#include "runtime/btf/c_header.h"
 
 namespace rawbpf::inline v0::inspect {
 namespace {
@@ -96,6 +97,7 @@ Result<BundleVariables> bundle_variables(const btf::Btf &types, const MapSpec &m
                 return fail(Errc::bad_input, "{}: variable {} at {} overlaps another one, or ends behind the section",
                             map.data_section, var.name, place.offset);
             std::string name = identifier(var.name);
+            if (btf::is_keyword(name)) name += '_'; // of C++: `class`
             for (int n = 2; !taken.insert(name).second; ++n) name = format("{}_{}", identifier(var.name), n);
             fill(place.offset);
             append(out.members, "        {}\n", TRY(declared(types, var.size_or_type, name, place.offset, place.size)));

@@ -25,7 +25,7 @@ std::string section_word(std::string_view section) {
 std::string commented(std::string_view text) {
     std::string out;
     for (char c : text) {
-        if (c == '/' && !out.empty() && out.back() == '*') out += ' ';
+        if (!out.empty() && ((c == '/' && out.back() == '*') || (c == '*' && out.back() == '/'))) out += ' ';
         out += c >= 0x20 && c != 0x7f ? c : '?';
     }
     return out;

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "runtime/btf/btf.h"
 
@@ -23,5 +24,8 @@ struct HeaderOptions {
 /// its predecessor's end) stands there as a comment. A FUNC among the roots gives its prototype, a VAR its declaration.
 /// Errors: bad_input for broken BTF, a type that contains itself, nesting deeper than 512, more than 256 MB of text.
 [[nodiscard]] Result<std::string> c_header(const Btf &btf, const HeaderOptions &options = {});
+
+/// Whether C or C++ keeps this word for itself, so that nothing can be called so.
+[[nodiscard]] bool is_keyword(std::string_view word);
 
 } // namespace rawbpf::inline v0::btf

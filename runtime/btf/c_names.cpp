@@ -16,9 +16,11 @@
 
 #include "runtime/btf/c_names.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/base/format.h"
+#include "runtime/btf/c_header.h"
 
 namespace rawbpf::inline v0::btf {
 
@@ -337,6 +339,11 @@ CNames::CNames(const Flat &types, bool cplusplus)
 bool CNames::claim(TypeId id) {
     const std::string_view text = types_.type_name(id);
     return legal(text) && ordinary_.add(text, id) == 0;
+}
+
+bool is_keyword(std::string_view word) {
+    return std::find(std::begin(kReserved), std::end(kReserved), word) != std::end(kReserved) ||
+           std::find(std::begin(kReservedInCxx), std::end(kReservedInCxx), word) != std::end(kReservedInCxx);
 }
 
 } // namespace rawbpf::inline v0::btf

@@ -69,25 +69,45 @@ static int open_event(struct perf_event_attr *attr, int pid) {
     return (int)syscall(SYS_perf_event_open, attr, pid > 0 ? pid : -1, pid > 0 ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Takes the event over: returns it, or closes it. With a cookie as a link (5.15), which then holds the event. */
-static int run_on(const struct attaching *a, int event) {
-    int os, link;
-    if (a->place->cookie != 0) {
-        union bpf_attr attr;
-        memset(&attr, 0, sizeof attr);
-        attr.link_create.prog_fd = (uint32_t)a->fd;
-        attr.link_create.target_fd = (uint32_t)event;
-        attr.link_create.attach_type = BPF_PERF_EVENT;
-        attr.link_create.perf_event.bpf_cookie = a->place->cookie;
-        link = rawbpf_part_bpf(BPF_LINK_CREATE, &attr);
-        os = errno;
-        close(event);
-        return link >= 0 ? link : failed(a, os);
-    }
-    if (ioctl(event, PERF_EVENT_IOC_SET_BPF, a->fd) == 0 && ioctl(event, PERF_EVENT_IOC_ENABLE, 0) == 0) return event;
+static int enable(const struct attaching *a, int event, int result) {
+    int os;
+    if (ioctl(event, PERF_EVENT_IOC_ENABLE, 0) == 0) return result;
     os = errno;
-    close(event);
+    close(result);
     return failed(a, os);
+}
+
+/* Runs the program where the event happens: as a link, which holds the event (5.15); before, by ioctl, until the event is closed.
+ */
+static int run_on(const struct attaching *a, int event) {
+    union bpf_attr attr;
+    int link, copy;
+    memset(&attr, 0, sizeof attr);
+    attr.link_create.prog_fd = (uint32_t)a->fd;
+    attr.link_create.target_fd = (uint32_t)event;
+    attr.link_create.attach_type = BPF_PERF_EVENT;
+    attr.link_create.perf_event.bpf_cookie = a->place->cookie;
+    link = rawbpf_part_bpf(BPF_LINK_CREATE, &attr);
+    if (link >= 0) return enable(a, event, link);
+    if (errno != EINVAL) return failed(a, errno);
+    if (a->place->cookie != 0)
+        return rawbpf_part_fail(a->error, RAWBPF_UNSUPPORTED, EINVAL, "attaching program ", a->program->name,
+                                "a cookie needs Linux 5.15");
+    copy = fcntl(event, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0) return failed(a, errno);
+    if (ioctl(event, PERF_EVENT_IOC_SET_BPF, a->fd) == 0) return enable(a, event, copy);
+    link = errno;
+    close(copy);
+    return failed(a, link);
+}
+
+/* The same with an event that was opened for it. */
+static int run_on_own(const struct attaching *a, int event) {
+    int result;
+    if (event < 0) return failed(a, errno);
+    result = run_on(a, event);
+    close(event);
+    return result;
 }
 
 /* "NAME+0x10": cuts the offset off. */
@@ -108,7 +128,6 @@ static int attach_probe(const struct attaching *a, const char *pmu, const char *
     const int user = pmu[0] == 'u';
     uint64_t offset;
     long type, bit;
-    int event;
     if (a->target == NULL) return missing(a, "say where: rawbpf_place::target");
     name[0] = path[0] = 0;
     if (strlen(prefix) + strlen(a->target) >= sizeof name) return missing(a, "the name of its target is too long");
@@ -138,8 +157,7 @@ static int attach_probe(const struct attaching *a, const char *pmu, const char *
     attr.config = at_return ? UINT64_C(1) << bit : 0;
     attr.config1 = rawbpf_part_address(name);
     attr.config2 = offset;
-    event = open_event(&attr, user ? a->place->pid : -1);
-    return event >= 0 ? run_on(a, event) : failed(a, errno);
+    return run_on_own(a, open_event(&attr, user ? a->place->pid : -1));
 }
 
 static int attach_tracepoint(const struct attaching *a) {
@@ -147,7 +165,6 @@ static int attach_tracepoint(const struct attaching *a) {
     struct perf_event_attr attr;
     char path[PATH_SIZE];
     long id = -1;
-    int event;
     size_t i;
     if (a->target == NULL) return missing(a, "say which tracepoint: rawbpf_place::target, \"sched/sched_switch\"");
     if (strlen(a->target) > sizeof path - 64) return missing(a, "the name of its target is too long");
@@ -169,8 +186,7 @@ static int attach_tracepoint(const struct attaching *a) {
     attr.type = PERF_TYPE_TRACEPOINT;
     attr.config = (uint64_t)id;
     attr.sample_period = 1;
-    event = open_event(&attr, -1);
-    return event >= 0 ? run_on(a, event) : failed(a, errno);
+    return run_on_own(a, open_event(&attr, -1));
 }
 
 static int attach_raw(const struct attaching *a, const char *name) {
@@ -191,6 +207,9 @@ static int attach_link(const struct attaching *a, uint32_t target) {
     attr.link_create.target_fd = target; /* or target_ifindex */
     attr.link_create.attach_type = a->program->attach_type;
     fd = rawbpf_part_bpf(BPF_LINK_CREATE, &attr);
+    if (fd < 0 && errno == EINVAL && a->program->way == RAWBPF_TCX)
+        return rawbpf_part_fail(a->error, RAWBPF_UNSUPPORTED, EINVAL, "attaching program ", a->program->name,
+                                "tcx needs Linux 6.6");
     return fd >= 0 ? fd : failed(a, errno);
 }
 
@@ -199,11 +218,10 @@ static int attach_by_fd(const struct attaching *a, const char *what) {
 }
 
 static int attach_to_event(const struct attaching *a) {
-    int event;
-    if (a->place->fd < 0) return missing(a, "say which perf event: rawbpf_place::fd");
-    event = fcntl(a->place->fd, F_DUPFD_CLOEXEC, 3);
-    return event >= 0 ? run_on(a, event) : failed(a, errno);
+    return a->place->fd < 0 ? missing(a, "say which perf event: rawbpf_place::fd") : run_on(a, a->place->fd);
 }
+
+static int takes_cookie(enum rawbpf_bundle_way way) { return way <= RAWBPF_TRACEPOINT || way == RAWBPF_PERF_EVENT; }
 
 int rawbpf_bundle_link(const struct rawbpf_bundle *bundle, uint32_t program, const struct rawbpf_place *place,
                        struct rawbpf_error *error) {
@@ -217,6 +235,8 @@ int rawbpf_bundle_link(const struct rawbpf_bundle *bundle, uint32_t program, con
     a.target = a.place->target != NULL ? a.place->target : a.program->target;
     a.error = error;
     if (a.fd < 0) return missing(&a, "it isn't loaded");
+    if (a.place->cookie != 0 && !takes_cookie(a.program->way))
+        return rawbpf_part_fail(error, RAWBPF_UNSUPPORTED, 0, "attaching program ", a.program->name, "bundles give it no cookie");
     switch (a.program->way) {
     case RAWBPF_KPROBE: return attach_probe(&a, "kprobe", "", 0);
     case RAWBPF_KRETPROBE: return attach_probe(&a, "kprobe", "", 1);
@@ -271,21 +291,24 @@ static int says_where(const struct rawbpf_bundle_program *program) {
 }
 
 int rawbpf_bundle_attach(const struct rawbpf_bundle *bundle, struct rawbpf_error *error) {
+    enum { MOST_PROGRAMS = 256 }; /* `rawbpf bundle` makes no more */
+    unsigned char here[MOST_PROGRAMS / 8];
     int *const links = rawbpf_part_link_fds(bundle);
     int count = 0, result;
     uint32_t i, j;
-    for (i = 0; i < bundle->program_count; i++) {
+    memset(here, 0, sizeof here);
+    for (i = 0; i < bundle->program_count && i < MOST_PROGRAMS; i++) {
         if (!says_where(&bundle->programs[i]) || rawbpf_bundle_program_fd(bundle, i) < 0 || links[i] >= 0) continue;
         result = rawbpf_bundle_attach_program(bundle, i, NULL, error);
         if (result >= 0) {
+            here[i / 8] |= (unsigned char)(1u << i % 8);
             count++;
             continue;
         }
         for (j = 0; j < i; j++) {
-            if (links[j] >= 0 && says_where(&bundle->programs[j])) {
-                close(links[j]);
-                links[j] = -1;
-            }
+            if (!(here[j / 8] >> j % 8 & 1)) continue;
+            close(links[j]);
+            links[j] = -1;
         }
         return result;
     }

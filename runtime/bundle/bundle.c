@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <linux/bpf.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -35,7 +35,7 @@ static void short_name(char *out, const char *name) {
     }
 }
 
-static int is_loaded(const struct rawbpf_bundle *bundle) {
+int rawbpf_bundle_is_loaded(const struct rawbpf_bundle *bundle) {
     uint32_t i;
     for (i = 0; i < rawbpf_part_fd_count(bundle); i++)
         if (bundle->fds[i] >= 0) return 1;
@@ -101,16 +101,53 @@ static int this_kernel(const struct rawbpf_bundle *bundle, const struct rawbpf_b
 
 /* ---- maps ---- */
 
+/* CPUs that there may be: the last number of "0-3". What sysconf() says is another thing in each C library. */
+static uint32_t possible_cpus(void) {
+    char text[256];
+    uint32_t last = 0;
+    ssize_t got, i;
+    const int fd = open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+    got = read(fd, text, sizeof text);
+    close(fd);
+    for (i = 0; i < got; i++) {
+        if (text[i] >= '0' && text[i] <= '9') {
+            last = last * 10 + (uint32_t)(text[i] - '0');
+        } else if (text[i] == '-' || text[i] == ',') {
+            last = 0;
+        }
+    }
+    return last + 1;
+}
+
 /* A ring's size is a power of two of at least a page, and pages differ; an array of rings has one for each CPU. */
 static uint32_t entries_of(const struct rawbpf_bundle_map *map) {
+    const uint32_t kUserRing = 31; /* BPF_MAP_TYPE_USER_RINGBUF, 6.1 */
     uint32_t size = (uint32_t)sysconf(_SC_PAGESIZE);
-    if (map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY && map->entries == 0) return (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
-    if (map->type != BPF_MAP_TYPE_RINGBUF && map->type != BPF_MAP_TYPE_USER_RINGBUF) return map->entries;
+    if (map->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY && map->entries == 0) return possible_cpus();
+    if (map->type != BPF_MAP_TYPE_RINGBUF && map->type != kUserRing) return map->entries;
     while (size < map->entries && size <= UINT32_MAX / 2) size *= 2;
     return size;
 }
 
-static int create_map(const struct rawbpf_bundle_map *map, int types_fd, int inner_fd) {
+/* Before 5.11 maps and programs count against RLIMIT_MEMLOCK, which is 64 KB by default; the kernel says EPERM then. */
+static int bpf_unlimited(int command, union bpf_attr *attr) {
+    struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, before;
+    int fd = rawbpf_part_bpf(command, attr), os;
+    if (fd >= 0 || errno != EPERM) return fd;
+    if (getrlimit(RLIMIT_MEMLOCK, &before) != 0 || setrlimit(RLIMIT_MEMLOCK, &all) != 0) {
+        errno = EPERM;
+        return -1;
+    }
+    fd = rawbpf_part_bpf(command, attr);
+    os = errno;
+    if (fd < 0) setrlimit(RLIMIT_MEMLOCK, &before);
+    errno = os;
+    return fd;
+}
+
+static int create_map_with(const struct rawbpf_bundle_map *map, int types_fd, int inner_fd) {
+    enum { EXTRA_AT = 64 }; /* union bpf_attr's map_extra, 5.16 */
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.map_type = map->type;
@@ -118,7 +155,8 @@ static int create_map(const struct rawbpf_bundle_map *map, int types_fd, int inn
     attr.value_size = map->value_size;
     attr.max_entries = entries_of(map);
     attr.map_flags = map->flags;
-    attr.map_extra = map->extra;
+    attr.numa_node = map->numa_node;
+    memcpy((char *)&attr + EXTRA_AT, &map->extra, sizeof map->extra);
     if (inner_fd >= 0) attr.inner_map_fd = (uint32_t)inner_fd;
     if (types_fd >= 0 && map->value_type != 0) {
         attr.btf_fd = (uint32_t)types_fd;
@@ -126,17 +164,14 @@ static int create_map(const struct rawbpf_bundle_map *map, int types_fd, int inn
         attr.btf_value_type_id = map->value_type;
     }
     short_name(attr.map_name, map->name);
-    return rawbpf_part_bpf(BPF_MAP_CREATE, &attr);
+    return bpf_unlimited(BPF_MAP_CREATE, &attr);
 }
 
-/* Before 5.11 memory of maps counts against RLIMIT_MEMLOCK, which is 64 KB by default. */
-static int create_map_unlimited(const struct rawbpf_bundle_map *map, int types_fd, int inner_fd) {
-    const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
-    int fd = create_map(map, types_fd, inner_fd);
-    if (fd < 0 && errno == EPERM && setrlimit(RLIMIT_MEMLOCK, &all) == 0) fd = create_map(map, types_fd, inner_fd);
+static int create_map(const struct rawbpf_bundle_map *map, int types_fd, int inner_fd) {
+    int fd = create_map_with(map, types_fd, inner_fd);
     /* Types that this kernel doesn't take for this kind of map say something to readers only. */
     if (fd < 0 && types_fd >= 0 && map->value_type != 0 && (errno == EINVAL || errno == EOPNOTSUPP))
-        fd = create_map(map, -1, inner_fd);
+        fd = create_map_with(map, -1, inner_fd);
     return fd;
 }
 
@@ -147,50 +182,75 @@ static int open_pin(const char *path) {
     return rawbpf_part_bpf(BPF_OBJ_GET, &attr);
 }
 
-static int make_map(const struct rawbpf_bundle_map *map, int types_fd, struct rawbpf_error *error) {
+/* Of a pin that is there already: it must be what the programs were compiled for. */
+static int check_pinned(const struct rawbpf_bundle_map *map, int fd, struct rawbpf_error *error) {
+    struct bpf_map_info info;
     union bpf_attr attr;
+    memset(&info, 0, sizeof info);
+    memset(&attr, 0, sizeof attr);
+    attr.info.bpf_fd = (uint32_t)fd;
+    attr.info.info_len = sizeof info;
+    attr.info.info = rawbpf_part_address(&info);
+    if (rawbpf_part_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0 && info.type == map->type && info.key_size == map->key_size &&
+        info.value_size == map->value_size && info.max_entries == entries_of(map) && info.map_flags == map->flags)
+        return fd;
+    close(fd);
+    return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, 0, "", map->pin,
+                            "another map than the programs were compiled for is pinned there");
+}
+
+/* *made: whether it was made here, so that a pin is still to come. */
+static int make_map(const struct rawbpf_bundle_map *map, int types_fd, int *made, struct rawbpf_error *error) {
     const uint32_t zero = 0;
-    int inner = -1, fd;
-    if (map->pin != NULL && (fd = open_pin(map->pin)) >= 0) {
-        struct bpf_map_info info;
-        memset(&info, 0, sizeof info);
-        memset(&attr, 0, sizeof attr);
-        attr.info.bpf_fd = (uint32_t)fd;
-        attr.info.info_len = sizeof info;
-        attr.info.info = rawbpf_part_address(&info);
-        if (rawbpf_part_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0 && info.type == map->type && info.key_size == map->key_size &&
-            info.value_size == map->value_size)
-            return fd;
-        close(fd);
-        return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, 0, "", map->pin,
-                                "another map than the programs were compiled for is pinned there");
+    int inner = -1, fd, os;
+    *made = 0;
+    if (map->pin != NULL) {
+        fd = open_pin(map->pin);
+        if (fd >= 0) return check_pinned(map, fd, error);
+        if (errno != ENOENT) return rawbpf_part_refused(error, errno, "opening ", map->pin);
     }
-    if (map->inner != NULL && (inner = create_map_unlimited(map->inner, -1, -1)) < 0)
+    if (map->inner != NULL && (inner = create_map(map->inner, types_fd, -1)) < 0)
         return rawbpf_part_refused(error, errno, "making the inner map of ", map->name);
-    fd = create_map_unlimited(map, types_fd, inner);
-    if (fd < 0) {
-        const int os = errno;
-        if (inner >= 0) close(inner);
-        return rawbpf_part_refused(error, os, "making map ", map->name);
-    }
+    fd = create_map(map, types_fd, inner);
+    os = errno;
     if (inner >= 0) close(inner);
-    if (map->contents != NULL && rawbpf_part_update(fd, &zero, map->contents, 0) != 0) goto failed;
+    if (fd < 0) return rawbpf_part_refused(error, os, "making map ", map->name);
+    *made = 1;
+    if (map->contents != NULL && rawbpf_part_update(fd, &zero, map->contents, 0) != 0) {
+        os = rawbpf_part_refused(error, errno, "filling map ", map->name);
+        close(fd);
+        return os;
+    }
     if (map->constant) {
+        union bpf_attr attr;
         memset(&attr, 0, sizeof attr);
         attr.map_fd = (uint32_t)fd;
-        if (rawbpf_part_bpf(BPF_MAP_FREEZE, &attr) != 0) goto failed;
-    }
-    if (map->pin != NULL) {
-        memset(&attr, 0, sizeof attr);
-        attr.pathname = rawbpf_part_address(map->pin);
-        attr.bpf_fd = (uint32_t)fd;
-        if (rawbpf_part_bpf(BPF_OBJ_PIN, &attr) != 0) goto failed;
+        if (rawbpf_part_bpf(BPF_MAP_FREEZE, &attr) != 0) {
+            os = rawbpf_part_refused(error, errno, "freezing map ", map->name);
+            close(fd);
+            return os;
+        }
     }
     return fd;
-failed:
-    rawbpf_part_refused(error, errno, "filling map ", map->name);
-    close(fd);
-    return error != NULL ? error->code : RAWBPF_KERNEL;
+}
+
+/* Pins come last, so that nothing is left of a load that fails. */
+static int pin_maps(const struct rawbpf_bundle *bundle, const unsigned char *made, struct rawbpf_error *error) {
+    union bpf_attr attr;
+    uint32_t i, j;
+    int result;
+    for (i = 0; i < bundle->map_count; i++) {
+        if (bundle->maps[i].pin == NULL || !(made[i / 8] >> i % 8 & 1)) continue;
+        memset(&attr, 0, sizeof attr);
+        attr.pathname = rawbpf_part_address(bundle->maps[i].pin);
+        attr.bpf_fd = (uint32_t)bundle->fds[i];
+        if (rawbpf_part_bpf(BPF_OBJ_PIN, &attr) == 0) continue;
+        result = rawbpf_part_refused(error, errno, "pinning map ", bundle->maps[i].name);
+        for (j = 0; j < i; j++)
+            if (bundle->maps[j].pin != NULL && (made[j / 8] >> j % 8 & 1)) unlink(bundle->maps[j].pin);
+        return result;
+    }
+    return RAWBPF_OK;
 }
 
 /* ---- programs ---- */
@@ -216,6 +276,37 @@ static void patch(const struct rawbpf_bundle *bundle, const struct rawbpf_bundle
     }
 }
 
+/* A signal can end the verification. */
+static int load_again(union bpf_attr *attr) {
+    int tries = 0, fd;
+    do {
+        fd = bpf_unlimited(BPF_PROG_LOAD, attr);
+    } while (fd < 0 && errno == EAGAIN && ++tries < 5);
+    return fd;
+}
+
+/* The log may have megabytes, and the reason stands at its end: a mapping has room, of which the last whole lines are kept. */
+static int load_with_log(union bpf_attr *attr, struct rawbpf_error *error) {
+    enum { LOG_SIZE = (16 << 20) - 1 };
+    char *const log = mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t length, from = 0;
+    int fd;
+    if (log == MAP_FAILED) return -1;
+    attr->log_level = 1;
+    attr->log_buf = rawbpf_part_address(log);
+    attr->log_size = LOG_SIZE;
+    fd = load_again(attr);
+    log[LOG_SIZE - 1] = 0;
+    length = strlen(log);
+    if (length >= sizeof error->log) {
+        from = length - sizeof error->log + 1;
+        while (log[from - 1] != '\n' && from < length) from++;
+    }
+    memcpy(error->log, log + from, length - from + 1);
+    munmap(log, LOG_SIZE);
+    return fd;
+}
+
 static int load_program(const struct rawbpf_bundle *bundle, uint32_t index, const struct rawbpf_bundle_kernel *kernel,
                         int types_fd, struct rawbpf_error *error) {
     const struct rawbpf_bundle_program *program = &bundle->programs[index];
@@ -236,36 +327,34 @@ static int load_program(const struct rawbpf_bundle *bundle, uint32_t index, cons
         attr.func_info_rec_size = sizeof *program->functions;
     }
     short_name(attr.prog_name, program->name);
-    fd = rawbpf_part_bpf(BPF_PROG_LOAD, &attr);
+    fd = load_again(&attr);
     if (fd >= 0) return fd;
     os = errno;
-    if (os == EPERM || os == ENOMEM) return rawbpf_part_refused(error, os, "loading program ", program->name);
     rawbpf_part_refused(error, os, "loading program ", program->name);
-    if (error != NULL) { /* once more, with a log: why was it refused? */
-        attr.log_level = 1;
-        attr.log_buf = rawbpf_part_address(error->log);
-        attr.log_size = sizeof error->log;
-        fd = rawbpf_part_bpf(BPF_PROG_LOAD, &attr);
-        if (fd >= 0) return fd;
-        error->log[sizeof error->log - 1] = 0;
-        if (error->log[0] != 0) {
-            error->code = RAWBPF_REJECTED;
-            rawbpf_part_hint(error, "the verifier's log says why; `rawbpf explain` of the object says it in more words");
-        }
-        return error->code;
+    if (os == EPERM || os == ENOMEM || os == EAGAIN || error == NULL) return error != NULL ? error->code : RAWBPF_REJECTED;
+    fd = load_with_log(&attr, error); /* once more: why was it refused? */
+    if (fd >= 0) return fd;
+    if (error->log[0] != 0) {
+        error->code = RAWBPF_REJECTED;
+        rawbpf_part_hint(error, "the verifier's log says why; `rawbpf explain` of the object says it in more words");
     }
-    return RAWBPF_REJECTED;
+    return error->code;
 }
 
 /* The object's types. A kernel that doesn't take them gets none: they are needed only by what few programs use (callbacks, locks,
    timers), whose refusal then says so. */
-static int load_types(const struct rawbpf_bundle *bundle) {
+static int load_types_from(const void *types, uint32_t size) {
     union bpf_attr attr;
-    if (bundle->types == NULL) return -1;
+    if (types == NULL) return -1;
     memset(&attr, 0, sizeof attr);
-    attr.btf = rawbpf_part_address(bundle->types);
-    attr.btf_size = bundle->types_size;
-    return rawbpf_part_bpf(BPF_BTF_LOAD, &attr);
+    attr.btf = rawbpf_part_address(types);
+    attr.btf_size = size;
+    return bpf_unlimited(BPF_BTF_LOAD, &attr);
+}
+
+static int load_types(const struct rawbpf_bundle *bundle) {
+    const int fd = load_types_from(bundle->types, bundle->types_size);
+    return fd >= 0 ? fd : load_types_from(bundle->old_types, bundle->old_types_size);
 }
 
 static int fill_slots(const struct rawbpf_bundle *bundle, int programs, struct rawbpf_error *error) {
@@ -281,17 +370,22 @@ static int fill_slots(const struct rawbpf_bundle *bundle, int programs, struct r
 }
 
 int rawbpf_bundle_load(const struct rawbpf_bundle *bundle, struct rawbpf_error *error) {
+    enum { MOST_MAPS = 256 }; /* `rawbpf bundle` makes no more */
+    unsigned char made[MOST_MAPS / 8];
     const struct rawbpf_bundle_kernel *kernel;
-    int result, types_fd;
+    int result, types_fd, new_one;
     uint32_t i;
-    if (is_loaded(bundle))
-        return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, 0, "bundle ", bundle->name, "it is loaded already");
+    memset(made, 0, sizeof made);
+    if (rawbpf_bundle_is_loaded(bundle) || bundle->map_count > MOST_MAPS)
+        return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, 0, "bundle ", bundle->name,
+                                rawbpf_bundle_is_loaded(bundle) ? "it is loaded already" : "it has too many maps");
     if ((result = this_kernel(bundle, &kernel, error)) != RAWBPF_OK) return result;
     types_fd = load_types(bundle);
     for (i = 0; i < bundle->map_count; i++) {
-        result = make_map(&bundle->maps[i], types_fd, error);
+        result = make_map(&bundle->maps[i], types_fd, &new_one, error);
         if (result < 0) goto failed;
         bundle->fds[i] = result;
+        if (new_one) made[i / 8] |= (unsigned char)(1u << i % 8);
     }
     if ((result = fill_slots(bundle, 0, error)) != RAWBPF_OK) goto failed;
     patch(bundle, kernel);
@@ -301,6 +395,7 @@ int rawbpf_bundle_load(const struct rawbpf_bundle *bundle, struct rawbpf_error *
         rawbpf_part_program_fds(bundle)[i] = result;
     }
     if ((result = fill_slots(bundle, 1, error)) != RAWBPF_OK) goto failed;
+    if ((result = pin_maps(bundle, made, error)) != RAWBPF_OK) goto failed;
     if (types_fd >= 0) close(types_fd);
     return RAWBPF_OK;
 failed:

@@ -8,8 +8,13 @@
 static int missed(const struct rawbpf_bundle *bundle, uint32_t map, struct rawbpf_error *error, const char *what) {
     const int os = errno;
     const char *name = map < bundle->map_count ? bundle->maps[map].name : "?";
+    const int array = map < bundle->map_count &&
+                      (bundle->maps[map].type == BPF_MAP_TYPE_ARRAY || bundle->maps[map].type == BPF_MAP_TYPE_PERCPU_ARRAY);
     if (rawbpf_bundle_map_fd(bundle, map) < 0)
         return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, 0, "map ", name, "it isn't loaded");
+    if (os == E2BIG)
+        return array ? rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, os, what, name, "the key is behind its end")
+                     : rawbpf_part_fail(error, RAWBPF_NO_MEMORY, os, what, name, "it is full");
     if (os == EINVAL) return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, os, what, name, "this kind of map can't do that");
     return rawbpf_part_refused(error, os, what, name);
 }

@@ -47,6 +47,7 @@ int rawbpf_part_refused(struct rawbpf_error *error, int os, const char *what, co
     case E2BIG:
     case ENOSPC: code = RAWBPF_NO_MEMORY; break;
     case ENOSYS:
+    case 524: /* ENOTSUPP, which only the kernel knows: no trampolines on this machine */
     case EOPNOTSUPP: code = RAWBPF_UNSUPPORTED; break;
     default: break;
     }

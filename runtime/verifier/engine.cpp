@@ -139,7 +139,7 @@ bool Engine::writable(unsigned reg) {
 }
 
 bool Engine::one(bool &ended) {
-    const Insn insn = as_looked_at(insns_[state_.insn], options_.kernel);
+    const Insn insn = as_looked_at(insns_[state_.insn]);
     const Form *form = find_form(insn);
     if (!form || !at_least(options_.kernel, form->since) || form->since == isa::k_none)
         return refuse("{}", reserved_fields(insn)); // an opcode that doesn't exist was refused before

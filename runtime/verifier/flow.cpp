@@ -67,10 +67,9 @@ bool has_opcode(uint8_t code, KernelVersion kernel) {
 
 } // namespace
 
-Insn as_looked_at(Insn insn, KernelVersion kernel) {
-    const uint8_t kind = insn.code & 0x07, operation = insn.code & 0xf0;
-    const bool computes = (kind == 4 || kind == 7) && operation != 0x80 && operation != 0xb0 && operation != 0xd0;
-    if (insn.code == 0x95 || (computes && insn.off < 0 && at_least(kernel, {6, 6}))) insn.off = 0;
+Insn as_looked_at(Insn insn) {
+    constexpr uint8_t kExit = 0x95;
+    if (insn.code == kExit) insn.off = 0;
     return insn;
 }
 
@@ -188,7 +187,7 @@ Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries, Ker
     for (uint32_t i = 0; i < count; ++i) {
         if (half[i]) continue;
         constexpr uint8_t kClass = 0x07, kLoad = 0x01, kStore = 0x03;
-        const Form *form = find_form(as_looked_at(insns[i], kernel));
+        const Form *form = find_form(as_looked_at(insns[i]));
         const bool good = form && at_least(kernel, form->since);
         const uint8_t kind = insns[i].code & kClass;
         if ((kind == kLoad || (kind == kStore && !at_least(kernel, {5, 12}))) && !good) // stores: until atomics came

@@ -48,9 +48,8 @@ struct Ways {
 
 /// `entries`: where functions begin that no call of the program names.
 [[nodiscard]] Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries, KernelVersion kernel);
-/// The instruction without what that kernel doesn't look at: the offset of `exit`; since signed division (6.6), which refuses an
-/// offset above 1, one below 0 of an arithmetic instruction.
-[[nodiscard]] Insn as_looked_at(Insn insn, KernelVersion kernel);
+/// The instruction without the one field that no kernel looks at: the offset of `exit`.
+[[nodiscard]] Insn as_looked_at(Insn insn);
 /// What the kernel says of an instruction whose opcode it knows and whose other fields mean nothing to it: "BPF_MOV uses reserved
 /// fields".
 [[nodiscard]] std::string_view reserved_fields(const Insn &insn);

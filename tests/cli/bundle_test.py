@@ -29,18 +29,27 @@ struct { __uint(type, BPF_MAP_TYPE_PROG_ARRAY); __uint(max_entries, 3); __uint(k
 const volatile unsigned char flag = 1;
 const volatile short table[2][3] = {{1, 2, 3}, {4, 5, 6}};
 const volatile enum mode mode = on;
+const volatile char odd = 3; /* the section isn't a multiple of 8 */
+__u64 class = 5;
 struct pair pair = { "abc", -2 };
 double unread = 0.5;
 __u64 sum = 0;
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 8); __type(key, __u32); __type(value, __u64); } seen SEC(".maps");
+struct locked { struct bpf_spin_lock lock; int value; };
+struct inside { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct locked); };
+struct inside locks SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); __uint(max_entries, 1); __type(key, __u32); __array(values, struct inside);
+       } of_locks SEC(".maps") = { .values = { [0] = &locks } };
 static long each(void *map, __u32 *key, __u64 *value, void *context) { sum += *value; return 0; }
 SEC("socket") int tail(struct __sk_buff *skb) { return sum + 1000; }
 SEC("socket") int entry(struct __sk_buff *skb)
 {
     __u32 key = 1, zero = 0;
-    void *map = bpf_map_lookup_elem(&outer, &key);
+    void *map = bpf_map_lookup_elem(&outer, &key), *other = bpf_map_lookup_elem(&of_locks, &zero);
+    struct locked *place = other ? bpf_map_lookup_elem(other, &zero) : 0;
+    if (place) { bpf_spin_lock(&place->lock); place->value++; bpf_spin_unlock(&place->lock); }
     __u64 *value = map ? bpf_map_lookup_elem(map, &zero) : 0;
-    if (value) sum += *value + flag + table[1][2] + mode + pair.small;
+    if (value) sum += *value + flag + table[1][2] + mode + pair.small + class + odd;
     bpf_for_each_map_elem(&seen, each, 0, 0);
     bpf_tail_call(skb, &jumps, 2);
     return 7;
@@ -63,6 +72,7 @@ int main(void)
     union bpf_attr attr;
     everywhere_rodata.v.flag = 50;
     everywhere_rodata.v.table[1][2] = 7;
+    everywhere_data.v.class_ = 6;
     if (rawbpf_bundle_load(&everywhere, &error) < 0) { printf("%d %s: %s\\n%s", error.code, error.text, error.hint, error.log); return 1; }
     if (rawbpf_bundle_load(&everywhere, &error) != RAWBPF_INVALID_ARGUMENT) return 2;
     if (rawbpf_bundle_update(&everywhere, everywhere_map_inner, &zero, &hundred, 0, &error) < 0) return 3;
@@ -137,9 +147,9 @@ def bundle_of_an_object_that_depends_on_no_kernel():
     r = good("bundle", obj, "-o", path("everywhere.h"))
     assert "never: left out: its section is ?socket" in r.err, r.err
     r = run(binary=built("everywhere", USER))
-    # sum: 100 (inner) + 50 (flag) + 7 (table) + 1 (mode) - 2 (pair) + 100 (the callback), and 1000 of the tail call.
+    # sum: 100 (inner) + 50 (flag) + 7 (table) + 1 (mode) - 2 (pair) + 6 (class) + 3 (odd) + 100 (the callback), and 1000 of the tail call.
     assert r.code == 0, (r.code, r.out, r.err)
-    assert r.out.startswith("1256; attaching program entry: bundles don't attach programs of its section: "), r.out
+    assert r.out.startswith("1265; attaching program entry: bundles don't attach programs of its section: "), r.out
     r = good("bundle", obj, "-b", KERNEL, "-o", path("everywhere.h"))
     assert "depends on no kernel" in r.err, r.err
 
@@ -181,6 +191,84 @@ int main(void)
         assert f"[{number}] {what}" in types, (number, what)
     lock = types.split("FUNC 'bpf_rcu_read_lock'")[0].rsplit("[", 1)[1].split("]")[0]
     assert f"{int(lock):#x}00002085" in header, lock
+
+
+@test
+def bundle_types_tags_and_pins():
+    """A kernel pointer needs a tag of types that 5.10 lacks; a load that fails takes its pins back; a perf event is detached."""
+    needs_root()
+    needs_kernel_btf()
+    obj = compile_bpf("tags.bpf.o", """#include <rawbpf/bpf.h>
+LICENSE("GPL");
+struct cgroup { int x; } __attribute__((preserve_access_index));
+struct value { struct cgroup __attribute__((btf_type_tag("kptr"))) *pointer; };
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct value); } held SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); __uint(pinning, 1); } tags_pinned SEC(".maps");
+__u64 spare = 7;
+const volatile int bad = 0;
+static __u64 ticks;
+SEC("perf_event") int tick(void *ctx) {
+    __u32 zero = 0;
+    struct value *value = bpf_map_lookup_elem(&held, &zero);
+    __u64 *pinned = bpf_map_lookup_elem(&tags_pinned, &zero);
+    if (value && value->pointer) __sync_fetch_and_add(&ticks, 1);
+    if (pinned) __sync_fetch_and_add(pinned, 1);
+    if (bad) return *(volatile char *)(long)bad;
+    return 0;
+}
+""")
+    good("bundle", obj, "-o", path("tags.h"))
+    text = r"""#include "tags.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+static uint64_t now(struct rawbpf_error *error) { uint32_t zero = 0; uint64_t n = 0; rawbpf_bundle_lookup(&tags, tags_map_tags_pinned, &zero, &n, error); return n; }
+static void spin(void) { clock_t end = clock() + CLOCKS_PER_SEC / 5; while (clock() < end) {} }
+int main(void)
+{
+    struct rawbpf_error error;
+    struct rawbpf_place place = RAWBPF_PLACE_INIT;
+    struct perf_event_attr attr;
+    uint64_t then;
+    memset(&error, 0, sizeof error);
+    tags_rodata.v.bad = 1;
+    if (rawbpf_bundle_load(&tags, &error) != RAWBPF_REJECTED || !strstr(error.log, "invalid mem access")) return printf("%d %s %s\n", error.code, error.text, error.log), 1;
+    if (access("/sys/fs/bpf/tags_pinned", F_OK) == 0) return 2;
+    tags_rodata.v.bad = 0;
+    if (rawbpf_bundle_load(&tags, &error) < 0) return printf("%s: %s\n%s", error.text, error.hint, error.log), 3;
+    if (access("/sys/fs/bpf/tags_pinned", F_OK) != 0) return 4;
+    memset(&attr, 0, sizeof attr);
+    attr.size = sizeof attr;
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_CPU_CLOCK;
+    attr.freq = 1;
+    attr.sample_freq = 999;
+    attr.disabled = 1;
+    place.fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+    if (rawbpf_bundle_attach_program(&tags, tags_program_tick, &place, &error) < 0) return printf("%s\n", error.text), 5;
+    spin();
+    then = now(&error);
+    if (then == 0) return 6;
+    rawbpf_bundle_close(&tags);
+    if (rawbpf_bundle_load(&tags, &error) < 0) return 7; /* by its pin */
+    then = now(&error);
+    spin();
+    if (then == 0 || now(&error) != then) return 8; /* detached */
+    place.cookie = 1;
+    if (rawbpf_bundle_attach_program(&tags, tags_program_tick, &place, &error) < 0) return printf("%s\n", error.text), 9;
+    spin();
+    return now(&error) > then ? 0 : 10;
+}
+"""
+    try:
+        r = run(binary=built("tags", text))
+        assert r.code == 0, (r.code, r.out, r.err)
+    finally:
+        if os.path.exists("/sys/fs/bpf/tags_pinned"):
+            os.unlink("/sys/fs/bpf/tags_pinned")
 
 
 @test

@@ -31,6 +31,7 @@ struct rawbpf_bundle_map {
     const char *name;                                    /**< "events", "x.rodata" */
     uint32_t type, key_size, value_size, entries, flags; /**< as BPF_MAP_CREATE has them */
     uint32_t key_type, value_type;                       /**< in rawbpf_bundle::types; 0: unknown */
+    uint32_t numa_node;                                  /**< counts only with BPF_F_NUMA_NODE in `flags` */
     uint64_t extra;                                      /**< of a bloom filter: how many hash functions */
     const void *contents;                                /**< of its only entry: value_size bytes; NULL: zeros */
     int constant;                                        /**< 1: frozen after it was filled */
@@ -66,7 +67,7 @@ enum rawbpf_bundle_way {
     RAWBPF_RAW_TRACEPOINT, /**< target: "sched_switch" */
     RAWBPF_TRAMPOLINE,     /**< tp_btf, fentry, fexit, fmod_ret, lsm: where was decided when it was loaded */
     RAWBPF_ITERATOR,
-    RAWBPF_PERF_EVENT, /**< place->fd */
+    RAWBPF_PERF_EVENT, /**< place->fd; before 5.15 the program stays on that event until it is closed */
     RAWBPF_CGROUP,     /**< place->fd */
     RAWBPF_NETNS,      /**< place->fd */
     RAWBPF_XDP,        /**< place->interface */
@@ -112,6 +113,8 @@ struct rawbpf_bundle {
     uint32_t kernel_count;
     const void *types; /**< BTF; NULL: none */
     uint32_t types_size;
+    const void *old_types; /**< the same for kernels that lack newer kinds of types; NULL: there are none in it */
+    uint32_t old_types_size;
     int *fds; /**< of the maps, then of the programs, then of the links; -1: none */
 };
 
@@ -137,8 +140,8 @@ static inline uint64_t rawbpf_bundle_hash(uint64_t hash, const void *bytes, size
 /** Makes the maps and loads the programs. Where it fails nothing stays in the kernel. Errors: not_found: this is none of the
    bundle's kernels; permission; rejected; no_memory; invalid_argument: it is loaded; kernel. */
 int rawbpf_bundle_load(const struct rawbpf_bundle *bundle, struct rawbpf_error *error);
-/** Attaches each program whose section's name says where; returns how many were. Errors: those of rawbpf_bundle_attach_program();
-   what this call attached is detached then. */
+/** Attaches each program whose section's name says where, but for sections that `rawbpf bundle` named as attached by hand;
+   returns how many were. Errors: those of rawbpf_bundle_attach_program(); what this call attached is detached then. */
 int rawbpf_bundle_attach(const struct rawbpf_bundle *bundle, struct rawbpf_error *error);
 /** Attaches one program; rawbpf_bundle_close() detaches it. `place` may be NULL: where its section's name says. Errors:
    invalid_argument (says what is missing, also: it is attached already), unsupported (it is attached by hand, or this kernel
@@ -148,6 +151,8 @@ int rawbpf_bundle_attach_program(const struct rawbpf_bundle *bundle, uint32_t pr
 /** The same once more, elsewhere: returns a descriptor that the caller closes, which detaches it. */
 int rawbpf_bundle_link(const struct rawbpf_bundle *bundle, uint32_t program, const struct rawbpf_place *place,
                        struct rawbpf_error *error);
+/** Whether it has any descriptor. */
+int rawbpf_bundle_is_loaded(const struct rawbpf_bundle *bundle);
 /** Puts a copy of a descriptor into the bundle's `fds`, as x_load_live() does. Errors: `fd` where that is one of enum
    rawbpf_code; no_memory: too many open files. */
 int rawbpf_bundle_adopt(const struct rawbpf_bundle *bundle, uint32_t index, int fd, struct rawbpf_error *error);
