@@ -174,6 +174,13 @@ bool is_constant(const Bounds &b, bool half) {
 
 // Whether anything can be said of the result. The amount of a 32-bit shift is looked at with all its 64 bits, as the kernel does.
 bool follows(Op op, bool half, const Bounds &b, const Deductions &rules) {
+    // Before 6.10 nothing is said of what is computed with a number whose ranges contradict each other.
+    if (!rules.any_operand) {
+        const bool constant = half ? b.half_is_known() : b.is_known();
+        const bool empty =
+            half ? b.s32.least > b.s32.most || b.u32.least > b.u32.most : b.s64.least > b.s64.most || b.u64.least > b.u64.most;
+        if (empty || (constant && !is_constant(b, half))) return false;
+    }
     switch (op) {
     case Op::add:
     case Op::sub:
@@ -234,6 +241,7 @@ Bounds compute(Op op, bool half, Bounds a, Bounds b, const Deductions &rules) {
         a.clear_upper_half(rules);
     else
         a.settle(rules);
+    if (rules.shared_refine) a.keep_sane();
     return a;
 }
 

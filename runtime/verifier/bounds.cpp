@@ -79,8 +79,12 @@ void deduce_across(Bounds &b) {
     b.u64.narrow((b.u64.least & kHigh) | b.u32.least, (b.u64.most & kHigh) | b.u32.most);
     b.s64.narrow(static_cast<int64_t>((static_cast<uint64_t>(b.s64.least) & kHigh) | b.u32.least),
                  static_cast<int64_t>((static_cast<uint64_t>(b.s64.most) & kHigh) | b.u32.most));
-    // A number that fits into 32 signed bits is its own lower half.
-    if (b.s64.least >= INT32_MIN && b.s64.most <= INT32_MAX) b.s64.narrow(b.s32.least, b.s32.most);
+    // A number that fits into 32 signed bits, and whose lower half isn't negative, is that half: the kernel puts its range in
+    // place of the others, which on a path that no run takes may be wider.
+    if (b.s32.least < 0 || b.s64.least < INT32_MIN || b.s64.most > INT32_MAX) return;
+    b.s64 = {b.s32.least, b.s32.most};
+    b.u64 = {static_cast<uint64_t>(int64_t(b.s32.least)), static_cast<uint64_t>(int64_t(b.s32.most))};
+    b.bits = intersect(b.bits, tnum_range(b.u64.least, b.u64.most));
 }
 
 } // namespace
@@ -97,6 +101,18 @@ Bounds Bounds::of(uint64_t number) {
 
 bool Bounds::is_empty() const {
     return u64.least > u64.most || s64.least > s64.most || u32.least > u32.most || s32.least > s32.most;
+}
+
+void Bounds::keep_sane() {
+    const bool whole =
+        bits.is_known() && !(u64 == Range<uint64_t>{bits.value, bits.value} &&
+                             s64 == Range<int64_t>{static_cast<int64_t>(bits.value), static_cast<int64_t>(bits.value)});
+    const Tnum lower = low_half(bits);
+    const bool part = lower.is_known() && !(u32 == Range<uint32_t>{low(lower.value), low(lower.value)} &&
+                                            s32 == Range<int32_t>{signed_low(lower.value), signed_low(lower.value)});
+    if (!whole && !part && !is_empty()) return;
+    forget64();
+    forget32();
 }
 
 void Bounds::settle(const Deductions &rules) {

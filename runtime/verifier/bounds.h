@@ -79,6 +79,9 @@ struct Bounds {
     ///@}
     /// Whether every number of `inner` is one of these, in every view.
     [[nodiscard]] bool contains(const Bounds &inner) const;
+    /// Forgets the ranges if they contradict each other or the bits, as they do where no run comes
+    /// (reg_bounds_sanity_check(), 6.8).
+    void keep_sane();
     /// Whether that number is one of these. For tests.
     [[nodiscard]] bool holds(uint64_t number) const;
 };

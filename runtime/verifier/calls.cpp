@@ -359,6 +359,8 @@ bool Engine::global_call(uint32_t target, const GlobalFunction &function) {
         case GlobalFunction::Parameter::context:
             if (value.sort != Sort::context) return refuse("arg#{} expects pointer to ctx{}", i, caller);
             if (value.off != 0) return refuse("{}{}", moved_pointer("ctx", reg, value.off), caller);
+            if (!value.bounds.is_known() || value.bounds.number() != 0)
+                return refuse("variable ctx access var_off={} disallowed{}", bits_text(value.bounds.bits), caller);
             break;
         case GlobalFunction::Parameter::memory:
         case GlobalFunction::Parameter::memory_not_null: {

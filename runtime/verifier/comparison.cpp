@@ -32,12 +32,7 @@ std::optional<bool> equal(bool half, const Bounds &a, const Bounds &b, const Ded
     const Tnum x = half ? low_half(a.bits) : a.bits, y = half ? low_half(b.bits) : b.bits;
     if (x.is_known() && y.is_known()) return x.value == y.value;
     if (rules.bits_decide && ((x.value ^ y.value) & ~(x.mask | y.mask)) != 0) return false;
-    if (!rules.shared_refine) {
-        // A constant outside of the range.
-        if (!y.is_known()) return {};
-        if (half ? !Range<uint32_t>(a.u32).contains(b.u32) : !a.u64.contains(b.u64)) return false;
-        return {};
-    }
+    if (!rules.shared_refine) return {}; // some kernels before 6.8 look at the range, 6.1 doesn't
     if (half ? disjoint(a.u32, b.u32) || disjoint(a.s32, b.s32) : disjoint(a.u64, b.u64) || disjoint(a.s64, b.s64)) return false;
     if (!half && (disjoint(a.u32, b.u32) || disjoint(a.s32, b.s32))) return false;
     return {};
@@ -85,6 +80,10 @@ void bits_set(bool half, bool truth, Bounds &a, Bounds &b) {
     Bounds &of = known(b, half) ? a : b;
     const uint64_t mask = number(known(b, half) ? b : a, half);
     if (truth && !std::has_single_bit(mask)) return; // one of several: which isn't known
+    if (!truth) {                                    // the kernel forgets the ranges, lest they contradict the bits
+        of.forget64();
+        of.forget32();
+    }
     const Tnum was = half ? low_half(of.bits) : of.bits;
     const Tnum now = truth ? or_bits(was, tnum_of(mask)) : and_bits(was, tnum_of(~mask));
     of.bits = half ? with_low_half(of.bits, low_half(now)) : now;
@@ -104,6 +103,23 @@ template <class T> void less(Range<T> &a, Range<T> &b, bool or_equal) {
     }
     a.most = std::min<T>(a.most, static_cast<T>(b.most - 1));
     b.least = std::max<T>(static_cast<T>(a.least + 1), b.least);
+}
+
+// Before 6.8 a comparison of 64 bits drops what was known of the lower half, one of 32 bits what was known of the whole.
+void keep_one_half(Bounds &of, bool half) {
+    if (!half) {
+        of.forget32();
+        if (of.s64.least >= INT32_MIN && of.s64.least <= INT32_MAX && of.s64.most >= INT32_MIN && of.s64.most <= INT32_MAX)
+            of.s32 = {static_cast<int32_t>(of.s64.least), static_cast<int32_t>(of.s64.most)};
+        if (of.u64.least <= UINT32_MAX && of.u64.most <= UINT32_MAX)
+            of.u32 = {static_cast<uint32_t>(of.u64.least), static_cast<uint32_t>(of.u64.most)};
+        return;
+    }
+    const bool upper_is_zero = (of.bits.value | of.bits.mask) >> 32 == 0;
+    of.forget64();
+    if (!upper_is_zero) return;
+    of.u64 = {of.u32.least, of.u32.most};
+    of.s64 = of.s32.least >= 0 && of.s32.most >= 0 ? Range<int64_t>{of.s32.least, of.s32.most} : Range<int64_t>{0, UINT32_MAX};
 }
 
 Compare opposite(Compare op) {
@@ -188,8 +204,12 @@ void refine(Compare op, bool half, bool truth, Bounds &a, Bounds &b, const Deduc
     case Compare::sgt: half ? less(b.s32, a.s32, false) : less(b.s64, a.s64, false); break;
     case Compare::sge: half ? less(b.s32, a.s32, true) : less(b.s64, a.s64, true); break;
     }
+    if (!rules.shared_refine) keep_one_half(known(b, half) ? a : b, half);
     a.settle(rules);
     b.settle(rules);
+    if (!rules.shared_refine) return;
+    a.keep_sane();
+    b.keep_sane();
 }
 
 } // namespace rawbpf::inline v0::verifier

@@ -297,6 +297,8 @@ bool Engine::cast(const Insn &insn) {
 
 // may_goto: goes on, or, when the kernel has had enough of the loop, to its target.
 bool Engine::may_goto() {
+    if (insns_[state_.insn].off == 0 && !at_least(options_.kernel, {6, 18}))
+        return refuse("invalid may_goto off 0 imm 0"); // 6.12
     State other = state_;
     other.insn = static_cast<uint32_t>(ways_of(insns_, state_.insn).target);
     const bool first = state_.step == 0;

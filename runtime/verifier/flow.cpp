@@ -187,6 +187,11 @@ Flow flow_of(std::span<const Insn> insns, std::span<const uint32_t> entries, Ker
     for (uint32_t i = 0; i < count; ++i) {
         if (half[i]) continue;
         constexpr uint8_t kClass = 0x07, kLoad = 0x01, kStore = 0x03;
+        const bool wide = is_wide(insns[i]);
+        if (wide && insns[i].src > static_cast<uint8_t>(Wide::map_index_value))
+            return refuse(i, "unrecognized bpf_ld_imm64 insn");
+        if (holds(Rule::fields_first, kernel) && (insns[i].dst > 10 || (!wide && insns[i].src > 10)))
+            return refuse(i, format("R{} is invalid", static_cast<unsigned>(insns[i].dst > 10 ? insns[i].dst : insns[i].src)));
         const Form *form = find_form(as_looked_at(insns[i]));
         const bool good = form && at_least(kernel, form->since);
         const uint8_t kind = insns[i].code & kClass;

@@ -88,7 +88,18 @@ void Engine::refine_values(State &state, Compare op, bool half, bool truth, unsi
     Value &a = state.reg(dst);
     Value copy = constant;
     Value &b = src >= 0 ? state.reg(static_cast<unsigned>(src)) : copy;
-    if (!a.is_number() || !b.is_number() || &a == &b) return;
+    if (!a.is_number() || !b.is_number()) return;
+    if (&a == &b) {
+        // Narrowed against itself it has no numbers left where no run comes; the kernel sees that and forgets the ranges (6.8).
+        const std::optional<bool> always = decide_with_itself(op, half, a.bounds);
+        if (!rules_.shared_refine || !always || *always == truth) return;
+        a.bounds.forget64();
+        a.bounds.forget32();
+        a.node = node(a.node);
+        if (!other) touch(static_cast<int>(dst));
+        learn_linked(state, a, other);
+        return;
+    }
     const Bounds before_a = a.bounds, before_b = b.bounds;
     const uint32_t node_a = a.node, node_b = b.node;
     refine(op, half, truth, a.bounds, b.bounds, rules_);

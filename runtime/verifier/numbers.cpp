@@ -181,6 +181,14 @@ bool Engine::sane_offset(const Value &value, Sort sort, bool result) {
 }
 
 bool Engine::pointer_arithmetic(Op op, const Value &pointer, const Value &offset, unsigned dst) {
+    // A number whose ranges contradict each other stands on a path that no run takes; what is computed with it is no pointer any
+    // more.
+    const Bounds &number_of = offset.bounds;
+    if ((number_of.is_known() && !(number_of.u64.is_known() && number_of.s64.is_known())) ||
+        number_of.u64.least > number_of.u64.most || number_of.s64.least > number_of.s64.most) {
+        set(dst, any_number(node(offset.node)));
+        return true;
+    }
     if (pointer.maybe_null)
         return refuse("R{} pointer arithmetic on {} prohibited, null-check it first", dst, type_word(pointer));
     switch (pointer.sort) {

@@ -38,7 +38,7 @@ struct RuleRow {
     X(across_sign, 6, 17, "bpf: Improve bounds when s64 crosses sign boundary", "signed ranges on both sides of zero that learn from the unsigned one") \
     X(swapped_bits, 6, 18, "bpf: Add bitwise tracking for BPF_END", "the bits of le16 to bswap64; 7.0, and 6.18's later releases") \
     X(across_sign_half, 6, 18, "bpf: Fix u32/s32 bounds when ranges cross min/max boundary", "the same of 32 bits") \
-    X(bits_decide, 6, 18, "bpf: Use tnums for JEQ/JNE is_branch_taken logic", "what stands behind `if r1 == 5` where r1 is even") \
+    X(bits_decide, 6, 18, "bpf: Use tnums for JEQ/JNE is_branch_taken logic", "what stands behind `if r1 == 5` where r1 is even; 6.12's later releases, too") \
     X(with_itself, 6, 19, "bpf: Skip bounds adjustment for conditional jumps on same scalar register", "what stands behind `if r1 < r1`, which no run takes") \
     X(nested_rcu, 6, 19, "bpf: support nested rcu critical sections", "an RCU section inside of another one") \
     X(void_functions, 7, 0, "bpf: Support void global functions", "global functions that return nothing") \

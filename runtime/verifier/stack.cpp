@@ -6,7 +6,8 @@
 //      r2 = r10; r2 += r3            an unknown offset: a store makes all bytes that it may hit unknown
 //
 // Slots are aligned to 8 bytes, so accesses of the stack must be aligned to their size. A program can't read bytes that it never
-// wrote, since they hold what other functions left there; kernels since 6.3, and late releases of 6.1, let privileged programs read them (rules.h).
+// wrote, since they hold what other functions left there; kernels since 6.3, and late releases of 6.1, let privileged programs
+// read them (rules.h).
 #include "runtime/verifier/engine.h"
 
 namespace rawbpf::inline v0::verifier {

@@ -201,6 +201,31 @@ TEST_CASE("verify: which programs may call a helper depends on the kernel") {
     CHECK(judge("r0 = 0\n.8byte 0x00000000ffff0007\nexit\n").reason == "BPF_ALU uses reserved fields");
 }
 
+TEST_CASE("verify: what the kernel forgets on the way") {
+    // A test of bits that isn't true drops the ranges: 126, not 10.
+    const std::string bits = after_look_up(
+        "if r0 == 0 goto out\nif r6 > 10 goto out\nif r6 & 1 goto out\nr0 += r6\nr0 = *(u32 *)(r0 + 0)\nout: r0 = 0\nexit\n");
+    CHECK(judge(bits).outcome == Outcome::refused);
+    CHECK(judge(bits, {6, 1}).outcome == Outcome::refused);
+    // Before 6.8: the lower half, by a comparison of all 64 bits; equality by the range.
+    const std::string halves = after_look_up("if r0 == 0 goto out\nr6 = *(u64 *)(r0 + 0)\nif w6 > 10 goto out\nif r6 == 5 goto "
+                                             "out\nw6 = w6\nr0 += r6\nr0 = *(u32 *)(r0 + 0)\nout: r0 = "
+                                             "0\nexit\n");
+    CHECK(judge(halves).outcome == Outcome::accepted);
+    CHECK(judge(halves, {6, 1}).outcome == Outcome::refused);
+    const std::string equal = after_look_up("r6 &= 7\nif r6 == 9 goto bad\nr0 = 0\nexit\nbad: r0 = r9\nexit\n");
+    CHECK(judge(equal).outcome == Outcome::accepted);
+    CHECK(judge(equal, {6, 1}).reason == "R9 !read_ok");
+    // A comparison of a register with itself, where no run goes.
+    const std::string itself = after_look_up("if r0 == 0 goto out\nr6 &= 1\nif r6 < r6 goto bad\nr0 = 0\nexit\nbad: r0 += r6\nr0 "
+                                             "= *(u8 *)(r0 + 15)\nout: r0 = 0\nexit\n");
+    CHECK(judge(itself, {6, 19}).outcome == Outcome::accepted);
+    // ld_imm64 of a kind that doesn't exist, where no path comes.
+    CHECK(judge("r0 = 0\nif r0 == 0 goto out\n.8byte 0x0000000000007018\n.8byte 0\nout: exit\n").reason ==
+          "unrecognized bpf_ld_imm64 insn");
+    CHECK(judge("r0 = 0\nif r0 == 0 goto out\n.8byte 0x0000000000000bb7\nout: exit\n", {7, 2}).reason == "R11 is invalid");
+}
+
 TEST_CASE("verify: where an instruction leads is said by the fields that the kernel looks at") {
     CHECK(judge(".8byte 0x0000000000040095\nr0 = 0\nexit\n").reason == "unreachable insn 1"); // exit with an offset
     CHECK(judge("r0 = 0\ngoto out\n.8byte 0xffffffff00000106\nout: exit\n").reason ==
