@@ -48,7 +48,10 @@ bool Engine::region(unsigned reg, const Value &base, int64_t off, int64_t size, 
         verdict_.reason += format("; R{} min value is outside of the allowed memory range", reg);
         return false;
     }
-    if (b.u64.most >= kMostOffset) return refuse("R{} unbounded memory access, make sure to bounds check any such access", reg);
+    // Since 7.1 what was added to the pointer is one range with the constant in it, which is no small number when it is negative.
+    const bool below = rule(Rule::one_offset) && base.off + b.s64.least < 0;
+    if (below || b.u64.most >= kMostOffset)
+        return refuse("R{} unbounded memory access, make sure to bounds check any such access", reg);
     if (!fixed_region(reg, base, static_cast<int64_t>(b.u64.most) + fixed, size, room, may_be_empty)) {
         verdict_.reason += format("; R{} max value is outside of the allowed memory range", reg);
         return false;

@@ -42,6 +42,7 @@ struct RuleRow {
     X(with_itself, 6, 19, "bpf: Skip bounds adjustment for conditional jumps on same scalar register", "what stands behind `if r1 < r1`, which no run takes") \
     X(nested_rcu, 6, 19, "bpf: support nested rcu critical sections", "an RCU section inside of another one") \
     X(void_functions, 7, 0, "bpf: Support void global functions", "global functions that return nothing") \
+    X(one_offset, 7, 1, "bpf: fixed and variable offsets of pointers in one (measured in 7.2)", "nothing more: a pointer below its object may not be used with an offset that leads back") \
     X(fields_first, 7, 1, "bpf: Move checks for reserved fields out of the main pass", "nothing more: reserved fields are looked at where no path comes, too")
 // clang-format on
 

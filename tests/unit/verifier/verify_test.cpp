@@ -220,6 +220,10 @@ TEST_CASE("verify: what the kernel forgets on the way") {
     const std::string itself = after_look_up("if r0 == 0 goto out\nr6 &= 1\nif r6 < r6 goto bad\nr0 = 0\nexit\nbad: r0 += r6\nr0 "
                                              "= *(u8 *)(r0 + 15)\nout: r0 = 0\nexit\n");
     CHECK(judge(itself, {6, 19}).outcome == Outcome::accepted);
+    // A place below the value, and an offset that leads back.
+    const std::string below = after_look_up("if r0 == 0 goto out\nr0 += -4\nr0 = *(u32 *)(r0 + 8)\nout: r0 = 0\nexit\n");
+    CHECK(judge(below).outcome == Outcome::accepted);
+    CHECK(judge(below, {7, 2}).reason == "R0 unbounded memory access, make sure to bounds check any such access");
     // ld_imm64 of a kind that doesn't exist, where no path comes.
     CHECK(judge("r0 = 0\nif r0 == 0 goto out\n.8byte 0x0000000000007018\n.8byte 0\nout: exit\n").reason ==
           "unrecognized bpf_ld_imm64 insn");
