@@ -20,6 +20,7 @@ struct RuleRow {
 
 // clang-format off
 #define RAWBPF_VERIFIER_RULES(X) \
+    X(small_spills, 5, 16, "bpf: Support <8-byte scalar spill and refill", "a number of fewer than 8 bytes is known again when it is read back from the stack") \
     X(variable_stack, 5, 12, "bpf: Allow variable-offset stack access", "reads and writes of the stack at an offset that isn't known") \
     X(unset_stack, 6, 1, "bpf: Allow reads from uninit stack", "reads of stack that nothing was written to, with CAP_PERFMON; 6.3, and 6.1's later releases") \
     X(halves, 6, 8, "BPF register bounds logic and testing improvements (series)", "ranges of 64 bits that follow from those of 32") \
@@ -32,6 +33,7 @@ struct RuleRow {
     X(global_moves, 6, 13, "bpf: track changes_pkt_data property for global functions (series)", "pointers into the packet are lost in calls of functions that may move it, and in tail calls") \
     X(private_stack, 6, 13, "bpf: Support private stack for bpf progs (series)", "functions of tracing programs that need more than 512 bytes together") \
     X(known_key, 6, 14, "bpf: verifier: Support eliding map lookup nullchecks", "a lookup in an array by a known index below its size isn't NULL") \
+    X(narrow_fills, 6, 9, "bpf: Preserve boundaries and track scalars on narrowing fill", "a part of a number that was written to the stack is known when it is read back") \
     X(products, 6, 14, "bpf, verifier: Improve precision of BPF_MUL", "ranges of products of signed numbers") \
     X(negation, 6, 17, "bpf: Add range tracking for BPF_NEG", "the range of -r1") \
     X(wrapped_sums, 6, 17, "bpf, verifier: Improve precision for BPF_ADD and BPF_SUB", "the range of a sum that surely wraps around") \

@@ -107,7 +107,7 @@ bool Engine::stack_store(unsigned, const Value &base, int64_t off, unsigned size
     }
     Slot &slot = frame.slot(at);
     touch(base.frame, at & ~7);
-    if (stored && (at & 7) == 0) {
+    if (stored && (at & 7) == 0 && (size == 8 || rule(Rule::small_spills))) {
         Value value = *stored;
         if (value.is_number() && size < 8) {
             if (value.bounds.u64.most >> (size * 8) != 0) value.unlink();
@@ -164,7 +164,7 @@ bool Engine::stack_load(unsigned reg, const Value &base, int64_t off, unsigned s
             return true;
         }
         if (!slot.value.is_number()) return refuse("invalid size of register fill");
-        if ((at & 7) == 0 && size <= spilled) {
+        if ((at & 7) == 0 && (size == spilled || (size < spilled && rule(Rule::narrow_fills)))) {
             if (value < 0) return true;
             Value got = slot.value;
             if (size < spilled && got.bounds.u64.most >> (size * 8) != 0) got.unlink();
@@ -173,6 +173,7 @@ bool Engine::stack_load(unsigned reg, const Value &base, int64_t off, unsigned s
             return true;
         }
     }
+    const bool forgotten = slot.holds_value() && !rule(Rule::narrow_fills); // a part of what was written
     const bool spilled_zero = slot.holds_value() && slot.value.is_zero();
     unsigned zeros = 0, spilled_bytes = 0;
     for (unsigned i = 0; i < size; ++i) {
@@ -183,7 +184,7 @@ bool Engine::stack_load(unsigned reg, const Value &base, int64_t off, unsigned s
         zeros += byte == Byte::zero;
     }
     if (value < 0) return true;
-    if (zeros == size || (spilled_zero && spilled_bytes == size)) {
+    if (!forgotten && (zeros == size || (spilled_zero && spilled_bytes == size))) {
         if (spilled_zero) walk_.need(slot.value.node);
         set(static_cast<unsigned>(value), known_number(0, node()));
     } else {

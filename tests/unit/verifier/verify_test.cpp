@@ -135,6 +135,12 @@ TEST_CASE("verify: kernels differ by the rows of rules.h") {
          after_look_up(
              "if r0 == 0 goto out\nr7 = r6\nr7 += 4\nif r6 > 8 goto out\nr0 += r7\nr0 = *(u32 *)(r0 + 0)\nout: r0 = 0\nexit\n")},
         {verifier::Rule::private_stack, stack},
+        {verifier::Rule::small_spills,
+         after_look_up("if r0 == 0 goto out\nr6 &= 7\n*(u32 *)(r10 - 16) = r6\nr7 = *(u32 *)(r10 - 16)\n"
+                       "r0 += r7\nr0 = *(u8 *)(r0 + 0)\nout: r0 = 0\nexit\n")},
+        {verifier::Rule::narrow_fills,
+         after_look_up("if r0 == 0 goto out\nr6 &= 7\n*(u64 *)(r10 - 16) = r6\nr7 = *(u32 *)(r10 - 16)\n"
+                       "r0 += r7\nr0 = *(u8 *)(r0 + 0)\nout: r0 = 0\nexit\n")},
         {verifier::Rule::any_operand,
          after_look_up("if r0 == 0 goto out\nr6 &= 3\nr7 = r0\nr7 = *(u64 *)(r7 + 0)\nr7 &= 3\nr6 |= r7\n"
                        "r0 += r6\nr0 = *(u8 *)(r0 + 0)\nout: r0 = 0\nexit\n")},
