@@ -28,94 +28,107 @@ extern "C" {
 
 /** A map to make. */
 struct rawbpf_bundle_map {
-    const char *name;                                    /**< "events", "x.rodata" */
-    uint32_t type, key_size, value_size, entries, flags; /**< as BPF_MAP_CREATE has them */
-    uint32_t key_type, value_type;                       /**< in rawbpf_bundle::types; 0: unknown */
-    uint32_t numa_node;                                  /**< counts only with BPF_F_NUMA_NODE in `flags` */
-    uint64_t extra;                                      /**< of a bloom filter: how many hash functions */
-    const void *contents;                                /**< of its only entry: value_size bytes; NULL: zeros */
-    int constant;                                        /**< 1: frozen after it was filled */
-    const char *pin;                                     /**< its path where it is shared by that name; NULL: it is not */
-    const struct rawbpf_bundle_map *inner;               /**< of a map of maps: what its entries look like */
+    const char *name;                      /**< "events", "x.rodata" */
+    uint32_t type;                         /**< BPF_MAP_TYPE_* */
+    uint32_t key_size;                     /**< in bytes */
+    uint32_t value_size;                   /**< in bytes, of one CPU's value */
+    uint32_t entries;                      /**< bytes of a ring buffer; of a perf event array 0: one for each CPU */
+    uint32_t flags;                        /**< BPF_F_* */
+    uint32_t key_type;                     /**< in rawbpf_bundle::types; 0: unknown */
+    uint32_t value_type;                   /**< the same */
+    uint32_t numa_node;                    /**< counts only with BPF_F_NUMA_NODE in `flags` */
+    uint64_t extra;                        /**< of a bloom filter: how many hash functions */
+    const void *contents;                  /**< of its only entry: value_size bytes; NULL: zeros */
+    int constant;                          /**< 1: frozen after it was filled */
+    const char *pin;                       /**< its path where it is shared by that name; NULL: it is not */
+    const struct rawbpf_bundle_map *inner; /**< of a map of maps: what its entries look like */
 };
 /** An entry of a map that holds a program or a map of the same bundle. */
 struct rawbpf_bundle_slot {
-    uint32_t map, key; /**< which map, and the key of the entry */
-    int is_program;    /**< 1: `which` is a program; 0: a map */
-    uint32_t which;
+    uint32_t map;   /**< which map has the entry */
+    uint32_t key;   /**< of the entry */
+    int is_program; /**< 1: `which` is a program; 0: a map */
+    uint32_t which; /**< a number in rawbpf_bundle::programs or maps */
 };
 /** An instruction that gets a map's descriptor. */
 struct rawbpf_bundle_patch {
-    uint32_t insn, map; /**< the first of the two slots of an ld_imm64 */
-    int is_value;       /**< 1: an address in the map's value, `offset` bytes behind its start; 0: the map */
-    uint32_t offset;
+    uint32_t insn;   /**< the first of the two slots of an ld_imm64 */
+    uint32_t map;    /**< whose descriptor */
+    int is_value;    /**< 1: an address in the map's value, `offset` bytes behind its start; 0: the map */
+    uint32_t offset; /**< in bytes */
 };
 /** Where a function begins (struct bpf_func_info). */
 struct rawbpf_bundle_function {
-    uint32_t insn, type;
+    uint32_t insn; /**< its first instruction */
+    uint32_t type; /**< in rawbpf_bundle::types */
 };
 /** How a program is attached. */
 enum rawbpf_bundle_way {
-    RAWBPF_BY_HAND, /**< by the product: rawbpf_bundle_program_fd() */
-    RAWBPF_KPROBE,  /**< target: "vfs_read", "vfs_read+0x10" */
-    RAWBPF_KRETPROBE,
-    RAWBPF_SYSCALL, /**< target: "openat"; a kprobe on the architecture's name for it */
-    RAWBPF_RETSYSCALL,
-    RAWBPF_UPROBE, /**< target: "/usr/lib/libc.so.6:0x9d0a0", by the offset in the file */
-    RAWBPF_URETPROBE,
+    RAWBPF_BY_HAND,        /**< by the product: rawbpf_bundle_program_fd() */
+    RAWBPF_KPROBE,         /**< target: "vfs_read", "vfs_read+0x10" */
+    RAWBPF_KRETPROBE,      /**< the same, at its return */
+    RAWBPF_SYSCALL,        /**< target: "openat"; a kprobe on the architecture's name for it */
+    RAWBPF_RETSYSCALL,     /**< the same, at its return */
+    RAWBPF_UPROBE,         /**< target: "/usr/lib/libc.so.6:0x9d0a0", by the offset in the file */
+    RAWBPF_URETPROBE,      /**< the same, at its return */
     RAWBPF_TRACEPOINT,     /**< target: "sched/sched_switch" */
     RAWBPF_RAW_TRACEPOINT, /**< target: "sched_switch" */
     RAWBPF_TRAMPOLINE,     /**< tp_btf, fentry, fexit, fmod_ret, lsm: where was decided when it was loaded */
-    RAWBPF_ITERATOR,
-    RAWBPF_PERF_EVENT, /**< place->fd; before 5.15 the program stays on that event until it is closed */
-    RAWBPF_CGROUP,     /**< place->fd */
-    RAWBPF_NETNS,      /**< place->fd */
-    RAWBPF_XDP,        /**< place->interface */
-    RAWBPF_TCX         /**< place->interface */
+    RAWBPF_ITERATOR,       /**< where was decided when it was loaded */
+    RAWBPF_PERF_EVENT,     /**< place->fd; before 5.15 the program stays on that event until it is closed */
+    RAWBPF_CGROUP,         /**< place->fd */
+    RAWBPF_NETNS,          /**< place->fd */
+    RAWBPF_XDP,            /**< place->interface */
+    RAWBPF_TCX             /**< place->interface */
 };
 /** A program to load. */
 struct rawbpf_bundle_program {
-    const char *name;
-    uint32_t type, expected, flags; /**< as BPF_PROG_LOAD has them */
-    uint64_t *insns;                /**< struct bpf_insn each */
-    uint32_t insn_count;
-    const struct rawbpf_bundle_patch *patches;
-    uint32_t patch_count;
+    const char *name;                               /**< of its function */
+    uint32_t type;                                  /**< BPF_PROG_TYPE_* */
+    uint32_t expected;                              /**< its expected_attach_type, BPF_* */
+    uint32_t flags;                                 /**< BPF_F_* of BPF_PROG_LOAD */
+    uint64_t *insns;                                /**< struct bpf_insn each */
+    uint32_t insn_count;                            /**< how many */
+    const struct rawbpf_bundle_patch *patches;      /**< NULL: it uses no map */
+    uint32_t patch_count;                           /**< how many */
     const struct rawbpf_bundle_function *functions; /**< NULL: types of its functions aren't known */
-    uint32_t function_count;
-    enum rawbpf_bundle_way way;
-    uint32_t attach_type; /**< BPF_* of its link */
-    const char *target;   /**< of its section's name; NULL: it says none */
+    uint32_t function_count;                        /**< how many */
+    enum rawbpf_bundle_way way;                     /**< how it is attached */
+    uint32_t attach_type;                           /**< BPF_* of its link */
+    const char *target;                             /**< of its section's name; NULL: it says none */
 };
 /** An instruction that is another one on some kernel. */
 struct rawbpf_bundle_edit {
-    uint32_t program, insn;
-    uint64_t value;
+    uint32_t program; /**< whose */
+    uint32_t insn;    /**< which of its instructions */
+    uint64_t value;   /**< what it is there */
 };
 /** A kernel that the bundle was made for. */
 struct rawbpf_bundle_kernel {
-    const char *name;    /**< of the file of its types */
-    uint64_t size, hash; /**< of /sys/kernel/btf/vmlinux: rawbpf_bundle_hash() */
-    const struct rawbpf_bundle_edit *edits;
-    uint32_t edit_count;
-    const uint32_t *attach_ids; /**< for each program what it is verified against, or 0; NULL: none needs one */
+    const char *name;                       /**< of the file of its types */
+    uint64_t size;                          /**< of its /sys/kernel/btf/vmlinux, in bytes */
+    uint64_t hash;                          /**< of the same: rawbpf_bundle_hash() */
+    const struct rawbpf_bundle_edit *edits; /**< NULL: the instructions are as they stand */
+    uint32_t edit_count;                    /**< how many */
+    const uint32_t *attach_ids;             /**< for each program what it is verified against, or 0; NULL: none needs one */
 };
 /** Everything of one object. */
 struct rawbpf_bundle {
-    const char *name, *license;
-    const struct rawbpf_bundle_map *maps;
-    uint32_t map_count;
-    const struct rawbpf_bundle_program *programs;
-    uint32_t program_count;
-    const struct rawbpf_bundle_slot *slots;
-    uint32_t slot_count;
-    const struct rawbpf_bundle_kernel *kernels; /**< none: the object is the same on every kernel */
-    uint32_t kernel_count;
-    const void *types; /**< BTF; NULL: none */
-    uint32_t types_size;
-    const void *old_types; /**< the same for kernels that lack newer kinds of types; NULL: there are none in it */
-    uint32_t old_types_size;
-    int *fds; /**< of the maps, then of the programs, then of the links; -1: none */
+    const char *name;                             /**< for messages */
+    const char *license;                          /**< "GPL": some helpers are for such programs only */
+    const struct rawbpf_bundle_map *maps;         /**< in the object's order */
+    uint32_t map_count;                           /**< how many */
+    const struct rawbpf_bundle_program *programs; /**< in the object's order */
+    uint32_t program_count;                       /**< how many */
+    const struct rawbpf_bundle_slot *slots;       /**< NULL: none */
+    uint32_t slot_count;                          /**< how many */
+    const struct rawbpf_bundle_kernel *kernels;   /**< NULL: the object is the same on every kernel */
+    uint32_t kernel_count;                        /**< how many */
+    const void *types;                            /**< BTF; NULL: none */
+    uint32_t types_size;                          /**< in bytes */
+    const void *old_types;   /**< the same for kernels that lack newer kinds of types; NULL: there are none in it */
+    uint32_t old_types_size; /**< in bytes */
+    int *fds;                /**< of the maps, then of the programs, then of the links; -1: none */
 };
 
 /** Goes on with `hash` over `size` bytes: FNV-1a 64, eight bytes at a time. Begin with RAWBPF_BUNDLE_HASH. A call's `size` is a
@@ -182,9 +195,10 @@ int rawbpf_bundle_next_key(const struct rawbpf_bundle *bundle, uint32_t map, con
 
 /** The reading end of a map of type BPF_MAP_TYPE_RINGBUF; one a map. */
 struct rawbpf_bundle_ring {
-    int fd; /**< the map's: poll(2) says when there are records */
-    uint32_t size;
-    void *consumer, *producer; /**< pages that are shared with the kernel */
+    int fd;         /**< the map's: poll(2) says when there are records */
+    uint32_t size;  /**< of its records, in bytes */
+    void *consumer; /**< pages that are shared with the kernel: how far it was read */
+    void *producer; /**< how far it was written, and the records */
 };
 /** Maps its memory. Errors: invalid_argument: no ring buffer, or not loaded; no_memory. */
 int rawbpf_bundle_ring_open(const struct rawbpf_bundle *bundle, uint32_t map, struct rawbpf_bundle_ring *ring,
