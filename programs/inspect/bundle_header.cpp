@@ -29,29 +29,26 @@
 namespace rawbpf::inline v0::inspect {
 namespace {
 
-using Way = rawbpf_bundle_way;
-
 struct WayRow {
     Attachment attachment;
-    Way way;
-    std::string_view word;
+    std::string_view word; ///< of enum rawbpf_bundle_way
 };
 constexpr WayRow kWays[] = {
-    {Attachment::kprobe, RAWBPF_KPROBE, "RAWBPF_KPROBE"},
-    {Attachment::kretprobe, RAWBPF_KRETPROBE, "RAWBPF_KRETPROBE"},
-    {Attachment::ksyscall, RAWBPF_SYSCALL, "RAWBPF_SYSCALL"},
-    {Attachment::kretsyscall, RAWBPF_RETSYSCALL, "RAWBPF_RETSYSCALL"},
-    {Attachment::uprobe, RAWBPF_UPROBE, "RAWBPF_UPROBE"},
-    {Attachment::uretprobe, RAWBPF_URETPROBE, "RAWBPF_URETPROBE"},
-    {Attachment::tracepoint, RAWBPF_TRACEPOINT, "RAWBPF_TRACEPOINT"},
-    {Attachment::raw_tracepoint, RAWBPF_RAW_TRACEPOINT, "RAWBPF_RAW_TRACEPOINT"},
-    {Attachment::trampoline, RAWBPF_TRAMPOLINE, "RAWBPF_TRAMPOLINE"},
-    {Attachment::iterator, RAWBPF_ITERATOR, "RAWBPF_ITERATOR"},
-    {Attachment::perf_event, RAWBPF_PERF_EVENT, "RAWBPF_PERF_EVENT"},
-    {Attachment::cgroup, RAWBPF_CGROUP, "RAWBPF_CGROUP"},
-    {Attachment::network_namespace, RAWBPF_NETNS, "RAWBPF_NETNS"},
-    {Attachment::xdp, RAWBPF_XDP, "RAWBPF_XDP"},
-    {Attachment::tcx, RAWBPF_TCX, "RAWBPF_TCX"},
+    {Attachment::kprobe, "RAWBPF_KPROBE"},
+    {Attachment::kretprobe, "RAWBPF_KRETPROBE"},
+    {Attachment::ksyscall, "RAWBPF_SYSCALL"},
+    {Attachment::kretsyscall, "RAWBPF_RETSYSCALL"},
+    {Attachment::uprobe, "RAWBPF_UPROBE"},
+    {Attachment::uretprobe, "RAWBPF_URETPROBE"},
+    {Attachment::tracepoint, "RAWBPF_TRACEPOINT"},
+    {Attachment::raw_tracepoint, "RAWBPF_RAW_TRACEPOINT"},
+    {Attachment::trampoline, "RAWBPF_TRAMPOLINE"},
+    {Attachment::iterator, "RAWBPF_ITERATOR"},
+    {Attachment::perf_event, "RAWBPF_PERF_EVENT"},
+    {Attachment::cgroup, "RAWBPF_CGROUP"},
+    {Attachment::network_namespace, "RAWBPF_NETNS"},
+    {Attachment::xdp, "RAWBPF_XDP"},
+    {Attachment::tcx, "RAWBPF_TCX"},
 };
 
 constexpr std::string_view kByHand = "RAWBPF_BY_HAND";
@@ -67,11 +64,9 @@ Error only_core(const ObjectSpec &spec, const std::string &what) {
                       "load it by <rawbpf/core.h>, which finds such things out on the machine that it runs on");
 }
 
-constexpr size_t kMost = 256; // maps and programs: what the loader has room for
-
 Result<void> check_fits(const ObjectSpec &spec) {
-    if (spec.maps.size() > kMost || spec.programs.size() > kMost)
-        return Unexpected(only_core(spec, format("it has more than {} maps or programs", kMost)));
+    if (spec.maps.size() > size_t{RAWBPF_BUNDLE_MOST} || spec.programs.size() > size_t{RAWBPF_BUNDLE_MOST})
+        return Unexpected(only_core(spec, format("it has more than {} maps or programs", size_t{RAWBPF_BUNDLE_MOST})));
     for (const MapSpec &map : spec.maps) {
         if (map.type == BPF_MAP_TYPE_STRUCT_OPS) return Unexpected(only_core(spec, format("{} is a struct_ops map", map.name)));
         if (map.type == uapi::BPF_MAP_TYPE_ARENA) return Unexpected(only_core(spec, format("{} is an arena", map.name)));
@@ -130,10 +125,6 @@ uint64_t word_of(const Insn &insn) {
     return word;
 }
 
-void append_bytes(std::string &out, Bytes bytes) {
-    for (size_t i = 0; i < bytes.size(); ++i) append(out, "{}{},", i % 24 ? "" : "\n    ", static_cast<unsigned>(bytes[i]));
-}
-
 std::string quoted_or_null(std::string_view text) { return text.empty() ? std::string("NULL") : quoted(text); }
 
 class Bundles {
@@ -188,12 +179,6 @@ class Bundles {
         for (size_t i : programs_) programs.push_back(unique(taken, identifier(spec_.programs[i].name)));
         enumerate("map", map_words_);
         enumerate("program", programs);
-    }
-
-    static std::string unique(std::set<std::string> &taken, const std::string &wanted) {
-        std::string name = wanted;
-        for (int n = 2; !taken.insert(name).second; ++n) name = format("{}_{}", wanted, n);
-        return name;
     }
 
     void enumerate(std::string_view what, const std::vector<std::string> &words) {

@@ -98,7 +98,7 @@ Result<BundleVariables> bundle_variables(const btf::Btf &types, const MapSpec &m
                             map.data_section, var.name, place.offset);
             std::string name = identifier(var.name);
             if (btf::is_keyword(name)) name += '_'; // of C++: `class`
-            for (int n = 2; !taken.insert(name).second; ++n) name = format("{}_{}", identifier(var.name), n);
+            name = unique(taken, std::move(name));
             fill(place.offset);
             append(out.members, "        {}\n", TRY(declared(types, var.size_or_type, name, place.offset, place.size)));
             end = place.offset + place.size;

@@ -31,6 +31,16 @@ std::string commented(std::string_view text) {
     return out;
 }
 
+std::string unique(std::set<std::string> &taken, std::string wanted) {
+    std::string name = wanted;
+    for (int n = 2; !taken.insert(name).second; ++n) name = format("{}_{}", wanted, n);
+    return name;
+}
+
+void append_bytes(std::string &out, Bytes bytes) {
+    for (size_t i = 0; i < bytes.size(); ++i) append(out, "{}{},", i % 24 ? "" : "\n    ", static_cast<unsigned>(bytes[i]));
+}
+
 std::string quoted(std::string_view text) {
     std::string out = "\"";
     for (char c : text) {

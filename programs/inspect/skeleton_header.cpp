@@ -35,7 +35,7 @@ class Skeletons {
         append(out, "namespace {} {{\n\n", name_);
         out += types_;
         out += "\n// ---- the object\n\nalignas(8) inline constexpr unsigned char kObject[] = {";
-        for (size_t i = 0; i < elf.size(); ++i) append(out, "{}{},", i % 24 ? "" : "\n    ", static_cast<unsigned>(elf[i]));
+        append_bytes(out, elf);
         out += "\n};\n\n";
         out += "class Skeleton : public ::rawbpf::Skeleton {\n  public:\n"
                "    [[nodiscard]] static ::rawbpf::Result<Skeleton> open() {\n"
@@ -49,11 +49,7 @@ class Skeletons {
     }
 
   private:
-    std::string unique(std::string wanted) {
-        std::string name = wanted;
-        for (int n = 2; !used_.insert(name).second; ++n) name = format("{}_{}", wanted, n);
-        return name;
-    }
+    std::string unique(std::string wanted) { return inspect::unique(used_, std::move(wanted)); }
 
     Result<void> collect() {
         for (std::string_view taken : {"Skeleton", "kObject", "open", "load", "attach", "detach", "links", "notes", "spec",
@@ -130,9 +126,7 @@ class Skeletons {
                 if (var.kind != Kind::var) continue;
                 if (place.offset >= (1u << 28))
                     return fail(Errc::bad_input, "{}: {}: a variable at {}", spec_.name, section.name, place.offset);
-                std::string name = identifier(var.name);
-                for (int n = 2; !taken.insert(name).second; ++n) name = format("{}_{}", identifier(var.name), n);
-                names.push_back(std::move(name));
+                names.push_back(inspect::unique(taken, identifier(var.name)));
                 fields.push_back({names.back(), TRY(plain(base, added, var.size_or_type)), place.offset * 8});
             }
             std::string type = section_word(section.name);

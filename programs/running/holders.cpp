@@ -2,7 +2,7 @@
 //
 //      /proc/PID/fd/7       -> anon_inode:bpf-map          (bpf-prog, bpf_link, btf, [perf_event])
 //      /proc/PID/fdinfo/7   map_type: 1 ... map_id: 12     the id
-//      /sys/fs/bpf/x        BPF_OBJ_GET opens it, and our own fdinfo says what it is
+//      /sys/fs/bpf/x        BPF_OBJ_GET opens it; /proc/self/fd/N says what it is
 //
 // A perf event that runs a program by ioctl has no id of the program in its fdinfo; BPF_TASK_FD_QUERY (4.18) says it. Objects
 // also hold each other: a link its program, a program its maps; that stands in their own information.

@@ -291,22 +291,21 @@ static int says_where(const struct rawbpf_bundle_program *program) {
 }
 
 int rawbpf_bundle_attach(const struct rawbpf_bundle *bundle, struct rawbpf_error *error) {
-    enum { MOST_PROGRAMS = 256 }; /* `rawbpf bundle` makes no more */
-    unsigned char here[MOST_PROGRAMS / 8];
+    struct rawbpf_part_set here;
     int *const links = rawbpf_part_link_fds(bundle);
     int count = 0, result;
     uint32_t i, j;
-    memset(here, 0, sizeof here);
-    for (i = 0; i < bundle->program_count && i < MOST_PROGRAMS; i++) {
+    memset(&here, 0, sizeof here);
+    for (i = 0; i < bundle->program_count && i < RAWBPF_BUNDLE_MOST; i++) {
         if (!says_where(&bundle->programs[i]) || rawbpf_bundle_program_fd(bundle, i) < 0 || links[i] >= 0) continue;
         result = rawbpf_bundle_attach_program(bundle, i, NULL, error);
         if (result >= 0) {
-            here[i / 8] |= (unsigned char)(1u << i % 8);
+            rawbpf_part_put(&here, i);
             count++;
             continue;
         }
         for (j = 0; j < i; j++) {
-            if (!(here[j / 8] >> j % 8 & 1)) continue;
+            if (!rawbpf_part_has(&here, j)) continue;
             close(links[j]);
             links[j] = -1;
         }

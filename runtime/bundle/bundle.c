@@ -79,10 +79,9 @@ static int this_kernel(const struct rawbpf_bundle *bundle, const struct rawbpf_b
     if (bundle->kernel_count == 0) return RAWBPF_OK;
     if (hash_types(&hash, &size) != 0) {
         const int os = errno;
-        rawbpf_part_fail(
+        return rawbpf_part_fail(
             error, os == ENOENT ? RAWBPF_UNSUPPORTED : RAWBPF_PERMISSION, os, "bundle ", bundle->name,
             "this kernel doesn't show its types in /sys/kernel/btf/vmlinux, so the bundle can't tell which kernel it is");
-        return os == ENOENT ? RAWBPF_UNSUPPORTED : RAWBPF_PERMISSION;
     }
     for (i = 0; i < bundle->kernel_count; i++) {
         if (bundle->kernels[i].size != size || bundle->kernels[i].hash != hash) continue;
@@ -216,7 +215,7 @@ static int make_map(const struct rawbpf_bundle_map *map, int types_fd, int *made
     if (inner >= 0) close(inner);
     if (fd < 0) return rawbpf_part_refused(error, os, "making map ", map->name);
     *made = 1;
-    if (map->contents != NULL && rawbpf_part_update(fd, &zero, map->contents, 0) != 0) {
+    if (map->contents != NULL && rawbpf_part_element(BPF_MAP_UPDATE_ELEM, fd, &zero, map->contents, 0) != 0) {
         os = rawbpf_part_refused(error, errno, "filling map ", map->name);
         close(fd);
         return os;
@@ -235,19 +234,19 @@ static int make_map(const struct rawbpf_bundle_map *map, int types_fd, int *made
 }
 
 /* Pins come last, so that nothing is left of a load that fails. */
-static int pin_maps(const struct rawbpf_bundle *bundle, const unsigned char *made, struct rawbpf_error *error) {
+static int pin_maps(const struct rawbpf_bundle *bundle, const struct rawbpf_part_set *made, struct rawbpf_error *error) {
     union bpf_attr attr;
     uint32_t i, j;
     int result;
     for (i = 0; i < bundle->map_count; i++) {
-        if (bundle->maps[i].pin == NULL || !(made[i / 8] >> i % 8 & 1)) continue;
+        if (bundle->maps[i].pin == NULL || !rawbpf_part_has(made, i)) continue;
         memset(&attr, 0, sizeof attr);
         attr.pathname = rawbpf_part_address(bundle->maps[i].pin);
         attr.bpf_fd = (uint32_t)bundle->fds[i];
         if (rawbpf_part_bpf(BPF_OBJ_PIN, &attr) == 0) continue;
         result = rawbpf_part_refused(error, errno, "pinning map ", bundle->maps[i].name);
         for (j = 0; j < i; j++)
-            if (bundle->maps[j].pin != NULL && (made[j / 8] >> j % 8 & 1)) unlink(bundle->maps[j].pin);
+            if (bundle->maps[j].pin != NULL && rawbpf_part_has(made, j)) unlink(bundle->maps[j].pin);
         return result;
     }
     return RAWBPF_OK;
@@ -363,20 +362,19 @@ static int fill_slots(const struct rawbpf_bundle *bundle, int programs, struct r
         const struct rawbpf_bundle_slot *slot = &bundle->slots[i];
         const int fd = slot->is_program ? rawbpf_part_program_fds(bundle)[slot->which] : bundle->fds[slot->which];
         if (slot->is_program != programs || fd < 0) continue;
-        if (rawbpf_part_update(bundle->fds[slot->map], &slot->key, &fd, 0) != 0)
+        if (rawbpf_part_element(BPF_MAP_UPDATE_ELEM, bundle->fds[slot->map], &slot->key, &fd, 0) != 0)
             return rawbpf_part_refused(error, errno, "filling a slot of map ", bundle->maps[slot->map].name);
     }
     return RAWBPF_OK;
 }
 
 int rawbpf_bundle_load(const struct rawbpf_bundle *bundle, struct rawbpf_error *error) {
-    enum { MOST_MAPS = 256 }; /* `rawbpf bundle` makes no more */
-    unsigned char made[MOST_MAPS / 8];
+    struct rawbpf_part_set made;
     const struct rawbpf_bundle_kernel *kernel;
     int result, types_fd, new_one;
     uint32_t i;
-    memset(made, 0, sizeof made);
-    if (rawbpf_bundle_is_loaded(bundle) || bundle->map_count > MOST_MAPS)
+    memset(&made, 0, sizeof made);
+    if (rawbpf_bundle_is_loaded(bundle) || bundle->map_count > RAWBPF_BUNDLE_MOST)
         return rawbpf_part_fail(error, RAWBPF_INVALID_ARGUMENT, 0, "bundle ", bundle->name,
                                 rawbpf_bundle_is_loaded(bundle) ? "it is loaded already" : "it has too many maps");
     if ((result = this_kernel(bundle, &kernel, error)) != RAWBPF_OK) return result;
@@ -385,7 +383,7 @@ int rawbpf_bundle_load(const struct rawbpf_bundle *bundle, struct rawbpf_error *
         result = make_map(&bundle->maps[i], types_fd, &new_one, error);
         if (result < 0) goto failed;
         bundle->fds[i] = result;
-        if (new_one) made[i / 8] |= (unsigned char)(1u << i % 8);
+        if (new_one) rawbpf_part_put(&made, i);
     }
     if ((result = fill_slots(bundle, 0, error)) != RAWBPF_OK) goto failed;
     patch(bundle, kernel);
@@ -395,7 +393,7 @@ int rawbpf_bundle_load(const struct rawbpf_bundle *bundle, struct rawbpf_error *
         rawbpf_part_program_fds(bundle)[i] = result;
     }
     if ((result = fill_slots(bundle, 1, error)) != RAWBPF_OK) goto failed;
-    if ((result = pin_maps(bundle, made, error)) != RAWBPF_OK) goto failed;
+    if ((result = pin_maps(bundle, &made, error)) != RAWBPF_OK) goto failed;
     if (types_fd >= 0) close(types_fd);
     return RAWBPF_OK;
 failed:

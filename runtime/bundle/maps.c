@@ -2,7 +2,6 @@
 #include "parts.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* A failure of a map's operation. */
 static int missed(const struct rawbpf_bundle *bundle, uint32_t map, struct rawbpf_error *error, const char *what) {
@@ -19,37 +18,27 @@ static int missed(const struct rawbpf_bundle *bundle, uint32_t map, struct rawbp
     return rawbpf_part_refused(error, os, what, name);
 }
 
+static int element(const struct rawbpf_bundle *bundle, uint32_t map, int command, const void *key, const void *value,
+                   uint64_t flags, struct rawbpf_error *error, const char *what) {
+    if (rawbpf_part_element(command, rawbpf_bundle_map_fd(bundle, map), key, value, flags) == 0) return RAWBPF_OK;
+    return missed(bundle, map, error, what);
+}
+
 int rawbpf_bundle_lookup(const struct rawbpf_bundle *bundle, uint32_t map, const void *key, void *value,
                          struct rawbpf_error *error) {
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)rawbpf_bundle_map_fd(bundle, map);
-    attr.key = rawbpf_part_address(key);
-    attr.value = rawbpf_part_address(value);
-    return rawbpf_part_bpf(BPF_MAP_LOOKUP_ELEM, &attr) == 0 ? RAWBPF_OK : missed(bundle, map, error, "reading map ");
+    return element(bundle, map, BPF_MAP_LOOKUP_ELEM, key, value, 0, error, "reading map ");
 }
 
 int rawbpf_bundle_update(const struct rawbpf_bundle *bundle, uint32_t map, const void *key, const void *value, uint64_t flags,
                          struct rawbpf_error *error) {
-    return rawbpf_part_update(rawbpf_bundle_map_fd(bundle, map), key, value, flags) == 0
-               ? RAWBPF_OK
-               : missed(bundle, map, error, "writing map ");
+    return element(bundle, map, BPF_MAP_UPDATE_ELEM, key, value, flags, error, "writing map ");
 }
 
 int rawbpf_bundle_delete(const struct rawbpf_bundle *bundle, uint32_t map, const void *key, struct rawbpf_error *error) {
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)rawbpf_bundle_map_fd(bundle, map);
-    attr.key = rawbpf_part_address(key);
-    return rawbpf_part_bpf(BPF_MAP_DELETE_ELEM, &attr) == 0 ? RAWBPF_OK : missed(bundle, map, error, "deleting from map ");
+    return element(bundle, map, BPF_MAP_DELETE_ELEM, key, NULL, 0, error, "deleting from map ");
 }
 
 int rawbpf_bundle_next_key(const struct rawbpf_bundle *bundle, uint32_t map, const void *key, void *next,
                            struct rawbpf_error *error) {
-    union bpf_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)rawbpf_bundle_map_fd(bundle, map);
-    attr.key = rawbpf_part_address(key);
-    attr.next_key = rawbpf_part_address(next);
-    return rawbpf_part_bpf(BPF_MAP_GET_NEXT_KEY, &attr) == 0 ? RAWBPF_OK : missed(bundle, map, error, "reading the keys of map ");
+    return element(bundle, map, BPF_MAP_GET_NEXT_KEY, key, next, 0, error, "reading the keys of map ");
 }

@@ -1,4 +1,4 @@
-/* What the files of this folder share: failures as sentences, without stdio, and one update of a map. */
+/* What the files of this folder share: failures as sentences, without stdio, and the commands on entries of maps. */
 #include "parts.h"
 
 #include <errno.h>
@@ -59,12 +59,12 @@ int rawbpf_part_refused(struct rawbpf_error *error, int os, const char *what, co
 
 int rawbpf_part_bpf(int command, union bpf_attr *attr) { return (int)syscall(SYS_bpf, command, attr, sizeof *attr); }
 
-int rawbpf_part_update(int fd, const void *key, const void *value, uint64_t flags) {
+int rawbpf_part_element(int command, int fd, const void *key, const void *value, uint64_t flags) {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.map_fd = (uint32_t)fd;
     attr.key = rawbpf_part_address(key);
-    attr.value = rawbpf_part_address(value);
+    attr.value = rawbpf_part_address(value); /* or next_key: one place */
     attr.flags = flags;
-    return rawbpf_part_bpf(BPF_MAP_UPDATE_ELEM, &attr);
+    return rawbpf_part_bpf(command, &attr);
 }

@@ -104,83 +104,63 @@ void combine_bits(Op op, Bounds &a, const Bounds &b) {
     signed_from(a.s32, a.u32);
 }
 
-void shift_left(Bounds &a, const Bounds &b, bool half) {
+// Shifts, by a constant that is less than the width: of others nothing is known (follows()).
+void shift_left(Bounds &a, unsigned by, bool half) {
     const Range<int32_t> before = a.s32;
-    // The lower half. Shifts by an amount that isn't known keep no more than: the lowest bits are 0.
-    const uint32_t most32 = b.u32.most;
-    const Tnum half_bits = low_half(a.bits);
-    if (most32 > 31 || a.u32.most > uint32_t(UINT32_MAX) >> most32)
+    if (by > 31 || a.u32.most > uint32_t(UINT32_MAX) >> by)
         a.u32 = {0, UINT32_MAX};
     else
-        a.u32 = {a.u32.least << b.u32.least, a.u32.most << most32};
+        a.u32 = {a.u32.least << by, a.u32.most << by};
     a.s32 = {INT32_MIN, INT32_MAX};
-    const unsigned by32 = b.u32.least & 31;
-    const Tnum shifted32 = low_half(shift_left(half_bits, by32));
     if (half) {
-        a.bits = shifted32;
-        if (!b.half_is_known()) a.bits = low_half(shift_left(Tnum{0, UINT32_MAX}, by32));
+        a.bits = low_half(shift_left(low_half(a.bits), by));
         return;
     }
-    const uint64_t most = b.u64.most;
     // A shift to the left by 32 and back is how compilers extend a sign: it keeps the signed range of the lower half.
-    if (b.u64.is_known() && most == 32)
+    if (by == 32)
         a.s64 = {int64_t(before.least) * (int64_t(1) << 32), int64_t(before.most) * (int64_t(1) << 32)};
     else
         forget(a.s64);
-    if (most > 63 || a.u64.most > UINT64_MAX >> most)
+    if (a.u64.most > UINT64_MAX >> by)
         a.u64 = {0, UINT64_MAX};
     else
-        a.u64 = {a.u64.least << b.u64.least, a.u64.most << most};
-    const auto by = static_cast<unsigned>(b.u64.least & 63);
-    a.bits = b.is_known() ? shift_left(a.bits, by) : shift_left(Tnum{}, by);
+        a.u64 = {a.u64.least << by, a.u64.most << by};
+    a.bits = shift_left(a.bits, by);
 }
 
-void shift_right(Bounds &a, const Bounds &b, bool half) {
+void shift_right(Bounds &a, unsigned by, bool half) {
     if (half) {
-        const auto by = static_cast<unsigned>(b.u32.least & 31);
-        a.bits = b.half_is_known() ? shift_right(low_half(a.bits), by) : tnum_range(0, uint32_t(UINT32_MAX) >> by);
+        a.bits = shift_right(low_half(a.bits), by);
         a.s32 = {INT32_MIN, INT32_MAX};
-        a.u32 = {a.u32.least >> (b.u32.most & 31), a.u32.most >> by};
+        a.u32 = {a.u32.least >> by, a.u32.most >> by};
         return;
     }
-    const auto by = static_cast<unsigned>(b.u64.least & 63);
-    a.bits = b.is_known() ? shift_right(a.bits, by) : tnum_range(0, UINT64_MAX >> by);
+    a.bits = shift_right(a.bits, by);
     forget(a.s64);
-    a.u64 = {a.u64.least >> (b.u64.most & 63), a.u64.most >> by};
+    a.u64 = {a.u64.least >> by, a.u64.most >> by};
     a.forget32();
 }
 
-// By a known amount only (the caller checks).
-void shift_right_signed(Bounds &a, const Bounds &b, bool half) {
+void shift_right_signed(Bounds &a, unsigned by, bool half) {
     if (half) {
-        const auto by = static_cast<unsigned>(b.u32.least & 31);
         a.s32 = {a.s32.least >> by, a.s32.most >> by};
         a.bits = shift_right_signed(low_half(a.bits), by, 32);
         a.u32 = {0, UINT32_MAX};
         return;
     }
-    const auto by = static_cast<unsigned>(b.u64.least & 63);
     a.s64 = {a.s64.least >> by, a.s64.most >> by};
     a.bits = shift_right_signed(a.bits, by, 64);
     a.u64 = {0, UINT64_MAX};
     a.forget32();
 }
 
-// A constant, in bits and ranges alike: these may disagree on a path that no run takes.
-bool is_constant(const Bounds &b, bool half) {
-    return half ? b.half_is_known() && b.u32.is_known() && b.s32.is_known()
-                : b.is_known() && b.u64.is_known() && b.s64.is_known();
-}
+// A constant, in bits and ranges alike.
+bool is_constant(const Bounds &b, bool half) { return (half ? b.half_is_known() : b.is_known()) && !b.contradicts(half); }
 
 // Whether anything can be said of the result. The amount of a 32-bit shift is looked at with all its 64 bits, as the kernel does.
 bool follows(Op op, bool half, const Bounds &b, const Deductions &rules) {
     // Before 6.10 nothing is said of what is computed with a number whose ranges contradict each other.
-    if (!rules.any_operand) {
-        const bool constant = half ? b.half_is_known() : b.is_known();
-        const bool empty =
-            half ? b.s32.least > b.s32.most || b.u32.least > b.u32.most : b.s64.least > b.s64.most || b.u64.least > b.u64.most;
-        if (empty || (constant && !is_constant(b, half))) return false;
-    }
+    if (!rules.any_operand && b.contradicts(half)) return false;
     switch (op) {
     case Op::add:
     case Op::sub:
@@ -232,9 +212,9 @@ Bounds compute(Op op, bool half, Bounds a, Bounds b, const Deductions &rules) {
     case Op::and_:
     case Op::or_:
     case Op::xor_: combine_bits(op, a, b); break;
-    case Op::lsh: shift_left(a, b, half); break;
-    case Op::rsh: shift_right(a, b, half); break;
-    case Op::arsh: shift_right_signed(a, b, half); break;
+    case Op::lsh: shift_left(a, static_cast<unsigned>(b.u64.least), half); break;
+    case Op::rsh: shift_right(a, static_cast<unsigned>(b.u64.least), half); break;
+    case Op::arsh: shift_right_signed(a, static_cast<unsigned>(b.u64.least), half); break;
     default: break;
     }
     if (half)

@@ -103,14 +103,16 @@ bool Bounds::is_empty() const {
     return u64.least > u64.most || s64.least > s64.most || u32.least > u32.most || s32.least > s32.most;
 }
 
+bool Bounds::contradicts(bool half) const {
+    if (half) return s32.least > s32.most || u32.least > u32.most || (half_is_known() && !(u32.is_known() && s32.is_known()));
+    return s64.least > s64.most || u64.least > u64.most || (is_known() && !(u64.is_known() && s64.is_known()));
+}
+
 void Bounds::keep_sane() {
-    const bool whole =
-        bits.is_known() && !(u64 == Range<uint64_t>{bits.value, bits.value} &&
-                             s64 == Range<int64_t>{static_cast<int64_t>(bits.value), static_cast<int64_t>(bits.value)});
-    const Tnum lower = low_half(bits);
-    const bool part = lower.is_known() && !(u32 == Range<uint32_t>{low(lower.value), low(lower.value)} &&
-                                            s32 == Range<int32_t>{signed_low(lower.value), signed_low(lower.value)});
-    if (!whole && !part && !is_empty()) return;
+    const Bounds whole = of(bits.value), part = of(low_half(bits).value);
+    const bool whole_differs = is_known() && (u64 != whole.u64 || s64 != whole.s64);
+    const bool part_differs = half_is_known() && (u32 != part.u32 || s32 != part.s32);
+    if (!whole_differs && !part_differs && !is_empty()) return;
     forget64();
     forget32();
 }

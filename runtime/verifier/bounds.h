@@ -28,7 +28,7 @@ template <class T> struct Range {
     [[nodiscard]] constexpr bool contains(const Range &inner) const { return least <= inner.least && inner.most <= most; }
 };
 
-/// How much a kernel deduces of one view from another; newer ones deduce more (kernel_rules.h).
+/// How much a kernel deduces of one view from another; newer ones deduce more (rules.h).
 struct Deductions {
     bool halves = true;           ///< 64-bit ranges learn of 32-bit ones and of both signs, three times over (6.8)
     bool across_sign = true;      ///< a signed range on both sides of zero learns of the unsigned one (6.17)
@@ -79,6 +79,8 @@ struct Bounds {
     ///@}
     /// Whether every number of `inner` is one of these, in every view.
     [[nodiscard]] bool contains(const Bounds &inner) const;
+    /// Whether, on a path that no run takes, a range has no number or several where the bits say one; `half`: of the lower half.
+    [[nodiscard]] bool contradicts(bool half) const;
     /// Forgets the ranges if they contradict each other or the bits, as they do where no run comes
     /// (reg_bounds_sanity_check(), 6.8).
     void keep_sane();

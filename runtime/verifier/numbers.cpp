@@ -183,9 +183,7 @@ bool Engine::sane_offset(const Value &value, Sort sort, bool result) {
 bool Engine::pointer_arithmetic(Op op, const Value &pointer, const Value &offset, unsigned dst) {
     // A number whose ranges contradict each other stands on a path that no run takes; what is computed with it is no pointer any
     // more.
-    const Bounds &number_of = offset.bounds;
-    if ((number_of.is_known() && !(number_of.u64.is_known() && number_of.s64.is_known())) ||
-        number_of.u64.least > number_of.u64.most || number_of.s64.least > number_of.s64.most) {
+    if (offset.bounds.contradicts(false)) {
         set(dst, any_number(node(offset.node)));
         return true;
     }

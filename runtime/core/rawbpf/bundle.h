@@ -26,6 +26,9 @@ extern "C" {
 
 /* ---- tables that `rawbpf bundle` writes ---- */
 
+/** So many maps, and so many programs, a bundle has at most. */
+enum { RAWBPF_BUNDLE_MOST = 256 };
+
 /** A map to make. */
 struct rawbpf_bundle_map {
     const char *name;                      /**< "events", "x.rodata" */
