@@ -104,7 +104,8 @@ class TextSteps {
         std::string out;
         const emulator::Machine &machine = stepper_.machine();
         if (known_ && stepper_.knowledge()) append(out, "verifier: {}\n", stepper_.knowledge()->verdict());
-        if (machine.ended()) append(out, "r0 = {:x} after {} steps\n", machine.cpu().r[0], machine.executed());
+        if (machine.ended())
+            append(out, "r0 = {} after {} steps\n", exec::value_text(machine, machine.cpu().r[0]), machine.executed());
         return out;
     }
 
