@@ -183,6 +183,22 @@ def add_kernel(to, image):
             f.write(data)
 
 
+def add_headers(to, own_folder):
+    """What programs in C include, as it is installed: include/rawbpf, and a rawbpf.pc that finds it wherever the folder lies."""
+    headers = os.path.join(to, "include/rawbpf")
+    installed = os.path.join(own_folder, "../include/rawbpf")
+    if os.path.exists(os.path.join(installed, "bpf.h")):
+        shutil.copytree(installed, headers)
+    else:
+        tree = os.path.dirname(os.path.dirname(HERE))
+        shutil.copytree(os.path.join(tree, "programs/include/rawbpf"), headers)
+        for folder in ("asm", "sys"):
+            shutil.copytree(os.path.join(tree, "programs/include", folder), os.path.join(headers, folder))
+        copy(os.path.join(tree, "asm/helpers.def"), os.path.join(headers, "asm/helpers.def"))
+    with open(os.path.join(to, "include/rawbpf.pc"), "w", encoding="utf-8") as file:
+        file.write("includedir=${pcfiledir}\nName: rawbpf\nDescription: headers for BPF programs in C\nVersion: 0\nCflags: -I${includedir} -I${includedir}/rawbpf\n")
+
+
 def folder_bytes(folder):
     return sum(os.lstat(os.path.join(at, name)).st_size for at, _, names in os.walk(folder) for name in names)
 
@@ -232,10 +248,7 @@ def make(to, own, arch, images, init_for, busybox_for, log):
             folder = os.environ.get(f"RAWBPF_{optional.upper()}") or share_folder(own, optional, f"build/{optional}")
             if folder and os.path.isdir(folder):
                 shutil.copytree(folder, os.path.join(part, optional))
-        headers = next((f for f in (os.path.join(os.path.dirname(own), "../include/rawbpf"), os.path.join(os.path.dirname(os.path.dirname(HERE)), "programs/include"))
-                        if os.path.isdir(f)), None)
-        if headers:
-            shutil.copytree(headers, os.path.join(part, "include"))
+        add_headers(part, os.path.dirname(own))
         vm = os.path.join(part, "share/rawbpf/vm")
         for name in ("run", "guest.py", "kernels.py", "kernels.lock", "init.c"):
             copy(os.path.join(HERE, name), os.path.join(vm, name))
