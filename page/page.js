@@ -349,6 +349,7 @@ function open(number, source, given) {
   if (lesson) {
     $("lesson-pane").innerHTML = `<h2>${lesson.number} · </h2>${lesson.html}`; // made by page/lessons.py
     $("lesson-pane").firstChild.append(lesson.title);
+    $("lesson-pane").firstChild.after($("on-this-page").content.cloneNode(true));
     $("lesson-pane").scrollTop = 0;
     $("check").hidden = lesson.check === null;
     $("no-check").hidden = lesson.check !== null;
