@@ -1,6 +1,7 @@
 // What a build may leave out, part by part: Meson's option -Dparts names what stays (meson_options.txt).
 //
 //      meson setup small -Dparts=usdt,exec     these two, and what every build has: profile, report, load, doctor, ...
+//      meson setup board -Dprofile=board       what a board needs: asm, experiments, running, trace; no optional library
 //
 // A part is some commands (command_list.cpp has the table), or what another command does with it: `load FILE.asm`, `-f pprof`.
 // Every build compiles all sources. Nothing refers to the functions of a part that is left out, so the linker drops them. Who
@@ -16,7 +17,21 @@
 namespace rawbpf::inline v0::cli {
 
 /// `core` is in every build.
-enum class Part : uint8_t { core, assembler, custom, emulator, formats, objects, trace, usdt, verifier };
+enum class Part : uint8_t {
+    core,
+    assembler,
+    custom,
+    emulator,
+    experiments,
+    formats,
+    guests,
+    lessons,
+    objects,
+    running,
+    trace,
+    usdt,
+    verifier,
+};
 
 /// A part as -Dparts names it, and what people call it; in the order of Part.
 struct PartRow {
@@ -27,8 +42,12 @@ inline constexpr PartRow kParts[] = {
     {"asm", "the assembler"},
     {"custom", "custom traces"},
     {"exec", "the emulator"},
+    {"experiments", "experiments"},
     {"formats", "the formats of other tools"},
-    {"objects", "what examines, links and describes objects"},
+    {"guests", "guests with other kernels"},
+    {"lessons", "the course"},
+    {"objects", "what examines, links and describes object files"},
+    {"running", "what shows and changes the kernel's programs, maps and links"},
     {"trace", "the tracer"},
     {"usdt", "USDT probes"},
     {"verifier", "the verifier of our own"},

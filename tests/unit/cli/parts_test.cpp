@@ -22,7 +22,7 @@ TEST_CASE("parts: what was left out is named, and the option that brings it") {
     const Error error = left_out(Part::emulator, "exec");
     CHECK(error.kind == Errc::unsupported);
     CHECK(error.message() == "exec: this build leaves out the emulator");
-    CHECK(error.hint == "build rawbpf with -Dparts=...,exec, or without -Dparts: then it has all parts");
+    CHECK(error.hint == "build rawbpf with -Dparts=...,exec, or without -Dparts and -Dprofile: then it has all parts");
 }
 
 TEST_CASE("parts: a command is there or was left out, never neither") {
