@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Text into a Unit: the assembler.
 //
 //      .map counts hash key u32 value u64 entries 1024

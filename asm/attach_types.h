@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's attach types, a row each: what programs of which type they are for, which link comes of them, and how a kernel is
 // asked whether it has them. A new type is a new last row.
 //

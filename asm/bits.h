@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An instruction taken apart, bit by bit: what `rawbpf encode` and `rawbpf decode` show.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // BPF programs written in C++.
 //
 //     using namespace rawbpf;

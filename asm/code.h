@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One function of a BPF program, under construction: the instructions that refer to something (labels, maps, functions, fields),
 // blocks, calls, and the patterns that programs are made of. builder.h shows a whole program.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Programs that the C++ compiler finishes: arrays of instructions in .rodata, whose mistakes don't compile.
 //
 //      constexpr auto kProgram = constant_program([](ConstantCode &f) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes an instruction of operands. It never truncates silently.
 //
 // The ranges are those of the fields: a register 0..10, an offset 16 bits, an immediate 32 bits. The machine sign-extends an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the builder returns: maps, variables, labels, stack slots, and the arguments that calls take. All are small values that
 // belong to the Builder or the Code that made them; don't use them with another.
 #pragma once

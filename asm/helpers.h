@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's helpers, from the one table in helpers.def.
 //
 //      helper::get_stack           a value that the builder calls: its type knows how many arguments there are

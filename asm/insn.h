@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // One BPF instruction, as RFC 9669 lays it out:
 //
 //      byte  0        1          2..3     4..7

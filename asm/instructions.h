@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The methods for single instructions, shared by two classes: Code, which builds a unit at run time, and ConstantCode, whose
 // programs the C++ compiler finishes.
 //

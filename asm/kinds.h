@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's lists of types, all four, and names by number. Each list is in one place, a row a type: map_types.h,
 // program_types.h, attach_types.h and link_types.h. The enum, the name, the version and everything else that is known of a type
 // come from its row.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's link types, a row each. A new type is a new last row, and every switch over LinkType is told by the compiler.
 //
 //      X(name, since, refusal)

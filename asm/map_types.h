@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's map types, a row each: everything that rawbpf knows of a type, for the assembler, the loader, `load` and its
 // messages, `doctor`, the emulator and all listings. A new type is a new last row.
 //

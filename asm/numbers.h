@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Numbers as operands. A constant is checked by the compiler, against what the instruction can hold:
 //
 //      f.mov(r1, 0x1ffffffff)        doesn't compile: ... misuse::number_out_of_range("a 64-bit operation takes ...")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The instruction set, as one table.
 //
 // All code that deals with opcodes uses this table: the builder's encoder, the printer, the assembler, the disassembler, the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Operands beside registers and numbers: places in memory, and conditions.
 //
 //      r6 + 8        a place in memory                    f.load<uint32_t>(r1, r6 + 8)

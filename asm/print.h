@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Instructions as text, in three dialects:
 //
 //      llvm           r1 += 5       if r0 == 0 goto +3       *(u32 *)(r10 - 4) = r6         assembles back to the same bytes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's program types, a row each: everything that rawbpf knows of a type, for the loader and its messages, the probes,
 // `exec`, `doctor` and all listings. A new type is a new last row. How its programs are attached is a row of attach_types.h; what
 // the sections of its programs are called is one of section_names.cpp.

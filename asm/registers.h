@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The registers as C++ values.
 //
 //      r0 .. r9      64 bits; may be read and written

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What an ELF section's name says about the program in it: SEC("kprobe/vfs_read") is a KPROBE program for vfs_read.
 //
 //      "?"  kprobe.multi  /  vfs_*        "?": not loaded unless asked for by name

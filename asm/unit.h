@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the builder and the assembler produce: instructions with symbolic references.
 //
 // A Unit contains no fds and no BTF ids, and depends on no kernel. It says "this ld_imm64 means map `events`", "this call

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The place in the C++ source that an instruction comes from, as std::source_location has it.
 //
 // It is two words, passed by value. A std::source_location is a pointer to 24 bytes of data that the compiler makes for each

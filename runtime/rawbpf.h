@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Everything that a program which embeds rawbpf needs: build (or read) BPF programs, load them, attach them, read what they say.
 //
 //      asm/builder.h                programs in C++                  -> Unit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What every record with stacks begins with. Compiled by both: C with clang -target bpf, and C++.
 //
 //      +----------+------+------+-----+--------------+------------+--------+------+----------+------------------+----------------+

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Custom traces for programs that embed rawbpf: a BPF program of theirs stores a number and jumps, the stack comes out with it.
 //
 //      auto tracer = RAWBPF_TRY(custom::CustomTracer::open({}));

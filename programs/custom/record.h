@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the BPF side and the C++ side of custom traces agree on.
 //
 //      a record in the ring (programs/capture/record_head.h):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Custom traces, as the command line (or any other program) uses them: other people's BPF programs jump to a generic one, which
 // captures the stack and sends it with the context that they stored.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // How a tool's user stacks are walked, as it is asked for.
 #pragma once
 

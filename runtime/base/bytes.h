@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads bytes that another program wrote.
 //
 // Object files, BTF, notes and captures are hostile until proven otherwise. A ByteReader never reads outside its span and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Errors.
 //
 // A caller branches on `kind`; a person reads `message()`. Each layer that passes an error on adds one phrase in front

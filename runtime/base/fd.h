@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A file descriptor with one owner. Almost every kernel object of BPF (map, program, link, BTF, event) lives as long as
 // somebody holds its descriptor, so who owns the fd owns the object: drop the fd and the kernel frees the object.
 #pragma once

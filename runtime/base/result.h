@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Result<T>: a value or an Error, and RAWBPF_TRY, which passes the error on.
 //
 // The interface is that of std::expected, but the Error is allocated on the heap. An Error is three strings, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // BTF, read where it lies.
 //
 //      +--------+-------------------------------+-----------------------+

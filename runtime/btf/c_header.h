@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A header of C from BTF: vmlinux.h, or only what a few types need.
 #pragma once
 

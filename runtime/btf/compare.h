@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whether two types, each in its own BTF, agree: what CO-RE asks before it moves an access from the types that a program was
 // compiled with to those of the running kernel. Three questions, three strictnesses, and a fourth that a linker asks:
 //

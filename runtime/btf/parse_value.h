@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Text into bytes by their type: what a person writes for a global variable, a key or a value.
 #pragma once
 

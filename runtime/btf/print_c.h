@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Types as C, for messages ("struct mm_struct *mm") and for people who want to see a definition.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Types as they are numbered, one a paragraph, in the form that bpftool made usual:
 //
 //      [57] STRUCT 'list_head' size=16 vlen=2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Bytes with their type, as C or as JSON: what a map holds, for people and for scripts.
 #pragma once
 

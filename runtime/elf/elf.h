@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A bounds-checked reader of ELF files: 64- and 32-bit, both byte orders, any machine.
 //
 //      +--------+----------------+------------------+-----------------+

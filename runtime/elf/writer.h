@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A small writer of ELF files: sections, symbols, relocations, segments. The assembler makes its .o files with it, the tests
 // their synthetic files, in both classes and byte orders.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Instructions as the emulator runs them: checked once, with everything looked up beforehand.
 #pragma once
 

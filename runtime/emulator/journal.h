@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Old values of what is overwritten, so that a step can be undone.
 #pragma once
 

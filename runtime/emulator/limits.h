@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Limits of what an emulated program may use of the machine, beside the limit of instructions in MachineOptions::limit.
 #pragma once
 

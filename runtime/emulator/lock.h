@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds the bpf_spin_lock in a map's values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program and its maps in user space: loaded from an ObjectSpec without a kernel, run without privileges.
 //
 //      Machine machine = RAWBPF_TRY(Machine::create(spec));

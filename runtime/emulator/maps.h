@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Maps of the emulator: bytes at virtual addresses, with the kernel's semantics.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What an emulated program can address: a few objects, each with exact bounds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Finds the line of source that an instruction comes from.
 #pragma once
 

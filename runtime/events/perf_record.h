@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's records about processes that start, change and end. A profiler needs these records of a perf event's ring to
 // know which code was at which address at which time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A perf event that counts nothing and tells everything: the "sideband", which reports each mapping of code, exec, name, fork
 // and exit of the processes it watches, in a ring of its own (see perf_record.h for what comes out).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The BPF ring buffer (5.8): many CPUs write, one reader reads.
 //
 //      page 0           page 1            pages 2..n         the same pages again

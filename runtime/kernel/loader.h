@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ObjectSpec -> LoadedObject: maps created and filled, BTF loaded, programs verified.
 //
 // Everything made here is owned by the LoadedObject; dropping it closes every descriptor and the kernel frees the rest.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A BPF map: its descriptor and the properties that are needed to read and write it.
 #pragma once
 

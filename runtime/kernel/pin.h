@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pins: names in a bpf file system that keep programs and maps alive.
 #pragma once
 

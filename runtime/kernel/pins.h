@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The pins made so far for an operation that may still fail: removed together, unless they are kept.
 #pragma once
 

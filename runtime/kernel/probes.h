@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the running kernel can do, found out by trying.
 //
 // Version numbers lie (distributions backport, vendors cut out), so each probe makes the smallest system call that needs the

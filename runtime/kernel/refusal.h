@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A refused program as a value: what, where, why, and what helps. The loader fills it, people and scripts read it.
 #pragma once
 

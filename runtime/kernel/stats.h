@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What BPF programs cost: how often they ran and for how long.
 #pragma once
 

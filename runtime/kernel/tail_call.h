@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Puts programs into prog arrays, the targets of bpf_tail_call.
 #pragma once
 

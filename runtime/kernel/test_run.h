@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Runs a program of a spec once, in the kernel, without attaching it to anything.
 #pragma once
 

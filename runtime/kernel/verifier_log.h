@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads what the verifier says when it refuses a program.
 //
 //      ; return p->pid; @ hello.bpf.c:12                   source line of the next instruction

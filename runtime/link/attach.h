@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A loaded program -> a Link: where its section's name says, or where the caller says.
 #pragma once
 

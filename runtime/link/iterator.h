@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Reads what an iterator program prints.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A Link keeps a program attached.
 #pragma once
 

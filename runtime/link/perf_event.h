@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // perf events that run a BPF program, at a clock's ticks or at each N-th of something: perf_event_open(2),
 // PERF_EVENT_IOC_SET_BPF, ENABLE.
 #pragma once

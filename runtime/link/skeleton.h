@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The base of the headers that `rawbpf gen skeleton` writes: an object that is opened, loaded and attached, with its global
 // variables in this process's memory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CO-RE: compile once, run everywhere.
 //
 //      compiled against                     runs on

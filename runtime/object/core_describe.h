@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A CO-RE relocation in words, without a target.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A BPF ELF object file as an ObjectSpec.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A program made fit for being run once: it gets memory, and leaves all 64 bits of its result behind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Static linking: several BPF objects become one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The part of a kernel's BTF that an object's CO-RE relocations need: a few kilobytes instead of five megabytes, to ship with
 // a program for kernels without BTF of their own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the loader asks of a section's name (asm/section_names.h has the list): its target, what has to be named for its
 // attachment, and, of a name that isn't in the list, what was probably meant.
 #pragma once

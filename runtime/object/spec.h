@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ObjectSpec: everything that the loader will ask the kernel for.
 //
 //      ELF file  --\                       CO-RE against a BTF        fds

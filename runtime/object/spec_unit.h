@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Converts a spec back into a unit, for disassembly.
 #pragma once
 

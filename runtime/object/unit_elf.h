@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A unit of the DSL or the assembler as an object file.
 #pragma once
 

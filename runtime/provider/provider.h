@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // USDT probes that a program makes at run time: their names may come from a script, a plugin, a configuration.
 //
 //     usdt::Provider shop("shop");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // USDT probes that a program makes at run time, for C; C++ has runtime/provider/provider.h.
 //
 //     rawbpf_usdt_provider *shop = rawbpf_usdt_provider_new("shop");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Mangled names to readable ones.
 #pragma once
 

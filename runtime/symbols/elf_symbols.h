@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The functions of one ELF file.
 #pragma once
 

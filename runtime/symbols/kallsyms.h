@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Kernel addresses to names, from /proc/kallsyms.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The file that a process has mapped: the very one, or none.
 #pragma once
 

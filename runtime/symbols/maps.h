@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // /proc/PID/maps: which file, and which part of it, lies at an address of a process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What every kind of symbol table answers with.
 #pragma once
 

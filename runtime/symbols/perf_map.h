@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The symbols of just-in-time compiled code, from the perf-PID.map that its runtime writes.
 #pragma once
 

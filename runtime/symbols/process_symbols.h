@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Addresses of a process that runs, as names: maps, symbol tables, JIT maps, the vdso and the kernel's own symbols behind one
 // question.
 //

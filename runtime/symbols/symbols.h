@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Addresses to names.
 //
 // Three questions, three tables: which module does a user address lie in (/proc/PID/maps as it was), which symbol of that

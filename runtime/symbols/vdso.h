@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The vdso: code that the kernel maps into every process, so that reading the clock needs no system call.
 #pragma once
 

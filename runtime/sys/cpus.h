@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CPUs, as the kernel counts them.
 #pragma once
 

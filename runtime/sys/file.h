@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Files and memory, through invoke().
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Makes system calls: every one of this project goes through invoke().
 //
 //      room  ->  sys::function()  ->  invoke()  ->  Backend (the kernel, or a fake in tests)

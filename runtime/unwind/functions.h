@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a file's functions begin and end, names or none: what was stripped of its symbols still says so, for its exceptions.
 // PURE.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Unwind tables as the kernel half reads them. Compiled by both sides: the generator of the BPF program takes the offsets, user
 // space writes the bytes.
 //

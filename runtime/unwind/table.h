@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A module's unwind table: from the bytes of an ELF file to rows that fit 4 bytes each. PURE.
 //
 //      .eh_frame (.debug_frame, where there is no .eh_frame)      CIE: how all its functions begin

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Where a probe's arguments are, as the compiler wrote it down: the operands of an asm statement. PURE.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A shared object that consists of probes: what <rawbpf/usdt.h> has a compiler make, made without one. PURE.
 #pragma once
 

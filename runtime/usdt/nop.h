@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What stands at a probe's site: one of the instructions that do nothing. PURE.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // USDT probes as a binary describes them: the notes in .note.stapsdt. PURE.
 #pragma once
 

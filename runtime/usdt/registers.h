@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Registers by the names that assemblers know them by, and where struct pt_regs has them. PURE.
 #pragma once
 

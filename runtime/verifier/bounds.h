@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the verifier knows about a number: five descriptions of one value, each of which may tell more than the others. PURE.
 //
 //      bits        a multiple of 8; bit 3 is set        (Tnum)

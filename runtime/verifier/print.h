@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Values and walks as text. PURE.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Tnum, a "tristate number": each bit of a 64-bit value is known to be 0, known to be 1, or unknown. PURE.
 //
 //      r1 = *(u8 *)(r0 + 0)     00...0 ????????     value 0, mask 0xff: the upper 56 bits are known to be 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the verifier knows about the content of a register or a stack slot. PURE.
 //
 //      number       Bounds                                         r1 = 5; what a load or a helper gave

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // rawbpf's own verifier: tells whether a kernel would accept a program, and why not, without asking a kernel. PURE.
 //
 //      instructions, maps, types of the object, a kernel's version  ->  a verdict and the walk that led to it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The walk: every instruction that the verifier looked at, in order, with what it changed. PURE.
 //
 //      step 7: instruction 4, after step 6          r0 = map_value_or_null

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // For BPF programs where <asm/byteorder.h> lies in a folder of one architecture (Debian), which clang doesn't search for the BPF
 // target. Whatever the search path has comes first. See types.h.
 #if __has_include_next(<asm/byteorder.h>)

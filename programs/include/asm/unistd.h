@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // For BPF programs: this one differs between architectures, so it is the host's, which programs with struct pt_regs mean.
 #if __has_include_next(<asm/unistd.h>)
 #include_next <asm/unistd.h>

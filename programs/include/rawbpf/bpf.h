@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a BPF program written in C includes: the kernel's UAPI headers, every helper, and the names that BPF C is written with.
 //
 //     #include <rawbpf/bpf.h>

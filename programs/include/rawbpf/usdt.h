@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // USDT probes, from both sides.
 //
 // Programs that want to be looked at, in C (C99) and C++ (C++11), gcc and clang, x86_64 and arm64; nothing is linked, no header

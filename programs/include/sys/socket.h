@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // For BPF programs: <linux/if.h>, and with it <linux/icmp.h> and <linux/if_arp.h>, want struct sockaddr from libc, whose headers
 // are the host's. Programs for the host never see this.
 #ifndef __bpf__

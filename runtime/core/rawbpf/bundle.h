@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* <rawbpf/bundle.h>: loads programs that were known when the product was built. `rawbpf bundle OBJECT -o x.h` writes their
    instructions, maps and links as tables of C; this loads and attaches them. It is all of librawbpf-bundle.a (pkg-config
    rawbpf-bundle).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* What <rawbpf/core.h> and <rawbpf/bundle.h> share: how failures are told, and where a program is attached. */
 #ifndef RAWBPF_COMMON_H
 #define RAWBPF_COMMON_H

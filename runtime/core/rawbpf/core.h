@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 /* <rawbpf/core.h>: the loader for programs in C and in C++: an object file's maps and programs into the kernel, attached, read,
    and taken out again. It is all of librawbpf-core.a (pkg-config rawbpf-core).
 

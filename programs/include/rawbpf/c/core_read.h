@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // CO-RE: reading the kernel's structures as the running kernel lays them out. Part of <rawbpf/bpf.h>.
 //
 //     struct task_struct {                       declare the members that are needed, in any order,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Loops that the verifier accepts without unrolling them. Part of <rawbpf/bpf.h>.
 //
 //     bpf_for(i, 0, n) { ... }                 any n, verified once; `break` and `continue` work (kernel 6.4)

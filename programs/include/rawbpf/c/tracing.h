@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Arguments of traced functions. Part of <rawbpf/bpf.h>.
 //
 //     SEC("kprobe/vfs_read")
