@@ -376,5 +376,8 @@ TEST_CASE("unwind: nonsense in the tables ends the walk, not the kernel") {
     std::string text;
     for (const size_t n : endings) text += std::to_string(n) + " ";
     INFO(text);
-    CHECK(std::count_if(std::begin(endings), std::end(endings), [](size_t n) { return n > 0; }) >= 2);
+    // Where the program lies is random, so what a table of nonsense says of it is, too: three tables, which is what kernels
+    // without bpf_loop() get, may all end the walk in the same way.
+    if (probe_unwind().has_bpf_loop)
+        CHECK(std::count_if(std::begin(endings), std::end(endings), [](size_t n) { return n > 0; }) >= 2);
 }
