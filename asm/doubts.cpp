@@ -80,9 +80,10 @@ void Assembler::check_function() {
     const Function &function = out_.unit.functions.back();
     for (const UnsetRead &read : unset_reads(*insns_, !function.section.empty())) {
         go_to(places_[read.insn]);
-        warn(places_[read.insn], "r" + std::to_string(read.reg) +
-                                     " is read here, and nothing has been written to it: a verifier " +
-                                     "refuses that (the emulator has 0 there)");
+        warn(places_[read.insn],
+             "r" + std::to_string(read.reg) +
+                 " is read here, and nothing has been written to it, or not since a call, which loses r1 to r5: " +
+                 "a verifier refuses that");
     }
     source_ = current;
 }

@@ -339,7 +339,11 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
                          : "",
                      "unexpected argument '{}'", extra);
     }
-    if (n < command.least_operands) return usage("", "{} is missing", command.operand);
+    if (n < command.least_operands) {
+        const std::vector<std::string_view> names = split(command.operand, ' '); // "LESSON DIR": the one that comes next
+        return usage("", "{} is missing",
+                     n < names.size() && names.size() == command.least_operands ? names[n] : command.operand);
+    }
     if (!command.operand_choices.empty())
         for (std::string_view operand : out.operands_) {
             std::vector<std::string_view> choices = split(command.operand_choices, ' ');

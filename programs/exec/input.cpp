@@ -1,7 +1,8 @@
 // Reads programs and bytes for `exec` and `step`.
 //
 //      7f 45 4c 46 ...            an ELF object, as bytes or in hex
-//      b7 00 00 00 2a 00 00 00    instructions in hex, as the conformance world writes them to a plugin's standard input
+//      b7 00 00 00 2a 00 00 00    instructions in hex, as the conformance world writes them to a plugin's standard input;
+//                                 a # begins a comment
 //
 // The first bytes of the input decide what it is, never its name. Source text is assembled before it comes here
 // (cli/asm_file.h).
@@ -23,6 +24,7 @@ namespace rawbpf::inline v0::exec {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
+constexpr char kComment = '#'; // and what is behind it, to the end of the line
 bool is_elf(Bytes bytes) {
     return bytes.size() >= 4 && std::memcmp(bytes.data(),
                                             "\x7f"
@@ -60,6 +62,10 @@ Result<std::vector<Insn>> parse_insns(std::string_view text, std::string_view na
 bool looks_like_hex(std::string_view text) {
     bool any = false, begins = true; // a word
     for (size_t n = 0; n < text.size(); ++n) {
+        if (text[n] == kComment) {
+            n = text.find('\n', n);
+            if (n == std::string_view::npos) break;
+        }
         const bool space = kSpace.find(text[n]) != std::string_view::npos;
         if (begins && text[n] == '0' && n + 2 < text.size() && text[n + 1] == 'x' && hex_digit(text[n + 2]) >= 0)
             ++n;
@@ -76,7 +82,11 @@ Result<std::vector<std::byte>> parse_hex(std::string_view text, std::string_view
     for (size_t at = 0; at < text.size();) {
         const size_t begin = text.find_first_not_of(kSpace, at);
         if (begin == std::string_view::npos) break;
-        at = std::min(text.find_first_of(kSpace, begin), text.size());
+        if (text[begin] == kComment) {
+            at = std::min(text.find('\n', begin), text.size());
+            continue;
+        }
+        at = std::min({text.find_first_of(kSpace, begin), text.find(kComment, begin), text.size()});
         std::string_view word = text.substr(begin, at - begin);
         if (word.starts_with("0x")) word.remove_prefix(2);
         for (char c : word)

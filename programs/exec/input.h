@@ -11,11 +11,11 @@
 
 namespace rawbpf::inline v0::exec {
 
-/// "01 02 0a", "01020a", "0x01020a", on any number of lines. Errors: bad_input with the place.
+/// "01 02 0a", "01020a", "0x01020a", on any number of lines; `#` begins a comment. Errors: bad_input with the place.
 [[nodiscard]] Result<std::vector<std::byte>> parse_hex(std::string_view text, std::string_view what);
 /// The same as instructions, at least one. Errors: bad_input with the place, or with the number of bytes that are missing.
 [[nodiscard]] Result<std::vector<Insn>> parse_insns(std::string_view text, std::string_view name);
-/// Whether it can only be hex: digits and white space, a 0x in front of a word, and at least one digit.
+/// Whether it can only be hex: digits, white space and comments, a 0x in front of a word, and at least one digit.
 [[nodiscard]] bool looks_like_hex(std::string_view text);
 
 /// An ELF object, as bytes or in hex, or instructions in hex, which become a socket filter named "main". Errors: bad_input.

@@ -100,7 +100,7 @@ for (const e of edges) {
 }
 const gutter = 14 + 7 * Math.max(1, Math.min(LANES, lanes.length));
 const remark = i => { const out = [];
-  if (i[4] && i[5]) out.push('splits: ' + i[4] + ' jump, ' + i[5] + ' straight on'); else if (i[4]) out.push('always jumps'); else if (i[5]) out.push('never jumps');
+  if (i[4] && i[5]) out.push('splits: ' + i[4] + ' jump, ' + i[5] + ' straight on'); else if (i[4]) out.push(i[6] ? i[4] + ' jump' : 'always jumps'); else if (i[5]) out.push(i[6] ? i[5] + ' straight on' : 'never jumps');
   if (i[6]) out.push(i[6] + ' known before'); if (i[7]) out.push(i[7] + (i[7] === 1 ? ' path ends' : ' paths end')); return out.join(', '); };
 const box = $('rows');
 D.insns.forEach((i, n) => {

@@ -23,6 +23,11 @@ std::string InsnSummary::remarks() const {
     if (jumps && straight)
         append(out, "splits: {}, {}", counted(jumps, "path jumps", "paths jump"),
                counted(straight, "goes straight on", "go straight on"));
+    else if (pruned) // where a path that ended here would have gone isn't said
+        append(out, "{}",
+               jumps      ? counted(jumps, "path jumps", "paths jump")
+               : straight ? counted(straight, "path goes straight on", "paths go straight on")
+                          : "");
     else if (jumps)
         out += "always jumps";
     else if (straight)

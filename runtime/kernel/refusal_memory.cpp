@@ -84,6 +84,14 @@ bool number_as_pointer(Case &c) {
     const uint32_t at = c.path[from.step].insn;
     const std::string name = c.called(at);
     const Insn *insn = c.insn_at(at);
+    const std::string value = register_value(c, reg);
+    if (from.kind == Origin::Kind::call &&
+        (value == "0" || value == "inv0")) { // what a comparison with NULL has left on this path
+        c.note_at(at, format("R{} is what {}() returned here, and on this path it is NULL: a comparison with NULL leads here",
+                             reg, name));
+        c.refusal.hint = "is the test the wrong way round? The path on which the pointer is NULL must not use it";
+        return true;
+    }
     if (from.kind == Origin::Kind::call && !name.empty()) {
         c.note_at(at, format("R{} is the number that {}() returned here", reg, name));
     } else if (from.kind == Origin::Kind::load) {
@@ -254,6 +262,13 @@ bool pointer_arithmetic(Case &c) {
     const int reg = register_named(c.refusal.reason);
     const std::string what = reg < 0 ? std::string() : describe_register(register_value(c, reg));
     if (what.empty() || what == "a number") return false;
+    if (c.refusal.reason.find("null-check it first") != std::string::npos) {
+        c.refusal.hint =
+            format("R{0} is an address that may be NULL: compare it with NULL first; to change what it points to, use *(u64 "
+                   "*)(r{0} + 0)",
+                   reg);
+        return true;
+    }
     c.refusal.hint = "a program may only add a number to a pointer, or subtract a number from it: compute the number first, in "
                      "another register, then add it";
     return true;

@@ -192,6 +192,10 @@ bool packet(Case &c) {
         c.note(std::move(words));
     c.refusal.hint = format("compare {} more: `if ({} + {} > {}) return ...`{} (`sizeof` of the whole header, not part of it)",
                             bytes(missing), names.start, asked, names.end, which);
+    if (counted && !moved && *off - own > 0)
+        c.refusal.hint +=
+            format("; or read from a pointer that hasn't moved: R{} is {} into the packet here, so compare a copy of it", reg,
+                   bytes(*off - own));
     return true;
 }
 

@@ -127,6 +127,9 @@ constexpr ReasonHint kHints[] = {
      "the object may be freed meanwhile: use the pointer between bpf_rcu_read_lock() and bpf_rcu_read_unlock()"},
     {"expected=", "argument", "an argument has the wrong kind of value for this helper"},
     {"leaks addr", "leak-address", "this would leak a kernel address: store the value that was read, not the pointer"},
+    {"uses reserved fields", "encoding",
+     "a field that this instruction doesn't use isn't 0, often a number that begins at the wrong byte: rawbpf decode shows the "
+     "fields"},
     {"pointer arithmetic", "arithmetic", "arithmetic with this kind of pointer isn't allowed"},
     {"subtract pointer from scalar", "arithmetic", "arithmetic with this kind of pointer isn't allowed"},
     {"prohibited", "arithmetic", "arithmetic with this kind of pointer isn't allowed"},

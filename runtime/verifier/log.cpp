@@ -22,7 +22,9 @@ std::string log_text(const ObjectSpec &spec, const ProgramSpec &program, const V
             const Step &step = verdict.walk.steps[number];
             std::string text;
             append_insn(text, std::span(program.insns).subspan(step.insn), {.dialect = Dialect::kernel});
-            append(out, "{}: {}", step.insn, text);
+            // Every line of the kernel's log has the opcode; the text of what is no instruction has none.
+            append(out, "{}: {}{}", step.insn, text.starts_with('(') ? "" : format("({:02x}) ", program.insns[step.insn].code),
+                   text);
             std::string after;
             for (uint32_t i = 0; i < step.change_count; ++i) {
                 const Change *change = verdict.walk.change(step.changes + i);

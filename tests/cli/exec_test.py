@@ -152,5 +152,6 @@ def one_file_is_the_whole_program():
 def exec_takes_source_text():
     for engine in engines():
         assert good("exec", engine, sum_asm(), "01020304").out == "a\n"
+        assert good("exec", engine, "-", input=b"# hex\nb7 00 00 00 2a 00 00 00# r0 = 42\n95 00 00 00 00 00 00 00 #").out == "2a\n"
     bad(1, r"2:1: there is no register r11", "exec", "-", input=b"r0 = 5\nr11 = 3\nexit\n")
     bad(1, r"\^", "exec", "-", input=b"r0 = 5\nr11 = 3\nexit\n")

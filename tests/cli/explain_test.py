@@ -36,6 +36,32 @@ def explain_as_nobody():
     assert page.startswith("<!doctype html>") and page.count("</script>") == 2 and "src=" not in page and "http://" not in page.replace("http://www.w3.org/2000/svg", ""), page[:300]
 
 
+# What beginners write, and what must stand in the answer.
+COUNT = '.map m array key u32 value u64 entries 4\n.program p "socket"\n*(u32 *)(r10 - 4) = 1\nr1 = m ll\nr2 = r10\nr2 += -4\ncall bpf_map_lookup_elem\n{}\nr0 = 0\nexit\n'
+MISTAKES = (
+    (COUNT.format("if r0 != 0 goto out\nr1 = *(u64 *)(r0 + 0)\nout:"), "on this path it is NULL", "is the test the wrong way round?"),
+    (COUNT.format("r0 += 1"), "null-check it first", "compare it with NULL first; to change what it points to, use *(u64 *)(r0 + 0)"),
+    ('.program f "xdp"\nr2 = *(u32 *)(r1 + 0)\nr3 = *(u32 *)(r1 + 4)\nr0 = 2\nr2 += 14\nif r2 > r3 goto out\nr5 = *(u16 *)(r2 + 12)\nout:\nexit\n',
+     "14 bytes are missing", "R2 is 14 bytes into the packet here, so compare a copy of it"),
+    ("61 10 00 00 00 00 00 00  # the length\n07 00 00 05 00 00 00 00\n95 00 00 00 00 00 00 00\n", "instruction 1: BPF_ALU uses reserved fields", "a number that begins at the wrong byte"),
+)
+
+
+@test
+def beginners_mistakes_have_their_own_hints():
+    for text, reason, hint in MISTAKES:
+        r = run("verify", "-", input=text.encode())
+        assert r.code == 1 and reason in r.err and hint in r.err.splitlines()[-1], (text, r.err)
+
+
+@test
+def a_path_that_ended_is_no_way_that_is_never_taken():
+    """The second way of both comparisons ends where the first has been: known before."""
+    solved = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../programs/labs/lessons/04-bounds/solution/lab.asm")
+    out = good("explain", solved).out
+    assert "known before" in out and "never jumps" not in out, out
+
+
 @test
 def explain_remedy_loads():
     written("null.asm", NULL)

@@ -61,6 +61,7 @@ def lab_lists_and_starts():
     folder = started("lab-start", "maps")
     assert sorted(os.listdir(folder)) == ["counting.exp", "lab.asm", "lesson.md"], os.listdir(folder)
     bad(2, "is there already", "lab", "start", *GIVEN, "3", folder)
+    bad(2, "lab start: DIR is missing", "lab", "start", *GIVEN, "1")
     bad(1, "no lesson 99", "lab", "start", *GIVEN, "99", path("lab-99"))
     os.mkdir(path("lab-none"))
     bad(1, "no lessons are installed", "lab", "list", "--lessons", path("lab-none"))

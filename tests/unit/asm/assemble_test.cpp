@@ -197,7 +197,7 @@ TEST_CASE("assemble: a register that nothing has written is told where it is rea
         std::string out;
         for (const Complaint &warning : made.warnings) {
             const std::string &message = warning.at.message;
-            const size_t at = message.find(" is read here, and nothing has been written to it");
+            const size_t at = message.find(" is read here, and nothing has been written to it, or not since a call");
             REQUIRE(at != std::string::npos);
             out += std::to_string(warning.at.line) + ":" + message.substr(std::string_view("warning: ").size(), at - 9) + " ";
         }
