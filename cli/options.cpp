@@ -340,9 +340,10 @@ Result<Arguments> Arguments::parse(const Command &command, std::span<const std::
                      "unexpected argument '{}'", extra);
     }
     if (n < command.least_operands) {
-        const std::vector<std::string_view> names = split(command.operand, ' '); // "LESSON DIR": the one that comes next
-        return usage("", "{} is missing",
-                     n < names.size() && names.size() == command.least_operands ? names[n] : command.operand);
+        std::string_view missing = command.operand; // "MAP KEY VALUE": those that come next
+        const std::vector<std::string_view> names = split(missing, ' ');
+        if (names.size() == command.least_operands) missing.remove_prefix(static_cast<size_t>(names[n].data() - missing.data()));
+        return usage("", "{} is missing", missing);
     }
     if (!command.operand_choices.empty())
         for (std::string_view operand : out.operands_) {

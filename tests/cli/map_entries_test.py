@@ -213,5 +213,5 @@ def map_entries_say_what_is_wrong():
         bad(1, r"no program called nobody", "map", "set", p.map("calls"), "1", "nobody")
         bad(1, r"/proc/x|bpf file system|pin", "map", "pin", p.map("slots"), "/proc/x")
         bad(2, r"--new.*--existing|--existing.*--new", "map", "set", "--new", "--existing", p.map("slots"), "1", "1")
-        bad(2, r"MAP KEY", "map", "get", p.map("slots"))
+        bad(2, r"get: KEY is missing", "map", "get", p.map("slots"))
     bad(1, r"no map has the id 4294967295", "map", "get", "4294967295", "1")

@@ -92,7 +92,7 @@ def a_new_projects_test_can_fail():
 @test
 def new_says_what_is_wrong_and_overwrites_nothing():
     bad(2, r"KIND NAME|operand", "new", cwd=WORK)
-    bad(2, r"KIND NAME|operand|argument", "new", "hello", cwd=WORK)
+    bad(2, r"KIND NAME|new: NAME is missing|argument", "new", "hello", cwd=WORK)
     bad(2, r"there is no kind of project called helo\n.*hello map ringbuf uprobe xdp experiment", "new", "helo", "x", cwd=WORK)
     for name in ("../x", "a/b", "9lives", "a b", "x" * 65, "\x1b[2J", ""):
         r = run("new", "hello", name, cwd=WORK)

@@ -130,6 +130,6 @@ def prog_dump_has_the_bytes_that_bpftool_has():
         assert good("prog", "dump", f"{p.folder}/again").out == text
         bad(1, r"pinning it at /proc/x", "prog", "pin", p.filter, "/proc/x")
         bad(2, r"--machine.*--translated|--translated.*--machine", "prog", "dump", "--machine", "--translated", p.filter)
-        bad(2, r"PROGRAM PATH|operand", "prog", "pin", p.filter)
+        bad(2, r"pin: PATH is missing", "prog", "pin", p.filter)
         bad(1, r"isn't a program, but anon_inode:bpf-map", "prog", "dump", f"{p.folder}/maps/passed")
     bad(1, r"no program has the id 4294967295", "prog", "dump", "4294967295")
