@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "asm/assembling.h"
+#include "asm/c_spelling.h"
 #include "asm/lookup.h"
 #include "asm/nearest.h"
 
@@ -39,6 +40,10 @@ bool Assembler::fail(const char *at, std::string message, std::string hint) {
     }
     if (after_semicolon_) hint = "`;` separates statements; `#` and `//` begin a comment";
     out_.complaints.push_back(complaint(at, std::move(message), std::move(hint)));
+    Complaint &last = out_.complaints.back();
+    const std::string_view said = last.at.message;
+    if (last.hint.empty() && (said.starts_with("expected ") || said.starts_with("there is no ")))
+        last.hint = hint_for_c_spelling(last.line);
     return false;
 }
 

@@ -193,7 +193,9 @@ std::vector<const Form *> find_forms(std::string_view word) {
     };
     for (const Form &form : isa::kForms) {
         const std::string code = "0x" + number(form.code, 16, 2);
-        if (form.name == word || plain(form.name) == word || form.symbol == word || word == code) out.push_back(&form);
+        if (form.name == word || plain(form.name) == word || form.symbol == word || word == code ||
+            word == std::string_view(code).substr(2)) // as listings show bytes
+            out.push_back(&form);
     }
     if (!out.empty()) return out;
     // What the conformance dialect calls them, and "add" for "add32" and "jeq" for "jeq32_reg" are there already.

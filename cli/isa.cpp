@@ -18,7 +18,7 @@ constexpr Example kExamples[] = {
     {"rawbpf isa", "list all instructions, one per line"},
     {"rawbpf isa jslt", "what the instruction does, its bytes, the first kernel that has it; all its forms"},
     {"rawbpf isa 's>>='", "find instructions by their operator"},
-    {"rawbpf isa 0xdb", "find an instruction by its opcode"},
+    {"rawbpf isa 0xdb", "find an instruction by its opcode, or just db"},
     {"rawbpf isa --json", "all instructions, for scripts"},
 };
 

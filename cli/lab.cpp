@@ -82,10 +82,12 @@ Result<std::string> start(const Arguments &a) {
     const std::string folder(a.operands()[1]);
     const std::vector<lab::Handout> files = TRY(lab::handouts(lesson));
     if (Result<void> made = sys::make_directory(folder); !made) {
-        if (made.error().os == EEXIST)
-            return Unexpected(make_error(Errc::invalid_argument, format("{} is there already", folder),
+        if (made.error().os != EEXIST) return std::move(made).failure();
+        const Result<std::vector<std::string>> inside = sys::list_directory(folder);
+        if (!inside || !inside->empty())
+            return Unexpected(make_error(Errc::invalid_argument,
+                                         format("{} is there already{}", folder, inside ? ", and isn't empty" : ""),
                                          "rawbpf lab start overwrites nothing: take another name"));
-        return std::move(made).failure();
     }
     std::string text = format("{}:", folder);
     for (const lab::Handout &file : files) {
@@ -228,7 +230,8 @@ const Command kLabList{
 const Command kLabStart{
     .name = "lab start",
     .summary = "copy a lesson to a new folder",
-    .description = "Makes the folder DIR with a lesson's text (lesson.md), its experiments and its exercise, a file lab.* with a "
+    .description = "Makes the folder DIR, or takes it if it is empty, with a lesson's text (lesson.md), its experiments and its "
+                   "exercise, a file lab.* with a "
                    "gap. LESSON is a "
                    "number or a name of rawbpf lab list. The check and the solution are not copied.",
     .options = kStartOptions,

@@ -255,6 +255,11 @@ int status_of_run(Result<experiment::RunOutcome> &&outcome, Output &output, bool
         say(format("{}: {} of {} expectations failed\n", kWho, outcome->failed, outcome->expectations));
         return 4;
     }
+    // An experiment that only expects something would say nothing at all.
+    if (output.writer().bytes() == 0 && outcome->expectations != 0 && outcome->skipped == 0)
+        say(format("{}: {} holds\n", kWho,
+                   outcome->expectations == 1 ? "the expectation"
+                                              : format("each of the {} expectations", outcome->expectations)));
     return outcome->skipped != 0 || (series && outcome->stopped) ? 1 : 0;
 }
 

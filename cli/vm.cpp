@@ -82,6 +82,7 @@ constexpr Example kExamples[] = {
     {"rawbpf vm -- rawbpf doctor", "what would work on Linux 6.12?"},
     {"rawbpf vm -k 5.10,6.12 -q --file a.o:/a.o -- rawbpf load --json /a.o >all.json",
      "verify an object on two kernels; rawbpf compare all.json says what differs"},
+    {"rawbpf vm -- rawbpf run writes.exp", "an experiment of this folder, as root in the guest"},
     {"rawbpf vm --list", "which kernels there are"},
 };
 
@@ -148,7 +149,8 @@ const Command kVm{
     .summary = "run rawbpf, or any command, on another kernel",
     .description =
         "Boots Debian's kernels under QEMU, without KVM and without root, and runs COMMAND in each: this rawbpf, busybox's "
-        "programs, and what --file brings. rawbpf passes on its standard output, standard error and exit status, and ends the "
+        "programs, and what --file brings. Files that COMMAND names by a relative path come along to where it runs. rawbpf "
+        "passes on its standard output, standard error and exit status, and ends the "
         "guest. rawbpf installs nothing on this machine: it downloads kernels and their modules from the package archive of this "
         "Debian, and keeps them in ~/.cache/rawbpf-vm (or the folder that RAWBPF_VM_CACHE names).\n\n"
         "The command needs python3, qemu-system-x86 and busybox-static, and apt to download a kernel. A guest of another "

@@ -28,6 +28,17 @@ bool remark(std::string_view line, std::string_view word, std::string_view &valu
     return true;
 }
 
+// "a | b" -> "a", "b"
+std::vector<std::string> alternatives(std::string_view text) {
+    std::vector<std::string> out;
+    while (true) {
+        const size_t bar = text.find('|');
+        out.emplace_back(trimmed(text.substr(0, bar)));
+        if (bar == std::string_view::npos) return out;
+        text.remove_prefix(bar + 1);
+    }
+}
+
 } // namespace
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -42,8 +53,15 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 Terms terms_of(std::string_view check) {
     Terms out;
+    bool below = false; // an instruction that is wanted
     std::string_view value, rest;
     for (std::string_view line : lines_of(check)) {
+        if (remark(line, "at", value, rest)) {
+            if (below) out.instructions.back().at.emplace_back(rest);
+            continue;
+        }
+        below = remark(line, "instruction", value, rest);
+        if (below) out.instructions.push_back({alternatives(value), std::string(rest), {}});
         if (remark(line, "needs", value, rest) && rest == "kernel") out.kernel = true;
         if (!remark(line, "verify", value, rest)) continue;
         constexpr std::string_view kRefused = "refused ";
@@ -55,7 +73,6 @@ Terms terms_of(std::string_view check) {
 
 Hint hint_of(const std::vector<std::string_view> &check, uint32_t line, std::string_view value) {
     Hint out;
-    bool exact = false;
     if (line == 0 || line > check.size()) return out;
     size_t first = line - 1; // index of the expectation; the comments end above it
     while (first > 0 && trimmed(check[first - 1]).starts_with('#')) --first;
@@ -63,8 +80,8 @@ Hint hint_of(const std::vector<std::string_view> &check, uint32_t line, std::str
         std::string_view when, rest;
         if (remark(check[i], "at", when, rest) && when.empty()) out.at.emplace_back(rest);
         if (!remark(check[i], "why", when, rest)) continue;
-        if (when.empty() ? exact || !out.why.empty() : when != value || exact) continue;
-        exact = !when.empty();
+        if (when.empty() ? out.exact || !out.why.empty() : when != value || out.exact) continue;
+        out.exact = !when.empty();
         out.why = rest;
     }
     return out;

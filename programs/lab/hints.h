@@ -17,17 +17,26 @@
 
 namespace rawbpf::inline v0::lab {
 
+/// "# instruction TEXT | TEXT: WHY" and the "# at:" lines below it: what results can't show, as that an addition is atomic.
+struct WantedInstruction {
+    std::vector<std::string> texts; ///< one instruction of the student's has one of these, as rawbpf disasm writes it
+    std::string why;                ///< what is wrong if there is none
+    std::vector<std::string> at;    ///< as Hint::at
+};
+
 /// What the whole check asks for, by comments anywhere in it.
 struct Terms {
     bool kernel = false;  ///< "# needs: kernel"
     bool verified = true; ///< not "# verify: no"
     std::string refused;  ///< "# verify: refused TEXT"
+    std::vector<WantedInstruction> instructions;
 };
 [[nodiscard]] Terms terms_of(std::string_view check);
 
 struct Hint {
     std::string why;             ///< empty: nothing is said
     std::vector<std::string> at; ///< texts of the line that it is about, the best first
+    bool exact = false;          ///< of this value: "why 0:"
 };
 /// Of the expectation in that line (from 1), when the value on its left is `value`.
 [[nodiscard]] Hint hint_of(const std::vector<std::string_view> &check, uint32_t line, std::string_view value);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "asm/print.h"
 #include "programs/experiment/plan.h"
 #include "programs/lab/hints.h"
 #include "programs/lab/lesson.h"
@@ -34,6 +35,18 @@ uint32_t line_named(std::string_view text, std::string_view file) {
     for (size_t i = at + before.size(); i < text.size() && text[i] >= '0' && text[i] <= '9' && line < 10'000'000; ++i)
         line = line * 10 + static_cast<uint32_t>(text[i] - '0');
     return line;
+}
+
+bool has_instruction(const experiment::Plan &plan, const std::vector<std::string> &texts) {
+    for (const ObjectSpec &spec : plan.specs)
+        for (const ProgramSpec &program : spec.programs)
+            for (std::span<const Insn> rest = program.insns; !rest.empty();
+                 rest = rest.subspan(is_wide(rest[0]) && rest.size() > 1 ? 2 : 1)) {
+                const std::string text = print(rest);
+                for (const std::string &wanted : texts)
+                    if (text.find(wanted) != std::string::npos) return true;
+            }
+    return false;
 }
 
 class Judge {
@@ -118,6 +131,9 @@ class Judge {
     }
 
     Result<void> carried_out(const experiment::Experiment &e, experiment::Plan plan, const Terms &terms) {
+        std::vector<const WantedInstruction *> missing;
+        for (const WantedInstruction &wanted : terms.instructions)
+            if (!has_instruction(plan, wanted.texts)) missing.push_back(&wanted);
         const sys::SignalFd no_signals;
         experiment::RunSettings how;
         how.emulate = !terms.kernel;
@@ -139,9 +155,22 @@ class Judge {
             Finding one;
             one.kind = "expectation";
             one.sentence = sentence_of(failure, value);
-            const Hint hint = hint_of(check, failure.at.line, value);
-            one.why = hint.why;
-            one.line = line_with(lines, hint.at);
+            // What follows the first failure may follow from it: a guess at another reason would blame a line that is right.
+            if (const Hint hint = hint_of(check, failure.at.line, value); hint.exact || report_.findings.empty()) {
+                one.why = hint.why;
+                one.line = line_with(lines, hint.at);
+            }
+            report_.findings.push_back(std::move(one));
+        }
+        report_.expectations += terms.instructions.size();
+        if (!report_.findings.empty()) return {}; // what it does comes before how
+        report_.failed += missing.size();
+        for (const WantedInstruction *wanted : missing) {
+            Finding one;
+            one.kind = "instruction";
+            one.sentence = format("the results are right, but {} has no instruction `{}`", exercise_.file, wanted->texts[0]);
+            one.why = wanted->why;
+            one.line = line_with(lines, wanted->at);
             report_.findings.push_back(std::move(one));
         }
         return {};

@@ -53,6 +53,11 @@ bool is_note(std::string_view line) {
 struct Registers {
     std::array<std::string, 11> value;
 
+    // What a helper or kernel function leaves of the caller's registers: r1 to r5 are lost, and the log doesn't say so.
+    void lose_arguments() {
+        for (size_t number = 1; number <= 5; ++number) value[number].clear();
+    }
+
     // Every "R1=value" or "R1_w=value" in the text; a value's parentheses may hold blanks.
     void update(std::string_view text, bool all) {
         if (all) value.fill({});
@@ -168,6 +173,8 @@ VerifierReport read_verifier_log(std::string_view log) {
         std::string_view rest = text;
         int number = take_number(rest);
         if (number >= 0 && rest.starts_with(": (")) { // an instruction: everything said before was not the reason
+            // Of a call within the program (call pc+3) the callee has them, and the log tells both states.
+            if (report.instruction.starts_with("call ") && !report.instruction.starts_with("call pc")) registers.lose_arguments();
             report.insn = number;
             report.reason.clear();
             rest.remove_prefix(2);

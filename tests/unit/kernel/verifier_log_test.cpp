@@ -26,6 +26,19 @@ TEST_CASE("verifier log: 6.18, with source lines") {
     CHECK_FALSE(r.poisoned());
 }
 
+TEST_CASE("verifier log: a helper's call loses r1 to r5, a call within the program doesn't") {
+    for (auto [call, left] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
+             {"call bpf_ktime_get_ns#5", "R0=scalar() R6=3"}, {"call pc+3", "R0=scalar() R1=ctx() R2=4 R6=3"}}) {
+        const std::string log = std::string("0: R1=ctx() R6=3\n0: (b7) r2 = 4 ; R2_w=4\n1: (85) ") + std::string(call) +
+                                " ; R0_w=scalar()\n2: (61) r3 = *(u32 *)(r1 +0)\nR1 !read_ok\n";
+        const VerifierReport r = read_verifier_log(log);
+        CHECK(r.registers == left);
+    }
+    // Until the call has succeeded they are what it was refused for.
+    CHECK(read_verifier_log("0: R1=ctx() R2=5\n0: (85) call bpf_map_lookup_elem#1\nR1 type=ctx expected=map_ptr\n").registers ==
+          "R1=ctx() R2=5");
+}
+
 TEST_CASE("verifier log: what programs are refused for most has a hint, by its wording on several kernels") {
     for (auto [reason, hint] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
              {"math between map_value pointer and register with unbounded min value is not allowed", "bound it just before"},

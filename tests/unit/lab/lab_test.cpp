@@ -50,6 +50,8 @@ TEST_CASE("lab: comments above an expectation say why and where") {
     const std::vector<std::string_view> lines = lines_of(check);
     REQUIRE(lines.size() == 9);
     CHECK(hint_of(lines, 8, "0").why == "nothing happens");
+    CHECK(hint_of(lines, 8, "0").exact);
+    CHECK_FALSE(hint_of(lines, 8, "2").exact);
     CHECK(hint_of(lines, 8, "2").why == "each counts once");
     CHECK(hint_of(lines, 8, "2").at == std::vector<std::string>{"+= 1", "r0"});
     CHECK(hint_of(lines, 9, "0").why.empty());
@@ -66,6 +68,12 @@ TEST_CASE("lab: terms of a check") {
     CHECK_FALSE(terms_of("# verify: no\n").verified);
     CHECK(terms_of("# verify: refused infinite loop\n").refused == "infinite loop");
     CHECK_FALSE(terms_of("needs: kernel\n").kernel);
+    const Terms terms = terms_of("# instruction lock *(u64 *) | atomic_fetch_add: not in one step\n# at: += 1\n# at: r0\n"
+                                 "packet 00\n# at: elsewhere\nexpect packet.result == 0\n");
+    REQUIRE(terms.instructions.size() == 1);
+    CHECK(terms.instructions[0].texts == std::vector<std::string>{"lock *(u64 *)", "atomic_fetch_add"});
+    CHECK(terms.instructions[0].why == "not in one step");
+    CHECK(terms.instructions[0].at == std::vector<std::string>{"+= 1", "r0"});
 }
 
 TEST_CASE("lab: a failed expectation as a sentence") {

@@ -2,6 +2,7 @@
 #
 # The program gets packets. It must count them by the two lowest bits of their length:
 # counts[0] those of 4, 8, 12 ... bytes, counts[1] those of 5, 9, 13 ... bytes, and so on.
+# Many CPUs may count at the same time: the addition has to be one step.
 
 .map counts array key u32 value u64 entries 4
 
