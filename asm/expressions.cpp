@@ -101,8 +101,11 @@ bool Assembler::term(Number &out, int depth) {
     if (auto other = names_.find(word); other != names_.end())
         return fail(at,
                     "`" + std::string(word) + "` isn't a number; to load its address, write rN = " + std::string(word) + " ll");
+    if (near_register(word) == word) return fail(at, "expected a number, found the register `" + std::string(word) + "`");
     Nearest near(word);
     for (auto &[known, number] : constants_) near.offer(known);
+    for (std::string_view type : {"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"})
+        if (word == type) return fail(at, "expected a number, found the type `" + std::string(word) + "`");
     return fail(at, "there is no constant `" + std::string(word) + "`", near.hint_or_register());
 }
 

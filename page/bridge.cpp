@@ -1,6 +1,7 @@
 #include "page/bridge.h"
 
 #include <algorithm>
+#include <linux/bpf.h>
 #include <span>
 #include <utility>
 
@@ -10,6 +11,10 @@
 #include "programs/exec/instruction_json.h"
 #include "programs/exec/knowledge.h"
 #include "programs/experiment/lab.h"
+#include "programs/experiment/parse.h"
+#include "programs/experiment/plan.h"
+#include "programs/experiment/run.h"
+#include "programs/experiment/surroundings.h"
 #include "programs/explain/verified.h"
 #include "programs/lab/hints.h"
 #include "programs/lab/judge.h"
@@ -98,6 +103,16 @@ std::unique_ptr<experiment::Lab> emulator_only(const experiment::Experiment &e, 
     return experiment::emulated_lab(e, plan);
 }
 
+// What a terminal would show, in its order.
+struct Collected final : experiment::Sink {
+    Result<void> out(std::string_view part) override {
+        text += part;
+        return {};
+    }
+    void remark(std::string_view part) override { text += part; }
+    std::string text;
+};
+
 } // namespace
 
 Bridge::Bridge() = default;
@@ -171,14 +186,30 @@ std::string Bridge::enter(size_t program, std::string_view memory, bool packet) 
         return error_json("this program asks where the kernel's structs have their members (CO-RE), and a page has no kernel");
     Result<std::vector<std::byte>> bytes = exec::parse_hex(memory, packet ? "the packet" : "the memory");
     if (!bytes) return error_json(bytes.error());
-    memory_ = std::move(*bytes);
-    packet = packet || exec::takes_packet(spec_.programs[program]);
-    Result<std::unique_ptr<emulator::Machine>> machine = exec::enter(spec_, program, memory_, packet);
+    memory_ = input_ = std::move(*bytes);
+    program_ = program;
+    packet_ = packet || exec::takes_packet(spec_.programs[program]);
+    Result<std::unique_ptr<emulator::Machine>> machine = exec::enter(spec_, program, memory_, packet_);
     if (!machine) return error_json(machine.error());
     machine_ = std::move(*machine);
+    return begin();
+}
+
+std::string Bridge::begin() {
     stepper_ = std::make_unique<exec::Stepper>(*machine_, spec_, labels_);
-    stepper_->set_knowledge(exec::knowledge_of(spec_, program, exec::options_as_run(packet, memory_.size())));
+    stepper_->set_knowledge(exec::knowledge_of(spec_, program_, exec::options_as_run(packet_, memory_.size())));
     return state();
+}
+
+std::string Bridge::again() {
+    if (!machine_) return error_json("nothing ran");
+    stepper_.reset();
+    memory_ = input_;
+    const Result<void> given = packet_ ? machine_->set_packet(memory_, spec_.programs[program_].type == BPF_PROG_TYPE_XDP)
+                                       : machine_->set_memory(memory_);
+    if (!given) return error_json(given.error());
+    if (const Result<void> entered = machine_->enter(program_); !entered) return error_json(entered.error());
+    return begin();
 }
 
 std::string Bridge::move(std::string_view how, uint64_t n) {
@@ -247,6 +278,25 @@ std::string Bridge::state() const {
         });
     };
     return object(fill);
+}
+
+std::string Bridge::experiment(std::string_view text, std::string_view name) {
+    experiment::Parsed parsed = experiment::parse(text, name);
+    if (!parsed) return error_json(parsed.mistakes.report());
+    const experiment::Surroundings nowhere = nothing_around();
+    Result<experiment::Plan> plan = experiment::make_plan(parsed.experiment, {}, nowhere, parsed.mistakes);
+    if (parsed.mistakes.any()) return error_json(parsed.mistakes.report());
+    if (!plan) return error_json(plan.error());
+    const sys::SignalFd no_signals;
+    experiment::RunSettings how;
+    how.emulate = true;
+    Collected said;
+    const Result<experiment::RunOutcome> outcome =
+        experiment::run_in(emulator_only, parsed.experiment, std::move(*plan), how, no_signals, said);
+    if (!outcome) return error_json(outcome.error());
+    return object([&](JsonObject &json) {
+        json.text("text", said.text).number("failed", outcome->failed).number("expectations", outcome->expectations);
+    });
 }
 
 std::string Bridge::check(uint32_t number, std::string_view lesson, std::string_view file, std::string_view text,

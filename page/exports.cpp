@@ -24,6 +24,8 @@ EXPORTED page_verify() { return answer(bridge().verify()); }
 EXPORTED page_enter(unsigned program, const char *memory, int packet) {
     return answer(bridge().enter(program, memory, packet != 0));
 }
+EXPORTED page_again() { return answer(bridge().again()); }
+EXPORTED page_experiment(const char *text, const char *name) { return answer(rawbpf::page::Bridge::experiment(text, name)); }
 EXPORTED page_move(const char *how, unsigned n) { return answer(bridge().move(how, n)); }
 EXPORTED page_check(unsigned number, const char *lesson, const char *file, const char *text, const char *check) {
     return answer(rawbpf::page::Bridge::check(number, lesson, file, text, check));

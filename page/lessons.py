@@ -14,13 +14,22 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "programs/labs"))
 from lesson_text import blocks_of, inline  # noqa: E402
 
 
+HERE_TOO = re.compile(r"\$ rawbpf (asm|disasm|encode|decode|isa|verify(?!.*--kernel)|explain|exec|step|run --emulate|lab (start|check))\b")
+
+
+def on_this_page(line):
+    """Whether the page can do what a line of a block of code says; what isn't a command is only to be read."""
+    return not line.startswith("$ ") or bool(HERE_TOO.match(line))
+
+
 def show(block):
     kind, content = block
     if kind == "p":
         return f"<p>{inline(content)}</p>"
     if kind == "code":
         text = html.escape("\n".join(content), quote=False)
-        return f'<pre tabindex="0">{text}</pre>'
+        mark = '<span class="elsewhere">terminal</span>' if not all(map(on_this_page, content)) else ""
+        return f'<pre tabindex="0">{mark}{text}</pre>'
     if kind == "list":
         tag = "ol" if content[0][0] != "-" else "ul"
         return f"<{tag}>" + "".join(f"<li>{inline(text)}</li>" for _, text in content) + f"</{tag}>"
@@ -49,14 +58,22 @@ def read(path):
 
 
 STEP = re.compile(r"^(packet|run)\b.*?\b((?:[0-9a-fA-F]{2})+)\b", re.M)
+COMMAND = re.compile(r"^\$ rawbpf (?:exec|step)\b(.*?)\b(?:lab\.\w+) ((?:[0-9a-f]{2}){4,})$", re.M)
 
 
 def sample(folder):
-    """What the program is tried on at first: the bytes of the first step of the lesson's own experiments that has some."""
+    """What the program is tried on at first: the bytes that the text gives it first, or the first step of the lesson's own experiments that has some."""
+    if command := COMMAND.search(read(f"{folder}/lesson.md")):
+        return {"bytes": re.sub(r"(..)(?=.)", r"\1 ", command[2]), "packet": "--packet" in command[1]}
     for file in sorted(os.listdir(folder)):
         if file.endswith(".exp") and (step := STEP.search(read(f"{folder}/{file}"))):
             return {"bytes": re.sub(r"(..)(?=.)", r"\1 ", step[2]), "packet": step[1] == "packet"}
     return {"bytes": "", "packet": False}
+
+
+def in_the_emulator(experiment):
+    """Whether all of its steps can be carried out there."""
+    return not re.search(r"^(workload|wait|on|object|expect rejected)\b|^\w+:\S", experiment, re.M)
 
 
 def lesson(folder, name):
@@ -64,7 +81,9 @@ def lesson(folder, name):
     heading = re.match(r"# (\d+) · (.*)", text)
     file = next(file for file in sorted(os.listdir(f"{folder}/{name}/exercise")) if file.startswith("lab."))
     out = {"number": int(heading[1]), "name": name, "title": heading[2], "html": to_html(text.split("\n", 1)[1]), "file": file,
-           "exercise": read(f"{folder}/{name}/exercise/{file}"), "check": None, "sample": sample(f"{folder}/{name}")}
+           "exercise": read(f"{folder}/{name}/exercise/{file}"), "check": None, "sample": sample(f"{folder}/{name}"),
+           "experiments": [{"name": file, "text": read(f"{folder}/{name}/{file}")} for file in sorted(os.listdir(f"{folder}/{name}"))
+                           if file.endswith(".exp") and in_the_emulator(read(f"{folder}/{name}/{file}"))]}
     check = f"{folder}/{name}/check/check.exp"
     if file.endswith((".asm", ".hex")) and os.path.exists(check) and "# needs: kernel" not in read(check):
         out["check"] = base64.b64encode(read(check).encode()).decode()

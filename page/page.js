@@ -103,7 +103,7 @@ function goTo(line, column) {
 
 // As the command line shows it: the sentence, the line, a caret, the hint.
 function complaintBox(complaint, warning) {
-  const { line, column, message, hint } = complaint;
+  const { line, column, hint } = complaint, message = complaint.message.replace(/^warning: /, "");
   const source = text().split("\n")[line - 1] ?? "";
   const number = String(line).padStart(5);
   const caret = source.slice(0, Math.max(0, column - 1)).replace(/[^\t]/g, " ") + "^";
@@ -135,6 +135,7 @@ function assemble() {
 
 function typed() {
   keep();
+  show("report"); // it was of another text
   drawText();
   clearTimeout(timer);
   timer = setTimeout(assemble, text().length > 10000 ? 400 : 80);
@@ -227,7 +228,7 @@ function showVerdicts() {
     const name = assembled.programs.length > 1 ? `${one.program}: ` : "";
     const kind = one.verdict === "accepted" ? "accepted" : one.verdict === "refused" ? "refused" : "undecided";
     const words = one.verdict === "accepted" ? `, ${one.processed} instructions looked at` : one.insn !== null ? ` at instruction ${one.insn}: ${one.reason}` : `: ${one.reason}`;
-    const place = one.line ? make("button", { type: "button" }, `line ${one.line}`) : null;
+    const place = one.line ? make("button", { type: "button", className: "place" }, `go to line ${one.line}`) : null;
     place?.addEventListener("click", () => goTo(one.line, one.column));
     return make("div", { className: "verdict" }, `The verifier: ${name}`, make("span", { className: kind }, one.verdict), words, " ", place,
       one.report ? make("pre", { className: "report", tabIndex: 0 }, one.report.trimEnd()) : null,
@@ -245,7 +246,8 @@ function choosePrograms() {
   show("program", ...names.map((name, n) => make("option", { value: n }, name)));
   if (Number(chosen) < names.length && chosen !== "") $("program").value = chosen;
   const always = assembled.programs[Number($("program").value)]?.packet ?? false;
-  $("packet").disabled = always;
+  $("packet-label").hidden = always;
+  $("memory-label").textContent = always || $("packet").checked ? "the packet" : "r1 points to";
 }
 
 function enter() {
@@ -267,15 +269,29 @@ function move(how, n = 0) {
   shown(ask("move", ["string", "number"], [how, n]), how);
 }
 
+function runAgain() {
+  if (timer) assemble();
+  if (!state) return;
+  ask("again");
+  shown(ask("move", ["string", "number"], ["run", 0]), "run");
+}
+
 function enableMoves() {
   const held = document.activeElement;
   $("home").disabled = $("back").disabled = !state || state.step === 0;
+  $("again").disabled = !state || !state.ended;
   $("forward").disabled = $("to-end").disabled = !state || state.ended || state.fault !== null;
   if (held?.disabled) (held.id === "home" || held.id === "back" ? $("forward") : $("back")).focus();
 }
 
 function rows(title, list) {
   return list.length === 0 ? null : [make("h3", {}, title), make("table", {}, ...list)];
+}
+// Map values of a number's size, as the number that they are.
+function asNumber(bytes) {
+  const each = bytes.split(" ");
+  if (![1, 2, 4, 8].includes(each.length) || !each.every((one) => /^[0-9a-f]{2}$/.test(one))) return "";
+  return String(BigInt(`0x${each.reverse().join("")}`));
 }
 function row(name, value, changed, known) {
   return make("tr", {}, make("th", { scope: "row" }, name), make("td", { className: changed ? "changed" : "" }, value),
@@ -307,6 +323,8 @@ function shown(answer, how = "") {
     show("state", make("p", { className: "fault" }, answer.error), answer.hint ? make("p", { className: "hint" }, `hint: ${answer.hint}`) : null);
   } else {
     state = answer;
+    // A verifier lets no program read what a call has lost, or what was never written, so what the emulator has there is of no use.
+    const some = state.registers.some((one) => one.known);
     const known = state.why_not ? make("p", { className: "known" }, `The verifier knows ${state.why_not}`) : null;
     show("state",
       make("p", { className: "place", id: "where" }, `step ${state.step}, instruction ${state.pc}, in ${state.function}` +
@@ -315,7 +333,8 @@ function shown(answer, how = "") {
       state.changes ? make("p", { id: "changes" }, "changed: ", make("span", { className: "changed" }, state.changes)) : null,
       state.printed ? make("p", {}, `printed: ${state.printed}`) : null, known,
       ...rows("Registers, and what the verifier knows of them",
-        state.registers.map((one, n) => row(`r${n}`, one.value, one.changed, one.known))),
+        state.registers.map((one, n) => some && !one.known ? row(`r${n}`, "-", false, "") : row(`r${n}`, one.value, one.changed, one.known))),
+      some && state.registers.some((one) => !one.known) ? make("p", { className: "dim" }, "-: not written yet, or lost by a call") : null,
       ...(rows("Stack", state.stack.map((slot) => {
         const line = row(`r10 ${slot.offset}`, "", false, slot.known);
         line.children[1].append(...byteSpans(slot.bytes.split(" "), (n) => slot.changed >> n & 1), `= ${slot.value}`);
@@ -323,7 +342,7 @@ function shown(answer, how = "") {
       })) ?? []),
       ...state.memory.flatMap((view) => rows(view.name === "packet" ? "Packet" : "Memory", memoryRows(view)) ?? []),
       ...state.maps.flatMap((map) => [make("h3", {}, `Map ${map.name}: ${map.summary}`),
-        make("table", {}, ...map.entries.map((entry) => row(entry.key ?? "record", entry.value, entry.changed, "")))]));
+        make("table", {}, ...map.entries.map((entry) => row(entry.key ?? "record", entry.value, entry.changed, asNumber(entry.value) && `= ${asNumber(entry.value)}`)))]));
   }
   enableMoves();
   if (state && !state.ended && how) selected = { program: state.program, at: state.pc };
@@ -338,6 +357,29 @@ const keepName = () => `rawbpf:${lesson ? lesson.name : "own"}`;
 function keep() { try { localStorage.setItem(keepName(), text()); } catch { /* nothing is kept */ } }
 function kept() { try { return localStorage.getItem(keepName()); } catch { return null; } }
 
+// What is solved is marked in the list, where the browser keeps it.
+function solved(name) { try { return localStorage.getItem(`rawbpf:${name}:solved`) !== null; } catch { return false; } }
+function markSolved() {
+  for (const option of $("lesson").options) {
+    const one = LESSONS.find((other) => String(other.number) === option.value);
+    if (one) option.textContent = `${one.number} · ${one.title}${solved(one.name) ? " ✓" : ""}`;
+  }
+}
+
+// A lesson's experiment: its text, which may be changed, and what the emulator makes of it.
+function experimentBox({ name, text: source }) {
+  const field = make("textarea", { value: source, spellcheck: false, rows: Math.min(24, source.split("\n").length), ariaLabel: name });
+  const said = make("pre", { hidden: true, tabIndex: 0 }), button = make("button", { type: "button" }, `Run ${name}`);
+  button.addEventListener("click", () => {
+    const answer = ask("experiment", ["string", "string"], [field.value, name]);
+    const verdict = answer.error ? `${answer.error}${answer.hint ? `\nhint: ${answer.hint}` : ""}`
+      : answer.failed ? `${answer.failed} of ${answer.expectations} expectations failed` : answer.expectations ? "what it expects holds" : "";
+    said.textContent = [answer.text?.trimEnd(), verdict].filter(Boolean).join("\n");
+    said.hidden = false;
+  });
+  return make("details", { className: "note experiment" }, make("summary", {}, make("code", {}, name)), field, button, said);
+}
+
 function open(number, source, given) {
   lesson = LESSONS.find((one) => one.number === number) ?? null;
   const { bytes, packet } = given ?? lesson?.sample ?? { bytes: "", packet: false };
@@ -349,7 +391,9 @@ function open(number, source, given) {
   if (lesson) {
     $("lesson-pane").innerHTML = `<h2>${lesson.number} · </h2>${lesson.html}`; // made by page/lessons.py
     $("lesson-pane").firstChild.append(lesson.title);
-    $("lesson-pane").firstChild.after($("on-this-page").content.cloneNode(true));
+    const note = $("on-this-page").content.cloneNode(true);
+    note.querySelector("details").open = lesson.number === LESSONS[0].number;
+    $("lesson-pane").firstChild.after(note, ...lesson.experiments.map(experimentBox));
     $("lesson-pane").scrollTop = 0;
     $("check").hidden = lesson.check === null;
     $("no-check").hidden = lesson.check !== null;
@@ -368,10 +412,14 @@ function check() {
   const steps = new TextDecoder().decode(Uint8Array.from(atob(lesson.check), (c) => c.charCodeAt(0)));
   const answer = ask("check", ["number", "string", "string", "string", "string"], [lesson.number, lesson.name, lesson.file, text(), steps]);
   if (answer.error) return show("report", make("p", { className: "failed" }, "It can't be checked here: "), make("p", {}, answer.error));
-  if (answer.passed)
-    return show("report", make("p", { className: "passed" }, `Solved: ${answer.expectations} expectation${answer.expectations === 1 ? " holds" : "s hold"}.`));
+  if (answer.passed) {
+    try { localStorage.setItem(`rawbpf:${lesson.name}:solved`, "1"); } catch { /* nothing is kept */ }
+    markSolved();
+    return show("report", make("p", { className: "passed" }, `Solved: ${answer.expectations} expectation${answer.expectations === 1 ? " holds" : "s hold"}.`),
+      make("p", { className: "dim" }, "The challenge has no check: Run shows whether your program does what it asks for."));
+  }
   const findings = answer.findings.map((one) => {
-    const place = one.line ? make("button", { type: "button" }, `line ${one.line}`) : null;
+    const place = one.line ? make("button", { type: "button", className: "place" }, `go to line ${one.line}`) : null;
     place?.addEventListener("click", () => goTo(one.line, 1));
     return make("li", {}, one.text, " ", place, one.hint ? make("div", { className: "hint" }, `hint: ${one.hint}`) : null);
   });
@@ -440,6 +488,7 @@ function key(event) {
     return;
   }
   if (writing || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "a") return event.preventDefault(), runAgain();
   const how = { n: "forward", b: "back", c: "run", h: "home" }[event.key];
   if (!how) return;
   event.preventDefault();
@@ -452,18 +501,22 @@ function listen() {
   $("text").addEventListener("input", typed);
   $("text").addEventListener("scroll", follow);
   document.addEventListener("selectionchange", () => { if (document.activeElement === $("text") && !timer) selectLine(); });
+  $("again").addEventListener("click", runAgain);
   for (const [id, how] of [["home", "home"], ["back", "back"], ["forward", "forward"], ["to-end", "run"]])
     $(id).addEventListener("click", () => move(how));
   for (const id of ["program", "memory", "packet"]) $(id).addEventListener("input", () => { choosePrograms(); enter(); });
   $("lesson").addEventListener("change", () => {
+    $("keys").open = false;
     history.replaceState(null, "", $("lesson").value ? `#lesson=${$("lesson").value}` : location.href.split("#")[0]);
     open(Number($("lesson").value));
   });
   $("check").addEventListener("click", check);
   $("anew").addEventListener("click", () => {
-    $("text").value = lesson.exercise;
-    show("report");
-    typed();
+    // As if it were typed, so that Ctrl-Z brings back what was there.
+    $("text").focus();
+    $("text").select();
+    document.execCommand("insertText", false, lesson.exercise);
+    say("Ctrl-Z brings your text back.");
   });
   $("share").addEventListener("click", share);
   document.addEventListener("keydown", key);
@@ -471,7 +524,8 @@ function listen() {
 }
 
 document.addEventListener("DOMContentLoaded", async () => {
-  for (const one of LESSONS) $("lesson").append(make("option", { value: one.number }, `${one.number} · ${one.title}`));
+  for (const one of LESSONS) $("lesson").append(make("option", { value: one.number }));
+  markSolved();
   listen();
   enableMoves();
   follow_link();

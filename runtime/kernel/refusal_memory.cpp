@@ -15,12 +15,12 @@ namespace {
 
 constexpr int64_t kStack = 512;
 
+} // namespace
+
 bool is_assembly(const Case &c) {
     const std::string &file = c.refusal.at.file;
-    return file.ends_with(".asm") || file.ends_with(".s") || file.ends_with(".S");
+    return file.ends_with(".asm") || file.ends_with(".exp") || file.ends_with(".s") || file.ends_with(".S");
 }
-
-} // namespace
 
 std::string bytes(int64_t n) { return format("{} byte{}", n, n == 1 ? "" : "s"); }
 

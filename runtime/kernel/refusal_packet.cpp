@@ -147,6 +147,22 @@ void explain_uncovered(Case &c, int reg, bool moved, PacketPlace start, const Na
                       need));
 }
 
+// The register that has the packet's end; its name in words where it isn't known.
+std::string end_register(const Case &c, std::string_view name) {
+    for (int reg = 0; reg < 10; ++reg)
+        if (register_value(c, reg).starts_with("pkt_end")) return format("r{}", reg);
+    return std::string(name);
+}
+
+// The comparison that is missing, in the source's language. `need`: bytes from `names.start` on; `ahead`: from the access's
+// register on.
+std::string missing_comparison(const Case &c, int reg, const Names &names, int64_t need, int64_t ahead) {
+    if (!is_assembly(c)) return format("`if ({} + {} > {}) return ...`", names.start, need, names.end);
+    const std::string end = end_register(c, names.end);
+    const int copy = reg != 4 && end != "r4" ? 4 : reg != 5 && end != "r5" ? 5 : 6;
+    return format("`r{0} = r{1}`, `r{0} += {2}`, `if r{0} > {3} goto out`", copy, reg, ahead, end);
+}
+
 } // namespace
 
 bool packet(Case &c) {
@@ -175,11 +191,11 @@ bool packet(Case &c) {
         c.note(format("the access begins {} before the packet", bytes(-*off)));
         return true;
     }
-    const std::string which = moved ? format(", where pointer is what R{} holds at the access", reg) : std::string();
+    const std::string which = moved && !is_assembly(c) ? format(", where pointer is what R{} holds at the access", reg) : std::string();
     if (*has <= 0) {
         explain_uncovered(c, reg, moved, start, names, bytes(asked));
         if (asked > 0)
-            c.refusal.hint = format("compare first: `if ({} + {} > {}) return ...`{}", names.start, asked, names.end, which);
+            c.refusal.hint = format("compare first: {}{}", missing_comparison(c, reg, names, asked, own + *size), which);
         return true;
     }
     const int64_t missing = need - *has;
@@ -190,8 +206,8 @@ bool packet(Case &c) {
         c.note_at(c.path[last.step].insn, std::move(words));
     else
         c.note(std::move(words));
-    c.refusal.hint = format("compare {} more: `if ({} + {} > {}) return ...`{} (`sizeof` of the whole header, not part of it)",
-                            bytes(missing), names.start, asked, names.end, which);
+    c.refusal.hint = format("compare {} more: {}{}{}", bytes(missing), missing_comparison(c, reg, names, asked, own + *size),
+                            which, is_assembly(c) ? "" : " (`sizeof` of the whole header, not part of it)");
     if (counted && !moved && *off - own > 0)
         c.refusal.hint +=
             format("; or read from a pointer that hasn't moved: R{} is {} into the packet here, so compare a copy of it", reg,

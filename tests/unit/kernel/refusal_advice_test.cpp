@@ -19,8 +19,8 @@ using namespace rawbpf;
 namespace {
 
 // `path`: the instructions that the verifier went through, "0 1 3"; with what it said behind them, "3;R6=pkt(r=0)".
-Refusal refused(std::string_view program, std::string_view path, std::string_view reason) {
-    Assembled unit = assemble(program, {.name = "p.asm"});
+Refusal refused(std::string_view program, std::string_view path, std::string_view reason, std::string_view file = "p.c") {
+    Assembled unit = assemble(program, {.name = file}); // advice is in the language of the file
     REQUIRE_MESSAGE(unit, unit.report());
     Result<ObjectSpec> spec = object_of(unit.unit);
     REQUIRE(spec);
@@ -175,6 +175,14 @@ TEST_CASE("refusal advice: comparisons with the packet's end that prove nothing"
         CHECK(has(note_at(r, 6), row.words));
         CHECK(has(r.hint, "if (data + 13 > data_end)"));
     }
+    // In assembly: by the registers of the program, and an end that isn't named where no register is known to have it.
+    for (auto [end, named] : {std::pair{";R3=pkt_end()", "r3"}, {"", "data_end"}}) {
+        const Refusal a =
+            refused(".program p \"xdp\"\nr2 = *(u32 *)(r1 + 0)\nr3 = *(u32 *)(r1 + 4)\nr0 = *(u16 *)(r2 + 12)\nexit\n",
+                    format("0;R2=pkt(r=0) 1{} 2", end),
+                    "invalid access to packet, off=12 size=2, R2(id=0,off=12,r=0)\nR2 offset is outside of the packet", "p.asm");
+        CHECK(has(a.hint, format("compare first: `r4 = r2`, `r4 += 14`, `if r4 > {} goto out`", named)));
+    }
     // A comparison before the packet was changed, and one of the difference.
     Refusal r = refused(
         ".program p \"tc\"\nr6 = r1\nr2 = *(u32 *)(r6 + 76)\nr3 = *(u32 *)(r6 + 80)\nr2 += 14\nif r2 > r3 goto out\nr2 = 0\n"
@@ -315,22 +323,22 @@ TEST_CASE("refusal advice: the loop that the verifier was in, from its first to 
     constexpr std::string_view kLarge = "BPF program is too large. Processed 1000001 insn";
     Refusal r = refused(kProgram, rounds("0 1", " 2 9 10 3 4 5", 30), kLarge);
     CHECK(r.kind == "loop");
-    CHECK(r.headline == "program p (socket): the verifier refused the loop of instructions 2 to 5 (p.asm:6 to 9)");
-    CHECK(has(r.sentence, "the loop of instructions 2 to 5 (p.asm:6 to 9): BPF program is too large"));
+    CHECK(r.headline == "program p (socket): the verifier refused the loop of instructions 2 to 5 (p.c:6 to 9)");
+    CHECK(has(r.sentence, "the loop of instructions 2 to 5 (p.c:6 to 9): BPF program is too large"));
     CHECK(has(note_at(r, 9), "the verifier followed it 29 times and saw"));
     // The outer one, whose rounds have few of the inner one's.
     r = refused(kProgram, rounds("0", " 1 2 9 10 3 4 5 6", 30), kLarge);
-    CHECK(has(r.headline, "the loop of instructions 1 to 6 (p.asm:4 to 11)"));
+    CHECK(has(r.headline, "the loop of instructions 1 to 6 (p.c:4 to 11)"));
     // The verifier names the instruction that it came back to.
     r = refused(kProgram, "0 1 2 9 10 3 4 5 2", "infinite loop detected at insn 2");
-    CHECK(has(r.headline, "the loop of instructions 2 to 5 (p.asm:6 to 9)"));
+    CHECK(has(r.headline, "the loop of instructions 2 to 5 (p.c:6 to 9)"));
     CHECK(!has(note_at(r, 9), "times"));
     r = refused(".program p \"socket\"\nr0 = 0\nagain:\nif r0 != 1 goto again\nexit\n", "0 1 1",
                 "infinite loop detected at insn 1");
-    CHECK(has(r.headline, "the loop of instruction 1 (p.asm:4)"));
+    CHECK(has(r.headline, "the loop of instruction 1 (p.c:4)"));
     r = refused(".program p \"socket\"\ncall f\nexit\n.function f\nr0 = 0\nagain:\nr0 += 1\nif r0 != 0 goto again\nexit\n",
                 rounds("0 2", " 3 4", 20), kLarge);
-    CHECK(has(r.headline, "the loop of instructions 3 to 4 in function f (p.asm:7 to 8)"));
+    CHECK(has(r.headline, "the loop of instructions 3 to 4 in function f (p.c:7 to 8)"));
 }
 
 TEST_CASE("refusal advice: another map, recursion, half a pointer") {

@@ -113,3 +113,37 @@ TEST_CASE("page: a lesson's check is the one of rawbpf lab check") {
               R"("error":"this lesson's check runs in a kernel)"));
     CHECK(has(Bridge::check(1, "01-bytes", "lab.asm", "r0 = 5\nexit", "nonsense here\n"), R"("error":)"));
 }
+
+TEST_CASE("page: a run again has the maps as they were, and the input that was given") {
+    Bridge bridge;
+    const std::string made = bridge.assemble(".map n array key u32 value u64 entries 1\n"
+                                             ".program p \"xdp\"\n"
+                                             "r6 = *(u32 *)(r1 + 0)\n"
+                                             "r7 = *(u32 *)(r1 + 4)\n"
+                                             "r2 = r6\nr2 += 1\nif r2 > r7 goto out\n"
+                                             "r7 = *(u8 *)(r6 + 0)\n"
+                                             "*(u8 *)(r6 + 0) = 9\n"
+                                             "*(u32 *)(r10 - 4) = 0\n"
+                                             "r1 = n ll\nr2 = r10\nr2 += -4\ncall bpf_map_lookup_elem\n"
+                                             "if r0 == 0 goto out\nr1 = 1\nlock *(u64 *)(r0 + 0) += r1\n"
+                                             "out:\nr0 = r7\nexit\n",
+                                             "lab.asm");
+    CHECK(has(made, R"("mistakes":[])"));
+    CHECK(has(bridge.again(), R"("error":"nothing ran")"));
+    CHECK(has(bridge.enter(0, "05", true), R"("step":0)"));
+    CHECK(has(bridge.move("run"), R"("value":"01 00 00 00 00 00 00 00")"));
+    CHECK(has(bridge.again(), R"("step":0)"));
+    const std::string second = bridge.move("run");
+    CHECK(has(second, R"("value":"02 00 00 00 00 00 00 00")"));
+    CHECK(has(second, R"("registers":[{"value":"5")")); // not the 9 that the first run left in the packet
+}
+
+TEST_CASE("page: an experiment is carried out in the emulator") {
+    const std::string good = Bridge::experiment("asm {\nr0 = 7\nexit\n}\npacket 0011\nprint \"r0 is {packet.result}\"\n"
+                                                "expect packet.result == 7\nexpect packet.result == 8\n",
+                                                "a.exp");
+    CHECK(has(good, "r0 is 7"));
+    CHECK(has(good, R"("failed":1,"expectations":2)"));
+    CHECK(has(Bridge::experiment("nonsense\n", "a.exp"), R"("error":"a.exp:1)"));
+    CHECK(has(Bridge::experiment("asm {\nr0 = *(u8 *)(r9 + 0)\nexit\n}\npacket 00\n", "a.exp"), R"("error":)"));
+}
